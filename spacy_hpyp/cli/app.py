@@ -228,13 +228,6 @@ def set_threads(nlp: Language, threads: int | None) -> None:
             pipe.change(threads=threads)
 
 
-def prepare_docs(path: Path) -> None:
-    """See that a .spacy file can be written. RAISES (ValueError): If its name does not end so. RAISES (OSError): If it cannot."""
-    if path.suffix != ".spacy":
-        raise ValueError(f"The name of the file to write must end with .spacy, but it is '{path}'.")
-    prepare_folder(path.parent)
-
-
 def prepare_output(path: Path | None, texts: Iterable[Path], *endings: str) -> None:
     """See that a file can be written, if there is to be one, and is none of the texts that it is made from.
 

@@ -28,7 +28,7 @@ def classes(
     texts: Annotated[
         list[Path] | None,
         argument(
-            "Text in UTF-8, a sentence or paragraph a line (.txt, .gz, .jsonl), CoNLL-U or .spacy files",
+            "Text, a sentence or paragraph a line (.txt, .gz, .jsonl), CoNLL-U or .spacy files",
             callback=lambda paths: existing(paths or []),
         ),
     ] = None,
@@ -40,17 +40,14 @@ def classes(
     fold: Annotated[
         bool,
         option(
-            "The first word of a sentence is counted in lower case where it is more frequent so elsewhere",
-            "--fold/--no-fold",
+            "First words of sentences count in lower case where that is more frequent elsewhere", "--fold/--no-fold"
         ),
     ] = True,
     digits: Annotated[bool, option("All digits are one", "--one-digit/--digits")] = True,
     lang: Annotated[str, option("Language of the tokenizer", "-l")] = "en",
     tokenizer: Annotated[str | None, option("Name or path of a pipeline whose tokenizer finds the words")] = None,
     tokenized: Tokenized = False,
-    every: Annotated[
-        int, option("Every so manieth sentence alone, for a curve over how much text there is", least=1)
-    ] = 1,
+    every: Annotated[int, option("Every so manieth sentence alone, for a curve over the text's size", least=1)] = 1,
     vectors: Annotated[str | None, option("Instead of text: name or path of a pipeline with vectors of words")] = None,
     threads: Annotated[int, option("Threads; the classes do not depend on it", "-t", least=1)] = 2,
     seed: Annotated[int | None, option("Words begin in classes at random by it, instead of by their frequency")] = None,

@@ -32,7 +32,7 @@ from ..components.transition_confidence import TransitionConfidence
 from ..settings import whole
 from ..storage.files import prepare_folder
 from ..text.word_classes import TABLE
-from .app import load_pipeline, prepare_docs, save_docs
+from .app import load_pipeline, save_docs
 from .evaluate import print_figures
 from .options import AnyPipeline, DocsFile, TrainData, argument, option
 from .output import SCORES, percent, print_table
@@ -49,15 +49,8 @@ def combine(
     treebank: TrainData,
     *,
     output: Annotated[Path, option("The pipeline to write, a folder", "-o", file_okay=False)],
-    rate: Annotated[
-        bool, option("Leave the trees of the parser as they are, and say how probable its arcs are")
-    ] = False,
-    nuclei: Annotated[
-        bool,
-        option(
-            "With --rate: prepositions and copulas head their phrases in the trees of the parser, whose labels may be others"
-        ),
-    ] = False,
+    rate: Annotated[bool, option("Leave the parser's trees as they are, and say how probable its arcs are")] = False,
+    nuclei: Annotated[bool, option("With --rate: prepositions and copulas head phrases in the parser's trees")] = False,
     others: Annotated[
         str | None,
         option(
@@ -67,7 +60,7 @@ def combine(
     ] = None,
     unseen: Annotated[
         Path | None,
-        option("Documents with trees that no parser has learned from, instead of parts of the treebank", exists=True),
+        option("Gold documents that no parser has learned from, instead of parts of the treebank", exists=True),
     ] = None,
     parts: Annotated[int, option("How many parts the treebank is divided into, to be held out", least=2)] = 8,
     first: Annotated[int, option("How many of them are held out, one after the other", least=1)] = 1,
@@ -253,10 +246,7 @@ def hold_out(
 def keep_parses(
     corpus: Annotated[Path, argument("Gold documents that the parsers were not trained on", exists=True)],
     output: DocsFile,
-    parsers: Annotated[
-        list[str],
-        argument("Name of a voter and the pipeline whose parses are its, as parser=training/cnn; two at least"),
-    ],
+    parsers: Annotated[list[str], argument("Names of voters and their pipelines, as parser=training/cnn; at least 2")],
 ) -> None:
     """Write gold sentences with the parses of several pipelines in `doc._.parses`, for a parse_combiner to learn from.
 
@@ -264,7 +254,6 @@ def keep_parses(
     it, can be put into one directory.
     """
     voters = read_voters(parsers)
-    prepare_docs(output)
     references: list[Doc] = []
     for name, pipeline in voters.items():
         nlp = load_pipeline(pipeline)

@@ -15,7 +15,7 @@ from ..storage.checksum import blaming
 from ..storage.files import prepare_folder, replace_file
 from ..treebanks.conllu import UNKNOWN_SPACES, Block, read_blocks
 from .app import note, save_docs
-from .options import argument, option
+from .options import FILE, argument, option
 
 # So many lines are named of each problem.
 _NAMED = 3
@@ -37,7 +37,7 @@ KnownLang = Annotated[str | None, option("See that spaCy has this language", "-l
 
 
 def convert(
-    treebanks: Annotated[list[Path], argument("Treebanks in CoNLL-U")],
+    treebanks: Annotated[list[Path], argument("Treebanks in CoNLL-U", **FILE)],
     output: Annotated[Path, argument("Directory for the .spacy files", file_okay=False)],
     *,
     n_sents: Annotated[int, option("Sentences to a document", "-n", least=1)] = 10,
@@ -49,9 +49,6 @@ def convert(
     A sentence without a complete tree, one with two roots, or a word that is above itself, cannot be learned from: they are counted,
     and keep their words and tags alone. A byte order mark is put up with, and so are empty lines with white space in them.
     """
-    for path in treebanks:
-        if not path.is_file():
-            raise ValueError(f"There is no file '{path}'.")
     prepare_folder(output)
     for path in treebanks:
         blocks = list(read_blocks(path))
@@ -99,20 +96,14 @@ HELD_OUT = 10
 
 
 def split(
-    treebank: Annotated[
-        Path, argument("What the names of its files begin with: assets/UD_Tamil-TTB/ta_ttb-ud for …-train.conllu")
-    ],
+    treebank: Annotated[Path, argument("What the names of its files begin with, as assets/UD_Tamil-TTB/ta_ttb-ud")],
     output: Annotated[Path, argument("Directory for the parts", file_okay=False)],
     *,
     held_out: Annotated[
-        int, option("Of how many sentences one is held out where there is no development part", least=2)
+        int, option("Hold one of so many sentences out, without a development part", least=2)
     ] = HELD_OUT,
-    parsed: Annotated[
-        Path | None, option("Sentences to train on besides, which a parser has annotated ('hpyp rank')", exists=True)
-    ] = None,
-    name: Annotated[
-        str | None, option("What the names of the parts begin with, instead of what they begin with now")
-    ] = None,
+    parsed: Annotated[Path | None, option("Sentences to train on besides, parsed by 'hpyp rank'", exists=True)] = None,
+    name: Annotated[str | None, option("What the names of the parts begin with, if not as they do now")] = None,
     lang: KnownLang = None,
 ) -> None:
     """Write the training, development and test part of a treebank, and say in which line something is wrong.

@@ -18,16 +18,11 @@ from .options import FILE, NEW_FILE, argument, option
 def convert_ptb(
     sources: Annotated[
         list[Path],
-        argument("Directories such as wsj/, with wsj/02/wsj_0200.mrg, or files", metavar="INPUT", exists=True),
+        argument("Files, or directories such as wsj/, with wsj/02/wsj_0200.mrg", metavar="INPUT", exists=True),
     ],
     output: Annotated[Path, argument("The directory to write to", metavar="OUTPUT_DIR", file_okay=False)],
     *,
-    parts: Annotated[
-        bool,
-        option(
-            "Divide the sections of the WSJ into the standard parts, or write a file for each input", "--parts/--whole"
-        ),
-    ] = True,
+    parts: Annotated[bool, option("Write the WSJ's standard parts, or a file an input", "--parts/--whole")] = True,
 ) -> None:
     """Convert trees in brackets, as in the Penn Treebank, to dependency trees in CoNLL-U.
 
@@ -127,14 +122,10 @@ def convert_lm(
     source: Annotated[Path, argument("A treebank in CoNLL-U, or a part of it", metavar="INPUT", **FILE)],
     output: Annotated[Path, argument("The CoNLL-U file to write", metavar="OUTPUT", **NEW_FILE)],
     *,
-    vocab_from: Annotated[
-        Path | None, option("The training part, whose words are counted; else the input", **FILE)
-    ] = None,
+    vocab_from: Annotated[Path | None, option("The training part, whose words count; else the input", **FILE)] = None,
     vocab_size: Annotated[int, option("How many words there are at most", least=3)] = VOCABULARY_SIZE,
     lower: Annotated[bool, option("Write words in lower case", "--lower/--keep-case")] = True,
-    drop_symbols: Annotated[
-        bool, option("Leave symbols out with punctuation, instead of writing them as numbers")
-    ] = False,
+    drop_symbols: Annotated[bool, option("Leave symbols out with punctuation, not written as numbers")] = False,
     number: Annotated[str, option("The word for numbers and symbols")] = "<num>",
     unknown: Annotated[str, option("The word for words that are not among the most frequent ones")] = "<unk>",
 ) -> None:

@@ -6,14 +6,16 @@ from math import isnan
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from spacy.language import Language
 from spacy.scorer import Scorer
 from spacy.training import Example
 from wasabi import msg
 
-from ..annotation.calibration import PRECISION, PUNCTUATION, Calibration, calibrate_heads, calibrate_tags
+from ..annotation.calibration import PRECISION, Calibration, calibrate_heads, calibrate_tags
 from ..annotation.documents import unannotated
 from ..annotation.errors import Confusion, Errors, Found, find_errors
+from ..annotation.intervals import count_by_sentence
 from ..components.alignment import example_of_tokens
 from ..components.arc_confidence import ArcConfidence
 from ..components.corpus import create_gold_corpus, mark_sentence
@@ -55,25 +57,17 @@ def evaluate(
     *,
     output: Json = None,
     particles: Particles = None,
-    algorithm: Annotated[
-        str | None,
-        option("particles or beam, which keeps -K derivations after each word, instead of the pipeline's setting"),
-    ] = None,
-    beam: Annotated[
-        int | None, option("Beam width of easy_first_parser, instead of the pipeline's setting", "-b")
-    ] = None,
+    algorithm: Annotated[str | None, option("particles or beam, instead of the pipeline's setting")] = None,
+    beam: Annotated[int | None, option("Beam of easy_first_parser, instead of the pipeline's setting", "-b")] = None,
     decoding: Annotated[str | None, option("best or mbr, instead of the pipeline's setting")] = None,
     temperature: Annotated[float | None, option("Temperature, instead of the pipeline's setting", "-T")] = None,
     threads: Threads = None,
     gold_tags: GoldTags = False,
-    tags_from: Annotated[
-        str | None, option("Give the parser the tags of this pipeline's tagger; its time is not measured")
-    ] = None,
+    tags_from: Annotated[str | None, option("Give the parser this pipeline's tags; its time does not count")] = None,
     repeat: Annotated[int, option("Parse so many times, and take the speed of the fastest", least=1)] = 1,
     errors: Annotated[bool, option("Print what the parser gets wrong, too")] = False,
     train: Annotated[
-        Path | None,
-        option("Training data in .spacy format, for --errors: words that it does not have are unknown", exists=True),
+        Path | None, option("Training data, for --errors: words that it does not have are unknown", exists=True)
     ] = None,
     rows: Annotated[int, option("How many confusions --errors shows", "-n", least=1)] = 15,
     examples: Annotated[int, option("How many examples of each confusion --errors shows", "-e", least=0)] = 1,
@@ -174,54 +168,30 @@ def give_tags(examples: Sequence[Example], model: str | Path) -> None:
 
 
 class ParsedScorer(Scorer):
-    """spaCy's scores, and the part of the sentences whose heads are all right. It remembers what it was given: `nlp.evaluate` parses
-    copies of the examples.
-    """
+    """spaCy's scores, and the part of the sentences whose heads are all right. It keeps what it was given: `nlp.evaluate` parses copies."""
 
-    def __init__(self, nlp: Language) -> None:
-        super().__init__(nlp)
-        self._nlp = nlp
-        self._examples: list[Example] = []
+    examples: Sequence[Example] = ()
 
     def score(self, examples: Iterable[Example], *, per_component: bool = False) -> dict[str, Any]:
         """Score parsed examples, each of them a sentence."""
-        self._examples = list(examples)
-        scores = super().score(self._examples, per_component=per_component)
-        return {**scores, "complete_match": _complete_match(self._examples)}
+        self.examples = list(examples)
+        scores = super().score(self.examples, per_component=per_component)
+        right, total = count_by_sentence(self.examples).get("complete_match", np.zeros((1, 2))).sum(axis=0).tolist()
+        return {**scores, "complete_match": right / total if total else None}
 
-    def parsed(self, name: str | Path) -> list[Example]:
+    def parsed(self, name: str | Path) -> Sequence[Example]:
         """What has been scored last, by a pipeline of a name. RAISES (ValueError): If it has no parser."""
-        if not any(example.predicted.has_annotation("DEP") for example in self._examples):
-            raise ValueError(f"The pipeline '{name}' finds no trees: it has no parser. It has {self._nlp.pipe_names}")
-        return self._examples
+        if not any(example.predicted.has_annotation("DEP") for example in self.examples):
+            raise ValueError(f"The pipeline '{name}' finds no trees: it has no parser. It has {self.nlp.pipe_names}")
+        return self.examples
 
 
 def parse_examples(
     nlp: Language, examples: Sequence[Example], name: str | Path
-) -> tuple[dict[str, Any], list[Example]]:
-    """Parse sentences, one in each example, and score the parses.
-
-    name (str | Path): The pipeline's, for errors.
-    RETURNS (tuple[dict[str, Any], list[Example]]): The scores of `nlp.evaluate` and "complete_match", and the parsed examples.
-    RAISES (ValueError): If there is no parser in the pipeline.
-    """
+) -> tuple[dict[str, Any], Sequence[Example]]:
+    """Score a pipeline of a name on sentences, one in each example: the scores, and the parsed examples. RAISES (ValueError): If it has no parser."""
     scorer = ParsedScorer(nlp)
     return nlp.evaluate(examples, scorer=scorer), scorer.parsed(name)
-
-
-def _complete_match(examples: Sequence[Example]) -> float | None:
-    """The part of the examples, each of them a sentence with a gold tree, whose heads are all right."""
-    right = total = 0
-    for example in examples:
-        heads, labels = example.get_aligned_parse(projectivize=False)
-        if None in heads:
-            continue
-        total += 1
-        right += all(
-            label.lower() in PUNCTUATION or token.head.i == head
-            for token, head, label in zip(example.predicted, heads, labels)
-        )
-    return right / total if total else None
 
 
 def known_words(nlp: Language, train: Path | None = None) -> Callable[[str], bool] | None:

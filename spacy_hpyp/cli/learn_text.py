@@ -33,20 +33,14 @@ def learn_text(
     output: Annotated[Path, argument("Directory for the pipeline (model-last) and checkpoints", file_okay=False)],
     *,
     learning: Annotated[
-        Literal["words", "all"], option("What learns from the best parses: the word distribution, or all of them")
+        Literal["words", "all"], option("What learns from the best parses: the word distribution, or all")
     ] = "words",
-    running: Annotated[
-        bool, option("The text is running text, whose sentences the parser finds; else a line is a sentence")
-    ] = False,
-    tokenized: Annotated[
-        bool, option("Words are separated by spaces already, instead of by the pipeline's tokenizer")
-    ] = False,
+    running: Annotated[bool, option("The parser finds sentences of running text; else a line is one")] = False,
+    tokenized: Annotated[bool, option("Words are between spaces; else the tokenizer finds them")] = False,
     particles: Annotated[int, option("Particles that a sentence is parsed with", "-K")] = 100,
     threads: Threads = None,
     batch_words: Annotated[int, option("Words that are parsed before what they say is added")] = _BATCH_WORDS,
-    checkpoint_words: Annotated[
-        int, option("Words between two checkpoints; with --ray, about so many are a round")
-    ] = 1_000_000,
+    checkpoint_words: Annotated[int, option("Words between checkpoints, or with --ray, of a round")] = 1_000_000,
     resume: Annotated[bool, option("Go on from the last checkpoint in the output directory")] = False,
     cluster: Cluster = Cluster(max_errors=0),
 ) -> None:

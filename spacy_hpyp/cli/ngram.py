@@ -34,10 +34,7 @@ from .shards import CountTask, count_texts, made_with
 def ngram(
     train: Annotated[
         list[Path],
-        argument(
-            "Training data: .spacy or .conllu files with gold sentences, or text in UTF-8 with one sentence a line",
-            exists=True,
-        ),
+        argument("Training data: .spacy or .conllu files with gold sentences, or text, a sentence a line", exists=True),
     ],
     output: Annotated[Path, argument("File for the model", **NEW_FILE)],
     *,
@@ -49,9 +46,7 @@ def ngram(
     lang: Annotated[str, option("Language: of the tokenizer, and of the classes of rare words", "-l")] = "en",
     unknown_words: Annotated[
         str | None,
-        option(
-            "Registered function that maps rare words to classes, as spacy-hpyp.EnglishSignatures.v1; by default that of the language"
-        ),
+        option("Registered rule for rare words, as spacy-hpyp.EnglishSignatures.v1; by default the language's"),
     ] = None,
     spelling: Annotated[bool, option("Spell rare words out in letters, so that the vocabulary is an open one")] = False,
     seed: Annotated[int, option("Fixes the model bit for bit")] = 0,

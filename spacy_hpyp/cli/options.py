@@ -92,6 +92,13 @@ def writable(path: Path | None) -> Path | None:
     return path
 
 
+def writable_docs(path: Path) -> Path | None:
+    """See that a .spacy file can be written. RAISES (ValueError): If its name does not end so. RAISES (OSError): If it cannot."""
+    if path.suffix != ".spacy":
+        raise ValueError(f"The name of the file to write must end with .spacy, but it is '{path}'.")
+    return writable(path)
+
+
 #: Of options and arguments: a file to read, and one to write.
 FILE = {"exists": True, "dir_okay": False}
 NEW_FILE: dict[str, Any] = {"dir_okay": False, "callback": writable}
@@ -99,12 +106,12 @@ Pipeline = Annotated[str, argument("Name or path of a trained pipeline with a pa
 AnyPipeline = Annotated[str, argument("Name or path of a trained pipeline with a parser, spaCy's own or another")]
 Generative = Annotated[str, argument("Name or path of a trained pipeline with an hpyp_parser")]
 AnyModel = Annotated[
-    str, argument("Name or path of a trained pipeline with an hpyp_parser, or a model saved by 'hpyp ngram'")
+    str, argument("Name or path of a trained pipeline with an hpyp_parser, or a model of 'hpyp ngram'")
 ]
 TrainData = Annotated[Path, argument("Training data: .conllu or .spacy, or a directory", exists=True)]
 Data = Annotated[Path, argument("Evaluation data: .conllu or .spacy, or a directory", exists=True)]
 Json = Annotated[Path | None, option("JSON file for the figures", "-o", **NEW_FILE)]
-DocsFile = Annotated[Path, argument("The .spacy file to write", dir_okay=False)]
+DocsFile = Annotated[Path, argument("The .spacy file to write", dir_okay=False, callback=writable_docs)]
 Particles = Annotated[int | None, option("Particles, instead of the pipeline's setting", "-K")]
 Threads = Annotated[int | None, option("Threads, instead of the pipeline's setting", "-t")]
 Lang = Annotated[str, option("Language of the data, for the classes of rare words", "-l")]
@@ -114,23 +121,16 @@ Printed = Annotated[Literal["table", "json"], option("Print a table, or JSON", "
 Punctuation = Annotated[bool, option("Count the arcs of punctuation")]
 GoldTags = Annotated[bool, option("Give the gold tags to the parser")]
 PerLine = Annotated[bool, option("Each line of a text is one sentence, however long", "-l")]
-Tokenized = Annotated[
-    bool, option("The words of text are separated by spaces already, instead of by the tokenizer of the language")
-]
+Tokenized = Annotated[bool, option("Words of text are between spaces; else the tokenizer of the language finds them")]
 SegmentWith = Annotated[
-    str | None, option("Pipeline that finds the words and sentences of running text, instead of one sentence a line")
+    str | None, option("Pipeline that finds words and sentences of running text; else a line is a sentence")
 ]
 UnknownWords = Annotated[
-    str | None,
-    option("Of an n-gram model that was trained with a rule for rare words of your own: the registered function"),
+    str | None, option("Of an n-gram model with a rule for rare words of your own: the registered function")
 ]
 Interpolate = Annotated[
     Path | None,
-    option(
-        "Mix the parser with this model of 'hpyp ngram', trained with --vocab-from and the pipeline: both need the same words",
-        "-i",
-        **FILE,
-    ),
+    option("Mix the parser with this model of 'hpyp ngram', trained with --vocab-from and the pipeline", "-i", **FILE),
 ]
 WeightsFrom = Annotated[
     Path | None,

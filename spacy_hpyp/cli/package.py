@@ -51,10 +51,7 @@ _INDEX = Template(
 
 def package(
     pipeline: Annotated[str, argument("Name or path of a trained pipeline")],
-    treebank: Annotated[
-        Path,
-        argument("What the names of its treebank's files begin with: assets/UD_Tamil-TTB/ta_ttb-ud for …-train.conllu"),
-    ],
+    treebank: Annotated[Path, argument("What its treebank's files begin with, as assets/UD_Tamil-TTB/ta_ttb-ud")],
     output: Annotated[Path, argument("Folder for the wheel and its model card", file_okay=False)],
     *,
     scores: Annotated[Path | None, option("What 'hpyp udeval' wrote: the card has its table", **FILE)] = None,

@@ -68,9 +68,7 @@ def head_outward(
     lang: Lang = "en",
     sweeps: Annotated[int, option("Gibbs sweeps over the training data, where anything is sampled")] = 10,
     decoding: Annotated[str, option("best, the paper's, or mbr")] = "best",
-    tags_from: Annotated[
-        str | None, option("Parse with the tags of this pipeline's tagger, as the paper does, instead of gold tags")
-    ] = None,
+    tags_from: Annotated[str | None, option("Parse with this pipeline's tags, as the paper does")] = None,
     seed: Annotated[int, option("Fixes the figures")] = 0,
     threads: Annotated[int, option("Threads; the figures do not depend on it", "-t")] = 1,
 ) -> list[Accuracy]:
@@ -139,22 +137,14 @@ _ORDER = (LDA, DEPENDENCIES, SYNTACTIC, SEMANTIC)
 
 
 def states(
-    corpus: Annotated[
-        Path,
-        argument(
-            "Documents: a .conllu file, a .spacy file whose Docs are documents, or tokenized text with one sentence a line",
-            **FILE,
-        ),
-    ],
+    corpus: Annotated[Path, argument("Documents: .conllu, .spacy, or tokenized text with one sentence a line", **FILE)],
     *,
     kinds: Annotated[str, option("Kinds of models")] = ",".join(_ORDER),
     counts: Annotated[str, option("Numbers of states", "--states")] = "10,20,50",
     back_off: Annotated[str, option("What words with states and parents back off to: state or parent")] = "state",
     sweeps: Annotated[int, option("Gibbs sweeps over the corpus; the second half counts")] = 50,
     seed: Annotated[int, option("Fixes the figures")] = 0,
-    dev: Annotated[
-        Path | None, option("Other documents, with gold trees: what part of the heads is found", **FILE)
-    ] = None,
+    dev: Annotated[Path | None, option("Other documents with trees: what part of the heads is found", **FILE)] = None,
     parser: Annotated[str | None, option("Pipeline that parses the corpus, instead of the trees that it has")] = None,
     sample_trees: Annotated[bool, option("Draw trees, too, and begin with those of the corpus")] = False,
     min_count: MinCount = 2,
@@ -280,7 +270,7 @@ def rerank(
     lengths: Annotated[str, option("How many trees of a sentence to choose among, as 1,10,100", "--k -k")] = LENGTHS,
     sources: Annotated[
         list[str] | None,
-        option("The parser that finds them, instead of the component's; can be given several times", "--source -s"),
+        option("The parser that finds them, instead of the component's; may be repeated", "--source -s"),
     ] = None,
     gold_tags: GoldTags = False,
     threads: Threads = None,

@@ -68,20 +68,16 @@ class Source(NamedTuple):
 
 def parse(
     model: Annotated[str, argument("Name or path of a trained pipeline with a parser")],
-    texts: Annotated[
-        list[Path] | None, argument("Texts in UTF-8, or files .conllu; stdin without any, or for '-'", parser=place)
-    ] = None,
+    texts: Annotated[list[Path] | None, argument("Texts or .conllu files; '-' or none is stdin", parser=place)] = None,
     *,
-    output: Annotated[
-        Path | None, option("CoNLL-U file, instead of stdout; with --ray a folder", "-o", parser=place)
-    ] = None,
+    output: Annotated[Path | None, option("CoNLL-U file, not stdout; with --ray a folder", "-o", parser=place)] = None,
     conllu: Annotated[bool, option("All texts are CoNLL-U, whatever their names are", "-c")] = False,
     keep: Annotated[Given, option("Of CoNLL-U: keep words and sentences, or sentences, or the text alone")] = "words",
     keep_tags: Annotated[bool, option("Of CoNLL-U: keep tags, features and lemmas, and parse with these tags")] = False,
     per_line: PerLine = False,
     n_process: Annotated[int, option("Processes", "-n", least=1)] = 1,
     threads: Annotated[
-        int | None, option("Threads of each process, instead of the pipeline's setting; 1 with several processes", "-t")
+        int | None, option("Threads of a process, instead of the pipeline's setting; 1 with several", "-t")
     ] = None,
     cluster: Cluster = Cluster(),
     output_format: Annotated[

@@ -62,10 +62,7 @@ _REPLICATES = 5
 def perplexity(
     model: AnyModel,
     data: Annotated[
-        Path,
-        argument(
-            "A .spacy or .conllu file with gold sentences, or text in UTF-8 with one sentence a line", parser=place
-        ),
+        Path, argument("A .spacy or .conllu file with gold sentences, or text with one sentence a line", parser=place)
     ],
     *,
     output: Printed = "table",

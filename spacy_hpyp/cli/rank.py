@@ -31,22 +31,16 @@ _OF_PLACE = ("rank", "newdoc", "newdoc id", "newpar", "newpar id")
 
 def rank(
     model: Pipeline,
-    texts: Annotated[
-        list[Path], argument("Text files in UTF-8, '-' for stdin, or .spacy or .conllu files", callback=existing)
-    ],
+    texts: Annotated[list[Path], argument("Texts in UTF-8, '-' for stdin, .spacy or .conllu files", callback=existing)],
     *,
     output: Annotated[Path | None, option("File to write, instead of stdout", "-o", dir_okay=False)] = None,
     top: Annotated[int | None, option("Only so many sentences", "-n", least=1)] = None,
     by: Annotated[
         Literal["arcs", "tags", "both", "rate"],
-        option("Rank by expected wrong arcs, wrong tags, both together, or wrong arcs for each word"),
+        option("By expected wrong arcs, wrong tags, both together, or wrong arcs a word"),
     ] = "arcs",
-    surest: Annotated[
-        bool, option("Those with the fewest instead, for a parser to learn from as if they were annotated")
-    ] = False,
-    form: Annotated[
-        Literal["jsonl", "conllu"], option("A JSON object a line, or CoNLL-U with comments", "--format -f")
-    ] = "jsonl",
+    surest: Annotated[bool, option("Those with the fewest, to be learned from as if they were annotated")] = False,
+    form: Annotated[Literal["jsonl", "conllu"], option("JSON, an object a line, or CoNLL-U", "--format -f")] = "jsonl",
     per_line: PerLine = False,
     labels_per_arc: Annotated[int, option("How many labels of an arc an hpyp_parser compares", least=1)] = 2,
     particles: Particles = None,

@@ -19,21 +19,16 @@ _WIDTH = 120
 
 def reading(
     tables: Annotated[
-        list[Path],
-        argument("Tables with one word a row, as 'hpyp surprisal --text-by … --lags 3' writes them", exists=True),
+        list[Path], argument("Tables with one word a row, as of 'hpyp surprisal --text-by … --lags 3'", exists=True)
     ],
     *,
     time: Annotated[str, option("The column of reading times")],
     text_by: Annotated[str, option("The column that says which text a word belongs to")],
     predict: Annotated[
-        list[str] | None, option("Columns whose gain is asked for, with commas; again for others. Default: surprisal")
+        list[str] | None, option("Columns whose gain is asked for, as a,b; may be repeated. Default: surprisal")
     ] = None,
-    baseline: Annotated[
-        str, option("Columns that times are predicted by without them")
-    ] = "length,log_frequency,position",
-    figure: Annotated[
-        Path | None, option("File for a figure of gains and effects (.svg, .png, .pdf)", callback=writable)
-    ] = None,
+    baseline: Annotated[str, option("Columns that times are predicted by, too")] = "length,log_frequency,position",
+    figure: Annotated[Path | None, option("Figure of gains and effects (.svg, .png, .pdf)", callback=writable)] = None,
     output: Json = None,
 ) -> None:
     """Print how much better reading times are predicted by surprisals than without them.

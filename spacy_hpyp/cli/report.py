@@ -47,9 +47,7 @@ def report(
     output: Annotated[Path, argument("HTML file to write", **NEW_FILE)],
     *,
     log: Annotated[Path | None, option("What 'spacy train' printed, or its logger's output_file", **FILE)] = None,
-    text: Annotated[
-        Path | None, option("Text in UTF-8 to show the surprisal of, instead of the data's", **FILE)
-    ] = None,
+    text: Annotated[Path | None, option("Text in UTF-8 to show the surprisal of, not the data's", **FILE)] = None,
     sentences: Annotated[int, option("How many of the worst sentences are shown", "-n", least=0)] = 5,
     resamples: Annotated[int, option("Bootstrap samples of the sentences", least=1)] = 1000,
     seed: Annotated[int, option("Of the bootstrap samples", least=0)] = 0,

@@ -44,14 +44,9 @@ def select_contexts(
     *,
     max_experts: Annotated[
         list[str] | None,
-        option(
-            "The most experts of every distribution, as 12, or of one, as tag=12; otherwise as many as the config has",
-            "-m",
-        ),
+        option("The most experts of a distribution, as 12 or tag=12; otherwise as many as in the config", "-m"),
     ] = None,
-    min_gain: Annotated[
-        float, option("What another expert has to add to the log-likelihood, in nats for each word", "-g")
-    ] = 0.0005,
+    min_gain: Annotated[float, option("What another expert has to add, in nats a word", "-g")] = 0.0005,
     sentences: Annotated[int, option("How many sentences are left out and predicted", "-n", least=1)] = 1000,
     seed: Annotated[int, option("Fixes which sentences these are", "-s", least=0)] = 0,
     only: Annotated[str | None, option("Select those of this distribution alone")] = None,

@@ -51,58 +51,38 @@ _OF_TEXT = ["file", "paragraph", "sentence"]
 
 def surprisal(
     model: AnyModel,
-    texts: Annotated[
-        list[Path], argument("Text files in UTF-8, '-' for stdin, or tables of stimuli (.csv, .tsv)", parser=place)
-    ],
+    texts: Annotated[list[Path], argument("Texts, '-' for stdin, or tables of stimuli (.csv, .tsv)", parser=place)],
     *,
     output: Annotated[
         Path | None,
         option(
-            "File for the table, instead of stdout: .csv with commas, else (.tsv, .txt) with tabs; with --ray a folder for Parquet",
-            "-o",
-            parser=place,
+            "File for the table, .csv, or .tsv or .txt with tabs; with --ray a folder for Parquet", "-o", parser=place
         ),
     ] = None,
     words: Annotated[bool, option("One row a word between white space: sums over its tokens", "-w")] = False,
     regions: Annotated[bool, option("One row a region of a table of stimuli", "-r")] = False,
-    context: Annotated[
-        str | None, option("Of a table of stimuli: the column of what is read before the text, and has no rows")
-    ] = None,
-    text_by: Annotated[
-        str | None,
-        option("Of a table with one word a row: the column that says which text it belongs to; each row is given back"),
-    ] = None,
+    context: Annotated[str | None, option("Of a table of stimuli: the column of what is read before the text")] = None,
+    text_by: Annotated[str | None, option("Of a table with one word a row: the column of its texts")] = None,
     word: Annotated[str | None, option("The column of its words, instead of 'word'")] = None,
     frequencies: Annotated[
         Path | None,
-        option(
-            "Where frequencies of words are from, instead of training: text, or a table with word and count",
-            exists=True,
-        ),
+        option("Frequencies of words, not those of training: text, or a table with word and count", exists=True),
     ] = None,
     lags: Annotated[int, option("Columns of so many words before, too", least=0, most=_LAGS)] = 0,
     no_punctuation: Annotated[bool, option("Punctuation has no rows, and is no part of words and regions")] = False,
-    entropy: Annotated[
-        bool, option("Columns of entropies over next words and analyses, and of what a word reduces them by", "-e")
-    ] = False,
+    entropy: Annotated[bool, option("Columns of entropies over next words and analyses, and reductions", "-e")] = False,
     parses: Annotated[
-        int | None,
-        option("Write so many parses that the beam holds after each word, as JSONL, instead of a table", least=1),
+        int | None, option("Write so many parses of the beam after each word, as JSONL, not a table", least=1)
     ] = None,
-    escape: Annotated[
-        bool, option("Write an apostrophe before cells that a spreadsheet would take for formulas, as =A1")
-    ] = False,
-    per_line: Annotated[
-        bool, option("Each line of text, or each text of --text-by, is one sentence, without context", "-l")
-    ] = False,
+    escape: Annotated[bool, option("Write an apostrophe before what a spreadsheet takes for formulas, as =A1")] = False,
+    per_line: Annotated[bool, option("Each line of text, or text of --text-by, is a sentence by itself", "-l")] = False,
     running: Annotated[bool, option("A text in a table may have several sentences, which the parser finds")] = False,
     segment_with: Annotated[
-        str | None,
-        option("Of an n-gram model: name or path of a pipeline that finds words and sentences of running text"),
+        str | None, option("Of an n-gram model: pipeline that finds words and sentences of running text")
     ] = None,
     unknown_words: UnknownWords = None,
     particles: Annotated[
-        int | None, option("Particles, instead of the pipeline's setting, or of 5,000 if that is less", "-K")
+        int | None, option("Particles; by default the pipeline's setting, or 5,000 if that is less", "-K")
     ] = None,
     threads: Threads = None,
     interpolate: Interpolate = None,

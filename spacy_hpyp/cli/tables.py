@@ -19,7 +19,7 @@ from ..studies.page import to_json, to_markdown
 from ..studies.runner import Runner, minutes, only_one, program_version, wall_seconds
 from ..studies.study import Study, StudyTable, read_study
 from .app import fail
-from .options import argument, option
+from .options import Ray, argument, option
 from .raw_text import read_sentences
 
 _STUDY = Path("configs/papers.cfg")
@@ -35,19 +35,9 @@ def tables(
     show: Annotated[bool, option("Show the tables and how long each will take, and run nothing", "--list")] = False,
     quick: Annotated[bool, option("Less of everything, for a first look")] = False,
     jobs: Annotated[int, option("Commands at a time; those that measure speed run alone", "-j", least=1)] = 1,
-    output: Annotated[
-        Path | None,
-        option("Directory to write to, instead of the study's; --quick has one in it", "-o", file_okay=False),
-    ] = None,
-    any_version: Annotated[
-        bool, option("Keep what other versions of the program have made; the page says which")
-    ] = False,
-    ray: Annotated[
-        str | None,
-        option(
-            "Run commands on a Ray cluster, as 'auto' or an address; its nodes share this folder", metavar="ADDRESS"
-        ),
-    ] = None,
+    output: Annotated[Path | None, option("Directory to write to, not the study's", "-o", file_okay=False)] = None,
+    any_version: Annotated[bool, option("Keep what other versions have made; the page says which")] = False,
+    ray: Ray = None,
 ) -> None:
     """Fill the tables of papers, or of another study, with figures of a treebank, and write a page that shows them.
 

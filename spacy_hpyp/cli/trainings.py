@@ -23,7 +23,7 @@ from ..distributed.inputs import Document, Shard
 from ..distributed.work import Process
 from ..storage.arrays import load_arrays
 from ..storage.files import prepare_folder, replace_file
-from .app import load_parser, note, prepare_docs, save_docs
+from .app import load_parser, note, save_docs
 from .options import DocsFile, Elsewhere, Generative, Threads, Workers, argument, option
 from .progress import Bar
 from .raw_text import read_training
@@ -177,7 +177,6 @@ def guides(
 
     With --ray each part is a shard: workers annotate it, with one thread each, into a folder beside the output, which is the same.
     """
-    prepare_docs(output)
     if cluster.ray is not None and threads is not None:
         raise ValueError("With --ray there is no --threads: each worker has one.")
     nlp, parser = load_parser(model, threads=threads)
@@ -233,7 +232,7 @@ def treebanks(
     treebanks: Annotated[
         Path,
         argument(
-            "File with a treebank, a prefix and a language a line, as UD_French-Sequoia fr_sequoia-ud fr", exists=True
+            "File whose lines have treebank, prefix and language: UD_French-Sequoia fr_sequoia-ud fr", exists=True
         ),
     ],
     output: Annotated[Path, argument("Folder that gets one for each treebank", file_okay=False)],

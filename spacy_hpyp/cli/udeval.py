@@ -39,7 +39,7 @@ def udeval(
     threads: Threads = None,
     peer: Annotated[str, option("Measure another system, too: udpipe, which is UDPipe 1")] = "",
     peer_model: Annotated[
-        Path | None, option("Its model; where there is none yet, it is trained and saved there", dir_okay=False)
+        Path | None, option("Its model, which is trained and saved there if it is not", dir_okay=False)
     ] = None,
     train: Annotated[Path | None, option("What it is trained on (.conllu)", **FILE)] = None,
     dev: Annotated[Path | None, option("What its training looks at to end early (.conllu)", exists=True)] = None,

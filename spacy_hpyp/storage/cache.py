@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..compat.numba import user_cache_dir
-from .files import fcntl, remove_left
+from .files import locked, remove_left
 
 _USUAL_GB = 8.0
 _SUFFIX = ".bin"
@@ -76,11 +76,8 @@ def in_cache(key: str) -> Iterator[Path]:
     """
     folder, limit = cache_folder(), cache_limit()
     folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("ab") as lock:
-        # Where files cannot be locked, some may be made twice.
-        with suppress(OSError):
-            if fcntl is not None:
-                fcntl.flock(lock.fileno(), fcntl.LOCK_EX)
+    # Where files cannot be locked, some may be made twice.
+    with locked(folder / "lock"):
         remove_left(folder)
         path = cached_file(key)
         yield path

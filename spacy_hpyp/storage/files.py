@@ -72,6 +72,24 @@ def _create(folder: Path, prefix: str, mode: str, settings: dict[str, Any]) -> t
         file.close()
 
 
+@contextmanager
+def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Lock a file, as only one process can at a time.
+
+    wait (bool): Whether to wait for another one that has it.
+    YIELDS (bool): Whether it is locked, or cannot be: on Windows and on some file systems nobody is kept out.
+    """
+    with path.open("ab") as file:
+        is_free = True
+        with suppress(OSError):
+            try:
+                if fcntl is not None:
+                    fcntl.flock(file.fileno(), fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            except BlockingIOError:
+                is_free = False
+        yield is_free
+
+
 def remove_left(folder: Path, prefix: str = ".") -> None:
     """Remove what processes that were killed have left in a directory while they were `replacing` files.
 

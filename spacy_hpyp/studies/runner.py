@@ -20,7 +20,7 @@ from weasel.cli.run import get_lock_entry
 
 from ..about import __version__
 from ..distributed.commands import Launch, Process, ended, here, running
-from ..storage.files import replace_file
+from ..storage.files import locked, replace_file
 from .study import Run, Study
 
 # What a command takes before it begins with its work, in seconds, however small the treebank is.
@@ -198,32 +198,12 @@ def only_one(folder: Path) -> Iterator[None]:
 
     RAISES (ValueError): If another process does that now. One that has been killed is no hindrance.
     """
-    path = folder / "running.txt"
-    try:
-        other = int(path.read_text(encoding="utf8"))
-    except (OSError, ValueError):
-        other = None
-    if other is not None and other != os.getpid() and _is_running(other):
-        raise ValueError(
-            f"Process {other} is filling tables in '{folder}'. Wait for it, or choose another directory with --output. If it is "
-            f"something else, remove '{path}'."
-        )
-    replace_file(path, str(os.getpid()).encode())
-    try:
+    with locked(folder / "running.lock", wait=False) as is_free:
+        if not is_free:
+            raise ValueError(
+                f"Another process is filling tables in '{folder}'. Wait for it, or choose another directory with --output."
+            )
         yield
-    finally:
-        path.unlink(missing_ok=True)
-
-
-def _is_running(process: int) -> bool:
-    # Windows takes the signal for another one, and nobody can be asked there.
-    if sys.platform == "win32":
-        return False
-    try:
-        os.kill(process, 0)
-    except OSError as error:
-        return isinstance(error, PermissionError)
-    return True
 
 
 @contextmanager

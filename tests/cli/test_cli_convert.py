@@ -293,6 +293,6 @@ def test_a_language_that_spacy_does_not_have_and_a_test_part_that_is_missing_are
     done = run("hpyp", "convert", path, tmp_path, "--lang", "mya2", exit_code=1)
     assert "no language 'mya2'" in done.stderr
     assert "'xx'" in done.stderr
-    done = run("hpyp", "convert", path, tmp_path / "x-test.conllu", tmp_path, exit_code=1)
-    assert "There is no file" in done.stderr
+    done = run("hpyp", "convert", path, tmp_path / "x-test.conllu", tmp_path, exit_code=2)
+    assert "does not exist" in done.stderr
     run("hpyp", "convert", path, path, tmp_path, "--lang", "xx")

@@ -1,7 +1,5 @@
 """The command that fills the papers' tables, and the study that comes with the project."""
 
-import os
-import subprocess
 import sys
 from dataclasses import fields
 from functools import cache
@@ -18,6 +16,7 @@ from typer.main import get_command
 
 from spacy_hpyp.cli.papers import Accuracy, Choice
 from spacy_hpyp.language_model.scoring import Perplexity
+from spacy_hpyp.storage.files import locked
 from spacy_hpyp.studies.study import read_study
 from spacy_hpyp.training.state_study import StateFigures
 
@@ -129,19 +128,14 @@ def test_a_run_that_fails_is_shown_with_its_last_lines(study):
     assert done.output.count("at least 1") == 1
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="nobody can be asked there what runs")
+@pytest.mark.skipif(sys.platform == "win32", reason="nobody is kept out there")
 def test_two_do_not_fill_tables_in_one_directory(study, tmp_path):
-    running = tmp_path / "out" / "running.txt"
-    running.parent.mkdir()
-    running.write_text(str(os.getppid()))
-    done = run("hpyp", "papers", "tables", study, "others", exit_code=1)
-    assert f"Process {os.getppid()} is filling tables" in " ".join(done.output.split())
-    # The number of one that has been killed.
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
-    running.write_text(str(ended.pid))
+    (tmp_path / "out").mkdir()
+    with locked(tmp_path / "out" / "running.lock"):
+        done = run("hpyp", "papers", "tables", study, "others", exit_code=1)
+    assert "Another process is filling tables" in " ".join(done.output.split())
+    # The file of one that has been killed is no hindrance.
     run("hpyp", "papers", "tables", study, "others")
-    assert not running.exists()
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,8 @@ PARAGRAPHS = [f"Zoë sees {i} 😀.\nAda waits{' near 日本' * (i % 7)}.\n" for
 TEXT = "\n" + "\n \n".join(PARAGRAPHS)
 SENTENCES = "The dog sees 3 cats. Ada sleeps.\n\nKim waits near the old bird.\n\nMona sings.\n"
 CONLLU = "".join(f"# sent_id = {i}\n1\tAda\t_\t_\t_\t_\t0\troot\t_\t_\n\n" for i in range(20))
+# What a line of CoNLL-U has behind the word, where nothing is known of that.
+REST = "\t_" * 8 + "\n"
 
 
 class Upper(ShardTask):
@@ -253,6 +255,22 @@ def test_trees_are_the_same_in_all_formats(model, write, tmp_path):
         again = worked_on(bank, ParseTask(*common, "conllu", keep), tmp_path / keep).read_text("utf8")
         assert [line.split("\t")[1] for line in again.splitlines() if line[:1].isdigit()] == [row[1] for row in rows]
         assert "# newpar id = text-p1" in again
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.txt", SENTENCES.replace(" ", " \n")),
+        ("a.conllu", "1-2\tdidn't" + REST + "1\tdid" + REST + "2\tn't" + REST + "3\tAda" + REST + "\n" + CONLLU),
+    ],
+)
+def test_words_of_a_shard_are_those_that_are_written(model, write, tmp_path, name, text):
+    parsing = ParseTask(str(model), identity_of_model(str(model)), False, "text", "conllu", "words")
+    (shard,) = shards_of(write(text, name))
+    folder = Folder(str(tmp_path / "out"), "conllu")
+    record = work_on(shard, parsing, parsing.start(), folder, 0)
+    lines = folder.read(shard).decode().splitlines()
+    assert record["words"] == sum(line.split("\t")[0].isdigit() for line in lines)
 
 
 @pytest.mark.parametrize(("by", "option"), [("token", ()), ("word", ("--words", "--no-punctuation"))])

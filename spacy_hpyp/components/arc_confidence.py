@@ -38,7 +38,7 @@ class ArcConfidence(NeighbouringComponent, VotingComponent):
     What counts how much is learned from documents that neither parser has learned from; `hpyp combine --rate` does it. Labels and tags
     need not be those of the treebank: that a head is right is learned alone.
 
-    Its model is made by `spacy-hpyp.ParseVotes.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
+    Its model is made by `spacy-hpyp.ParseVotes.v1`.
     """
 
     factory = "arc_confidence"
@@ -135,9 +135,5 @@ class ArcConfidence(NeighbouringComponent, VotingComponent):
 
 
 make_arc_confidence = register(
-    ArcConfidence,
-    assigns=["token._.head_prob"],
-    requires=["token.dep", "token.head"],
-    scores={},
-    english=False,
+    ArcConfidence, assigns=["token._.head_prob"], requires=["token.dep", "token.head"], scores={}, english=False
 )

@@ -49,7 +49,7 @@ class TrainableComponent(TrainablePipe):
     * `default_scorer` (Callable | None): What `score` calls where nothing else is said.
     * `initialize`, `predict` and `set_annotations`, with spaCy's signatures.
     * `_learn_from`, which `update` calls with its arguments: what has been lost `_count_loss` writes down, and it returns whether `_end_pass`
-      is to be called; and `_loss_of`, which `get_loss` calls.
+      is to be called.
 
     model (Model): A thinc Model of one layer.
     name (str): The name of the component instance; that of its factory if there is none.
@@ -239,14 +239,6 @@ class TrainableComponent(TrainablePipe):
     def finish_update(self, sgd: Optimizer) -> None:
         """Update the parameters of the model by the gradients that `update` has kept."""
         self.guard.change(lambda: self.model.finish_update(sgd))
-
-    def get_loss(self, examples: Iterable[Example], scores: Any) -> tuple[float, None]:
-        """The mean loss of what was predicted. There is no gradient: what learns here has other ways.
-
-        scores (Any): What `predict` returned for the predicted ones.
-        RETURNS (tuple[float, None]): The loss; what it is of, the class says.
-        """
-        return self._loss_of(self._examples(examples, "get_loss"), scores), None
 
     def add_label(self, label: str) -> int:
         """Labels cannot be added to a model: they are fixed by `initialize`.

@@ -22,7 +22,7 @@ class EasyFirstLemmatizer(AttributeComponent):
     was rare there, those that the trees of words with its ending give. Of tags, parts of speech and features it reads those that the words have:
     it stands after what writes them, and learns from gold ones.
 
-    Its model is made by `spacy-hpyp.EasyFirstLemmatizer.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
+    Its model is made by `spacy-hpyp.EasyFirstLemmatizer.v1`.
     """
 
     factory = "easy_first_lemmatizer"

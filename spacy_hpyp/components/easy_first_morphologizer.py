@@ -25,7 +25,7 @@ class EasyFirstMorphologizer(AttributeComponent):
     If its templates read guides (`guide.tag`), it stands after an `hpyp_parser` with guides = true, and is trained on documents that
     'python -m spacy hpyp guides' has written. Words under tokens are decided each by itself.
 
-    Its model is made by `spacy-hpyp.EasyFirstMorphologizer.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
+    Its model is made by `spacy-hpyp.EasyFirstMorphologizer.v1`.
     """
 
     factory = "easy_first_morphologizer"

@@ -41,11 +41,9 @@ class EasyFirstParser(Parser):
 
     The tags of the training sentences are jack-knifed by `initialize`, by the tagger that stands before the component. Sentences are learned
     from one after the other; `drop` is the part of the templates that is left out at random for each. One sentence in thirty, or fewer
-    where there are many, is not learned from: confidence in arcs is, after each pass. The loss of an update is the
-    number of changes for each sentence, that of what was predicted the part of the words whose head is wrong.
+    where there are many, is not learned from: confidence in arcs is, after each pass. The loss is the number of changes for each sentence.
 
-    Its model is made by `spacy-hpyp.EasyFirstParser.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent`
-    says.
+    Its model is made by `spacy-hpyp.EasyFirstParser.v1`.
     """
 
     factory = "easy_first_parser"
@@ -155,11 +153,7 @@ class EasyFirstParser(Parser):
         count = np.array([progress.counts.get(word, 1) for word in gold.words])
         *words, offsets = parser.encode(gold.words, np.arange(n), given, np.array([0, n]), guides)
         return Lessons(
-            *words,
-            heads,
-            labels,
-            (self.word_dropout / (self.word_dropout + count)).astype(np.float32),
-            offsets,
+            *words, heads, labels, (self.word_dropout / (self.word_dropout + count)).astype(np.float32), offsets
         )
 
     @property
@@ -206,17 +200,6 @@ class EasyFirstParser(Parser):
             )
             self._updates[:] = 0
         return is_passed
-
-    def _loss_of(self, examples: list[Example], scores: tuple[Words, EasyFirstTrees, np.ndarray]) -> float:
-        docs = [example.predicted.copy() for example in examples]
-        self.set_annotations(docs, scores)
-        wrong = total = 0
-        for doc, example in zip(docs, examples):
-            heads, _ = Example(doc, example.reference).get_aligned_parse(projectivize=False)
-            pairs = [(token.head.i, head) for token, head in zip(doc, heads) if head is not None and not token.is_space]
-            wrong += sum(mine != head for mine, head in pairs)
-            total += len(pairs)
-        return wrong / max(total, 1)
 
     # Prediction
 
@@ -272,9 +255,4 @@ class EasyFirstParser(Parser):
         return found
 
 
-make_easy_first_parser = register(
-    EasyFirstParser,
-    assigns=TREES,
-    requires=["token.tag"],
-    scores=TREE_SCORES,
-)
+make_easy_first_parser = register(EasyFirstParser, assigns=TREES, requires=["token.tag"], scores=TREE_SCORES)

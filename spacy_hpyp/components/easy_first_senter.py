@@ -26,7 +26,7 @@ class EasyFirstSenter(WordClassifyingComponent):
 
     It sets `token.is_sent_start` of every token. What is set already is kept. White space belongs to the sentence before it.
 
-    Its model is made by `spacy-hpyp.EasyFirstSenter.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
+    Its model is made by `spacy-hpyp.EasyFirstSenter.v1`.
     """
 
     factory = "easy_first_senter"

@@ -8,7 +8,6 @@ from spacy.pipeline.tagger import tagger_score
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotation.documents import RawSentence
 from ..annotation.words import Words, read_words, write_tags
 from ..compiled import NONE
 from ..settings import whole
@@ -25,7 +24,7 @@ class EasyFirstTagger(LabellingComponent):
     If its templates read guides (`guide.tag`), it stands after an `hpyp_parser` with guides = true, and is trained on documents that
     'python -m spacy hpyp guides' has written, on the tokens that they have.
 
-    Its model is made by `spacy-hpyp.EasyFirstTagger.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
+    Its model is made by `spacy-hpyp.EasyFirstTagger.v1`.
     """
 
     factory = "easy_first_tagger"
@@ -89,7 +88,13 @@ class EasyFirstTagger(LabellingComponent):
             symbols = self.classifier.symbols([reference], read_words([reference]), reader=self.name)
         bounds = np.cumsum([0, *(len(sentence.rows) for sentence in sentences)]).tolist()
         return [
-            _gold(sentence, outcomes, {name: column[start:end] for name, column in symbols.items()})
+            GoldWords(
+                key=sentence.key,
+                forms=sentence.strings(0),
+                gold=np.array([outcomes.get(tag, NONE) for tag in sentence.strings(1)], dtype=np.int32),
+                given=np.full(end - start, NONE, dtype=np.int32),
+                more={name: column[start:end] for name, column in symbols.items()},
+            )
             for sentence, start, end in zip(sentences, bounds, bounds[1:])
         ]
 
@@ -98,17 +103,6 @@ class EasyFirstTagger(LabellingComponent):
         content = example.predicted.to_array([ORTH, SPACY]).tobytes()
         content += reference.to_array([ORTH, TAG, DEP, HEAD, SENT_START, SPACY]).tobytes()
         return content + (guide_content(reference) if self.is_guided else b"") + self.tokens.encode()
-
-
-def _gold(sentence: RawSentence, outcomes: dict[str, int], more: dict[str, np.ndarray]) -> GoldWords:
-    forms, tags = sentence.strings(0), sentence.strings(1)
-    return GoldWords(
-        key=sentence.key,
-        forms=forms,
-        gold=np.array([outcomes.get(tag, NONE) for tag in tags], dtype=np.int32),
-        given=np.full(len(forms), NONE, dtype=np.int32),
-        more=more,
-    )
 
 
 make_easy_first_tagger = register(EasyFirstTagger, assigns=["token.tag"], scores={"tag_acc": 1.0})

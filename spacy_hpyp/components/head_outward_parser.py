@@ -70,8 +70,7 @@ class HeadOutwardParser(HeadOutwardComponent):
     Where trees are latent, examples may have tags only. Such trees are drawn by Metropolis-Hastings after `latent_after` sweeps; the log says
     how many were accepted. The loss is the negative log-likelihood for each token, in nats.
 
-    Its model is made by `spacy-hpyp.HeadOutwardModel.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent`
-    says.
+    Its model is made by `spacy-hpyp.HeadOutwardModel.v1`.
     """
 
     factory = "head_outward_parser"
@@ -110,10 +109,6 @@ class HeadOutwardParser(HeadOutwardComponent):
             util.logger.info("%s: %d of %d new trees accepted", self.name, *draws[::-1])
             draws[:] = 0
         self._warn_of_skipped(self._treebank.skipped, self._treebank.size)
-
-    def _loss_of(self, examples: list[Example], scores: tuple[Words, np.ndarray, HeadOutwardTrees]) -> float:
-        _, _, trees = scores
-        return -float(trees.log_probability.sum()) / len(trees.heads) if len(trees.heads) else 0.0
 
     # Prediction
 
@@ -252,8 +247,5 @@ def _one_tree_each(
 
 
 make_head_outward_parser = register(
-    HeadOutwardParser,
-    assigns=[*TREES, "doc._.log_prob"],
-    requires=["token.tag"],
-    scores=TREE_SCORES,
+    HeadOutwardParser, assigns=[*TREES, "doc._.log_prob"], requires=["token.tag"], scores=TREE_SCORES
 )

@@ -1,7 +1,6 @@
 """The trainable spaCy component `head_outward_states`."""
 
 from collections.abc import Callable, Iterable
-from math import log
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ class HeadOutwardStates(TrainableComponent):
     Each word of documents is visited by a Gibbs step. When as many words have been visited as the corpus has, the strengths of the priors are
     sampled, and the top words of the states are logged. The loss are the bits a word: each predicted from all others that are seated.
 
-    Its model is made by `spacy-hpyp.LatentStates.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
+    Its model is made by `spacy-hpyp.LatentStates.v1`.
     """
 
     factory = "head_outward_states"
@@ -101,9 +100,6 @@ class HeadOutwardStates(TrainableComponent):
                 rows = [(number, " ".join(word for word, _ in words)) for number, words in states]
                 util.logger.debug("%s: %s", self.name, table(rows))
 
-    def _loss_of(self, examples: list[Example], scores: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> float:
-        return -_mean([log_probability for _, _, log_probability in scores]) / log(2.0)
-
     # Prediction
 
     def predict(self, docs: Iterable[Doc]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -147,12 +143,8 @@ class HeadOutwardStates(TrainableComponent):
         RETURNS (dict[str, float]): Under "words_log_prob".
         """
         scores = self.predict([example.predicted for example in self._examples(examples, "score")])
-        return {_SCORE: _mean([log_probability for _, _, log_probability in scores])}
-
-
-def _mean(parts: list[np.ndarray]) -> float:
-    values = np.concatenate([np.empty(0), *parts])
-    return float(values.mean()) if len(values) else 0.0
+        values = np.concatenate([np.empty(0), *(log_probability for _, _, log_probability in scores)])
+        return {_SCORE: float(values.mean()) if len(values) else 0.0}
 
 
 make_head_outward_states = register(HeadOutwardStates, assigns=["token._.state"], scores={_SCORE: 1.0})

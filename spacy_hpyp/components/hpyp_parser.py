@@ -33,7 +33,7 @@ from ..settings import whole
 from ..training.confidence import learn_confidence
 from ..training.contrast import LEAST_TOKENS, learn_contrasts
 from ..training.derivations import JointTreebank, SentenceBatch, initialize, visit
-from ..training.leave_out import LeaveOut, without
+from ..training.leave_out import LeaveOut, check_derivations, without
 from ..training.treebank import GoldCorpus
 from .alignment import annotated_document, gold_documents
 from .factories import TAG_AND_TREE_SCORES, TREES, register
@@ -55,7 +55,7 @@ class HPYPParser(ViewedParser):
     The loss is the negative log-likelihood for each token in nats. What is predicted is predicted from other sentences and what comes
     before it in its own; with sampled seatings of single experts from all the rest, see `JointModel.visit`.
 
-    Its model is made by `spacy-hpyp.HPYPModel.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
+    Its model is made by `spacy-hpyp.HPYPModel.v1`.
     """
 
     factory = "hpyp_parser"
@@ -107,19 +107,21 @@ class HPYPParser(ViewedParser):
             util.logger.info("%s: %d words that are rare are known by the tags that they had", self.name, rare)
 
     def _warn_of_new(self) -> None:
-        model, new = self._initialized(), self._treebank.new
-        if self._warned_of_new or not new.sentences:
+        model, treebank = self._initialized(), self._treebank
+        if self._warned_of_new or not treebank.new:
             return
-        lost = new.lost(model.vocabulary, model.vocabulary_settings.min_count)
-        if not lost and not new.skipped:
+        known, least = set(model.vocabulary.words), model.vocabulary_settings.min_count
+        # At least so many tokens would be known in a vocabulary made with these sentences.
+        lost = sum(count for word, count in treebank.new_words.items() if count >= least and word not in known)
+        if not lost and not treebank.new_skipped:
             return
         self._warned_of_new = True
         problems = [
-            *([f"takes {lost} of their {new.words.total()} tokens for unknown words"] if lost else []),
-            *([f"skips {new.skipped} of them for their tags or labels"] if new.skipped else []),
+            *([f"takes {lost} of their {treebank.new_words.total()} tokens for unknown words"] if lost else []),
+            *([f"skips {treebank.new_skipped} of them for their tags or labels"] if treebank.new_skipped else []),
         ]
         warnings.warn(
-            f"The component '{self.name}' is trained on {new.sentences} sentences that it was not initialized with, but its "
+            f"The component '{self.name}' is trained on {treebank.new} sentences that it was not initialized with, but its "
             f"words, tags and labels do not grow. It {' and '.join(problems)}, which it would not if it was trained on all of "
             "the data from the start. Do that: give all of the data to a new component, in a config by 'factory = "
             "\"hpyp_parser\"' instead of 'source', in Python by 'nlp.initialize'.",
@@ -226,10 +228,6 @@ class HPYPParser(ViewedParser):
             learn_confidence(model, self.search, self._rng(1), threads=self.threads, given_tags=given)
         model.progress.sweep.passages = []
 
-    def _loss_of(self, examples: list[Example], scores: tuple[Layout, Parses]) -> float:
-        values = scores[1].log_probability
-        return -float(values.mean()) if len(values) else 0.0
-
     # Prediction
 
     def predict(self, docs: Iterable[Doc], *, search: Search | None = None) -> tuple[Layout, Parses]:
@@ -331,7 +329,10 @@ class HPYPParser(ViewedParser):
         documents (Sequence[GoldDocument]): Gold sentences; it need not have learned from them.
         RAISES (ValueError): If the component has not been trained, or has latent derivations.
         """
-        others = copy(without(self._initialized(), documents, self._rng(3), threads=self.threads))
+        model = self._initialized()
+        check_derivations(model)
+        sentences = dict(JointTreebank(model).rows(documents))
+        others = copy(without(model, sentences, self._rng(3), threads=self.threads))
         return HPYPParser(self.vocab, thinc_model(others), self.name, scorer=self.scorer, **asdict(self.settings))
 
     def posterior(self, doc: Doc, *, labels_per_arc: int | None = None) -> Marginals:

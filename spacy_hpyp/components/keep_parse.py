@@ -24,11 +24,7 @@ register_extensions()
 BOUNDARIES = OneOf(("all", "given"))
 
 
-@Language.factory(
-    "keep_parse",
-    assigns=["doc._.parses"],
-    default_config={"name_of_parse": "", "boundaries": "all"},
-)
+@Language.factory("keep_parse", assigns=["doc._.parses"], default_config={"name_of_parse": "", "boundaries": "all"})
 def make_keep_parse(nlp: Language, name: str, name_of_parse: str, boundaries: str) -> "KeepParse":
     """Make a component that keeps a parse; see `KeepParse`."""
     # While the pipeline is being made, the last component is the one before this one.

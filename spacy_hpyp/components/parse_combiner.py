@@ -150,11 +150,6 @@ class VotingComponent(TrainableComponent):
         ballots, layout = read_ballots(docs, self.votes.voters, names, last=last, reader=self.name)
         return ballots, layout, names
 
-    def _loss_of(self, examples: list[Example], scores: Any) -> float:
-        self._check_trained()
-        found = [self._read(example) for example in examples if len(example.predicted)]
-        return self.votes.loss(*join_ballots(found)) if found else 0.0
-
     # Prediction
 
     def predict(self, docs: Iterable[Doc]) -> tuple[Layout, Result, Names]:
@@ -184,7 +179,7 @@ class ParseCombiner(VotingComponent):
     that was held out, with the voters as `annotating_components`, or references that have parses of leave-out annotation in
     `doc._.parses`.
 
-    Its model is made by `spacy-hpyp.ParseVotes.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
+    Its model is made by `spacy-hpyp.ParseVotes.v1`.
     """
 
     factory = "parse_combiner"

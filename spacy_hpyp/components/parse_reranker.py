@@ -82,10 +82,9 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
     The source and the generative parser are looked for in the pipeline that the component stands in, wherever it was made.
 
     When every sentence of the corpus has been visited, the weights are learned before they are used or saved the next time, see `ranking`; the
-    log says what each is worth. The loss of an update is the negative log-likelihood for each token, that of what was
-    predicted the negative log-probability of the chosen trees among the candidates, for each sentence, in nats.
+    log says what each is worth. The loss is the negative log-likelihood for each token, in nats.
 
-    Its model is made by `spacy-hpyp.Reranker.v1`. Every setting is an attribute; how it is saved and overridden, `TrainableComponent` says.
+    Its model is made by `spacy-hpyp.Reranker.v1`.
     """
 
     factory = "parse_reranker"
@@ -261,10 +260,6 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
             return None
         return Lists(np.concatenate(features), np.concatenate(right), offsets_of([*map(len, features)]))
 
-    def _loss_of(self, examples: list[Example], scores: list[list[Reranked]]) -> float:
-        chosen = [float(each.probability[each.chosen]) for found in scores for each in found]
-        return -float(np.mean(np.log(chosen))) if chosen else 0.0
-
     # Prediction
 
     def predict(self, docs: Iterable[Doc], *, k: int | None = None) -> list[list[Reranked]]:
@@ -406,8 +401,5 @@ def _sentences(
 
 
 make_parse_reranker = register(
-    ParseReranker,
-    assigns=TREES,
-    requires=["token.tag", "token.head", "token.dep"],
-    scores=TREE_SCORES,
+    ParseReranker, assigns=TREES, requires=["token.tag", "token.head", "token.dep"], scores=TREE_SCORES
 )

@@ -69,9 +69,7 @@ class ParserSettings(Settings):
         "probable derivation",
     )
     marginals: bool = setting(
-        False,
-        TRUTH,
-        '`"best"` finds `_.head_prob` and `_.tag_prob` too, which takes longer; `"mbr"` finds them anyway',
+        False, TRUTH, '`"best"` finds `_.head_prob` and `_.tag_prob` too, which takes longer; `"mbr"` finds them anyway'
     )
     guides: bool = setting(
         False,
@@ -279,9 +277,7 @@ class RerankerSettings(Settings):
     """All settings of `parse_reranker`."""
 
     source: str = setting(
-        "",
-        NAME,
-        "the name of the parser before it among whose trees it chooses; none: the last parser before it",
+        "", NAME, "the name of the parser before it among whose trees it chooses; none: the last parser before it"
     )
     k: int = setting(20, Whole(1, 1_000_000), "how many trees of a sentence, the one that the document has among them")
     generative: str = setting(

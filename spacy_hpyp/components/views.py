@@ -43,11 +43,7 @@ class ViewedParser(GibbsParser):
         return path
 
     def _complete_model(self, loaded: JointModel, data: bytes, source: Path | None) -> None:
-        """Find or make what the model predicts by, its frozen views.
-
-        Who only predicts maps them from a file, beside the model or in the cache of the user, and never reads the seating that they
-        follow from.
-        """
+        """Find or make what the model predicts by, its frozen views: beside the model, or in the cache of the user."""
         if not loaded.is_initialized:
             return
         if source is None:

@@ -59,6 +59,7 @@ def _log_probability(model, distribution, symbols, event, outcome, rooms):
 def chart_scores(model, words, tags):
     """The scores of all events that a tree of a sentence may have.
 
+    model (Distributions): Such as `distributions.unchartable` has nothing against.
     words, tags (int32[n]): The sentence, at least one word; words are cased.
     RETURNS (ChartScores): In nats. The sum over a tree's events is the log-probability of the words, the tags and the tree, without
         labels.

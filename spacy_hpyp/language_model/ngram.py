@@ -169,7 +169,6 @@ def collect_vocabulary(
 class NGramModel:
     """A trained n-gram model. Make one with `train_ngram_model`, `NGramModel.from_bytes` or `NGramModel.from_disk`.
 
-    words (NGramVocabulary): Its vocabulary.
     order (int): n, the length of the longest n-gram.
     samples (Sequence[dict[str, Any]]): At least one seating of the same sentences, as `hpyp.storage.pack` describes it.
     RAISES (ValueError): If there is no sample, or one does not fit the others, the order or the vocabulary.

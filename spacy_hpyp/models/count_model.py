@@ -241,14 +241,14 @@ class CountModel(ClassedModel):
             if self._seated is None:
                 if self._packed is None:
                     raise ValueError(_UNTRAINED)
-                # What a seating is unpacked with takes memory: only two at a time.
-                with ThreadPoolExecutor(2) as executor:
-                    made = executor.map(
-                        lambda name: joined(self._new_franchise(name), self._unpack(name)), self.conditionals
-                    )
-                    self._seated = dict(zip(self.conditionals, made))
+                self._seated = dict(self._of_each(lambda name: joined(self._new_franchise(name), self._unpack(name))))
                 self._packed = None
             return self._seated
+
+    def _of_each(self, make: Callable[[str], Any]) -> Iterator[tuple[str, Any]]:
+        """What is made of each distribution, only two at a time: what it is made with takes more memory than what is kept."""
+        with ThreadPoolExecutor(2) as executor:
+            yield from zip(self.conditionals, executor.map(make, self.conditionals))
 
     def _unpack(self, name: str) -> Iterator[Franchise]:
         """The seating of a distribution that was stored, expert by expert, see `hpyp.storage.unpack_experts`."""
@@ -287,10 +287,7 @@ class CountModel(ClassedModel):
             )
             self._drop_frozen()
         if self._views is None:
-            # What a view is made with takes more memory than the view: only two at a time.
-            with ThreadPoolExecutor(2) as executor:
-                made = executor.map(lambda name: self.conditionals[name].view(self.franchises[name]), self.conditionals)
-                self._views = dict(zip(self.conditionals, made))
+            self._views = dict(self._of_each(lambda name: self.conditionals[name].view(self.franchises[name])))
         return self._views
 
     def views_of_stored(self) -> Iterator[tuple[str, View]]:
@@ -298,10 +295,7 @@ class CountModel(ClassedModel):
 
         RAISES (ValueError): If what was stored is damaged.
         """
-        all_of = self.conditionals
-        with ThreadPoolExecutor(2) as executor:
-            made = executor.map(lambda name: all_of[name].view_of(self._unpack(name), self.sizes[name]), all_of)
-            yield from zip(all_of, made)
+        return self._of_each(lambda name: self.conditionals[name].view_of(self._unpack(name), self.sizes[name]))
 
     @property
     def has_views(self) -> bool:
@@ -400,12 +394,7 @@ class CountModel(ClassedModel):
         return dict(zip(names, totals)), gradient
 
     def visit_latent(
-        self,
-        sentences: Sentences,
-        derivations: Any,
-        seated: np.ndarray,
-        rng: np.random.Generator,
-        **how: Any,
+        self, sentences: Sentences, derivations: Any, seated: np.ndarray, rng: np.random.Generator, **how: Any
     ) -> tuple[dict[str, float], dict[str, Weights]]:
         """One step for the derivation of each of some sentences, and for its customers.
 

@@ -36,7 +36,7 @@ from ..text.word_classes import Classes, uncased_classes
 from .count_model import CountModel
 from .parameters import set_pooled
 from .settings import EstimatorSettings
-from .stored import Fixed, model_holding
+from .stored import model_holding
 
 #: The attribute of a thinc Model that holds a `HeadOutwardModel`.
 HEAD_OUTWARD = "head_outward"
@@ -206,14 +206,14 @@ class HeadOutwardModel(CountModel):
 
     # Storage
 
-    def _fixed(self) -> dict[str, Fixed]:
+    def _fixed(self) -> dict[str, tuple[Any, str]]:
         kept = ("prior", "counts", "uniform_roots", "gate_pace")
         fixed = {
             "contexts": {name: [*map(list, getattr(self.contexts, name))] for name in DISTRIBUTIONS},
             "estimators": {name: value for name, value in asdict(self.settings).items() if name in kept},
         }
         problem = "are not those of the config: a trained model cannot change how it counts"
-        return {name: Fixed(value, f"its {name} {problem}") for name, value in fixed.items()}
+        return {name: (value, f"its {name} {problem}") for name, value in fixed.items()}
 
     def _read(self, message: Message) -> None:
         super()._read(message)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from copy import copy
 from functools import partial
+from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc
@@ -38,10 +39,6 @@ from .frozen import TreeLogProbs, search_model, tree_log_probs
 from .guard import Guard, uninterrupted
 from .settings import PoolSettings
 from .spelling import Spelling, spell
-from .stored import Fixed
-
-_USUAL = PoolSettings()
-
 
 _PASSAGES = group(
     sizes=integers("sentences"),
@@ -84,7 +81,7 @@ class JointModel(CountModel):
         labelled: bool = True,
         root_last: bool = False,
         spelled: bool = False,
-        pools: PoolSettings = _USUAL,
+        pools: PoolSettings = PoolSettings(),
     ) -> None:
         self.contexts = contexts
         self.labelled = labelled
@@ -104,10 +101,6 @@ class JointModel(CountModel):
 
     def _know_classes(self) -> None:
         super()._know_classes()
-        self._know_raw_text()
-
-    def _know_raw_text(self) -> None:
-        """Let the spelling of rare words read the classes."""
         if self.spelling is not None and self.spelling.raw is not None:
             self.spelling.raw.classes = self._classes
 
@@ -243,7 +236,7 @@ class JointModel(CountModel):
 
     # Storage
 
-    def _fixed(self) -> dict[str, Fixed]:
+    def _fixed(self) -> dict[str, tuple[Any, str]]:
         contexts = (
             "its context lists are not those of the config: a trained model cannot change what it is conditioned on"
         )
@@ -251,10 +244,10 @@ class JointModel(CountModel):
         root = "its 'root' is not that of the config: a trained model cannot change where ROOT stands, which ends its sentences"
         own = {name: list(self.contexts.gates.get(name, usual)) for name, usual in GATES.items()}
         return {
-            "contexts": Fixed({name: [*map(list, getattr(self.contexts, name))] for name in DISTRIBUTIONS}, contexts),
-            "gates": Fixed(own, gates),
-            "gate_pace": Fixed(self.pools.gate_pace, gates),
-            "root_last": Fixed(self.root_last, root),
+            "contexts": ({name: [*map(list, getattr(self.contexts, name))] for name in DISTRIBUTIONS}, contexts),
+            "gates": (own, gates),
+            "gate_pace": (self.pools.gate_pace, gates),
+            "root_last": (self.root_last, root),
         }
 
     def _write(self) -> Message:
@@ -275,7 +268,6 @@ class JointModel(CountModel):
         # One that was trained without goes on without.
         if self.spelled and "spelling" in message:
             self.spelling = Spelling.from_message(message["spelling"], len(self.vocabulary.classes))
-            self._know_raw_text()
         heads = read_weights(part(message, "confidence", list), UNLEARNED)
         tags = read_weights(part(message, "tag_confidence", list), UNLEARNED_TAGS)
         self.confidence = None if np.array_equal(heads, UNLEARNED) else Confidence(heads, tags)

@@ -33,7 +33,7 @@ from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .messages import vocabulary_from_message, vocabulary_to_message
 from .settings import StateModelSettings
-from .stored import Fixed, StoredModel, model_holding
+from .stored import StoredModel, model_holding
 
 #: The attribute of a thinc Model that holds a `LatentStates`.
 LATENT_STATES = "latent_states"
@@ -251,12 +251,9 @@ class LatentStates(StoredModel):
 
     # Storage
 
-    def _fixed(self) -> dict[str, Fixed]:
+    def _fixed(self) -> dict[str, tuple[Any, str]]:
         fixed = {"kind": self.kind, "states": self.states, "back_off": self.back_off}
-        return {
-            name: Fixed(value, f"its '{name}' is {{}}, and that of the config {value!r}")
-            for name, value in fixed.items()
-        }
+        return {name: (own, f"its '{name}' is {{}}, and that of the config {own!r}") for name, own in fixed.items()}
 
     def _write(self) -> Message:
         if not self.is_initialized:

@@ -19,7 +19,6 @@ _HIGHEST_WEIGHT = 100.0
 class Parameters(Mapping[str, Weights]):
     """The weights of the pools, by distribution, as the parameters of a thinc model have them when they are asked for.
 
-    model (Model): The thinc model.
     attribute (str): The name of the attribute that holds a `CountModel`.
     """
 

@@ -85,9 +85,7 @@ class EstimatorSettings(PoolSettings):
         0.5, Number(0.001, 0.999), "the discount of Pitman-Yor processes, if it is fixed, and the first otherwise"
     )
     uniform_roots: bool = setting(
-        True,
-        TRUTH,
-        "the shortest context but the empty one is smoothed by a uniform distribution, as the paper's are",
+        True, TRUTH, "the shortest context but the empty one is smoothed by a uniform distribution, as the paper's are"
     )
     min_count: int = setting(2, Whole(0), "rarer words are known by their class")
     min_class_count: int = setting(5, Whole(0), "rarer classes are known by a more general one")

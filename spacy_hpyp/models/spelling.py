@@ -51,21 +51,13 @@ class Characters:
     def __init__(self, known: Iterable[str]) -> None:
         #: In the order of their numbers.
         self.known = "".join(sorted(set(known)))
+        #: The number of all characters that are not known, and that of the end of a word.
+        self.unknown, self.end = len(self.known), len(self.known) + 1
         self._numbers = {character: number for number, character in enumerate(self.known)}
         self._numbers[""] = self.end
 
     def __len__(self) -> int:
         return len(self.known) + 2
-
-    @property
-    def unknown(self) -> int:
-        """The number of all characters that are not known."""
-        return len(self.known)
-
-    @property
-    def end(self) -> int:
-        """The number of the end of a word, the last one."""
-        return len(self.known) + 1
 
     @property
     def log_share(self) -> float:
@@ -148,7 +140,6 @@ class RawWords:
 class Spelling:
     """The distribution of the letters of rare words given their class.
 
-    characters (Characters): The characters.
     franchise (Franchise): The seating of the letters, see `spacy_hpyp.hpyp.sequences`; groups are classes by their numbers.
     raw (RawWords | None): Words that are not spelled, but drawn from raw text, where there are classes of these.
     """

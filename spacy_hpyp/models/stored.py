@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import srsly
 from spacy.tokens import Doc
@@ -20,17 +20,6 @@ from ..text.word_classes import Classes
 from .guard import Guard
 
 _Stored = TypeVar("_Stored", bound="StoredModel")
-
-
-class Fixed(NamedTuple):
-    """Something that a trained model cannot change: it has to be the same in its file and in the config.
-
-    value (Any): What it is in the model, as srsly reads it.
-    problem (str): What is wrong with a file that has another one, which it may name: {}.
-    """
-
-    value: Any
-    problem: str
 
 
 class StoredModel(ABC):
@@ -67,8 +56,10 @@ class StoredModel(ABC):
         RAISES (ValueError): If it is damaged. Other errors are not the file's.
         """
 
-    def _fixed(self) -> dict[str, Fixed]:
-        """What a trained model cannot change, by the name of the part."""
+    def _fixed(self) -> dict[str, tuple[Any, str]]:
+        """What a trained model cannot change, by the name of the part: what it is, as srsly reads it, and what is wrong with a file that has
+        another one, which that may name: {}.
+        """
         return {}
 
     def untrained(self: _Stored) -> _Stored:
@@ -80,7 +71,7 @@ class StoredModel(ABC):
 
     def to_bytes(self) -> bytes:
         """The whole model, with all that training needs to go on."""
-        fixed = {name: fixed.value for name, fixed in self._fixed().items()}
+        fixed = {name: value for name, (value, _) in self._fixed().items()}
         return srsly.msgpack_dumps({"format": self.format, **fixed, **self._write()})
 
     def from_bytes(self: _Stored, data: bytes) -> _Stored:
@@ -92,9 +83,9 @@ class StoredModel(ABC):
         message = unpack_message(data)
         if type(message.get("format")) is not int or message["format"] != self.format:
             raise ValueError(f"it is not {self.called} of this version of spacy-hpyp")
-        for name, fixed in self._fixed().items():
-            if message.get(name) != fixed.value:
-                raise ValueError(fixed.problem.format(repr(message.get(name))))
+        for name, (value, problem) in self._fixed().items():
+            if message.get(name) != value:
+                raise ValueError(problem.format(repr(message.get(name))))
         loaded = self.untrained()
         if not self.learned or self.learned in message:
             loaded._read(message)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc
@@ -53,7 +53,7 @@ from ..text.elements import CLASS_ATTRIBUTES, class_symbols, reads_classes, stri
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from ..text.word_classes import path_of
 from .messages import labels_from_message, vocabulary_from_message, vocabulary_to_message
-from .stored import ClassedModel, Fixed
+from .stored import ClassedModel
 
 # Forms whose symbols are kept.
 _KEPT_FORMS = 1_000_000
@@ -66,13 +66,7 @@ _SUFFIX = 3
 
 
 class _Task(NamedTuple):
-    """What one of the perceptrons is for.
-
-    names (list[str]): The elements that its templates name.
-    elements (int32[elements, 4]): Their rows.
-    templates (Templates): The templates.
-    places (int): The size of its table.
-    """
+    """What one of the perceptrons reads: the names of elements, their rows (int32[elements, 4]) and templates; and the size of its table."""
 
     names: list[str]
     elements: np.ndarray
@@ -362,13 +356,13 @@ class TreeModel(ClassedModel):
 
     # Storage
 
-    def _fixed(self) -> dict[str, Fixed]:
+    def _fixed(self) -> dict[str, tuple[Any, str]]:
         fixed = {
             "templates": [self.arc_templates, self.label_templates],
             "places": [self.arc_places, self.label_places],
         }
         problem = "are not those of the config: a trained model cannot change what it reads, nor the size of its tables"
-        return {name: Fixed(value, f"its {name} {problem}") for name, value in fixed.items()}
+        return {name: (value, f"its {name} {problem}") for name, value in fixed.items()}
 
     def _write(self) -> Message:
         if self.vocabulary is None:

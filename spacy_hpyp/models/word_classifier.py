@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc
@@ -32,13 +33,8 @@ from ..text.candidates import WordOutcomes
 from ..text.elements import reads_classes, without_classes
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from ..text.word_classes import path_of
-from .messages import (
-    candidates_from_message,
-    candidates_to_message,
-    vocabulary_from_message,
-    vocabulary_to_message,
-)
-from .stored import ClassedModel, Fixed
+from .messages import candidates_from_message, candidates_to_message, vocabulary_from_message, vocabulary_to_message
+from .stored import ClassedModel
 
 # How far a pass is, as it is stored.
 _TRAINING = inside("training", group(**numbers("size", "visited", "early", "full")))
@@ -236,10 +232,10 @@ class WordClassifier(ClassedModel):
 
     # Storage
 
-    def _fixed(self) -> dict[str, Fixed]:
+    def _fixed(self) -> dict[str, tuple[Any, str]]:
         fixed = {"outcome": self.task.outcome, "templates": self.templates, "places": self.places}
         problem = "are not those of the config: the weights of a trained model are for its own"
-        return {name: Fixed(value, f"its '{name}' {problem}") for name, value in fixed.items()}
+        return {name: (value, f"its '{name}' {problem}") for name, value in fixed.items()}
 
     def _write(self) -> Message:
         if not self.is_initialized:

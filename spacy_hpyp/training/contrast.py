@@ -23,6 +23,7 @@ from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from ..models.parameters import no_gradient
 from ..pools.pool import Weights
+from .leave_out import without
 from .treebank import deal_out
 
 #: In smaller treebanks weights are not contrasted: on 400 Tamil sentences they became worse, on EWT better; between them nothing was
@@ -64,19 +65,18 @@ def learn_contrasts(
     bucket = {name: weights[name].bucket.astype(np.float32) for name in DISTRIBUTIONS}
     gate = {name: (weights[name].gate / pace).astype(np.float32) for name in DISTRIBUTIONS}
     optimizer = Adam(_LEARN_RATE, L2=0.0, grad_clip=0.0, use_averages=True)
-    seated = {key: model.progress.seated.get(key, 0) for key in sentences}
-    folds = deal_out([key for key, count in seated.items() if count], _FOLDS)
+    folds = deal_out([key for key in sentences if model.progress.seated.get(key)], _FOLDS)
     total = 0.0
     for keys in folds:
         if not keys:
             continue
         chosen = [sentences[keys[i]] for i in rng.permutation(len(keys))]
-        part, seats = join(chosen), join([sentences[key] for key in keys for _ in range(seated[key])])
+        part = join(chosen)
         derivations = static_derivations(part)
         blocks = sentence_blocks([rows[0] for rows in chosen])
         if given_tags:
             blocks = blocks._replace(tags=part.tags)
-        parser = model.without(seats, rng, threads).frozen
+        parser = without(model, {key: sentences[key] for key in keys}, rng, threads=threads).frozen
         with ThreadPoolExecutor(threads) as executor:
             for start in range(0, len(chosen), _BATCH):
                 now = {name: Weights(_exact(bucket[name]), pace * _exact(gate[name])) for name in DISTRIBUTIONS}

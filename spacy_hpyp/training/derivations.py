@@ -13,7 +13,6 @@ from ..arc_standard.events import static_derivations
 from ..models.joint_model import JointModel
 from ..models.spelling import Spelling
 from ..pools.pool import Weights
-from ..text.vocabulary import Vocabulary
 from .confidence import sampled
 from .treebank import GoldCorpus, Treebank
 
@@ -51,40 +50,17 @@ class SentenceBatch:
         return len(self.keys)
 
 
-@dataclass
-class NewSentences:
-    """Sentences that a model is trained on although it was not initialized with them.
-
-    sentences (int): How many.
-    skipped (int): How many of them have tags or labels that the model does not have.
-    words (Counter[str]): Their words.
-    """
-
-    sentences: int = 0
-    skipped: int = 0
-    words: Counter[str] = field(default_factory=Counter)
-
-    def add(self, sentence: GoldSentence, *, skipped: bool) -> None:
-        """Count a sentence."""
-        self.sentences += 1
-        self.skipped += skipped
-        self.words.update(sentence.words)
-
-    def lost(self, vocabulary: Vocabulary, min_count: int) -> int:
-        """How many tokens, at least, are unknown words that would be known in a vocabulary made with these sentences."""
-        known = set(vocabulary.words)
-        return sum(count for word, count in self.words.items() if count >= min_count and word not in known)
-
-
 class JointTreebank(Treebank):
     """The sentences that a joint model is trained on.
 
-    new (NewSentences): Those that it was not initialized with.
+    new, new_skipped (int): How many it was not initialized with, and how many of these have tags or labels that it does not have.
+    new_words (Counter[str]): Their words.
     """
 
     def __init__(self, model: JointModel) -> None:
         super().__init__(model)
-        self.new = NewSentences()
+        self.new = self.new_skipped = 0
+        self.new_words: Counter[str] = Counter()
 
     def _encode(self, sentence: GoldSentence | str) -> np.ndarray | str:
         return sentence if isinstance(sentence, str) else self.model.encoder.encode(sentence, learned=True)
@@ -94,7 +70,9 @@ class JointTreebank(Treebank):
         sentence = read()
         encoded = self._encode(sentence)
         if not isinstance(sentence, str) and self.model.progress.sweep.copies[key] == 0:
-            self.new.add(sentence, skipped=isinstance(encoded, str))
+            self.new += 1
+            self.new_skipped += isinstance(encoded, str)
+            self.new_words.update(sentence.words)
         return encoded
 
     def batch(self, documents: Iterable[GoldDocument]) -> SentenceBatch:

@@ -5,7 +5,7 @@ a parser was trained on it believes what it was told. A count model need not be 
 taken out of a copy of the seating, and parsed by what is left.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 import numpy as np
@@ -47,7 +47,7 @@ class LeaveOut:
         threads: int,
         given_tags: bool,
     ) -> None:
-        _check_derivations(model)
+        check_derivations(model)
         self._model, self._search, self._threads, self._given_tags = model, search, threads, given_tags
         treebank = JointTreebank(model)
         self._order: list[bytes] = []
@@ -79,10 +79,8 @@ class LeaveOut:
         blocks = sentence_blocks([self._words[key] for key in keys])
         if self._given_tags:
             blocks = blocks._replace(tags=np.concatenate([gold[key][1] for key in keys]))
-        left_out = [gold[key] for key in keys for _ in range(self._copies.get(key, 0))]
-        others = self._model
-        if left_out:
-            others = others.without(join(left_out), self._rngs[part], self._threads)
+        left_out = {key: gold[key] for key in keys if key in gold}
+        others = without(self._model, left_out, self._rngs[part], threads=self._threads)
         return decode(others.frozen, blocks, self._search, self._threads).guides
 
     def together(self, parts: Iterable[Guides]) -> Guides:
@@ -96,21 +94,18 @@ class LeaveOut:
 
 
 def without(
-    model: JointModel, documents: Sequence[GoldDocument], rng: np.random.Generator, *, threads: int
+    model: JointModel, sentences: Mapping[bytes, np.ndarray], rng: np.random.Generator, *, threads: int
 ) -> JointModel:
-    """A model as if it had not learned from some sentences, see `JointModel.without`.
+    """A model as if it had not learned from some sentences, with all their copies, see `JointModel.without`.
 
-    model, rng, threads: As for `LeaveOut`.
-    documents (Sequence[GoldDocument]): The sentences, with all their copies; the model need not have learned from them.
-    RAISES (ValueError): If the model has latent derivations.
+    sentences (Mapping[bytes, int32[4, *]]): See `Treebank`, by what identifies them; the model need not have learned from them.
     """
-    _check_derivations(model)
-    sentences = dict(JointTreebank(model).rows(documents))
     seated = [rows for key, rows in sentences.items() for _ in range(model.progress.seated.get(key, 0))]
     return model.without(join(seated), rng, threads) if seated else model
 
 
-def _check_derivations(model: JointModel) -> None:
+def check_derivations(model: JointModel) -> None:
+    """RAISES (ValueError): If a model has latent derivations."""
     if model.progress.derivations:
         raise ValueError(
             "Sentences cannot be left out of a model that has latent derivations: it has not learned them from the trees that "

@@ -55,8 +55,6 @@ class RawTextProgress:
 class ParsedText(NamedTuple):
     """Text with the trees that it is to be learned with.
 
-    size (RawTextProgress): How much it is.
-    sentences (Sentences): The trees.
     ends_round (bool): Whether what comes after it is parsed with what has been learned so far, from a checkpoint.
     """
 

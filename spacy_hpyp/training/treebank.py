@@ -63,7 +63,6 @@ Read = Callable[[RawSentence], GoldSentence | str]
 class GoldCorpus(Seen[GoldSentence]):
     """The sentences of a corpus, of which a model begins.
 
-    documents (Iterable[GoldDocument]): All of it.
     read (Callable): What can be learned from a sentence, or what keeps it from being used.
     """
 
@@ -106,7 +105,6 @@ class Treebank(Seen[np.ndarray]):
     How far a sweep over them is, the model itself knows (`Progress.sweep`): it is saved with it.
 
     model (Any): With an `encoder`, and its `progress`.
-    read (Callable): See `GoldCorpus`.
     """
 
     def __init__(self, model: Any, read: Read = read_gold) -> None:

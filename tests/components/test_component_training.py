@@ -268,15 +268,6 @@ def test_losses_of_other_components_are_left_alone(toy):
     assert losses["hpyp_parser"] > 0
 
 
-def test_get_loss_is_that_of_the_parses(toy, trained):
-    parser = toy.parser(trained)
-    examples = toy.examples(trained, toy.sentences(5))
-    loss, gradient = parser.get_loss(examples, parser.predict([example.predicted for example in examples]))
-    docs = [trained(example.predicted) for example in examples]
-    assert loss == pytest.approx(-sum(doc._.log_prob for doc in docs) / sum(map(len, docs)))
-    assert gradient is None
-
-
 def test_seeded_runs_agree_bit_for_bit(toy):
     first, second = (toy.trained(seed=7).to_bytes() for _ in range(2))
     assert first == second

@@ -192,18 +192,6 @@ def test_sentences_with_tags_and_labels_that_the_parser_does_not_have_are_not_le
     assert np.array_equal(parser_of(nlp).parser.arc_perceptron.weights, before)
 
 
-def test_an_error_between_predicted_and_gold_heads_is_the_part_of_wrong_words(toy, nlp, sentences):
-    parser = parser_of(nlp)
-    examples = tagged(toy, nlp, sentences[:10])
-    loss, gradient = parser.get_loss(examples, parser.predict([example.predicted for example in examples]))
-    assert gradient is None
-    docs = [nlp.get_pipe("easy_first_parser")(with_tags(example.reference)) for example in examples]
-    wrong = [
-        mine.head.i != gold.head.i for doc, example in zip(docs, examples) for mine, gold in zip(doc, example.reference)
-    ]
-    assert loss == np.mean(wrong)
-
-
 # Parsing
 
 

@@ -192,16 +192,6 @@ def test_sentences_with_tags_and_labels_that_the_model_does_not_have_are_not_lea
     assert parser_of(nlp).head_outward.progress.seated == before
 
 
-def test_the_loss_of_parsed_documents_is_what_their_log_probability_says(toy, nlp, sentences):
-    parser = parser_of(nlp)
-    examples = tagged(toy, nlp, sentences[:10])
-    docs = [example.predicted for example in examples]
-    loss, gradient = parser.get_loss(examples, parser.predict(docs))
-    assert gradient is None
-    parsed = list(parser.pipe(docs))
-    assert loss == pytest.approx(-sum(doc._.log_prob for doc in parsed) / sum(map(len, parsed)))
-
-
 # Probabilities
 
 

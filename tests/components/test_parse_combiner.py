@@ -130,8 +130,6 @@ def test_one_voter_is_not_enough(toy):
         nlp.initialize(lambda: [example_of(toy, nlp, toy.sentences(3)[0])])
     with pytest.raises(ValueError, match="has not been trained"):
         nlp(example_of(toy, nlp, toy.sentences(3)[0]).predicted)
-    with pytest.raises(ValueError, match="has not been trained"):
-        nlp.get_pipe("parse_combiner").get_loss([example_of(toy, nlp, toy.sentences(3)[0])], None)
 
 
 def test_references_with_kept_parses_are_learned_from(toy, folder, tmp_path):

@@ -71,8 +71,7 @@ def package(
         meta["performance"] = {k: score for k, score in meta.get("performance", {}).items() if not k.endswith("_loss")}
         meta["author"] = author or meta["author"] or f"spacy-hpyp {__version__}"
         meta |= {"name": package_name(treebank.name, meta["lang"]), "version": version, **_card(treebank, scores)}
-        card = generate_readme({name: value for name, value in meta.items() if value != ""})
-        (small / "README.md").write_text(card, encoding="utf8")
+        (small / "README.md").write_text(generate_readme({k: v for k, v in meta.items() if v != ""}), encoding="utf8")
         srsly.write_json(small / "meta.json", meta)
         if (licence := treebank.with_name("LICENSE.txt")).is_file():
             shutil.copy(licence, small / "LICENSE")

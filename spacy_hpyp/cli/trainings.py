@@ -250,10 +250,8 @@ def treebanks(
     if names:
         raise ValueError(f"'{names[0]}' is no setting of the project, as --vars.config paper.")
     rows = [line.split() for line in treebanks.read_text(encoding="utf8").splitlines() if line.strip()]
-    wrong = [row for row in rows if len(row) != 3]
-    if wrong or not rows:
-        found = " ".join(wrong[0]) if wrong else ""
-        raise ValueError(f"A line of '{treebanks}' has a treebank, a prefix and a language, but there is '{found}'.")
+    if wrong := [" ".join(row) for row in rows if len(row) != 3] or [""] * (not rows):
+        raise ValueError(f"A line of '{treebanks}' has a treebank, a prefix and a language, but there is '{wrong[0]}'.")
     lines = {}
     for treebank, prefix, lang in rows:
         folder = output / prefix

@@ -1,7 +1,7 @@
 """What the trainable components of this package have in common: labels, learning, scores, storage, and the errors for people."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, fields, replace
 from multiprocessing.context import get_spawning_popen
 from pathlib import Path
@@ -167,11 +167,6 @@ class TrainableComponent(TrainablePipe):
         self.model.attrs[self.attribute] = loaded
         self._reset_training()
 
-    @property
-    def _known_labels(self) -> Collection[str]:
-        """What `add_label` need not add."""
-        return self.labels
-
     # Prediction
 
     def __call__(self, doc: Doc, **options: Any) -> Doc:
@@ -246,7 +241,7 @@ class TrainableComponent(TrainablePipe):
         RETURNS (int): 0 if the model has it already.
         RAISES (NotImplementedError): If it has not.
         """
-        if label in self._known_labels:
+        if label in {*self.labels, *getattr(self.learned, "tags", ())}:
             return 0
         raise NotImplementedError(
             f"The component '{self.name}' cannot be given the label {label!r}: its tags and labels are fixed by "

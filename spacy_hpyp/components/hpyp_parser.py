@@ -69,10 +69,6 @@ class HPYPParser(ViewedParser):
         """The probability model itself."""
         return self.learned
 
-    @property
-    def _known_labels(self) -> set[str]:
-        return {*self.labels, *self.joint.tags}
-
     def _initialized(self) -> JointModel:
         self._check_trained()
         return self.joint

@@ -14,7 +14,6 @@ from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 
 from ..annotation.arrays import offsets_of
-from ..annotation.calibration import PUNCTUATION
 from ..annotation.candidates import Candidates, candidates_of, parsed_candidates, write_candidates
 from ..annotation.documents import GoldDocument, RawSentence, problem_of, unannotated
 from ..annotation.extensions import mark_uncalibrated
@@ -33,6 +32,7 @@ from ..models.reranker import (
     tree_features,
 )
 from ..storage.checksum import blaming
+from ..training.confidence import is_counted
 from .alignment import annotated_document
 from .base import MISSING
 from .documents import reading
@@ -367,7 +367,7 @@ def agreement(candidates: Candidates, gold: RawSentence) -> tuple[np.ndarray, np
     n = len(gold.rows)
     heads = np.where(gold.rows[:, 3] == 0, NONE, np.arange(n) + gold.rows[:, 3])
     labels = gold.strings(2)
-    counted = np.array([label.lower() not in PUNCTUATION for label in labels])
+    counted = is_counted(labels)
     right = (candidates.heads == heads) & counted
     # Labels are compared as spaCy's scorer compares them.
     lower = np.array([[label.lower() for label in own] for own in candidates.labels])

@@ -2,13 +2,11 @@
 
 import pytest
 import spacy
-import srsly
 from spacy.training import Example
 from spacy.util import minibatch
 from thinc.api import SGD
 
 import spacy_hpyp.components.easy_first_tagger  # noqa: F401
-from spacy_hpyp.storage.checksum import unpack_message
 from spacy_hpyp.training import confidence
 
 SWEEPS, PASSES = 4, 3
@@ -55,21 +53,6 @@ def test_training_that_was_stopped_anywhere_in_a_sweep_goes_on_as_if_it_had_not_
     # At all places in a sweep of four batches, but not in each of the sweeps.
     for stop, data in list(enumerate(saved[:-1]))[::3]:
         assert list(states(toy, toy.copy(nlp).from_bytes(data), stop, learning=pools)) == expected[stop:]
-
-
-def test_a_model_that_does_not_say_how_far_a_sweep_is_begins_one(toy):
-    nlp = toy.nlp(**SETTINGS)
-    nlp.initialize(lambda: examples_of(toy, nlp))
-    *_, state = states(toy, nlp)
-    outer = srsly.msgpack_loads(state)
-    model = unpack_message(outer["model"])
-    joint = srsly.msgpack_loads(model["attrs"][0]["joint_model"])
-    del joint["sweep"]
-    model["attrs"][0]["joint_model"] = srsly.msgpack_dumps(joint)
-    outer["model"] = srsly.msgpack_dumps(model)
-    old = toy.copy(nlp)
-    toy.parser(old).from_bytes(srsly.msgpack_dumps(outer), exclude=["vocab"])
-    assert toy.parser(old).to_bytes() == toy.parser(nlp).to_bytes()
 
 
 def test_weights_are_contrasted_after_the_next_sweep_if_an_interrupt_came_before(toy, monkeypatch):

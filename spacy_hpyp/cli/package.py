@@ -100,7 +100,7 @@ def _card(treebank: Path, scores: Path | None) -> dict[str, Any]:
     name, readme = treebank.parent.name, treebank.with_name("README.md")
     facts = dict(_FACT.findall(readme.read_text(encoding="utf8"))) if readme.is_file() else {}
     if "License" not in facts:
-        facts["License"] = "see LICENSE" if treebank.with_name("LICENSE.txt").is_file() else ""
+        facts["License"] = "see LICENSE" if treebank.with_name("LICENSE.txt").is_file() else "not known"
         note(f"No line of '{readme}' begins with 'License:': the card has no name of it, '{facts['License']}'.")
     source = {"name": name, "license": facts["License"], "author": facts.get("Contributors", "")}
     if name.startswith("UD_"):

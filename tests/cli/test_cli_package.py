@@ -104,7 +104,7 @@ def test_a_licence_that_has_no_name_is_not_guessed(folder, capsys):
     bare.mkdir()
     shutil.copy(folder / "UD_English-Toy" / "en_toy-ud-train.conllu", bare)
     found = _card(bare / "en_toy-ud", None)
-    assert found["license"] == ""
+    assert found["license"] == "not known"
     assert "Official" not in found["notes"]
     assert "begins with 'License:'" in capsys.readouterr().err
     shutil.copy(folder / "UD_English-Toy" / "LICENSE.txt", bare)

@@ -174,6 +174,7 @@ def words_as_tokens(doc: Doc) -> Doc:
     orths = doc.to_array(ORTH)[own]
     orths[count[own] > 1] = [strings.add(each.form) for analyses in several.values() for each in analyses]
     words = Doc(doc.vocab, words=orths.tolist(), spaces=spaces.tolist())
+    words.has_unknown_spaces = doc.has_unknown_spaces
     # Of several words only the first may begin a sentence.
     rows[np.diff(own, prepend=-1) == 0, 6] = -1
     heads = own + rows[:, 5]
@@ -225,6 +226,7 @@ def spelled_apart(doc: Doc) -> Doc:
         last and bool(token.whitespace_) for own, token in zip(forms, doc) for last in [False] * (len(own) - 1) + [True]
     ]
     tokens = Doc(doc.vocab, words=[form for own in forms for form in own], spaces=spaces)
+    tokens.has_unknown_spaces = doc.has_unknown_spaces
     whole = {sum(map(len, forms[:i])): words for i, words in several.items() if len(forms[i]) == 1}
     for place, words in whole.items():
         write_words(tokens, place, words)

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
@@ -59,16 +60,22 @@ def convert(
 
 
 def _documents(blocks: Sequence[Block], path: Path, n_sents: int, *, merge_subtokens: bool) -> Iterator[Doc]:
-    """The documents that spaCy's converter makes. A sentence that is no tree has no heads but that of its first word."""
+    """The documents that spaCy's converter makes, and one of each sentence that `split` has marked.
+
+    A sentence that is no tree has no heads but that of its first word.
+    """
     found = conllu_to_docs(
         "\n\n".join(block.text() for block in blocks), n_sents=1, merge_subtokens=merge_subtokens, no_print=True
     )
-    for some in minibatch(blocks, n_sents):
-        document: list[Doc] = []
-        for block in some:
-            with blaming(f"'{path}', line {block.line}: spaCy cannot convert the sentence that begins here"):
-                document.append(next(found))
-        yield Doc.from_docs(document)
+    for is_parsed, own in groupby(blocks, lambda block: UNKNOWN_SPACES in block.comments):
+        for some in minibatch(own, 1 if is_parsed else n_sents):
+            sentences: list[Doc] = []
+            for block in some:
+                with blaming(f"'{path}', line {block.line}: spaCy cannot convert the sentence that begins here"):
+                    sentences.append(next(found))
+            document = Doc.from_docs(sentences)
+            document.has_unknown_spaces = is_parsed
+            yield document
 
 
 def first_lines(numbers: Sequence[int]) -> str:

@@ -15,10 +15,10 @@ from ..storage.files import replacing
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 #: What stands in a column without a value.
 EMPTY = "_"
-# Comments that stay true when words are changed or left out.
-_KEPT = ("newdoc", "newpar", "sent_id")
 #: A comment of the first sentence of a document: how it is written is not known, so that nothing is learned of tokens and sentence ends.
 UNKNOWN_SPACES = "spaces = unknown"
+# Comments that stay true when words are changed or left out.
+_KEPT = ("newdoc", "newpar", "sent_id", UNKNOWN_SPACES)
 _HEAD, _LABEL = COLUMNS.index("head"), COLUMNS.index("deprel")
 _MISSING = -1
 _RANGE = re.compile(r"([0-9]+)-([0-9]+)")

@@ -164,7 +164,8 @@ def test_arcs_are_rated_where_gold_tokens_are_several_words(toy, pipelines):
     vocab, docs = spacy.blank("en").vocab, []
     for doc in DocBin().from_disk(pipelines / "unseen.spacy").get_docs(vocab):
         # The full stop is written at the word before it.
-        together = Doc(vocab, words=[*(token.text for token in doc[:-2]), f"{doc[-2].text}."])
+        words = [*(token.text for token in doc[:-2]), f"{doc[-2].text}."]
+        together = Doc(vocab, words=words, spaces=[True] * len(words))
         write_words(together, len(together) - 1, [Analysis(token.text) for token in doc[-2:]])
         write_back(doc, together)
         docs.append(together)

@@ -74,5 +74,8 @@ def test_parsed_sentences_are_to_be_trained_on_each_a_document_of_unknown_spaces
         f"xx-self-{part}.conllu" for part in ("dev", "test", "train")
     ]
     docs = list(read_treebank(tmp_path / "out" / "xx-self-train.conllu", Vocab()))
-    assert [(len(doc), doc.has_unknown_spaces) for doc in docs] == [(3, False), (1, True), (1, True)]
+    run("hpyp", "convert", tmp_path / "out" / "xx-self-train.conllu", tmp_path)
+    converted = list(read_treebank(tmp_path / "xx-self-train.spacy", Vocab()))
+    for found in (docs, converted):
+        assert [(len(doc), doc.has_unknown_spaces) for doc in found] == [(3, False), (1, True), (1, True)]
     assert len(list(read_blocks(tmp_path / "out" / "xx-self-dev.conllu"))) == 1

@@ -166,10 +166,11 @@ def _with(
 
 def _have_say(nlp: Language, parser: str) -> str:
     """Have a parser say how sure it is that would not, as spaCy's; returns the name of what does so, or its own."""
-    if not isinstance(nlp.get_pipe(parser), DependencyParser):
-        return parser
-    nlp.add_pipe(TransitionConfidence.factory, name=f"sure_{parser}", after=parser, config={"parser": parser})
-    return f"sure_{parser}"
+    saying = [name for name, pipe in nlp.components if isinstance(pipe, TransitionConfidence) and pipe.parser == parser]
+    if not saying and isinstance(nlp.get_pipe(parser), DependencyParser):
+        saying = [f"sure_{parser}"]
+        nlp.add_pipe(TransitionConfidence.factory, name=saying[0], after=parser, config={"parser": parser})
+    return [*saying, parser][0]
 
 
 def _parsed(nlp: Language, component: VotingComponent, data: Path, helpers: Language) -> list[Example]:

@@ -201,13 +201,17 @@ def test_spacys_parser_says_how_sure_it_is(spacys, trained, rate):
 
 
 def test_what_is_kept_of_spacys_parser_says_how_sure_it_is(spacys, folder):
-    spacys.to_disk(folder / "spacys")
-    voters = [f"{name}={folder / pipeline}" for name, pipeline in (("chain", "chain1"), ("parser", "spacys"))]
+    spacys.to_disk(folder / "parser")
+    # It may say so already.
+    spacys.add_pipe("transition_confidence", name="sure_parser")
+    spacys.to_disk(folder / "sure")
+    voters = [f"{name}={folder / name}" for name in ("chain1", "parser", "sure")]
     run("hpyp", "combine", "keep", folder / "train.spacy", folder / "sure.spacy", *voters)
     for doc in DocBin().from_disk(folder / "sure.spacy").get_docs(spacys.vocab):
         parses = kept_parses(doc)
-        assert np.isnan(parses["chain"].head_prob).all()
-        assert not np.isnan(parses["parser"].head_prob[parses["parser"].heads != 0]).any()
+        assert np.isnan(parses["chain1"].head_prob).all()
+        for name in ("parser", "sure"):
+            assert not np.isnan(parses[name].head_prob[parses[name].heads != 0]).any()
 
 
 def test_parsers_are_trained_without_what_votes_are_learned_from_and_once(pipelines, monkeypatch):

@@ -151,8 +151,8 @@ def reserve(franchise: Franchise, events: int) -> Franchise:
 
 
 @contextmanager
-def lent(franchise: Franchise, events: int) -> Iterator[Franchise]:
-    """A franchise that customers of a number of events may leave, and none may come to; when it is given back, all sit where they sat.
+def lent(franchise: Franchise) -> Iterator[Franchise]:
+    """A franchise that customers may leave, and none may come to; when it is given back, all sit where they sat.
 
     What changes is kept meanwhile, and not the whole franchise: nobody else may read it, or change it, until then.
     """
@@ -161,7 +161,8 @@ def lent(franchise: Franchise, events: int) -> Iterator[Franchise]:
     changing = franchise.restaurants[:restaurants, CUSTOMERS : TABLES + 1], rows[:, SERVED], rows[:, OPEN:]
     kept, used = [each.copy() for each in changing], franchise.used[N_CELLS:].copy()
     try:
-        yield franchise._replace(cells=_with_room(franchise.cells, cells, cells + _rooms_for(franchise, events)[2]))
+        # There are never more sizes of tables than tables.
+        yield franchise._replace(cells=_with_room(franchise.cells, cells, cells + int(rows[:, OPEN:CELL].sum())))
     finally:
         for each, before in zip(changing, kept):
             each[:] = before

@@ -418,13 +418,13 @@ class CountModel(ClassedModel):
         self, sentences: Sentences, derivations: Any, rng: np.random.Generator, threads: int
     ) -> dict[str, View]:
         """What there would be to predict by if some sentences were not seated, by distribution; see `visit`. They leave, and come back."""
-        weights, gradient, lengths = dict(self.weights), no_gradient(self.weights), np.diff(sentences.offsets)
+        weights, gradient = dict(self.weights), no_gradient(self.weights)
 
         def view(name: str, generator: np.random.Generator) -> View:
             conditional = self.conditionals[name]
             # A sentence that should be seated and is not founds restaurants before that is seen.
-            self.reserve(lengths.max(initial=0), [name])
-            with lent(self.franchises[name], conditional.events_of_word * int(lengths.sum())) as rest:
+            self.reserve(np.diff(sentences.offsets).max(initial=0), [name])
+            with lent(self.franchises[name]) as rest:
                 pool = conditional.seated(rest, weights[name], gradient[name])
                 if not remove_sentences(pool, self.generated(name, sentences, derivations), generator):
                     raise ValueError(_NOT_SEATED)

@@ -547,7 +547,7 @@ def test_who_leaves_a_franchise_that_is_lent_is_back_when_it_is_given_back(custo
     for context, dish in customers:
         add(franchise, 0, row_of(context), dish, rng)
     before = seating_of(franchise)
-    with suppress(InterruptedError), lent(franchise, leaving) as rest:
+    with suppress(InterruptedError), lent(franchise) as rest:
         for context, dish in customers[:leaving]:
             assert remove(rest, 0, row_of(context), dish, rng)
         assert_sound(rest, customers[leaving:])

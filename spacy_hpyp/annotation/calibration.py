@@ -90,10 +90,8 @@ def calibrate(confidence: Iterable[float], correct: Iterable[bool], bins: int = 
     confidence (Iterable[float]): Of each choice, its probability, from 0 to 1; 1 belongs to the last bin.
     correct (Iterable[bool]): Whether it was right.
     bins (int): The number of bins, at least 1.
-    RAISES (ValueError): If there are no bins, or a probability is none.
+    RAISES (ValueError): If a probability is none.
     """
-    if bins < 1:
-        raise ValueError(f"A reliability table has at least 1 bin, not {bins}.")
     p, right = np.array([*confidence], dtype=np.float64), np.array([*correct], dtype=np.float64)
     if not np.all((p >= 0.0) & (p <= 1.0)):
         raise ValueError("A confidence is not between 0 and 1.")

@@ -139,7 +139,6 @@ def find_errors(
     known (Callable[[str], bool] | None): Whether training knew a word; without it no table tells known from unknown words.
     punctuation (bool): Whether the arcs of punctuation, by its gold label, count.
     show (int): How many examples of each confusion are kept.
-    RAISES (ValueError): If tokens are not the same.
     """
     rows = _rows(examples, known)
     words = [tuple(token.text for token in example.predicted) for example in examples]
@@ -170,8 +169,6 @@ def find_errors(
 def _rows(examples: Iterable[Example], known: Callable[[str], bool] | None) -> Rows:
     found: list[tuple[Any, ...]] = []
     for number, example in enumerate(examples):
-        if len(example.predicted) != len(example.reference):
-            raise ValueError("Errors can only be found where the predicted and the gold document have the same tokens.")
         for token, gold in zip(example.predicted, example.reference):
             if token.is_space or not (gold.tag_ or gold.has_dep()):
                 continue

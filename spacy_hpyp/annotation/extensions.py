@@ -103,47 +103,22 @@ _registered: set[tuple[type, str]] = set()
 
 
 def register_extensions() -> None:
-    """Set the extension attributes. They are None where the parser has not been.
+    """Set the extension attributes, which are None where the component that writes them has not been; docs/parser.md says more of them.
 
-    Their values are user data of the Doc, which spaCy copies only where it is asked to: `span.as_doc(copy_user_data=True)`,
-    `DocBin(store_user_data=True)`.
+    log_prob (of tokens, spans and documents, in nats): What a token adds to the log-probability of the words up to it, given what came before,
+        summed over the parser's beam; of several tokens the sum, which is a lower bound for whole blocks. A sentence's end is counted with the
+        last word of its block, or inside of a block with the word after it. After a `head_outward_parser` only whole sentences have one.
+    surprisal (of the same, in bits): Minus the binary log of the ratio of two successive prefix probabilities, without ends of blocks:
+        `surprisal_syntactic`, what leads to the word's tag, and `surprisal_lexical`, the word given its tag and what stands before it (Roark et
+        al. 2009). Letters of words that are spelled out are a part of the latter, and of log_prob.
+    head_prob, tag_prob, label_prob (of tokens): How probable it is that the arc without its label, the tag, and the arc with its label are right,
+        see `annotation.confidence`; the last one by `components.rating.rate_labels`. Arcs are those that were lifted to make trees projective.
+    guide, parses (of documents), words (of both): See `annotation.guides`, `annotation.written` and `annotation.syntactic_words`.
+    word_class (of tokens): The path to the class of the word, see `text.word_classes`; "" for a word without one.
+    sent_end_prob (of tokens): How probable it is that a sentence ends with the token, as a learned tokenizer believes.
+    state (of tokens): The number of the latent state that `head_outward_states` has found.
 
-    `log_prob` of tokens, spans and documents, in nats: a token's value is what it adds to the log-probability of the words
-    up to it, given what came before, as summed over the parser's beam. What is parsed as one block ends with its last word,
-    whose value has the end of the sentence in it; where the parser finds boundaries inside a block, the end of a sentence is
-    counted with the word after it. A span's and a document's value is the sum of its tokens': for a sentence its
-    log-probability, for a document that of its sentences. As the beam leaves derivations out, sums over whole blocks are
-    lower bounds. Where rare words are spelled out (`spelling` in the model's config), the log-probability of a word that is not known
-    has that of its letters in it besides that of its class. After a `head_outward_parser` whole sentences and documents have one that
-    is exact, and their tokens have none.
-
-    `surprisal` of the same, in bits: minus the binary log of the ratio of two successive prefix probabilities; ends of
-    blocks are not counted. It is the sum of `surprisal_syntactic`, what leads to the word's tag, and `surprisal_lexical`,
-    the word, with its letters if it is spelled out, given its tag and what stands before it (Roark et al. 2009). Unless the parser's
-    `outlook` is 0, which derivations are in the sums depends on the words to come, too.
-
-    `head_prob` and `tag_prob` of tokens: how probable it is that the arc (without its label) and the tag that were chosen are
-    right: posterior probabilities in the final beam as training has learned to take them (`spacy_hpyp.annotation.confidence`). If it has
-    not, who reads them is warned. None unless the parser is set to find them, and for white space. Where an arc was lifted to make a tree projective, the probability is that of the lifted arc.
-
-    `label_prob` of tokens: how probable it is that the arc and its label are right, `head_prob` times the probability of the label given
-    the arc. None unless `spacy_hpyp.components.rating.rate_labels` has been asked for it, as `hpyp rank` does.
-
-    `guide` of documents: what a parser believes about their tokens, see `spacy_hpyp.annotation.guides`.
-
-    `parses` of documents: what `keep_parse` has kept, see `spacy_hpyp.annotation.written`.
-
-    `words` of tokens and documents: the syntactic words, see `spacy_hpyp.annotation.syntactic_words`.
-
-    `word_class` of tokens: the path to the class of the word where the pipeline has classes (`spacy_hpyp.text.word_classes`), "" for a word
-    without one; None where it has none.
-
-    `sent_end_prob` of tokens: how probable it is that a sentence ends with the token, as a learned tokenizer believes. None for white
-    space.
-
-    `state` of tokens: the number of the latent state that `head_outward_states` has found. None for white space.
-
-    Those that another package has registered before are left to it, with a warning.
+    Values are user data. Attributes that another package has registered before are left to it, with a warning.
     """
     taken = []
     for (owner, name), attribute in _ATTRIBUTES.items():

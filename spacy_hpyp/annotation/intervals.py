@@ -60,10 +60,7 @@ def bootstrap(counts: Mapping[str, np.ndarray], *, resamples: int = 1000, seed: 
     counts (Mapping[str, float64[sentences, 2]]): What `count_by_sentence` returns; all scores are of the same sentences.
     resamples (int): How often, at least once.
     RETURNS (dict[str, Interval]): The scores; of the scores of all samples, `LEVEL` is inside of each interval.
-    RAISES (ValueError): If nothing is to be drawn.
     """
-    if resamples < 1:
-        raise ValueError(f"For a bootstrap interval at least 1 sample has to be drawn, not {resamples}.")
     if not counts:
         return {}
     rng = np.random.default_rng(seed)

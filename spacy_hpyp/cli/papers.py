@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import spacy
@@ -17,7 +17,7 @@ from ..annotation.uncased import UncasedWords, read_uncased, uncased_key
 from ..components.corpus import create_gold_corpus
 from ..components.head_outward_parser import HeadOutwardParser
 from ..components.parse_reranker import ParseReranker, agreement
-from ..head_outward.states import BACK_OFFS, DEPENDENCIES, KINDS, LDA, OF_DOCUMENTS, OF_PARENTS, SEMANTIC, SYNTACTIC
+from ..head_outward.states import DEPENDENCIES, KINDS, LDA, OF_DOCUMENTS, OF_PARENTS, SEMANTIC, SYNTACTIC
 from ..models.latent_states import LatentStates
 from ..models.reranker import UNLEARNED
 from ..settings import OneOf, check, whole
@@ -141,17 +141,17 @@ def states(
     *,
     kinds: Annotated[str, option("Kinds of models")] = ",".join(_ORDER),
     counts: Annotated[str, option("Numbers of states", "--states")] = "10,20,50",
-    back_off: Annotated[str, option("What words with states and parents back off to: state or parent")] = "state",
-    sweeps: Annotated[int, option("Gibbs sweeps over the corpus; the second half counts")] = 50,
-    seed: Annotated[int, option("Fixes the figures")] = 0,
+    back_off: Annotated[Literal["state", "parent"], option("What words with states and parents back off to")] = "state",
+    sweeps: Annotated[int, option("Gibbs sweeps over the corpus; the second half counts", least=2)] = 50,
+    seed: Annotated[int, option("Fixes the figures", least=0)] = 0,
     dev: Annotated[Path | None, option("Other documents with trees: what part of the heads is found", **FILE)] = None,
     parser: Annotated[str | None, option("Pipeline that parses the corpus, instead of the trees that it has")] = None,
     sample_trees: Annotated[bool, option("Draw trees, too, and begin with those of the corpus")] = False,
     min_count: MinCount = 2,
     min_class_count: MinClassCount = 5,
     lang: Lang = "en",
-    document_words: Annotated[int, option("Of text: how many words a document has where no empty line ends it")] = 2000,
-    top_words: Annotated[int, option("How many words of each state are shown")] = 10,
+    document_words: Annotated[int, option("Of text: words of a document where no empty line ends it", least=1)] = 2000,
+    top_words: Annotated[int, option("How many words of each state are shown", least=0)] = 10,
     output: Json = None,
 ) -> None:
     """Print bits a word, accuracy and top words of models of words with latent states (Wallach, Sutton & McCallum 2008).
@@ -162,11 +162,6 @@ def states(
     chosen, numbers = [kind.strip() for kind in kinds.split(",")], read_numbers("states", counts, 10_000)
     for kind in chosen:
         check("kinds", kind, OneOf(KINDS))
-    check("back-off", back_off, OneOf(BACK_OFFS))
-    whole("sweeps", sweeps, least=2)
-    whole("seed", seed, least=0)
-    whole("top-words", top_words, least=0)
-    whole("document-words", document_words)
     blank = spacy.blank(lang)
     settings = VocabularySettings(unknown_words(lang), min_count, min_class_count)
     nlp = None if parser is None else load_pipeline(parser)

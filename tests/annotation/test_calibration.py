@@ -55,10 +55,10 @@ def test_a_dictionary_lists_the_bins_that_are_not_empty():
     assert row == pytest.approx({"from": 0.2, "to": 0.4, "tokens": 2, "confidence": 0.35, "accuracy": 0.5})
 
 
-@pytest.mark.parametrize(("confidence", "bins"), [([0.5], 0), ([1.5], 10), ([-0.1], 10), ([float("nan")], 10)])
-def test_what_is_no_probability_or_no_bin_is_refused(confidence, bins):
-    with pytest.raises(ValueError, match=r"bin|between 0 and 1"):
-        calibrate(confidence, [True], bins)
+@pytest.mark.parametrize("confidence", [1.5, -0.1, float("nan")])
+def test_what_is_no_probability_is_refused(confidence):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        calibrate([confidence], [True])
 
 
 def example_of(toy, nlp, sentence, heads, tags, probabilities):

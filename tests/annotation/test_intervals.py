@@ -71,8 +71,3 @@ def test_a_score_lies_in_its_interval_which_depends_on_the_seed_alone(examples):
         assert each.low <= each.score <= each.high
     for each in bootstrap(counts, resamples=1).values():
         assert each.low <= each.score <= each.high
-
-
-def test_there_has_to_be_a_sample(examples):
-    with pytest.raises(ValueError, match="at least 1 sample"):
-        bootstrap(count_by_sentence(examples), resamples=0)

@@ -166,6 +166,7 @@ WITH_NUMBERS = [
     "generate trained --best",
     "combine hold-out gold.spacy out --parts",
     "combine hold-out gold.spacy out --first",
+    "papers states gold.spacy --sweeps",
     "parse trained text.txt --n-process",
     "rank trained text.txt --labels-per-arc",
     "rank trained text.txt --top",

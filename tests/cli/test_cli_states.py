@@ -102,8 +102,6 @@ def test_documents_of_text_end_with_an_empty_line_or_when_they_are_long(tmp_path
         (("--kinds", "pragmatic"), "'kinds' must be"),
         (("--states", "two"), "'states' must be whole numbers"),
         (("--states", "0"), "'states' must be a whole number of at least 1"),
-        (("--sweeps", 1), "'sweeps' must be a whole number of at least 2"),
-        (("--back-off", "tag"), "'back-off' must be"),
         (("--parser", "no_such_pipeline"), "no_such_pipeline"),
         (("--dev", "damaged"), "line 1: a word has 10 columns"),
     ],

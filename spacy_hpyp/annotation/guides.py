@@ -97,9 +97,7 @@ def _checked(found: Any) -> Guide:
     heads, head_labels, tags = (_table(found[name], name, np.int32) for name in ("heads", "head_labels", "tags"))
     head_probs, tag_probs = (_table(found[name], name, np.float32) for name in ("head_probs", "tag_probs"))
     if not heads.shape == head_labels.shape == head_probs.shape or tags.shape != tag_probs.shape:
-        raise ValueError(
-            "'heads', 'head_labels' and 'head_probs', or 'tags' and 'tag_probs', are not of the same shape"
-        )
+        raise ValueError("'heads', 'head_labels' and 'head_probs', or 'tags' and 'tag_probs', have other shapes")
     if len(heads) != len(tags):
         raise ValueError("'heads' and 'tags' are not about the same tokens")
     sizes = ("heads", heads, len(heads)), ("head_labels", head_labels, len(label_names)), ("tags", tags, len(tag_names))

@@ -261,9 +261,7 @@ def load_parser(
     nlp = load_pipeline(model)
     parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
     if len(parsers) != 1:
-        raise ValueError(
-            f"The pipeline '{model}' should have one hpyp_parser, but it has {len(parsers)}: {nlp.pipe_names}"
-        )
+        raise ValueError(f"The pipeline '{model}' should have one hpyp_parser, but it has {nlp.pipe_names}")
     (parser,) = parsers
     if not parser.is_trained:
         raise ValueError(f"The hpyp_parser of the pipeline '{model}' has not been trained.")

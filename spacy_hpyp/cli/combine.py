@@ -271,9 +271,7 @@ def keep_parses(
             if doc._.guide is not None:
                 reference._.guide = doc._.guide
         if not parsed:
-            raise ValueError(
-                f"The pipeline '{pipeline}', which is to be '{name}', has not parsed anything of '{corpus}'."
-            )
+            raise ValueError(f"The pipeline '{pipeline}', which is to be '{name}', has parsed nothing of '{corpus}'.")
     save_docs(output, references)
     msg.good(f"Saved {len(references):,} sentences with the parses of {', '.join(voters)}: {output}")
 

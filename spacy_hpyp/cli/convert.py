@@ -28,9 +28,7 @@ def check_language(lang: str | None) -> str | None:
         if lang is not None:
             get_lang_class(lang)
     except ImportError as error:
-        raise ValueError(
-            f"spaCy has no language '{lang}'. Where it does not have yours, give 'xx', which is none in particular."
-        ) from error
+        raise ValueError(f"spaCy has no language '{lang}'. For one that it does not have, give 'xx'.") from error
     return lang
 
 

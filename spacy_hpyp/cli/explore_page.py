@@ -186,7 +186,7 @@ def _show_alternatives(nlp: Language, text: str) -> None:
     found = nlp.get_pipe(component).k_best(nlp(mark_sentence(nlp.make_doc(text))), k)
     best = words_as_tokens(found[0].doc)[:]
     st.caption(
-        f"The best {len(found)} of {component}; arcs that the first does not have are dashed. Some differ in tags alone."
+        f"The best {len(found)} of {component}; arcs that the first has not are dashed. Some differ in tags alone."
     )
     for rank, each in enumerate(found, 1):
         if isinstance(each, Alternative):
@@ -210,9 +210,7 @@ def _show_next(nlp: Language, name: str, component: str, text: str, number: int)
     _bars(names, entropies, stack=False)
     places = range(len(found))
     chosen = found[st.select_slider("After", places, len(found) // 2, format_func=lambda i: f"{i + 1} {names[i]}")]
-    st.caption(
-        "The most probable next words, and how probable they are; names in angle brackets are classes of rare words."
-    )
+    st.caption("The most probable next words; names in angle brackets are classes of rare words.")
     expected = [word or "(end of the sentence)" for word, _ in chosen.next_words]
     st.dataframe(
         pd.DataFrame({"word": expected, "probability": [probability for _, probability in chosen.next_words]}),

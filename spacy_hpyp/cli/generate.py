@@ -64,7 +64,7 @@ def generate(
         found = _most_probable(((record(one), one) for one in bar), best, min_length)
     if not found:
         raise ValueError(
-            f"None of the {number} sentences has {min_length} words or more. Draw more, or allow shorter ones with --min-length."
+            f"None of the {number} sentences has {min_length} words or more: draw more, or allow shorter ones."
         )
     for sentence, one in found:
         print(f"{sentence['log_prob']:8.2f}  {sentence['text']}")

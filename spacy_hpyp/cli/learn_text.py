@@ -58,19 +58,15 @@ def learn_text(
         refuse_uris(text)
         existing([text])
     elif batch_words != _BATCH_WORDS:
-        raise ValueError(
-            "With --ray there is no --batch-words: what is parsed with the same model is a round of --checkpoint-words."
-        )
+        raise ValueError("With --ray there is no --batch-words, but rounds of --checkpoint-words.")
     checkpoint, done = last_checkpoint(output)
     if checkpoint is not None and not resume:
-        raise ValueError(
-            f"'{output}' has a checkpoint of an interrupted run. Go on with --resume, or remove the directory."
-        )
+        raise ValueError(f"'{output}' has a checkpoint of an interrupted run. Go on with --resume, or remove it.")
     if checkpoint is None and resume:
         raise ValueError(f"There is no checkpoint in '{output}' to go on from.")
     if done.words and (done.shards > 0) != (cluster.ray is not None):
         raise ValueError(
-            f"The checkpoint in '{output}' is of a run {'with' if done.shards else 'without'} --ray. Go on as it began."
+            f"The run of '{output}' began {'with' if done.shards else 'without'} --ray. Go on as it began."
         )
     nlp, parser = _reader(model if checkpoint is None else checkpoint, particles, threads)
     common: dict[str, Any] = {"save": nlp.to_disk, "seed": parser.seed, "threads": parser.threads, "learning": learning}

@@ -143,9 +143,7 @@ def vocabulary_of_pipeline(model: str | Path, *, spelling: bool = False) -> NGra
             )
         return NGramVocabulary(vocabulary, {"@misc": CLASSED_RULE}, nlp.lang)
     if spelling and parser.joint.spelling is None:
-        raise ValueError(
-            f"The parser of '{model}' does not spell rare words out: it was not trained with 'spelling = true'."
-        )
+        raise ValueError(f"The parser of '{model}' was not trained to spell rare words out ('spelling = true').")
     unknown_words = nlp.config.interpolate()["components"][parser.name]["model"]["unknown_words"]
     return NGramVocabulary(vocabulary, dict(unknown_words), nlp.lang, parser.joint.spelling if spelling else None)
 

@@ -79,7 +79,5 @@ def read_numbers(name: str, text: str, highest: int) -> list[int]:
     try:
         numbers = [int(part) for part in text.split(",")]
     except ValueError as error:
-        raise ValueError(
-            f"'{name}' must be whole numbers with commas between them, as 1,10,100, not '{text}'."
-        ) from error
+        raise ValueError(f"'{name}' must be whole numbers with commas, as 1,10,100, not '{text}'.") from error
     return [whole(name, number, highest=highest) for number in numbers]

@@ -170,9 +170,7 @@ def compact(
     """
     nlp = load_pipeline(pipeline)
     if output.resolve() == nlp.path.resolve():
-        raise ValueError(
-            f"{output} is the pipeline itself, which could not be trained on any more: name another directory."
-        )
+        raise ValueError(f"{output} is the pipeline itself, which could not be trained any more: name another one.")
     for _, component in nlp.components:
         if isinstance(component, TrainableComponent):
             component.learned.compact()

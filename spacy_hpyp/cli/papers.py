@@ -294,9 +294,7 @@ def rerank(
             if gold is not None and problem_of(gold.rows) is None
         ]
         if not pairs:
-            raise ValueError(
-                f"There is nothing to compare with in '{data_path}': no sentence has a complete gold tree."
-            )
+            raise ValueError(f"There is nothing to compare with in '{data_path}': no sentence has a complete tree.")
         components = [pipe for _, pipe in nlp.pipeline]
         place = nlp.pipe_names.index(reranker.source_name)
         docs: Iterable[Doc] = [doc for doc, _ in pairs]

@@ -100,9 +100,7 @@ def parse(
     """
     if cluster.ray is not None:
         if keep_tags or keep == "text" or n_process > 1 or threads is not None or not texts or STDIN in texts:
-            raise ValueError(
-                "With --ray there are no --keep-tags, --keep text, --n-process and --threads, and texts have to be files."
-            )
+            raise ValueError("With --ray there are no --keep-tags, --keep text, --n-process, --threads and stdin.")
         task = ParseTask(*made_with(model), per_line, cluster.field, output_format, keep)
         distribute("parse", task, shards_of(task, texts, cluster, is_conllu=conllu), output, cluster)
         return
@@ -110,9 +108,7 @@ def parse(
     prepare_output(output, texts or [], ".conllu", ".conll", ".txt")
     sources = _sources(texts or [STDIN], conllu=conllu)
     if keep_tags and not all(source.is_conllu for source in sources):
-        raise ValueError(
-            "--keep-tags is for CoNLL-U, but there is a text without tags. If it is CoNLL-U, add --conllu."
-        )
+        raise ValueError("--keep-tags is for CoNLL-U, but there is a text without tags. If it is one, add --conllu.")
     if keep_tags and keep != "words":
         raise ValueError(f"--keep-tags keeps the tags of words, which --keep {keep} does not keep.")
     if per_line and any(source.is_conllu for source in sources):
@@ -137,9 +133,7 @@ def parse(
     if left_out["empty nodes"]:
         note(f"Empty nodes of the input are left out: {left_out['empty nodes']}")
     if left_out["tags"]:
-        note(
-            f"Tokens whose tags were not in the training data of the parser: {left_out['tags']}. It parsed them with tags that it found"
-        )
+        note(f"Tokens with tags that the parser does not know, and found others for: {left_out['tags']}")
 
 
 def _sources(paths: list[Path], *, conllu: bool) -> list[Source]:

@@ -205,9 +205,7 @@ def _check_mixture(
     if is_ngram_model(model):
         raise ValueError(f"A mixture is that of a pipeline and an n-gram model, but '{model}' is a file.")
     if weights_from is not None and weights_from.resolve() == data.resolve():
-        raise ValueError(
-            f"The weights of a mixture must not be learned from the text that is measured, but both are '{data}'."
-        )
+        raise ValueError(f"The weights of a mixture must not be learned from what is measured, '{data}'.")
     if save_weights is not None:
         if save_weights.suffix != ".json":
             raise ValueError(f"The name of the file for the weights must end with .json, but it is '{save_weights}'.")

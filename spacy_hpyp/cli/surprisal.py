@@ -277,9 +277,7 @@ def _check_columns(tables: Sequence[Iterable[TextPassage]], *, regions: bool) ->
     first = None
     for passage in (next(iter(table)) for table in tables):
         if regions and not passage.ends:
-            raise ValueError(
-                f"There are no regions in '{passage.columns['file']}': separate them by '|' in a column 'regions'."
-            )
+            raise ValueError(f"There are no regions in '{passage.columns['file']}': a column 'regions' has them.")
         columns = [*passage.columns, *["regions"][: bool(passage.ends)]]
         columns = [*passage.rows[0].columns] if passage.rows else columns
         if first is not None and columns != first[0]:

@@ -112,7 +112,7 @@ def run_commands(
     if failed:
         logs = ", ".join(map(str, failed.values()))
         raise ValueError(
-            f"{len(failed)} of {len(lines)} have failed, which the same command tries again: {', '.join(failed)}. See {logs}"
+            f"{len(failed)} of {len(lines)} have failed: {', '.join(failed)}. The same command tries again. See {logs}"
         )
 
 
@@ -131,9 +131,7 @@ class Figures:
                 records = json.loads(path.read_text(encoding="utf8"))
                 self.records = [record for record in records if {"made_of", name, *needed} <= record.keys()]
             except (ValueError, AttributeError, TypeError) as error:
-                raise ValueError(
-                    f"'{path}' has no figures of trainings ({error}). Remove it, or choose another folder."
-                ) from error
+                raise ValueError(f"'{path}' has no figures of trainings ({error}): remove it.") from error
 
     def has(self, made_of: str) -> bool:
         """Whether there are the figures of a training, given what it was made of."""

@@ -86,9 +86,7 @@ def official(gold: str, name: str) -> Official:
     RAISES (ValueError): If the treebank cannot be read by the script.
     RAISES (ImportError): If the script is not installed.
     """
-    script = of_extra(
-        "udtools.udeval", "The script is in the package 'udtools', of the extra 'ud': pip install 'spacy-hpyp[ud]'"
-    )
+    script = of_extra("udtools.udeval", "The script is in the package 'udtools': pip install 'spacy-hpyp[ud]'")
 
     def load(text: str, name: str) -> Any:
         try:
@@ -125,9 +123,7 @@ def udpipe(model: Path, train: Path | None, dev: Path | None, treebank: Path) ->
     RAISES (ValueError): If the model cannot be trained or read.
     RAISES (ImportError): If UDPipe is not installed.
     """
-    library = of_extra(
-        "ufal.udpipe", "UDPipe is the package 'ufal.udpipe', of the extra 'ud': pip install 'spacy-hpyp[ud]'"
-    )
+    library = of_extra("ufal.udpipe", "UDPipe is the package 'ufal.udpipe': pip install 'spacy-hpyp[ud]'")
 
     def check_no(error: Any, path: Path | None) -> None:
         if error.occurred():

@@ -75,9 +75,7 @@ def connected(address: str) -> Iterator[None]:
     try:
         ray.init(**settings, log_to_driver=False, logging_level="warning")
     except ConnectionError as error:
-        raise ValueError(
-            f"There is no Ray cluster at '{address}'. Start one by 'ray start --head', or give --ray local. ({error})"
-        ) from error
+        raise ValueError(f"There is no Ray cluster at '{address}'. 'ray start --head' starts one. ({error})") from error
     except RuntimeError as error:
         raise ValueError(f"The Ray cluster at '{address}' cannot be used: {error}") from error
     try:
@@ -185,7 +183,7 @@ def run_shards(
                 deaths[shard] += 1
                 if "ModuleNotFoundError" in str(error):
                     raise ValueError(
-                        f"Workers do not have all packages that the command has: {str(error).strip().splitlines()[-1]}"
+                        f"Workers lack a package that the command has: {str(error).strip().splitlines()[-1]}"
                     ) from error
                 if deaths[shard] < _DEATHS:
                     waiting.extend([] if shard is None else [shard])

@@ -90,7 +90,7 @@ def find_files(paths: Iterable[str]) -> list[tuple[str, int]]:
         }
         if not own:
             raise ValueError(
-                f"There is no file of text (.txt, .jsonl, .conllu, .parquet, perhaps with .gz or .zst) at '{given}'."
+                f"There is no file of text (.txt, .jsonl, .conllu, .parquet, with .gz or .zst) at '{given}'."
             )
         found |= own
     return list(found.items())

@@ -84,9 +84,7 @@ def training_section(
         rows = [[name, Cell(f"{value:.4f}")] for name, value in sorted(kept.items())]
         section.tabulate("What training measured of this model (meta.json)", ["name", "value"], rows)
     else:
-        section.texts.append(
-            "The pipeline does not say what training measured of it: its meta.json has no performance."
-        )
+        section.texts.append("The pipeline does not say what training measured: its meta.json has no performance.")
     return section
 
 

@@ -200,9 +200,7 @@ def only_one(folder: Path) -> Iterator[None]:
     """
     with locked(folder / "running.lock", wait=False) as is_free:
         if not is_free:
-            raise ValueError(
-                f"Another process is filling tables in '{folder}'. Wait for it, or choose another directory with --output."
-            )
+            raise ValueError(f"Another process is filling tables in '{folder}'. Wait, or choose another --output.")
         yield
 
 

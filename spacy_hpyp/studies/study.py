@@ -363,5 +363,5 @@ def _check_names(study: Study) -> None:
             unknown = [row for row in claim.order if row not in table.rows]
             if unknown or claim.column not in table.columns:
                 raise ValueError(
-                    f"{where} claims '{claim.says}' of '{(unknown or [claim.column])[0]}', which it does not have."
+                    f"{where} claims something of '{(unknown or [claim.column])[0]}', which it does not have."
                 )

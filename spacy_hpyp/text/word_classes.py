@@ -195,9 +195,7 @@ def learn_classes(
     for word, count in counts.items():
         known[names[word]] += count
     if len(known) < classes:
-        raise ValueError(
-            f"There cannot be {classes} classes of {len(known)} words: ask for fewer classes, or give more text."
-        )
+        raise ValueError(f"There cannot be {classes} classes of {len(known)} words: ask for fewer, or give more text.")
     words = ["", *by_frequency(known)]
     number = {name: i for i, name in enumerate(words)}
     # A word may stand at the beginning of sentences alone, and be another one there.

@@ -50,9 +50,7 @@ class WordForms:
     def __post_init__(self):
         for name in (self.number, self.unknown):
             if not name or name.split() != [name]:
-                raise ValueError(
-                    f"The words for numbers and for rare words must have no white space, but one is '{name}'."
-                )
+                raise ValueError(f"The words for numbers and rare words must have no white space, but one is '{name}'.")
         if self.number == self.unknown:
             raise ValueError(f"The words for numbers and for rare words must differ, but both are '{self.number}'.")
 

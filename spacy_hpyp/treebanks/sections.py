@@ -52,9 +52,7 @@ def check_once(files: Iterable[Path]) -> None:
     for file in files:
         other = seen.setdefault(file.stem.lower(), file)
         if other is not file:
-            raise ValueError(
-                f"'{other}' and '{file}' have the same name and section. Name the input that has one of them."
-            )
+            raise ValueError(f"'{other}' and '{file}' have the same name and section: name one of them.")
     parts = [file for file in seen.values() if _FILE.search(file.name.lower())]
     wholes = [file for file in seen.values() if file not in parts and _section_said(file)]
     if parts and wholes:

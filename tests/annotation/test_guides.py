@@ -120,7 +120,7 @@ DAMAGED = {
         lambda found: found.update(tag_probs=found["tags"]),
         "'tag_probs' must be an array of float32",
     ),
-    "other columns": (lambda found: found.update(head_probs=found["head_probs"][:, :1]), "not of the same shape"),
+    "other columns": (lambda found: found.update(head_probs=found["head_probs"][:, :1]), "have other shapes"),
     "other rows": (
         lambda found: found.update(tags=found["tags"][:4], tag_probs=found["tag_probs"][:4]),
         "not about the same tokens",

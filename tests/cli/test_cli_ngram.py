@@ -157,7 +157,7 @@ def test_rare_words_are_spelled_out_as_the_data_or_a_parser_spell_them(files, to
             theirs, ours = toy.parser(nlp).joint.spelling, NGramModel.from_disk(tmp_path / "theirs").words.spelling
             assert ours.to_message() == theirs.to_message()
         else:
-            assert "does not spell" in " ".join(shown.split())
+            assert "was not trained to spell" in " ".join(shown.split())
 
 
 def test_a_pipeline_can_segment_running_text(files, saved, tmp_path):

@@ -165,5 +165,5 @@ def test_the_vocabulary_is_the_most_frequent_words_with_two_for_the_others():
 
 @pytest.mark.parametrize("settings", [{"number": ""}, {"unknown": "a b"}, {"number": "x", "unknown": "x"}])
 def test_the_two_words_are_different_words(settings):
-    with pytest.raises(ValueError, match="for numbers and for rare words"):
+    with pytest.raises(ValueError, match="for numbers and rare words"):
         WordForms(**settings)

@@ -68,17 +68,17 @@ class Calibration:
         edges = np.linspace(0.0, 1.0, len(self.tokens) + 1)
         bins = zip(*map(np.ndarray.tolist, (edges[:-1], edges[1:], self.tokens, self.confidence, self.accuracy)))
         coverage = zip(*map(np.ndarray.tolist, (COVERAGE.round(1), self.least, self.risk)))
-        return {
-            "tokens": int(self.tokens.sum()),
+        sure = None if np.isnan(self.threshold) else self.threshold
+        figures = {
             "confidence": self.mean_confidence,
             "accuracy": self.mean_accuracy,
             "expected_calibration_error": self.error,
             "auroc": self.auroc,
-            "threshold": {
-                "precision": PRECISION,
-                "confidence": None if np.isnan(self.threshold) else self.threshold,
-                "part": self.above,
-            },
+        }
+        return {
+            "tokens": int(self.tokens.sum()),
+            **{name: None if np.isnan(value) else value for name, value in figures.items()},
+            "threshold": {"precision": PRECISION, "confidence": sure, "part": self.above},
             "bins": [dict(zip(("from", "to", "tokens", "confidence", "accuracy"), row)) for row in bins if row[2]],
             "coverage": [dict(zip(("part", "confidence", "risk"), row)) for row in coverage if self.tokens.any()],
         }

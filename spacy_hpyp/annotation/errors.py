@@ -187,7 +187,6 @@ def _label(label: str, is_root: bool) -> str:
 
 
 def _part(right: np.ndarray) -> float | None:
-    """How many are right, as a proportion."""
     return float(right.mean()) if len(right) else None
 
 
@@ -209,7 +208,6 @@ def _scores(gold: np.ndarray, found: np.ndarray, predicted: np.ndarray, right: n
 
 
 def _bins(values: np.ndarray, starts: Sequence[int]) -> list[tuple[str, np.ndarray]]:
-    """The names of bins, and what is in each."""
     ends = [*(start - 1 for start in starts[1:]), None]
     names = [f"{a}+" if b is None else str(a) if a == b else f"{a}-{b}" for a, b in zip(starts, ends)]
     place = np.searchsorted(starts, values, side="right") - 1

@@ -24,7 +24,6 @@ def counterpart(token: Token, head: Token) -> Token | None:
 
 
 def _nucleus(token: Token) -> Token:
-    """The content word of a word's nucleus."""
     while token.dep_.partition(":")[0] in _FUNCTION and token.head != token:
         token = token.head
     return token

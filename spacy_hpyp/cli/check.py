@@ -39,8 +39,7 @@ def check(
     treebanks: Annotated[list[Path], argument("Treebanks in CoNLL-U: what is learned from, then others", **FILE)],
     *,
     lang: Annotated[
-        str | None,
-        option("See that spaCy has this language, and try its tokenizer for it", "-l", callback=check_language),
+        str | None, option("See that spaCy has this language, and try its tokenizer", "-l", callback=check_language)
     ] = None,
 ) -> None:
     """Say on a page what a treebank has, and what is wrong with it, before anything is trained.

@@ -27,10 +27,7 @@ _SHOWN, _WORDS = 20, 10
 def classes(
     texts: Annotated[
         list[Path] | None,
-        argument(
-            "Text, a sentence or paragraph a line (.txt, .gz, .jsonl), CoNLL-U or .spacy files",
-            callback=lambda paths: existing(paths or []),
-        ),
+        argument("Text, a sentence or paragraph a line (.txt, .gz, .jsonl), CoNLL-U, .spacy", callback=existing),
     ] = None,
     *,
     output: Annotated[Path, option("File for the classes", "-o", **NEW_FILE)],
@@ -39,9 +36,7 @@ def classes(
     iterations: Annotated[int, option("How often all words are looked at, at the most", least=1)] = 20,
     fold: Annotated[
         bool,
-        option(
-            "First words of sentences count in lower case where that is more frequent elsewhere", "--fold/--no-fold"
-        ),
+        option("First words of sentences count in lower case if that is more frequent elsewhere", "--fold/--no-fold"),
     ] = True,
     digits: Annotated[bool, option("All digits are one", "--one-digit/--digits")] = True,
     lang: Annotated[str, option("Language of the tokenizer", "-l")] = "en",

@@ -54,13 +54,12 @@ def combine(
     others: Annotated[
         str | None,
         option(
-            "Trained pipeline with an hpyp_parser, and perhaps easy-first components that it guides; by default one is trained on the treebank",
+            "Trained pipeline with an hpyp_parser and perhaps easy-first components, instead of one of the treebank",
             "--with",
         ),
     ] = None,
     unseen: Annotated[
-        Path | None,
-        option("Gold documents that no parser has learned from, instead of parts of the treebank", exists=True),
+        Path | None, option("Gold documents that no parser has learned from, not parts of the treebank", exists=True)
     ] = None,
     parts: Annotated[int, option("How many parts the treebank is divided into, to be held out", least=2)] = 8,
     first: Annotated[int, option("How many of them are held out, one after the other", least=1)] = 1,

@@ -17,8 +17,7 @@ from .options import FILE, NEW_FILE, argument, option
 
 def convert_ptb(
     sources: Annotated[
-        list[Path],
-        argument("Files, or directories such as wsj/, with wsj/02/wsj_0200.mrg", metavar="INPUT", exists=True),
+        list[Path], argument("Files, or folders such as wsj/ with 02/wsj_0200.mrg", metavar="INPUT", exists=True)
     ],
     output: Annotated[Path, argument("The directory to write to", metavar="OUTPUT_DIR", file_okay=False)],
     *,

@@ -66,9 +66,7 @@ def evaluate(
     tags_from: Annotated[str | None, option("Give the parser this pipeline's tags; its time does not count")] = None,
     repeat: Annotated[int, option("Parse so many times, and take the speed of the fastest", least=1)] = 1,
     errors: Annotated[bool, option("Print what the parser gets wrong, too")] = False,
-    train: Annotated[
-        Path | None, option("Training data, for --errors: words that it does not have are unknown", exists=True)
-    ] = None,
+    train: Annotated[Path | None, option("Training data, for --errors: other words are unknown", exists=True)] = None,
     rows: Annotated[int, option("How many confusions --errors shows", "-n", least=1)] = 15,
     examples: Annotated[int, option("How many examples of each confusion --errors shows", "-e", least=0)] = 1,
     calibration: Annotated[bool, option("Print how well probabilities of heads and tags are calibrated, too")] = False,
@@ -242,7 +240,6 @@ def _print_confusions(title: str, confusions: list[Confusion], *, with_heads: bo
 
 
 def _marked(found: Found) -> str:
-    """A sentence, or what stands about the word, with the word in brackets."""
     start, end = max(0, found.word - _WINDOW), found.word + _WINDOW + 1
     words = [f"[{word}]" if i == found.word else word for i, word in enumerate(found.words)][start:end]
     return " ".join([*["…"][: start > 0], *words, *["…"][: end < len(found.words)]])
@@ -288,14 +285,7 @@ def calibrations(
 
 
 def _figures(found: Mapping[str, Mapping[str, Calibration]]) -> dict[str, Any]:
-    """Calibrations as JSON has them, which knows no NaN."""
-    raw, gold = (
-        {
-            name: {key: None if value != value else value for key, value in each.to_dict().items()}
-            for name, each in own.items()
-        }
-        for own in found.values()
-    )
+    raw, gold = ({name: each.to_dict() for name, each in own.items()} for own in found.values())
     return {**gold, "raw": raw}
 
 

@@ -33,7 +33,7 @@ def learn_text(
     output: Annotated[Path, argument("Directory for the pipeline (model-last) and checkpoints", file_okay=False)],
     *,
     learning: Annotated[
-        Literal["words", "all"], option("What learns from the best parses: the word distribution, or all")
+        Literal["words", "all"], option("What learns from parses: the word distribution, or all")
     ] = "words",
     running: Annotated[bool, option("The parser finds sentences of running text; else a line is one")] = False,
     tokenized: Annotated[bool, option("Words are between spaces; else the tokenizer finds them")] = False,

@@ -33,8 +33,7 @@ from .shards import CountTask, count_texts, made_with
 
 def ngram(
     train: Annotated[
-        list[Path],
-        argument("Training data: .spacy or .conllu files with gold sentences, or text, a sentence a line", exists=True),
+        list[Path], argument("Training data: .spacy or .conllu, or text with a sentence a line", exists=True)
     ],
     output: Annotated[Path, argument("File for the model", **NEW_FILE)],
     *,
@@ -45,8 +44,7 @@ def ngram(
     min_class_count: MinClassCount = 5,
     lang: Annotated[str, option("Language: of the tokenizer, and of the classes of rare words", "-l")] = "en",
     unknown_words: Annotated[
-        str | None,
-        option("Registered rule for rare words, as spacy-hpyp.EnglishSignatures.v1; by default the language's"),
+        str | None, option("Registered rule for rare words, by default that of the language")
     ] = None,
     spelling: Annotated[bool, option("Spell rare words out in letters, so that the vocabulary is an open one")] = False,
     seed: Annotated[int, option("Fixes the model bit for bit")] = 0,
@@ -55,8 +53,7 @@ def ngram(
     vocab_from: Annotated[
         str | None,
         option(
-            "Take the vocabulary from this: data as for training, or a trained pipeline with an hpyp_parser, whose own rule, thresholds "
-            "and spelling hold then. Perplexities can only be compared between models with the same vocabulary"
+            "Take the vocabulary from data as for training, or from a trained pipeline, whose rule, thresholds and spelling hold"
         ),
     ] = None,
     cluster: Cluster = Cluster(max_errors=0),

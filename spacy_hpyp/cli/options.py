@@ -122,9 +122,7 @@ Punctuation = Annotated[bool, option("Count the arcs of punctuation")]
 GoldTags = Annotated[bool, option("Give the gold tags to the parser")]
 PerLine = Annotated[bool, option("Each line of a text is one sentence, however long", "-l")]
 Tokenized = Annotated[bool, option("Words of text are between spaces; else the tokenizer of the language finds them")]
-SegmentWith = Annotated[
-    str | None, option("Pipeline that finds words and sentences of running text; else a line is a sentence")
-]
+SegmentWith = Annotated[str | None, option("Pipeline that finds the sentences of running text; else a line is one")]
 UnknownWords = Annotated[
     str | None, option("Of an n-gram model with a rule for rare words of your own: the registered function")
 ]
@@ -135,8 +133,7 @@ Interpolate = Annotated[
 WeightsFrom = Annotated[
     Path | None,
     option(
-        "Where the mixture has its weights from: held-out sentences, that neither model has learned from, as a .spacy file or text with "
-        "one sentence a line; or weights that --save-weights of 'hpyp perplexity' wrote (.json)",
+        "The mixture's weights: sentences that neither model has learned from, or what 'hpyp perplexity --save-weights' wrote (.json)",
         exists=True,
     ),
 ]
@@ -145,7 +142,7 @@ WeightsFrom = Annotated[
 Ray = Annotated[
     str | None,
     option(
-        "Let a Ray cluster do it: 'local', 'local[N]' for N cores of this machine, 'auto', or an address. Its nodes share the folders",
+        "Let a Ray cluster do it: 'local', 'local[N]' for N cores of this machine, 'auto', or an address; its nodes share the folders",
         metavar="ADDRESS",
     ),
 ]
@@ -156,9 +153,7 @@ class Workers:
     """Options of what workers of a Ray cluster can do, see `cli.shards.distribute`."""
 
     ray: Ray = None
-    workers: Annotated[int | None, option("With --ray: how many workers there are, instead of all cores", least=1)] = (
-        None
-    )
+    workers: Annotated[int | None, option("With --ray: how many workers, instead of all cores", least=1)] = None
 
     @property
     def max_errors(self) -> int:
@@ -172,12 +167,7 @@ class Cluster(Workers):
 
     shard_size: Annotated[int, option("With --ray: how large a shard is, in kilobytes", least=1)] = 1000
     max_errors: Annotated[int, option("With --ray: how many documents may fail before all ends", least=0)] = 100
-    field: Annotated[
-        str,
-        option(
-            "With --ray texts may be folders, patterns and URIs, and .jsonl, .parquet, .gz, .zst: of .jsonl and .parquet, what the texts are in"
-        ),
-    ] = "text"
+    field: Annotated[str, option("With --ray, of .jsonl and .parquet: what the texts are in")] = "text"
 
 
 @dataclass(frozen=True)

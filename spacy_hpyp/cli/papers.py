@@ -264,8 +264,7 @@ def rerank(
     *,
     lengths: Annotated[str, option("How many trees of a sentence to choose among, as 1,10,100", "--k -k")] = LENGTHS,
     sources: Annotated[
-        list[str] | None,
-        option("The parser that finds them, instead of the component's; may be repeated", "--source -s"),
+        list[str] | None, option("The parser that finds them, not the component's; may be repeated", "--source -s")
     ] = None,
     gold_tags: GoldTags = False,
     threads: Threads = None,

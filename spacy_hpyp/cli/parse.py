@@ -77,13 +77,10 @@ def parse(
     keep_tags: Annotated[bool, option("Of CoNLL-U: keep tags, features and lemmas, and parse with these tags")] = False,
     per_line: PerLine = False,
     n_process: Annotated[int, option("Processes", "-n", least=1)] = 1,
-    threads: Annotated[
-        int | None, option("Threads of a process, instead of the pipeline's setting; 1 with several", "-t")
-    ] = None,
+    threads: Annotated[int | None, option("Threads of a process; 1 of several, else the pipeline's", "-t")] = None,
     cluster: Cluster = Cluster(),
     output_format: Annotated[
-        Literal["conllu", "spacy", "parquet"],
-        option("With --ray: CoNLL-U, .spacy files, or Parquet with a row a token", "--format"),
+        Literal["conllu", "spacy", "parquet"], option("With --ray: the format of the output", "--format")
     ] = "conllu",
 ) -> None:
     """Write the trees that a pipeline finds, in CoNLL-U.
@@ -207,7 +204,6 @@ def parsed(
 
 
 def _paragraphs(source: Source, lines: Iterator[str] | None, *, per_line: bool) -> Iterator[Text]:
-    """The paragraphs of a text, each with the comments of its first sentence."""
     for number, (_, text) in enumerate(locate_paragraphs(source.path, per_line=per_line, file=lines), 1):
         begins: Comments = {"newdoc id": source.name} if number == 1 else {}
         yield text, begins if per_line else {**begins, "newpar id": f"{source.name}-p{number}"}

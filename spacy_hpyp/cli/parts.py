@@ -43,13 +43,11 @@ def cross_validate(
     *,
     output: Annotated[Path, option("Folder for the figures", "-o", file_okay=False)],
     parser: Annotated[
-        Path | None, option("Config of the generative parser that guides it, which is trained first", exists=True)
+        Path | None, option("Config of the parser that guides it, which is trained first", exists=True)
     ] = None,
     folds: Annotated[int, option("How many parts are held out, one after the other", least=2)] = 5,
     keep: Annotated[bool, option("Keep the trained pipelines")] = False,
-    unless: Annotated[
-        list[Path] | None, option("Do nothing if there is this file, as a development part; may be repeated")
-    ] = None,
+    unless: Annotated[list[Path] | None, option("Do nothing if there is this file; may be repeated")] = None,
 ) -> None:
     """Train a pipeline on all but a part of a treebank, parse the raw text of that part, and so on: official scores of the whole treebank.
 

@@ -61,9 +61,7 @@ _REPLICATES = 5
 
 def perplexity(
     model: AnyModel,
-    data: Annotated[
-        Path, argument("A .spacy or .conllu file with gold sentences, or text with one sentence a line", parser=place)
-    ],
+    data: Annotated[Path, argument("A .spacy or .conllu file, or text with one sentence a line", parser=place)],
     *,
     output: Printed = "table",
     tokenized: Tokenized = False,
@@ -71,11 +69,7 @@ def perplexity(
     unknown_words: UnknownWords = None,
     method: Annotated[
         Literal["beam", "particles"] | None,
-        option(
-            "Of a parser: 'beam' sums over the beam, which leaves derivations out, so that the perplexity is an upper bound; 'particles' "
-            "estimates the whole sum of each sentence without bias, with a standard error",
-            "-m",
-        ),
+        option("Of a parser: sum over the beam, for an upper bound, or estimate the whole sum", "-m"),
     ] = None,
     particles: Annotated[
         int | None,
@@ -199,7 +193,6 @@ class PerplexityTask(ShardTask):
 def _check_mixture(
     model: str, data: Path, interpolate: Path | None, weights_from: Path | None, save_weights: Path | None
 ) -> None:
-    """RAISES (ValueError): If the options of a mixture do not make one."""
     if interpolate is None:
         raise ValueError("--weights-from and --save-weights are settings of a mixture, but there is no --interpolate.")
     if is_ngram_model(model):

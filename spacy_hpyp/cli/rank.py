@@ -36,8 +36,7 @@ def rank(
     output: Annotated[Path | None, option("File to write, instead of stdout", "-o", dir_okay=False)] = None,
     top: Annotated[int | None, option("Only so many sentences", "-n", least=1)] = None,
     by: Annotated[
-        Literal["arcs", "tags", "both", "rate"],
-        option("By expected wrong arcs, wrong tags, both together, or wrong arcs a word"),
+        Literal["arcs", "tags", "both", "rate"], option("By expected wrong arcs, tags, both, or arcs a word")
     ] = "arcs",
     surest: Annotated[bool, option("Those with the fewest, to be learned from as if they were annotated")] = False,
     form: Annotated[Literal["jsonl", "conllu"], option("JSON, an object a line, or CoNLL-U", "--format -f")] = "jsonl",

@@ -45,9 +45,9 @@ def is_conllu(path: Path) -> bool:
     return path.suffix.lower() == ".conllu"
 
 
-def existing(paths: list[Path]) -> list[Path]:
+def existing(paths: list[Path] | None) -> list[Path] | None:
     """See that files are there, as an option does for those that are no stdin. RAISES (typer.BadParameter): If one is not."""
-    for path in paths:
+    for path in paths or ():
         if path != STDIN and not path.is_file():
             raise typer.BadParameter(f"File '{path}' {'is a directory' if path.is_dir() else 'does not exist'}.")
     return paths
@@ -80,7 +80,6 @@ def open_file(path: Path, mode: str, **how: Any) -> Any:
 
 
 def _records(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of the texts of a .jsonl file, and the number of the record of each."""
     with opened(path) as file:
         for number, line in enumerate(file, 1):
             try:

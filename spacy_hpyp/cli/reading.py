@@ -18,15 +18,11 @@ _WIDTH = 120
 
 
 def reading(
-    tables: Annotated[
-        list[Path], argument("Tables with one word a row, as of 'hpyp surprisal --text-by … --lags 3'", exists=True)
-    ],
+    tables: Annotated[list[Path], argument("Tables with one word a row, as 'hpyp surprisal' writes them", exists=True)],
     *,
     time: Annotated[str, option("The column of reading times")],
     text_by: Annotated[str, option("The column that says which text a word belongs to")],
-    predict: Annotated[
-        list[str] | None, option("Columns whose gain is asked for, as a,b; may be repeated. Default: surprisal")
-    ] = None,
+    predict: Annotated[list[str] | None, option("Columns whose gain is asked for, as a,b; default: surprisal")] = None,
     baseline: Annotated[str, option("Columns that times are predicted by, too")] = "length,log_frequency,position",
     figure: Annotated[Path | None, option("Figure of gains and effects (.svg, .png, .pdf)", callback=writable)] = None,
     output: Json = None,

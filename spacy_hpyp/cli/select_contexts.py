@@ -43,8 +43,7 @@ def select_contexts(
     output: Annotated[Path, argument("Where to write the config with the selected experts", **NEW_FILE)],
     *,
     max_experts: Annotated[
-        list[str] | None,
-        option("The most experts of a distribution, as 12 or tag=12; otherwise as many as in the config", "-m"),
+        list[str] | None, option("The most experts of a distribution, as 12 or tag=12, not those of the config", "-m")
     ] = None,
     min_gain: Annotated[float, option("What another expert has to add, in nats a word", "-g")] = 0.0005,
     sentences: Annotated[int, option("How many sentences are left out and predicted", "-n", least=1)] = 1000,

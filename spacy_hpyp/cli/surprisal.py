@@ -54,10 +54,7 @@ def surprisal(
     texts: Annotated[list[Path], argument("Texts, '-' for stdin, or tables of stimuli (.csv, .tsv)", parser=place)],
     *,
     output: Annotated[
-        Path | None,
-        option(
-            "File for the table, .csv, or .tsv or .txt with tabs; with --ray a folder for Parquet", "-o", parser=place
-        ),
+        Path | None, option("File for the table (.csv, .tsv, .txt); with --ray a folder", "-o", parser=place)
     ] = None,
     words: Annotated[bool, option("One row a word between white space: sums over its tokens", "-w")] = False,
     regions: Annotated[bool, option("One row a region of a table of stimuli", "-r")] = False,
@@ -65,24 +62,19 @@ def surprisal(
     text_by: Annotated[str | None, option("Of a table with one word a row: the column of its texts")] = None,
     word: Annotated[str | None, option("The column of its words, instead of 'word'")] = None,
     frequencies: Annotated[
-        Path | None,
-        option("Frequencies of words, not those of training: text, or a table with word and count", exists=True),
+        Path | None, option("Where frequencies are from: text, or a table of words and counts", exists=True)
     ] = None,
     lags: Annotated[int, option("Columns of so many words before, too", least=0, most=_LAGS)] = 0,
     no_punctuation: Annotated[bool, option("Punctuation has no rows, and is no part of words and regions")] = False,
     entropy: Annotated[bool, option("Columns of entropies over next words and analyses, and reductions", "-e")] = False,
-    parses: Annotated[
-        int | None, option("Write so many parses of the beam after each word, as JSONL, not a table", least=1)
-    ] = None,
+    parses: Annotated[int | None, option("Write so many parses after each word, as JSONL", least=1)] = None,
     escape: Annotated[bool, option("Write an apostrophe before what a spreadsheet takes for formulas, as =A1")] = False,
     per_line: Annotated[bool, option("Each line of text, or text of --text-by, is a sentence by itself", "-l")] = False,
     running: Annotated[bool, option("A text in a table may have several sentences, which the parser finds")] = False,
-    segment_with: Annotated[
-        str | None, option("Of an n-gram model: pipeline that finds words and sentences of running text")
-    ] = None,
+    segment_with: Annotated[str | None, option("Of an n-gram model: pipeline that finds the sentences of text")] = None,
     unknown_words: UnknownWords = None,
     particles: Annotated[
-        int | None, option("Particles; by default the pipeline's setting, or 5,000 if that is less", "-K")
+        int | None, option("Particles, by default the pipeline's, or 5,000 if that is less", "-K")
     ] = None,
     threads: Threads = None,
     interpolate: Interpolate = None,
@@ -273,7 +265,6 @@ def _read(path: Path, *, per_line: bool, context: str | None) -> Iterable[TextPa
 
 
 def _check_columns(tables: Sequence[Iterable[TextPassage]], *, regions: bool) -> None:
-    """See that tables of stimuli become one table."""
     first = None
     for passage in (next(iter(table)) for table in tables):
         if regions and not passage.ends:

@@ -228,10 +228,7 @@ _SHARED = ("project.yml", "assets", "configs")
 def treebanks(
     ctx: typer.Context,
     treebanks: Annotated[
-        Path,
-        argument(
-            "File whose lines have treebank, prefix and language: UD_French-Sequoia fr_sequoia-ud fr", exists=True
-        ),
+        Path, argument("Lines with treebank, prefix, language: UD_French-Sequoia fr_sequoia-ud fr", exists=True)
     ],
     output: Annotated[Path, argument("Folder that gets one for each treebank", file_okay=False)],
     *,

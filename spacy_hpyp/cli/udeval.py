@@ -38,9 +38,7 @@ def udeval(
     output: Json = None,
     threads: Threads = None,
     peer: Annotated[str, option("Measure another system, too: udpipe, which is UDPipe 1")] = "",
-    peer_model: Annotated[
-        Path | None, option("Its model, which is trained and saved there if it is not", dir_okay=False)
-    ] = None,
+    peer_model: Annotated[Path | None, option("Its model; what is not there is trained", dir_okay=False)] = None,
     train: Annotated[Path | None, option("What it is trained on (.conllu)", **FILE)] = None,
     dev: Annotated[Path | None, option("What its training looks at to end early (.conllu)", exists=True)] = None,
 ) -> _Scores:

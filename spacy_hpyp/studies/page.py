@@ -86,7 +86,6 @@ def _find(record: Any, key: str) -> Any:
 
 
 def _lines(study: Study, runner: Runner, table: StudyTable, sample: Sample) -> list[str] | None:
-    """The lines of a sample; None if they are not there."""
     run = study.runs[sample.run]
     if runner.made(run) is None:
         return None

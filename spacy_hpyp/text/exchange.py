@@ -166,7 +166,6 @@ def _find_gains(bigrams, clustering, word, beside):
 
 @compiled
 def _new_beside(classes):
-    """Workspace for one word."""
     return _Beside(
         np.zeros((2, classes), dtype=np.int64),
         np.zeros((2, classes), dtype=np.int32),
@@ -199,7 +198,6 @@ def _change(clustering, first, second, count):
 
 @borrowing
 def _add(clustering, own, count, itself, beside, sign):
-    """Put a word into a class, or take it out."""
     for i in range(beside.several[0]):
         other = beside.found[0, i]
         _change(clustering, own, other, sign * beside.sums[0, other])

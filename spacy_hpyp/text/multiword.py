@@ -159,7 +159,6 @@ class MultiwordTokens:
         return found
 
     def _possible(self, token: str) -> list[int]:
-        """The rules that a token allows."""
         lower = token.lower()
         ends = (lower[len(lower) - length :] for length in self._lengths if length <= len(lower))
         rules = ((i, self.rules[i]) for end in ends for i in self._by_end.get(end, ()))
@@ -211,7 +210,6 @@ def _shares(scores: Sequence[float]) -> list[float]:
 
 
 def _features(tokens: Sequence[str], i: int) -> list[str]:
-    """What is known of a token, as strings."""
     token = tokens[i]
     lower = token.lower()
     before = tokens[i - 1].lower() if i else ""

@@ -126,7 +126,6 @@ def _mixed(number):
 
 @borrowing
 def _part(hashes, power, begin, end):
-    """The hash of the characters from one position to another."""
     return hashes[end] - hashes[begin] * power[end - begin]
 
 

@@ -295,7 +295,6 @@ def by_frequency(found: Counter[Any], more: Iterable[Any] = ()) -> list[Any]:
 
 
 def _usual(tags: Sequence[int]) -> int:
-    """The most frequent one of some tags."""
     return tags[0] if len(tags) == 1 else by_frequency(Counter(tags))[0]
 
 
@@ -314,7 +313,6 @@ def _teaches(word: str) -> bool:
 
 
 def _without(seen: Sequence[int], tag: int) -> list[int]:
-    """The tags of a word's tokens without one of them."""
     left = list(seen)
     if tag in left:
         left.remove(tag)

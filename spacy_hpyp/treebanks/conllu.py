@@ -231,7 +231,6 @@ def write_conllu(path: Path, sentences: Iterable[ConlluSentence]) -> None:
 
 
 def _read_line(block: Block, line: str) -> None:
-    """RAISES (ValueError): If the line does not go on with the sentence."""
     if line.startswith("#"):
         if block.rows:
             raise ValueError("a comment stands among the words of a sentence. Is an empty line missing before it?")

@@ -52,7 +52,7 @@ class WordForms:
             if not name or name.split() != [name]:
                 raise ValueError(f"The words for numbers and rare words must have no white space, but one is '{name}'.")
         if self.number == self.unknown:
-            raise ValueError(f"The words for numbers and for rare words must differ, but both are '{self.number}'.")
+            raise ValueError(f"The words for numbers and rare words must differ, but both are '{self.number}'.")
 
     def left_out(self, word: ConlluWord) -> bool:
         """Whether a word is punctuation, or a symbol where these are left out."""

@@ -256,15 +256,10 @@ def load_parser(
 ) -> tuple[Language, HPYPParser]:
     """Load a pipeline that has one hpyp_parser, perhaps with other settings than its own. Returns both.
 
-    RAISES (ValueError): If it has none, or several, or one that has not been trained, or a setting is out of its range.
+    RAISES (ValueError): If it has none, or several, or a parser that has not been trained, or a setting is out of its range.
     """
-    nlp = load_pipeline(model)
-    parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
+    nlp, found = prepared(model, threads=threads, particles=particles)
+    parsers = [parser for parser in found if isinstance(parser, HPYPParser)]
     if len(parsers) != 1:
         raise ValueError(f"The pipeline '{model}' should have one hpyp_parser, but it has {nlp.pipe_names}")
-    (parser,) = parsers
-    if not parser.is_trained:
-        raise ValueError(f"The hpyp_parser of the pipeline '{model}' has not been trained.")
-    settings = {"particles": particles, "threads": threads}
-    parser.change(**{name: value for name, value in settings.items() if value is not None})
-    return nlp, parser
+    return nlp, parsers[0]

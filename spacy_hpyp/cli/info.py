@@ -64,20 +64,19 @@ def _describe(name: str) -> None:
     msg.info(
         f"{nlp.lang}_{meta['name']} {meta['version']} for spaCy {meta['spacy_version']}, {size / MB:.1f} MB in {nlp.path}"
     )
-    rows = []
-    for each in nlp.component_names:
-        settings, component = nlp.get_pipe_config(each), dict(nlp.components)[each]
-        model = settings.get("model", {})
-        rows.append(
-            (
-                f"{each}, disabled" if each in nlp.disabled else each,
-                settings["factory"],
-                model.get("@architectures", ""),
-                len(getattr(component, "labels", ())),
-                getattr(component, "threads", ""),
-                f"{size_of((nlp.path / each).rglob('*')) / MB:.1f}",
-            )
+    components = dict(nlp.components)
+    settings = {each: nlp.get_pipe_config(each) for each in nlp.component_names}
+    rows = [
+        (
+            f"{each}, disabled" if each in nlp.disabled else each,
+            own["factory"],
+            own.get("model", {}).get("@architectures", ""),
+            len(getattr(components[each], "labels", ())),
+            getattr(components[each], "threads", ""),
+            f"{size_of((nlp.path / each).rglob('*')) / MB:.1f}",
         )
+        for each, own in settings.items()
+    ]
     print_table(("component", "factory", "model", "labels", "threads", "MB"), rows, left=3, max_col=60)
 
 

@@ -201,7 +201,7 @@ def prepared(
     pipes = [pipe for _, pipe in nlp.pipeline]
     found = [pipe for pipe in pipes if isinstance(pipe, _PARSERS)]
     if not found and not (others and any(isinstance(pipe, _OTHERS) for pipe in pipes)):
-        wanted = "a parser or tagger" if others else "a parser of this package"
+        wanted = "a parser or tagger" if others else "a parser of this package, such as hpyp_parser"
         raise ValueError(f"The pipeline '{model}' should have {wanted}, but it has {nlp.pipe_names}")
     for parser in found:
         if not parser.is_trained:

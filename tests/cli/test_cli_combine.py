@@ -105,7 +105,7 @@ def test_a_combiner_learns_from_what_pipelines_say(toy, folder):
         (["one={}/chain1"], "two voters at least"),
         (["one={}/chain1", "one={}/chain2"], "a name of its own"),
         (["one={}/chain1", "{}/chain2"], "NAME=PIPELINE"),
-        (["one={}/chain1", "none={}/none"], "which is to be 'none', has not parsed"),
+        (["one={}/chain1", "none={}/none"], "which is to be 'none', has parsed nothing"),
         (["one={}/chain1", "two={}/nowhere"], "Can't find model"),
     ],
 )

@@ -166,7 +166,7 @@ def test_tags_are_kept_where_that_is_asked_for(model, write):
 def test_tags_that_the_parser_does_not_know_are_kept_and_counted_and_it_finds_others_for_itself(model, write):
     bank = TREEBANK.replace("\tVBZ\t", "\tUNHEARD\t").replace("\tIN\t", "\t_\t").replace("\tPART\t", "\t_\t")
     done = run("hpyp", "parse", model, write(bank, "b.conllu"), "--keep-tags")
-    assert "Tokens whose tags were not in the training data of the parser: 3" in done.stderr
+    assert "Tokens with tags that the parser does not know, and found others for: 3" in done.stderr
     (_, rows), (_, other) = sentences_of(done.stdout)
     assert [row[4] for row in rows if row[0].isdigit()] == ["NNP", "UNHEARD", "_", "DT", "NN", "."]
     assert other[0][4] == "UNHEARD"

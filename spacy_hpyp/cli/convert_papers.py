@@ -25,11 +25,9 @@ def convert_ptb(
 ) -> None:
     """Convert trees in brackets, as in the Penn Treebank, to dependency trees in CoNLL-U.
 
-    Heads are found by the rules of Yamada and Matsumoto (2003), labels and punctuation are as of Penn2Malt. Where the names of files say
-    which sections of the WSJ they are, the standard parts are written: wsj-train (02-21), wsj-dev (22) and wsj-test (23) for parsing, and
-    wsj-lm-train (00-20), wsj-lm-dev (21-22) and wsj-lm-test (23-24) for language modelling, these as `hpyp papers convert-lm` writes them.
-    Other inputs become a file each. Words are as in the treebank, -LRB- for a bracket. The results can be converted with
-    `spacy convert --converter conllu`.
+    Heads are found by the rules of Yamada and Matsumoto (2003), labels are as of Penn2Malt. Where the names of files say which sections of the
+    WSJ they are, the standard parts are written, for parsing (wsj-train, -dev, -test) and for language modelling (wsj-lm-…) as `hpyp papers
+    convert-lm` writes them. Other inputs become a file each. `spacy convert --converter conllu` reads the results.
     """
     prepare_folder(output)
     by_section: dict[int, list[Path]] = {}

@@ -79,12 +79,9 @@ def evaluate(
 
     With --errors: scores by label, tag, length of arc, length of sentence, and for known and unknown words; then which labels and tags
     are confused, with examples: the word in brackets, its predicted and its gold head. Arcs of punctuation are left out, tags are not.
-    Words are unknown that an hpyp_parser knows by their class only, or those that --train does not have.
 
-    With --calibration: reliability tables of token._.head_prob and token._.tag_prob, their expected calibration error and their AUROC,
-    first on raw documents, whose tokens and sentences the pipeline finds. A head is right whatever its label, and punctuation is left out.
-    The expected calibration error is the mean over all tokens of the distance between confidence and accuracy in their bins; AUROC is how
-    probable it is that a right choice is surer than a wrong one. Then how many choices are wrong among the surest of them.
+    With --calibration: reliability tables of token._.head_prob and token._.tag_prob, first on raw documents, whose tokens and sentences the
+    pipeline finds; their expected calibration error, their AUROC, and how many of the surest choices are wrong. A head is right whatever its label.
     """
     nlp, found = prepared(
         model,

@@ -88,14 +88,11 @@ def perplexity(
 ) -> None:
     """Print the perplexity of a text: exp of minus the mean log-probability of a word or end of sentence.
 
-    There is one prediction a word and one for the end of the sentence. The convention is that of a closed vocabulary: a word that is
-    rare or unknown in training counts as its class. Only perplexities of models with the same vocabulary can be compared then, see
-    'hpyp ngram --vocab-from'. Of a model that spells such words out (the setting 'spelling' of a parser, 'hpyp ngram --spelling') it
-    is that of an open vocabulary. Its bits a character can be compared with those of any other model that gives the whole text a
-    probability: the end of each word counts as a character.
+    There is one prediction a word and one for the end of the sentence. A word that is rare or unknown in training counts as its class, or where
+    the model spells such words out, its letters count besides. Only perplexities of models with the same vocabulary can be compared, see
+    'hpyp ngram --vocab-from', but bits a character of all that spell.
 
-    With --interpolate the perplexities are those of the parser, of an n-gram model, and of both mixed word by word; if the parser spells
-    rare words out, all three have its letters.
+    With --interpolate the perplexities are those of the parser, of an n-gram model, and of both mixed word by word.
 
     With --ray, workers sum over the beams of text and CoNLL-U; the same command goes on where it was interrupted.
     """

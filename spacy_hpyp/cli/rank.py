@@ -47,11 +47,9 @@ def rank(
 ) -> None:
     """Rank sentences by how many wrong arcs the parser expects in them: which to correct next, when a treebank is to grow.
 
-    An arc is wrong if its head or its label is. How probable that is the columns of each word tell: head_prob is the confidence in
-    the arc, label_prob that in the arc with its label, tag_prob that in the tag. Without an hpyp_parser there is no label_prob, and
-    wrong heads are expected instead of wrong arcs. Sentences of .spacy and .conllu files are kept as they are, if they are marked;
-    those of texts are found by the pipeline. What is read and written as CoNLL-U keeps its multiword tokens and comments. Only the
-    sentences to write are kept in memory.
+    An arc is wrong if its head or its label is, or where nobody says how probable labels are, if its head is. Sentences of .spacy and .conllu
+    files are kept as they are, if they are marked; those of texts are found by the pipeline. What is read and written as CoNLL-U keeps its
+    multiword tokens and comments. Only the sentences to write are kept in memory.
     """
     prepare_output(output, texts, f".{form}", ".txt")
     nlp, found = prepared(model, threads=threads, particles=particles)

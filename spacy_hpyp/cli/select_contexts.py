@@ -60,9 +60,8 @@ def select_contexts(
     likely, until another one adds too little. Candidates are the config's experts and lists generated from the context
     elements. Settings of the config can be overridden as for 'spacy train', as in --nlp.lang fr.
 
-    When it is interrupted (Ctrl-C), it writes a config with what has been selected so far. The same command goes on from there
-    then: until it has ended, what it knows stands beside the output, in a file whose name ends with .progress.json. With --ray, the
-    distributions are selected for at once, in a folder beside the output; the result is the same.
+    When it is interrupted (Ctrl-C), it writes a config with what has been selected so far, and the same command goes on from there. With
+    --ray, the distributions are selected for at once, in a folder beside the output; the result is the same.
     """
     if not 0.0 < min_gain < float("inf"):
         raise ValueError(f"--min-gain must be a number above 0, but it is {min_gain}.")

@@ -85,15 +85,11 @@ def surprisal(
 
     A table of stimuli has the columns item, perhaps condition, and text or regions, which are separated by '|'; other columns are carried
     through, and each row is one sentence. Of a text, paragraphs are separated by empty lines and parsed one by one; the parser finds
-    their sentences. The columns start and end count characters of the file or of the stimulus. A field that contains a
-    quotation mark is quoted, as read.delim of R and pandas.read_csv expect. With --interpolate there are two more columns:
-    surprisal_ngram, and surprisal_mixed of the n-gram model and the parser together; the others are the parser's own.
+    their sentences. The columns start and end count characters of the file or of the stimulus. With --interpolate there are two more
+    columns, surprisal_ngram and surprisal_mixed; the others are the parser's own.
 
     A table with one word a row, as those of reading times, is given back with columns added: name the column of its texts (--text-by),
     whose words are put together to running text, and that of its words (--word).
-
-    Where the parser spells rare words out, their letters are a part of all surprisals but the syntactic ones. Search looks at no word
-    before it is read, whatever the setting 'outlook' of the pipeline is.
 
     With --ray a paragraph is known by where it begins in its file, in bytes, and the columns start and end count its characters. The same
     command goes on where it was interrupted.

@@ -71,13 +71,11 @@ Process = subprocess.Popen | RemoteProcess
 Launch = Callable[..., Process]
 
 
-def here(line: Sequence[str], log: Path, output: Path | None = None, *, name: str) -> subprocess.Popen:
-    """Begin a command on this machine, see `Launch`."""
-    with log.open("wb") as errors:
-        if output is None:
-            return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=errors, stderr=subprocess.STDOUT)
-        with output.open("wb") as file:
-            return subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=file, stderr=errors)
+def here(line: Sequence[str], log: Path, output: Path | None = None, *, name: str, **where: Any) -> subprocess.Popen:
+    """Begin a command on this machine, see `Launch`; `where` are other settings of `subprocess.Popen`."""
+    with log.open("wb") as errors, open(output or os.devnull, "wb") as file:
+        streams = {"stdin": subprocess.DEVNULL, "stdout": file if output else errors, "stderr": errors}
+        return subprocess.Popen(line, **streams, **where)
 
 
 @contextmanager
@@ -105,14 +103,13 @@ def ended(processes: dict[str, Process]) -> list[tuple[str, int]]:
 
 
 def _run(line: list[str], folder: str, log: str, output: str | None, cpus: int) -> int:
-    with open(log, "wb") as errors, open(output or os.devnull, "wb") as file:
-        streams = {"stdin": subprocess.DEVNULL, "stdout": file if output else errors, "stderr": errors}
-        process = subprocess.Popen(line, cwd=folder, env={**os.environ, "OMP_NUM_THREADS": str(cpus)}, **streams)
-        try:
-            # Whoever cancels is heard between two looks.
-            while process.poll() is None:
-                time.sleep(_PAUSE)
-        finally:
-            process.terminate()
-            process.wait()
+    where = {"cwd": folder, "env": {**os.environ, "OMP_NUM_THREADS": str(cpus)}}
+    process = here(line, Path(log), None if output is None else Path(output), name="", **where)
+    try:
+        # Whoever cancels is heard between two looks.
+        while process.poll() is None:
+            time.sleep(_PAUSE)
+    finally:
+        process.terminate()
+        process.wait()
     return process.returncode

@@ -240,9 +240,8 @@ class Segmenter:
 
         RAISES (ValueError | TypeError | LookupError): If it is something else.
         """
-        pairs, often, known = (np.asarray(stored[name]) for name in ("pairs", "often", "words"))
-        # Files of earlier versions have no classes.
-        of_class = np.asarray(stored.get("of_class", np.empty(0, np.uint8)))
+        names = ("pairs", "often", "words", "of_class")
+        pairs, often, known, of_class = (np.asarray(stored[name]) for name in names)
         if pairs.dtype != np.uint32 or max([0, *pairs]) >= PAIRS:
             raise ValueError("the pairs of letters are none")
         if known.dtype != np.uint64 or often.dtype != np.int8 or known.shape != often.shape or known.ndim != 1:

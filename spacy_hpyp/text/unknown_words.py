@@ -105,14 +105,14 @@ def plain_rule(name: str, arguments: dict[str, Any]) -> UnknownWordRule:
 
 
 def check_rule(rule: UnknownWordRule) -> None:
-    """Raise a ValueError if a rule cannot be called as one: rules of earlier versions had three arguments."""
+    """Raise a ValueError if a rule cannot be called as one."""
     try:
         inspect.signature(rule).bind("form", "")
     except TypeError as error:
-        raise ValueError(
-            f"A rule for unknown words is called with two arguments, a form and the tag of its lower-case form, but {rule!r} "
-            f"has other ones ({error}). It is not told any more whether the word begins a sentence: the parser may not know."
-        ) from error
+        problem = (
+            f"with two arguments, a form and the tag of its lower-case form, but {rule!r} has other ones ({error})."
+        )
+        raise ValueError(f"A rule for unknown words is called {problem}") from error
 
 
 # Rules are functions of the module, not closures, so that a pipeline can be sent to other processes.

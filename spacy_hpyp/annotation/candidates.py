@@ -98,10 +98,7 @@ def candidates_of(component: Any, doc: Doc, k: int, *, source: str = "") -> list
         return [replace(each, source=name) for each in component.candidates(doc, k)]
     if hasattr(component, "beam_parse"):
         return _of_beam(component, doc, k, name)
-    raise ValueError(
-        f"The component '{name}' does not say which trees it would choose among. Take a parser of this package, or spaCy's 'parser' or "
-        "'beam_parser'."
-    )
+    raise ValueError(f"The component '{name}' has no candidates: take a parser of this package, or spaCy's.")
 
 
 def parsed_candidates(doc: Doc, source: str) -> list[Candidates]:

@@ -76,13 +76,10 @@ def read_guide(doc: Doc) -> Guide | None:
     try:
         guide = _checked(found)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(
-            f"doc._.guide is not what a guide should be: {error}. What wrote it, or the file that it was read from, is to blame."
-        ) from error
+        raise ValueError(f"doc._.guide is not what a guide should be: {error}.") from error
     if len(guide.heads) != len(doc):
         raise ValueError(
-            f"doc._.guide is about {len(guide.heads)} tokens, but the document has {len(doc)}. It was made before tokens were "
-            "merged or split, or for another document: parse this one again."
+            f"doc._.guide is about {len(guide.heads)} tokens, but the document has {len(doc)}: parse it again."
         )
     return guide
 
@@ -164,9 +161,8 @@ def block_guides(
         guide = read_guide(doc)
         if guide is None:
             raise ValueError(
-                f"The component '{reader}' reads guides, but a document has none (doc._.guide): the component that writes them is "
-                "missing. In a pipeline put an 'hpyp_parser' with guides = true before it; to train and evaluate, use documents "
-                "that 'python -m spacy hpyp guides' has written."
+                f"The component '{reader}' reads guides, but a document has none (doc._.guide): in a pipeline put an 'hpyp_parser' with "
+                "guides = true before it; to train and evaluate, use documents that 'python -m spacy hpyp guides' has written."
             )
         token = layout.token[words]
         word_of = np.full(len(doc), NONE)

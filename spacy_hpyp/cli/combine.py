@@ -87,8 +87,7 @@ def combine(
     if unseen is None:
         if not {"train", "dev"} <= nlp.config.get("paths", {}).keys():
             raise ValueError(
-                f"The config of '{model}' does not say by [paths] what it learns from, so that it cannot be trained without a part of "
-                "the treebank. Give documents that it has not learned from: --unseen."
+                f"The config of '{model}' does not say by [paths] what it learns from: give --unseen documents."
             )
         hold_out(treebank, work, parts=parts, first=first)
 
@@ -231,8 +230,7 @@ def hold_out(
     docs = [example.reference for example in read_corpus(corpus, spacy.blank("xx"))]
     if len(docs) < parts:
         raise ValueError(
-            f"'{corpus}' has {len(docs)} documents, which cannot be divided into {parts} parts. Convert it with fewer sentences to a "
-            "document ('python -m spacy convert --n-sents')."
+            f"'{corpus}' has {len(docs)} documents for {parts} parts: convert it with fewer sentences to a document."
         )
     prepare_folder(output)
     for part in range(first):

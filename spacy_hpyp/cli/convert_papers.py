@@ -40,8 +40,7 @@ def convert_ptb(
                 by_section.setdefault(section, []).append(file)
         elif any(section is not None for section in found):
             raise ValueError(
-                f"'{source}' has files of sections of the WSJ, and others, such as '{files[found.index(None)]}'. Name the directory "
-                "that has the sections only, or use --whole."
+                f"'{source}' has sections of the WSJ and others, as '{files[found.index(None)]}': use --whole."
             )
         else:
             path = output / f"{source.resolve().name if source.is_dir() else source.stem}.conllu"

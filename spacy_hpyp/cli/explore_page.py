@@ -166,7 +166,7 @@ def _show_surprisal(nlp: Language, name: str, text: str) -> None:
     if not rows:
         raise ValueError("There is no word in the text.")
     st.caption(
-        "In bits: the syntactic part leads to the tag of a word, the lexical part is the word given its tag. "
+        "In bits: the syntactic part leads to a word's tag, the lexical part is the word given its tag. "
         f"Together {sum(row['surprisal'] for row in rows):.1f} bits."
     )
     parts = {part: [row[f"surprisal_{part}"] for row in rows] for part in ("syntactic", "lexical")}

@@ -172,10 +172,7 @@ def load_interpolation(
     RAISES (ValueError): If there are no weights, or a file cannot be used.
     """
     if weights_from is None:
-        raise ValueError(
-            "A mixture needs weights: give sentences that neither model has learned from, or weights that have been saved, "
-            "with --weights-from."
-        )
+        raise ValueError("A mixture needs --weights-from: weights, or sentences that neither model has learned from.")
     try:
         model = NGramModel.from_disk(ngrams)
     except UnknownRuleError:

@@ -100,7 +100,7 @@ def perplexity(
         unfit = [replicates, seed, threads, interpolate, weights_from, save_weights, unknown_words]
         if method == "particles" or any(value is not None for value in unfit) or is_ngram_model(model):
             raise ValueError(
-                "With --ray it is the perplexity of a parser by its beam, and of the options there are --particles, --tokenized and --segment-with."
+                "With --ray it is that of a parser by its beam, with --particles, --tokenized and --segment-with."
             )
         task = PerplexityTask(
             *made_with(model), segment_with is None, cluster.field, "json", particles, tokenized, segment_with
@@ -229,8 +229,7 @@ def _print_mixture(found: Perplexities, mixture: Interpolation, output: str) -> 
     print_table(models, weights, "Weights by what the n-gram model leaves to its uniform distribution")
     _explain(found.mixture)
     msg.info(
-        "The parser's is that of each word given the derivations left in the beam before it: all words together have at most 1, but "
-        "it is no bound of the perplexity with all derivations"
+        "The parser's is that of each word given the beam before it: no bound of the perplexity with all derivations"
     )
 
 

@@ -173,8 +173,7 @@ def _rate(sentence: Span, file: str, number: int) -> Rated | None:
     arcs = [token["head_prob"] if token["label_prob"] is None else token["label_prob"] for token in tokens]
     if None in arcs:
         raise ValueError(
-            f"Nobody says how probable the arcs of '{file}' are: the parser that comes last in the pipeline does not set "
-            "token._.head_prob."
+            f"Nobody says how probable the arcs of '{file}' are: the last parser sets no token._.head_prob."
         )
     tags = [token["tag_prob"] for token in tokens]
     wrong_tags = None if None in tags else sum(1.0 - p for p in tags)

@@ -56,10 +56,7 @@ def existing(paths: list[Path] | None) -> list[Path] | None:
 def check_text(path: Path) -> None:
     """See that a file is text by its name, and neither a table nor CoNLL-U. RAISES (ValueError): If it is one of these."""
     if is_table(path):
-        raise ValueError(
-            f"'{path}' is a table by its name, but text is needed here: a sentence a line, or paragraphs with empty lines between them. "
-            "Tables are for 'hpyp surprisal'."
-        )
+        raise ValueError(f"'{path}' is a table by its name, which is for 'hpyp surprisal': text is needed here.")
     if is_conllu(path):
         raise ValueError(
             f"'{path}' is CoNLL-U by its name, but text is needed here. This writes its sentences, one a line: "
@@ -169,8 +166,7 @@ def _located(file: Iterable[str], path: Path, size: Callable[[str], int] = len) 
         if _WORD.match(line):
             name = "What stdin has" if path == STDIN else f"'{path}'"
             raise ValueError(
-                f"{name} looks like CoNLL-U, but it was to be read as running text. Let its name end with .conllu, or where there "
-                "is the option --conllu, add it."
+                f"{name} looks like CoNLL-U, and not like text: let its name end with .conllu, or add --conllu."
             )
         start, end = end, end + size(line)
         if start == 0 and line.startswith(_BYTE_ORDER_MARK):
@@ -197,8 +193,7 @@ def segmented(texts: Iterable[tuple[int, str]], path: str | Path, nlp: Language)
             docs = list(nlp.pipe(text for _, text in paragraphs))
             if not all(doc.has_annotation("SENT_START") for doc in docs):
                 raise ValueError(
-                    f"The pipeline does not find the sentences of '{path}': it has neither a parser nor another "
-                    "component that sets sentence boundaries."
+                    f"The pipeline does not find the sentences of '{path}': nothing in it sets sentence boundaries."
                 )
             found = [sentence for doc in docs for sentence in _sentences(doc)]
             del docs

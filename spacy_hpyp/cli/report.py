@@ -61,8 +61,7 @@ def report(
     """
     of_extra(
         "matplotlib",
-        "The figures of a report are drawn by matplotlib, which is not installed. Install it with: "
-        "pip install 'spacy-hpyp[report]'",
+        "The figures of a report need matplotlib: pip install 'spacy-hpyp[report]'",
     )
     checks = None if log is None else read_training_log(log)
     nlp = load_pipeline(model)

@@ -250,10 +250,7 @@ def _limits(max_experts: list[str], own: dict[str, int]) -> dict[str, int]:
         name, _, number = setting.rpartition("=")
         if not number.isdecimal() or int(number) < 1 or (name and name not in limits):
             known = ", ".join(f"{name}={number}" for name, number in limits.items())
-            raise ValueError(
-                f"--max-experts is a number of at least 1, or that of one distribution of the config, not '{setting}'. "
-                f"The config has {known}."
-            )
+            raise ValueError(f"--max-experts is a number, or that of one distribution ({known}), not '{setting}'.")
         for each in [name] if name else limits:
             limits[each] = int(number)
     return limits

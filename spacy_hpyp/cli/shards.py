@@ -248,9 +248,7 @@ def identity_of_model(model: str, what: str = "pipeline") -> str:
     """What identifies a pipeline, or what else is in a file or folder. RAISES (ValueError): If it is not there."""
     path = Path(model) if Path(model).exists() else get_package_path(model) if is_package(model) else None
     if path is None:
-        raise ValueError(
-            f"There is no {what} '{model}' on a worker: put it where they all see it, or if it is a pipeline, install it as a package on all nodes."
-        )
+        raise ValueError(f"There is no {what} '{model}' on a worker: put it, or install it, where all of them see it.")
     files = {".": path} if path.is_file() else _files_of(path)
     return identity("".join(f"{name} {identity_of_file(file)}\n" for name, file in files.items()).encode())
 

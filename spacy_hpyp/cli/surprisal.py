@@ -118,9 +118,7 @@ def surprisal(
     if text_by is not None or not all(tables):
         refuse("tables of stimuli", context=context)
     if text_by is not None and (words or regions or running):
-        raise ValueError(
-            "With --text-by, rows stand for those of the table, whose texts are running text: give no --words, --regions or --running."
-        )
+        raise ValueError("With --text-by, rows are those of the table: give no --words, --regions or --running.")
     if interpolate is None:
         refuse("a mixture, but there is no --interpolate", weights_from=weights_from)
     if parses is not None:

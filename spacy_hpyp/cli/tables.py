@@ -80,8 +80,7 @@ def tables(
         # Why is printed above, line by line.
         names = ", ".join(failures)
         fail(
-            f"{len(failures)} of {len(runs)} runs failed: {names}. See above, and their logs in '{study.output / 'logs'}'. The others "
-            "are kept: run the command again to go on."
+            f"{len(failures)} of {len(runs)} runs failed: {names}. See above and '{study.output / 'logs'}', and try again."
         )
 
 

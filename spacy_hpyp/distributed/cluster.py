@@ -91,7 +91,7 @@ def _see(address: str) -> None:
         socket.create_connection((host, int(port)), _PATIENCE).close()
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"There is no Ray cluster at '{address}' ({error}). An address is 'local', 'local[N]', 'auto', HOST:PORT or ray://HOST:PORT."
+            f"There is no Ray cluster at '{address}' ({error}): give local, local[N], auto, HOST:PORT or ray://HOST:PORT."
         ) from error
 
 
@@ -109,8 +109,7 @@ class Worker:
         """Get ready. RAISES (ValueError): If this node does not see what others see."""
         if self._folder.run() != self._run:
             raise ValueError(
-                f"'{self._folder.path}' is another folder on the node {socket.gethostname()} than for the command: it has to be on a file system "
-                "that all nodes share."
+                f"'{self._folder.path}' is another folder on the node {socket.gethostname()}: all nodes have to share it."
             )
         self._process = self._task.start()
 
@@ -189,7 +188,7 @@ def run_shards(
                     waiting.extend([] if shard is None else [shard])
                 elif shard is None:
                     raise ValueError(
-                        f"{_DEATHS} workers have died while they loaded the pipeline, perhaps for want of memory: try fewer --workers. ({error})"
+                        f"{_DEATHS} workers have died while they got ready: try fewer --workers. ({error})"
                     ) from error
                 else:
                     summary.failed[shard] = f"it has killed {_DEATHS} workers"

@@ -56,9 +56,7 @@ def training_section(
     """
     section = Section("training", "Training")
     if checks is None:
-        section.texts.append(
-            "A pipeline keeps no learning curves: give --log the file that has what 'spacy train' printed, and they are drawn here."
-        )
+        section.texts.append("A pipeline keeps no learning curves: give what 'spacy train' printed by --log.")
     else:
         steps = [check.step for check in checks]
         for kind, title, label in (

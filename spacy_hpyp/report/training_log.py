@@ -49,8 +49,7 @@ def read_training_log(path: Path) -> list[Check]:
             found[check.step] = check
     if not found:
         raise ValueError(
-            f"There is no evaluation in '{path}'. A log is what 'spacy train' prints, or what the output_file of "
-            "'spacy.ConsoleLogger.v3' has."
+            f"There is no evaluation in '{path}': a log is what 'spacy train' prints, or its logger's output_file."
         )
     return [found[step] for step in sorted(found)]
 

@@ -99,7 +99,7 @@ def plain_rule(name: str, arguments: dict[str, Any]) -> UnknownWordRule:
         kind = signature.parameters[argument].annotation
         if type(value) is not kind:
             raise ValueError(
-                f"'{argument}' of the rule for unknown words '{name}' has to be of the type '{kind.__name__}', not {value!r}"
+                f"'{argument}' of the rule for unknown words '{name}' has to be a '{kind.__name__}', not {value!r}"
             )
     return RULES[name](**arguments)
 

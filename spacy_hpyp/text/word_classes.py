@@ -54,9 +54,7 @@ def read_classes(path: Path) -> list[WordClass]:
         for number, line in enumerate(lines, 1):
             parts = line.rstrip("\n").split("\t")
             if len(parts) != 3 or set(parts[0]) - {"0", "1"} or not parts[1] or not parts[2].isdecimal():
-                raise ValueError(
-                    f"Line {number} of '{path}' is no word with its class: a path of 0 and 1, a word and a count are needed, with tabs between."
-                )
+                raise ValueError(f"Line {number} of '{path}' is no path of 0 and 1, word and count with tabs between.")
             if parts[1] in found:
                 raise ValueError(f"Line {number} of '{path}' has the word {parts[1]!r}, which was there before.")
             found[parts[1]] = WordClass(parts[0], parts[1], int(parts[2]))

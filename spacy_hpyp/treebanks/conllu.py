@@ -149,7 +149,7 @@ def blocks_of(lines: Iterable[str], name: str) -> Iterator[Block]:
         if block.span[1] > block.size:
             first, last = block.span
             raise ValueError(
-                f"'{name}', line {number + 1}: the multiword token {first}-{last} has words that are not there at the end of the sentence."
+                f"'{name}', line {number + 1}: the sentence ends before the multiword token {first}-{last} does."
             )
         if not block.size:
             raise ValueError(f"'{name}', line {block.line}: the sentence that begins here has no words.")
@@ -194,7 +194,7 @@ def read_blocks(path: Path) -> Iterator[Block]:
         highest = max(word.head for word in block.words)
         if highest > block.size:
             raise ValueError(
-                f"'{path}', line {block.line}: the head {highest} is none of the {block.size} words in the sentence that begins here."
+                f"'{path}', line {block.line}: the head {highest} is none of the {block.size} words of this sentence."
             )
         yield block
     if block is None:

@@ -57,8 +57,7 @@ def check_once(files: Iterable[Path]) -> None:
     wholes = [file for file in seen.values() if file not in parts and _section_said(file)]
     if parts and wholes:
         raise ValueError(
-            f"'{wholes[0]}' has all of a section by its name, but '{parts[0]}' is a part of the same one. Name the input that "
-            "has one or the other."
+            f"'{wholes[0]}' has all of a section by its name, and '{parts[0]}' a part of it: name one of them."
         )
 
 

@@ -151,7 +151,7 @@ def test_intervals_hold_the_scores_of_evaluate(folder, page):
 def test_learning_curves_come_from_a_log(page, page_of_spacy):
     assert "2 evaluations, the last after 20 steps" in page[1].texts["training"]
     assert "development data in the course of training" in page[1].texts["training"]
-    assert "give --log" in page_of_spacy[1].texts["training"]
+    assert "by --log" in page_of_spacy[1].texts["training"]
 
 
 def test_what_a_pipeline_has_not_is_left_out_and_said(page, page_of_spacy):

@@ -480,7 +480,7 @@ def test_options_that_do_not_fit_are_refused(models, write):
         (("pipeline", table, "--parses", 3, "--no-punctuation"), "--no-punctuation is a setting of a table"),
         (("pipeline", table, "--parses", 3, "--entropy"), "--entropy is a setting of a table"),
         (("pipeline", table, "--parses", 3, "--text-by", "item"), "--text-by is a setting of a table"),
-        (("pipeline", table, "--text-by", "item", "--running"), "rows stand for those of the table"),
+        (("pipeline", table, "--text-by", "item", "--running"), "rows are those of the table"),
         (("pipeline", text, "--text-by", "item"), "--text-by is a setting of tables"),
         (("pipeline", text, "--context", "item"), "--context is a setting of tables of stimuli"),
         (("pipeline", table, "--context", "before"), "no column 'before' in line 2"),

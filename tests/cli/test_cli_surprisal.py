@@ -174,4 +174,4 @@ def test_what_is_wrong_is_said_on_stderr(model, write, tmp_path):
     done = run(model, path, "-K", 0, exit_code=1)
     assert "'particles' must be a whole number of at least 1" in " ".join(done.stderr.split())
     spacy.blank("en").to_disk(tmp_path / "blank")
-    assert "one hpyp_parser" in run(tmp_path / "blank", path, exit_code=1).output
+    assert "hpyp_parser" in run(tmp_path / "blank", path, exit_code=1).output

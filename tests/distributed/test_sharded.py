@@ -306,5 +306,5 @@ def test_sentences_are_those_that_one_process_reads(model, write, tmp_path, give
 def test_another_pipeline_than_that_of_the_command_is_refused(model):
     with pytest.raises(ValueError, match="is another one on a worker than for the command"):
         ParseTask(str(model), "", False, "text", "conllu", "words").start()
-    with pytest.raises(ValueError, match="install it as a package on all nodes"):
+    with pytest.raises(ValueError, match="install it, where all of them see it"):
         identity_of_model("no/where")

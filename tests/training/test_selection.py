@@ -382,7 +382,7 @@ def test_data_without_trees_are_refused(files, tmp_path):
     ("arguments", "message"),
     [
         (["--max-experts", "tags=3"], "transition=3, label=2, tag=2, word=2"),
-        (["--max-experts", "0"], "number of at least 1"),
+        (["--max-experts", "0"], "--max-experts is a number"),
         (["--min-gain", "0"], "must be a number above 0"),
         (["--components.hpyp_parser.model.tag", '[["s9.tag"]]'], "'s9.tag' in 'tag' is not a context element"),
     ],

@@ -53,10 +53,7 @@ def combine(
     nuclei: Annotated[bool, option("With --rate: prepositions and copulas head phrases in the parser's trees")] = False,
     others: Annotated[
         str | None,
-        option(
-            "Trained pipeline with an hpyp_parser and perhaps easy-first components, instead of one of the treebank",
-            "--with",
-        ),
+        option("Pipeline with an hpyp_parser and perhaps easy-first components, not one of the treebank", "--with"),
     ] = None,
     unseen: Annotated[
         Path | None, option("Gold documents that no parser has learned from, not parts of the treebank", exists=True)

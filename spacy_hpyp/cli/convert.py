@@ -104,9 +104,7 @@ def split(
     treebank: Annotated[Path, argument("What the names of its files begin with, as assets/UD_Tamil-TTB/ta_ttb-ud")],
     output: Annotated[Path, argument("Directory for the parts", file_okay=False)],
     *,
-    held_out: Annotated[
-        int, option("Hold one of so many sentences out, without a development part", least=2)
-    ] = HELD_OUT,
+    held_out: Annotated[int, option("Without a development part, hold out one of so many", least=2)] = HELD_OUT,
     parsed: Annotated[Path | None, option("Sentences to train on besides, parsed by 'hpyp rank'", exists=True)] = None,
     name: Annotated[str | None, option("What the names of the parts begin with, if not as they do now")] = None,
     lang: KnownLang = None,

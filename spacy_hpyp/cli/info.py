@@ -124,12 +124,8 @@ _COMPONENTS = ("hpyp_parser", "easy_first_tagger", "easy_first_parser")
 
 
 def warm(
-    pipeline: Annotated[
-        str | None, argument("Trained pipeline; without one, shipped settings are trained for a moment")
-    ] = None,
-    beside: Annotated[
-        bool, option("Write what the pipeline predicts by beside its models, and not to a cache")
-    ] = False,
+    pipeline: Annotated[str | None, argument("Trained pipeline; without one, shipped settings are trained")] = None,
+    beside: Annotated[bool, option("Write what the pipeline predicts by beside its models, not to a cache")] = False,
 ) -> None:
     """Compile what a pipeline needs, so that nobody waits for it later, and say how long that takes.
 

@@ -32,9 +32,7 @@ def learn_text(
     text: Annotated[Path, argument("Text in UTF-8, or a .conllu file", parser=place)],
     output: Annotated[Path, argument("Directory for the pipeline (model-last) and checkpoints", file_okay=False)],
     *,
-    learning: Annotated[
-        Literal["words", "all"], option("What learns from parses: the word distribution, or all")
-    ] = "words",
+    learning: Annotated[Literal["words", "all"], option("What learns from parses: the one of words, or all")] = "words",
     running: Annotated[bool, option("The parser finds sentences of running text; else a line is one")] = False,
     tokenized: Annotated[bool, option("Words are between spaces; else the tokenizer finds them")] = False,
     particles: Annotated[int, option("Particles that a sentence is parsed with", "-K")] = 100,

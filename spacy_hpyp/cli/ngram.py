@@ -32,9 +32,7 @@ from .shards import CountTask, count_texts, made_with
 
 
 def ngram(
-    train: Annotated[
-        list[Path], argument("Training data: .spacy or .conllu, or text with a sentence a line", exists=True)
-    ],
+    train: Annotated[list[Path], argument("Training data: .spacy or .conllu, or text, a sentence a line", exists=True)],
     output: Annotated[Path, argument("File for the model", **NEW_FILE)],
     *,
     order: Annotated[int, option("Length of the longest n-gram", "-n")] = 5,
@@ -43,9 +41,7 @@ def ngram(
     min_count: MinCount = 2,
     min_class_count: MinClassCount = 5,
     lang: Annotated[str, option("Language: of the tokenizer, and of the classes of rare words", "-l")] = "en",
-    unknown_words: Annotated[
-        str | None, option("Registered rule for rare words, by default that of the language")
-    ] = None,
+    unknown_words: Annotated[str | None, option("Registered rule for rare words; by default the language's")] = None,
     spelling: Annotated[bool, option("Spell rare words out in letters, so that the vocabulary is an open one")] = False,
     seed: Annotated[int, option("Fixes the model bit for bit")] = 0,
     tokenized: Tokenized = False,

@@ -42,9 +42,7 @@ def cross_validate(
     treebank: Annotated[Path, argument("Treebank in CoNLL-U, with trees", **FILE)],
     *,
     output: Annotated[Path, option("Folder for the figures", "-o", file_okay=False)],
-    parser: Annotated[
-        Path | None, option("Config of the parser that guides it, which is trained first", exists=True)
-    ] = None,
+    parser: Annotated[Path | None, option("Config of the parser that guides it, trained first", exists=True)] = None,
     folds: Annotated[int, option("How many parts are held out, one after the other", least=2)] = 5,
     keep: Annotated[bool, option("Keep the trained pipelines")] = False,
     unless: Annotated[list[Path] | None, option("Do nothing if there is this file; may be repeated")] = None,

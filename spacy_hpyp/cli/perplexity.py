@@ -73,7 +73,7 @@ def perplexity(
     ] = None,
     particles: Annotated[
         int | None,
-        option(f"Of a parser: by default the pipeline's setting for the beam, and {_PARTICLES} for the estimate", "-K"),
+        option(f"Of a parser: by default the pipeline's, or {_PARTICLES} for the estimate", "-K"),
     ] = None,
     replicates: Annotated[
         int | None, option(f"Independent particle filters for each sentence, by default {_REPLICATES}", "-R")

@@ -73,9 +73,7 @@ def surprisal(
     running: Annotated[bool, option("A text in a table may have several sentences, which the parser finds")] = False,
     segment_with: Annotated[str | None, option("Of an n-gram model: pipeline that finds the sentences of text")] = None,
     unknown_words: UnknownWords = None,
-    particles: Annotated[
-        int | None, option("Particles, by default the pipeline's, or 5,000 if that is less", "-K")
-    ] = None,
+    particles: Annotated[int | None, option("Particles; by default the pipeline's, but 5,000 at least", "-K")] = None,
     threads: Threads = None,
     interpolate: Interpolate = None,
     weights_from: WeightsFrom = None,

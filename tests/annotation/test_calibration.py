@@ -126,8 +126,14 @@ def files(toy, trained, tmp_path_factory):
     return folder
 
 
+def calibration(files, *options):
+    """What is measured on gold sentences."""
+    run("evaluate", "--calibration", files / "model", files / "dev.spacy", *options, "-o", files / "scores.json")
+    return json.loads((files / "scores.json").read_text())["calibration"]
+
+
 def test_the_command_measures_what_the_parser_says(toy, trained, files):
-    found = json.loads(run("calibrate", files / "model", files / "dev.spacy", "--output", "json", "--bins", 5).stdout)
+    found = calibration(files, "--bins", 5)
     nlp = toy.copy(trained, marginals=True)
     sure, right, tokens = [], [], 0
     for sentence in toy.sentences(40, seed=1):
@@ -148,7 +154,7 @@ def test_the_command_measures_what_the_parser_says(toy, trained, files):
 
 
 def test_the_command_prints_tables(files):
-    shown = run("calibrate", files / "model", files / "dev.spacy").output
+    shown = run("evaluate", "--calibration", files / "model", files / "dev.spacy").output
     assert "Reliability of head_prob" in shown
     assert "Reliability of tag_prob" in shown
     assert shown.count("Expected calibration error") == shown.count("AUROC") == 4
@@ -157,8 +163,7 @@ def test_the_command_prints_tables(files):
 
 def test_settings_reach_the_parser(files):
     def confidence(*options):
-        arguments = ("calibrate", files / "model", files / "dev.spacy", *options, "-o", "json")
-        return json.loads(run(*arguments).stdout)["heads"]
+        return calibration(files, *options)["heads"]
 
     assert confidence("-T", 20)["confidence"] < confidence("-T", 1)["confidence"]
     assert confidence("-K", 1)["confidence"] == 1.0
@@ -166,9 +171,9 @@ def test_settings_reach_the_parser(files):
 
 
 def test_what_is_wrong_is_said(files, tmp_path):
-    assert "nothing to parse" in run("calibrate", files / "model", files / "empty.spacy", exit_code=1).stderr
-    assert "nowhere" in run("calibrate", tmp_path / "nowhere", files / "dev.spacy", exit_code=1).stderr
-    done = run("calibrate", files / "model", files / "dev.spacy", "-T", 0, exit_code=1)
+    assert "nothing to evaluate" in run("evaluate", files / "model", files / "empty.spacy", exit_code=1).stderr
+    assert "nowhere" in run("evaluate", tmp_path / "nowhere", files / "dev.spacy", exit_code=1).stderr
+    done = run("evaluate", files / "model", files / "dev.spacy", "-T", 0, exit_code=1)
     assert "'temperature' must be a number from 0.01 to 1000" in " ".join(done.stderr.split())
 
 

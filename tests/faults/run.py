@@ -115,7 +115,7 @@ def try_kills(folder: Path, count: int, seed: int, seconds: float, report: Repor
     learned = kills.kill_learning(pipelines[0], text, folder / "learning", half, seed, seconds=seconds)
     found = _count(learned, "learning", report)
     report.line(
-        f"{half} kills of 'hpyp learn': {found[kills.KEPT]} times all was there, {found[kills.LOST]} times something was lost; "
+        f"{half} kills of 'hpyp learn-text': {found[kills.KEPT]} times all was there, {found[kills.LOST]} times something was lost; "
         f"{found[kills.RESUMED]} runs went on from a checkpoint"
     )
 

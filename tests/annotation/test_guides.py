@@ -157,7 +157,7 @@ def test_the_guide_of_a_document_of_another_length_is_refused():
     write_guide(doc, guide())
     with doc.retokenize() as retokenizer:
         retokenizer.merge(doc[0:2])
-    with pytest.raises(ValueError, match=r"is about 5 tokens, but the document has 4.*parse this one again"):
+    with pytest.raises(ValueError, match=r"is about 5 tokens, but the document has 4.*parse it again"):
         read_guide(doc)
 
 

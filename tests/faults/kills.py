@@ -97,7 +97,7 @@ def _problem(pipeline: Path) -> str:
 
 
 def kill_learning(pipeline: Path, text: Path, folder: Path, count: int, seed: int, *, seconds: float) -> Iterator[str]:
-    """Kill runs of `hpyp learn`, and let each go on where the one before was killed; the last one may end.
+    """Kill runs of `hpyp learn-text`, and let each go on where the one before was killed; the last one may end.
 
     pipeline (Path): A trained pipeline.
     text (Path): Tokenized sentences, one a line.

@@ -139,7 +139,7 @@ def test_a_setting_that_is_not_there_cannot_be_another_one(write):
         ('"run": "figures"', '"run": "figure"', "the run 'figure', which is not there"),
         ('columns = ["UAS"]', 'columns = ["LAS"]', "a column 'LAS', which is not among"),
         ('"published": [80]', '"published": [80, 70]', "2 published figures in the row 'theirs', but 1 columns"),
-        ('["theirs","ours"]', '["theirs","his"]', "claims 'ours is better' of 'his'"),
+        ('["theirs","ours"]', '["theirs","his"]', "claims something of 'his'"),
         ("[columns.UAS]", "[columns.LAS]", "a column 'UAS', which is not among"),
         ("[tables.one]", "[tables.one.two]", "tables"),
     ],

@@ -158,7 +158,7 @@ def test_the_command_prints_tables(files):
     assert "Reliability of head_prob" in shown
     assert "Reliability of tag_prob" in shown
     assert shown.count("Expected calibration error") == shown.count("AUROC") == 4
-    assert shown.index("raw documents") < shown.index("gold sentences")
+    assert shown.index("head_prob, raw documents") < shown.index("head_prob, gold sentences")
 
 
 def test_settings_reach_the_parser(files):

@@ -32,11 +32,6 @@ class EasyFirstTagger(LabellingComponent):
     default_scorer = staticmethod(tagger_score)
     needed = ("a token with a tag", "a token with one of the tags")
 
-    @property
-    def is_guided(self) -> bool:
-        """Whether its features read guides."""
-        return self.classifier.is_guided
-
     def _names(self, doc: Doc) -> list[str]:
         return [token.tag_ for token in doc]
 
@@ -82,8 +77,8 @@ class EasyFirstTagger(LabellingComponent):
 
     def _read(self, example: Example, outcomes: dict[str, int], tokens: str) -> list[GoldWords]:
         # A guide is about the tokens of the document that it stands in.
-        sentences, symbols = list(sentences_of(example, "gold" if self.is_guided else tokens)), {}
-        if self.is_guided:
+        sentences, symbols = list(sentences_of(example, "gold" if self.classifier.is_guided else tokens)), {}
+        if self.classifier.is_guided:
             reference = example.reference
             symbols = self.classifier.symbols([reference], read_words([reference]), reader=self.name)
         bounds = np.cumsum([0, *(len(sentence.rows) for sentence in sentences)]).tolist()
@@ -102,7 +97,7 @@ class EasyFirstTagger(LabellingComponent):
         reference = example.reference
         content = example.predicted.to_array([ORTH, SPACY]).tobytes()
         content += reference.to_array([ORTH, TAG, DEP, HEAD, SENT_START, SPACY]).tobytes()
-        return content + (guide_content(reference) if self.is_guided else b"") + self.tokens.encode()
+        return content + (guide_content(reference) if self.classifier.is_guided else b"") + self.tokens.encode()
 
 
 make_easy_first_tagger = register(EasyFirstTagger, assigns=["token.tag"], scores={"tag_acc": 1.0})

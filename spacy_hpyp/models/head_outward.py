@@ -31,7 +31,7 @@ from ..pools.pool import FrozenPool, SeatedPool
 from ..settings import taking
 from ..storage.schema import Message, arrays, copies, group, inside, number, numbers
 from ..text.unknown_words import UnknownWordRule
-from ..text.vocabulary import Vocabulary, VocabularySettings
+from ..text.vocabulary import VocabularySettings
 from ..text.word_classes import Classes, uncased_classes
 from .count_model import CountModel
 from .parameters import set_pooled
@@ -148,18 +148,9 @@ class HeadOutwardModel(CountModel):
         """See `CountModel`."""
         return CasedEncoder(self.vocabulary, self.labels)
 
-    def initialize(self, labels: Sequence[str], vocabulary: Vocabulary, distributions: dict | None = None) -> None:
-        """See `CountModel.initialize`.
-
-        RAISES (ValueError): If joined context elements have too many values.
-        """
-        alphabets = Alphabets(len(vocabulary.tags) + 1, len(vocabulary), len(labels))
-        for name, conditional in self.conditionals.items():
-            check_sizes(conditional.elements, alphabets, name)
-        super().initialize(labels, vocabulary, distributions)
-
     def _new_franchise(self, name: str) -> Franchise:
         conditional = self.conditionals[name]
+        check_sizes(conditional.elements, self.alphabets, name)
         franchise = new_franchise(
             conditional.columns,
             self.sizes[name],

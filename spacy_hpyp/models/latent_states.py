@@ -86,7 +86,7 @@ _TRAINING = group(
 class LatentStates(StoredModel):
     """A model of words with latent states (Wallach, Sutton & McCallum 2008), see `spacy_hpyp.head_outward.states`.
 
-    kind (str): One of the `KINDS` of models.
+    kind (str), reads_parents (bool): One of the `KINDS` of models, and whether words are generated from their parents in it.
     back_off (str): One of the `BACK_OFFS`.
     RAISES (ValueError): If the model is to have states that its kind does not have.
 
@@ -99,7 +99,7 @@ class LatentStates(StoredModel):
     def __init__(self, kind: str, states: int, back_off: str, vocabulary_settings: VocabularySettings) -> None:
         if kind == DEPENDENCIES and states != 1:
             raise ValueError(f"A model of the kind '{kind}' has no states: 'states' must be 1, not {states}.")
-        self.kind = kind
+        self.kind, self.reads_parents = kind, kind in OF_PARENTS
         self.states = states
         self.back_off = back_off
         self.vocabulary_settings = vocabulary_settings
@@ -114,11 +114,6 @@ class LatentStates(StoredModel):
     def is_initialized(self) -> bool:
         """Whether the model knows its words."""
         return self.vocabulary is not None
-
-    @property
-    def reads_parents(self) -> bool:
-        """Whether words are generated from their parents."""
-        return self.kind in OF_PARENTS
 
     def initialize(self, vocabulary: Vocabulary, seating: StateModel | None = None) -> None:
         """Fix the words, and forget what was learned.

@@ -53,16 +53,13 @@ class Characters:
         self.known = "".join(sorted(set(known)))
         #: The number of all characters that are not known, and that of the end of a word.
         self.unknown, self.end = len(self.known), len(self.known) + 1
+        #: The log-probability, in nats, of a character that is not known given that it is one of these: all are alike.
+        self.log_share = -log(CODE_POINTS - len(self.known))
         self._numbers = {character: number for number, character in enumerate(self.known)}
         self._numbers[""] = self.end
 
     def __len__(self) -> int:
         return len(self.known) + 2
-
-    @property
-    def log_share(self) -> float:
-        """The log-probability, in nats, of a character that is not known given that it is one of these: all are alike."""
-        return -log(CODE_POINTS - len(self.known))
 
     def encode(self, words: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Words as numbers, one after the other.

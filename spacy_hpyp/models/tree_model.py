@@ -205,6 +205,7 @@ class TreeModel(ClassedModel):
         return is_classed and reads_classes([*self._arcs.names, *self._labels.names])
 
     def _forget(self) -> None:
+        self.tags: list[str] = []
         self.labels: list[str] = []
         self.vocabulary: Vocabulary | None = None
         self.arc_perceptron = self.label_perceptron = None
@@ -221,7 +222,7 @@ class TreeModel(ClassedModel):
         """
         self._forget()
         self.vocabulary = vocabulary
-        self.labels = list(labels)
+        self.tags, self.labels = vocabulary.tags, list(labels)
         if not empty:
             self.arc_perceptron = new_perceptron(self._arcs.places, 2)
             self.label_perceptron = new_perceptron(self._labels.places, max(1, len(self.labels)))
@@ -230,11 +231,6 @@ class TreeModel(ClassedModel):
     def is_initialized(self) -> bool:
         """Whether the model knows its words, tags and labels."""
         return self.vocabulary is not None
-
-    @property
-    def tags(self) -> list[str]:
-        """The tags that it knows."""
-        return [] if self.vocabulary is None else self.vocabulary.tags
 
     @property
     def encoder(self) -> Encoder:

@@ -61,6 +61,7 @@ class WordClassifier(ClassedModel):
     places (int): The size of its table of weights, a power of two.
     RAISES (ValueError): If a template names what is not known, or the size is no power of two.
 
+    outcomes (list[str]): What a word may be.
     lexicon (Lexicon | None), perceptron (Perceptron | None): The symbols of words, and what has been learned; none until `initialize` has
         been called or the model has been read from a file.
     """
@@ -87,6 +88,7 @@ class WordClassifier(ClassedModel):
 
     def _forget(self) -> None:
         self.training = Pass()
+        self.outcomes: list[str] = []
         self.lexicon: Lexicon | None = None
         self.candidates: WordOutcomes | None = None
         self._possible: Possible | None = None
@@ -116,11 +118,6 @@ class WordClassifier(ClassedModel):
         """The words; its tags are the outcomes."""
         return self.lexicon.vocabulary
 
-    @property
-    def outcomes(self) -> list[str]:
-        """What a word may be, empty until `initialize` has been called."""
-        return self.vocabulary.tags if self.is_initialized else []
-
     def initialize(
         self, vocabulary: Vocabulary, candidates: WordOutcomes | None = None, perceptron: Perceptron | None = None
     ) -> None:
@@ -129,7 +126,7 @@ class WordClassifier(ClassedModel):
         candidates (WordOutcomes | None): What words may be, if the task asks for it.
         perceptron (Perceptron | None): What has been learned with them, if anything has.
         """
-        self.candidates = candidates
+        self.outcomes, self.candidates = vocabulary.tags, candidates
         paths = self._path_of if self.is_classed else None
         self.lexicon = Lexicon(vocabulary, self.attributes, self.task, candidates, paths)
         self._possible = possible_outcomes(vocabulary, self.task, candidates)

@@ -145,7 +145,7 @@ def test_guides_are_followed_where_nothing_else_is_known(toy, guided):
     sentence = toy.sentence(["x1", "x2", "x3"], [second, first, second], [0, 0, 0], ["ROOT", "a", "b"])
     doc = guided_doc(toy, guided.vocab, sentence)
     assert [token.tag_ for token in guided(doc)] == sentence.tags
-    assert tagger_of(guided).is_guided
+    assert tagger_of(guided).classifier.is_guided
 
 
 def test_tags_of_guides_that_are_not_known_do_no_harm(toy, guided, sentences):

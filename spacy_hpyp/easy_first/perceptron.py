@@ -156,11 +156,9 @@ def averages_at(place: np.ndarray, outcome: np.ndarray, weight: np.ndarray, shap
 
 def find_averages(perceptron: Perceptron | Averages) -> Averages:
     """The means of the weights after each update."""
-    return perceptron if isinstance(perceptron, Averages) else averages_of(table_of_averages(perceptron))
-
-
-def averages_of(table: np.ndarray) -> Averages:
-    """Those averages of a table (float32[places, outcomes]) that are not zero."""
+    if isinstance(perceptron, Averages):
+        return perceptron
+    table = table_of_averages(perceptron)
     place, outcome = np.nonzero(table)
     return averages_at(place, outcome, table[place, outcome], table.shape)
 

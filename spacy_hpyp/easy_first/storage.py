@@ -17,7 +17,6 @@ from .perceptron import (
     Averages,
     Perceptron,
     averages_at,
-    averages_of,
     is_compact,
     is_used,
     new_perceptron,
@@ -42,18 +41,17 @@ class StoredPerceptron:
 
     def __init__(self, message: dict[str, Any], places: int, outcomes: int, *, sparse: bool = False) -> None:
         self.message, self._how = message, {"places": places, "outcomes": outcomes, "sparse": sparse}
-        clock, rows, columns, found, sums, _ = _read(message, places, outcomes)
+        clock, entries, found, sums, _ = _read(message, places, outcomes)
         if clock:
             found = (found - sums / clock).astype(np.float32)
         #: What it predicts by: without zeros (Averages), or all (float32[places, outcomes]).
         self.averages: Averages | np.ndarray
-        if sparse and columns == 1:
+        if sparse:
             used = found[:, 0] != 0.0
-            self.averages = averages_at(*np.divmod(rows[used], outcomes), found[used, 0], (places, outcomes))
+            self.averages = averages_at(*np.divmod(entries[used], outcomes), found[used, 0], (places, outcomes))
         else:
-            table = np.zeros((places, outcomes), dtype=np.float32)
-            table.reshape(-1, columns)[rows] = found
-            self.averages = averages_of(table) if sparse else table
+            self.averages = np.zeros((places, outcomes), dtype=np.float32)
+            self.averages.reshape(-1, 1)[entries] = found
 
     def unpack(self) -> Perceptron | Averages:
         """The perceptron."""
@@ -69,7 +67,7 @@ class Unpacked:
         self._name = f"stored_{name}"
 
     def __get__(self, model: Any, owner: type | None = None) -> Any:
-        found = vars(model)[self._name]
+        found = self if model is None else vars(model)[self._name]
         if isinstance(found, StoredPerceptron):
             found = vars(model)[self._name] = found.unpack()
         return found
@@ -86,10 +84,7 @@ def averages_in(perceptron: Any, find: Callable[[Any], Any]) -> Any:
 def perceptron_to_message(perceptron: Perceptron | Averages | StoredPerceptron) -> dict[str, Any]:
     """A perceptron as a dictionary that srsly can write."""
     if isinstance(perceptron, StoredPerceptron):
-        if "outcomes" in perceptron.message and "compact" in perceptron.message:
-            return perceptron.message
-        # Earlier versions wrote it otherwise.
-        perceptron = perceptron.unpack()
+        return perceptron.message
     if isinstance(perceptron, Averages):
         table = table_of_averages(perceptron)
         perceptron = new_perceptron(*table.shape)._replace(weights=table)
@@ -133,48 +128,41 @@ def perceptron_from_message(message: Any, places: int, outcomes: int, *, sparse:
     RETURNS (Perceptron | Averages): As it was.
     RAISES (ValueError): If it is damaged, or of another shape.
     """
-    clock, rows, columns, table, sums, compact = _read(message, places, outcomes)
-    if sparse and compact and columns == 1:
-        return averages_at(*np.divmod(rows, outcomes), table.ravel(), (places, outcomes))
+    clock, entries, weights, sums, compact = _read(message, places, outcomes)
+    if sparse and compact:
+        return averages_at(*np.divmod(entries, outcomes), weights.ravel(), (places, outcomes))
     perceptron = new_perceptron(places, outcomes)
-    perceptron.weights.reshape(-1, columns)[rows] = table
+    perceptron.weights.reshape(-1, 1)[entries] = weights
     if clock:
-        write_sums(perceptron, rows * columns, sums)
+        write_sums(perceptron, entries, sums)
     perceptron.clock[0] = clock
     return perceptron
 
 
 def _read(message: Any, places: int, outcomes: int) -> tuple:
-    """What a message says, see `perceptron_from_message`: the clock; where the weights stand that are not zero (int64[n]), and how many there are
-    from each on; these weights, and the sums of their changes (float32[n, columns], float64[n, columns]); and whether it is compact.
+    """What a message says, see `perceptron_from_message`: the clock; where the weights stand that are not zero (int64[n]); these, and the sums
+    of their changes (float32[n, 1], float64[n, 1]), of which there are none where no time has passed; and whether it is compact.
     """
-    # Files of earlier versions have whole rows.
-    name, columns = ("gaps", outcomes) if isinstance(message, dict) and "gaps" in message else ("entries", 1)
     try:
-        clock, gaps = message["clock"], message[name]
-        # Files of earlier versions have the weights of compact ones as those of others.
-        whole = message.get("multiples")
-        weights, sums = (None, None) if whole else (message["weights"], message["sums"])
-    except (KeyError, TypeError, AttributeError) as error:
+        clock, compact, width, gaps = (message[name] for name in ("clock", "compact", "outcomes", "entries"))
+        packed, sums = (message["multiples"], None) if compact else (message["weights"], message["sums"])
+    except (KeyError, TypeError) as error:
         raise ValueError(f"a part of its weights is missing or of the wrong kind ({error})") from error
     steps = unpack_integers(gaps)
-    rows = np.cumsum(steps, dtype=np.int64)
-    others = message.get("outcomes", outcomes) != outcomes
-    if others or np.any(steps[1:] == 0) or (len(rows) > 0 and rows[-1] * columns >= places * outcomes):
+    entries = np.cumsum(steps, dtype=np.int64)
+    if width != outcomes or np.any(steps[1:] == 0) or (len(entries) > 0 and entries[-1] >= places * outcomes):
         raise ValueError("its weights are not those of a table of that size")
     if type(clock) is not int or not 0 <= clock < 2**62:
         raise ValueError("the number of updates is damaged")
-    # Files of earlier versions do not say whether they are compact.
-    compact = clock == 0 and len(rows) > 0
-    if message.get("compact", compact) is not compact:
+    if compact is not (clock == 0 and len(entries) > 0):
         raise ValueError(
             "the number of updates is damaged: it is not 0 where, and only where, there are averages alone"
         )
-    table = _unfold(unpack_integers(whole)) if whole else unpack_table(weights, np.float32, (len(rows), columns))
-    if len(table) != len(rows) or (whole and not compact):
-        raise ValueError("its weights are not as many as they should be, or not those of what is compact")
-    # Where no time has passed there are no sums, however long their zeros are.
-    return clock, rows, columns, table, unpack_table(sums, np.float64, table.shape) if clock else None, compact
+    shape = (len(entries), 1)
+    weights = _unfold(unpack_integers(packed)) if compact else unpack_table(packed, np.float32, shape)
+    if weights.shape != shape:
+        raise ValueError("its weights are not as many as they should be")
+    return clock, entries, weights, unpack_table(sums, np.float64, shape) if clock else None, compact
 
 
 def pack_table(values: np.ndarray) -> bytes:

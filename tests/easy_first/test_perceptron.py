@@ -118,22 +118,6 @@ def test_what_is_stored_comes_back(updates, outcomes):
     assert loaded.clock[0] == perceptron.clock[0]
 
 
-@pytest.mark.parametrize("outcomes", [1, 3])
-def test_rows_of_files_of_earlier_versions_are_read(outcomes):
-    perceptron, _ = random_perceptron(50, outcomes=outcomes)
-    sums = sums_of(perceptron)
-    rows = np.flatnonzero((perceptron.weights != 0.0).any(axis=1) | (sums != 0.0).any(axis=1))
-    message = {
-        "clock": 50,
-        "gaps": pack_integers(np.diff(rows, prepend=0)),
-        "weights": pack_table(perceptron.weights[rows]),
-        "sums": pack_table(sums[rows]),
-    }
-    loaded = perceptron_from_message(message, PLACES, outcomes)
-    assert np.array_equal(loaded.weights, perceptron.weights)
-    assert np.array_equal(sums_of(loaded), sums)
-
-
 @pytest.mark.parametrize("outcomes", [1, 3, 9])
 @pytest.mark.parametrize("updates", [0, 1, 50])
 @pytest.mark.parametrize("alone", [False, True])
@@ -147,9 +131,6 @@ def test_what_was_stored_predicts_as_what_is_unpacked(updates, outcomes, alone):
         expected = find(stored.unpack())
         for found, own in zip(stored.averages, expected) if sparse else [(stored.averages, expected)]:
             assert np.array_equal(found, own)
-        # As earlier versions wrote it.
-        earlier = {name: value for name, value in message.items() if name != "outcomes"}
-        assert perceptron_to_message(StoredPerceptron(earlier, PLACES, outcomes, sparse=sparse)) == message
 
 
 def test_averages_alone_predict_the_same_to_a_32nd_and_learn_no_more():
@@ -162,15 +143,6 @@ def test_averages_alone_predict_the_same_to_a_32nd_and_learn_no_more():
         assert np.abs(average - np.mean(history, axis=0)).max() <= 1 / 64 + 1e-6
         assert np.array_equal(average * 32, np.round(average * 32))
         assert perceptron_to_message(kept) == message
-        # As earlier versions wrote them.
-        entries = np.flatnonzero(average)
-        earlier = {name: value for name, value in message.items() if name != "multiples"}
-        earlier |= {
-            "weights": pack_table(average.reshape(-1, 1)[entries]),
-            "sums": pack_table(np.zeros((len(entries), 1))),
-        }
-        again = perceptron_from_message(earlier, PLACES, OUTCOMES, sparse=sparse)
-        assert np.array_equal(table_of_averages(again), average)
         with pytest.raises(ValueError, match="hpyp compact"):
             check_can_learn(kept)
 
@@ -192,7 +164,7 @@ def test_damaged_averages_are_refused(edit):
         perceptron_from_message(message, PLACES, OUTCOMES)
 
 
-def test_files_of_earlier_versions_are_compact_if_no_time_has_passed():
+def test_what_is_compact_says_so():
     perceptron, _ = random_perceptron(50)
     for each, compact in (
         (perceptron, False),
@@ -200,8 +172,11 @@ def test_files_of_earlier_versions_are_compact_if_no_time_has_passed():
         (new_perceptron(PLACES, OUTCOMES), False),
     ):
         message = perceptron_to_message(each)
-        assert message.pop("compact") is compact
+        assert message["compact"] is compact
         assert is_compact(perceptron_from_message(message, PLACES, OUTCOMES)) is compact
+        del message["compact"]
+        with pytest.raises(ValueError, match="is missing"):
+            perceptron_from_message(message, PLACES, OUTCOMES)
 
 
 def test_changes_that_cancel_out_are_not_stored():

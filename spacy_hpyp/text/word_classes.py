@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,9 +70,10 @@ def class_lines(classes: Iterable[WordClass]) -> Iterator[str]:
         yield f"{each.path}\t{each.word}\t{each.count}\n"
 
 
-def looks_of(word: str) -> list[str]:
+def looks_of(word: str) -> Iterator[str]:
     """What a word is called that is too rare, by what it looks like; the most telling first."""
-    return [f"<{name}>" for name in _looks(word, "")]
+    for name in _looks(word, ""):
+        yield f"<{name}>"
 
 
 @lru_cache(maxsize=1 << 18)
@@ -82,14 +84,10 @@ def without_digits(word: str) -> str:
 
 def path_of(classes: Classes, word: str) -> str:
     """The path to the class of a word: of itself; with other digits; in lower case; of words that look like it. "" if there is none."""
-    return next((classes[form][0] for form in _names_of(word) if form in classes), "")
-
-
-def _names_of(word: str) -> Iterator[str]:
-    # What a word looks like is found out only where it is asked for: most words are there themselves.
     digits = without_digits(word)
-    yield from (word, digits, digits.lower())
-    yield from looks_of(word)
+    # What a word looks like is found out only where it is asked for: most words are there themselves.
+    forms = chain((word, digits, digits.lower()), looks_of(word))
+    return next((classes[form][0] for form in forms if form in classes), "")
 
 
 def uncased_classes(classes: Classes) -> dict[str, WordClass]:
@@ -226,7 +224,7 @@ def _names(counts: Counter[str], min_count: int) -> dict[str, str]:
         sizes.update({name: counts[word] for name in looks_of(word)})
     names = {word: word for word in counts}
     for word in rare:
-        own = looks_of(word)
+        own = [*looks_of(word)]
         names[word] = next((name for name in own if sizes[name] >= min_count), own[-1])
     return names
 

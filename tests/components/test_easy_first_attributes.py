@@ -1,5 +1,7 @@
 """The components easy_first_morphologizer and easy_first_lemmatizer: what they learn, write, save and leave alone."""
 
+import pickle
+
 import numpy as np
 import pytest
 import spacy
@@ -8,6 +10,7 @@ from spacy.training import Example
 
 from spacy_hpyp.annotation.guides import Guide, write_guide
 from spacy_hpyp.annotation.syntactic_words import Analysis, write_words
+from spacy_hpyp.easy_first.perceptron import table_of_averages
 from spacy_hpyp.text.vocabulary import Vocabulary
 
 NAMES = ("easy_first_morphologizer", "easy_first_lemmatizer")
@@ -104,9 +107,18 @@ def test_saved_components_find_the_same_and_go_on_learning(nlp, tmp_path):
     nlp.to_disk(tmp_path)
     loaded = spacy.load(tmp_path)
     assert analysed(loaded, "the", "frogs", "walk") == analysed(nlp, "the", "frogs", "walk")
-    loaded.update(examples_of(loaded))
+    # Whether it has predicted before or not, and in another process.
+    other = pickle.loads(pickle.dumps(spacy.load(tmp_path)))
+    for each in (loaded, other):
+        each.update(examples_of(each))
     for name in NAMES:
-        assert loaded.get_pipe(name).labels == nlp.get_pipe(name).labels
+        component, before = loaded.get_pipe(name), nlp.get_pipe(name)
+        assert component.labels == before.labels
+        assert component.to_bytes() == other.get_pipe(name).to_bytes() != before.to_bytes()
+        # What it predicts by is what it has learned by now.
+        weights = component.classifier._average()
+        assert np.array_equal(weights, table_of_averages(component.classifier.perceptron))
+        assert not np.array_equal(weights, before.classifier._average())
 
 
 def test_training_is_the_same_with_the_same_data_and_any_number_of_threads(nlp):

@@ -22,6 +22,7 @@ from spacy_hpyp.easy_first.perceptron import (
 )
 from spacy_hpyp.easy_first.storage import (
     StoredPerceptron,
+    Unpacked,
     averages_in,
     pack_table,
     perceptron_from_message,
@@ -131,6 +132,18 @@ def test_what_was_stored_predicts_as_what_is_unpacked(updates, outcomes, alone):
         expected = find(stored.unpack())
         for found, own in zip(stored.averages, expected) if sparse else [(stored.averages, expected)]:
             assert np.array_equal(found, own)
+
+
+def test_what_was_stored_is_unpacked_once_when_it_is_asked_for():
+    class Model:
+        perceptron = Unpacked()
+
+    model, message = Model(), perceptron_to_message(random_perceptron(5)[0])
+    model.perceptron = StoredPerceptron(message, PLACES, OUTCOMES)
+    assert isinstance(model.stored_perceptron, StoredPerceptron)
+    assert np.array_equal(model.perceptron.weights, random_perceptron(5)[0].weights)
+    assert model.perceptron is model.stored_perceptron
+    assert isinstance(Model.perceptron, Unpacked)
 
 
 def test_averages_alone_predict_the_same_to_a_32nd_and_learn_no_more():

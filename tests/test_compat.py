@@ -391,3 +391,16 @@ def test_memory_is_given_back_whatever_happens_and_where_nothing_gives_it(monkey
     assert trimmed == [0, 0]
     monkeypatch.setattr(memory, "_trim", None)
     assert halve(4) == 2
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_an_array_that_is_let_go_loses_its_own_numbers_at_the_most(is_there, monkeypatch):
+    if not is_there:
+        monkeypatch.setattr(memory, "_advise", None)
+    array = np.arange(1 << 16)
+    for begin, end in ((100, -100), (0, 0), (7, 9)):
+        memory.let_go(array[begin:end])
+        memory.let_go(array[begin:end:2])
+    np.testing.assert_array_equal(array[:100], np.arange(100))
+    np.testing.assert_array_equal(array[-100:], np.arange(len(array) - 100, len(array)))
+    assert array[len(array) // 2] == (0 if memory._advise else len(array) // 2)

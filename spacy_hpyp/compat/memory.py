@@ -1,17 +1,21 @@
-"""Memory that the C library keeps of what was freed."""
+"""Memory that nobody needs any more, for the system: what the C library keeps of what was freed, and arrays that are still there."""
 
 import ctypes
+import mmap
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+import numpy as np
+
 _Arguments, _Result = ParamSpec("_Arguments"), TypeVar("_Result")
 
 try:
-    _trim = ctypes.CDLL(None).malloc_trim
+    _trim, _advise = ctypes.CDLL(None).malloc_trim, ctypes.CDLL(None).madvise
+    _advise.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
 except (OSError, AttributeError, TypeError):
     # Windows, and other libraries than glibc.
-    _trim = None
+    _trim = _advise = None
 
 
 def giving_back(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
@@ -29,3 +33,10 @@ def giving_back(function: Callable[_Arguments, _Result]) -> Callable[_Arguments,
                 _trim(0)
 
     return call
+
+
+def let_go(array: np.ndarray) -> None:
+    """Give back the memory of an array that nobody reads any more, as far as it takes whole pages: its numbers are lost."""
+    begin, end = (-(-array.ctypes.data // mmap.PAGESIZE), (array.ctypes.data + array.nbytes) // mmap.PAGESIZE)
+    if _advise is not None and begin < end and array.flags.c_contiguous:
+        _advise(begin * mmap.PAGESIZE, (end - begin) * mmap.PAGESIZE, mmap.MADV_DONTNEED)

@@ -15,12 +15,11 @@ no compiled function allocates or writes beyond what has been reserved. Restaura
 left stay, since he may come back, until `reserve` lets them go where it would have to make room.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
 import numpy as np
 
+from ..compat.memory import let_go
 from ..compiled import NONE, borrowing, by_reference, compiled, overwrite
 
 # Columns of `Franchise.restaurants`.
@@ -36,6 +35,8 @@ _SMALLEST = 64
 _FULLEST = 0.6
 # Before there is made more room, what nobody uses is let go if it is at least this part of the rows.
 _WORTHWHILE = 0.25
+# So many rows move at a time.
+_MOVED = 1 << 18
 
 
 @by_reference
@@ -150,23 +151,18 @@ def reserve(franchise: Franchise, events: int) -> Franchise:
     return reserve_rows(franchise, *rooms)
 
 
-@contextmanager
-def lent(franchise: Franchise) -> Iterator[Franchise]:
-    """A franchise that customers may leave, and none may come to; when it is given back, all sit where they sat.
+def reserve_to_leave(franchise: Franchise, events: int) -> Franchise:
+    """Make room for any customers to leave, after a number of events has been looked for that are not there; see `reserve`."""
+    restaurants, servings, _ = _rooms_for(franchise, events)
+    # There are never more sizes of tables than tables.
+    tables = franchise.servings[: franchise.used[N_SERVINGS], OPEN:CELL]
+    return reserve_rows(franchise, restaurants, servings, int(tables.sum()))
 
-    What changes is kept meanwhile, and not the whole franchise: nobody else may read it, or change it, until then.
-    """
-    restaurants, servings, cells = franchise.used[: N_CELLS + 1].tolist()
-    rows = franchise.servings[:servings]
-    changing = franchise.restaurants[:restaurants, CUSTOMERS : TABLES + 1], rows[:, SERVED], rows[:, OPEN:]
-    kept, used = [each.copy() for each in changing], franchise.used[N_CELLS:].copy()
-    try:
-        # There are never more sizes of tables than tables.
-        yield franchise._replace(cells=_with_room(franchise.cells, cells, cells + int(rows[:, OPEN:CELL].sum())))
-    finally:
-        for each, before in zip(changing, kept):
-            each[:] = before
-        franchise.used[N_CELLS:] = used
+
+def unindexed(franchise: Franchise) -> Franchise:
+    """The rows of a franchise, in which nothing can be found: a view needs no more."""
+    nothing = np.full(1, NONE, dtype=np.int32)
+    return franchise._replace(restaurant_index=nothing, serving_index=nothing)
 
 
 def _rooms_for(franchise: Franchise, events: int) -> tuple[int, int, int]:
@@ -270,16 +266,19 @@ def _occupied(servings, serving):
 
 def reserve_rows(franchise: Franchise, restaurants: int, servings: int, cells: int) -> Franchise:
     """Make room for a number of new restaurants, servings and cells; see `reserve`."""
-    used, rows = franchise.used, franchise.restaurants
-    indexed = used[N_INDEXED] + servings
+    used = franchise.used
+    rows = _longer(franchise.restaurants, used[N_RESTAURANTS], restaurants)
+    served = _longer(franchise.servings, used[N_SERVINGS], servings)
+    of_restaurants = _wider(
+        franchise.restaurant_index, used[N_RESTAURANTS] + restaurants, rows, used[N_RESTAURANTS], rows[:0]
+    )
+    of_servings = _wider(franchise.serving_index, used[N_INDEXED] + servings, served, used[N_SERVINGS], rows)
     return franchise._replace(
-        restaurants=_longer(rows, used[N_RESTAURANTS], restaurants),
-        servings=_longer(franchise.servings, used[N_SERVINGS], servings),
+        restaurants=rows,
+        servings=served,
         cells=_longer(franchise.cells, used[N_CELLS], cells),
-        restaurant_index=_wider(
-            franchise.restaurant_index, used[N_RESTAURANTS] + restaurants, rows, used[N_RESTAURANTS], rows[:0]
-        ),
-        serving_index=_wider(franchise.serving_index, indexed, franchise.servings, used[N_SERVINGS], rows),
+        restaurant_index=of_restaurants,
+        serving_index=of_servings,
     )
 
 
@@ -289,14 +288,13 @@ def _longer(rows: np.ndarray, used: int, more: int) -> np.ndarray:
         return rows
     if needed > np.iinfo(np.int32).max:
         raise MemoryError(f"A franchise cannot hold {needed} entries. Use shorter contexts or less text.")
-    return _with_room(rows, used, max(needed, len(rows) + len(rows) // 2))
-
-
-def _with_room(rows: np.ndarray, used: int, room: int) -> np.ndarray:
-    """A copy of the rows that are used, with room for so many: what nobody has written to takes no memory."""
-    copy = np.empty((room, rows.shape[1]), dtype=rows.dtype)
-    copy[:used] = rows[:used]
-    return copy
+    # What nobody has written to takes no memory, nor what has been moved.
+    moved = np.empty((max(needed, len(rows) + len(rows) // 2), rows.shape[1]), dtype=rows.dtype)
+    for begin in range(0, used, _MOVED):
+        some = rows[begin : min(begin + _MOVED, used)]
+        moved[begin : begin + len(some)] = some
+        let_go(some)
+    return moved
 
 
 def _wider(index: np.ndarray, entries: int, rows: np.ndarray, used: int, restaurants: np.ndarray) -> np.ndarray:
@@ -306,6 +304,7 @@ def _wider(index: np.ndarray, entries: int, rows: np.ndarray, used: int, restaur
         size *= 2
     if size == len(index):
         return index
+    let_go(index)
     index = np.full(size, NONE, dtype=np.int32)
     fill_index(index, rows, used, restaurants)
     return index

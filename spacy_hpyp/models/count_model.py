@@ -17,7 +17,8 @@ from thinc.api import Model
 
 from ..annotation.arrays import Sentences
 from ..annotation.documents import Encoder
-from ..hpyp.franchise import Franchise, dish_counts, lent, reserve
+from ..hpyp.aside import Aside
+from ..hpyp.franchise import Franchise, dish_counts, reserve, reserve_to_leave, unindexed
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import joined, pack, unpack_experts
 from ..inference.gibbs import remove_sentences, visit_sentences
@@ -224,9 +225,9 @@ class CountModel(ClassedModel):
 
     # Seating
 
-    def _seat(self, seated: dict[str, Franchise] | None, packed: dict[str, Any] | None) -> None:
+    def _seat(self, seated: dict[str, Any] | None, packed: dict[str, Any] | None) -> None:
         """Begin with the seating of each distribution, or as it was stored: most of those who load a model only predict, by views."""
-        self._seated, self._packed = seated, packed
+        self._seated, self._packed = seated or {}, packed
         self.draws = np.zeros(2, dtype=np.int64)
         self._drop_frozen()
 
@@ -238,10 +239,8 @@ class CountModel(ClassedModel):
         """
         # The distributions learn in threads of their own, which may all be the first to ask.
         with _UNPACKING:
-            if self._seated is None:
-                if self._packed is None:
-                    raise ValueError(_UNTRAINED)
-                self._seated = dict(self._of_each(lambda name: joined(self._new_franchise(name), self._unpack(name))))
+            if not all(isinstance(self._seated.get(name), Franchise) for name in self.conditionals):
+                self._seated.update(self._of_each(self._seating))
                 self._packed = None
             return self._seated
 
@@ -250,9 +249,24 @@ class CountModel(ClassedModel):
         with ThreadPoolExecutor(2) as executor:
             yield from zip(self.conditionals, executor.map(make, self.conditionals))
 
+    def _seating(self, name: str, *, indexed: bool = True) -> Franchise:
+        """The seating of a distribution, wherever it is, see `Aside.read`."""
+        own = self._seated.get(name)
+        if own is None:
+            return joined(self._new_franchise(name), self._unpack(name))
+        return own.read(indexed=indexed) if isinstance(own, Aside) else own
+
+    def _set_aside(self) -> None:
+        """Let the seating make room until something is learned: what is predicted by takes as much memory."""
+        with _UNPACKING:
+            for name in self.conditionals:
+                if not isinstance(self._seated.get(name), Aside):
+                    self._seated[name] = Aside(self._seating(name))
+
     def _unpack(self, name: str) -> Iterator[Franchise]:
         """The seating of a distribution that was stored, expert by expert, see `hpyp.storage.unpack_experts`."""
-        assert self._packed is not None
+        if self._packed is None:
+            raise ValueError(_UNTRAINED)
         columns, how = self.conditionals[name].columns, {"one_table": self.one_table, "own_tables": self.own_tables}
         try:
             yield from unpack_experts(self._packed[name], columns, self.sizes[name], **how)
@@ -267,12 +281,14 @@ class CountModel(ClassedModel):
         _ = self.franchises
 
     def pack(self) -> dict[str, Any]:
-        """The seating as dictionaries that srsly can write, by distribution."""
-        return self._packed or {name: pack(franchise) for name, franchise in self.franchises.items()}
+        """The seating as dictionaries that srsly can write, by distribution. Views make room for that, unless they are mapped from a file."""
+        if self._packed is None and self._mapped is None:
+            self._drop_frozen()
+        return self._packed or {name: pack(self._seating(name, indexed=False)) for name in self.conditionals}
 
     def word_counts(self) -> np.ndarray:
         """How often each word is seated, if words are generated (int64[words])."""
-        return dish_counts(self.franchises["word"])
+        return dish_counts(self._seating("word", indexed=False))
 
     # Prediction
 
@@ -287,8 +303,15 @@ class CountModel(ClassedModel):
             )
             self._drop_frozen()
         if self._views is None:
-            self._views = dict(self._of_each(lambda name: self.conditionals[name].view(self.franchises[name])))
+            self._set_aside()
+            self._views = self._make_views(lambda name: self._seating(name, indexed=False))
         return self._views
+
+    def _make_views(self, seating: Callable[[str], Franchise], threads: int = 2) -> dict[str, View]:
+        """The frozen view of each distribution by what it has seated. What a view is made with takes more memory than the view: one at a time."""
+        names = [*self.conditionals]
+        seatings = _one_ahead(seating, names) if threads > 1 else map(seating, names)
+        return {name: self.conditionals[name].view(next(seatings)) for name in names}
 
     def views_of_stored(self) -> Iterator[tuple[str, View]]:
         """The frozen view of each distribution, made of what was stored and has not been needed so far, expert by expert.
@@ -337,6 +360,7 @@ class CountModel(ClassedModel):
 
     def reserve(self, tokens: int, distributions: Sequence[str] | None = None) -> None:
         """Make room for the events of some tokens, before they are seated, in all distributions or some."""
+        self._drop_frozen()
         for name in self.conditionals if distributions is None else distributions:
             events = self.conditionals[name].events_of_word * int(tokens)
             self.franchises[name] = reserve(self.franchises[name], events)
@@ -417,23 +441,22 @@ class CountModel(ClassedModel):
     def _views_without(
         self, sentences: Sentences, derivations: Any, rng: np.random.Generator, threads: int
     ) -> dict[str, View]:
-        """What there would be to predict by if some sentences were not seated, by distribution; see `visit`. They leave, and come back."""
+        """What there would be to predict by if some sentences were not seated, by distribution; see `visit`."""
         weights, gradient = dict(self.weights), no_gradient(self.weights)
+        generators = dict(zip(self.conditionals, rng.spawn(len(self.conditionals))))
+        self._set_aside()
 
-        def view(name: str, generator: np.random.Generator) -> View:
+        def rest(name: str) -> Franchise:
             conditional = self.conditionals[name]
             # A sentence that should be seated and is not founds restaurants before that is seen.
-            self.reserve(np.diff(sentences.offsets).max(initial=0), [name])
-            with lent(self.franchises[name]) as rest:
-                pool = conditional.seated(rest, weights[name], gradient[name])
-                if not remove_sentences(pool, self.generated(name, sentences, derivations), generator):
-                    raise ValueError(_NOT_SEATED)
-                return conditional.view(rest)
+            events = conditional.events_of_word * int(np.diff(sentences.offsets).max(initial=0))
+            own = reserve_to_leave(self._seating(name), events)
+            pool = conditional.seated(own, weights[name], gradient[name])
+            if not remove_sentences(pool, self.generated(name, sentences, derivations), generators[name]):
+                raise ValueError(_NOT_SEATED)
+            return unindexed(own)
 
-        # What a view is made with takes more memory than the view: only two at a time.
-        with ThreadPoolExecutor(min(threads, 2)) as executor:
-            views = list(executor.map(view, self.conditionals, rng.spawn(len(self.conditionals))))
-        return dict(zip(self.conditionals, views))
+        return self._make_views(rest, threads)
 
     # Storage
 
@@ -466,6 +489,15 @@ class CountModel(ClassedModel):
 
 def _equal(some: Mapping[str, Weights], others: Mapping[str, Weights]) -> bool:
     return all(np.array_equal(a, b) for name in some for a, b in zip(some[name], others[name]))
+
+
+def _one_ahead(make: Callable[[str], Any], names: Sequence[str]) -> Iterator[Any]:
+    """What is made of each name, of the next one already in another thread."""
+    with ThreadPoolExecutor(1) as executor:
+        coming = executor.submit(make, names[0])
+        for following in [*names[1:], None]:
+            made, coming = coming, following and executor.submit(make, following)
+            yield made.result()
 
 
 def _chunks(sentences: Sentences) -> Iterator[tuple[slice, Sentences]]:

@@ -17,7 +17,7 @@ from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
 from spacy_hpyp.arc_standard.events import observe, static_derivations
 from spacy_hpyp.cli import hpyp
 from spacy_hpyp.cli.select_contexts import _Journal, read_task
-from spacy_hpyp.hpyp.franchise import TIER, deepest
+from spacy_hpyp.hpyp.franchise import TIER, deepest, reserve
 from spacy_hpyp.hpyp.leave_one_out import leave_one_out, seat_observations
 from spacy_hpyp.pools.fitting import ExpertPredictions, added_gains, fit_weights
 from spacy_hpyp.text.elements import reads_classes
@@ -129,8 +129,11 @@ def test_leave_one_out_leaves_everyone_seated(bank):
     observations = observed(bank, "tag", NAMES["tag"])
     for one_table in (True, False):
         rng = np.random.default_rng(0)
-        franchise = seat_observations(observations, [0, 1], rng, one_table=one_table)
         every = np.arange(len(observations.offsets) - 1)
+        # Where there is room already, none is made, and the franchise is the one to go on with.
+        franchise = reserve(
+            seat_observations(observations, [0, 1], rng, one_table=one_table), 2 * len(observations.dish)
+        )
         twice = [leave_one_out(franchise, observations, every, rng, whole=True)[0] for _ in range(2)]
         if one_table:
             np.testing.assert_array_equal(*twice)

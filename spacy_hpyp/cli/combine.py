@@ -70,6 +70,8 @@ def combine(
     Settings of configs/pool.cfg and configs/guided.cfg can be overridden (--training.max_steps 100) for what is trained by these.
     What has been trained is kept beside the output, in a folder whose name ends with -work: the same command goes on after the last training.
     """
+    if nuclei and not rate:
+        raise ValueError("--nuclei is for --rate: parsers that vote have trees of one kind.")
     nlp = load_pipeline(model)
     parsers = [name for name in nlp.pipe_names if "token.dep" in nlp.get_pipe_meta(name).assigns]
     if not parsers:

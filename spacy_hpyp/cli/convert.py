@@ -46,7 +46,8 @@ def convert(
     """Convert treebanks as 'spacy convert --converter conllu' does, and say in which line something is wrong.
 
     A sentence without a complete tree, one with two roots, or a word that is above itself, cannot be learned from: they are counted,
-    and keep their words and tags alone. A byte order mark is put up with, and so are empty lines with white space in them.
+    and keep their words and tags alone. What 'split' has marked is a document each. Byte order marks and white space in empty lines are
+    put up with.
     """
     prepare_folder(output)
     for path in treebanks:

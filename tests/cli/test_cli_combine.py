@@ -183,6 +183,12 @@ def test_arcs_are_rated_where_gold_tokens_are_several_words(toy, pipelines):
         assert [len(doc) + 1 for doc in before] == [len(doc) for doc in apart]
 
 
+def test_nuclei_are_for_arcs_that_are_rated(pipelines):
+    arguments = pipelines / "chain1", pipelines / "train.spacy", "-o", pipelines / "voting"
+    assert "--nuclei is for --rate" in run("hpyp", "combine", "--nuclei", *arguments, exit_code=1).output
+    assert not (pipelines / "voting-work").exists()
+
+
 @pytest.fixture(name="spacys")
 def pipeline_with_spacys_parser(toy):
     nlp = spacy.blank("en")

@@ -110,7 +110,9 @@ def read_sentences(
     if not path.exists():
         raise ValueError(f"There is no file '{path}'.")
     if path.is_dir() or path.suffix == ".spacy":
-        return _gold_sentences(path)
+        # What is white space a vocabulary knows from its language; that of no language in particular is good for all.
+        docs = read_treebank(path, spacy.blank("xx").vocab)
+        return (words for doc in docs for words in _sentences(words_as_tokens(doc)))
     if is_conllu(path):
         return ([word.form for word in block.words] for block in read_blocks(path))
     if per_line:
@@ -143,36 +145,31 @@ def locate_paragraphs(
     size (Callable[[str], int]): Counts of these what comes before a paragraph, if that is not to be their characters.
     RAISES (ValueError): If the file is not text in UTF-8, or is a table or CoNLL-U.
     """
-    lines = lines_of(Path(path)) if file is None else _located(file, Path(path), size)
+    lines = lines_of(Path(path), file, size)
     yield from ((offset, line) for offset, line in lines if line.strip()) if per_line else _paragraphs(lines, size)
 
 
-def _gold_sentences(path: Path) -> Iterator[list[str]]:
-    # What is white space a vocabulary knows from its language; that of no language in particular is good for all.
-    for doc in read_treebank(path, spacy.blank("xx").vocab):
-        yield from _sentences(words_as_tokens(doc))
+def lines_of(
+    path: Path, file: Iterable[str] | None = None, size: Callable[[str], int] = len
+) -> Iterator[tuple[int, str]]:
+    """The lines of a text file as they are, and how many characters of the file come before each. A byte order mark is left out.
 
-
-def lines_of(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a text file as they are, and how many characters of the file come before each. A byte order mark is left out."""
+    file, size: As for `locate_paragraphs`.
+    """
     check_text(path)
-    with opened(path) as file:
-        yield from _located(file, path)
-
-
-def _located(file: Iterable[str], path: Path, size: Callable[[str], int] = len) -> Iterator[tuple[int, str]]:
     end = 0
-    for line in decoded_lines(file, path):
-        if _WORD.match(line):
-            name = "What stdin has" if path == STDIN else f"'{path}'"
-            raise ValueError(
-                f"{name} looks like CoNLL-U, and not like text: let its name end with .conllu, or add --conllu."
-            )
-        start, end = end, end + size(line)
-        if start == 0 and line.startswith(_BYTE_ORDER_MARK):
-            yield size(_BYTE_ORDER_MARK), line[1:]
-        else:
-            yield start, line
+    with opened(path) if file is None else nullcontext(file) as found:
+        for line in decoded_lines(found, path):
+            if _WORD.match(line):
+                name = "What stdin has" if path == STDIN else f"'{path}'"
+                raise ValueError(
+                    f"{name} looks like CoNLL-U, and not like text: let its name end with .conllu, or add --conllu."
+                )
+            start, end = end, end + size(line)
+            if start == 0 and line.startswith(_BYTE_ORDER_MARK):
+                yield size(_BYTE_ORDER_MARK), line[1:]
+            else:
+                yield start, line
 
 
 def words_of(texts: Iterable[tuple[int, str]], nlp: Language | None, *, forget: bool = True) -> Iterator[list[str]]:

@@ -16,19 +16,9 @@ from ..annotation.intervals import bootstrap, count_by_sentence
 from ..components.head_outward_parser import HeadOutwardComponent
 from ..components.hpyp_parser import HPYPParser
 from ..language_model.scoring import search_for_reading
+from ..report import sections
 from ..report.page import write_page
 from ..report.parameters import learned_parameters
-from ..report.sections import (
-    calibration_section,
-    confusions_section,
-    discounts_section,
-    errors_section,
-    scores_section,
-    surprisal_section,
-    training_section,
-    trees_section,
-    weights_section,
-)
 from ..report.training_log import read_training_log
 from ..report.trees import worst_trees
 from ..storage.files import replace_file
@@ -86,16 +76,16 @@ def report(
     }
     # Those of estimators of Eisner (1996) are none.
     estimated = {name: own for name, own in parameters.items() if not learned[name].own_tables}
-    sections = [
-        scores_section(bootstrap(count_by_sentence(parsed), resamples=resamples, seed=seed), resamples),
-        errors_section(found),
-        confusions_section(found),
-        trees_section(worst_trees(parsed, sentences), sentences),
-        calibration_section(calibrate_heads(parsed), calibrate_tags(parsed)),
-        surprisal_section(_surprisals(nlp, parsers, gold, text), f"'{data_path if text is None else text}'"),
-        training_section(checks, nlp.meta.get("performance", {}), progress),
-        discounts_section(estimated),
-        weights_section(parameters),
+    shown = [
+        sections.scores_section(bootstrap(count_by_sentence(parsed), resamples=resamples, seed=seed), resamples),
+        sections.errors_section(found),
+        sections.confusions_section(found),
+        sections.trees_section(worst_trees(parsed, sentences), sentences),
+        sections.calibration_section(calibrate_heads(parsed), calibrate_tags(parsed)),
+        sections.surprisal_section(_surprisals(nlp, parsers, gold, text), f"'{data_path if text is None else text}'"),
+        sections.training_section(checks, nlp.meta.get("performance", {}), progress),
+        sections.discounts_section(estimated),
+        sections.weights_section(parameters),
     ]
     facts = [
         ("Pipeline", str(model)),
@@ -104,7 +94,7 @@ def report(
         ("Sentences", f"{len(parsed):,}"),
         ("Tokens", f"{sum(len(example.reference) for example in parsed):,}"),
     ]
-    page = write_page(f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}", facts, sections)
+    page = write_page(f"{nlp.meta['lang']}_{nlp.meta['name']} {nlp.meta['version']}", facts, shown)
     replace_file(output, page.encode())
     msg.good(f"Saved the report to {output}")
 

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import spacy
 import typer
@@ -81,16 +81,8 @@ def classes(
                 chosen = islice(sentences, 0, None, every)
                 words = ([*map(without_digits, words)] if digits else words for words in chosen)
                 pairs = count_ngrams(words, pair_rows)
-            found = learn_classes(
-                pairs,
-                number,
-                min_count=min_count,
-                fold=fold,
-                iterations=iterations,
-                threads=threads,
-                seed=seed,
-                progress=show,
-            )
+            how: dict[str, Any] = {"min_count": min_count, "fold": fold, "iterations": iterations, "threads": threads}
+            found = learn_classes(pairs, number, **how, seed=seed, progress=show)
     replace_file(output, "".join(class_lines(found)).encode())
     _show(found)
     msg.good(f"Saved {len({each.path for each in found}):,} classes of {len(found):,} words to {output}")

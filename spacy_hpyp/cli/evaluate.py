@@ -83,16 +83,8 @@ def evaluate(
     With --calibration: reliability tables of token._.head_prob and token._.tag_prob, first on raw documents, whose tokens and sentences the
     pipeline finds; their expected calibration error, their AUROC, and how many of the surest choices are wrong. A head is right whatever its label.
     """
-    nlp, found = prepared(
-        model,
-        others=True,
-        threads=threads,
-        particles=particles,
-        algorithm=algorithm,
-        decoding=decoding,
-        beam=beam,
-        temperature=temperature,
-    )
+    search = {"particles": particles, "algorithm": algorithm, "beam": beam}
+    nlp, found = prepared(model, others=True, threads=threads, **search, decoding=decoding, temperature=temperature)
     if gold_tags and tags_from is not None:
         raise ValueError("The parser is given either the gold tags or those of a tagger, not both.")
     given = gold_tags or tags_from is not None

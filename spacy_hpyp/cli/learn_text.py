@@ -86,14 +86,7 @@ def learn_text(
                 yield words
 
         with Bar(total=size, unit="B", unit_scale=True, desc="Learning", leave=True) as bar:
-            parsed = parse_texts(
-                parser.joint,
-                islice(followed(), done.texts, None),
-                search=parser.search,
-                threads=parser.threads,
-                segmented=not running,
-                batch_words=batch_words,
-            )
+            parsed = _parsed(parser, islice(followed(), done.texts, None), batch_words, running=running)
             for done in learn_from_trees(parser.joint, parsed, output, checkpoint_words=checkpoint_words, **common):
                 bar.n = min(seen, size)
                 rate = (done.words - before) / max(bar.format_dict["elapsed"], 1e-9)
@@ -109,6 +102,13 @@ def _reader(model: str | Path, particles: int, threads: int | None) -> tuple[Lan
     return nlp, parser
 
 
+def _parsed(
+    parser: HPYPParser, texts: Iterable[Sequence[str]], batch_words: int, *, running: bool
+) -> Iterator[ParsedText]:
+    how = {"search": parser.search, "threads": parser.threads, "segmented": not running}
+    return parse_texts(parser.joint, texts, **how, batch_words=batch_words)
+
+
 @dataclass(frozen=True)
 class TreesTask(ShardTask):
     """What `hpyp learn-text --ray` has workers do: parse a shard, to be learned from, with options of the command."""
@@ -122,8 +122,7 @@ class TreesTask(ShardTask):
 
         def parse_documents(shard: Shard, documents: Sequence[Document]) -> tuple[Iterable[ParsedText], int]:
             texts = words_in(shard, documents, None if self.tokenized else nlp)
-            how = {"search": parser.search, "threads": 1, "segmented": self.per_line, "batch_words": _BATCH_WORDS}
-            found = list(parse_texts(parser.joint, texts, **how))
+            found = list(_parsed(parser, texts, _BATCH_WORDS, running=not self.per_line))
             return found, sum(part.size.words for part in found)
 
         return parse_documents

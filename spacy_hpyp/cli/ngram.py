@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import spacy
 from spacy.language import Language
@@ -59,15 +59,9 @@ def ngram(
     The progress bar shows the mean log-probability of a word or end of sentence in nats, each sentence predicted from all
     others. With --ray, workers find words and sentences and count the n-grams, into a folder beside the model, which is the same.
     """
-    words: NGramVocabulary | Callable[[Iterable[Sequence[str]]], NGramVocabulary] = partial(
-        collect_vocabulary,
-        lang=lang,
-        unknown_words=unknown_words,
-        min_count=min_count,
-        min_class_count=min_class_count,
-        spelling=spelling,
-        seed=seed,
-    )
+    rare: dict[str, Any] = {"min_count": min_count, "min_class_count": min_class_count, "spelling": spelling}
+    collect = partial(collect_vocabulary, lang=lang, unknown_words=unknown_words, **rare, seed=seed)
+    words: NGramVocabulary | Callable[[Iterable[Sequence[str]]], NGramVocabulary] = collect
     nlp = reader_of(lang, tokenized=tokenized, segment_with=segment_with)
 
     def read(path: str | Path) -> Iterator[list[str]]:
@@ -77,7 +71,7 @@ def ngram(
         if not Path(vocab_from).exists() or (Path(vocab_from) / "config.cfg").exists():
             words = vocabulary_of_pipeline(vocab_from, spelling=spelling)
         else:
-            words = words(read(vocab_from))
+            words = collect(read(vocab_from))
     sentences: Iterable[list[str]] = chain.from_iterable(map(read, train))
     counted: NGrams | None = None
     if cluster.ray is not None:
@@ -96,15 +90,9 @@ def ngram(
             bar.set_postfix_str(f"sweep {done.sweep}/{sweeps}, {done.log_prob:.4f} nats", refresh=False)
             bar.update(done.predictions)
 
-        model = train_ngram_model(
-            reading if counted is None else counted,
-            words,
-            order=order,
-            sweeps=sweeps,
-            samples=samples,
-            seed=seed,
-            progress=show,
-        )
+        text = reading if counted is None else counted
+        settings = {"order": order, "sweeps": sweeps, "samples": samples, "seed": seed}
+        model = train_ngram_model(text, words, **settings, progress=show)
     model.to_disk(output)
     vocabulary = model.vocabulary
     msg.good(

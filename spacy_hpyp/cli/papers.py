@@ -192,18 +192,9 @@ def states(
                     bar.set_postfix({"bits": f"{bits:.3f}"}, refresh=False)
                     bar.update()
 
-                found.append(
-                    study_states(
-                        model,
-                        texts,
-                        unseen,
-                        sweeps=sweeps,
-                        seed=seed,
-                        top_words=top_words,
-                        sample_trees=sample_trees and model.reads_parents,
-                        progress=show,
-                    )
-                )
+                how = {"sweeps": sweeps, "seed": seed, "top_words": top_words}
+                sampled = sample_trees and model.reads_parents
+                found.append(study_states(model, texts, unseen, **how, sample_trees=sampled, progress=show))
     rows = []
     for figures in found:
         row = {"MODEL": figures.kind, "STATES": "-" if figures.kind == DEPENDENCIES else str(figures.states)}

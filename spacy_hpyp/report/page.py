@@ -56,10 +56,10 @@ class Section:
         """Whether there is anything that is shown only when it is asked for."""
         return self.for_experts and bool(self.figures or self.tables)
 
-    def draw(self, draw: Callable[..., Markup], name: str, title: str, *arguments: Any, **settings: Any) -> None:
-        """Add a figure by one of `spacy_hpyp.report.figures`, and a name that no other of the page has; the arguments are those of the function."""
-        place = "".join(letter if letter.isalnum() and letter.isascii() else f"-{ord(letter):x}-" for letter in name)
-        self.figures.append((title, draw(f"figure-{place}", title, *arguments, **settings)))
+    def draw(self, draw: Callable[..., Markup], title: str, *arguments: Any, **settings: Any) -> None:
+        """Add a figure by one of `spacy_hpyp.report.figures`; the arguments are those of the function."""
+        name = f"figure-{self.name}-{len(self.figures)}"
+        self.figures.append((title, draw(name, title, *arguments, **settings)))
 
     def tabulate(self, *table: Any, **settings: Any) -> None:
         """Add a table, see `PageTable`."""

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from spacy.tokens import Token
 
 from ..annotation.calibration import COVERAGE, Calibration
@@ -30,14 +29,9 @@ def scores_section(intervals: Mapping[str, Interval], resamples: int) -> Section
         f"heads are all right. The intervals hold {LEVEL:.0%} of the scores of {resamples:,} bootstrap samples of the sentences."
     )
     section = Section("scores", "Scores", [text])
-    section.draw(
-        interval_figure,
-        "scores",
-        f"Scores in percent, with {LEVEL:.0%} intervals",
-        [*percent],
-        [tuple(100 * value for value in each) for each in percent.values()],
-        height=0.45 * len(percent) + 0.9,
-    )
+    title = f"Scores in percent, with {LEVEL:.0%} intervals"
+    values = [tuple(100 * value for value in each) for each in percent.values()]
+    section.draw(interval_figure, title, [*percent], values, height=0.45 * len(percent) + 0.9)
     rows: list[list[object]] = [[name, *each] for name, each in percent.items()]
     if _LOG_PROB in intervals:
         rows.append(["log-probability, nats a token", *(Cell(f"{value:.4f}") for value in intervals[_LOG_PROB])])
@@ -58,21 +52,19 @@ def training_section(
     if checks is None:
         section.texts.append("A pipeline keeps no learning curves: give what 'spacy train' printed by --log.")
     else:
-        steps = [check.step for check in checks]
         for kind, title, label in (
             ("scores", "Scores on the development data in the course of training", "score"),
             ("losses", "Losses in the course of training", "loss"),
         ):
-            lines = {
-                name: (
-                    [check.step for check in checks if name in getattr(check, kind)],
-                    [getattr(check, kind)[name] for check in checks if name in getattr(check, kind)],
-                )
-                for name in dict.fromkeys(name for check in checks for name in getattr(check, kind))
-            }
+            lines: dict[str, tuple[list[float], list[float]]] = {}
+            for check in checks:
+                for name, value in getattr(check, kind).items():
+                    steps, values = lines.setdefault(name, ([], []))
+                    steps.append(check.step)
+                    values.append(value)
             if lines:
-                section.draw(line_figure, f"training-{kind}", title, lines, x_label="step", y_label=label)
-        section.texts.append(f"{len(checks)} evaluations, the last after {steps[-1]:,} steps.")
+                section.draw(line_figure, title, lines, x_label="step", y_label=label)
+        section.texts.append(f"{len(checks)} evaluations, the last after {checks[-1].step:,} steps.")
     if progress:
         names = list(dict.fromkeys(name for counts in progress.values() for name in counts))
         rows = [[component, *(_count(counts.get(name)) for name in names)] for component, counts in progress.items()]
@@ -104,15 +96,9 @@ def discounts_section(found: Mapping[str, Sequence[Learned]]) -> Section:
                     str(each[0].expert): ([tier.depth for tier in each], [getattr(tier, what) for tier in each])
                     for each in learned.experts
                 }
-                section.draw(
-                    line_figure,
-                    f"{what}-{component}-{learned.name}",
-                    f"{component}, {learned.name}: {what} by depth of the context",
-                    lines,
-                    x_label="elements of the context",
-                    y_label=what,
-                    log=what == "strength",
-                )
+                title = f"{component}, {learned.name}: {what} by depth of the context"
+                axes = {"x_label": "elements of the context", "y_label": what, "log": what == "strength"}
+                section.draw(line_figure, title, lines, **axes)
             rows = [
                 [tier.expert, " ".join(tier.context) or "–", tier.depth]
                 + [Cell(f"{value:.3f}") for value in (tier.discount, tier.strength)]
@@ -140,22 +126,15 @@ def weights_section(found: Mapping[str, Sequence[Learned]]) -> Section:
     for component, learned in shown:
         whole = [each[-1] for each in learned.experts]
         lines = {str(tier.expert): (range(len(tier.weights)), tier.weights) for tier in whole}
-        section.draw(
-            line_figure,
-            f"weights-{component}-{learned.name}",
-            f"{component}, {learned.name}: weights of experts that are {'mixed' if learned.mixed else 'multiplied'}",
-            lines,
-            x_label="events seen in the context",
-            y_label="weight",
-            x_names=BUCKET_NAMES,
-        )
+        title = f"{component}, {learned.name}: weights"
+        how = f"{title} of experts that are {'mixed' if learned.mixed else 'multiplied'}"
+        axes = {"x_label": "events seen in the context", "y_label": "weight", "x_names": BUCKET_NAMES}
+        section.draw(line_figure, how, lines, **axes)
         rows = [
             [tier.expert, " ".join(tier.context) or "–", *(Cell(f"{weight:.3f}") for weight in tier.weights)]
             for tier in whole
         ]
-        section.tabulate(
-            f"{component}, {learned.name}: weights", ["expert", "context", *BUCKET_NAMES], rows, folded=True
-        )
+        section.tabulate(title, ["expert", "context", *BUCKET_NAMES], rows, folded=True)
     return section
 
 
@@ -177,26 +156,12 @@ def calibration_section(heads: Calibration, tags: Calibration) -> Section:
         "is to move to the left in the second figure. AUROC is how probable it is that a right choice is surer than a wrong one."
     )
     title = "Calibration: how many are right, by how sure they are"
-    section.draw(calibration_figure, "reliability", title, reliability)
-    section.draw(
-        line_figure,
-        "risk",
-        "Risk and coverage: how many are wrong of the surest",
-        {name: ((100 * COVERAGE).tolist(), (100 * found.risk).tolist()) for name, found in shown.items()},
-        x_label="the surest, percent",
-        y_label="wrong, percent",
-    )
-    rows = [
-        [
-            name,
-            int(found.tokens.sum()),
-            found.mean_confidence,
-            found.mean_accuracy,
-            found.error,
-            None if np.isnan(found.auroc) else found.auroc,
-        ]
-        for name, found in shown.items()
-    ]
+    section.draw(calibration_figure, title, reliability)
+    risks = {name: ((100 * COVERAGE).tolist(), (100 * found.risk).tolist()) for name, found in shown.items()}
+    title = "Risk and coverage: how many are wrong of the surest"
+    section.draw(line_figure, title, risks, x_label="the surest, percent", y_label="wrong, percent")
+    figures = ("tokens", "confidence", "accuracy", "expected_calibration_error", "auroc")
+    rows = [[name, *map(found.to_dict().get, figures)] for name, found in shown.items()]
     columns = ["", "tokens", "confidence", "right", "calibration error", "AUROC"]
     section.tabulate("Calibration, in percent", columns, rows)
     return section
@@ -311,28 +276,14 @@ def surprisal_section(tokens: Sequence[Token], source: str) -> Section:
         f"In bits, of the first {len(tokens)} tokens of {source}. The syntactic part leads to the tag of a word, the lexical part is "
         "the word given its tag. A line ends a sentence."
     )
-    section.draw(
-        bar_figure,
-        "surprisal-of-tokens",
-        "Surprisal of each token",
-        [_short(token.text) for token in tokens],
-        {
-            "syntactic": [token._.surprisal_syntactic for token in tokens],
-            "lexical": [token._.surprisal_lexical for token in tokens],
-        },
-        x_label="surprisal, bits",
-        ends=[place for place, token in enumerate(tokens[:-1]) if token.is_sent_end],
-        height=0.21 * len(tokens) + 0.9,
-    )
-    rows = [
-        [
-            Cell(token.text, is_text=True),
-            token.tag_ or "–",
-            *(Cell(f"{value:.2f}") for value in (lexical + syntactic, lexical, syntactic)),
-        ]
-        for token in tokens
-        for lexical, syntactic in [(token._.surprisal_lexical, token._.surprisal_syntactic)]
-    ]
+    words = [_short(token.text) for token in tokens]
+    parts = {name: [getattr(token._, f"surprisal_{name}") for token in tokens] for name in ("syntactic", "lexical")}
+    axes = {"x_label": "surprisal, bits", "ends": [i for i, token in enumerate(tokens[:-1]) if token.is_sent_end]}
+    section.draw(bar_figure, "Surprisal of each token", words, parts, **axes, height=0.21 * len(tokens) + 0.9)
+    rows: list[list[object]] = []
+    for token, syntactic, lexical in zip(tokens, *parts.values()):
+        bits = (Cell(f"{value:.2f}") for value in (lexical + syntactic, lexical, syntactic))
+        rows.append([Cell(token.text, is_text=True), token.tag_ or "–", *bits])
     columns = ["token", "tag", "surprisal", "lexical", "syntactic"]
     section.tabulate("Surprisal of each token, in bits", columns, rows, folded=True)
     return section

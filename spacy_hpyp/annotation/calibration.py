@@ -97,21 +97,13 @@ def calibrate(confidence: Iterable[float], correct: Iterable[bool], bins: int = 
         raise ValueError("A confidence is not between 0 and 1.")
     place = np.minimum((p * bins).astype(np.int64), bins - 1)
     tokens = np.bincount(place, minlength=bins)
-    risk, least, threshold, above = _risks(p, right)
     curve = ROCAUCScore()
     for score, label in zip(p.tolist(), right.tolist()):
         curve.score_set(score, label)
+    auroc = curve.score if 0 < right.sum() < len(right) else float("nan")
     with np.errstate(invalid="ignore"):
-        return Calibration(
-            tokens=tokens,
-            confidence=np.bincount(place, p, minlength=bins) / tokens,
-            accuracy=np.bincount(place, right, minlength=bins) / tokens,
-            auroc=curve.score if 0 < right.sum() < len(right) else float("nan"),
-            risk=risk,
-            least=least,
-            threshold=threshold,
-            above=above,
-        )
+        means = [np.bincount(place, each, minlength=bins) / tokens for each in (p, right)]
+    return Calibration(tokens, *means, auroc, *_risks(p, right))
 
 
 def _risks(confidence: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, float]:

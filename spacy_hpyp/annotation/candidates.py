@@ -248,16 +248,10 @@ def _of_beam(parser: Any, doc: Doc, k: int, source: str) -> list[Candidates]:
             key = tuple(own.tolist()), tuple(labels)
             sums[key] = sums.get(key, 0.0) + probability
         best = sorted(sums.items(), key=lambda item: -item[1])[:k]
-        found.append(
-            Candidates(
-                token,
-                np.array([heads for (heads, _), _ in best], dtype=np.int32).reshape(-1, len(token)),
-                [list(labels) for (_, labels), _ in best],
-                [tags] * len(best),
-                np.log(np.maximum([probability for _, probability in best], _LEAST)),
-                source,
-            )
-        )
+        places = np.array([heads for (heads, _), _ in best], dtype=np.int32).reshape(-1, len(token))
+        all_labels = [list(labels) for (_, labels), _ in best]
+        score = np.log(np.maximum([probability for _, probability in best], _LEAST))
+        found.append(Candidates(token, places, all_labels, [tags] * len(best), score, source))
     return found
 
 

@@ -96,13 +96,9 @@ def read_words(docs: Sequence[Doc]) -> Words:
     # In a Doc, numbers are unsigned.
     distinct, example, form = np.unique(orths[place].view(np.uint64), return_index=True, return_inverse=True)
     strings = [docs[doc].vocab.strings for doc in of_doc[example].tolist()]
-    return Words(
-        forms=[own[orth] for own, orth in zip(strings, distinct.tolist())],
-        place=form.ravel(),
-        starts=starts,
-        spaces=spaces,
-        layout=Layout(token, counts, np.append(np.flatnonzero(starts == BEGINS), len(starts)).astype(np.int64)),
-    )
+    forms = [own[orth] for own, orth in zip(strings, distinct.tolist())]
+    layout = Layout(token, counts, np.append(np.flatnonzero(starts == BEGINS), len(starts)).astype(np.int64))
+    return Words(forms, form.ravel(), starts, spaces, layout)
 
 
 def _space(doc: Doc, first: int, end: int) -> int:

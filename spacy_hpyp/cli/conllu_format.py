@@ -94,13 +94,8 @@ def _wrong_tags(word: Line) -> str | None:
 def to_doc(sentence: Block, vocab: Vocab, *, tagged: bool = False) -> Doc:
     """A sentence as a document that is one sentence, to be parsed; perhaps with its tags."""
     words = [(row[1], space and row is rows[-1]) for _, space, rows in sentence.tokens() for row in rows]
-    return Doc(
-        vocab,
-        words=[form for form, _ in words],
-        spaces=[space for _, space in words],
-        tags=tags_of(sentence) if tagged else None,
-        sent_starts=[i == 0 for i in range(len(words))],
-    )
+    starts, tags = [i == 0 for i in range(len(words))], tags_of(sentence) if tagged else None
+    return Doc(vocab, [form for form, _ in words], [space for _, space in words], tags=tags, sent_starts=starts)
 
 
 def tags_of(sentence: Block) -> list[str]:

@@ -198,14 +198,8 @@ def known_words(nlp: Language, train: Path | None = None) -> Callable[[str], boo
 def _print_errors(found: Errors, rows: int) -> None:
     for table in sorted(error_tables(found), key=lambda table: not table.folded):
         shown = table.rows[:rows] if table.folded else table.rows
-        print_table(
-            table.columns,
-            [
-                [percent(cell) if cell is None or isinstance(cell, float) else str(cell) for cell in row]
-                for row in shown
-            ],
-            table.title,
-        )
+        cells = [[str(cell) if isinstance(cell, int | str) else percent(cell) for cell in row] for row in shown]
+        print_table(table.columns, cells, table.title)
     _print_confusions("Confusions of labels", found.label_confusions[:rows], with_heads=True)
     _print_confusions("Wrong heads of right labels", found.wrong_heads[:rows])
     if any(row["predicted"] for row in found.tags):

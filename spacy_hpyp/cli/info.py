@@ -37,14 +37,8 @@ def info(pipeline: Annotated[str | None, argument("Name or path of a pipeline to
     versions["Python"] = f"{platform.python_version()}, {platform.platform()}"
     # Containers may use fewer than there are.
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    msg.table(
-        {
-            **versions,
-            "cores": f"{os.cpu_count()}, of which this process may use {usable}",
-            "compiled code": _compiled(),
-            "views": kept_views(),
-        }
-    )
+    cores = f"{os.cpu_count()}, of which this process may use {usable}"
+    msg.table({**versions, "cores": cores, "compiled code": _compiled(), "views": kept_views()})
     if pipeline is not None:
         _describe(pipeline)
 

@@ -152,14 +152,9 @@ def perplexity(
     else:
         with Bar(read(data), desc="Scoring", unit=" sentences") as sentences:
             if is_estimate:
-                scores = score_by_particles(
-                    parser.joint,
-                    sentences,
-                    particles=_PARTICLES if particles is None else particles,
-                    replicates=_REPLICATES if replicates is None else replicates,
-                    seed=seed or 0,
-                    threads=parser.threads,
-                )
+                count = _PARTICLES if particles is None else particles
+                how = {"replicates": _REPLICATES if replicates is None else replicates, "threads": parser.threads}
+                scores = score_by_particles(parser.joint, sentences, particles=count, seed=seed or 0, **how)
             else:
                 scores = score_by_beam(parser.joint, sentences, search_for_sums(parser.search), threads=parser.threads)
             found = perplexity_of(scores)

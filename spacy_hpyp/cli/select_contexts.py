@@ -110,19 +110,10 @@ def select_contexts(
                         bar.set_postfix_str(f"candidates: {seated} of {candidates}", refresh=False)
                         bar.update(0)
 
-                    found = select_experts(
-                        task.parser.joint,
-                        task.sentences,
-                        name,
-                        max_experts=limit,
-                        min_gain=min_gain,
-                        sample=sentences,
-                        seed=seed,
-                        threads=threads,
-                        begun=found,
-                        report=partial(_report, own=own[name], journal=journal, progress=bar),
-                        progress=show,
-                    )
+                    report = partial(_report, own=own[name], journal=journal, progress=bar)
+                    how = {"max_experts": limit, "min_gain": min_gain, "sample": sentences, "seed": seed}
+                    subject = (task.parser.joint, task.sentences, name)
+                    found = select_experts(*subject, **how, threads=threads, begun=found, report=report, progress=show)
                 journal.note(found, complete=True)
             msg.good(f"{len(found.experts)} experts, selected from {found.considered}")
     except KeyboardInterrupt:

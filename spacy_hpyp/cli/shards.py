@@ -306,13 +306,8 @@ def distribute(
     folder = Folder(str(output), task.output_format)
     settings = {name: value for name, value in asdict(task).items() if name not in ("model", "files")}
     inputs = identity("".join(f"{path} {kind} {start} {end}\n" for _, path, _, kind, start, end in shards).encode())
-    run = {
-        "command": command,
-        **settings,
-        "inputs": f"{len({shard.path for shard in shards})} files in {len(shards)} shards {inputs}",
-        "version": __version__,
-        "spacy": spacy.__version__,
-    }
+    read = f"{len({shard.path for shard in shards})} files in {len(shards)} shards {inputs}"
+    run = {"command": command, **settings, "inputs": read, "version": __version__, "spacy": spacy.__version__}
     folder.begin(run)
     begun = monotonic()
     with connected(cluster.ray or "auto"), Bar(total=len(shards), unit=" shards") as bar:

@@ -179,15 +179,11 @@ def error_tables(found: Errors) -> list[PageTable]:
         ("By label", found.labels, [*by_name, "uas"]),
         ("By tag", found.tags if any(row["predicted"] for row in found.tags) else [], by_name),
     ]
+    read = [(title, columns, [[row[name] for name in columns] for row in rows]) for title, rows, columns in tables]
     return [
-        PageTable(
-            title,
-            [name.replace("_", " ") for name in columns],
-            [[row[name] for name in columns] for row in rows],
-            folded=columns[0] == "name",
-        )
-        for title, rows, columns in tables
-        if rows
+        PageTable(title, [name.replace("_", " ") for name in columns], cells, folded=columns[0] == "name")
+        for title, columns, cells in read
+        if cells
     ]
 
 

@@ -94,11 +94,8 @@ def cross_validate(
     intervals = bootstrap({name: np.array([counts[name] for counts in ours]) for name in METRICS})
     rows = [(name, *map(percent, intervals[name])) for name in METRICS]
     print_table(("", "F1", "from", "to"), rows, f"Official scores of {treebank.name}, raw text, cross-validated")
-    what = (
-        "documents"
-        if sum(block.begins("newdoc") for block in blocks) == len(documents)
-        else "runs of sentences, for want of documents,"
-    )
+    are_marked = sum(block.begins("newdoc") for block in blocks) == len(documents)
+    what = "documents" if are_marked else "runs of sentences, for want of documents,"
     note(f"{LEVEL:.0%} of the scores of bootstrap samples of {len(documents):,} {what} lie between 'from' and 'to'")
     save_json(output / "scores.json", {name: interval._asdict() for name, interval in intervals.items()}, "scores")
 
@@ -160,12 +157,8 @@ def learning_curve(
             f"{': try --unit sentences' if unit == 'documents' else ''}."
         )
     prepare_folder(output)
-    alike = (
-        config_path.read_bytes(),
-        [overrides, model],
-        *files_of(overrides),
-        *(path.read_bytes() for path in spacy_files(dev_path)),
-    )
+    dev = (path.read_bytes() for path in spacy_files(dev_path))
+    alike = (config_path.read_bytes(), [overrides, model], *files_of(overrides), *dev)
     needed = "share", *SCORES.values()
     points, lines = Figures(output / _POINTS, "part", needed), {}
     for share, own in zip(shares, chosen):

@@ -49,10 +49,7 @@ def report(
     text, learning curves, discounts and strengths, and weights of experts. What a pipeline has not is left out, and the page says so. Sentences
     are parsed with gold tokens and gold boundaries, as in 'hpyp evaluate'. Figures need the extra 'report' (matplotlib).
     """
-    of_extra(
-        "matplotlib",
-        "The figures of a report need matplotlib: pip install 'spacy-hpyp[report]'",
-    )
+    of_extra("matplotlib", "The figures of a report need matplotlib: pip install 'spacy-hpyp[report]'")
     checks = None if log is None else read_training_log(log)
     nlp = load_pipeline(model)
     set_threads(nlp, threads)

@@ -77,12 +77,8 @@ def select_contexts(
     msg.info(f"{len(task.sentences.offsets) - 1} sentences, {len(task.sentences.words)} words")
     journal = _Journal(output, task, limits, {"min_gain": min_gain, "sentences": sentences, "seed": seed})
     if elsewhere.ray is not None:
-        settings = [
-            f"--min-gain={min_gain}",
-            f"--sentences={sentences}",
-            f"--seed={seed}",
-            f"--threads={elsewhere.cpus}",
-        ]
+        given = {"min-gain": min_gain, "sentences": sentences, "seed": seed, "threads": elsewhere.cpus}
+        settings = [f"--{name}={value}" for name, value in given.items()]
         settings += [*(f"--max-experts={each}={limit}" for each, limit in limits.items()), *ctx.args]
         parts = output.with_name(f"{output.name}.parts")
         # What has been selected for something else is not taken.

@@ -156,7 +156,8 @@ def lines_of(
 
     file, size: As for `locate_paragraphs`.
     """
-    check_text(path)
+    if file is None:
+        check_text(path)
     end = 0
     with opened(path) if file is None else nullcontext(file) as found:
         for line in decoded_lines(found, path):

@@ -5,7 +5,6 @@ calls needs no machine code of its own: its `Inner` library waits as it is, and 
 with all that it calls in turn. Only that is optimised.
 """
 
-import gc
 from collections.abc import Iterable
 from types import CodeType
 from typing import Any
@@ -17,6 +16,8 @@ from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import PassManager
 from numba.core.environment import lookup_environment
 from numba.core.targetconfig import ConfigStack
+
+from .memory import collecting_rarely
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
 # Numba's passes, without those that look for what no function here has: `with`, prange, literal_unroll, functions to inline. Nor are
@@ -38,8 +39,6 @@ _PASSES = (
     typed_passes.NativeLowering,
     typed_passes.NoPythonBackend,
 )
-# How seldom Python looks for cycles of objects while it compiles.
-_RARELY = (100_000, 50, 50)
 
 
 class _NoEngine:
@@ -183,16 +182,12 @@ class EntryPipeline(_Pipeline):
 
     library = Entry
 
+    @collecting_rarely()
     def compile_extra(self, function: Any) -> Any:
         """Compile a function with all that it calls. Numba lets one thread at a time do so."""
-        # That makes many objects that stay, which Python would look through again and again: a tenth of the time.
-        threshold = gc.get_threshold()
-        if 0 < threshold[0] < _RARELY[0]:
-            gc.set_threshold(*_RARELY)
         codegen = self.state.targetctx.codegen()
         codegen._library_class = _library
         try:
             return super().compile_extra(function)
         finally:
             del codegen._library_class
-            gc.set_threshold(*threshold)

@@ -1,8 +1,10 @@
-"""Memory that nobody needs any more, for the system: what the C library keeps of what was freed, and arrays that are still there."""
+"""Memory that nobody needs any more: what the C library keeps of what was freed, arrays that are still there, and how often Python looks for it."""
 
 import ctypes
+import gc
 import mmap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -16,6 +18,8 @@ try:
 except (OSError, AttributeError, TypeError):
     # Windows, and other libraries than glibc.
     _trim = _advise = None
+# How seldom Python looks for cycles of objects.
+_RARELY = (100_000, 50, 50)
 
 
 def giving_back(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
@@ -40,3 +44,15 @@ def let_go(array: np.ndarray) -> None:
     begin, end = (-(-array.ctypes.data // mmap.PAGESIZE), (array.ctypes.data + array.nbytes) // mmap.PAGESIZE)
     if _advise is not None and begin < end and array.flags.c_contiguous:
         _advise(begin * mmap.PAGESIZE, (end - begin) * mmap.PAGESIZE, mmap.MADV_DONTNEED)
+
+
+@contextmanager
+def collecting_rarely() -> Iterator[None]:
+    """Have Python look seldom for cycles of objects, where many are made that stay, and it would look through them again and again."""
+    threshold = gc.get_threshold()
+    if 0 < threshold[0] < _RARELY[0]:
+        gc.set_threshold(*_RARELY)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*threshold)

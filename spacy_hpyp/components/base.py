@@ -18,6 +18,7 @@ from thinc.api import Model, Optimizer
 from ..annotation.extensions import register_extensions
 from ..annotation.noun_chunks import use_noun_chunks
 from ..annotation.syntactic_words import words_as_tokens, write_back
+from ..compat.memory import collecting_rarely, giving_back
 from ..models.guard import Guard, uninterrupted
 from ..models.stored import ClassedModel
 from ..settings import Settings
@@ -428,6 +429,8 @@ class TrainableComponent(TrainablePipe):
             raise ValueError(f"its settings are damaged ({error})") from error
         return {name: value for name, value in found.items() if given[name] == getattr(self._given, name)}
 
+    @giving_back
+    @collecting_rarely()
     def _read_model(self, data: bytes, source: Path | None = None) -> Any:
         """What `_use` takes, made of what was stored."""
         where = f" from {source}" if source else ""

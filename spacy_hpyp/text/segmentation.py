@@ -242,7 +242,7 @@ class Segmenter:
         """
         names = ("pairs", "often", "words", "of_class")
         pairs, often, known, of_class = (np.asarray(stored[name]) for name in names)
-        if pairs.dtype != np.uint32 or max([0, *pairs]) >= PAIRS:
+        if pairs.dtype != np.uint32 or pairs.max(initial=0) >= PAIRS:
             raise ValueError("the pairs of letters are none")
         if known.dtype != np.uint64 or often.dtype != np.int8 or known.shape != often.shape or known.ndim != 1:
             raise ValueError("the words are none")
@@ -268,7 +268,7 @@ def unpack_weights(stored: dict[str, Any], weights: np.ndarray) -> None:
     RAISES (ValueError | TypeError | LookupError): If it is something else.
     """
     place, found = np.asarray(stored["places"]), np.asarray(stored["weights"])
-    fits = found.shape == (len(place), *weights.shape[1:]) and max([0, *place]) < len(weights)
+    fits = found.shape == (len(place), *weights.shape[1:]) and place.max(initial=0) < len(weights)
     if place.dtype != np.uint32 or found.dtype != np.float16 or not fits or not np.isfinite(found).all():
         raise ValueError("the weights are none")
     weights[place] = found

@@ -80,7 +80,7 @@ MB, GB = 1e6, 1e9
 def cache(empty: Annotated[bool, option("Remove it all")] = False) -> None:
     """Show what loaded pipelines keep for the next process, or remove it.
 
-    What hpyp_parser predicts by is many times as large as its model, which it is made of when a pipeline is loaded for the first time. It
+    What components predict by is many times as large as their models, which it is made of when a pipeline is loaded for the first time. It
     is kept in the directory that SPACY_HPYP_CACHE names, or where the platform has such files; SPACY_HPYP_CACHE_GB is how many
     gigabytes it may take, and what has not been used for the longest time is removed.
     """

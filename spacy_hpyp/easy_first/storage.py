@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import srsly
 
 from ..storage.arrays import pack_integers, unpack_integers
+from ..storage.checksum import identity
+from ..storage.mapped import Kinds, kept_arrays
 from .perceptron import (
     PRECISION,
     Averages,
@@ -30,6 +33,11 @@ _LEVEL = 6
 _PIECE = 1 << 20
 # zlib compresses to no less than this part.
 _DENSEST = 1040
+# What is stored in fewer bytes is not worth a file of the cache.
+_FEW = 1 << 16
+# The arrays of averages that are kept there.
+_WHOLE: Kinds = {"table": (np.float32, 2)}
+_SPARSE: Kinds = {"first": (np.int64, 1), "outcome": (np.int32, 1), "weight": (np.float32, 1)}
 
 
 class StoredPerceptron:
@@ -41,17 +49,40 @@ class StoredPerceptron:
 
     def __init__(self, message: dict[str, Any], places: int, outcomes: int, *, sparse: bool = False) -> None:
         self.message, self._how = message, {"places": places, "outcomes": outcomes, "sparse": sparse}
-        clock, entries, found, sums, _ = _read(message, places, outcomes)
-        if clock:
-            found = (found - sums / clock).astype(np.float32)
-        #: What it predicts by: without zeros (Averages), or all (float32[places, outcomes]).
-        self.averages: Averages | np.ndarray
-        if sparse:
-            used = found[:, 0] != 0.0
-            self.averages = averages_at(*np.divmod(entries[used], outcomes), found[used, 0], (places, outcomes))
+        content = srsly.msgpack_dumps([message, self._how])
+        if len(content) < _FEW:
+            found = self._unpack_averages()
         else:
-            self.averages = np.zeros((places, outcomes), dtype=np.float32)
-            self.averages.reshape(-1, 1)[entries] = found
+            found = kept_arrays(
+                identity(content), _SPARSE if sparse else _WHOLE, self._unpack_averages, self._are_averages
+            )
+        #: What it predicts by: without zeros (Averages), or all (float32[places, outcomes]).
+        self.averages: Averages | np.ndarray = Averages(*found, outcomes) if sparse else found[0]
+
+    def _unpack_averages(self) -> list[np.ndarray]:
+        places, outcomes, sparse = self._how.values()
+        clock, entries, found, sums, _ = _read(self.message, places, outcomes)
+        if clock:
+            # In place: there are millions.
+            np.copyto(found, np.subtract(found, np.divide(sums, clock, out=sums), out=sums), casting="same_kind")
+        found = found.ravel()
+        if sparse:
+            used = found != 0.0
+            return [*averages_at(*np.divmod(entries[used], outcomes), found[used], (places, outcomes))[:3]]
+        table = np.zeros((places, outcomes), dtype=np.float32)
+        table.reshape(-1)[entries] = found
+        return [table]
+
+    def _are_averages(self, *arrays: np.ndarray) -> bool:
+        """Whether compiled code can work on what `_unpack_averages` gives."""
+        places, outcomes, sparse = self._how.values()
+        if not np.all(np.isfinite(arrays[-1])):
+            return False
+        if not sparse:
+            return arrays[0].shape == (places, outcomes)
+        first, outcome, weight = arrays
+        fits = len(first) == places + 1 and first[0] == 0 and first[-1] == len(outcome) == len(weight)
+        return bool(fits and np.all(first[1:] >= first[:-1]) and np.all((0 <= outcome) & (outcome < outcomes)))
 
     def unpack(self) -> Perceptron | Averages:
         """The perceptron."""

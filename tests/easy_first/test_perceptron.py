@@ -30,6 +30,7 @@ from spacy_hpyp.easy_first.storage import (
     unpack_table,
 )
 from spacy_hpyp.storage.arrays import pack_integers, unpack_integers
+from spacy_hpyp.storage.mapped import write_arrays
 
 PLACES, OUTCOMES = 64, 3
 
@@ -280,3 +281,45 @@ def test_table_of_another_size_is_refused():
     for places, outcomes in ((PLACES // 4, OUTCOMES), (PLACES, OUTCOMES + 1), (PLACES, 1)):
         with pytest.raises(ValueError, match=r"its weights are not|as many numbers as"):
             perceptron_from_message(message, places, outcomes)
+
+
+@pytest.mark.parametrize("outcomes", [1, 9])
+@pytest.mark.parametrize("alone", [False, True])
+def test_averages_in_the_cache_are_those_that_were_stored(outcomes, alone, tmp_path, monkeypatch):
+    monkeypatch.setenv("SPACY_HPYP_CACHE", str(tmp_path))
+    perceptron, _ = random_perceptron(50, outcomes=outcomes)
+    message = perceptron_to_message(averages_alone(perceptron) if alone else perceptron)
+    for sparse in (False, True):
+        how = {"places": PLACES, "outcomes": outcomes, "sparse": sparse}
+        expected = StoredPerceptron(message, **how).averages
+        monkeypatch.setattr(storage, "_FEW", 0)
+        for _ in range(2):
+            stored = StoredPerceptron(message, **how)
+            found = stored.averages
+            for own, other in zip(found, expected) if sparse else [(found, expected)]:
+                assert np.array_equal(own, other)
+            assert isinstance((found.weight if sparse else found).base, np.memmap)
+            assert perceptron_to_message(stored) is message
+            monkeypatch.setattr(storage, "_read", lambda *given: pytest.fail("unpacked again"))
+        monkeypatch.undo()
+        monkeypatch.setenv("SPACY_HPYP_CACHE", str(tmp_path))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_averages_in_the_cache_that_lead_nowhere_are_made_again(sparse, tmp_path, monkeypatch):
+    monkeypatch.setenv("SPACY_HPYP_CACHE", str(tmp_path))
+    monkeypatch.setattr(storage, "_FEW", 0)
+    message = perceptron_to_message(random_perceptron(50)[0])
+
+    def averages():
+        found = StoredPerceptron(message, PLACES, OUTCOMES, sparse=sparse).averages
+        return [*found[:3]] if sparse else [found]
+
+    expected = [array.copy() for array in averages()]
+    (file,) = tmp_path.glob("*.bin")
+    for part in range(len(expected)):
+        for value in (-1, 1 << 20) if expected[part].dtype.kind == "i" else (np.nan, np.inf):
+            wrong = [array.copy() for array in expected]
+            wrong[part].reshape(-1)[-1] = value
+            write_arrays(file, zip(storage._SPARSE if sparse else storage._WHOLE, wrong, strict=True), file.stem)
+            assert all(map(np.array_equal, averages(), expected))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiled import NONE, borrowing, by_reference, inner, maker
-from ..inference.memo import Memo, forget, new_memo, recall
+from ..inference.memo import Memo, new_memo, recall
 from ..inference.particle_filter import Options, new_options
 from ..pools.pool import is_plain
 from ..pools.prediction import alphabet_of, predict, predict_one, workspace
@@ -45,7 +45,7 @@ def new_query(pool, remembered, outcomes, more):
     """
     width = 2 + len(pool.elements) + more
     key = np.zeros(width, dtype=np.int32)
-    return Query(key, np.empty(alphabet_of(pool)), workspace(pool), new_memo(remembered, width, outcomes))
+    return Query(key, np.empty(alphabet_of(pool)), workspace(pool), new_memo(remembered, outcomes))
 
 
 @inner
@@ -70,7 +70,7 @@ def look_up(pool, records, top, known, kind, query):
     """Where the memo of a query has what a pool says in a configuration, and whether it has been found already; see `recall`."""
     query.key[1] = kind
     read_context(pool.elements, records, top, known, query.key[2:])
-    return recall(query.memo.key, query.key)
+    return recall(query.memo.fingerprint, query.key)
 
 
 @by_reference
@@ -111,10 +111,10 @@ def new_queries(parser, remembered):
 @inner
 def forget_all(queries):
     """Let what was found be unknown: the seating has changed."""
-    forget(queries.transition.memo)
-    forget(queries.label.memo)
-    forget(queries.tag.memo)
-    forget(queries.word.memo)
+    queries.transition.memo.fingerprint[:] = 0
+    queries.label.memo.fingerprint[:] = 0
+    queries.tag.memo.fingerprint[:] = 0
+    queries.word.memo.fingerprint[:] = 0
 
 
 @maker

@@ -33,8 +33,8 @@ from .contexts import read_context
 from .likelihood import Query, is_factored, look_up, new_query
 from .lookahead import lookahead_heuristic
 
-# How many results are remembered, as powers of two: what is read off one table, and what is multiplied together.
-_READ, _MULTIPLIED = 1024, 8192
+# How many results are remembered, a power of two: few enough to stay in a processor's cache.
+_REMEMBERED = 1024
 #: The least that is left for a word where ROOT could come instead; the weights of derivations do not depend on it.
 LEAST_SHIFT = 1e-9
 
@@ -106,19 +106,17 @@ def new_workspace(parser: SearchModel, search: Search) -> Workspace:
     labels = min(search.labels_per_arc, int(parser.label.finished.alphabet[0]))
     tags = min(search.tags_per_word, int(parser.tag.finished.alphabet[0]))
     factored = len(transition.possible) > 0
-    of_tags = new_query(
-        tag, _READ if len(tag.weights.bucket) == 0 else _MULTIPLIED, tags + 1, len(parser.word.elements)
-    )
+    of_tags = new_query(tag, _REMEMBERED, tags + 1, len(parser.word.elements))
     width = 2 + len(tag.elements)
     return Workspace(
         action=np.empty((4, labels), dtype=np.int32),
         action_probability=np.empty((4, labels)),
-        transition=new_query(transition, _MULTIPLIED, DIRECTIONS * (1 if factored else labels), 0),
-        label=new_query(label, _MULTIPLIED if factored else 1, labels, 0),
+        transition=new_query(transition, _REMEMBERED, DIRECTIONS * (1 if factored else labels), 0),
+        label=new_query(label, _REMEMBERED if factored else 1, labels, 0),
         tag=of_tags,
         word=new_query(parser.word, 1, 1, 0),
         root=of_tags._replace(
-            key=np.zeros(width, dtype=np.int32), memo=new_memo(_READ if parser.root_tag != NONE else 1, width, 1)
+            key=np.zeros(width, dtype=np.int32), memo=new_memo(_REMEMBERED if parser.root_tag != NONE else 1, 1)
         ),
         promise=np.empty(tag.finished.alphabet[0]),
         occasion=np.zeros(1, dtype=np.int64),
@@ -193,7 +191,7 @@ def best_tags(parser, records, top, at, word, given, particles, threshold, heuri
     tag_row, word_row = key[2 : 2 + len(parser.tag.elements)], key[2 + len(parser.tag.elements) :]
     read_context(parser.tag.elements, records, top, 0, tag_row)
     read_context(parser.word.elements, records, top, given, word_row)
-    slot, known = recall(work.tag.memo.key, key)
+    slot, known = recall(work.tag.memo.fingerprint, key)
     if not known:
         score_tags(parser, records, top, word, given, threshold / 8.0**magnitude, heuristic, tag_row, work, slot)
     return slot

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, inner, overwrite
+from ..compiled import borrowing, by_reference, inner, overwrite
 from ..inference.memo import recall
 from .arcs import TAG, WINDOW, L, Scorer, score_arcs, share_of
 from .partial_trees import (
@@ -55,7 +55,7 @@ class States(NamedTuple):
     size (int64[1]): The number of actions.
     chosen (int64[width, 3]), chosen_total (float64[width]), chosen_mark (uint64[width]): The best extensions: state, place in
         its list, action; their scores and marks.
-    windows (int32[*, 6]), remembered (float32[*, 2]): Scores of both actions by window.
+    windows (uint64[*]), remembered (float32[*, 2]): Scores of both actions by the fingerprint of a window.
     row (int32[elements]), places (int64[templates]): Features.
     """
 
@@ -103,7 +103,7 @@ def new_states(scorer: Scorer, longest: int, width: int) -> States:
         np.zeros((width, 3), dtype=np.int64),
         np.zeros(width),
         np.zeros(width, dtype=np.uint64),
-        np.zeros((_REMEMBERED if width > 1 else 1, WINDOW), dtype=np.int32),
+        np.zeros(_REMEMBERED if width > 1 else 1, dtype=np.uint64),
         np.zeros((_REMEMBERED if width > 1 else 1, 2), dtype=np.float32),
         np.zeros(len(scorer.elements), dtype=np.int32),
         np.zeros(len(scorer.templates.offsets) - 1, dtype=np.int64),
@@ -115,7 +115,7 @@ def begin(scorer, sentence, states):
     """The state in which every word is a partial tree, alone in the beam."""
     n = len(sentence.symbols)
     begin_forest(states.forest, n)
-    states.windows[:] = NONE
+    states.windows[:] = 0
     states.size[0] = 1
     trees = states.trees[0, 0]
     trees[: n + 2 * MARGIN] = 0

@@ -7,60 +7,53 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, maker, overwrite
+from ..compiled import NONE, borrowing, by_reference, maker
+
+_SPREAD, _HALF, _TOP = np.uint64(0x9E3779B97F4A7C15), np.uint64(32), np.uint64(1) << np.uint64(63)
 
 
 @by_reference
 class Memo(NamedTuple):
     """Finished lists of outcomes by their keys; two keys that fall into one slot displace each other.
 
-    key (int32[2**i, width]): What was asked.
+    fingerprint (uint64[2**i]): Of what was asked, see `recall`; 0 where nothing was.
     outcome (int32[2**i, best]), probability (float64[2**i, best]): What was found.
     """
 
-    key: np.ndarray
+    fingerprint: np.ndarray
     outcome: np.ndarray
     probability: np.ndarray
 
 
 @maker
-def new_memo(size, width, best):
+def new_memo(size, best):
     """An empty memo.
 
     size (int): A power of two.
     """
-    return Memo(
-        np.full((size, width), -1, dtype=np.int32), np.empty((size, best), dtype=np.int32), np.empty((size, best))
-    )
+    return Memo(np.zeros(size, dtype=np.uint64), np.empty((size, best), dtype=np.int32), np.empty((size, best)))
 
 
 @borrowing
-def forget(memo):
-    """Let a memo be empty."""
-    for slot in range(len(memo.key)):
-        for i in range(memo.key.shape[1]):
-            memo.key[slot, i] = -1
+def recall(fingerprints, key):
+    """Look a key up and make it the key of its slot. That two keys have one fingerprint is not to be expected in any lifetime.
 
-
-@borrowing
-def recall(keys, key):
-    """Look a key up and make it the key of its slot.
-
-    keys (int32[2**i, width]): Those of the slots.
-    key (int32[width]): Not all -1.
+    fingerprints (uint64[2**i]): Those of the slots.
+    key (int32[width]): What is asked.
     RETURNS (tuple[int, bool]): The slot, and whether it already holds what was found for the key.
     """
-    mixed = np.uint64(0)
-    for part in key:
-        mixed = (mixed ^ np.uint64(part)) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(32)
-    slot = np.int64(mixed & np.uint64(len(keys) - 1))
-    known = keys[slot]
-    for i in range(len(key)):
-        if known[i] != key[i]:
-            overwrite(known, key)
-            return slot, False
-    return slot, True
+    mixed = _SPREAD
+    for i in range(0, len(key), 2):
+        part = np.uint64(np.uint32(key[i]))
+        if i + 1 < len(key):
+            part |= np.uint64(np.uint32(key[i + 1])) << _HALF
+        mixed = (mixed ^ part) * _SPREAD
+        mixed ^= mixed >> _HALF
+    mixed |= _TOP
+    slot = np.int64(mixed & np.uint64(len(fingerprints) - 1))
+    known = fingerprints[slot] == mixed
+    fingerprints[slot] = mixed
+    return slot, known
 
 
 @borrowing

@@ -29,8 +29,10 @@ class Templates(NamedTuple):
     offsets (int32[templates + 1]): Where each one's columns begin.
     columns (int32[*]): Positions in the feature row.
     order (int32[templates]): The templates, the longest first.
-    step_offsets (int32[longest + 1]), step_columns (int32[*]): The first column of each of them in that order, then the second one of
+    step_offsets (int32[longest + 1]), step_columns (uint32[*]): The first column of each of them in that order, then the second one of
         those that have one, and so on.
+    swaps (uint32[templates]): What stands in that order stands as the templates do when the first has changed places with the one that
+        the first of these numbers says, then the second, and so on.
     """
 
     offsets: np.ndarray
@@ -38,6 +40,7 @@ class Templates(NamedTuple):
     order: np.ndarray
     step_offsets: np.ndarray
     step_columns: np.ndarray
+    swaps: np.ndarray
 
 
 def compile_templates(
@@ -67,8 +70,14 @@ def compile_templates(
     longest = len(columns[order[0]])
     steps = [[columns[t][i] for t in order if len(columns[t]) > i] for i in range(longest)]
     flat = (np.cumsum([0, *map(len, columns)]), np.concatenate(columns), order)
-    by_step = (np.cumsum([0, *map(len, steps)]), np.concatenate(steps))
-    return names, Templates(*(np.asarray(part, dtype=np.int32) for part in (*flat, *by_step)))
+    swaps, left = [], list(order)
+    for template in range(len(columns)):
+        swaps.append(left.index(template))
+        left[swaps[-1]], left[template] = left[template], template
+    offsets = np.cumsum([0, *map(len, steps)])
+    # Compiled code need not ask of what has no sign whether it is negative.
+    unsigned = (np.asarray(part, dtype=np.uint32) for part in (np.concatenate(steps), swaps))
+    return names, Templates(*(np.asarray(part, dtype=np.int32) for part in (*flat, offsets)), *unsigned)
 
 
 @borrowing
@@ -110,15 +119,16 @@ def find_features(templates, row, size, places):
     size (int): How many places the table has, a power of two of at least 2.
     places (int64[templates]): Overwritten.
     """
-    for template in range(len(places)):
-        places[template] = np.int64(begin_feature(template))
+    for i in range(len(places)):
+        places[i] = np.int64(begin_feature(templates.order[i]))
     # A symbol of each before the next of any: none has to wait for the one before, nor does it matter where each of them ends.
     for step in range(len(templates.step_offsets) - 1):
-        first = templates.step_offsets[step]
-        for i in range(templates.step_offsets[step + 1] - first):
-            template = templates.order[i]
-            symbol = row[templates.step_columns[first + i]]
-            places[template] = np.int64(read_symbol(np.uint64(places[template]), symbol))
+        columns = templates.step_columns[templates.step_offsets[step] : templates.step_offsets[step + 1]]
+        for i in range(len(columns)):
+            places[i] = np.int64(read_symbol(np.uint64(places[i]), row[columns[i]]))
     shift = shift_for(size)
-    for template in range(len(places)):
-        places[template] = place_of(np.uint64(places[template]), shift)
+    for i in range(len(places)):
+        places[i] = place_of(np.uint64(places[i]), shift)
+    for i in range(len(places)):
+        other = templates.swaps[i]
+        places[i], places[other] = places[other], places[i]

@@ -55,13 +55,10 @@ class Candidates:
         place = self.place_of(heads, labels, tags)
         kept = [i for i in range(len(self)) if i != place]
         score = self.score.min(initial=np.inf) if place == NONE else self.score[place]
-        return replace(
-            self,
-            heads=np.concatenate([heads[None], self.heads[kept]]),
-            labels=[labels, *(self.labels[i] for i in kept)],
-            tags=[tags, *(self.tags[i] for i in kept)],
-            score=np.append(score if np.isfinite(score) else 0.0, self.score[kept]),
-        )
+        all_heads = np.concatenate([heads[None], self.heads[kept]])
+        all_labels, all_tags = [labels, *(self.labels[i] for i in kept)], [tags, *(self.tags[i] for i in kept)]
+        scores = np.append(score if np.isfinite(score) else 0.0, self.score[kept])
+        return replace(self, heads=all_heads, labels=all_labels, tags=all_tags, score=scores)
 
     def sentences(self, doc: Doc) -> list[GoldSentence]:
         """The candidates as sentences to be learned from, made projective with decorated labels (Nivre & Nilsson 2005)."""

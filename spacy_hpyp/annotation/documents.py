@@ -128,12 +128,9 @@ def unannotated(doc: Doc, vocab: Vocab | None = None, *, sent_starts: Sequence[b
     vocab (Vocab | None): Of the new one, if it is another one.
     sent_starts (Sequence[bool | None] | None): Which tokens begin a sentence and which do not, as far as that is to be set.
     """
-    return Doc(
-        doc.vocab if vocab is None else vocab,
-        words=[token.text for token in doc],
-        spaces=None if doc.has_unknown_spaces else [bool(token.whitespace_) for token in doc],
-        sent_starts=sent_starts,
-    )
+    spaces = None if doc.has_unknown_spaces else [bool(token.whitespace_) for token in doc]
+    words = [token.text for token in doc]
+    return Doc(doc.vocab if vocab is None else vocab, words, spaces, sent_starts=sent_starts)
 
 
 def with_words(doc: Doc) -> Doc:

@@ -38,13 +38,10 @@ class UncasedWords:
         lost = np.unique(sentence[~(self.is_attached & is_inside)])
         kept = ~np.isin(sentence, lost)
         number = np.cumsum(kept) - 1
-        return UncasedWords(
-            forms=[self.forms[i] for i in np.flatnonzero(kept).tolist()],
-            token=self.token[kept],
-            heads=np.where(self.heads == NONE, NONE, number[self.heads])[kept].astype(np.int32),
-            is_attached=self.is_attached[kept],
-            offsets=offsets_of(np.delete(np.diff(self.offsets), lost)),
-        )
+        forms = [self.forms[i] for i in np.flatnonzero(kept).tolist()]
+        heads = np.where(self.heads == NONE, NONE, number[self.heads])[kept].astype(np.int32)
+        offsets = offsets_of(np.delete(np.diff(self.offsets), lost))
+        return UncasedWords(forms, self.token[kept], heads, self.is_attached[kept], offsets)
 
 
 def read_uncased(doc: Doc) -> UncasedWords:
@@ -59,13 +56,9 @@ def read_uncased(doc: Doc) -> UncasedWords:
     number = np.cumsum(is_word) - 1
     begins = np.cumsum(rows[:, 3] == 1)[is_word]
     starts = np.flatnonzero(np.diff(begins, prepend=-1))
-    return UncasedWords(
-        forms=[doc.vocab.strings[lower] for lower in rows[token, 0].view(np.uint64).tolist()],
-        token=token,
-        heads=np.where(is_root, NONE, number[heads])[is_word].astype(np.int32),
-        is_attached=rows[token, 2] != 0,
-        offsets=np.append(starts, len(token)).astype(np.int64),
-    )
+    forms = [doc.vocab.strings[lower] for lower in rows[token, 0].view(np.uint64).tolist()]
+    heads = np.where(is_root, NONE, number[heads])[is_word].astype(np.int32)
+    return UncasedWords(forms, token, heads, rows[token, 2] != 0, np.append(starts, len(token)).astype(np.int64))
 
 
 def uncased_key(doc: Doc) -> bytes:

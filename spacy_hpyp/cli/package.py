@@ -118,12 +118,8 @@ def _card(treebank: Path, scores: Path | None) -> dict[str, Any]:
         card.add(f"F1 in percent by the script of Universal Dependencies, of {what}, given:")
         rows = [(GIVEN[given], *(percent(found[given][metric]) for metric in METRICS)) for given in GIVEN]
         card.add(card.table(rows, ["", *METRICS]))
-    return {
-        "description": f"Trained on {name} by spacy-hpyp {__version__}.",
-        "license": source["license"],
-        "sources": [source],
-        "notes": card.text,
-    }
+    description = f"Trained on {name} by spacy-hpyp {__version__}."
+    return {"description": description, "license": source["license"], "sources": [source], "notes": card.text}
 
 
 def release(

@@ -64,12 +64,9 @@ class WordOutcomes:
         table = {form: _joined(own, kept, form, frequent) for form, own in counts.items()}
         table |= {form: _joined(own, kept, form, None) for form, own in capital.items() if form not in table}
         found = [*table.values(), *kept.values()]
-        return cls(
-            list(table),
-            list(kept),
-            np.cumsum([0, *map(len, found)]).astype(np.int64),
-            np.array([outcome for own in found for outcome in own], dtype=np.int32),
-        )
+        offsets = np.cumsum([0, *map(len, found)]).astype(np.int64)
+        outcomes = np.array([outcome for own in found for outcome in own], dtype=np.int32)
+        return cls(list(table), list(kept), offsets, outcomes)
 
     def kind(self, form: str) -> int:
         """The kind of a word."""

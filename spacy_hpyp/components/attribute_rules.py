@@ -55,14 +55,12 @@ class AttributeRules(AttributeRuler):
         RAISES (ValueError): If it is another one than `create_attribute_rules` makes.
         """
         patterns, add, rules = list(patterns), self.vocab.strings.add, []
+        is_known = attrs.keys() <= {"POS", "MORPH"}
         for pattern in patterns:
             match pattern:
-                case [{"TAG": tag, **others}] if not others and attrs.keys() <= {"POS", "MORPH"}:
+                case [{"TAG": tag, **others}] if is_known and not others:
                     rules.append((add(tag), None))
-                case [{"TAG": tag, "LOWER": {"IN": words}, **others}] if not others and attrs.keys() <= {
-                    "POS",
-                    "MORPH",
-                }:
+                case [{"TAG": tag, "LOWER": {"IN": words}, **others}] if is_known and not others:
                     rules.append((add(tag), set(map(add, words))))
                 case _:
                     raise ValueError(

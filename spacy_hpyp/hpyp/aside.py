@@ -17,9 +17,8 @@ class Aside:
     """A copy of a franchise in a file without a name, in the directory of the cache; in memory where none can be written."""
 
     def __init__(self, franchise: Franchise) -> None:
-        self._rest = {
-            name: np.array(each) for name, each in unindexed(franchise)._asdict().items() if name not in _ROWS
-        }
+        rest = unindexed(franchise)._asdict().items()
+        self._rest = {name: each.copy() for name, each in rest if name not in _ROWS}
         tables = {name: getattr(franchise, name)[: franchise.used[number]] for name, number in _ROWS.items()}
         tables |= {name: getattr(franchise, name) for name in ("restaurant_index", "serving_index")}
         self._shapes = {name: (getattr(franchise, name).shape, len(table)) for name, table in tables.items()}
@@ -46,11 +45,12 @@ class Aside:
         for name, (shape, used) in self._shapes.items():
             if name in _ROWS or indexed:
                 found[name] = np.empty(shape, dtype=np.int32)
+                rows = found[name][:used]
                 if self._copies:
-                    found[name][:used] = self._copies[name]
+                    rows[:] = self._copies[name]
                 else:
-                    self._read(memoryview(found[name][:used].reshape(-1).view(np.uint8)), begin)
-                begin += found[name][:used].nbytes
+                    self._read(memoryview(rows.reshape(-1).view(np.uint8)), begin)
+                begin += rows.nbytes
         return Franchise(**found)
 
     def _read(self, memory: memoryview, begin: int) -> None:

@@ -266,19 +266,14 @@ def _occupied(servings, serving):
 
 def reserve_rows(franchise: Franchise, restaurants: int, servings: int, cells: int) -> Franchise:
     """Make room for a number of new restaurants, servings and cells; see `reserve`."""
-    used = franchise.used
+    used, few = franchise.used, franchise.restaurants[:0]
     rows = _longer(franchise.restaurants, used[N_RESTAURANTS], restaurants)
     served = _longer(franchise.servings, used[N_SERVINGS], servings)
-    of_restaurants = _wider(
-        franchise.restaurant_index, used[N_RESTAURANTS] + restaurants, rows, used[N_RESTAURANTS], rows[:0]
-    )
-    of_servings = _wider(franchise.serving_index, used[N_INDEXED] + servings, served, used[N_SERVINGS], rows)
+    held = _longer(franchise.cells, used[N_CELLS], cells)
+    index = _wider(franchise.restaurant_index, used[N_RESTAURANTS] + restaurants, rows, used[N_RESTAURANTS], few)
+    of_served = _wider(franchise.serving_index, used[N_INDEXED] + servings, served, used[N_SERVINGS], rows)
     return franchise._replace(
-        restaurants=rows,
-        servings=served,
-        cells=_longer(franchise.cells, used[N_CELLS], cells),
-        restaurant_index=of_restaurants,
-        serving_index=of_servings,
+        restaurants=rows, servings=served, cells=held, restaurant_index=index, serving_index=of_served
     )
 
 

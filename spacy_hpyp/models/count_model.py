@@ -17,6 +17,7 @@ from thinc.api import Model
 
 from ..annotation.arrays import Sentences
 from ..annotation.documents import Encoder
+from ..compat.memory import giving_back
 from ..hpyp.aside import Aside
 from ..hpyp.franchise import Franchise, dish_counts, reserve, reserve_to_leave, unindexed
 from ..hpyp.hyperparameters import resample
@@ -379,6 +380,7 @@ class CountModel(ClassedModel):
             except ValueError as error:
                 raise ValueError(f"The {name} distribution cannot learn any more. {error}") from error
 
+    @giving_back
     def visit(
         self,
         sentences: Sentences,

@@ -100,7 +100,7 @@ def _check_room(numbers: int) -> None:
 
 def _room_for(counts: np.ndarray) -> np.ndarray:
     """How many entries are set apart for some symbols or dishes."""
-    return np.where(counts <= _FEW_ENTRIES, counts, counts + counts // 4 + 1)
+    return np.where(counts <= _FEW_ENTRIES, counts, counts + counts // 2 + 1)
 
 
 def _empty_lists(listed: np.ndarray, rooms: np.ndarray) -> np.ndarray:

@@ -283,8 +283,10 @@ class CountModel(ClassedModel):
 
     def pack(self) -> dict[str, Any]:
         """The seating as dictionaries that srsly can write, by distribution. Views make room for that, unless they are mapped from a file."""
-        if self._packed is None and self._mapped is None:
-            self._drop_frozen()
+        if self._packed is None:
+            self._set_aside()
+            if self._mapped is None:
+                self._drop_frozen()
         return self._packed or {name: pack(self._seating(name, indexed=False)) for name in self.conditionals}
 
     def word_counts(self) -> np.ndarray:

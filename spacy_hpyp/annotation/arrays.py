@@ -1,6 +1,6 @@
 """What parsers are given and what they give back, as arrays of integers that know nothing of Docs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -63,6 +63,15 @@ def joined(parts: Sequence[Stretches]) -> Stretches:
     columns = zip(*(each[:-1] for each in parts))
     lengths = np.concatenate([np.diff(each.offsets) for each in parts])
     return type(parts[0])(*map(np.concatenate, columns), offsets_of(lengths))
+
+
+def chunks(sentences: Sentences, words: int) -> Iterator[tuple[slice, Sentences]]:
+    """Some sentences at a time, with their places: one at least, and otherwise no more than so many words. They go on telling the words of all."""
+    start, offsets = 0, sentences.offsets
+    while start < len(offsets) - 1:
+        end = max(start + 1, int(np.searchsorted(offsets, offsets[start] + words)) - 1)
+        yield slice(start, end), sentences._replace(offsets=offsets[start : end + 1])
+        start = end
 
 
 def block_starts(offsets: np.ndarray) -> np.ndarray:

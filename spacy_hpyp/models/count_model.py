@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 from thinc.api import Model
 
-from ..annotation.arrays import Sentences
+from ..annotation.arrays import Sentences, chunks
 from ..annotation.documents import Encoder
 from ..compat.memory import giving_back
 from ..hpyp.aside import Aside
@@ -36,6 +36,7 @@ from .progress import Progress
 from .settings import PoolSettings
 from .stored import ClassedModel
 
+# Little room is reserved in vain for so many words.
 _CHUNK = 2048
 _UNPACKING = Lock()
 _UNTRAINED = "The model has not been trained: it knows no words, tags or labels."
@@ -54,11 +55,9 @@ class CountModel(ClassedModel):
 
     one_table, own_tables (bool): How its customers sit, see `Franchise`.
     resampled (bool): Whether discounts and strengths are sampled.
-
     tags, labels (list[str]): The alphabets, empty until `initialize` has been called or the model has been read from a file.
     weights (Mapping[str, Weights]): The weights of the pools. Inside a thinc Model they are its parameters.
-    draws (int64[2]): How many latent derivations were proposed that differ from those before, and how many of them were
-        accepted.
+    draws (int64[2]): How many latent derivations were proposed that differ from those before, and how many of them were accepted.
     """
 
     learned = "distributions"
@@ -147,7 +146,7 @@ class CountModel(ClassedModel):
         self.tags: list[str] = []
         self.labels: list[str] = []
         self._vocabulary: Vocabulary | None = None
-        self._seat(None, None)
+        self._seat({}, None)
         self.progress = Progress()
         self.weights: Mapping[str, Weights] = self.first_weights()
 
@@ -161,8 +160,8 @@ class CountModel(ClassedModel):
         self._forget()
         self.tags, self.labels, self._vocabulary = list(vocabulary.tags), list(labels), vocabulary
         self.weights = self.first_weights()
-        is_new = distributions is None
-        self._seat({name: self._new_franchise(name) for name in self.conditionals} if is_new else None, distributions)
+        seated = {} if distributions else {name: self._new_franchise(name) for name in self.conditionals}
+        self._seat(seated, distributions)
         self._know_classes()
 
     # Classes of words
@@ -190,10 +189,8 @@ class CountModel(ClassedModel):
         self._vocabulary = self.vocabulary.with_rule(rule)
         known = [path_of(rule.classes, word) for word in self.vocabulary.words]
         self._paths = [*known, *map(path_in, self.vocabulary.classes)]
-        self.conditionals = {
-            name: replace(each, elements=self.reading(each.elements))
-            for name, each in self._conditionals(is_classed=True).items()
-        }
+        plain = self._conditionals(is_classed=True)
+        self.conditionals = {name: replace(each, elements=self.reading(each.elements)) for name, each in plain.items()}
         # Views are of the seating alone, and may be mapped already.
         self._frozen = None
 
@@ -226,9 +223,9 @@ class CountModel(ClassedModel):
 
     # Seating
 
-    def _seat(self, seated: dict[str, Any] | None, packed: dict[str, Any] | None) -> None:
+    def _seat(self, seated: dict[str, Any], packed: dict[str, Any] | None) -> None:
         """Begin with the seating of each distribution, or as it was stored: most of those who load a model only predict, by views."""
-        self._seated, self._packed = seated or {}, packed
+        self._seated, self._packed = seated, packed
         self.draws = np.zeros(2, dtype=np.int64)
         self._drop_frozen()
 
@@ -283,11 +280,12 @@ class CountModel(ClassedModel):
 
     def pack(self) -> dict[str, Any]:
         """The seating as dictionaries that srsly can write, by distribution. Views make room for that, unless they are mapped from a file."""
-        if self._packed is None:
-            self._set_aside()
-            if self._mapped is None:
-                self._drop_frozen()
-        return self._packed or {name: pack(self._seating(name, indexed=False)) for name in self.conditionals}
+        if self._packed is not None:
+            return self._packed
+        self._set_aside()
+        if self._mapped is None:
+            self._drop_frozen()
+        return {name: pack(self._seating(name, indexed=False)) for name in self.conditionals}
 
     def word_counts(self) -> np.ndarray:
         """How often each word is seated, if words are generated (int64[words])."""
@@ -407,7 +405,7 @@ class CountModel(ClassedModel):
 
         def visit_one(name: str, generator: np.random.Generator) -> float:
             total = 0.0
-            for some, chunk in _chunks(sentences):
+            for some, chunk in chunks(sentences, _CHUNK):
                 self.reserve(chunk.offsets[-1] - chunk.offsets[0], [name])
                 pool = self.pool(name, weights, gradient)
                 generated = self.generated(name, chunk, derivations)
@@ -426,14 +424,12 @@ class CountModel(ClassedModel):
     ) -> tuple[dict[str, float], dict[str, Weights]]:
         """One step for the derivation of each of some sentences, and for its customers.
 
-        sentences (Sentences), seated (bool[sentences]), rng (numpy.random.Generator): As for `visit`.
-        derivations (Any): How they are derived; overwritten with the new derivations.
+        derivations (Any): How they are derived; overwritten with the new derivations. Other arguments, returns and errors as of `visit`.
         **how: What `draw` is told besides.
-        RETURNS (tuple), RAISES (ValueError): As `visit`.
         """
         weights, gradient = dict(self.weights), no_gradient(self.weights)
         totals = np.zeros(len(self.conditionals))
-        for some, chunk in _chunks(sentences):
+        for some, chunk in chunks(sentences, _CHUNK):
             # For each sentence there is what is proposed, besides what it has.
             self.reserve(2 * (chunk.offsets[-1] - chunk.offsets[0]))
             pools = {name: self.pool(name, weights, gradient) for name in self.conditionals}
@@ -502,12 +498,3 @@ def _one_ahead(make: Callable[[str], Any], names: Sequence[str]) -> Iterator[Any
         for following in [*names[1:], None]:
             made, coming = coming, following and executor.submit(make, following)
             yield made.result()
-
-
-def _chunks(sentences: Sentences) -> Iterator[tuple[slice, Sentences]]:
-    """A sentence at least, and otherwise no more than a chunk, so that little room is reserved in vain."""
-    start, offsets = 0, sentences.offsets
-    while start < len(offsets) - 1:
-        end = max(start + 1, int(np.searchsorted(offsets, offsets[start] + _CHUNK)) - 1)
-        yield slice(start, end), sentences._replace(offsets=offsets[start : end + 1])
-        start = end

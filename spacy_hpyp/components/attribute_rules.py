@@ -3,8 +3,8 @@ and so does the component `attribute_rules`, in less time.
 
 A tag of the treebank mostly says what part of speech a word is, and often its features: the rule for a tag gives what was most
 frequent with it. Where a word has something else more often ("is" among the verbs of the third person, "mes" among the determiners),
-a rule for the tag and the words says so. A rule holds all words of a tag that have the same, and with `attribute_ruler` each rule costs
-time for every token: few rules have nearly all of the gain.
+a rule for the tag and the words says so. A rule holds all words of a tag that have the same: with `attribute_ruler` each rule costs
+time for every token.
 """
 
 from collections import Counter, defaultdict
@@ -102,28 +102,24 @@ def make_attribute_rules(nlp: Language, name: str, scorer: Callable | None) -> A
 
 
 @registry.readers("spacy-hpyp.AttributeRules.v1")
-def create_attribute_rules(path: str | Path | None, word_rules: int = 40) -> list[dict[str, Any]]:
+def create_attribute_rules(path: str | Path | None) -> list[dict[str, Any]]:
     """Learn from a treebank what part of speech and which features go with a tag, and with the words that differ from their tag.
 
     path (str | Path | None): A file, or a directory of files that end with .conllu or .spacy.
-    word_rules (int): How many rules for words there are at most, those first that are right for most tokens of the treebank. They are
-        what `attribute_ruler` needs time for.
     RETURNS (list[dict[str, Any]]): What `[initialize.components.attribute_ruler]` takes as `patterns`. No rules for a treebank
         that has neither parts of speech nor features.
-    RAISES (ValueError): If there is no path, the number is negative, or a file is damaged or none of these.
+    RAISES (ValueError): If there is no path, or a file is damaged or none of these.
     """
     if path is None:
         raise ValueError(Errors.E913)
-    if word_rules < 0:
-        raise ValueError(f"'word_rules' must be at least 0, but it is {word_rules}.")
     docs = map(words_as_tokens, read_treebank(Path(path), spacy.blank("xx").vocab))
-    rules = attribute_rules(docs, word_rules)
+    rules = attribute_rules(docs)
     if not rules:
         logger.info("No rules for parts of speech and features: '%s' has none for tokens with tags", path)
     return rules
 
 
-def attribute_rules(docs: Iterable[Doc], word_rules: int) -> list[dict[str, Any]]:
+def attribute_rules(docs: Iterable[Doc]) -> list[dict[str, Any]]:
     """The rules that documents with gold tags give, see `create_attribute_rules`. A later one overrules those before it."""
     found: dict[tuple[str, str], Counter[_Value]] = defaultdict(Counter)
     for doc in docs:
@@ -145,7 +141,7 @@ def attribute_rules(docs: Iterable[Doc], word_rules: int) -> list[dict[str, Any]
         if more > 0:
             words[tag, value].append(word)
             gain[tag, value] += more
-    chosen = sorted((rule for rule in gain if gain[rule] >= _LEAST), key=lambda rule: (-gain[rule], rule))[:word_rules]
+    chosen = sorted((rule for rule in gain if gain[rule] >= _LEAST), key=lambda rule: (-gain[rule], rule))
     return [
         _rule({"TAG": SPACE_TAG}, _SPACE),
         *(_rule({"TAG": tag}, _attributes(value)) for tag, value in usual.items()),

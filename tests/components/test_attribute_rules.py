@@ -38,14 +38,14 @@ def treebank(vocab):
 def test_a_tag_has_what_is_most_frequent_with_it_and_frequent_words_what_they_have_themselves(treebank, factory):
     nlp = spacy.blank("en")
     ruler = nlp.add_pipe(factory)
-    ruler.initialize(None, patterns=attribute_rules(treebank, 10))
+    ruler.initialize(None, patterns=attribute_rules(treebank))
     found = ruler(Doc(nlp.vocab, words=["barks", "IS", "has", "sits", "dog", "bark"], tags=["VBZ"] * 4 + ["NN"] * 2))
     # "has" is in the rule of "is"; "bark" alone would be right too seldom for a rule.
     assert [(token.pos_, str(token.morph)) for token in found] == [VERB, AUX, AUX, VERB, NOUN, NOUN]
 
 
 def test_the_component_says_what_that_of_spacy_says(treebank):
-    patterns = [*attribute_rules(treebank, 10), {"patterns": [[{"TAG": "UH"}]], "attrs": {"POS": "INTJ"}}]
+    patterns = [*attribute_rules(treebank), {"patterns": [[{"TAG": "UH"}]], "attrs": {"POS": "INTJ"}}]
     words, tags = ["barks", "IS", "dog", "\n", "oh", "what", "is"], ["VBZ", "VBZ", "NN", "_SP", "UH", "WP", ""]
     found = []
     for factory in ("attribute_ruler", "attribute_rules"):
@@ -75,15 +75,14 @@ def test_the_component_takes_no_rules_that_read_or_say_anything_else(pattern, sa
 
 
 def test_the_rules_for_words_that_are_right_most_often_come_first(treebank):
-    words = [rule for rule in attribute_rules(treebank, 10) if "LOWER" in rule["patterns"][0][0]]
+    words = [rule for rule in attribute_rules(treebank) if "LOWER" in rule["patterns"][0][0]]
     assert [rule["patterns"] for rule in words] == [[[{"TAG": "VBZ", "LOWER": {"IN": ["has", "is"]}}]]]
-    assert all("LOWER" not in rule["patterns"][0][0] for rule in attribute_rules(treebank, 0))
 
 
 def test_what_has_no_features_is_known_to_have_none_and_white_space_is_space(vocab):
     nlp = spacy.blank("en")
     ruler = nlp.add_pipe("attribute_ruler")
-    ruler.initialize(None, patterns=attribute_rules([doc_of(vocab, ("Ada", "NNP", PROPN))], 10))
+    ruler.initialize(None, patterns=attribute_rules([doc_of(vocab, ("Ada", "NNP", PROPN))]))
     doc = ruler(Doc(nlp.vocab, words=["Kim", "\n"], tags=["NNP", "_SP"]))
     assert [token.pos_ for token in doc] == ["PROPN", "SPACE"]
     assert doc[0].has_morph()
@@ -98,21 +97,20 @@ def test_a_treebank_without_parts_of_speech_gives_no_rules(toy, vocab, tmp_path)
 def test_a_directory_of_files_is_one_treebank(treebank, tmp_path):
     for name in ("a", "b"):
         DocBin(docs=treebank).to_disk(tmp_path / f"{name}.spacy")
-    assert create_attribute_rules(tmp_path) == attribute_rules(treebank * 2, 40)
+    assert create_attribute_rules(tmp_path) == attribute_rules(treebank * 2)
 
 
 @pytest.mark.parametrize(
-    ("path", "words", "problem"),
+    ("path", "problem"),
     [
-        (None, 40, "E913"),
-        ("text.txt", 40, "is not a .spacy file"),
-        ("damaged.spacy", 40, "is not a .spacy file, or it is damaged"),
-        ("damaged.spacy", -1, "'word_rules' must be at least 0"),
+        (None, "E913"),
+        ("text.txt", "is not a .spacy file"),
+        ("damaged.spacy", "is not a .spacy file, or it is damaged"),
     ],
 )
-def test_what_cannot_be_read_is_an_error_that_says_so(path, words, problem, write):
+def test_what_cannot_be_read_is_an_error_that_says_so(path, problem, write):
     with pytest.raises(ValueError, match=problem):
-        create_attribute_rules(path and write("nothing", path), words)
+        create_attribute_rules(path and write("nothing", path))
 
 
 def test_noun_chunks_are_found_in_a_language_whose_rules_know_the_labels_of_the_treebank():
@@ -123,5 +121,5 @@ def test_noun_chunks_are_found_in_a_language_whose_rules_know_the_labels_of_the_
     parsed = Doc(nlp.vocab, words=words, tags=tags, **tree)
     assert list(parsed.noun_chunks) == []
     ruler = nlp.add_pipe("attribute_ruler")
-    ruler.initialize(None, patterns=attribute_rules([gold], 10))
+    ruler.initialize(None, patterns=attribute_rules([gold]))
     assert [chunk.text for chunk in ruler(parsed).noun_chunks] == ["Il cane", "un gatto"]

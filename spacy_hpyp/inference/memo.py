@@ -9,7 +9,7 @@ import numpy as np
 
 from ..compiled import NONE, borrowing, by_reference, maker
 
-_SPREAD, _HALF, _TOP = np.uint64(0x9E3779B97F4A7C15), np.uint64(32), np.uint64(1) << np.uint64(63)
+_SPREAD, _TOP = np.uint64(0x9E3779B97F4A7C15), np.uint64(1) << np.uint64(63)
 
 
 @by_reference
@@ -42,14 +42,12 @@ def recall(fingerprints, key):
     key (int32[width]): What is asked.
     RETURNS (tuple[int, bool]): The slot, and whether it already holds what was found for the key.
     """
-    mixed = _SPREAD
-    for i in range(0, len(key), 2):
-        part = np.uint64(np.uint32(key[i]))
-        if i + 1 < len(key):
-            part |= np.uint64(np.uint32(key[i + 1])) << _HALF
-        mixed = (mixed ^ part) * _SPREAD
-        mixed ^= mixed >> _HALF
-    mixed |= _TOP
+    mixed = np.uint64(0)
+    # Each by itself: what comes next could make up for a difference in the upper half alone.
+    for part in key:
+        mixed = mixed * _SPREAD + np.uint64(np.uint32(part))
+    mixed = (mixed ^ mixed >> np.uint64(32)) * _SPREAD
+    mixed = (mixed ^ mixed >> np.uint64(29)) | _TOP
     slot = np.int64(mixed & np.uint64(len(fingerprints) - 1))
     known = fingerprints[slot] == mixed
     fingerprints[slot] = mixed

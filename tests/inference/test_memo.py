@@ -1,5 +1,7 @@
 """A memo may forget, but what it gives back is right."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -30,6 +32,16 @@ def test_what_is_recalled_was_found_for_the_same_key(keys, size):
             assert memo.outcome[slot, 0] == values[key]
         memo.outcome[slot, 0] = values[key]
         assert recall(memo.fingerprint, np.array(key, dtype=np.int32)) == (slot, True)
+
+
+def test_contexts_of_few_symbols_have_fingerprints_of_their_own():
+    # Neighbours that are nothing, or a word at the edge, differ in all bits.
+    fingerprint, symbols = np.zeros(1, dtype=np.uint64), [*range(-1, 12), 2**31 - 1]
+    found = set()
+    for key in itertools.product(symbols, repeat=4):
+        recall(fingerprint, np.array(key, dtype=np.int32))
+        found.add(int(fingerprint[0]))
+    assert len(found) == len(symbols) ** 4
 
 
 def test_keys_that_share_a_slot_displace_each_other():

@@ -55,16 +55,16 @@ class AttributeRules(AttributeRuler):
         RAISES (ValueError): If it is another one than `create_attribute_rules` makes.
         """
         patterns, add, rules = list(patterns), self.vocab.strings.add, []
-        is_known = attrs.keys() <= {"POS", "MORPH"}
+        is_known = attrs.keys() <= {"POS", "MORPH"} and index in (0, -1)
         for pattern in patterns:
             match pattern:
-                case [{"TAG": tag, **others}] if is_known and not others:
+                case [{"TAG": str(tag), **others}] if is_known and not others:
                     rules.append((add(tag), None))
-                case [{"TAG": tag, "LOWER": {"IN": words}, **others}] if is_known and not others:
+                case [{"TAG": str(tag), "LOWER": {"IN": [*words], **more}, **others}] if is_known and not more | others:
                     rules.append((add(tag), set(map(add, words))))
                 case _:
                     raise ValueError(
-                        f"The component '{self.name}' has rules like those of 'spacy-hpyp.AttributeRules.v1' only, not {pattern} with {attrs}: "
+                        f"The component '{self.name}' has rules like those of 'spacy-hpyp.AttributeRules.v1' only, not {pattern} with {attrs} at {index}: "
                         "use spaCy's 'attribute_ruler' for it."
                     )
         super().add(patterns, attrs, index)
@@ -73,20 +73,18 @@ class AttributeRules(AttributeRuler):
 
     def __call__(self, doc: Doc) -> Doc:
         """Set parts of speech and features by tags and words."""
-        rows = doc.to_array([TAG, LOWER, POS, MORPH])
-        pairs = [(tag, lower) for tag, lower, _, _ in rows.tolist()]
-        known = {pair: self._values(*pair) for pair in set(pairs)}
-        found = np.array([known[pair] for pair in pairs], dtype=np.uint64).reshape(len(doc), 2)
-        doc.from_array([POS, MORPH], np.where(found == 0, rows[:, 2:], found))
+        rows = [*map(tuple, doc.to_array([TAG, LOWER, POS, MORPH]).tolist())]
+        known = {row: self._values(*row) for row in set(rows)}
+        doc.from_array([POS, MORPH], np.array([known[row] for row in rows], dtype=np.uint64).reshape(len(doc), 2))
         return doc
 
-    def _values(self, tag: int, word: int) -> tuple[int, int]:
-        """The part of speech and the features, 0 where no rule says anything."""
-        found: dict[int, int] = {}
+    def _values(self, tag: int, word: int, pos: int, features: int) -> tuple[int, int]:
+        """The part of speech and the features; those that there are already where no rule says anything."""
+        found = {POS: pos, MORPH: features}
         for words, values in self._of_tag.get(tag, ()):
             if words is None or word in words:
                 found.update(values)
-        return found.get(POS, 0), found.get(MORPH, 0)
+        return found[POS], found[MORPH]
 
 
 @Language.factory(

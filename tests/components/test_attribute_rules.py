@@ -45,7 +45,14 @@ def test_a_tag_has_what_is_most_frequent_with_it_and_frequent_words_what_they_ha
 
 
 def test_the_component_says_what_that_of_spacy_says(treebank):
-    patterns = [*attribute_rules(treebank), {"patterns": [[{"TAG": "UH"}]], "attrs": {"POS": "INTJ"}}]
+    dog = [[{"TAG": "NN"}], [{"TAG": "NN", "LOWER": {"IN": ["dog"]}}]]
+    patterns = [
+        *attribute_rules(treebank),
+        {"patterns": [[{"TAG": "UH"}]], "attrs": {"POS": "INTJ"}},
+        {"patterns": [[{"TAG": "WP"}]], "attrs": {"POS": "", "MORPH": "Number=Sing|Case=Nom"}, "index": -1},
+        {"patterns": dog, "attrs": {"POS": "PROPN"}},
+        {"patterns": dog[:1], "attrs": {}},
+    ]
     words, tags = ["barks", "IS", "dog", "\n", "oh", "what", "is"], ["VBZ", "VBZ", "NN", "_SP", "UH", "WP", ""]
     found = []
     for factory in ("attribute_ruler", "attribute_rules"):
@@ -58,19 +65,22 @@ def test_the_component_says_what_that_of_spacy_says(treebank):
 
 
 @pytest.mark.parametrize(
-    ("pattern", "said"),
+    ("pattern", "said", "index"),
     [
-        ([{"ORTH": "is"}], {"POS": "AUX"}),
-        ([{"TAG": "VBZ", "LOWER": "is"}], {"POS": "AUX"}),
-        ([{"TAG": "VBZ", "LOWER": {"IN": ["is"]}, "OP": "?"}], {"POS": "AUX"}),
-        ([{"TAG": "VBZ"}, {"TAG": "NN"}], {"POS": "AUX"}),
-        ([{"TAG": "VBZ"}], {"LEMMA": "be"}),
+        ([{"ORTH": "is"}], {"POS": "AUX"}, 0),
+        ([{"TAG": {"IN": ["VBZ"]}}], {"POS": "AUX"}, 0),
+        ([{"TAG": "VBZ", "LOWER": "is"}], {"POS": "AUX"}, 0),
+        ([{"TAG": "VBZ", "LOWER": {"IN": ["is"]}, "OP": "?"}], {"POS": "AUX"}, 0),
+        ([{"TAG": "VBZ", "LOWER": {"IN": ["is"], "NOT_IN": ["is"]}}], {"POS": "AUX"}, 0),
+        ([{"TAG": "VBZ"}, {"TAG": "NN"}], {"POS": "AUX"}, 0),
+        ([{"TAG": "VBZ"}], {"LEMMA": "be"}, 0),
+        ([{"TAG": "VBZ"}], {"POS": "AUX"}, 1),
     ],
 )
-def test_the_component_takes_no_rules_that_read_or_say_anything_else(pattern, said):
+def test_the_component_takes_no_rules_that_read_or_say_anything_else(pattern, said, index):
     ruler = spacy.blank("en").add_pipe("attribute_rules")
     with pytest.raises(ValueError, match="use spaCy's 'attribute_ruler' for it"):
-        ruler.add([pattern], said)
+        ruler.add([pattern], said, index)
     assert ruler.patterns == []
 
 

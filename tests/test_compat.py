@@ -1,8 +1,10 @@
 """What we touch of other packages that they do not promise to keep does what we take it for, and is touched in one place."""
 
 import ast
+import gc
 import inspect
 import resource
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -391,6 +393,23 @@ def test_memory_is_given_back_whatever_happens_and_where_nothing_gives_it(monkey
     assert trimmed == [0, 0]
     monkeypatch.setattr(memory, "_trim", None)
     assert halve(4) == 2
+
+
+@pytest.mark.parametrize("error", [None, ValueError])
+def test_cycles_are_looked_for_as_before_when_the_last_who_made_many_objects_is_done(error):
+    given, before = gc.get_threshold(), (700, 10, 10)
+    gc.set_threshold(*before)
+    # Each in a thread: the one that began first ends first.
+    one, other = memory.collecting_rarely(), memory.collecting_rarely()
+    one.__enter__()
+    assert gc.get_threshold()[0] > before[0]
+    other.__enter__()
+    for each in (one, other):
+        with suppress(ValueError):
+            each.__exit__(error, error and error(), None)
+    found = gc.get_threshold()
+    gc.set_threshold(*given)
+    assert found == before
 
 
 @pytest.mark.parametrize("is_there", [True, False])

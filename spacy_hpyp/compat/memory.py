@@ -4,7 +4,7 @@ import ctypes
 import gc
 import mmap
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -50,9 +50,9 @@ def let_go(array: np.ndarray) -> None:
 def collecting_rarely() -> Iterator[None]:
     """Have Python look seldom for cycles of objects, where many are made that stay, and it would look through them again and again."""
     threshold = gc.get_threshold()
-    if 0 < threshold[0] < _RARELY[0]:
-        gc.set_threshold(*_RARELY)
-    try:
+    with ExitStack() as stack:
+        # Where another thread has done so, it is that one which ends it.
+        if 0 < threshold[0] < _RARELY[0]:
+            stack.callback(gc.set_threshold, *threshold)
+            gc.set_threshold(*_RARELY)
         yield
-    finally:
-        gc.set_threshold(*threshold)

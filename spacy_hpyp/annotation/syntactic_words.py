@@ -274,7 +274,7 @@ def write_back(words: Doc, doc: Doc) -> None:
     begins = {idx: at for at, idx in enumerate(words.to_array(IDX).tolist())}
     tokens, counts = own.tolist(), count.tolist()
     # What is about other words stays as it is.
-    moved = {idx for idx, token in zip(begins, tokens) if counts[token] > 1 or offsets[token] != idx}
+    moved = {idx for idx, at in begins.items() if counts[tokens[at]] > 1 or offsets[tokens[at]] != idx}
     others = dict(words.user_data)
     about: dict[int, list[dict[str, Any]]] = {}
     for name, idx, written in take(others, {SENTENCE}, moved):

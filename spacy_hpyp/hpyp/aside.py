@@ -1,6 +1,7 @@
 """Seatings that nobody changes for a while, in files: what is made of them meanwhile takes as much memory again."""
 
 import os
+from contextlib import suppress
 from tempfile import TemporaryFile
 from typing import Any
 from weakref import finalize
@@ -32,6 +33,9 @@ class Aside:
             self._file.flush()
         except OSError:
             self._copies = {name: table.copy() for name, table in tables.items()}
+            # What was written before the disk was full.
+            with suppress(OSError, AttributeError):
+                self._file.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Aside, (self.read(),)

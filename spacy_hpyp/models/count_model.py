@@ -239,7 +239,7 @@ class CountModel(ClassedModel):
         with _UNPACKING:
             if not all(isinstance(self._seated.get(name), Franchise) for name in self.conditionals):
                 self._seated.update(self._of_each(self._seating))
-                self._packed = None
+            self._packed = None
             return self._seated
 
     def _of_each(self, make: Callable[[str], Any]) -> Iterator[tuple[str, Any]]:

@@ -119,6 +119,25 @@ def test_what_is_predicted_without_sentences_takes_them_out_of_a_copy(name):
     assert tree_log_probs(model.frozen, rows).log_prob == predicted
 
 
+def test_what_is_learned_after_a_seating_was_read_and_an_interrupt_came_is_stored(monkeypatch):
+    model, rows = make_model(POOLS["the paper's"]), sentence()
+    model.visit(rows, static_derivations(rows), np.array([False]), np.random.default_rng(0))
+    before, loaded = model.pack(), model.from_bytes(model.to_bytes())
+    of_each = loaded._of_each
+
+    def interrupted(make):
+        yield from of_each(make)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(loaded, "_of_each", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        loaded.check()
+    monkeypatch.undo()
+    assert loaded.pack() == before
+    loaded.visit(rows, static_derivations(rows), np.array([False]), np.random.default_rng(1))
+    assert loaded.pack() != before
+
+
 def test_a_distribution_that_cannot_be_resampled_is_named():
     model = make_model(POOLS["the paper's"])
     model.franchises["tag"].strength[0] = np.nan

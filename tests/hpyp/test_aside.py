@@ -2,11 +2,14 @@
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
+from errno import ENOSPC
+from io import BytesIO
 
 import numpy as np
 import pytest
 from seating import seated_franchise
 
+from spacy_hpyp import hpyp
 from spacy_hpyp.hpyp.aside import Aside
 from spacy_hpyp.hpyp.franchise import N_CELLS, N_RESTAURANTS, N_SERVINGS
 
@@ -65,6 +68,19 @@ def test_who_read_at_once_find_the_same(aside, franchise):
 
 def test_a_seating_that_was_set_aside_is_sent_to_other_processes(aside, franchise):
     assert_same(pickle.loads(pickle.dumps(aside(franchise))).read(), franchise)
+
+
+def test_a_file_that_the_disk_has_no_room_for_is_given_up(franchise, monkeypatch):
+    class Full(BytesIO):
+        def write(self, table):
+            if self.tell():
+                raise OSError(ENOSPC, "full")
+            return super().write(table)
+
+    file = Full()
+    monkeypatch.setattr(hpyp.aside, "TemporaryFile", lambda dir: file)
+    assert_same(Aside(franchise).read(), franchise)
+    assert file.closed
 
 
 @pytest.mark.parametrize("used", [0, 1])

@@ -420,6 +420,9 @@ def test_an_array_that_is_let_go_loses_its_own_numbers_at_the_most(is_there, mon
     for begin, end in ((100, -100), (0, 0), (7, 9)):
         memory.let_go(array[begin:end])
         memory.let_go(array[begin:end:2])
+    content = bytes(range(256)) * 256
+    memory.let_go(np.frombuffer(content, dtype=np.uint8))
+    assert content == bytes(range(256)) * 256
     np.testing.assert_array_equal(array[:100], np.arange(100))
     np.testing.assert_array_equal(array[-100:], np.arange(len(array) - 100, len(array)))
     assert array[len(array) // 2] == (0 if memory._advise else len(array) // 2)

@@ -25,13 +25,15 @@ class Aside:
         self._shapes = {name: (getattr(franchise, name).shape, len(table)) for name, table in tables.items()}
         self._copies: dict[str, np.ndarray] = {}
         try:
+            self._read_at = os.preadv
             cache_folder().mkdir(parents=True, exist_ok=True)
             self._file = TemporaryFile(dir=cache_folder())
             finalize(self, self._file.close)
             for table in tables.values():
                 self._file.write(table)
             self._file.flush()
-        except OSError:
+        except (OSError, AttributeError):
+            # Nor has Windows what several can read a file by.
             self._copies = {name: table.copy() for name, table in tables.items()}
             # What was written before the disk was full.
             with suppress(OSError, AttributeError):
@@ -59,12 +61,8 @@ class Aside:
 
     def _read(self, memory: memoryview, begin: int) -> None:
         while len(memory):
-            if hasattr(os, "preadv"):
-                # Processes that were forked share the position of a file.
-                count = os.preadv(self._file.fileno(), [memory], begin)
-            else:
-                self._file.seek(begin)
-                count = self._file.readinto(memory)
+            # Threads, and processes that were forked, share the position of a file.
+            count = self._read_at(self._file.fileno(), [memory], begin)
             if not count:
                 raise EOFError("a seating that was set aside has been cut off")
             memory, begin = memory[count:], begin + count

@@ -1,5 +1,6 @@
 """Seatings in files, while what is made of them takes as much memory."""
 
+import os
 import pickle
 from concurrent.futures import ThreadPoolExecutor
 from errno import ENOSPC
@@ -17,8 +18,10 @@ ROWS = {"restaurants": N_RESTAURANTS, "servings": N_SERVINGS, "cells": N_CELLS}
 INDICES = "restaurant_index", "serving_index"
 
 
-@pytest.fixture(params=["in a file", "in memory"])
+@pytest.fixture(params=["in a file", "in memory", "on Windows"])
 def aside(request, monkeypatch, tmp_path):
+    if request.param == "on Windows":
+        monkeypatch.delattr(os, "preadv")
     if request.param == "in memory":
         (tmp_path / "file").touch()
         monkeypatch.setenv("SPACY_HPYP_CACHE", str(tmp_path / "file"))

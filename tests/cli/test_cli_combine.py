@@ -184,9 +184,9 @@ def test_arcs_are_rated_where_gold_tokens_are_several_words(toy, pipelines):
 
 
 def test_nuclei_are_for_arcs_that_are_rated(pipelines):
-    arguments = pipelines / "chain1", pipelines / "train.spacy", "-o", pipelines / "voting"
+    arguments = pipelines / "chain1", pipelines / "train.spacy", "-o", pipelines / "nuclei"
     assert "--nuclei is for --rate" in run("hpyp", "combine", "--nuclei", *arguments, exit_code=1).output
-    assert not (pipelines / "voting-work").exists()
+    assert not (pipelines / "nuclei-work").exists()
 
 
 @pytest.fixture(name="spacys")

@@ -321,16 +321,22 @@ def fill_index(index, rows, used, restaurants):
 
 
 @borrowing
-def slot_of(index, rows, first, second):
-    """Where the row with (first, second) in its first two columns stands in an open-addressing index, or the empty slot where it
-    belongs.
-    """
+def first_slot(index, first, second):
+    """Where in an open-addressing index to look first for (first, second)."""
     mixed = np.uint64(first) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(second) * np.uint64(0xC2B2AE3D27D4EB4F)
     mixed ^= mixed >> np.uint64(32)
     mixed *= np.uint64(0xD6E8FEB86659FD93)
     mixed ^= mixed >> np.uint64(32)
+    return np.int64(mixed & np.uint64(len(index) - 1))
+
+
+@borrowing
+def slot_of(index, rows, first, second):
+    """Where the row with (first, second) in its first two columns stands in an open-addressing index, or the empty slot where it
+    belongs.
+    """
     mask = np.int64(len(index) - 1)
-    slot = np.int64(mixed & np.uint64(mask))
+    slot = first_slot(index, first, second)
     while index[slot] != NONE and (rows[index[slot], 0] != first or rows[index[slot], 1] != second):
         slot = (slot + 1) & mask
     return slot

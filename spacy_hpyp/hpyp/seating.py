@@ -6,7 +6,7 @@ noted. `add` and `remove` do it for an event: a dish in a context.
 
 import numpy as np
 
-from ..compiled import NONE, borrowing
+from ..compiled import NONE, borrowing, fetch
 from .franchise import (
     ABOVE,
     CELL,
@@ -31,6 +31,7 @@ from .franchise import (
     TIER,
     deepest,
     depth_of,
+    first_slot,
     restaurant_probability,
     serving_of,
     slot_of,
@@ -42,15 +43,33 @@ from .franchise import (
 def open_restaurants(franchise, row, restaurants):
     """The restaurant of a context under every expert, founded with all that lead to it where they do not exist yet.
 
+    Nearly every step waits for the memory: those of all experts are fetched before any is taken, and so is what restaurants serve.
+
     restaurants (int32[experts]): Overwritten.
     """
-    columns = franchise.columns
+    columns, index, rows, servings = (
+        franchise.columns,
+        franchise.restaurant_index,
+        franchise.restaurants,
+        franchise.servings,
+    )
     for expert in range(len(restaurants)):
         restaurants[expert] = expert
     for level in range(columns.shape[1]):
         for expert in range(len(restaurants)):
             if columns[expert, level] != NONE:
+                fetch(index, first_slot(index, restaurants[expert], row[columns[expert, level]]))
+        for expert in range(len(restaurants)):
+            if columns[expert, level] != NONE:
+                below = index[first_slot(index, restaurants[expert], row[columns[expert, level]])]
+                if below != NONE:
+                    fetch(rows, np.int64(below) * rows.shape[1])
+        for expert in range(len(restaurants)):
+            if columns[expert, level] != NONE:
                 restaurants[expert] = _open_child(franchise, restaurants[expert], row[columns[expert, level]])
+                serving = rows[restaurants[expert], FIRST]
+                if serving != NONE:
+                    fetch(servings, np.int64(serving) * servings.shape[1])
 
 
 @borrowing

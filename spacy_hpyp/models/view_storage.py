@@ -11,6 +11,7 @@ import numpy as np
 from ..arc_standard.distributions import DISTRIBUTIONS
 from ..pools.conditional import Conditional
 from ..pools.view import EMPTY, WIDTH, View, is_sound, view_of
+from ..storage.cache import note_checked, was_checked
 from ..storage.checksum import blaming
 from ..storage.files import MappedFile
 from ..storage.mapped import check_array, map_arrays, write_arrays
@@ -72,8 +73,10 @@ def read_views(
         if part == "restaurants" and occupied != restaurants[name]:
             raise ValueError(f"the {name} distribution has not the restaurants of the model")
 
-    with ThreadPoolExecutor() as executor:
-        list(executor.map(check, *zip(*product(DISTRIBUTIONS, _PARTS))))
-    if not mapped.is_there() or mapped.is_overwritten():
-        raise ValueError("it was replaced or overwritten while it was read")
+    if not was_checked(mapped):
+        with ThreadPoolExecutor() as executor:
+            list(executor.map(check, *zip(*product(DISTRIBUTIONS, _PARTS))))
+        if not mapped.is_there() or mapped.is_overwritten():
+            raise ValueError("it was replaced or overwritten while it was read")
+        note_checked(mapped)
     return views, mapped

@@ -2,6 +2,13 @@
 
 `SPACY_HPYP_CACHE` names the directory, otherwise it is where the platform's conventions have such files; `SPACY_HPYP_CACHE_GB` is its upper
 size. Whatever is there may be removed at any time: a process that has mapped a file goes on with it.
+
+A file is checked as a whole before it is used, and a note beside it says that of this very file, so that it is not read as a whole again.
+A note holds only for the version that has written it, and where nobody but this user can have written the note or the file: who else could
+write there would have compiled code read beyond the end of arrays. A note is for one inode, size and time of the last change; it is
+not written for a file that was changed a moment ago, as two changes could have the same time. A file is complete when it gets its name, and a
+note that is not complete is none. What nobody sees any more is a disk that garbles a file later, or the user setting back the time of one
+that he has edited: `hpyp cache --empty` has all made again.
 """
 
 import os
@@ -9,13 +16,17 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from stat import S_IWGRP, S_IWOTH
 from typing import NamedTuple
 
+from ..about import __version__
 from ..compat.numba import user_cache_dir
-from .files import locked, remove_left
+from .files import MappedFile, locked, remove_left, replace_file
 
 _USUAL_GB = 8.0
-_SUFFIX = ".bin"
+_SUFFIX, _NOTE = ".bin", ".checked"
+# Nanoseconds after which a change is seen to have another time, on any file system.
+_TICK = 2 * 10**9
 
 
 class CacheFile(NamedTuple):
@@ -88,6 +99,38 @@ def in_cache(key: str) -> Iterator[Path]:
                 total -= _remove(kept)
 
 
+def was_checked(mapped: MappedFile) -> bool:
+    """Whether a file is one of the cache that has been checked before, as it was when it was opened."""
+    note = mapped.path.with_suffix(_NOTE)
+    try:
+        states = [mapped.state, note.stat(), note.parent.stat()]
+        return _is_own(mapped.path) and all(map(_is_safe, states)) and note.read_bytes() == _note_of(mapped)
+    except OSError:
+        return False
+
+
+def note_checked(mapped: MappedFile) -> None:
+    """Note that a file has been checked, if it is one of the cache and may be trusted from now on."""
+    # Where it cannot be noted it is checked again.
+    with suppress(OSError):
+        if _is_own(mapped.path) and _is_safe(mapped.state) and time.time_ns() - mapped.state.st_mtime_ns > _TICK:
+            replace_file(mapped.path.with_suffix(_NOTE), _note_of(mapped))
+
+
+def _is_own(path: Path) -> bool:
+    return path.parent == cache_folder().absolute()
+
+
+def _is_safe(state: os.stat_result) -> bool:
+    """Whether nobody but this user can have written something, where the platform tells."""
+    return hasattr(os, "geteuid") and state.st_uid == os.geteuid() and not state.st_mode & (S_IWGRP | S_IWOTH)
+
+
+def _note_of(mapped: MappedFile) -> bytes:
+    state = mapped.state
+    return repr((__version__, state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)).encode()
+
+
 def empty_cache() -> int:
     """Remove all files of the cache. Returns how many bytes there were."""
     return sum(map(_remove, kept_files()))
@@ -97,5 +140,6 @@ def _remove(kept: CacheFile) -> int:
     # Where the platform does not remove what somebody has mapped, it stays.
     with suppress(OSError):
         kept.path.unlink()
+        kept.path.with_suffix(_NOTE).unlink(missing_ok=True)
         return kept.size
     return 0

@@ -1,7 +1,8 @@
 """Arrays as a file: as they are used, which are mapped into memory and not read.
 
 Processes that map the same file share the memory. What is mapped is checked first: that nothing has changed since it was written, and
-that it belongs to what it follows from, a model's own file for instance. What does not pass is not used, and made again.
+that it belongs to what it follows from, a model's own file for instance. What does not pass is not used, and made again. Of a file of the
+user's cache whose numbers have been checked before only the beginning is, see `cache`.
 """
 
 import math
@@ -15,7 +16,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import srsly
 
-from .cache import cached_file, in_cache
+from .cache import cached_file, in_cache, note_checked, was_checked
 from .checksum import DAMAGE, with_checksum, without_checksum
 from .files import MappedFile, replacing
 
@@ -149,9 +150,12 @@ def _find(path: Path, kinds: Kinds, key: str, is_sound: Callable[..., bool]) -> 
     """Arrays of the cache; none if they are not there, or not what they should be."""
     with suppress(ValueError, FileNotFoundError):
         stored, mapped = map_arrays(path, kinds, key)
+        found = [each.array for each in stored.values()]
+        if was_checked(mapped):
+            return found
         for name, each in stored.items():
             check_array(path, each, name, lambda numbers, begin: True)
-        found = [each.array for each in stored.values()]
         if is_sound(*found) and mapped.is_there() and not mapped.is_overwritten():
+            note_checked(mapped)
             return found
     return []

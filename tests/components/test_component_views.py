@@ -3,6 +3,7 @@
 import os
 import shutil
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import command_line
@@ -11,10 +12,12 @@ import pytest
 import spacy
 
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
+from spacy_hpyp.models import view_storage
 from spacy_hpyp.models.count_model import CountModel
 from spacy_hpyp.models.view_storage import write_views
 from spacy_hpyp.pools.view import BACK_OFF, EMPTY, FIRST, LIST, ROOM, ROW, WIDTH
 from spacy_hpyp.storage.checksum import identity_of_file
+from spacy_hpyp.storage.mapped import check_array
 
 TEXT = "the dog sees a cat . Zenobia sleeps near Kim ."
 COMPONENT = "hpyp_parser"
@@ -148,6 +151,44 @@ def test_what_is_in_the_cache_is_read_where_nothing_can_be_written(nlp, saved, c
 
 def kept(cache):
     return sorted(cache.glob("*.bin"))
+
+
+def age(file):
+    """Let a file have been changed a minute ago."""
+    then = time.time_ns() - 60 * 10**9
+    os.utime(file, ns=(then, then))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
+def test_views_in_the_cache_are_checked_once_and_again_when_they_have_changed(
+    nlp, saved, cache, monkeypatch, annotation
+):
+    calls = []
+    monkeypatch.setattr(view_storage, "check_array", lambda *given: calls.append(given) or check_array(*given))
+    spacy.load(saved)
+    (file,) = kept(cache)
+    age(file)
+    spacy.load(saved)
+    calls.clear()
+    assert annotation(spacy.load(saved)(TEXT)) == annotation(nlp(TEXT))
+    assert not calls
+    data = file.read_bytes()
+    file.write_bytes(data[:5000] + b"?" + data[5001:])
+    with pytest.warns(UserWarning, match="made again from the model"):
+        loaded = spacy.load(saved)
+    assert calls
+    assert annotation(loaded(TEXT)) == annotation(nlp(TEXT))
+    assert file.read_bytes() == data
+
+
+def test_views_beside_a_model_are_checked_each_time(folder, monkeypatch):
+    calls = []
+    monkeypatch.setattr(view_storage, "check_array", lambda *given: calls.append(given) or check_array(*given))
+    age(file_of(folder))
+    for loads in range(1, 4):
+        spacy.load(folder)
+        assert len(calls) == loads * len(view_storage._KINDS)
+    assert not list(folder.rglob("*.checked"))
 
 
 @pytest.mark.parametrize(

@@ -147,14 +147,15 @@ class TrainableComponent(TrainablePipe):
         """Forget what has come by in training: another model begins."""
         self._loss = (0.0, 0)
 
-    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> Any:
+    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any], origin: str) -> Any:
         """Make what `_replace_model` takes of the attributes and parameters of the thinc Model as thinc stores them, and check all of it.
+        `origin` identifies what they are from.
 
         RAISES (ValueError): If something is damaged or belongs to another model: for other errors the file is not blamed.
         """
         with blaming(MISSING):
             stored = attributes[self.attribute]
-        return self.learned.from_bytes(stored)
+        return self.learned.from_bytes(stored, origin)
 
     def _complete_model(self, loaded: Any, data: bytes, source: Path | None) -> None:
         """Check what `_load_model` has left, or make or find what the model predicts by. `data` is all that was stored, `source` its file."""
@@ -438,7 +439,7 @@ class TrainableComponent(TrainablePipe):
             message = unpack_message(data)
             with blaming(MISSING):
                 (attributes,), (parameters,) = message["attrs"], message["params"]
-            loaded = self._load_model(attributes, parameters)
+            loaded = self._load_model(attributes, parameters, identity(data))
             self._complete_model(loaded, data, source)
         # What is wrong with a file is a ValueError. Other errors have other causes, and the file is not to blame.
         except ValueError as error:

@@ -345,10 +345,12 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         self._catch_up()
         return super()._write_model()
 
-    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> tuple[HeadOutwardModel, Ranking]:
+    def _load_model(
+        self, attributes: dict[str, Any], parameters: dict[str, Any], origin: str
+    ) -> tuple[HeadOutwardModel, Ranking]:
         with blaming(MISSING):
             ranking = attributes[RANKING]
-        return super()._load_model(attributes, parameters), self._learned.from_bytes(ranking)
+        return super()._load_model(attributes, parameters, origin), self._learned.from_bytes(ranking)
 
     def _replace_model(self, loaded: tuple[HeadOutwardModel, Ranking]) -> None:
         model, ranking = loaded

@@ -184,10 +184,10 @@ class GibbsParser(Parser):
             found.append((sentence, rows))
         return found
 
-    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> Any:
+    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any], origin: str) -> Any:
         with blaming(MISSING):
             weights = weights_from(self.learned, parameters)
-        loaded = super()._load_model(attributes, parameters)
+        loaded = super()._load_model(attributes, parameters, origin)
         check_weights(loaded, weights)
         loaded.weights = weights
         return loaded

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
-import srsly
 
 from ..storage.arrays import pack_integers, unpack_integers
 from ..storage.checksum import identity
@@ -33,8 +32,6 @@ _LEVEL = 6
 _PIECE = 1 << 20
 # zlib compresses to no less than this part.
 _DENSEST = 1040
-# What is stored in fewer bytes is not worth a file of the cache.
-_FEW = 1 << 16
 # The arrays of averages that are kept there.
 _WHOLE: Kinds = {"table": (np.float32, 2)}
 _SPARSE: Kinds = {"first": (np.int64, 1), "outcome": (np.int32, 1), "weight": (np.float32, 1)}
@@ -44,18 +41,19 @@ class StoredPerceptron:
     """A perceptron as it was stored, all of which has been checked: what predicts reads its averages, and what learns unpacks it.
 
     message (dict[str, Any]), places, outcomes (int), sparse (bool): See `perceptron_from_message`.
+    key (str | None): What identifies the message, for the cache; None if its averages are not worth a file there.
     RAISES (ValueError): If it is damaged, or of another shape.
     """
 
-    def __init__(self, message: dict[str, Any], places: int, outcomes: int, *, sparse: bool = False) -> None:
+    def __init__(
+        self, message: dict[str, Any], places: int, outcomes: int, key: str | None = None, *, sparse: bool = False
+    ) -> None:
         self.message, self._how = message, {"places": places, "outcomes": outcomes, "sparse": sparse}
-        content = srsly.msgpack_dumps([message, self._how])
-        if len(content) < _FEW:
+        if key is None:
             found = self._unpack_averages()
         else:
-            found = kept_arrays(
-                identity(content), _SPARSE if sparse else _WHOLE, self._unpack_averages, self._are_averages
-            )
+            own, kinds = identity(repr([key, self._how]).encode()), _SPARSE if sparse else _WHOLE
+            found = kept_arrays(own, kinds, self._unpack_averages, self._are_averages)
         #: What it predicts by: without zeros (Averages), or all (float32[places, outcomes]).
         self.averages: Averages | np.ndarray = Averages(*found, outcomes) if sparse else found[0]
 

@@ -388,8 +388,9 @@ class TreeModel(ClassedModel):
         self.initialize(vocabulary_from_message(message, self.vocabulary_settings.rule), labels, empty=True)
         self._read_classed(message)
         of_arcs, of_labels = part(message, "arcs", dict), part(message, "arc_labels", dict)
-        self.arc_perceptron = StoredPerceptron(of_arcs, self.arc_places, 2)
-        self.label_perceptron = StoredPerceptron(of_labels, self.label_places, max(1, len(labels)), sparse=True)
+        self.arc_perceptron = StoredPerceptron(of_arcs, self.arc_places, 2, self.origin and f"{self.origin} arcs")
+        outcomes, key = max(1, len(labels)), self.origin and f"{self.origin} labels"
+        self.label_perceptron = StoredPerceptron(of_labels, self.label_places, outcomes, key, sparse=True)
         if message.get("confidence") is not None:
             self.confidence = read_weights(part(message, "confidence", list), UNLEARNED)
         guides = HEADS if self.is_guided else 0

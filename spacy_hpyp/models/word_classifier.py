@@ -251,6 +251,6 @@ class WordClassifier(ClassedModel):
         candidates = None
         if self.task.possible == CANDIDATES:
             candidates = candidates_from_message(message, len(vocabulary.tags))
-        perceptron = StoredPerceptron(part(message, "perceptron", dict), self.places, 1)
+        perceptron = StoredPerceptron(part(message, "perceptron", dict), self.places, 1, self.origin)
         self.initialize(vocabulary, candidates, perceptron)
         self.training = Pass(**_TRAINING.read(message, {}))

@@ -292,9 +292,8 @@ def test_averages_in_the_cache_are_those_that_were_stored(outcomes, alone, tmp_p
     for sparse in (False, True):
         how = {"places": PLACES, "outcomes": outcomes, "sparse": sparse}
         expected = StoredPerceptron(message, **how).averages
-        monkeypatch.setattr(storage, "_FEW", 0)
         for _ in range(2):
-            stored = StoredPerceptron(message, **how)
+            stored = StoredPerceptron(message, **how, key="key")
             found = stored.averages
             for own, other in zip(found, expected) if sparse else [(found, expected)]:
                 assert np.array_equal(own, other)
@@ -308,11 +307,10 @@ def test_averages_in_the_cache_are_those_that_were_stored(outcomes, alone, tmp_p
 @pytest.mark.parametrize("sparse", [False, True])
 def test_averages_in_the_cache_that_lead_nowhere_are_made_again(sparse, tmp_path, monkeypatch):
     monkeypatch.setenv("SPACY_HPYP_CACHE", str(tmp_path))
-    monkeypatch.setattr(storage, "_FEW", 0)
     message = perceptron_to_message(random_perceptron(50)[0])
 
     def averages():
-        found = StoredPerceptron(message, PLACES, OUTCOMES, sparse=sparse).averages
+        found = StoredPerceptron(message, PLACES, OUTCOMES, "key", sparse=sparse).averages
         return [*found[:3]] if sparse else [found]
 
     expected = [array.copy() for array in averages()]

@@ -201,11 +201,7 @@ def _tags(doc: Doc, token: np.ndarray) -> list[str]:
 
 
 def write_candidates(
-    doc: Doc,
-    chosen: Sequence[tuple[Candidates, int]],
-    head_probability: np.ndarray | None = None,
-    *,
-    with_tags: bool,
+    doc: Doc, chosen: Sequence[tuple[Candidates, int]], head_probability: np.ndarray | None = None, *, with_tags: bool
 ) -> None:
     """Write trees into a Doc.
 

@@ -127,11 +127,7 @@ class Errors:
 
 
 def find_errors(
-    examples: Sequence[Example],
-    *,
-    known: Callable[[str], bool] | None = None,
-    punctuation: bool = False,
-    show: int = 3,
+    examples: Sequence[Example], *, known: Callable[[str], bool] | None = None, punctuation: bool = False, show: int = 3
 ) -> Errors:
     """Find the errors in parsed sentences.
 

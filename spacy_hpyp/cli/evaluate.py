@@ -24,16 +24,7 @@ from ..components.hpyp_parser import HPYPParser
 from ..components.parse_combiner import VotingComponent
 from ..report.sections import error_tables
 from .app import load_pipeline, prepared
-from .options import (
-    Data,
-    GoldTags,
-    Json,
-    Particles,
-    Punctuation,
-    Threads,
-    argument,
-    option,
-)
+from .options import Data, GoldTags, Json, Particles, Punctuation, Threads, argument, option
 from .output import percent, print_table, save_json
 from .raw_text import read_corpus
 

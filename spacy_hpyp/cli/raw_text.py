@@ -129,11 +129,7 @@ def read_paragraphs(path: str | Path, nlp: Language | None = None) -> Iterator[l
 
 
 def locate_paragraphs(
-    path: str | Path,
-    *,
-    per_line: bool = False,
-    file: Iterable[str] | None = None,
-    size: Callable[[str], int] = len,
+    path: str | Path, *, per_line: bool = False, file: Iterable[str] | None = None, size: Callable[[str], int] = len
 ) -> Iterator[tuple[int, str]]:
     """The paragraphs of a text file, each with how many characters of the file come before it.
 

@@ -48,7 +48,7 @@ from .partial_trees import (
     bit_of,
 )
 from .perceptron import Averages
-from .templates import Templates, find_features
+from .templates import Templates, find_features, find_in_order, part_of
 
 #: The symbols of a word, in the order of their columns; the last ones are there only with a guide.
 SYMBOLS = ("word", "tag", "lower", "suffix", "usual")
@@ -66,12 +66,7 @@ _PLACES = ("l2", "l1", "l", "r", "r1", "r2")
 SYMBOL, NEAR, FIELD, PAIR, _MISSING, _SIZE = range(6)
 _STEPS = {"": HEAD, "left": LEFT, "right": RIGHT, "left2": LEFT2, "right2": RIGHT2}
 _NEIGHBOURS = {"before2": -2, "before": -1, "after": 1, "after2": 2}
-_FIELDS = {
-    "left.count": LEFT_COUNT,
-    "right.count": RIGHT_COUNT,
-    "left.tags": LEFT_TAGS,
-    "right.tags": RIGHT_TAGS,
-}
+_FIELDS = {"left.count": LEFT_COUNT, "right.count": RIGHT_COUNT, "left.tags": LEFT_TAGS, "right.tags": RIGHT_TAGS}
 #: What can be read of a pair: of both; of one of them as a child of the other; and of a child and its head only, see `labels`.
 DISTANCE, BETWEEN, EDGE, SHARE, OTHER, LABEL, DIRECTION, REACH, SIDE = range(9)
 # And in whose place the child is.
@@ -178,6 +173,15 @@ class Scorer(NamedTuple):
     kept: np.ndarray
 
 
+def beyond_pairs(scorer: Scorer) -> Scorer:
+    """The part of what scores actions that reads more than `l` and `r`: the rest says the same of them whatever stands around."""
+    kind, first = scorer.elements[:, 0], scorer.elements[:, 1]
+    beyond = np.where(kind == PAIR, first == EDGE, (first != L) & (first != R))
+    read = np.flatnonzero(np.logical_or.reduceat(beyond[scorer.templates.columns], scorer.templates.offsets[:-1]))
+    columns, templates = part_of(scorer.templates, read.tolist())
+    return scorer._replace(elements=scorer.elements[columns], templates=templates)
+
+
 @borrowing
 def class_of_distance(distance):
     """A number of words, in classes."""
@@ -271,11 +275,7 @@ def _missing(records, sentence, record, side):
 
 @borrowing
 def read_elements(elements, records, sentence, window, row):
-    """The symbols of the elements of two neighbours.
-
-    window (int32[6]): The records of the partial trees `l2` to `r2`.
-    row (int32[elements]): Overwritten.
-    """
+    """The symbols of the elements of two neighbours, given the records of `l2` to `r2` (int32[6]), into a row (int32[elements])."""
     n = len(sentence.symbols)
     for i in range(len(elements)):
         kind, first, second, column = elements[i, 0], elements[i, 1], elements[i, 2], elements[i, 3]
@@ -305,17 +305,21 @@ def find_arc_features(scorer, records, sentence, window, row, places):
 
 
 @borrowing
-def score_arcs(scorer, records, sentence, window, row, places, scores):
+def score_arcs(scorer, reading, records, sentence, window, row, places, gathered, scores):
     """The scores of both actions on two neighbours.
 
+    reading (Scorer): What is read anew: the scorer, or, where `gathered` is that of the same two trees, `beyond_pairs` of it.
     row (int32[elements]), places (int64[templates]): Written on.
-    scores (float32[2]): Overwritten.
+    gathered (float32[templates, 2]), scores (float32[2]): The weights of each template for both actions, and their sums; overwritten.
     """
-    find_arc_features(scorer, records, sentence, window, row, places)
+    read_elements(reading.elements, records, sentence, window, row)
+    find_in_order(reading.templates, row, len(scorer.weights), places)
+    for i in range(len(reading.templates.order)):
+        template = reading.templates.order[i]
+        gathered[template, 0], gathered[template, 1] = scorer.weights[places[i], 0], scorer.weights[places[i], 1]
     left, right = np.float32(0.0), np.float32(0.0)
-    for i in range(len(places)):
+    for i in range(len(gathered)):
         if scorer.kept[i]:
-            left += scorer.weights[places[i], 0]
-            right += scorer.weights[places[i], 1]
-    scores[0] = left
-    scores[1] = right
+            left += gathered[i, 0]
+            right += gathered[i, 1]
+    scores[0], scores[1] = left, right

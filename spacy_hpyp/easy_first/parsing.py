@@ -133,13 +133,7 @@ def parse_beam(
 
 
 def parse(
-    arc_scorer: Scorer,
-    label_scorer: Scorer,
-    sentences: SentencesToParse,
-    *,
-    width: int,
-    merge: bool,
-    threads: int = 1,
+    arc_scorer: Scorer, label_scorer: Scorer, sentences: SentencesToParse, *, width: int, merge: bool, threads: int = 1
 ) -> EasyFirstTrees:
     """Parse sentences.
 

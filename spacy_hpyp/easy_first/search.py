@@ -5,8 +5,8 @@ or the left one (`RIGHT_ARC`); after n - 1 of them one tree is left. Every state
 its score is the sum of theirs.
 
 After an action only those pairs are scored again whose window it changed; and as most states of a beam look alike in most places, what
-a window has been given before is remembered. Two states with the same arcs have the same future: they may be merged, so
-that the beam holds different ones.
+a window has been given before is remembered, and so are the weights that two trees have whatever stands around them. Two states with the
+same arcs have the same future: they may be merged, so that the beam holds different ones.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ import numpy as np
 
 from ..compiled import borrowing, by_reference, inner, overwrite
 from ..inference.memo import recall
-from .arcs import TAG, WINDOW, L, Scorer, score_arcs, share_of
+from .arcs import TAG, WINDOW, L, R, Scorer, beyond_pairs, score_arcs, share_of
 from .partial_trees import (
     HEAD,
     LEFT_ARC,
@@ -34,7 +34,7 @@ MARGIN = 3
 #: Columns of a recorded action: the one before it, its window, and what it does.
 BEFORE, FROM, WHAT = 0, 1, 1 + WINDOW
 _ACTION_COLUMNS = WHAT + 1
-_REMEMBERED = 1 << 12
+_REMEMBERED, _PAIRS = 1 << 12, 1 << 7
 _NOTHING = -np.inf
 
 
@@ -56,6 +56,7 @@ class States(NamedTuple):
     chosen (int64[width, 3]), chosen_total (float64[width]), chosen_mark (uint64[width]): The best extensions: state, place in
         its list, action; their scores and marks.
     windows (uint64[*]), remembered (float32[*, 2]): Scores of both actions by the fingerprint of a window.
+    pairs (uint64[*]), gathered (float32[*, templates, 2]): Weights by the fingerprint of a pair; `beyond` (Scorer) reads more than it.
     row (int32[elements]), places (int64[templates]): Features.
     """
 
@@ -75,6 +76,9 @@ class States(NamedTuple):
     chosen_mark: np.ndarray
     windows: np.ndarray
     remembered: np.ndarray
+    pairs: np.ndarray
+    gathered: np.ndarray
+    beyond: Scorer
     row: np.ndarray
     places: np.ndarray
 
@@ -87,7 +91,8 @@ def new_states(scorer: Scorer, longest: int, width: int) -> States:
     width (int): How many states the beam holds.
     """
     most = width * longest + longest + 2
-    padded = longest + 2 * MARGIN
+    padded, templates = longest + 2 * MARGIN, len(scorer.templates.offsets) - 1
+    windows, pairs = (_REMEMBERED, _PAIRS) if width > 1 else (1, 1)
     return States(
         new_forest(most),
         np.zeros((2, width, padded), dtype=np.int32),
@@ -103,10 +108,13 @@ def new_states(scorer: Scorer, longest: int, width: int) -> States:
         np.zeros((width, 3), dtype=np.int64),
         np.zeros(width),
         np.zeros(width, dtype=np.uint64),
-        np.zeros(_REMEMBERED if width > 1 else 1, dtype=np.uint64),
-        np.zeros((_REMEMBERED if width > 1 else 1, 2), dtype=np.float32),
+        np.zeros(windows, dtype=np.uint64),
+        np.zeros((windows, 2), dtype=np.float32),
+        np.zeros(pairs, dtype=np.uint64),
+        np.empty((pairs, templates, 2), dtype=np.float32),
+        beyond_pairs(scorer),
         np.zeros(len(scorer.elements), dtype=np.int32),
-        np.zeros(len(scorer.templates.offsets) - 1, dtype=np.int64),
+        np.zeros(templates, dtype=np.int64),
     )
 
 
@@ -116,6 +124,7 @@ def begin(scorer, sentence, states):
     n = len(sentence.symbols)
     begin_forest(states.forest, n)
     states.windows[:] = 0
+    states.pairs[:] = 0
     states.size[0] = 1
     trees = states.trees[0, 0]
     trees[: n + 2 * MARGIN] = 0
@@ -134,18 +143,19 @@ def score_pairs(scorer, sentence, states, half, state, first, end):
 
     first, end (int): The places of the first such tree, and behind the last.
     """
-    records = states.forest.records
+    records, row, places = states.forest.records, states.row, states.places
     for place in range(first, end):
         window = states.trees[half, state, place - L : place - L + WINDOW]
         scores = states.scores[half, state, place]
         if len(states.windows) == 1:
-            score_arcs(scorer, records, sentence, window, states.row, states.places, scores)
+            score_arcs(scorer, scorer, records, sentence, window, row, places, states.gathered[0], scores)
             continue
         slot, known = recall(states.windows, window)
         if not known:
-            score_arcs(scorer, records, sentence, window, states.row, states.places, states.remembered[slot])
-        scores[0] = states.remembered[slot, 0]
-        scores[1] = states.remembered[slot, 1]
+            pair, met = recall(states.pairs, window[L : R + 1])
+            reading, gathered = states.beyond if met else scorer, states.gathered[pair]
+            score_arcs(scorer, reading, records, sentence, window, row, places, gathered, states.remembered[slot])
+        scores[0], scores[1] = states.remembered[slot, 0], states.remembered[slot, 1]
 
 
 @borrowing
@@ -170,14 +180,12 @@ def is_correct(records, heads, children, head, child):
 
 @borrowing
 def choose(states, count, width, merge, state, place, action, total, mark):
-    """Enter an extension among the best so far, if it belongs there. Ties are broken by what comes first.
+    """Enter an extension that belongs among the best so far, see `find_best`. Ties are broken by what comes first.
 
     count (int): How many there are.
     RETURNS (int): How many there are now.
     """
     chosen, totals, marks = states.chosen, states.chosen_total, states.chosen_mark
-    if count == width and total <= totals[count - 1]:
-        return count
     if merge:
         for i in range(count):
             if marks[i] == mark:
@@ -185,8 +193,7 @@ def choose(states, count, width, merge, state, place, action, total, mark):
                     return count
                 for j in range(i, count - 1):
                     totals[j], marks[j] = totals[j + 1], marks[j + 1]
-                    for column in range(3):
-                        chosen[j, column] = chosen[j + 1, column]
+                    overwrite(chosen[j], chosen[j + 1])
                 count -= 1
                 break
     if count < width:
@@ -194,8 +201,7 @@ def choose(states, count, width, merge, state, place, action, total, mark):
     i = count - 1
     while i > 0 and totals[i - 1] < total:
         totals[i], marks[i] = totals[i - 1], marks[i - 1]
-        for column in range(3):
-            chosen[i, column] = chosen[i - 1, column]
+        overwrite(chosen[i], chosen[i - 1])
         i -= 1
     totals[i], marks[i] = total, mark
     chosen[i, 0], chosen[i, 1], chosen[i, 2] = state, place, action

@@ -66,18 +66,30 @@ def compile_templates(
             raise ValueError(f"A template is in '{task}' twice: {', '.join(template)}.")
         seen.add(frozenset(template))
     columns = [row[: len(template)] for row, template in zip(padded, templates)]
-    order = sorted(range(len(columns)), key=lambda template: -len(columns[template]))
-    longest = len(columns[order[0]])
-    steps = [[columns[t][i] for t in order if len(columns[t]) > i] for i in range(longest)]
-    flat = (np.cumsum([0, *map(len, columns)]), np.concatenate(columns), order)
-    swaps, left = [], list(order)
-    for template in range(len(columns)):
-        swaps.append(left.index(template))
-        left[swaps[-1]], left[template] = left[template], template
+    return names, _lay_out(columns, range(len(columns)))
+
+
+def _lay_out(columns: Sequence[Sequence[int]], numbers: Sequence[int]) -> Templates:
+    """Templates of these columns, with the numbers by which their features are known."""
+    places = sorted(range(len(columns)), key=lambda place: -len(columns[place]))
+    longest = max(map(len, columns), default=0)
+    steps = [[columns[place][i] for place in places if len(columns[place]) > i] for i in range(longest)]
+    flat = (np.cumsum([0, *map(len, columns)]), np.concatenate([[], *columns]), [numbers[place] for place in places])
+    swaps, left = [], list(places)
+    for place in range(len(columns)):
+        swaps.append(left.index(place))
+        left[swaps[-1]], left[place] = left[place], place
     offsets = np.cumsum([0, *map(len, steps)])
     # Compiled code need not ask of what has no sign whether it is negative.
-    unsigned = (np.asarray(part, dtype=np.uint32) for part in (np.concatenate(steps), swaps))
-    return names, Templates(*(np.asarray(part, dtype=np.int32) for part in (*flat, offsets)), *unsigned)
+    unsigned = (np.asarray(part, dtype=np.uint32) for part in (np.concatenate([[], *steps]), swaps))
+    return Templates(*(np.asarray(part, dtype=np.int32) for part in (*flat, offsets)), *unsigned)
+
+
+def part_of(templates: Templates, numbers: Sequence[int]) -> tuple[np.ndarray, Templates]:
+    """Some of some templates, whose features stay what they are: which columns they read (int32[*]), and they, for a row of those alone."""
+    columns = [templates.columns[templates.offsets[i] : templates.offsets[i + 1]] for i in numbers]
+    read = np.unique(np.concatenate([np.empty(0, dtype=np.int32), *columns]))
+    return read, _lay_out([np.searchsorted(read, each).tolist() for each in columns], numbers)
 
 
 @borrowing
@@ -112,14 +124,9 @@ def place_of(code, shift):
 
 
 @borrowing
-def find_features(templates, row, size, places):
-    """Find the places of a feature row's features in a table.
-
-    row (int32[elements]): The symbols.
-    size (int): How many places the table has, a power of two of at least 2.
-    places (int64[templates]): Overwritten.
-    """
-    for i in range(len(places)):
+def find_in_order(templates, row, size, places):
+    """`find_features`, but the places stand in `Templates.order`."""
+    for i in range(len(templates.order)):
         places[i] = np.int64(begin_feature(templates.order[i]))
     # A symbol of each before the next of any: none has to wait for the one before, nor does it matter where each of them ends.
     for step in range(len(templates.step_offsets) - 1):
@@ -127,8 +134,19 @@ def find_features(templates, row, size, places):
         for i in range(len(columns)):
             places[i] = np.int64(read_symbol(np.uint64(places[i]), row[columns[i]]))
     shift = shift_for(size)
-    for i in range(len(places)):
+    for i in range(len(templates.order)):
         places[i] = place_of(np.uint64(places[i]), shift)
+
+
+@borrowing
+def find_features(templates, row, size, places):
+    """Find the places of a feature row's features in a table.
+
+    row (int32[elements]): The symbols.
+    size (int): How many places the table has, a power of two of at least 2.
+    places (int64[templates]): Overwritten.
+    """
+    find_in_order(templates, row, size, places)
     for i in range(len(places)):
         other = templates.swaps[i]
         places[i], places[other] = places[other], places[i]

@@ -152,10 +152,7 @@ class Vocabulary:
 
     @classmethod
     def collect(
-        cls,
-        sentences: Iterable[tuple[Sequence[str], Sequence[int]]],
-        tags: Sequence[str],
-        settings: VocabularySettings,
+        cls, sentences: Iterable[tuple[Sequence[str], Sequence[int]]], tags: Sequence[str], settings: VocabularySettings
     ) -> "Vocabulary":
         """Count words and tags and make a vocabulary of them.
 

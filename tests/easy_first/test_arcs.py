@@ -14,8 +14,10 @@ from spacy_hpyp.easy_first.arcs import (
     GUIDE_SYMBOLS,
     NULL,
     SYMBOLS,
+    beyond_pairs,
     class_of_distance,
     class_of_probability,
+    find_arc_features,
     read_elements,
     reads_guides,
     score_arcs,
@@ -192,11 +194,40 @@ def test_a_score_is_the_sum_of_the_weights_of_the_templates_that_count():
     plain = PlainParser(scorer, random_sentence(4, rng))
     window = np.array([0, 0, 1, 2, 3, 4], dtype=np.int32)
     row, places = np.empty(len(scorer.elements), dtype=np.int32), np.empty(3, dtype=np.int64)
-    scores = np.empty(2, dtype=np.float32)
+    gathered, scores = np.empty((3, 2), dtype=np.float32), np.empty(2, dtype=np.float32)
+    find_arc_features(scorer, plain._forest.records, plain.sentence, window, row, places)
+    features = places.copy()
     for kept in itertools.product([True, False], repeat=3):
         scorer.kept[:] = kept
-        score_arcs(scorer, plain._forest.records, plain.sentence, window, row, places, scores)
-        np.testing.assert_allclose(scores, weights[places[list(kept)]].sum(axis=0), rtol=1e-5)
+        score_arcs(scorer, scorer, plain._forest.records, plain.sentence, window, row, places, gathered, scores)
+        np.testing.assert_allclose(scores, weights[features[list(kept)]].sum(axis=0), rtol=1e-5)
+
+
+def test_a_pair_that_has_been_read_gets_the_same_scores_when_only_what_is_beyond_it_is_read():
+    rng = np.random.default_rng(2)
+    templates = [
+        ["l.tag", "r.tag"],
+        ["r1.word", "l.tag"],
+        ["edge"],
+        ["l.word"],
+        ["l2.tag", "distance", "r.word"],
+        ["between"],
+    ]
+    scorer = arc_scorer(templates, 256, rng.normal(size=(256, 2)).astype(np.float32))
+    beyond = beyond_pairs(scorer)
+    assert sorted(beyond.templates.order.tolist()) == [1, 2, 4]
+    records, sentence = PlainParser(scorer, random_sentence(6, rng))._forest.records, random_sentence(6, rng)
+    row, places = np.empty(len(scorer.elements), dtype=np.int32), np.empty(6, dtype=np.int64)
+    kept, found, expected = (np.empty(shape, dtype=np.float32) for shape in ((6, 2), 2, 2))
+    for i, around in enumerate([(1, 2, 5, 6), (0, 1, 6, 0), (0, 0, 0, 0), (2, 1, 0, 0)]):
+        window = np.array([*around[:2], 3, 4, *around[2:]], dtype=np.int32)
+        score_arcs(scorer, beyond if i else scorer, records, sentence, window, row, places, kept, found)
+        score_arcs(scorer, scorer, records, sentence, window, row, places, np.empty_like(kept), expected)
+        assert found.tolist() == expected.tolist()
+
+
+def test_nothing_is_beyond_a_pair_if_no_template_reads_it():
+    assert len(beyond_pairs(arc_scorer([["l.tag", "distance"]], 16)).templates.order) == 0
 
 
 # Classes

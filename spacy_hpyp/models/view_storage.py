@@ -11,10 +11,9 @@ import numpy as np
 from ..arc_standard.distributions import DISTRIBUTIONS
 from ..pools.conditional import Conditional
 from ..pools.view import EMPTY, WIDTH, View, is_sound, view_of
-from ..storage.cache import note_checked, was_checked
 from ..storage.checksum import blaming
 from ..storage.files import MappedFile
-from ..storage.mapped import check_array, map_arrays, write_arrays
+from ..storage.mapped import check_array, check_once, map_arrays, write_arrays
 
 # The parts of a view, with the number of their dimensions.
 _PARTS = {"restaurants": (np.uint32, 1), "servings": (np.uint32, 1), "row": (np.float32, 2)}
@@ -73,10 +72,9 @@ def read_views(
         if part == "restaurants" and occupied != restaurants[name]:
             raise ValueError(f"the {name} distribution has not the restaurants of the model")
 
-    if not was_checked(mapped):
+    def check_all() -> None:
         with ThreadPoolExecutor() as executor:
             list(executor.map(check, *zip(*product(DISTRIBUTIONS, _PARTS))))
-        if not mapped.is_there() or mapped.is_overwritten():
-            raise ValueError("it was replaced or overwritten while it was read")
-        note_checked(mapped)
+
+    check_once(mapped, check_all)
     return views, mapped

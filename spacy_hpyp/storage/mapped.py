@@ -124,6 +124,20 @@ def check_array(path: Path, stored: StoredArray, called: str, is_sound: Callable
         raise ValueError(f"{called} has numbers that lead nowhere")
 
 
+def check_once(mapped: MappedFile, check: Callable[[], None]) -> None:
+    """Check a file that is mapped as a whole, unless it is one of the cache that has been checked before.
+
+    check (Callable): Raises a ValueError if the file is not what it should be.
+    RAISES (ValueError): If it is not, or has changed meanwhile.
+    """
+    if was_checked(mapped):
+        return
+    check()
+    if not mapped.is_there() or mapped.is_overwritten():
+        raise ValueError("it was replaced or overwritten while it was read")
+    note_checked(mapped)
+
+
 def kept_arrays(
     key: str, kinds: Kinds, make: Callable[[], Iterable[np.ndarray]], is_sound: Callable[..., bool]
 ) -> list[np.ndarray]:
@@ -151,11 +165,13 @@ def _find(path: Path, kinds: Kinds, key: str, is_sound: Callable[..., bool]) -> 
     with suppress(ValueError, FileNotFoundError):
         stored, mapped = map_arrays(path, kinds, key)
         found = [each.array for each in stored.values()]
-        if was_checked(mapped):
-            return found
-        for name, each in stored.items():
-            check_array(path, each, name, lambda numbers, begin: True)
-        if is_sound(*found) and mapped.is_there() and not mapped.is_overwritten():
-            note_checked(mapped)
-            return found
+
+        def check() -> None:
+            for name, each in stored.items():
+                check_array(path, each, name, lambda numbers, begin: True)
+            if not is_sound(*found):
+                raise ValueError("its arrays have numbers that lead nowhere")
+
+        check_once(mapped, check)
+        return found
     return []

@@ -146,6 +146,13 @@ def noted(cache, checked):
     return file
 
 
+def edited(file, place):
+    """The content of a file with one bit changed."""
+    content = bytearray(file.read_bytes())
+    content[place] ^= 1
+    return content
+
+
 def count_makes():
     make = Maker()
     keep(make)
@@ -164,18 +171,15 @@ def test_what_was_checked_is_not_read_as_a_whole_again(noted, checked):
 @POSIX
 @pytest.mark.parametrize("place", [4096, -1])
 def test_what_has_changed_after_it_was_checked_is_made_again(noted, checked, place):
-    content = bytearray(noted.read_bytes())
-    content[place] ^= 1
-    noted.write_bytes(content)
+    noted.write_bytes(edited(noted, place))
     assert count_makes() == 1
     assert checked() > 0
 
 
 @POSIX
 def test_what_begins_otherwise_is_made_again_though_a_note_fits_it(noted, checked):
-    content, state = bytearray(noted.read_bytes()), noted.stat()
-    content[50] ^= 1
-    noted.write_bytes(content)
+    state = noted.stat()
+    noted.write_bytes(edited(noted, 50))
     os.utime(noted, ns=(state.st_atime_ns, state.st_mtime_ns))
     assert count_makes() == 1
     assert checked() > 0
@@ -183,10 +187,8 @@ def test_what_begins_otherwise_is_made_again_though_a_note_fits_it(noted, checke
 
 @POSIX
 def test_another_file_of_the_same_size_and_time_is_checked_again(noted, checked):
-    content, state = bytearray(noted.read_bytes()), noted.stat()
-    content[4096] ^= 1
-    other = noted.with_suffix(".other")
-    other.write_bytes(content)
+    state, other = noted.stat(), noted.with_suffix(".other")
+    other.write_bytes(edited(noted, 4096))
     os.utime(other, ns=(state.st_atime_ns, state.st_mtime_ns))
     os.replace(other, noted)
     assert count_makes() == 1

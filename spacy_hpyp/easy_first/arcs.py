@@ -157,6 +157,13 @@ def sentence_of(sentences, symbols, start, end):
     )
 
 
+class Reading(NamedTuple):
+    """Some templates, and the rows of the elements that they name (int32[elements, 4])."""
+
+    elements: np.ndarray
+    templates: Templates
+
+
 @by_reference
 class Scorer(NamedTuple):
     """What scores actions, or the labels of arcs.
@@ -165,21 +172,29 @@ class Scorer(NamedTuple):
     templates (Templates): Its templates.
     weights (float32[places, outcomes] | Averages): Its weights; those of labels without zeros when it predicts.
     kept (bool[templates]): Which templates count, in training; all do when it predicts.
+    beyond (Reading): Of actions, see `beyond_pairs`.
     """
 
     elements: np.ndarray
     templates: Templates
     weights: np.ndarray | Averages
     kept: np.ndarray
+    beyond: Reading
 
 
-def beyond_pairs(scorer: Scorer) -> Scorer:
+def beyond_pairs(elements: np.ndarray, templates: Templates) -> Reading:
     """The part of what scores actions that reads more than `l` and `r`: the rest says the same of them whatever stands around."""
-    kind, first = scorer.elements[:, 0], scorer.elements[:, 1]
+    kind, first = elements[:, 0], elements[:, 1]
     beyond = np.where(kind == PAIR, first == EDGE, (first != L) & (first != R))
-    read = np.flatnonzero(np.logical_or.reduceat(beyond[scorer.templates.columns], scorer.templates.offsets[:-1]))
-    columns, templates = part_of(scorer.templates, read.tolist())
-    return scorer._replace(elements=scorer.elements[columns], templates=templates)
+    read = np.flatnonzero(np.logical_or.reduceat(beyond[templates.columns], templates.offsets[:-1]))
+    columns, part = part_of(templates, read.tolist())
+    return Reading(elements[columns], part)
+
+
+def new_scorer(elements: np.ndarray, templates: Templates, weights: np.ndarray | Averages) -> Scorer:
+    """What scores by some templates, all of which count."""
+    kept = np.ones(len(templates.offsets) - 1, dtype=np.bool_)
+    return Scorer(elements, templates, weights, kept, beyond_pairs(elements, templates))
 
 
 @borrowing
@@ -308,7 +323,7 @@ def find_arc_features(scorer, records, sentence, window, row, places):
 def score_arcs(scorer, reading, records, sentence, window, row, places, gathered, scores):
     """The scores of both actions on two neighbours.
 
-    reading (Scorer): What is read anew: the scorer, or, where `gathered` is that of the same two trees, `beyond_pairs` of it.
+    reading (Scorer | Reading): What is read anew: all, or, where `gathered` is that of the same two trees, what is beyond them.
     row (int32[elements]), places (int64[templates]): Written on.
     gathered (float32[templates, 2]), scores (float32[2]): The weights of each template for both actions, and their sums; overwritten.
     """

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..compiled import borrowing, by_reference, inner, overwrite
 from ..inference.memo import recall
-from .arcs import TAG, WINDOW, L, R, Scorer, beyond_pairs, score_arcs, share_of
+from .arcs import TAG, WINDOW, L, R, Scorer, score_arcs, share_of
 from .partial_trees import (
     HEAD,
     LEFT_ARC,
@@ -56,7 +56,7 @@ class States(NamedTuple):
     chosen (int64[width, 3]), chosen_total (float64[width]), chosen_mark (uint64[width]): The best extensions: state, place in
         its list, action; their scores and marks.
     windows (uint64[*]), remembered (float32[*, 2]): Scores of both actions by the fingerprint of a window.
-    pairs (uint64[*]), gathered (float32[*, templates, 2]): Weights by the fingerprint of a pair; `beyond` (Scorer) reads more than it.
+    pairs (uint64[*]), gathered (float32[*, templates, 2]): Weights by the fingerprint of a pair.
     row (int32[elements]), places (int64[templates]): Features.
     """
 
@@ -78,7 +78,6 @@ class States(NamedTuple):
     remembered: np.ndarray
     pairs: np.ndarray
     gathered: np.ndarray
-    beyond: Scorer
     row: np.ndarray
     places: np.ndarray
 
@@ -112,7 +111,6 @@ def new_states(scorer: Scorer, longest: int, width: int) -> States:
         np.zeros((windows, 2), dtype=np.float32),
         np.zeros(pairs, dtype=np.uint64),
         np.empty((pairs, templates, 2), dtype=np.float32),
-        beyond_pairs(scorer),
         np.zeros(len(scorer.elements), dtype=np.int32),
         np.zeros(templates, dtype=np.int64),
     )
@@ -153,8 +151,11 @@ def score_pairs(scorer, sentence, states, half, state, first, end):
         slot, known = recall(states.windows, window)
         if not known:
             pair, met = recall(states.pairs, window[L : R + 1])
-            reading, gathered = states.beyond if met else scorer, states.gathered[pair]
-            score_arcs(scorer, reading, records, sentence, window, row, places, gathered, states.remembered[slot])
+            gathered, found = states.gathered[pair], states.remembered[slot]
+            if met:
+                score_arcs(scorer, scorer.beyond, records, sentence, window, row, places, gathered, found)
+            else:
+                score_arcs(scorer, scorer, records, sentence, window, row, places, gathered, found)
         scores[0], scores[1] = states.remembered[slot, 0], states.remembered[slot, 1]
 
 

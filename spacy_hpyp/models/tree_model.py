@@ -14,7 +14,7 @@ from ..annotation.guides import HEADS, block_guides
 from ..annotation.words import Words, read_words, read_written
 from ..compiled import NONE
 from ..easy_first import arcs, labels
-from ..easy_first.arcs import Scorer
+from ..easy_first.arcs import Scorer, new_scorer
 from ..easy_first.learning import Learning, Lessons, Report, learn_parsing, room_to_learn
 from ..easy_first.parsing import SCALE, EasyFirstTrees, SentencesToParse, parse, parse_beam
 from ..easy_first.perceptron import (
@@ -72,6 +72,10 @@ class _Task(NamedTuple):
     elements: np.ndarray
     templates: Templates
     places: int
+
+    def scorer(self, weights: np.ndarray | Averages) -> Scorer:
+        """What scores by it."""
+        return new_scorer(self.elements, self.templates, weights)
 
 
 @dataclass
@@ -314,8 +318,8 @@ class TreeModel(ClassedModel):
     def _scorers(self) -> tuple[Scorer, Scorer]:
         if self._predicting is None:
             self._predicting = (
-                _scorer(self._arcs, averages_in(self.stored_arc_perceptron, table_of_averages)),
-                _scorer(self._labels, averages_in(self.stored_label_perceptron, find_averages)),
+                self._arcs.scorer(averages_in(self.stored_arc_perceptron, table_of_averages)),
+                self._labels.scorer(averages_in(self.stored_label_perceptron, find_averages)),
             )
         return self._predicting
 
@@ -337,8 +341,8 @@ class TreeModel(ClassedModel):
         check_can_learn(self.arc_perceptron)
         check_can_learn(self.label_perceptron)
         report = Report(np.zeros(3, dtype=np.int64), np.full(1, np.inf))
-        on_arcs = self.arc_perceptron, _scorer(self._arcs, self.arc_perceptron.weights)
-        on_labels = self.label_perceptron, _scorer(self._labels, self.label_perceptron.weights)
+        on_arcs = self.arc_perceptron, self._arcs.scorer(self.arc_perceptron.weights)
+        on_labels = self.label_perceptron, self._labels.scorer(self.label_perceptron.weights)
         room = room_to_learn(on_arcs[1], on_labels[1], lessons, learning.width)
         learn_parsing(*on_arcs, *on_labels, lessons, learning, rng, report, room)
         self._predicting = None
@@ -408,10 +412,6 @@ def _task(templates: list[list[str]], elements: Mapping[str, tuple[int, ...]], n
     names, compiled = compile_templates(templates, elements, name)
     rows = np.array([elements[element] for element in names], dtype=np.int32)
     return _Task(names, rows, compiled, places)
-
-
-def _scorer(task: _Task, weights: np.ndarray | Averages) -> Scorer:
-    return Scorer(task.elements, task.templates, weights, kept=np.ones(len(task.templates.offsets) - 1, dtype=np.bool_))
 
 
 def _sides(guides: Guides, offsets: np.ndarray) -> np.ndarray:

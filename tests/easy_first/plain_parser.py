@@ -12,7 +12,7 @@ import numpy as np
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first import arcs, labels
-from spacy_hpyp.easy_first.arcs import Scorer, SentenceToParse
+from spacy_hpyp.easy_first.arcs import Scorer, SentenceToParse, new_scorer
 from spacy_hpyp.easy_first.partial_trees import LEFT_ARC, RIGHT_ARC, attach, begin_forest, new_forest
 from spacy_hpyp.easy_first.perceptron import Averages
 from spacy_hpyp.easy_first.templates import compile_templates
@@ -160,7 +160,7 @@ def label_scorer(templates: list[list[str]], weights: np.ndarray | Averages) -> 
 def _scorer(templates, elements, weights):
     names, compiled = compile_templates(templates, elements, "templates")
     rows = np.array([elements[name] for name in names], dtype=np.int32)
-    return Scorer(rows, compiled, weights, np.ones(len(templates), dtype=np.bool_))
+    return new_scorer(rows, compiled, weights)
 
 
 def random_weights(places: int, rng: np.random.Generator, *, steps: int = 1024) -> np.ndarray:

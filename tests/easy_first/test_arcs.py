@@ -14,7 +14,6 @@ from spacy_hpyp.easy_first.arcs import (
     GUIDE_SYMBOLS,
     NULL,
     SYMBOLS,
-    beyond_pairs,
     class_of_distance,
     class_of_probability,
     find_arc_features,
@@ -214,20 +213,19 @@ def test_a_pair_that_has_been_read_gets_the_same_scores_when_only_what_is_beyond
         ["between"],
     ]
     scorer = arc_scorer(templates, 256, rng.normal(size=(256, 2)).astype(np.float32))
-    beyond = beyond_pairs(scorer)
-    assert sorted(beyond.templates.order.tolist()) == [1, 2, 4]
+    assert sorted(scorer.beyond.templates.order.tolist()) == [1, 2, 4]
     records, sentence = PlainParser(scorer, random_sentence(6, rng))._forest.records, random_sentence(6, rng)
     row, places = np.empty(len(scorer.elements), dtype=np.int32), np.empty(6, dtype=np.int64)
     kept, found, expected = (np.empty(shape, dtype=np.float32) for shape in ((6, 2), 2, 2))
     for i, around in enumerate([(1, 2, 5, 6), (0, 1, 6, 0), (0, 0, 0, 0), (2, 1, 0, 0)]):
         window = np.array([*around[:2], 3, 4, *around[2:]], dtype=np.int32)
-        score_arcs(scorer, beyond if i else scorer, records, sentence, window, row, places, kept, found)
+        score_arcs(scorer, scorer.beyond if i else scorer, records, sentence, window, row, places, kept, found)
         score_arcs(scorer, scorer, records, sentence, window, row, places, np.empty_like(kept), expected)
         assert found.tolist() == expected.tolist()
 
 
 def test_nothing_is_beyond_a_pair_if_no_template_reads_it():
-    assert len(beyond_pairs(arc_scorer([["l.tag", "distance"]], 16)).templates.order) == 0
+    assert len(arc_scorer([["l.tag", "distance"]], 16).beyond.templates.order) == 0
 
 
 # Classes

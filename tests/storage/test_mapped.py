@@ -58,15 +58,20 @@ def test_arrays_are_made_once_for_each_key_and_mapped():
     assert make.calls == 2
 
 
+def edited(file, place):
+    """The content of a file with one bit changed."""
+    content = bytearray(file.read_bytes())
+    content[place] ^= 1
+    return content
+
+
 @pytest.mark.parametrize("place", [3, 200, 4096, 4100, 4152, 4160, -1])
 def test_what_has_changed_is_made_again(place):
     make = Maker()
     # What is mapped does not change with it.
     kept_arrays("key", KINDS, make, is_sound)
     file = cached_file("key")
-    content = bytearray(file.read_bytes())
-    content[place] ^= 1
-    file.write_bytes(content)
+    file.write_bytes(edited(file, place))
     keep(make)
     assert make.calls == 2
     keep(make)
@@ -144,13 +149,6 @@ def noted(cache, checked):
     keep(Maker())
     assert checked() > 0
     return file
-
-
-def edited(file, place):
-    """The content of a file with one bit changed."""
-    content = bytearray(file.read_bytes())
-    content[place] ^= 1
-    return content
 
 
 def count_makes():

@@ -16,6 +16,8 @@ from ..compiled import borrowing, by_reference, compiled
 
 # Outcomes whose sums stand together.
 _GROUP = 4
+# Averages without zeros are found for so many places at a time.
+_SOME = 1 << 12
 #: Averages that are kept without what they were made of are multiples of this.
 PRECISION = 1 / 32
 
@@ -139,13 +141,17 @@ def change_kept(perceptron, places, kept, outcome, amount):
             change_weight(perceptron, places[i], outcome, amount)
 
 
-def set_average(perceptron: Perceptron, average: np.ndarray) -> None:
+@compiled
+def set_average(perceptron, average):
     """Write the mean of the weights after each update into `average` (float32[places, outcomes])."""
-    width, time = perceptron.sums.shape[1], max(perceptron.clock[0], 1)
-    for outcome in range(average.shape[1]):
-        # Where nothing has changed the first group is read, which is nobody's.
-        total = perceptron.sums[perceptron.group[:, outcome // width], outcome % width]
-        average[:, outcome] = perceptron.weights[:, outcome] - total / time
+    width, time = perceptron.sums.shape[1], np.float64(max(perceptron.clock[0], 1))
+    for place in range(len(average)):
+        weights, means = perceptron.weights[place], average[place]
+        for group, number in enumerate(perceptron.group[place]):
+            for outcome in range(group * width, min((group + 1) * width, len(weights))):
+                # Where nothing has changed the first group is read, which is nobody's.
+                total = perceptron.sums[number, outcome - group * width]
+                means[outcome] = np.float64(weights[outcome]) - total / time
 
 
 def averages_at(place: np.ndarray, outcome: np.ndarray, weight: np.ndarray, shape: tuple[int, int]) -> Averages:
@@ -158,9 +164,14 @@ def find_averages(perceptron: Perceptron | Averages) -> Averages:
     """The means of the weights after each update."""
     if isinstance(perceptron, Averages):
         return perceptron
-    table = table_of_averages(perceptron)
-    place, outcome = np.nonzero(table)
-    return averages_at(place, outcome, table[place, outcome], table.shape)
+    found, shape = [], perceptron.weights.shape
+    # Some at a time: of many outcomes nearly all are zero.
+    for first in range(0, shape[0], _SOME):
+        weights, group = (table[first : first + _SOME] for table in (perceptron.weights, perceptron.group))
+        table = table_of_averages(perceptron._replace(weights=weights, group=group))
+        place, outcome = np.nonzero(table)
+        found.append((place + first, outcome.astype(np.int32), table[place, outcome]))
+    return averages_at(*map(np.concatenate, zip(*found)), shape)
 
 
 @compiled
@@ -168,10 +179,10 @@ def is_used(perceptron, used):
     """Whether each weight, or the sum of its changes, is not zero, into `used` (bool[places, outcomes])."""
     width = perceptron.sums.shape[1]
     for place in range(len(used)):
-        for outcome in range(used.shape[1]):
-            number = perceptron.group[place, outcome // width]
-            total = perceptron.sums[number, outcome % width]
-            used[place, outcome] = perceptron.weights[place, outcome] != 0.0 or total != 0.0
+        weights, own = perceptron.weights[place], used[place]
+        for group, number in enumerate(perceptron.group[place]):
+            for outcome in range(group * width, min((group + 1) * width, len(weights))):
+                own[outcome] = weights[outcome] != 0.0 or perceptron.sums[number, outcome - group * width] != 0.0
 
 
 @compiled

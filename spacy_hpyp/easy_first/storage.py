@@ -6,12 +6,12 @@ training. Zeros, which most are, are left out.
 """
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..storage.arrays import pack_integers, unpack_integers
+from ..storage.arrays import compress, pack_integers, unpack_integers
 from ..storage.checksum import identity
 from ..storage.mapped import Kinds, kept_arrays
 from .perceptron import (
@@ -27,8 +27,7 @@ from .perceptron import (
     write_sums,
 )
 
-_LEVEL = 6
-# Tables are compressed in pieces of about so many numbers: a copy of the largest would be most of what a process needs.
+# Tables are read in pieces of about so many numbers: a copy of the largest would be most of what a process needs.
 _PIECE = 1 << 20
 # zlib compresses to no less than this part.
 _DENSEST = 1040
@@ -130,7 +129,7 @@ def perceptron_to_message(perceptron: Perceptron | Averages | StoredPerceptron) 
         "clock": int(perceptron.clock[0]),
         "compact": is_compact(perceptron),
         "outcomes": perceptron.weights.shape[1],
-        "entries": pack_integers(np.diff(entries, prepend=0)),
+        "entries": pack_integers(np.diff(entries, prepend=0), zlib.Z_RLE),
     }
     if message["compact"]:
         return message | {"multiples": pack_integers(_fold(perceptron.weights.ravel()[entries]))}
@@ -201,20 +200,14 @@ def pack_table(values: np.ndarray) -> bytes:
 
 def _pack(rows: np.ndarray, read: Callable[[np.ndarray], np.ndarray], columns: int) -> bytes:
     """Compress a table that is read some rows at a time."""
-    step = max(1, _PIECE // max(1, columns))
-
-    def pieces() -> Iterator[np.ndarray]:
-        for begin in range(0, len(rows), step):
-            values = read(rows[begin : begin + step])
-            little = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
-            yield little.view(np.uint8).reshape(-1, values.dtype.itemsize)
-
-    packer = zlib.compressobj(_LEVEL)
-    packed = []
+    step, width = max(1, _PIECE // max(1, columns)), read(rows[:0]).dtype.itemsize
     # Bytes of equal significance stand together: as weights are small whole numbers, most of them are zero.
-    for byte in range(read(rows[:0]).dtype.itemsize):
-        packed.extend(packer.compress(piece[:, byte].tobytes()) for piece in pieces())
-    return b"".join([*packed, packer.flush()])
+    planes = np.empty((width, len(rows) * columns), dtype=np.uint8)
+    for begin in range(0, len(rows), step):
+        values = read(rows[begin : begin + step])
+        little = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<")).view(np.uint8).reshape(-1, width)
+        planes[:, begin * columns :][:, : len(little)] = little.T
+    return compress(planes, zlib.Z_RLE)
 
 
 def unpack_table(data: Any, kind: type, shape: tuple[int, int]) -> np.ndarray:

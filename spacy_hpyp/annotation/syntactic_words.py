@@ -9,11 +9,14 @@ the tokens have a tree where the words have one. What components write besides i
 summed up.
 
 Components read and write Docs whose tokens are the words: `words_as_tokens` makes such a Doc, and `write_back` writes what they have found
-into the Doc that it was made of. A Doc without multiword tokens is its own.
+into the Doc that it was made of. A Doc without multiword tokens is its own. A component of a pipeline leaves the words to the next one, see
+`take_words`.
 """
 
 from collections.abc import Iterator, Sequence
+from operator import is_
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, IDX, LEMMA, LENGTH, MORPH, ORTH, POS, SENT_START, SPACY, TAG
@@ -28,6 +31,11 @@ _WORDS, _ABOUT_WORDS, _HEAD_WORD = _OWN = "multiword", "about_words", "head_word
 #: What is written about words and can be summed up: of a token with several it is the sum.
 _SUMMED = ("log_prob", "surprisal_lexical", "surprisal_syntactic")
 _STRINGS = (TAG, POS, MORPH, LEMMA, DEP)
+# What words have as tokens have it, and what of it each word has for itself.
+_COLUMNS = [*_STRINGS, HEAD, SENT_START, SPACY, ORTH]
+_ALONE = {TAG, POS, MORPH, LEMMA}
+# The words of so many Docs are at hand at the most; by default a pipeline has no more under way.
+_MOST_AT_HAND = 1_000
 
 
 class Analysis(NamedTuple):
@@ -176,10 +184,10 @@ def words_as_tokens(doc: Doc) -> Doc:
     words = Doc(doc.vocab, words=orths.tolist(), spaces=spaces.tolist())
     words.has_unknown_spaces = doc.has_unknown_spaces
     # Of several words only the first may begin a sentence.
-    rows[np.diff(own, prepend=-1) == 0, 6] = -1
+    rows[1:][own[1:] == own[:-1], 6] = -1
     heads = own + rows[:, 5]
     rows[:, 5] = first[heads] - np.arange(len(own))
-    for at in first[np.isin(heads[first], list(several))].tolist():
+    for at in first[count[heads[first]] > 1].tolist():
         head = int(heads[at])
         number = doc.user_data.get(attribute_key(_HEAD_WORD, doc[int(own[at])].idx))
         rows[at, 5] = first[head] + (highest_word(doc[head]) if number is None else number) - at
@@ -244,30 +252,29 @@ def word_spans(doc: Doc) -> np.ndarray:
     return np.cumsum(rows, axis=1)[_word_counts(doc, _several(doc))[2]]
 
 
-def write_back(words: Doc, doc: Doc) -> None:
-    """Write what components have written on the words of a Doc, made by `words_as_tokens`, into that."""
+def write_back(words: Doc, doc: Doc) -> np.ndarray:
+    """Write what components have written on the words of a Doc, made by `words_as_tokens`, into that.
+
+    RETURNS (int64[tokens]): Which word each token is as: its highest one, of equally high ones the first.
+    """
     if words is doc:
-        return
-    count, first, own = _word_counts(doc, _several(doc))
+        return np.arange(len(doc))
+    several = _several(doc)
+    count, first, own = _word_counts(doc, several)
     offsets = doc.to_array(IDX).tolist()
     rows = words.to_array([*_STRINGS, HEAD, SENT_START]).view(np.int64)
     parsed = words.has_annotation("DEP")
     head = np.arange(len(words)) + rows[:, 5]
-    depth = depths(head) if parsed else np.zeros(len(words), dtype=np.int64)
-    # The highest word of each token, of equally high ones the first.
-    order = np.lexsort((np.arange(len(words)), depth, own))
-    highest = order[np.searchsorted(own[order], np.arange(len(doc)))]
-    strings = words.vocab.strings
+    depth, highest = depths(head) if parsed else head, first.copy()
     data: dict[Any, Any] = {}
-    for token in np.flatnonzero(count > 1).tolist():
+    for token in several:
         places = range(first[token], first[token] + count[token])
         analyses = []
         for at in places:
-            tag, pos, morph, lemma, dep = (strings[value] for value in rows[at, :5].view(np.uint64).tolist())
             distance, number = (own[head[at]] - token, head[at] - first[own[head[at]]]) if parsed else (0, 0)
-            features = "" if morph == Morphology.EMPTY_MORPH else morph
-            analyses.append([words[at].text, lemma, tag, pos, features, dep, int(distance), int(number)])
+            analyses.append([words[at].text, *_known(words, rows[at]), int(distance), int(number)])
         data[attribute_key(_WORDS, offsets[token])] = analyses
+        highest[token] += depth[places].argmin() if parsed else 0
     if parsed:
         for at in np.flatnonzero((count[own] == 1) & (count[own[head]] > 1)).tolist():
             data[attribute_key(_HEAD_WORD, offsets[own[at]])] = int(head[at] - first[own[head[at]]])
@@ -300,6 +307,83 @@ def write_back(words: Doc, doc: Doc) -> None:
     if doc.has_annotation("DEP") and not parsed:
         doc.from_array([HEAD, DEP], np.zeros((len(doc), 2), dtype=np.uint64))
     _write_rows(doc, chosen, parsed=parsed)
+    return highest
+
+
+def _known(words: Doc, row: np.ndarray) -> list[str]:
+    """What is known of a word, as `Analysis` has it from `lemma` to `dep`, given its numbers for `_STRINGS`."""
+    tag, pos, morph, lemma, dep = (words.vocab.strings[value] for value in row[:5].view(np.uint64).tolist())
+    return [lemma, tag, pos, "" if morph == Morphology.EMPTY_MORPH else morph, dep]
+
+
+class WordsAtHand:
+    """The words of a Doc for a component of a pipeline, which are written back into it, and kept for the next component.
+
+    words (Doc): As by `words_as_tokens`.
+    """
+
+    def __init__(self, doc: Doc) -> None:
+        self.words = words_as_tokens(doc)
+        if self.words is not doc:
+            several, offsets = _several(doc), doc.to_array(IDX).tolist()
+            count, first, _ = _word_counts(doc, several)
+            # Where the words are of each token that is several, by the key of what is known of them; and which word each token is as.
+            self._places = {
+                attribute_key(_WORDS, offsets[token]): range(first[token], first[token] + count[token])
+                for token in several
+            }
+            self._highest = None if doc.has_annotation("DEP") else first
+            self._note(doc, _rows(self.words))
+
+    def _note(self, doc: Doc, rows: np.ndarray) -> None:
+        """Note what words, which have these rows, and Doc are."""
+        self._rows, self._data = rows, dict(self.words.user_data)
+        self._rows_of_doc, self._data_of_doc = _rows(doc), dict(doc.user_data)
+
+    def are_of(self, doc: Doc) -> bool:
+        """Whether a Doc is still what it was when the words were written back into it."""
+        return np.array_equal(_rows(doc), self._rows_of_doc) and _is_same(doc.user_data, self._data_of_doc)
+
+    def hand_on(self, doc: Doc) -> None:
+        """Write the words back into their Doc, and keep them."""
+        words = self.words
+        if words is doc:
+            return
+        rows = _rows(words)
+        changed = np.flatnonzero((rows != self._rows).any(axis=0)).tolist()
+        # What each token has of one of its words whatever the others have.
+        alone = _ALONE if words.has_annotation("DEP") else {*_ALONE, SENT_START}
+        attributes = [_COLUMNS[column] for column in changed]
+        if self._highest is None or not alone.issuperset(attributes) or not _is_same(words.user_data, self._data):
+            self._highest = write_back(words, doc)
+        elif changed:
+            doc.from_array(attributes, rows[self._highest][:, changed].view(np.uint64))
+            for key, places in self._places.items():
+                found = zip(doc.user_data[key], places)
+                doc.user_data[key] = [[each[0], *_known(words, rows[at]), *each[6:]] for each, at in found]
+        self._note(doc, rows)
+        if len(_at_hand) >= _MOST_AT_HAND:
+            _at_hand.clear()
+        _at_hand[doc] = self
+
+
+_at_hand: WeakKeyDictionary[Doc, WordsAtHand] = WeakKeyDictionary()
+
+
+def take_words(doc: Doc) -> WordsAtHand:
+    """The words of a Doc: those that the component before has handed on, unless somebody has changed the Doc since."""
+    found = _at_hand.pop(doc, None)
+    return found if found is not None and found.are_of(doc) else WordsAtHand(doc)
+
+
+def _rows(doc: Doc) -> np.ndarray:
+    """`_COLUMNS` of the tokens of a Doc (int64[tokens, *])."""
+    return doc.to_array(_COLUMNS).view(np.int64)
+
+
+def _is_same(data: dict[Any, Any], before: dict[Any, Any]) -> bool:
+    """Whether user data are the same objects as before, in the same order."""
+    return list(data) == list(before) and all(map(is_, data.values(), before.values()))
 
 
 def _write_rows(doc: Doc, rows: np.ndarray, *, parsed: bool) -> None:

@@ -17,7 +17,7 @@ from thinc.api import Model, Optimizer
 
 from ..annotation.extensions import register_extensions
 from ..annotation.noun_chunks import use_noun_chunks
-from ..annotation.syntactic_words import words_as_tokens, write_back
+from ..annotation.syntactic_words import take_words
 from ..compat.memory import collecting_rarely, giving_back
 from ..models.guard import Guard, uninterrupted
 from ..models.stored import ClassedModel
@@ -182,11 +182,12 @@ class TrainableComponent(TrainablePipe):
         **options: What `predict` takes besides, as `component_cfg` of `nlp.pipe` has it.
         """
         for docs in util.minibatch(stream, size=batch_size):
-            words = list(map(words_as_tokens, docs))
+            at_hand = list(map(take_words, docs))
+            words = [each.words for each in at_hand]
             try:
                 self.set_annotations(words, self.predict(words, **options))
-                for each, doc in zip(words, docs):
-                    write_back(each, doc)
+                for each, doc in zip(at_hand, docs):
+                    each.hand_on(doc)
                     # A component that was taken over from another pipeline has that one's vocabulary.
                     use_noun_chunks(doc.vocab, doc)
             except Exception as error:

@@ -9,6 +9,7 @@ of its characters and of the tokens around it; what was seen of it is one of its
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
+from functools import lru_cache
 from math import exp
 from typing import Any, NamedTuple
 
@@ -126,7 +127,7 @@ class MultiwordTokens:
                 # What is always one word need not be learned from each time.
                 if whole[lower] < _OFTEN and (possible := found._possible(token)):
                     right = _WHOLE if list(words) == [token] else number[Rule.of(token, words)]
-                    decisions.append((found._places(tokens, i, possible), [each == right for each in possible]))
+                    decisions.append((found._places(np.array(_hashes_at(tokens, i)), possible), [each == right for each in possible]))
                     whole[lower] += lower not in several
         square = np.full(_PLACES, 1e-6, dtype=np.float32)
         rng = np.random.default_rng(seed)
@@ -144,18 +145,22 @@ class MultiwordTokens:
 
     def words(self, tokens: Sequence[str]) -> list[list[str]]:
         """The words of each token of running text; of one that is one word, that is the token."""
-        found = [[token] for token in tokens]
         if len(self._known) > _KEPT_FORMS:
             self._known = {}
-        for i, token in enumerate(tokens):
-            possible = self._known.get(token)
-            if possible is None:
-                possible = self._known[token] = [] if token.lower() in self.whole else self._possible(token)
-            if possible:
-                scores = self.weights[self._places(tokens, i, possible)].sum(axis=1)
-                # That the token is one word counts 0.
-                if scores.max() > 0.0:
-                    found[i] = self.rules[possible[np.argmax(scores)]].apply(token)  # type: ignore[assignment]
+        for token in tokens:
+            if token not in self._known:
+                self._known[token] = [] if token.lower() in self.whole else self._possible(token)
+        found = [[token] for token in tokens]
+        open_ones = [(i, possible) for i, token in enumerate(tokens) if (possible := self._known[token])]
+        rules = [rule for _, possible in open_ones for rule in possible]
+        features = [feature for i, possible in open_ones for feature in [_hashes_at(tokens, i)] * len(possible)]
+        if rules:
+            scores = self.weights[self._places(np.array(features), rules)].sum(axis=1).tolist()
+        for i, possible in open_ones:
+            own, scores = scores[: len(possible)], scores[len(possible) :]
+            # That the token is one word counts 0.
+            if max(own) > 0.0:
+                found[i] = self.rules[possible[own.index(max(own))]].apply(tokens[i])  # type: ignore[assignment]
         return found
 
     def _possible(self, token: str) -> list[int]:
@@ -164,10 +169,9 @@ class MultiwordTokens:
         rules = ((i, self.rules[i]) for end in ends for i in self._by_end.get(end, ()))
         return [i for i, rule in rules if lower.startswith(rule.prefix) and rule.apply(token) is not None]
 
-    def _places(self, tokens: Sequence[str], i: int, possible: Sequence[int]) -> np.ndarray:
-        """The places of the features of a token together with each rule (int64[rules, features]): each by itself, and for all rules."""
-        features = np.array([string_number(each) for each in _features(tokens, i)])
-        own = (features ^ self._hashes[possible, None]) * 0x9E3779B1 >> 7
+    def _places(self, features: np.ndarray, rules: Sequence[int]) -> np.ndarray:
+        """The places of the hashes of the features of a token together with each rule (int64[rules, *]): each by itself, and for all rules."""
+        own = (features ^ self._hashes[rules, None]) * 0x9E3779B1 >> 7
         return np.hstack([np.broadcast_to(features, own.shape), own]) & (_PLACES - 1)
 
     def to_dict(self) -> dict[str, Any]:
@@ -209,15 +213,31 @@ def _shares(scores: Sequence[float]) -> list[float]:
     return [weight / total for weight in weights]
 
 
-def _features(tokens: Sequence[str], i: int) -> list[str]:
-    token = tokens[i]
+def _hashes_at(tokens: Sequence[str], i: int) -> list[int]:
+    """The hashes of the features of a token."""
+    first, rest = _of_token(tokens[i])
+    return [*first, *map(string_number, _of_neighbours(tokens, i)), *rest]
+
+
+@lru_cache(_KEPT_FORMS)
+def _of_token(token: str) -> tuple[list[int], list[int]]:
+    """What the token itself says, in two parts."""
     lower = token.lower()
-    before = tokens[i - 1].lower() if i else ""
+    rest = [
+        f"length {min(len(token), 8)}",
+        f"capital {token[:1].isupper()} {lower[-2:]}",
+        *(f"suffix {lower[-length:]}" for length in range(1, min(_LONGEST_SUFFIX, len(lower)) + 1)),
+        *("" for _ in range(_LONGEST_SUFFIX - len(lower))),
+        *(f"prefix {lower[:length]}" for length in range(1, min(_LONGEST_PREFIX, len(lower)) + 1)),
+        *("" for _ in range(_LONGEST_PREFIX - len(lower))),
+    ]
+    return [string_number(each) for each in ("", f"token {token}", f"lower {lower}")], list(map(string_number, rest))
+
+
+def _of_neighbours(tokens: Sequence[str], i: int) -> list[str]:
+    lower, before = tokens[i].lower(), tokens[i - 1].lower() if i else ""
     after, second = ((tokens[j].lower() if j < len(tokens) else "") for j in (i + 1, i + 2))
     return [
-        "",
-        f"token {token}",
-        f"lower {lower}",
         f"before {before}",
         f"after {after}",
         f"before, lower {before} {lower}",
@@ -228,10 +248,4 @@ def _features(tokens: Sequence[str], i: int) -> list[str]:
         f"end after {after[-1:]} {lower}",
         f"end after 2 {after[-2:]} {lower}",
         f"second {lower} {second}",
-        f"length {min(len(token), 8)}",
-        f"capital {token[:1].isupper()} {lower[-2:]}",
-        *(f"suffix {lower[-length:]}" for length in range(1, min(_LONGEST_SUFFIX, len(lower)) + 1)),
-        *("" for _ in range(_LONGEST_SUFFIX - len(lower))),
-        *(f"prefix {lower[:length]}" for length in range(1, min(_LONGEST_PREFIX, len(lower)) + 1)),
-        *("" for _ in range(_LONGEST_PREFIX - len(lower))),
     ]

@@ -4,7 +4,9 @@ A text has margins, so that what stands around a character can be read anywhere.
 which the hash of any part follows in one step.
 """
 
+import sys
 import unicodedata
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +33,10 @@ _BASE = np.uint64(0x9E3779B97F4A7C15)
 _INVERSE = np.uint64(pow(int(_BASE), -1, 1 << 64))
 _MIXER = np.uint64(0xD6E8FEB86659FD93)
 _OF_TEMPLATE = np.uint64(0xA0761D6478BD642F)
+# The kind of each character and what it is in lower case, as far as one has been met; where none has, 0.
+_KIND_OF, _LOWER_OF = np.zeros(sys.maxunicode + 1, dtype=np.int64), np.zeros(sys.maxunicode + 1, dtype=np.int64)
+# Powers are kept for texts of so many characters.
+_USUAL_LENGTH = 1 << 13
 #: How many features there are, and how many more that read classes, which come behind them.
 TEMPLATES, TEMPLATES_OF_CLASSES = 44, 3
 #: Places of pairs of letters.
@@ -89,21 +95,31 @@ def pad(text: str) -> PaddedText:
     """A text as features read it."""
     margin = "\n" * MARGIN
     code = np.frombuffer((margin + text + margin).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    distinct, place = np.unique(code, return_inverse=True)
-    different = list(map(chr, distinct.tolist()))
-    kind = np.array(list(map(_kind_of, different)), dtype=np.int64)[place]
-    lower = np.array([ord(character.lower()[0]) for character in different], dtype=np.int64)[place]
-    return PaddedText(lower, kind, *_hashes(code.astype(np.int64), lower), *_bounds(kind))
+    for new in set(code[_LOWER_OF[code] == 0].tolist()):
+        _KIND_OF[new], _LOWER_OF[new] = _kind_of(chr(new)), ord(chr(new).lower()[0])
+    lower, kind = _LOWER_OF[code], _KIND_OF[code]
+    return PaddedText(lower, kind, *_hashes(code, lower), *_bounds(kind))
+
+
+@lru_cache(maxsize=1)
+def _powers(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first so many powers of the base, and of its inverse (uint64[count])."""
+    base, inverse = (np.cumprod(np.append(np.uint64(1), np.full(count - 1, each))) for each in (_BASE, _INVERSE))
+    return base, inverse
 
 
 def _hashes(code: np.ndarray, lower: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """`exact`, `lowered` and `power` of `PaddedText`."""
-    power, inverse = (np.cumprod(np.insert(np.full(len(code), base), 0, 1)) for base in (_BASE, _INVERSE))
+    n = len(code)
+    power, inverse = (each[: n + 1] for each in _powers(max(_USUAL_LENGTH, n + 1)))
 
     def hashes(characters: np.ndarray) -> np.ndarray:
-        return power * np.insert(np.cumsum((characters + 1).view(np.uint64) * inverse[1:]), 0, 0)
+        found = np.zeros(n + 1, dtype=np.uint64)
+        np.cumsum((characters + np.uint64(1)) * inverse[1:], out=found[1:])
+        found *= power
+        return found
 
-    return hashes(code), hashes(lower), power
+    return hashes(code.astype(np.uint64)), hashes(lower.astype(np.uint64)), power
 
 
 def _bounds(kind: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

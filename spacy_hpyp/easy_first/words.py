@@ -44,7 +44,7 @@ import numpy as np
 from ..annotation.arrays import Guides, block_starts
 from ..compiled import NONE
 from ..text.candidates import WordOutcomes
-from ..text.elements import CLASS_ATTRIBUTES, class_symbols, string_number
+from ..text.elements import CLASS_ATTRIBUTES, FormRows, class_symbols, string_number
 from ..text.vocabulary import Vocabulary
 from .classification import Possible, Reading
 from .templates import compile_templates
@@ -54,8 +54,6 @@ _AFFIXES = (1, 2, 3, 4, 5)
 _LONGEST = 8
 # Of so many forms it is remembered how they are spelled.
 _REMEMBERED = 1 << 13
-# Of so many forms a lexicon keeps what it reads of them.
-_KEPT_FORMS = 1 << 16
 # Where the steps of probabilities begin: they are finer where a parser is nearly sure.
 _STEPS = np.array([0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999], dtype=np.float32)
 
@@ -272,7 +270,7 @@ class Lexicon:
         self.attributes = list(attributes)
         self.task = task
         self._candidates = candidates
-        self._rows: dict[str, tuple[int, list[int]]] = {}
+        self._rows = FormRows(self._row, 1 + len(self.attributes))
 
     def read(
         self, forms: Sequence[str], place: np.ndarray, more: Mapping[str, np.ndarray]
@@ -284,21 +282,15 @@ class Lexicon:
         more (Mapping[str, int32[words]]): What is read of each word besides its form, by attribute.
         RETURNS (tuple[int32[words, attributes], int32[words]]): `symbols` and `kind` of `Sequences`.
         """
-        if len(self._rows) > _KEPT_FORMS:
-            self._rows = {}
-        found = [self._row(form) for form in forms]
-        table = np.array([row for _, row in found], dtype=np.uint32).reshape(len(forms), len(self.attributes))
-        kinds = np.array([kind for kind, _ in found], dtype=np.int32)
-        symbols = table.view(np.int32)[place]
+        table = self._rows.of(forms)
+        symbols, kinds = np.ascontiguousarray(table[:, 1:])[place], table[:, 0]
         for column, attribute in enumerate(self.attributes):
             if attribute in more:
                 symbols[:, column] = more[attribute]
         return symbols, kinds[place]
 
-    def _row(self, form: str) -> tuple[int, list[int]]:
-        known = self._rows.get(form)
-        if known is not None:
-            return known
+    def _row(self, form: str) -> list[int]:
+        """The kind of a word, and what is read of it."""
         vocabulary = self.vocabulary
         number = vocabulary.number(form)
         own = {
@@ -309,9 +301,7 @@ class Lexicon:
         }
         if self._path_of is not None:
             own |= zip(CLASS_ATTRIBUTES, _symbols_of_path(self._path_of(form)))
-        row = self._kind(form, number), [own.get(attribute, 0) for attribute in self.attributes]
-        self._rows[form] = row
-        return row
+        return [self._kind(form, number), *(own.get(attribute, 0) for attribute in self.attributes)]
 
     def _kind(self, form: str, number: int) -> int:
         if self._candidates is not None:

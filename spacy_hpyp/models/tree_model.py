@@ -49,14 +49,12 @@ from ..storage.schema import (
     part,
     sentence_keys,
 )
-from ..text.elements import CLASS_ATTRIBUTES, class_symbols, reads_classes, string_number, without_classes
+from ..text.elements import CLASS_ATTRIBUTES, FormRows, class_symbols, reads_classes, string_number, without_classes
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from ..text.word_classes import path_of
 from .messages import labels_from_message, vocabulary_from_message, vocabulary_to_message
 from .stored import ClassedModel
 
-# Forms whose symbols are kept.
-_KEPT_FORMS = 1_000_000
 # Beyond these log-odds, and these differences of scores in units of `SCALE`, nothing more is said.
 _CERTAIN = 1e-4
 _EASIEST = 10.0
@@ -216,7 +214,7 @@ class TreeModel(ClassedModel):
         self.confidence: np.ndarray | None = None
         self.progress = ParserProgress()
         self._predicting: tuple[Scorer, Scorer] | None = None
-        self._symbols: dict[str, tuple[int, ...]] = {}
+        self._forms = FormRows(self._row, 4 + len(CLASS_ATTRIBUTES))
 
     def initialize(self, vocabulary: Vocabulary, labels: Sequence[str], *, empty: bool = False) -> None:
         """Give the model its alphabets, and forget what it has learned.
@@ -254,20 +252,14 @@ class TreeModel(ClassedModel):
 
     # Words
 
-    def _table(self, forms: Sequence[str]) -> np.ndarray:
-        """What forms alone say (int32[forms, *]): word, lower, suffix, usual, and classes."""
-        if len(self._symbols) > _KEPT_FORMS:
-            self._symbols = {}
-        known, vocabulary = self._symbols, self.vocabulary
-        for form in forms:
-            if form not in known:
-                lower = form.lower()
-                number = vocabulary.number(form)
-                usual = vocabulary.candidate_tags[vocabulary.tag_offsets[number]]
-                own = number + 1, string_number(lower) >> 1, string_number(lower[-_SUFFIX:]) >> 1, int(usual) + 1
-                path = path_of(self.classes or {}, form) if self.is_classed else ""
-                known[form] = (*own, *class_symbols(path))
-        return np.array([known[form] for form in forms], dtype=np.int32).reshape(-1, 4 + len(CLASS_ATTRIBUTES))
+    def _row(self, form: str) -> list[int]:
+        """What a form alone says: word, lower, suffix, usual, and classes."""
+        lower, vocabulary = form.lower(), self.vocabulary
+        number = vocabulary.number(form)
+        usual = vocabulary.candidate_tags[vocabulary.tag_offsets[number]]
+        path = path_of(self.classes or {}, form) if self.is_classed else ""
+        own = number + 1, string_number(lower) >> 1, string_number(lower[-_SUFFIX:]) >> 1, int(usual) + 1
+        return [*own, *class_symbols(path)]
 
     def encode(
         self, forms: Sequence[str], place: np.ndarray, tags: np.ndarray, offsets: np.ndarray, guides: Guides | None
@@ -280,7 +272,7 @@ class TreeModel(ClassedModel):
         offsets (int64[sentences + 1]): Where each sentence begins.
         guides (Guides | None): What a guide says of the words, if the model reads guides.
         """
-        word, lower, suffix, usual, *classes = self._table(forms)[place].T
+        word, lower, suffix, usual, *classes = self._forms.of(forms)[place].T
         columns = [word, tags + 1, lower, suffix, usual]
         if guides is not None:
             columns += [_sides(guides, offsets), guides.head_labels[:, 0] + 2, guides.tags[:, 0] + 2]

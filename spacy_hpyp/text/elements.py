@@ -12,6 +12,8 @@ import numpy as np
 #: What may be read of the class of a word (`text.word_classes`): all of its path, or as many steps of it.
 CLASS_ATTRIBUTES = {"class": 1_000, **{f"class:{steps}": steps for steps in (2, 4, 6, 8, 10, 12, 16)}}
 
+#: Of so many words it is kept what they say.
+KEPT_FORMS = 1 << 16
 #: Past the end of a list.
 _NONE = -1
 
@@ -63,6 +65,26 @@ def compile_lists(
 def string_number(text: str) -> int:
     """A number for a string, the same in every process (CRC-32); strings that share one are read as the same."""
     return crc32(text.encode("utf8", "surrogatepass"))
+
+
+class FormRows(dict[str, bytes]):
+    """What words say by themselves, in rows of numbers that are found once.
+
+    find (Callable): The numbers of a word, which has so many `columns`.
+    """
+
+    def __init__(self, find: Callable[[str], Iterable[int]], columns: int) -> None:
+        self._find, self._columns = find, columns
+
+    def __missing__(self, form: str) -> bytes:
+        if len(self) >= KEPT_FORMS:
+            self.clear()
+        row = self[form] = np.fromiter(self._find(form), dtype=np.uint32, count=self._columns).tobytes()
+        return row
+
+    def of(self, forms: Iterable[str]) -> np.ndarray:
+        """The rows of some words (int32[*, columns])."""
+        return np.frombuffer(b"".join([self[form] for form in forms]), dtype=np.int32).reshape(-1, self._columns)
 
 
 def class_symbols(path: str) -> list[int]:

@@ -127,7 +127,9 @@ class MultiwordTokens:
                 # What is always one word need not be learned from each time.
                 if whole[lower] < _OFTEN and (possible := found._possible(token)):
                     right = _WHOLE if list(words) == [token] else number[Rule.of(token, words)]
-                    decisions.append((found._places(np.array(_hashes_at(tokens, i)), possible), [each == right for each in possible]))
+                    decisions.append(
+                        (found._places(np.array(_hashes_at(tokens, i)), possible), [each == right for each in possible])
+                    )
                     whole[lower] += lower not in several
         square = np.full(_PLACES, 1e-6, dtype=np.float32)
         rng = np.random.default_rng(seed)

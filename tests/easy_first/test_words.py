@@ -19,6 +19,7 @@ from spacy_hpyp.easy_first.words import (
     possible_outcomes,
     spelling,
 )
+from spacy_hpyp.text import elements
 from spacy_hpyp.text.candidates import WordOutcomes
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
@@ -118,7 +119,7 @@ def test_what_stands_around_words_comes_from_outside(vocabulary):
 
 
 def test_lexicon_does_not_grow_without_end(vocabulary, monkeypatch):
-    monkeypatch.setattr(words_module, "_KEPT_FORMS", 10)
+    monkeypatch.setattr(elements, "KEPT_FORMS", 10)
     lexicon = Lexicon(vocabulary, ["word"], TAGS)
     for i in range(50):
         (known, new), _ = lexicon.read(["the", f"new{i}"], np.arange(2), {})

@@ -60,45 +60,49 @@ class Words:
     place (int64[words]): Which of them each word is.
     starts (int32[words]): Whether each begins a sentence, `BEGINS` or `GOES_ON`; `NONE` where nothing is set. The first word of a Doc
         does, and so does a word before which white space does.
-    spaces (int32[words]): What stands before each.
     layout (Layout): Where they stand; the blocks go from one sentence boundary that is set to the next.
     """
 
     forms: list[str]
     place: np.ndarray
     starts: np.ndarray
-    spaces: np.ndarray
     layout: Layout
 
 
 def read_words(docs: Sequence[Doc]) -> Words:
     """Read the words of Docs."""
-    attributes = [ORTH, SPACY, IS_SPACE, SENT_START]
-    rows = np.concatenate([np.empty((0, 4), dtype=np.uint64), *(doc.to_array(attributes) for doc in docs)])
-    orths, space, is_space, found = rows.view(np.int64).T
+    rows = [doc.to_array([ORTH, IS_SPACE, SENT_START]) for doc in docs]
+    orths, is_space, found = np.concatenate([np.empty((0, 3), dtype=np.uint64), *rows]).T
     # Where each Doc begins among all tokens, and among all words.
     bounds = offsets_of([*map(len, docs)])
     place = np.flatnonzero(is_space == 0)
     counts = np.searchsorted(place, bounds)
     of_doc = np.repeat(np.arange(len(docs)), np.diff(counts))
     token = place - bounds[of_doc]
-    starts = np.where(found[place] == 0, NONE, np.where(found[place] == 1, BEGINS, GOES_ON)).astype(np.int32)
-    # What stands before the first word of a Doc, if anything does, is seen below.
-    spaces = np.where((space[place - 1] == 1) & (token > 0), SPACE, NOTHING).astype(np.int32)
-    before = np.append(-1, place[:-1])
-    before[counts[:-1][np.diff(counts) > 0]] = bounds[:-1][np.diff(counts) > 0] - 1
-    for i in np.flatnonzero(place - before > 1).tolist():
-        first, doc = before[i] + 1, of_doc[i]
-        if np.any(found[first : place[i]] == 1):
-            starts[i] = BEGINS
-        spaces[i] = _space(docs[doc], int(first - bounds[doc]), int(token[i]))
-    starts[counts[:-1][np.diff(counts) > 0]] = BEGINS
-    # In a Doc, numbers are unsigned.
-    distinct, example, form = np.unique(orths[place].view(np.uint64), return_index=True, return_inverse=True)
+    begins, has_words = found == 1, np.diff(counts) > 0
+    starts = np.where(begins, BEGINS, np.where(found == 0, NONE, GOES_ON)).astype(np.int32)[place]
+    after = np.append(0, place[:-1] + 1)
+    after[counts[:-1][has_words]] = bounds[:-1][has_words]
+    begun = np.append(0, np.cumsum(begins))
+    starts[begun[place] > begun[after]] = BEGINS
+    starts[counts[:-1][has_words]] = BEGINS
+    distinct, example, form = np.unique(orths[place], return_index=True, return_inverse=True)
     strings = [docs[doc].vocab.strings for doc in of_doc[example].tolist()]
     forms = [own[orth] for own, orth in zip(strings, distinct.tolist())]
     layout = Layout(token, counts, np.append(np.flatnonzero(starts == BEGINS), len(starts)).astype(np.int64))
-    return Words(forms, form.ravel(), starts, spaces, layout)
+    return Words(forms, form.ravel(), starts, layout)
+
+
+def read_spaces(docs: Sequence[Doc], layout: Layout) -> np.ndarray:
+    """What stands before each word (int32[words])."""
+    found = np.full(len(layout.token), NOTHING, dtype=np.int32)
+    for doc, words, token in zip(docs, layout.words, layout.tokens):
+        before = np.append(-1, token[:-1])[: len(token)]
+        own = found[words]
+        own[(doc.to_array(SPACY)[before] == 1) & (before >= 0)] = SPACE
+        for i in np.flatnonzero(token - before > 1).tolist():
+            own[i] = _space(doc, int(before[i]) + 1, int(token[i]))
+    return found
 
 
 def _space(doc: Doc, first: int, end: int) -> int:

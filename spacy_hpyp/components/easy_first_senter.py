@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotation.documents import content_key
-from ..annotation.words import BEGINS, GOES_ON, Words, read_words, write_starts
+from ..annotation.words import BEGINS, GOES_ON, Words, read_spaces, read_words, write_starts
 from ..compiled import NONE
 from ..training.outcomes import GoldWords
 from .factories import register
@@ -84,7 +84,7 @@ class EasyFirstSenter(WordClassifyingComponent):
                 forms=[words.forms[place] for place in words.place.tolist()],
                 gold=gold,
                 given=given,
-                more={"space": words.spaces},
+                more={"space": read_spaces([doc], words.layout)},
             )
         ]
 

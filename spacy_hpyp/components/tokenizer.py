@@ -84,7 +84,7 @@ class LearnedTokenizer:
         if sure is not None and len(token):
             starts = np.full((len(doc), 1), -1, dtype=np.int64)
             before = segments.probability[:-1]
-            starts[token[1:], 0] = np.select([before >= sure, before <= 1.0 - sure], [1, -1], 0)
+            starts[token[1:], 0] = np.where(before >= sure, 1, np.where(before <= 1.0 - sure, -1, 0))
             starts[0] = 1
             doc.from_array([SENT_START], starts.view(np.uint64))
         if self.multiword_tokens.rules:

@@ -9,7 +9,7 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..annotation.guides import block_guides, names_in_guides
-from ..annotation.words import Words, read_words, read_written
+from ..annotation.words import Words, read_spaces, read_words, read_written
 from ..compiled import NONE
 from ..easy_first.classification import EasyFirstSearch, Possible, Sequences, decide, find_leads, new_board
 from ..easy_first.classification_learning import learn_outcomes
@@ -158,7 +158,7 @@ class WordClassifier(ClassedModel):
         RAISES (ValueError): If features read guides, and a Doc has none.
         """
         read = set(self.attributes)
-        found = {"space": words.spaces} if "space" in read else {}
+        found = {"space": read_spaces(docs, words.layout)} if "space" in read else {}
         for name in sorted(read & set(WRITTEN_ATTRIBUTES)):
             names, place = read_written(docs, words.layout, name.removeprefix("written."))
             found[name] = np.array(list(name_symbols(names).values()), dtype=np.int32)[place]

@@ -13,6 +13,7 @@ from spacy_hpyp.annotation.words import (
     NOTHING,
     SPACE,
     SPACES,
+    read_spaces,
     read_words,
     write_starts,
     write_tags,
@@ -47,7 +48,7 @@ def test_words_are_those_of_all_documents_without_white_space():
 @pytest.mark.parametrize("docs", [[], [doc_of([])], [doc_of([" "]), doc_of(["\n", " "])]])
 def test_there_may_be_no_words(docs):
     words = read_words(docs)
-    assert len(words.forms) == len(words.place) == len(words.starts) == len(words.spaces) == 0
+    assert len(words.forms) == len(words.place) == len(words.starts) == len(read_spaces(docs, words.layout)) == 0
     assert words.layout.offsets.tolist() == [0]
     assert len(words.layout.docs) == len(docs) + 1
     write_tags(docs, words.layout, np.empty(0, dtype=np.int32), ["X"])
@@ -82,7 +83,8 @@ def test_boundary_before_white_space_is_one_before_the_next_word():
     ],
 )
 def test_space_before_each_word_is_told_apart(text, expected):
-    assert read_words([spacy.blank("en")(text)]).spaces.tolist() == expected
+    docs = [spacy.blank("en")(text)]
+    assert read_spaces(docs, read_words(docs).layout).tolist() == expected
 
 
 def test_tags_are_written_to_words_and_white_space():

@@ -220,34 +220,37 @@ def _compare(board, half, state, word):
 
 
 @borrowing
-def open_window(reading, sequences, possible, bounds, outcomes, board):
+def open_window(reading, sequences, possible, bounds, learning, outcomes, board):
     """Put a window on the board, as it is before anything in it is decided.
 
     bounds (tuple[int, int, int, int]): Where the sequence and the window begin and end.
+    learning (bool): Whether words that can only be one thing are to be decided: they are decided first, whatever speaks for it.
     outcomes (int32[words]): What is decided of the sequences.
     RETURNS (int): How many words of the window are to be decided.
     """
     start, end, first, last = bounds
     reach = reading.reach
-    undecided = 0
-    board.slots[0] = 0
-    for i in range(last - first):
-        kind = sequences.kind[first + i]
-        slot = board.slots[i]
-        if sequences.given[first + i] == NONE:
-            undecided += 1
-            for outcome in possible.outcomes[possible.offsets[kind] : possible.offsets[kind + 1]]:
-                board.outcomes[slot], board.head_start[slot] = outcome, 0.0
-                slot += 1
-        board.slots[i + 1] = slot
-        for template in range(len(reading.fixed)):
-            board.codes[i, template] = _code(reading, sequences, start, end, first + i, template)
     for i in range(last - first + 2 * reach):
         word = first + i - reach
         if word < start or word >= end:
             board.first[i] = BOUNDARY
         else:
             board.first[i] = outcomes[word] if word < first else sequences.given[word]
+    undecided = 0
+    board.slots[0] = 0
+    for i in range(last - first):
+        kind, slot = sequences.kind[first + i], board.slots[i]
+        own = possible.outcomes[possible.offsets[kind] : possible.offsets[kind + 1]]
+        if board.first[i + reach] == NONE and len(own) == 1 and not learning:
+            board.first[i + reach] = own[0]
+        if board.first[i + reach] == NONE:
+            undecided += 1
+            for outcome in own:
+                board.outcomes[slot], board.head_start[slot] = outcome, 0.0
+                slot += 1
+            for template in range(len(reading.fixed)):
+                board.codes[i, template] = _code(reading, sequences, start, end, first + i, template)
+        board.slots[i + 1] = slot
     return undecided
 
 
@@ -374,7 +377,7 @@ def decide(reading, weights, sequences, possible, begin, end, search, board, out
         for first in range(start, stop, search.window):
             bounds = (start, stop, first, min(first + search.window, stop))
             length = bounds[3] - first
-            steps = open_window(reading, sequences, possible, bounds, outcomes, board)
+            steps = open_window(reading, sequences, possible, bounds, False, outcomes, board)
             half, states = 0, 1
             begin_beam(reading, weights, board, half, length)
             for step in range(steps):

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, compiled, overwrite
+from ..compiled import NONE, borrowing, by_reference, compiled, fetch, overwrite
 from .templates import Templates, begin_feature, place_of, read_symbol, shift_for
 
 #: What features read beyond the first and last word of a sequence.
@@ -202,6 +202,17 @@ def _add(board, weights, place, word, scores):
 
 
 @borrowing
+def _fetch(reading, board, weights, word, decided, shift):
+    """Have the processor fetch the weights that a word's outcomes have now: those of a feature are spread over several lines of memory."""
+    mask = len(weights) - 1
+    for template in range(len(reading.fixed)):
+        place = place_of_feature(reading, board, word, template, decided, shift)
+        if place != NONE:
+            for slot in range(board.slots[word], board.slots[word + 1]):
+                fetch(weights, (place + board.parts[board.part_offsets[board.outcomes[slot]]]) & mask)
+
+
+@borrowing
 def _compare(board, half, state, word):
     """See which of a word's outcomes is the best, and by how much."""
     scores = board.scores[half, state]
@@ -287,6 +298,9 @@ def begin_beam(reading, weights, board, half, length):
     board.correct[half, 0] = True
     shift = shift_for(len(weights))
     for i in range(length):
+        # It comes while those of the word before are added up.
+        if i + 1 < length and decided[i + 1 + reading.reach] == NONE:
+            _fetch(reading, board, weights, i + 1, decided, shift)
         if decided[i + reading.reach] != NONE:
             continue
         for slot in range(board.slots[i], board.slots[i + 1]):

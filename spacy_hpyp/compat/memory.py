@@ -40,7 +40,9 @@ def giving_back(function: Callable[_Arguments, _Result]) -> Callable[_Arguments,
 
 
 def let_go(array: np.ndarray) -> None:
-    """Give back the memory of an array that nobody reads any more, as far as it takes whole pages and may be written to: its numbers are lost."""
+    """Give back the memory of an array that nobody reads any more, as far as it takes whole pages and may be written to: its numbers are lost, unless a
+    file has them that it is mapped from.
+    """
     begin, end = (-(-array.ctypes.data // mmap.PAGESIZE), (array.ctypes.data + array.nbytes) // mmap.PAGESIZE)
     if _advise is not None and begin < end and array.flags.carray:
         _advise(begin * mmap.PAGESIZE, (end - begin) * mmap.PAGESIZE, mmap.MADV_DONTNEED)

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from dataclasses import asdict, fields, replace
+from functools import partial
 from multiprocessing.context import get_spawning_popen
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -26,6 +28,7 @@ from ..storage.checksum import blaming, identity, identity_of_file, unpack_messa
 from ..storage.files import replace_file
 from ..text.word_classes import classes_in
 from .alignment import example_of_words
+from .side_by_side import Step
 
 register_extensions()
 
@@ -65,6 +68,9 @@ class TrainableComponent(TrainablePipe):
     default_scorer: ClassVar[Callable | None] = None
     #: What somebody who gives `score` a Doc may have been looking for; a sentence after a space.
     instead_of_score: ClassVar[str] = ""
+    # The step of training that it takes part in, and what it learns in it beside others.
+    _joint_step: Step | None = None
+    _beside: Future[None] | None = None
     # Where the model was read from, if it was read from a file.
     _source: Path | None = None
 
@@ -216,18 +222,36 @@ class TrainableComponent(TrainablePipe):
         RETURNS (dict[str, float]): The losses.
         RAISES (ValueError): If the component has not been initialized.
         """
-        losses = {} if losses is None else losses
+        losses, step = {} if losses is None else losses, self._joint_step
+        self._wait()
         if self.name not in losses:
             self._loss = (0.0, 0)
             losses[self.name] = 0.0
-        examples = self._examples(examples, "update")
+        read = partial(self._examples, method="update")
+        examples = read(examples) if step is None else step.shared(examples, read)
         self._check_trained()
+        if step is None or sgd:
+            self._learn_and_finish(examples, drop, losses, sgd)
+        else:
+            self._beside = step.executor.submit(partial(self._learn_and_finish, examples, drop, losses, sgd))
+        return losses
+
+    def _learn_and_finish(self, examples: list[Example], drop: float, losses: dict[str, float], sgd: Any) -> None:
         is_passed = self._learn_from(examples, drop, losses)
         if sgd:
             self.finish_update(sgd)
         if is_passed:
             self._end_pass()
-        return losses
+
+    def begin_step(self, step: Step) -> None:
+        """Be told of a step of training in which the components of a pipeline learn side by side."""
+        self._joint_step = step
+
+    def _wait(self) -> None:
+        """Wait until what the component has been given has been learned."""
+        beside, self._beside = self._beside, None
+        if beside is not None:
+            beside.result()
 
     def _count_loss(self, losses: dict[str, float], loss: float, count: int) -> None:
         """Add to the losses what an update has lost in all, of so many."""
@@ -236,6 +260,8 @@ class TrainableComponent(TrainablePipe):
 
     def finish_update(self, sgd: Optimizer) -> None:
         """Update the parameters of the model by the gradients that `update` has kept."""
+        self._joint_step = None
+        self._wait()
         self.guard.change(lambda: self.model.finish_update(sgd))
 
     def add_label(self, label: str) -> int:

@@ -18,6 +18,7 @@ from ..annotation.confidence import logistic
 from ..annotation.documents import RawSentence, write_trees
 from ..annotation.syntactic_words import words_as_tokens
 from ..annotation.words import Words, read_words
+from ..compat.memory import giving_back
 from ..compiled import NONE
 from ..easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons
 from ..easy_first.parsing import EasyFirstTrees
@@ -68,6 +69,7 @@ class EasyFirstParser(Parser):
         self._seen: Seen[Lessons] = Seen()
         self._updates = np.zeros(3, dtype=np.int64)
 
+    @giving_back
     def _begin(
         self, corpus: GoldCorpus, labels: dict[str, list[str]], examples: Sequence[Example], nlp: Language | None
     ) -> None:
@@ -185,7 +187,7 @@ class EasyFirstParser(Parser):
         learned = [self._seen.made[key] for key in keys if not is_held_out(progress, key)]
         if learned:
             learning = self._learning(drop)._replace(explore=progress.passes > 0)
-            report = parser.learn(joined(learned), learning, self._rng())
+            report = parser.learn(joined(learned), learning, self._rng(), self.threads)
             self._updates += report.counts
             self._count_loss(losses, int(report.counts[EARLY] + report.counts[FULL]), len(learned))
         progress.steps += 1

@@ -1,9 +1,11 @@
 """The trainable spaCy component `hpyp_parser`."""
 
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import asdict
+from functools import partial
 
 import numpy as np
 from spacy import util
@@ -14,7 +16,15 @@ from thinc.api import Model, Optimizer
 from ..annotation.alternatives import Alternative, Marginals, distinct_parses, k_best, marginals
 from ..annotation.arrays import Guides, Parses, with_letters
 from ..annotation.candidates import Candidates, trees_of
-from ..annotation.documents import GoldDocument, Layout, RawSentence, encode_docs, with_tokens_of, write_parses
+from ..annotation.documents import (
+    GoldDocument,
+    Layout,
+    RawSentence,
+    content_key,
+    encode_docs,
+    with_tokens_of,
+    write_parses,
+)
 from ..annotation.extensions import mark_uncalibrated
 from ..annotation.guides import write_guides
 from ..annotation.syntactic_words import words_as_tokens
@@ -34,7 +44,7 @@ from ..training.confidence import learn_confidence
 from ..training.contrast import LEAST_TOKENS, learn_contrasts
 from ..training.derivations import JointTreebank, SentenceBatch, initialize, visit
 from ..training.leave_out import LeaveOut, check_derivations, without
-from ..training.treebank import GoldCorpus
+from ..training.treebank import GoldCorpus, Seen
 from .alignment import annotated_document, gold_documents
 from .factories import TAG_AND_TREE_SCORES, TREES, register
 from .scorer import score
@@ -92,6 +102,7 @@ class HPYPParser(ViewedParser):
     def _reset_training(self) -> None:
         super()._reset_training()
         self._warned_of_new = self._contrast_is_due = False
+        self._found: Seen[Parses] | None = None
 
     def _new_treebank(self, model: JointModel) -> JointTreebank:
         return JointTreebank(model)
@@ -125,6 +136,7 @@ class HPYPParser(ViewedParser):
         )
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
+        self._found = None
         batch = self._treebank.batch(gold_documents(examples, self.tokens))
         # What is new is known when everything has been seen once.
         if batch.met:
@@ -177,6 +189,7 @@ class HPYPParser(ViewedParser):
 
         sgd (Optimizer): Its averages of the weights begin anew then.
         """
+        self._wait()
         # Without gradients, too, an optimizer goes on in the direction that it has.
         if self._contrast_is_due or not self._has_contrasted:
             super().finish_update(sgd)
@@ -226,6 +239,16 @@ class HPYPParser(ViewedParser):
 
     # Prediction
 
+    def remember(self, docs: Iterable[Doc], batch_size: int) -> None:
+        """Parse documents that are going to come again in the same batches, and remember what is found until something is learned.
+
+        What is predicted by makes room then, if it can be read again from a file.
+        """
+        self._found = Seen()
+        if not self.settings.given_tags:
+            deque(self.pipe(docs, batch_size=batch_size), maxlen=0)
+        self.joint.let_views_go()
+
     def predict(self, docs: Iterable[Doc], *, search: Search | None = None) -> tuple[Layout, Parses]:
         """Parse documents without changing them.
 
@@ -237,7 +260,12 @@ class HPYPParser(ViewedParser):
         model, docs, settings = self._initialized(), list(docs), self.settings
         blocks, layout = encode_docs(docs, model.encoder, given_tags=settings.given_tags)
         search = settings.search if search is None else search
-        parses = decode(model.frozen, blocks, search, settings.threads)
+        find = partial(decode, model.frozen, blocks, search, settings.threads)
+        if self._found is None:
+            parses = find()
+        else:
+            content = b"".join(part.tobytes() for part in blocks) + repr(search).encode()
+            parses = self._found.take(content_key(content), find)
         if model.confidence is not None:
             parses = model.confidence.of(parses, blocks.offsets, model.vocabulary.is_known(blocks.words))
         return layout, with_letters(parses, model.spell_docs(docs, layout, blocks.words))

@@ -161,7 +161,9 @@ class EasyFirstParserSettings(Settings):
     merge: bool = setting(
         True, TRUTH, "whether states with the same arcs are merged, so that the beam holds different ones"
     )
-    threads: int = setting(1, Whole(1), "threads that parse a batch; the result does not depend on it")
+    threads: int = setting(
+        2, Whole(1), "threads that parse a batch, or learn from it; the result does not depend on it"
+    )
     tokens: str = _tokens()
     folds: int = setting(
         10,

@@ -13,22 +13,23 @@ actions; all updates are towards one of them and away from a sequence of wrong o
   loses the fewest arcs of those that can still be made (Goldberg & Nivre 2013).
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 
 from ..compiled import NONE, borrowing, by_reference, compiled, inner, overwrite
 from .arcs import SYMBOLS, WINDOW, L, Scorer, find_arc_features, sentence_of
-from .labels import Workbench, learn_labels, new_workbench
+from .labels import learn_labels, new_workbench
 from .partial_trees import HEAD
-from .perceptron import change_kept, tick
+from .perceptron import Perceptron, change_kept, tick
 from .search import (
     BEFORE,
     FROM,
     MARGIN,
     WHAT,
-    States,
     begin,
+    begin_beam,
     find_best,
     follow,
     head_and_child,
@@ -36,6 +37,7 @@ from .search import (
     new_states,
     record_action,
     score_pairs,
+    sharing,
 )
 
 _WORD, _LOWER = SYMBOLS.index("word"), SYMBOLS.index("lower")
@@ -177,11 +179,11 @@ def learn_early(perceptron, scorer, sentence, heads, children, learning, states,
 def learn_max_violation(perceptron, scorer, sentence, heads, children, learning, states, others, report):
     """Learn from one sentence where the best of the beam is furthest above the best correct sequence.
 
-    states, others (States): Room for the beam, and for that of correct sequences.
+    states, others (States): Room for the beam, and for that of correct sequences, which share their partial trees.
     """
     n = len(heads)
     begin(scorer, sentence, states)
-    begin(scorer, sentence, others)
+    begin_beam(scorer, sentence, others)
     half, size, width = 0, 1, 1
     predicted, correct, violation, at = 0, 0, _NOTHING, 0
     for length in range(n, 1, -1):
@@ -272,65 +274,80 @@ def learn_greedily(perceptron, scorer, sentence, heads, waiting, is_left, learni
         half = 1 - half
 
 
-@borrowing
-def leave_out(kept, dropout, rng):
-    """Choose which templates count, at random."""
-    for i in range(len(kept)):
-        kept[i] = dropout == 0.0 or rng.random() >= dropout
-
-
-def room_to_learn(
-    arc_scorer: Scorer, label_scorer: Scorer, lessons: Lessons, width: int
-) -> tuple[States, States, Workbench]:
-    """Room for the longest of some sentences: for two beams of some width, and for labels."""
-    longest = int(np.diff(lessons.offsets).max(initial=1))
-    states, others = (new_states(arc_scorer, longest, width) for _ in range(2))
-    return states, others, new_workbench(label_scorer, longest)
+@compiled
+def _draw(lessons, dropout, rng, kept_arcs, kept_labels):
+    """Draw which words are taken for unknown ones, and which templates count, of each sentence (bool[sentences, templates])."""
+    for i in range(len(lessons.offsets) - 1):
+        start, end = lessons.offsets[i], lessons.offsets[i + 1]
+        if end - start < 2:
+            continue
+        for word in range(start, end):
+            if lessons.rarity[word] > 0.0 and rng.random() < lessons.rarity[word]:
+                lessons.symbols[word, _WORD], lessons.symbols[word, _LOWER] = 0, 0
+        for kept in (kept_arcs[i], kept_labels[i]):
+            for template in range(len(kept)):
+                kept[template] = dropout == 0.0 or rng.random() >= dropout
 
 
 @compiled
-def learn_parsing(arc_perceptron, arc_scorer, label_perceptron, label_scorer, lessons, learning, rng, report, room):
-    """Learn from some sentences, one after the other.
-
-    arc_perceptron, label_perceptron (Perceptron): Changed.
-    arc_scorer, label_scorer (Scorer): With the perceptrons' own weights.
-    lessons (Lessons): The sentences.
-    learning (Learning): How to.
-    rng (numpy.random.Generator): The source of randomness.
-    report (Report): Added to.
-    room (tuple[States, States, Workbench]): See `room_to_learn`.
-    """
-    states, others, workbench = room
-    longest = len(workbench.queue)
-    symbols = np.empty((longest, lessons.symbols.shape[1]), dtype=np.int32)
-    children = np.empty(longest, dtype=np.int32)
-    is_left = np.empty(longest, dtype=np.bool_)
+def _learn_arcs(perceptron, scorer, lessons, kept, learning, report, states, others):
+    children = np.empty(len(states.forest.records), dtype=np.int32)
+    is_left = np.empty(len(children), dtype=np.bool_)
     for i in range(len(lessons.offsets) - 1):
         start, end = lessons.offsets[i], lessons.offsets[i + 1]
-        n = end - start
-        if n < 2:
+        if end - start < 2:
             continue
-        seen = symbols[:n]
-        for word in range(n):
-            overwrite(seen[word], lessons.symbols[start + word])
-            if lessons.rarity[start + word] > 0.0 and rng.random() < lessons.rarity[start + word]:
-                seen[word, _WORD], seen[word, _LOWER] = 0, 0
-        sentence = sentence_of(lessons, seen, start, end)
+        sentence = sentence_of(lessons, lessons.symbols[start:end], start, end)
         heads = lessons.gold_heads[start:end]
-        children[:n] = 0
+        children[: end - start] = 0
         for head in heads:
             if head != NONE:
                 children[head] += 1
-        leave_out(arc_scorer.kept, learning.dropout, rng)
-        leave_out(label_scorer.kept, learning.dropout, rng)
-        tick(arc_perceptron)
+        overwrite(scorer.kept, kept[i])
+        tick(perceptron)
         if learning.width == 1:
-            learn_greedily(arc_perceptron, arc_scorer, sentence, heads, children, is_left, learning, states, report)
+            learn_greedily(perceptron, scorer, sentence, heads, children, is_left, learning, states, report)
         elif learning.early:
-            learn_early(arc_perceptron, arc_scorer, sentence, heads, children, learning, states, report)
+            learn_early(perceptron, scorer, sentence, heads, children, learning, states, report)
         else:
-            learn_max_violation(arc_perceptron, arc_scorer, sentence, heads, children, learning, states, others, report)
-        labels = lessons.gold_labels[start:end]
-        report.counts[LABELS] += learn_labels(
-            label_perceptron, label_scorer, sentence, heads, labels, learning.label_margin, workbench
-        )
+            learn_max_violation(perceptron, scorer, sentence, heads, children, learning, states, others, report)
+
+
+@compiled
+def _learn_labels(perceptron, scorer, lessons, kept, margin, report, workbench):
+    for i in range(len(lessons.offsets) - 1):
+        start, end = lessons.offsets[i], lessons.offsets[i + 1]
+        if end - start < 2:
+            continue
+        sentence = sentence_of(lessons, lessons.symbols[start:end], start, end)
+        heads, labels = lessons.gold_heads[start:end], lessons.gold_labels[start:end]
+        overwrite(scorer.kept, kept[i])
+        report.counts[LABELS] += learn_labels(perceptron, scorer, sentence, heads, labels, margin, workbench)
+
+
+def learn_parsing(
+    on_arcs: tuple[Perceptron, Scorer],
+    on_labels: tuple[Perceptron, Scorer],
+    lessons: Lessons,
+    learning: Learning,
+    rng: np.random.Generator,
+    threads: int = 1,
+) -> Report:
+    """Learn from some sentences, one after the other: labels are those of the right trees, and learned beside the arcs.
+
+    on_arcs, on_labels (tuple[Perceptron, Scorer]): The perceptrons, which are changed, and what scores with their own weights.
+    threads (int): With two the one is learned in a thread and the other in another one; the result does not depend on it.
+    """
+    report = Report(np.zeros(3, dtype=np.int64), np.full(1, np.inf))
+    longest = int(np.diff(lessons.offsets).max(initial=1))
+    lessons = lessons._replace(symbols=lessons.symbols.copy())
+    kept = [np.empty((len(lessons.offsets) - 1, len(scorer.kept)), dtype=bool) for _, scorer in (on_arcs, on_labels)]
+    _draw(lessons, learning.dropout, rng, *kept)
+    states, others = (new_states(on_arcs[1], longest, learning.width, beams) for beams in (2, 1))
+    rooms = [states, sharing(states, others)], [new_workbench(on_labels[1], longest)]
+    with ThreadPoolExecutor(min(threads, 2)) as executor:
+        arcs = executor.submit(_learn_arcs, *on_arcs, lessons, kept[0], learning, report, *rooms[0])
+        labels = executor.submit(_learn_labels, *on_labels, lessons, kept[1], learning.label_margin, report, *rooms[1])
+        for learned in (arcs, labels):
+            learned.result()
+    return report

@@ -36,6 +36,7 @@ BEFORE, FROM, WHAT = 0, 1, 1 + WINDOW
 _ACTION_COLUMNS = WHAT + 1
 _REMEMBERED, _PAIRS = 1 << 12, 1 << 7
 _NOTHING = -np.inf
+_SHARED = ("forest", "windows", "remembered", "pairs", "gathered")
 
 
 @by_reference
@@ -82,18 +83,19 @@ class States(NamedTuple):
     places: np.ndarray
 
 
-def new_states(scorer: Scorer, longest: int, width: int) -> States:
+def new_states(scorer: Scorer, longest: int, width: int, beams: int = 1) -> States:
     """Room for the states of sentences.
 
     scorer (Scorer): What scores them.
     longest (int): How many words they have at the most.
     width (int): How many states the beam holds.
+    beams (int): How many beams are to share the partial trees, see `sharing`.
     """
     most = width * longest + longest + 2
     padded, templates = longest + 2 * MARGIN, len(scorer.templates.offsets) - 1
     windows, pairs = (_REMEMBERED, _PAIRS) if width > 1 else (1, 1)
     return States(
-        new_forest(most),
+        new_forest(beams * most),
         np.zeros((2, width, padded), dtype=np.int32),
         np.zeros((2, width, padded, 2), dtype=np.float32),
         np.zeros((2, width)),
@@ -116,13 +118,24 @@ def new_states(scorer: Scorer, longest: int, width: int) -> States:
     )
 
 
+def sharing(states: States, others: States) -> States:
+    """The second of two beams, with the partial trees of the first and what is remembered of them: it makes and scores what that does not."""
+    return others._replace(**{name: getattr(states, name) for name in _SHARED})
+
+
 @inner
 def begin(scorer, sentence, states):
     """The state in which every word is a partial tree, alone in the beam."""
-    n = len(sentence.symbols)
-    begin_forest(states.forest, n)
+    begin_forest(states.forest, len(sentence.symbols))
     states.windows[:] = 0
     states.pairs[:] = 0
+    begin_beam(scorer, sentence, states)
+
+
+@inner
+def begin_beam(scorer, sentence, states):
+    """`begin`, for a beam that shares what another one has begun with."""
+    n = len(sentence.symbols)
     states.size[0] = 1
     trees = states.trees[0, 0]
     trees[: n + 2 * MARGIN] = 0

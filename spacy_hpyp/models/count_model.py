@@ -17,7 +17,7 @@ from thinc.api import Model
 
 from ..annotation.arrays import Sentences, chunks
 from ..annotation.documents import Encoder
-from ..compat.memory import giving_back
+from ..compat.memory import giving_back, let_go
 from ..hpyp.aside import Aside
 from ..hpyp.franchise import Franchise, dish_counts, reserve, reserve_to_leave, unindexed
 from ..hpyp.hyperparameters import resample
@@ -330,6 +330,13 @@ class CountModel(ClassedModel):
         """Predict by views that were made of this seating before, by distribution, and may be mapped from a file."""
         self._drop_frozen()
         self._views, self._mapped = views, mapped
+
+    def let_views_go(self) -> None:
+        """Give back the memory of views that are mapped from a file: what is needed again is read again from there."""
+        if self._mapped is not None and self._views is not None:
+            for view in self._views.values():
+                for array in (view.restaurants, view.servings, view.row):
+                    let_go(array)
 
     @property
     def frozen(self) -> Any:

@@ -15,7 +15,7 @@ from ..annotation.words import Words, read_words, read_written
 from ..compiled import NONE
 from ..easy_first import arcs, labels
 from ..easy_first.arcs import Scorer, new_scorer
-from ..easy_first.learning import Learning, Lessons, Report, learn_parsing, room_to_learn
+from ..easy_first.learning import Learning, Lessons, Report, learn_parsing
 from ..easy_first.parsing import SCALE, EasyFirstTrees, SentencesToParse, parse, parse_beam
 from ..easy_first.perceptron import (
     Averages,
@@ -325,20 +325,16 @@ class TreeModel(ClassedModel):
 
     # Training
 
-    def learn(self, lessons: Lessons, learning: Learning, rng: np.random.Generator) -> Report:
-        """Learn from some sentences.
+    def learn(self, lessons: Lessons, learning: Learning, rng: np.random.Generator, threads: int = 1) -> Report:
+        """Learn from some sentences, see `spacy_hpyp.easy_first.learning.learn_parsing`.
 
         RAISES (ValueError): After `compact`.
         """
-        check_can_learn(self.arc_perceptron)
-        check_can_learn(self.label_perceptron)
-        report = Report(np.zeros(3, dtype=np.int64), np.full(1, np.inf))
-        on_arcs = self.arc_perceptron, self._arcs.scorer(self.arc_perceptron.weights)
-        on_labels = self.label_perceptron, self._labels.scorer(self.label_perceptron.weights)
-        room = room_to_learn(on_arcs[1], on_labels[1], lessons, learning.width)
-        learn_parsing(*on_arcs, *on_labels, lessons, learning, rng, report, room)
-        self._predicting = None
-        return report
+        self._predicting, how = None, []
+        for task, perceptron in ((self._arcs, self.arc_perceptron), (self._labels, self.label_perceptron)):
+            check_can_learn(perceptron)
+            how.append((perceptron, task.scorer(perceptron.weights)))
+        return learn_parsing(*how, lessons, learning, rng, threads)
 
     def compact(self) -> None:
         """Forget what only further training needs. What is found afterwards may differ where two arcs are all but equally easy."""

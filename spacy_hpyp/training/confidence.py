@@ -6,6 +6,7 @@ parser cannot forget: it keeps some sentences of the treebank from itself, or, w
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 
 import numpy as np
@@ -187,17 +188,20 @@ def learn_from_all(
 
     lessons (Mapping[bytes, Lessons]): The sentences, by what identifies them.
     """
-    found = []
-    for fold, own in enumerate(deal_out(list(lessons), _FOLDS)):
+    folds = deal_out(list(lessons), _FOLDS)
+
+    def observe(fold: int) -> list[Observed]:
+        own = folds[fold]
         others = [key for key in lessons if key not in own]
-        if not own or not others:
-            continue
         other, rng = parser.untrained(), np.random.default_rng([seed, fold, 6])
         other.initialize(parser.vocabulary, parser.labels)
         for passes in range(_FOLD_PASSES):
             order = [lessons[others[i]] for i in rng.permutation(len(others))]
             other.learn(joined(order), learning._replace(explore=passes > 0, dropout=0.0), rng)
-        found.append([_observe_trees(other, joined([lessons[key] for key in own]), learning, threads)])
+        return [_observe_trees(other, joined([lessons[key] for key in own]), learning, 1)]
+
+    with ThreadPoolExecutor(threads) as executor:
+        found = list(executor.map(observe, [fold for fold, own in enumerate(folds) if 0 < len(own) < len(lessons)]))
     if found:
         (parser.confidence,) = cross_fit(found, [UNLEARNED_TREES])
 

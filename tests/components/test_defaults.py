@@ -11,7 +11,7 @@ DEFAULTS = {
     "hpyp_parser": ("c21baed94b78cc25", "e88966c8d488133c"),
     "easy_first_tagger": ("23c64f5087d4e940", "e4333d354a03d274"),
     "easy_first_senter": ("9e8802ffb2923ece", "9e8802ffb2923ece"),
-    "easy_first_parser": ("ebeca878f4b8ab82", "bf60a47349f6af0b"),
+    "easy_first_parser": ("e781d1a85f62f9a2", "bdc9cc4bdc4c6c8f"),
     "head_outward_parser": ("6ec9bb1fad378b7d", "0f39a58918711fe5"),
     "head_outward_states": ("bd8513443f82fe66", "26ef1f955166e99b"),
     "parse_combiner": ("ee819b66ae403a40", "ee819b66ae403a40"),

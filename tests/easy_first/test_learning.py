@@ -32,7 +32,7 @@ from spacy_hpyp.annotation.documents import raw_sentences, read_gold
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first import learning as compiled_learning
 from spacy_hpyp.easy_first.arcs import SYMBOLS, TAG
-from spacy_hpyp.easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons, Report, learn_parsing, room_to_learn
+from spacy_hpyp.easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons, learn_parsing
 from spacy_hpyp.easy_first.parsing import SentencesToParse
 from spacy_hpyp.easy_first.perceptron import new_perceptron, set_average
 from spacy_hpyp.models.tree_model import TreeModel
@@ -78,11 +78,9 @@ class Pupil:
     def learn(self, lessons, learning, rng=None):
         """Learn from sentences; returns how the weights of actions were changed."""
         before = self.arcs.weights.copy()
-        self.report = Report(np.zeros(3, dtype=np.int64), np.full(1, np.inf))
         rng = np.random.default_rng(0) if rng is None else rng
         on_arcs, on_labels = (self.arcs, self.arc_scorer), (self.labels, self.label_scorer)
-        room = room_to_learn(self.arc_scorer, self.label_scorer, lessons, learning.width)
-        learn_parsing(*on_arcs, *on_labels, lessons, learning, rng, self.report, room)
+        self.report = learn_parsing(on_arcs, on_labels, lessons, learning, rng)
         return self.arcs.weights.astype(np.float64) - before
 
     @property

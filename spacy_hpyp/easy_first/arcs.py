@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, inner_maker
+from ..compiled import NONE, borrowing, by_reference, fetch, inner_maker
 from ..text.elements import CLASS_ATTRIBUTES
 from .partial_trees import (
     END,
@@ -320,17 +320,27 @@ def find_arc_features(scorer, records, sentence, window, row, places):
 
 
 @borrowing
-def score_arcs(scorer, reading, records, sentence, window, row, places, gathered, scores):
-    """The scores of both actions on two neighbours.
+def find_weights(reading, weights, records, sentence, window, row, places):
+    """Find where the weights of two neighbours are, and have the processor fetch them.
 
-    reading (Scorer | Reading): What is read anew: all, or, where `gathered` is that of the same two trees, what is beyond them.
-    row (int32[elements]), places (int64[templates]): Written on.
-    gathered (float32[templates, 2]), scores (float32[2]): The weights of each template for both actions, and their sums; overwritten.
+    reading (Scorer | Reading): What is read.
+    row (int32[elements]), places (int64[templates]): Overwritten, the latter in the order of the templates of what is read.
     """
     read_elements(reading.elements, records, sentence, window, row)
-    find_in_order(reading.templates, row, len(scorer.weights), places)
+    find_in_order(reading.templates, row, len(weights), places)
     for i in range(len(reading.templates.order)):
-        template = reading.templates.order[i]
+        fetch(weights, places[i] * weights.shape[1])
+
+
+@borrowing
+def add_up(scorer, order, places, gathered, scores):
+    """The scores of both actions on two neighbours, where `find_weights` has found their weights.
+
+    order (int32[*]), places (int64[*]): The templates that were read anew: all, or, where `gathered` is that of the same two trees, those beyond them.
+    gathered (float32[templates, 2]), scores (float32[2]): The weights of each template for both actions, and their sums; overwritten.
+    """
+    for i in range(len(order)):
+        template = order[i]
         gathered[template, 0], gathered[template, 1] = scorer.weights[places[i], 0], scorer.weights[places[i], 1]
     left, right = np.float32(0.0), np.float32(0.0)
     for i in range(len(gathered)):

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, generic_default, implements
+from ..compiled import NONE, borrowing, by_reference, fetch, generic_default, implements
 from .arcs import (
     DIRECTION,
     FIELD,
@@ -97,10 +97,12 @@ def add_weights(weights, kept, workbench):
 @borrowing
 def _add_averages(weights, kept, workbench):
     scores, bounds = workbench.scores, workbench.bounds
-    # Where the weights of each feature begin and end is fetched for all of them first: so none has to wait for another's.
+    # Where the weights of each feature begin and end, and these, are fetched for all of them first: so none has to wait for another's.
     for i in range(len(bounds)):
         place = workbench.features[i]
         bounds[i, 0], bounds[i, 1] = weights.first[place], weights.first[place + 1]
+        fetch(weights.outcome, bounds[i, 0])
+        fetch(weights.weight, bounds[i, 0])
     for i in range(len(bounds)):
         if kept[i]:
             for j in range(bounds[i, 0], bounds[i, 1]):

@@ -126,8 +126,8 @@ def mark_correct(states, half, count, heads, children):
 @inner
 def reward_one(perceptron, scorer, sentence, states, window, action, amount):
     """Add to the weights of the features of an action."""
-    find_arc_features(scorer, states.forest.records, sentence, window, states.row, states.places)
-    change_kept(perceptron, states.places, scorer.kept, action, amount)
+    find_arc_features(scorer, states.forest.records, sentence, window, states.row, states.places[0])
+    change_kept(perceptron, states.places[0], scorer.kept, action, amount)
 
 
 @inner

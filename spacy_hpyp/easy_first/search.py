@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, by_reference, inner, overwrite
+from ..compiled import NONE, borrowing, by_reference, inner, overwrite
 from ..inference.memo import recall
-from .arcs import TAG, WINDOW, L, R, Scorer, score_arcs, share_of
+from .arcs import TAG, WINDOW, L, R, Scorer, add_up, find_weights, share_of
 from .partial_trees import (
     HEAD,
     LEFT_ARC,
@@ -58,7 +58,7 @@ class States(NamedTuple):
         its list, action; their scores and marks.
     windows (uint64[*]), remembered (float32[*, 2]): Scores of both actions by the fingerprint of a window.
     pairs (uint64[*]), gathered (float32[*, templates, 2]): Weights by the fingerprint of a pair.
-    row (int32[elements]), places (int64[templates]): Features.
+    row (int32[elements]), places (int64[2, templates]): Features, of two pairs in turn.
     """
 
     forest: Forest
@@ -114,7 +114,7 @@ def new_states(scorer: Scorer, longest: int, width: int, beams: int = 1) -> Stat
         np.zeros(pairs, dtype=np.uint64),
         np.empty((pairs, templates, 2), dtype=np.float32),
         np.zeros(len(scorer.elements), dtype=np.int32),
-        np.zeros(templates, dtype=np.int64),
+        np.zeros((2, templates), dtype=np.int64),
     )
 
 
@@ -154,22 +154,29 @@ def score_pairs(scorer, sentence, states, half, state, first, end):
 
     first, end (int): The places of the first such tree, and behind the last.
     """
-    records, row, places = states.forest.records, states.row, states.places
-    for place in range(first, end):
+    records, row, weights = states.forest.records, states.row, scorer.weights
+    # The weights of a pair are fetched while those of the pair before are added up, which waits for that: at its place, with its slots.
+    waiting, last_slot, last_pair, order, turn = np.int64(NONE), 0, 0, scorer.templates.order, 0
+    for place in range(first, end + 1):
+        slot, pair, known, met = 0, 0, place == end, False
         window = states.trees[half, state, place - L : place - L + WINDOW]
-        scores = states.scores[half, state, place]
-        if len(states.windows) == 1:
-            score_arcs(scorer, scorer, records, sentence, window, row, places, states.gathered[0], scores)
-            continue
-        slot, known = recall(states.windows, window)
-        if not known:
-            pair, met = recall(states.pairs, window[L : R + 1])
-            gathered, found = states.gathered[pair], states.remembered[slot]
-            if met:
-                score_arcs(scorer, scorer.beyond, records, sentence, window, row, places, gathered, found)
+        if place < end and len(states.windows) > 1:
+            slot, known = recall(states.windows, window)
+            if known:
+                overwrite(states.scores[half, state, place], states.remembered[slot])
             else:
-                score_arcs(scorer, scorer, records, sentence, window, row, places, gathered, found)
-        scores[0], scores[1] = states.remembered[slot, 0], states.remembered[slot, 1]
+                pair, met = recall(states.pairs, window[L : R + 1])
+        if met:
+            find_weights(scorer.beyond, weights, records, sentence, window, row, states.places[turn])
+        elif not known:
+            find_weights(scorer, weights, records, sentence, window, row, states.places[turn])
+        if waiting != NONE and (not known or place == end):
+            scores = states.scores[half, state, waiting]
+            add_up(scorer, order, states.places[1 - turn], states.gathered[last_pair], scores)
+            overwrite(states.remembered[last_slot], scores)
+        if not known:
+            order = scorer.beyond.templates.order if met else scorer.templates.order
+            waiting, last_slot, last_pair, turn = np.int64(place), slot, pair, 1 - turn
 
 
 @borrowing

@@ -14,12 +14,13 @@ from spacy_hpyp.easy_first.arcs import (
     GUIDE_SYMBOLS,
     NULL,
     SYMBOLS,
+    add_up,
     class_of_distance,
     class_of_probability,
     find_arc_features,
+    find_weights,
     read_elements,
     reads_guides,
-    score_arcs,
 )
 from spacy_hpyp.models.tree_model import TreeModel
 from spacy_hpyp.text.elements import reads_classes
@@ -198,7 +199,8 @@ def test_a_score_is_the_sum_of_the_weights_of_the_templates_that_count():
     features = places.copy()
     for kept in itertools.product([True, False], repeat=3):
         scorer.kept[:] = kept
-        score_arcs(scorer, scorer, plain._forest.records, plain.sentence, window, row, places, gathered, scores)
+        find_weights(scorer, weights, plain._forest.records, plain.sentence, window, row, places)
+        add_up(scorer, scorer.templates.order, places, gathered, scores)
         np.testing.assert_allclose(scores, weights[features[list(kept)]].sum(axis=0), rtol=1e-5)
 
 
@@ -219,8 +221,12 @@ def test_a_pair_that_has_been_read_gets_the_same_scores_when_only_what_is_beyond
     kept, found, expected = (np.empty(shape, dtype=np.float32) for shape in ((6, 2), 2, 2))
     for i, around in enumerate([(1, 2, 5, 6), (0, 1, 6, 0), (0, 0, 0, 0), (2, 1, 0, 0)]):
         window = np.array([*around[:2], 3, 4, *around[2:]], dtype=np.int32)
-        score_arcs(scorer, scorer.beyond if i else scorer, records, sentence, window, row, places, kept, found)
-        score_arcs(scorer, scorer, records, sentence, window, row, places, np.empty_like(kept), expected)
+        for reading, gathered, scores in (
+            (scorer.beyond if i else scorer, kept, found),
+            (scorer, kept.copy(), expected),
+        ):
+            find_weights(reading, scorer.weights, records, sentence, window, row, places)
+            add_up(scorer, reading.templates.order, places, gathered, scores)
         assert found.tolist() == expected.tolist()
 
 

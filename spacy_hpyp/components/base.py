@@ -187,6 +187,8 @@ class TrainableComponent(TrainablePipe):
         stream (Iterable[Doc]): The documents; they are changed and yielded.
         **options: What `predict` takes besides, as `component_cfg` of `nlp.pipe` has it.
         """
+        # Between an update and its end a component may be asked to annotate what others learn from.
+        self._wait()
         for docs in util.minibatch(stream, size=batch_size):
             at_hand = list(map(take_words, docs))
             words = [each.words for each in at_hand]

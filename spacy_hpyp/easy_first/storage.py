@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..compat.memory import giving_back
 from ..storage.arrays import compress, pack_integers, unpack_integers
 from ..storage.checksum import identity
 from ..storage.mapped import Kinds, kept_arrays
@@ -109,6 +110,7 @@ def averages_in(perceptron: Any, find: Callable[[Any], Any]) -> Any:
     return perceptron.averages if isinstance(perceptron, StoredPerceptron) else find(perceptron)
 
 
+@giving_back
 def perceptron_to_message(perceptron: Perceptron | Averages | StoredPerceptron) -> dict[str, Any]:
     """A perceptron as a dictionary that srsly can write."""
     if isinstance(perceptron, StoredPerceptron):
@@ -129,7 +131,7 @@ def perceptron_to_message(perceptron: Perceptron | Averages | StoredPerceptron) 
         "clock": int(perceptron.clock[0]),
         "compact": is_compact(perceptron),
         "outcomes": perceptron.weights.shape[1],
-        "entries": pack_integers(np.diff(entries, prepend=0), zlib.Z_RLE),
+        "entries": pack_integers(np.ediff1d(entries, to_begin=entries[:1]), zlib.Z_RLE),
     }
     if message["compact"]:
         return message | {"multiples": pack_integers(_fold(perceptron.weights.ravel()[entries]))}

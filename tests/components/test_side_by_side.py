@@ -67,6 +67,19 @@ def test_words_under_tokens_are_found_once_for_all_components_of_a_step(toy, mon
     assert several - initial == len(COMPONENTS) * (len(asked) - initial) > 0
 
 
+def test_what_is_found_within_a_step_is_found_with_what_has_been_learned_in_it(toy):
+    texts, rounds = [" ".join(each.words) for each in toy.sentences(40, seed=2)], []
+    for before_update in (lambda nlp, progress: None, create_side_by_side()):
+        nlp = spacy.blank("en")
+        nlp.add_pipe("easy_first_tagger", config=SMALL)
+        examples = toy.examples(nlp, toy.sentences(60))
+        nlp.initialize(lambda examples=examples: examples)
+        before_update(nlp, {"step": 0})
+        nlp.update(examples, sgd=False)
+        rounds.append([[token.tag_ for token in doc] for doc in nlp.pipe(texts)])
+    assert rounds[0] == rounds[1]
+
+
 def test_what_has_failed_beside_others_fails_where_it_is_waited_for(toy, monkeypatch):
     nlp = spacy.blank("en")
     tagger = nlp.add_pipe("easy_first_tagger", config=SMALL)

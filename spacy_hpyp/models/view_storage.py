@@ -61,7 +61,8 @@ def read_views(
         multiplied = not conditional.is_plain and not conditional.mixed
         if part == "row" and array.array.shape[1] != (view.alphabet[0] if multiplied else 0):
             raise ValueError(f"the {name} distribution has another alphabet")
-        occupied = 0
+        # Besides the roots.
+        occupied = -len(view.columns)
 
         def are_sound(numbers: np.ndarray, begin: int) -> bool:
             nonlocal occupied

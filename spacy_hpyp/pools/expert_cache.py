@@ -15,22 +15,20 @@ import numpy as np
 
 from ..compiled import NONE, borrowing, by_reference, fetch, maker
 from .view import (
-    BACK_OFF,
     BUCKET_BITS,
     BUCKETS,
     EMPTY,
-    EXCESS,
     FIRST,
-    LENGTH,
     LIST,
-    PAIR,
-    ROOM,
-    ROW,
     SINGLE,
+    SYMBOL_SHIFT,
+    VALUE,
     WIDTH,
+    back_off_of,
     below,
     bucket_of_restaurant,
     first_try,
+    room_of,
     share_of,
 )
 
@@ -40,8 +38,8 @@ _SLOTS = 1024
 _LINE = np.uint64(16)
 
 # An index that is known not to be negative takes fewer instructions.
-_ONE, _FIRST, _ROOM, _LIST, _WIDTH = np.uint64(1), np.uint64(FIRST), np.uint64(ROOM), np.uint64(LIST), np.uint64(WIDTH)
-_LENGTH, _PAIR, _BUCKET_BITS, _ONLY = np.uint64(LENGTH), np.uint64(PAIR), np.uint64(BUCKET_BITS), np.uint32(SINGLE)
+_ONE, _FIRST, _LIST, _VALUE, _WIDTH = (np.uint64(each) for each in (1, FIRST, LIST, VALUE, WIDTH))
+_SHIFT, _ONLY = np.uint32(SYMBOL_SHIFT), np.uint32(SINGLE)
 _SPREAD, _TOP, _LOW = np.uint64(0x9E3779B97F4A7C15), np.uint64(1) << np.uint64(63), np.uint64(_SLOTS - 1)
 _EMPTY, _NOTHING = np.uint32(EMPTY), np.uint64(0)
 
@@ -53,7 +51,7 @@ class Questions(NamedTuple):
     expert (uint32[*]): Which expert.
     symbols (uint32[* * depth]): The symbols that it reads, level by level.
     fingerprint (uint64[*]): Of the question.
-    place, level (uint32[*]): The restaurant that it has come to, and how deep that is.
+    place, level, row (uint32[*]): The restaurant that it has come to, how deep that is, and, where experts are multiplied, its row.
     probability (float64[*]): Of the dish; negative where the restaurant does not serve it.
     active (uint32[*]): The questions that go on.
     trial (uint32[*]): Where to look next.
@@ -65,6 +63,7 @@ class Questions(NamedTuple):
     fingerprint: np.ndarray
     place: np.ndarray
     level: np.ndarray
+    row: np.ndarray
     probability: np.ndarray
     active: np.ndarray
     trial: np.ndarray
@@ -100,9 +99,9 @@ class ExpertCache(NamedTuple):
 def new_expert_cache(view):
     """An empty table for the experts of a view."""
     experts, depth = view.columns.shape
-    of, answer = np.empty((9, experts), dtype=np.uint32), np.empty((3, experts))
+    of, answer = np.empty((10, experts), dtype=np.uint32), np.empty((3, experts))
     symbols, fingerprint = np.empty(experts * depth, dtype=np.uint32), np.empty(experts, dtype=np.uint64)
-    questions = Questions(of[0], symbols, fingerprint, of[1], of[2], answer[0], of[3], of[4], of[5])
+    questions = Questions(of[0], symbols, fingerprint, of[1], of[2], of[9], answer[0], of[3], of[4], of[5])
     slots, known = np.zeros(_SLOTS, dtype=np.uint64), np.empty(_SLOTS)
     entries = np.empty((_SLOTS, 3), dtype=np.uint32)
     return ExpertCache(slots, known, entries, answer[1], of[6], answer[2], of[7], of[8], questions)
@@ -178,32 +177,32 @@ def _go_down(view, dish, count, cache):
         expert = questions.expert[i]
         active[i], levels[i] = i, 0
         place[i] = expert * _WIDTH
-        if dish != NONE:
-            root = np.int64(expert) * WIDTH
-            share = share_of(view, root, dish)
-            questions.probability[i] = share if share >= 0.0 else -view.value[root + BACK_OFF] / view.alphabet[0]
+        root = np.int64(expert) * WIDTH
+        if dish == NONE:
+            questions.row[i] = table[root + VALUE]
+        else:
+            share = share_of(view, root, dish, 1.0 / view.alphabet[0])
+            questions.probability[i] = share if share >= 0.0 else -back_off_of(view, root) / view.alphabet[0]
     left, served = np.uint64(count), _NOTHING
     for level in range(depth):
         tried = _NOTHING
         for a in range(left):
             i = active[a]
             restaurant = np.uint64(place[i])
-            room = np.uint64(table[restaurant + _ROOM]) >> _BUCKET_BITS
+            room = room_of(np.uint64(table[restaurant]))
             # Where there is a child, the expert reads a symbol.
             if room != _NOTHING:
                 at = first_try(np.uint64(symbols[i * depth + level]), room)
                 at = at * _WIDTH + np.uint64(table[restaurant + _FIRST])
                 active[tried], trial[tried] = i, at
                 tried += _ONE
-                # An entry may stand in two lines of the cache.
                 fetch(table, at)
-                fetch(table, at + _WIDTH - _ONE)
         _go_on(view, dish, served, questions)
         left = served = _NOTHING
         for a in range(tried):
             i, at = active[a], np.uint64(trial[a])
             wanted = symbols[i * depth + level]
-            if table[at] != wanted:
+            if table[at] >> _SHIFT != wanted:
                 if table[at] == _EMPTY:
                     continue
                 other = below(view, np.int64(place[i]), wanted)
@@ -213,13 +212,14 @@ def _go_down(view, dish, count, cache):
             place[i], levels[i] = at, level + _ONE
             active[left] = i
             left += _ONE
+            listed = table[at + _LIST]
             if dish != NONE:
                 reached[served] = i
                 served += _ONE
-                listed = table[at + _LIST]
                 if listed < _ONLY and questions.probability[i] >= 0.0:
-                    room = np.uint64(table[at + _LENGTH])
-                    fetch(view.servings, np.uint64(listed) + _PAIR * first_try(np.uint64(dish), room))
+                    fetch(view.servings, np.uint64(listed))
+            elif listed == _EMPTY:
+                questions.row[i] = table[at + _VALUE]
         if left == _NOTHING:
             break
     _go_on(view, dish, served, questions)
@@ -235,8 +235,8 @@ def _go_on(view, dish, count, questions):
     for a in range(count):
         i = questions.reached[a]
         place, above = np.int64(questions.place[i]), probability[i]
-        share = share_of(view, place, dish) if above >= 0.0 else -1.0
-        probability[i] = share if share >= 0.0 else -abs(above) * view.value[place + BACK_OFF]
+        share = share_of(view, place, dish, above) if above >= 0.0 else -1.0
+        probability[i] = share if share >= 0.0 else -abs(above) * back_off_of(view, place)
 
 
 @borrowing
@@ -251,5 +251,5 @@ def _conclude(view, dish, i, cache):
         cache.known[slot] = abs(questions.probability[i])
         return
     listed = view.restaurants[place + LIST]
-    cache.known[slot] = view.restaurants[place + LENGTH] if listed < _ONLY else view.value[place + EXCESS]
-    cache.known_entry[slot, 0], cache.known_entry[slot, 1] = view.restaurants[place + ROW], listed
+    cache.known[slot] = view.restaurants[place + VALUE] if listed < _ONLY else view.value[place + VALUE]
+    cache.known_entry[slot, 0], cache.known_entry[slot, 1] = questions.row[i], listed

@@ -11,7 +11,22 @@ from ..hpyp import franchise as column
 from ..hpyp.franchise import Franchise
 from . import view as offset
 from .finished import finish
-from .view import BUCKET_BITS, EMPTY, PAIR, SINGLE, WIDTH, View, bucket_of, find, view_of
+from .view import (
+    EMPTY,
+    PAIR,
+    SHARE,
+    SINGLE,
+    SYMBOL_SHIFT,
+    SYMBOLS,
+    WIDTH,
+    View,
+    bucket_of,
+    find,
+    key_of,
+    room_number,
+    room_of,
+    view_of,
+)
 
 # A restaurant that serves at least this part of the alphabet, or so many dishes, has a row of logs; one dish never makes a row.
 _DENSE_SHARE = 0.12
@@ -44,19 +59,18 @@ def view_of_experts(
     row = np.empty((sum(len(each.row) for each in made), alphabet if multiplied else 0), dtype=np.float32)
     _check_room(max(len(restaurants), len(servings)))
     # What roots have, of which each has a row if experts are multiplied and may have a list otherwise, comes before what others have.
-    lists = [PAIR * int(each.restaurants[offset.LENGTH]) * int(each.restaurants[offset.LIST] < SINGLE) for each in made]
+    lists = [0 if multiplied else _numbers_listed(each) for each in made]
     at, top, listed, number = len(made) * WIDTH, 0, sum(lists), len(made)
     for expert, first in enumerate(lists):
         # Each is let go when it has been entered.
         own = made.pop(0)
         table = own.restaurants.reshape(-1, WIDTH)
-        there = table[:, offset.SYMBOL] != EMPTY
-        there[0] = True
+        there = table[:, offset.KEY] != EMPTY
         table[there, offset.FIRST] += np.uint32(at - WIDTH)
+        several, row_at = (there & found for found in (table[:, offset.LIST] < SINGLE, table[:, offset.LIST] == EMPTY))
+        table[several, offset.LIST] += np.where(table[several, offset.LIST] < first, top, listed - first).astype("u4")
         if multiplied:
-            table[there, offset.ROW] += np.where(table[there, offset.ROW] == 0, expert, number - 1).astype(np.uint32)
-        there &= table[:, offset.LIST] < SINGLE
-        table[there, offset.LIST] += np.where(table[there, offset.LIST] < first, top, listed - first).astype(np.uint32)
+            table[row_at, offset.VALUE] += np.where(table[row_at, offset.VALUE] == 0, expert, number - 1).astype("u4")
         for whole, of_root, of_others, part, of_first in (
             (restaurants, expert * WIDTH, at, own.restaurants, WIDTH),
             (servings, top, listed, own.servings, first),
@@ -69,16 +83,23 @@ def view_of_experts(
     return view_of(columns, np.array([alphabet], dtype=np.int64), restaurants, servings, row)
 
 
+def _numbers_listed(view: View) -> int:
+    """How many numbers the list of the only root of a view has, if it has one that comes first of all."""
+    return PAIR * (1 + int(view.servings[SHARE])) if view.restaurants[offset.LIST] < SINGLE else 0
+
+
 def _make_view(franchise: Franchise, multiplied: bool) -> View:
     # There are millions of restaurants and servings: what is noted of each has 32 bits, and is let go when it is not needed any more.
+    if franchise.restaurants[: franchise.used[column.N_RESTAURANTS], column.SYMBOL].max(initial=0) >= SYMBOLS:
+        raise MemoryError(f"A view cannot tell more than {SYMBOLS} symbols apart. Use fewer words.")
     children, served = _count(franchise)
-    rooms = _room_for(children)
-    total = len(franchise.columns) + int(rooms.sum(dtype=np.int64))
+    numbers = _number_rooms(_room_for(children))
+    total = len(franchise.columns) + _places_of(numbers)
     _check_room(WIDTH * total)
     # Made here, since NumPy asks for large pages of memory, in which places are found sooner.
     restaurants = np.full(WIDTH * total, EMPTY, dtype=np.uint32)
-    place = _settle(franchise, children, rooms, restaurants)
-    del children, rooms
+    place = _settle(franchise, children, numbers, restaurants)
+    del children, numbers
     if multiplied:
         least = max(2.0, min(_DENSE_SHARE * franchise.alphabet[0], _DENSE))
         own_row, rows = _number_rows(franchise, served, least)
@@ -88,7 +109,7 @@ def _make_view(franchise: Franchise, multiplied: bool) -> View:
     else:
         row = np.empty((0, 0), dtype=np.float32)
         rooms = _room_for(served)
-        servings = _empty_lists(served, rooms)
+        servings = _empty_lists(served, 1 + rooms)
         _enter_probabilities(finish(franchise), place, served, rooms, restaurants, servings)
     return view_of(franchise.columns, franchise.alphabet, restaurants, servings, row)
 
@@ -104,10 +125,28 @@ def _room_for(counts: np.ndarray) -> np.ndarray:
 
 
 def _empty_lists(listed: np.ndarray, rooms: np.ndarray) -> np.ndarray:
-    """The lists of restaurants that list so many dishes and have room for so many, one behind the other (uint32[*])."""
+    """The lists of restaurants that list so many dishes and take so many pairs, one behind the other (uint32[*])."""
     entries = int(rooms.sum(dtype=np.int64, where=listed > 1))
     _check_room(PAIR * entries)
     return np.full(PAIR * entries, EMPTY, dtype=np.uint32)
+
+
+@compiled
+def _number_rooms(wanted):
+    """The number of the room of each restaurant (uint8[*]), see `room_number`."""
+    numbers = np.empty(len(wanted), dtype=np.uint8)
+    for restaurant in range(len(wanted)):
+        numbers[restaurant] = room_number(wanted[restaurant])
+    return numbers
+
+
+@compiled
+def _places_of(numbers):
+    """How many places rooms with some numbers have together."""
+    places = np.int64(0)
+    for number in numbers:
+        places += np.int64(room_of(np.uint64(key_of(0, number, 0))))
+    return places
 
 
 @compiled
@@ -126,11 +165,11 @@ def _count(franchise):
 
 
 @compiled
-def _settle(franchise, counts, rooms, restaurants):
+def _settle(franchise, counts, numbers, restaurants):
     """Give every restaurant with customers its place: those of one expert depth first, children in the order of the rows.
 
-    counts, rooms (int32[used]): How many children each row has, and for how many there is room.
-    restaurants (uint32[*]): SYMBOL, FIRST and ROOM are entered.
+    counts (int32[used]), numbers (uint8[used]): How many children each row has, and the number of its room.
+    restaurants (uint32[*]): KEY and FIRST are entered.
     RETURNS (int32[used]): The place of each row, `NONE` of one without customers.
     """
     rows, experts, used = franchise.restaurants, len(franchise.columns), len(counts)
@@ -154,15 +193,17 @@ def _settle(franchise, counts, rooms, restaurants):
         while count > 0:
             count -= 1
             row = waiting[count]
-            own, end, room = np.int64(places[row]), following[row], np.int64(rooms[row])
+            own, end = np.int64(places[row]), following[row]
             begin = end - counts[row]
             customers = rows[row, column.CUSTOMERS]
-            restaurants[own + offset.FIRST] = free
-            restaurants[own + offset.ROOM] = room << BUCKET_BITS | (bucket_of(customers) if customers > 0 else 0)
+            symbol = rows[row, column.SYMBOL] if row >= experts else SYMBOLS
+            key = key_of(symbol, numbers[row], bucket_of(customers) if customers > 0 else 0)
+            restaurants[own], restaurants[own + offset.FIRST] = key, free
+            room = np.int64(room_of(np.uint64(key)))
             for i in range(begin, end):
                 symbol = rows[children[i], column.SYMBOL]
-                place = find(restaurants, free, room, WIDTH, symbol)
-                places[children[i]], restaurants[place] = place, symbol
+                place = find(restaurants, free, room, WIDTH, SYMBOL_SHIFT, symbol)
+                places[children[i]], restaurants[place] = place, key_of(symbol, 0, 0)
             for i in range(end - 1, begin - 1, -1):
                 waiting[count] = children[i]
                 count += 1
@@ -196,7 +237,7 @@ def _number_rows(franchise, served, least):
 
 @compiled
 def _enter_excesses(finished, places, own_row, lists, row, restaurants, servings):
-    """Fill the rows of logs, and enter LIST, its only excess and ROW of all restaurants, and their lists.
+    """Fill the rows of logs, and enter LIST and VALUE of all restaurants, and their lists.
 
     finished (Finished): Its back-off factors are overwritten.
     places (int32[*]): Where each restaurant stands, or `NONE`.
@@ -222,8 +263,10 @@ def _enter_excesses(finished, places, own_row, lists, row, restaurants, servings
                 # A restaurant serves no more than its parent: that has a row, too.
                 row[number] = row[own_row[parent]] + np.float32(log(finished.back_off[restaurant]))
             passed_on[restaurant] = 0.0
-        restaurants[own + offset.ROW] = number
-        _begin_list(restaurants, value, own, count, count, free)
+        if count > 1:
+            restaurants[own + offset.LIST], restaurants[own + offset.VALUE] = free, count
+        elif has_row:
+            restaurants[own + offset.LIST], restaurants[own + offset.VALUE] = EMPTY, number
         if count > 1 and lists[parent] > 1:
             above = np.int64(restaurants[places[parent] + offset.LIST])
             overwrite(servings[free:], servings[above : above + PAIR * count])
@@ -237,14 +280,17 @@ def _enter_excesses(finished, places, own_row, lists, row, restaurants, servings
                 while count > 1 and servings[place] != EMPTY and servings[place] != dish:
                     place += PAIR
                 excess = found - passed_on[restaurant] - row[number, dish]
-                _enter_dish(restaurants, value, own, count, servings, serving_value, place, dish, excess)
+                if count > 1:
+                    servings[place], serving_value[place + SHARE] = dish, excess
+                else:
+                    restaurants[own + offset.LIST], value[own + offset.VALUE] = EMPTY - 1 - dish, excess
             serving = seated[serving, column.NEXT]
         free += PAIR * count if count > 1 else 0
 
 
 @compiled
 def _enter_probabilities(finished, places, served, rooms, restaurants, servings):
-    """Enter LIST, its only share and BACK_OFF of all restaurants, and their lists.
+    """Enter LIST and VALUE of all restaurants, and their lists.
 
     places (int32[*]): Where each restaurant stands, or `NONE`.
     served, rooms (int32[*]): How many dishes it serves, and how many there is room for.
@@ -256,35 +302,23 @@ def _enter_probabilities(finished, places, served, rooms, restaurants, servings)
         own, count, room = np.int64(places[restaurant]), np.int64(served[restaurant]), np.int64(rooms[restaurant])
         if own == NONE:
             continue
-        value[own + offset.BACK_OFF] = _round_down(finished.back_off[restaurant])
-        _begin_list(restaurants, value, own, count, room, free)
+        back_off = finished.back_off[restaurant]
+        value[own + offset.VALUE] = _round_down(back_off)
+        if count == 1 and back_off > 0.5:
+            value[own + offset.VALUE] = -_round_down(1.0 - back_off)
+        if count > 1:
+            restaurants[own + offset.LIST], servings[free + SHARE] = free, room
+            free += PAIR
         serving = rows[restaurant, column.FIRST]
         while serving != NONE:
             dish = seated[serving, column.DISH]
-            if seated[serving, column.SERVED] > 0:
-                place = find(servings, free, room, PAIR, dish) if count > 1 else free
-                share = _round_down(finished.probability[serving])
-                _enter_dish(restaurants, value, own, count, servings, serving_value, place, dish, share)
+            if seated[serving, column.SERVED] > 0 and count > 1:
+                place = find(servings, free, room, PAIR, 0, dish)
+                servings[place], serving_value[place + SHARE] = dish, _round_down(finished.probability[serving])
+            elif seated[serving, column.SERVED] > 0:
+                restaurants[own + offset.LIST] = EMPTY - 1 - dish
             serving = seated[serving, column.NEXT]
         free += PAIR * room if count > 1 else 0
-
-
-@borrowing
-def _begin_list(restaurants, value, own, count, room, begin):
-    """Say where the list of a restaurant begins and how much room it has, if the restaurant lists more than one dish."""
-    if count > 1:
-        restaurants[own + offset.LIST], restaurants[own + offset.LENGTH] = begin, room
-    else:
-        restaurants[own + offset.LIST], value[own + offset.SHARE] = EMPTY, 0.0
-
-
-@borrowing
-def _enter_dish(restaurants, value, own, count, servings, serving_value, place, dish, number):
-    """Enter a dish with its excess or share: at a place in the list of a restaurant, or as the only one that it lists."""
-    if count > 1:
-        servings[place], serving_value[place + offset.VALUE] = dish, number
-    else:
-        restaurants[own + offset.LIST], value[own + offset.SHARE] = EMPTY - 1 - dish, number
 
 
 @borrowing

@@ -19,7 +19,7 @@ from ..compiled import NONE, borrowing, by_reference, inner, maker
 from ..hpyp.franchise import CUSTOMERS, TIER, Franchise, dish_probability, restaurant_distribution, seen
 from ..hpyp.seating import seat, seat_as, seat_noting, unseat, unseat_as, unseat_noting
 from .expert_cache import ExpertCache, new_expert_cache, recall_all
-from .view import BUCKETS, EMPTY, PAIR, SINGLE, VALUE, View, bucket_of, view_distribution, view_probability
+from .view import BUCKETS, EMPTY, PAIR, SHARE, SINGLE, View, bucket_of, view_distribution, view_probability
 
 # What is possible keeps a probability that has a logarithm, however sure the experts are of something else.
 _LEAST = -200.0
@@ -325,7 +325,7 @@ def product_distribution(pool, row, kind, scratch, out):
         weight, listed = cache.weight[expert], np.int64(cache.list[expert])
         if listed < SINGLE:
             for place in range(listed, listed + PAIR * np.int64(cache.probability[expert]), PAIR):
-                out[view.servings[place]] += weight * view.serving_value[place + VALUE]
+                out[view.servings[place]] += weight * view.serving_value[place + SHARE]
         elif listed != EMPTY:
             out[EMPTY - 1 - listed] += weight * cache.probability[expert]
     normalise(out, pool.possible, kind, 0)
@@ -381,7 +381,7 @@ def add_product_gradient(pool, row, kind, dish, share, scratch, out, gradient):
         if listed < SINGLE:
             for place in range(listed, listed + PAIR * np.int64(cache.probability[expert]), PAIR):
                 served = np.int64(view.servings[place])
-                change += view.serving_value[place + VALUE] * ((served == dish) - out[served])
+                change += view.serving_value[place + SHARE] * ((served == dish) - out[served])
         elif listed != EMPTY:
             served = EMPTY - 1 - listed
             change += cache.probability[expert] * ((served == dish) - out[served])

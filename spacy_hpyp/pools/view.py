@@ -5,8 +5,8 @@ the parent's probability times one factor for the restaurant. So a prediction wa
 restaurant of its context, and keeps the last number that it meets on the way.
 
 A view takes little memory, and a prediction few visits to it. The children of a restaurant stand together, each where its symbol
-leads, with all that a prediction asks of it; the only child of an only child comes next to it. Numbers have 32 bits. Probabilities are
-rounded down, so that those of all dishes sum up to 1 at most, and what is summed up from them stays a lower bound. A
+leads, with all that a prediction asks of it in sixteen bytes; the only child of an only child comes next to it. Numbers have 32 bits.
+Probabilities are rounded down, so that those of all dishes sum up to 1 at most, and what is summed up from them stays a lower bound. A
 view is made of plain arrays, which can be stored and read as they are.
 """
 
@@ -21,17 +21,21 @@ from ..compiled import NONE, borrowing, by_reference, compiled
 BUCKETS = 8
 BUCKET_BITS = 3
 
-# What the numbers of a restaurant say. What the last two are depends on the kind of view.
-SYMBOL, FIRST, ROOM, LIST = range(4)
-SHARE, BACK_OFF = 4, 5
-EXCESS, ROW = 4, 5
-#: Of a list longer than one, what stands in place of its only value.
-LENGTH = 4
+# What the numbers of a restaurant say.
+KEY, FIRST, LIST, VALUE = range(4)
 #: How many numbers a restaurant has.
-WIDTH = 6
-# The same for an entry of a list.
-DISH, VALUE = 0, 1
+WIDTH = 4
+# An entry of a list: a dish, and what is said of it.
+DISH, SHARE = 0, 1
 PAIR = 2
+
+# What `KEY` is put together from.
+_ROOM_BITS = 7
+SYMBOL_SHIFT = BUCKET_BITS + _ROOM_BITS
+#: Symbols are less.
+SYMBOLS = (1 << 32 - SYMBOL_SHIFT) - 1
+# Rooms below have a number of their own; of those above, only the first three binary digits are free.
+_EXACT_ROOM = 16
 
 #: Where nothing stands.
 EMPTY = 0xFFFFFFFF
@@ -41,6 +45,10 @@ SINGLE = 0x80000000
 _SPREAD = np.uint64(0x9E3779B1)
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
+# An index that is known not to be negative takes fewer instructions.
+_BUCKET_BITS, _ROOM, _TWO, _THREE, _FOUR = (np.uint64(each) for each in (BUCKET_BITS, (1 << _ROOM_BITS) - 1, 2, 3, 4))
+# How much more a number may have been before it was rounded down.
+_OVER = 1.0 + 2.0**-23
 
 
 @by_reference
@@ -51,24 +59,25 @@ class View(NamedTuple):
     restaurants (uint32[*]): `WIDTH` numbers for each of the experts' roots, and behind them for each restaurant with customers. A
         restaurant is known by the place of its first number.
 
-        SYMBOL: The context symbol that leads here from the parent; `EMPTY` where no restaurant stands, or a root.
-        FIRST, ROOM: Where its children begin, and for how many there is room; in the lowest bits of ROOM is the
-            restaurant's bucket.
+        KEY: The context symbol that leads here from the parent, for how many children there is room, and the restaurant's bucket, see
+            `key_of`; `EMPTY` where no restaurant stands.
+        FIRST: Where its children begin.
         LIST: What it serves: the place in `servings` where several dishes begin, or a single dish d as ~(d + 1), or `EMPTY` if
             there is nothing to list.
 
         If experts are multiplied, only the dishes that a restaurant serves differ from a row of logs, apart from a constant that
-        is lost when the product is normalised. By how much is the *excess* of a dish.
+        is lost when the product is normalised. By how much is the *excess* of a dish. A restaurant that has a row lists nothing, and the
+        others have that of the nearest one above.
 
-        EXCESS: Of the single dish, as a float; if there are several, their number (LENGTH).
-        ROW: The number of the row.
+        VALUE: Of the single dish its excess, as a float; if there are several, their number; if there is none, the number of the row.
 
         Otherwise:
 
-        SHARE: p(dish | restaurant) of the single dish, as a float; if there are several, for how many there is room (LENGTH).
-        BACK_OFF: What multiplies the parent's probability of a dish that the restaurant does not serve, as a float.
+        VALUE: What multiplies the parent's probability of a dish that the restaurant does not serve, as a float. The single dish gets
+            what this leaves over. So that neither is known less precisely, the negative of that stands here where it is the smaller one.
     value (float32[*]): The same memory, to read the floats.
-    servings (uint32[*]), serving_value (float32[*]): Pairs of DISH and VALUE, in one memory: an excess or a probability.
+    servings (uint32[*]), serving_value (float32[*]): Pairs of DISH and SHARE, in one memory: an excess or p(dish | restaurant). If experts
+        are not multiplied, a pair comes before each list that is none, `EMPTY` and for how many dishes there is room.
     row (float32[rows, alphabet]): Logs of all probabilities of restaurants that serve many dishes, if experts are multiplied.
     """
 
@@ -99,6 +108,37 @@ def bucket_of(customers):
     return place
 
 
+# What `KEY` says, see `View`.
+
+
+@borrowing
+def key_of(symbol, number, bucket):
+    """`KEY` of a restaurant.
+
+    number (int): See `room_number`.
+    """
+    return np.int64(symbol) << SYMBOL_SHIFT | np.int64(number) << BUCKET_BITS | bucket
+
+
+@borrowing
+def room_number(wanted):
+    """The number of the smallest room that there is for so many children."""
+    number = min(wanted, _EXACT_ROOM)
+    while room_of(np.uint64(number) << _BUCKET_BITS) < wanted:
+        number += 1
+    return number
+
+
+@borrowing
+def room_of(key):
+    """For how many children there is room (uint64).
+
+    key (uint64): `KEY` of the restaurant.
+    """
+    number = (key >> _BUCKET_BITS) & _ROOM
+    return number if number < _EXACT_ROOM else (_FOUR | (number & _THREE)) << ((number >> _TWO) - _TWO)
+
+
 # What comes from a file.
 
 
@@ -118,32 +158,40 @@ def is_sound(view: View, part: str, numbers: np.ndarray, begin: int, *, multipli
     if part == "servings":
         return _are_sound_servings(numbers, value, view.alphabet[0], multiplied)
     roots = max(0, len(view.columns) * WIDTH - begin)
-    sizes = len(view.restaurants), len(view.servings), len(view.row)
     return len(view.restaurants) >= len(view.columns) * WIDTH and _are_sound_restaurants(
-        numbers, value, roots, sizes, view.alphabet[0], multiplied
+        view, numbers, value, roots, multiplied
     )
 
 
 @compiled
-def _are_sound_restaurants(numbers, value, roots, sizes, alphabet, multiplied):
+def _are_sound_restaurants(view, numbers, value, roots, multiplied):
     for place in range(0, len(numbers), WIDTH):
-        if numbers[place] == EMPTY and place >= roots:
+        if numbers[place] == EMPTY:
+            if place < roots:
+                return False
             continue
-        first, room = np.int64(numbers[place + FIRST]), np.int64(numbers[place + ROOM] >> BUCKET_BITS)
-        if first % WIDTH > 0 or (room > 0 and first + room * WIDTH > sizes[0]):
+        first, room = np.int64(numbers[place + FIRST]), np.int64(room_of(np.uint64(numbers[place])))
+        if first % WIDTH > 0 or (room > 0 and first + room * WIDTH > len(view.restaurants)):
             return False
-        listed = np.int64(numbers[place + LIST])
+        listed, length = np.int64(numbers[place + LIST]), np.int64(numbers[place + VALUE])
         if listed < SINGLE:
-            length = np.int64(numbers[place + LENGTH])
-            if listed % PAIR > 0 or length == 0 or listed + length * PAIR > sizes[1]:
+            if listed % PAIR > 0 or (not multiplied and listed + PAIR > len(view.servings)):
                 return False
-        elif listed != EMPTY and EMPTY - 1 - listed >= alphabet:
+            if not multiplied:
+                length = 1 + np.int64(view.servings[listed + SHARE])
+                if view.servings[listed + DISH] != EMPTY or length == 1:
+                    return False
+            if length == 0 or listed + length * PAIR > len(view.servings):
+                return False
+        elif listed != EMPTY and EMPTY - 1 - listed >= view.alphabet[0]:
             return False
-        single = value[place + SHARE] if listed >= SINGLE else np.float32(0.0)
-        if multiplied:
-            if numbers[place + ROW] >= sizes[2] or not np.isfinite(single):
+        if multiplied and listed == EMPTY:
+            if length >= len(view.row):
                 return False
-        elif not (0.0 <= single <= 1.0 and 0.0 <= value[place + BACK_OFF] <= 1.0):
+        elif multiplied and listed >= SINGLE:
+            if not np.isfinite(value[place + VALUE]):
+                return False
+        elif not multiplied and not -1.0 <= value[place + VALUE] <= 1.0:
             return False
     return True
 
@@ -153,7 +201,7 @@ def _are_sound_servings(numbers, value, alphabet, multiplied):
     for place in range(0, len(numbers), PAIR):
         if numbers[place] == EMPTY and not multiplied:
             continue
-        found = value[place + VALUE]
+        found = value[place + SHARE]
         if numbers[place] >= alphabet or not (np.isfinite(found) if multiplied else 0.0 <= found <= 1.0):
             return False
     return True
@@ -173,10 +221,10 @@ def first_try(number, room):
 
 
 @borrowing
-def find(table, first, room, width, number):
+def find(table, first, room, width, shift, number):
     """The place of a symbol or dish in a table, or the empty one where it belongs, or `NONE` if there is neither.
 
-    table (uint32[*]): With the symbol or dish as the first number of each entry.
+    table (uint32[*]): With the symbol or dish in the first number of each entry, above the lowest `shift` bits.
     first, room, width (int): Where the entries begin, how many they are, and how many numbers each has.
     """
     if room == 0:
@@ -184,7 +232,7 @@ def find(table, first, room, width, number):
     at = np.int64(first_try(np.uint64(number), np.uint64(room)))
     for _ in range(room):
         found = table[first + at * width]
-        if found == number or found == EMPTY:
+        if found == EMPTY or found >> shift == number:
             return first + at * width
         at += 1
         if at == room:
@@ -196,15 +244,15 @@ def find(table, first, room, width, number):
 def below(view, restaurant, symbol):
     """The restaurant one context symbol below a restaurant, or `NONE`."""
     table = view.restaurants
-    first, room = np.int64(table[restaurant + FIRST]), np.int64(table[restaurant + ROOM] >> BUCKET_BITS)
-    place = find(table, first, room, WIDTH, symbol)
+    room = np.int64(room_of(np.uint64(table[restaurant])))
+    place = find(table, np.int64(table[restaurant + FIRST]), room, WIDTH, SYMBOL_SHIFT, symbol)
     return place if place != NONE and table[place] != EMPTY else NONE
 
 
 @borrowing
 def bucket_of_restaurant(view, restaurant):
     """The bucket of a restaurant."""
-    return view.restaurants[restaurant + ROOM] & (BUCKETS - 1)
+    return view.restaurants[restaurant] & (BUCKETS - 1)
 
 
 @borrowing
@@ -225,15 +273,34 @@ def deepest_in(view, expert, row):
 
 
 @borrowing
-def share_of(view, restaurant, dish):
-    """p(dish | restaurant) if the restaurant serves the dish, else a negative number."""
+def share_of(view, restaurant, dish, above):
+    """p(dish | restaurant) if the restaurant serves the dish, else a negative number.
+
+    above (float): p(dish | its parent), or of a root the uniform distribution's.
+    """
     listed = np.int64(view.restaurants[restaurant + LIST])
     if listed >= SINGLE:
-        return np.float64(view.value[restaurant + SHARE]) if listed == EMPTY - 1 - dish else -1.0
-    place = find(view.servings, listed, np.int64(view.restaurants[restaurant + LENGTH]), PAIR, dish)
+        return _single_share(view, restaurant, above) if listed == EMPTY - 1 - dish else -1.0
+    place = find(view.servings, listed + PAIR, np.int64(view.servings[listed + SHARE]), PAIR, 0, dish)
     if place == NONE or view.servings[place] == EMPTY:
         return -1.0
-    return np.float64(view.serving_value[place + VALUE])
+    return np.float64(view.serving_value[place + SHARE])
+
+
+@borrowing
+def _single_share(view, restaurant, above):
+    """p(dish | restaurant) of the only dish of a restaurant."""
+    stored = np.float64(view.value[restaurant + VALUE])
+    if stored < 0.0:
+        return above - stored * (1.0 - above)
+    return max(stored * above, 1.0 - stored * _OVER * (1.0 - above))
+
+
+@borrowing
+def back_off_of(view, restaurant):
+    """What multiplies the parent's probability of a dish that the restaurant does not serve."""
+    stored = np.float64(view.value[restaurant + VALUE])
+    return stored if stored >= 0.0 else 1.0 + stored * _OVER
 
 
 @borrowing
@@ -249,9 +316,9 @@ def view_probability(view, expert, row, dish):
     served = True
     level = 0
     while True:
-        share = share_of(view, restaurant, dish) if served else -1.0
+        share = share_of(view, restaurant, dish, probability) if served else -1.0
         served = share >= 0.0
-        probability = share if served else probability * view.value[restaurant + BACK_OFF]
+        probability = share if served else probability * back_off_of(view, restaurant)
         if level == view.columns.shape[1] or view.columns[expert, level] == NONE:
             return probability
         restaurant = below(view, restaurant, row[view.columns[expert, level]])
@@ -264,13 +331,13 @@ def view_probability(view, expert, row, dish):
 def probability_below(view, expert, symbol, dish):
     """p(dish | context) under one expert, of a context of one symbol."""
     root = np.int64(expert) * WIDTH
-    above = share_of(view, root, dish)
+    above = share_of(view, root, dish, 1.0 / view.alphabet[0])
     restaurant = below(view, root, symbol)
-    share = share_of(view, restaurant, dish) if restaurant != NONE and above >= 0.0 else -1.0
+    share = share_of(view, restaurant, dish, above) if restaurant != NONE and above >= 0.0 else -1.0
     if share >= 0.0:
         return share
-    probability = above if above >= 0.0 else view.value[root + BACK_OFF] / view.alphabet[0]
-    return probability if restaurant == NONE else probability * view.value[restaurant + BACK_OFF]
+    probability = above if above >= 0.0 else back_off_of(view, root) / view.alphabet[0]
+    return probability if restaurant == NONE else probability * back_off_of(view, restaurant)
 
 
 @borrowing
@@ -286,14 +353,16 @@ def view_distribution(view, expert, row, out):
     passed_on = 1.0
     level = 0
     while restaurant != NONE:
-        passed_on *= view.value[restaurant + BACK_OFF]
-        listed = np.int64(view.restaurants[restaurant + LIST])
+        listed, above = np.int64(view.restaurants[restaurant + LIST]), passed_on
+        passed_on *= back_off_of(view, restaurant)
         if listed < SINGLE:
-            for place in range(listed, listed + PAIR * np.int64(view.restaurants[restaurant + LENGTH]), PAIR):
+            end = listed + PAIR + PAIR * np.int64(view.servings[listed + SHARE])
+            for place in range(listed + PAIR, end, PAIR):
                 if view.servings[place] != EMPTY:
-                    out[view.servings[place]] = view.serving_value[place + VALUE] / passed_on
+                    out[view.servings[place]] = view.serving_value[place + SHARE] / passed_on
         elif listed != EMPTY:
-            out[EMPTY - 1 - listed] = view.value[restaurant + SHARE] / passed_on
+            dish = EMPTY - 1 - listed
+            out[dish] = _single_share(view, restaurant, out[dish] * above) / passed_on
         if level == view.columns.shape[1] or view.columns[expert, level] == NONE:
             break
         restaurant = below(view, restaurant, row[view.columns[expert, level]])
@@ -307,16 +376,16 @@ def product_below(view: View, expert: int, symbol: int) -> np.ndarray:
     root = expert * WIDTH
     restaurant = below(view, root, symbol)
     restaurant = root if restaurant == NONE else restaurant
-    logs = view.row[view.restaurants[restaurant + ROW]].astype(np.float64)
     listed = int(view.restaurants[restaurant + LIST])
+    logs = view.row[view.restaurants[(restaurant if listed == EMPTY else root) + VALUE]].astype(np.float64)
     if listed < SINGLE:
-        length = PAIR * int(view.restaurants[restaurant + LENGTH])
+        length = PAIR * int(view.restaurants[restaurant + VALUE])
         dishes, excesses = (
             part[listed : listed + length].reshape(-1, PAIR) for part in (view.servings, view.serving_value)
         )
-        logs[dishes[:, DISH]] += excesses[:, VALUE]
+        logs[dishes[:, DISH]] += excesses[:, SHARE]
     elif listed != EMPTY:
-        logs[EMPTY - 1 - listed] += view.value[restaurant + EXCESS]
+        logs[EMPTY - 1 - listed] += view.value[restaurant + VALUE]
     shares = np.array([exp(difference) for difference in logs - logs.max()])
     # Added up one after the other, as everywhere else.
     return shares / np.cumsum(shares)[-1]

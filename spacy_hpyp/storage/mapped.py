@@ -20,7 +20,7 @@ from .cache import cached_file, in_cache, note_checked, was_checked
 from .checksum import DAMAGE, with_checksum, without_checksum
 from .files import MappedFile, replacing
 
-FORMAT = 2
+FORMAT = 3
 # The file begins with a page that says what there is, and each array where a line of a processor's cache does.
 _HEAD, _LINE = 4096, 64
 # So many numbers are checked at a time, and forgotten again: a multiple of the width of any entry.

@@ -15,7 +15,7 @@ from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
 from spacy_hpyp.models import view_storage
 from spacy_hpyp.models.count_model import CountModel
 from spacy_hpyp.models.view_storage import write_views
-from spacy_hpyp.pools.view import BACK_OFF, EMPTY, FIRST, LIST, ROOM, ROW, WIDTH
+from spacy_hpyp.pools.view import EMPTY, FIRST, KEY, LIST, VALUE, WIDTH, key_of
 from spacy_hpyp.storage.checksum import identity_of_file
 from spacy_hpyp.storage.mapped import check_array
 
@@ -322,7 +322,7 @@ def fill(start, value, dtype=np.uint32):
 
 def alone(array):
     """Leave only what stands at the roots, which have no children and list nothing."""
-    array[ROOM::WIDTH], array[LIST::WIDTH] = 0, EMPTY
+    array[KEY::WIDTH], array[LIST::WIDTH], array[VALUE::WIDTH] = 0, EMPTY, 0
     return array[: -(-len(array) // WIDTH // 10) * WIDTH]
 
 
@@ -331,14 +331,17 @@ def alone(array):
     [
         ("transition.restaurants", lead_nowhere(FIRST, 6 * 10**8)),
         ("transition.restaurants", lead_nowhere(FIRST, 1)),
-        ("tag.restaurants", lead_nowhere(ROOM, 10**8 << 3)),
+        ("tag.restaurants", lead_nowhere(KEY, key_of(0, 100, 0))),
         ("word.restaurants", lead_nowhere(LIST, 2 * 10**8)),
         ("word.restaurants", lead_nowhere(LIST, EMPTY - 1 - 10**6)),
         ("word.servings", fill(0, 10**6)),
         ("word.servings", fill(1, np.nan, np.float32)),
         ("word.servings", lambda array: array[:0]),
-        ("word.restaurants", lambda array: lead_nowhere(BACK_OFF, 2.0)(array.view(np.float32)).view(np.uint32)),
-        ("tag.restaurants", lead_nowhere(ROW, 10**6)),
+        ("word.restaurants", lambda array: lead_nowhere(VALUE, 2.0)(array.view(np.float32)).view(np.uint32)),
+        ("tag.restaurants", lambda array: lead_nowhere(VALUE, 10**6)(lead_nowhere(LIST, EMPTY)(array))),
+        ("tag.restaurants", lambda array: lead_nowhere(VALUE, 10**6)(lead_nowhere(LIST, 0)(array))),
+        ("tag.restaurants", lead_nowhere(KEY, EMPTY)),
+        ("word.restaurants", lead_nowhere(LIST, 2)),
         ("tag.restaurants", lambda array: array[:0]),
         ("tag.row", lambda array: array[:0]),
         ("tag.row", lambda array: array[:, :-1]),

@@ -170,7 +170,7 @@ def test_all_ways_to_keep_logs_are_tested():
         for seed in range(6):
             view = Reference(alphabet, 100 * alphabet + seed, one_table=seed % 2 == 0).frozen(mixed=False).finished
             rows = view.restaurants.reshape(-1, WIDTH)
-            rows = rows[(rows[:, views.SYMBOL] != EMPTY) | (np.arange(len(rows)) < len(view.columns))]
+            rows = rows[rows[:, views.KEY] != EMPTY]
             own += len(view.row) - len(view.columns)
             no_list += np.sum(rows[:, LIST] == EMPTY)
             single += np.sum((rows[:, LIST] >= SINGLE) & (rows[:, LIST] != EMPTY))

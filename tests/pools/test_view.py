@@ -30,26 +30,27 @@ from spacy_hpyp.hpyp.franchise import (
 from spacy_hpyp.pools import making
 from spacy_hpyp.pools.making import make_view
 from spacy_hpyp.pools.view import (
-    BUCKET_BITS,
+    BUCKETS,
     DISH,
     EMPTY,
     FIRST,
-    LENGTH,
+    KEY,
     LIST,
     PAIR,
-    ROOM,
-    ROW,
     SHARE,
     SINGLE,
-    SYMBOL,
+    SYMBOLS,
     VALUE,
     WIDTH,
     below,
     bucket_of,
     bucket_of_restaurant,
     deepest_in,
+    key_of,
     probability_below,
     product_below,
+    room_number,
+    room_of,
     share_of,
     view_distribution,
     view_of,
@@ -74,13 +75,18 @@ def contexts():
     return [np.array(row, dtype=np.int32) for row in itertools.product(range(4), repeat=3)]
 
 
+def room_at(view, place):
+    """For how many children of a restaurant there is room."""
+    return int(room_of(np.uint64(view.restaurants[place + KEY])))
+
+
 def places_of(view):
     """The restaurants of a view, each with the one above it, `NONE` above a root."""
     found = [(expert * WIDTH, NONE) for expert in range(len(view.columns))]
     for place, _ in found:
-        first, room = int(view.restaurants[place + FIRST]), int(view.restaurants[place + ROOM]) >> BUCKET_BITS
-        children = range(first, first + room * WIDTH, WIDTH)
-        found += [(below, place) for below in children if view.restaurants[below + SYMBOL] != EMPTY]
+        first = int(view.restaurants[place + FIRST])
+        children = range(first, first + room_at(view, place) * WIDTH, WIDTH)
+        found += [(below, place) for below in children if view.restaurants[below + KEY] != EMPTY]
     return found
 
 
@@ -209,8 +215,8 @@ def test_children_stand_together_behind_their_parents(contexts):
     count = Counter(parent for _, parent in places)
     for place, _ in places:
         # Few of them leave no room, and of many each finds a free place soon.
-        own, room = count[place], int(view.restaurants[place + ROOM]) >> BUCKET_BITS
-        assert own == room if own <= 4 else 1.5 * own < room < 1.7 * own
+        own, room = count[place], room_at(view, place)
+        assert own == room if own <= 4 else 1.5 * own < room < 1.9 * own
 
 
 @pytest.mark.parametrize("multiplied", [False, True])
@@ -225,6 +231,22 @@ def test_more_than_can_be_numbered_is_refused(monkeypatch, multiplied):
         else:
             with pytest.raises(MemoryError, match="Use shorter contexts or less text"):
                 make_view(franchise, multiplied=multiplied)
+
+
+@pytest.mark.parametrize("symbol", [SYMBOLS - 1, SYMBOLS])
+def test_symbols_that_cannot_be_told_apart_are_refused(symbol):
+    franchise, row = seated_franchise([((symbol, 6, 7), 0)]), np.array([symbol, 6, 7], dtype=np.int32)
+    if symbol < SYMBOLS:
+        assert deepest_in(make_view(franchise), 0, row) != 0
+    else:
+        with pytest.raises(MemoryError, match="Use fewer words"):
+            make_view(franchise)
+
+
+@pytest.mark.parametrize("wanted", [0, 1, 15, 16, 17, 19, 21, 100, 1000, 2**20 + 1, 2**31 - 1])
+def test_rooms_are_a_quarter_larger_than_what_is_wanted_at_most(wanted):
+    room = int(room_of(np.uint64(key_of(SYMBOLS - 1, room_number(wanted), BUCKETS - 1))))
+    assert wanted <= room <= (wanted if wanted <= 16 else 1.25 * wanted)
 
 
 def test_of_a_chain_of_only_children_each_stands_next_to_its_parent():
@@ -251,30 +273,35 @@ def test_restaurants_list_what_they_serve(alphabet):
     franchise = busy_franchise(1, alphabet=alphabet)
     view, live = make_view(franchise), np.empty(alphabet)
     servings = franchise.servings[: franchise.used[N_SERVINGS]]
-    several = 0
+    several, above = 0, np.empty(alphabet)
     for restaurant, place in pairs_of(franchise, view):
         restaurant_distribution(franchise, restaurant, live)
+        above[:] = 1 / alphabet
+        if franchise.restaurants[restaurant, PARENT] != NONE:
+            restaurant_distribution(franchise, franchise.restaurants[restaurant, PARENT], above)
         served = sorted(
             servings[(servings[:, RESTAURANT] == restaurant) & (servings[:, SERVED] > 0), franchises.DISH].tolist()
         )
         several += len(served) > 4
-        shares = np.array([share_of(view, place, dish) for dish in range(alphabet)])
+        shares = np.array([share_of(view, place, dish, above[dish]) for dish in range(alphabet)])
         assert np.flatnonzero(shares >= 0.0).tolist() == served
         np.testing.assert_allclose(shares[served], live[served], rtol=PRECISION)
     assert several > 0
 
 
-def logs_of(view, place):
+def logs_of(view, place, parents):
     """The row of a restaurant with the excesses that it lists."""
-    logs = view.row[view.restaurants[place + ROW]].astype(np.float64)
-    listed = int(view.restaurants[place + LIST])
+    listed, with_row = int(view.restaurants[place + LIST]), place
+    while view.restaurants[with_row + LIST] != EMPTY:
+        with_row = parents[with_row]
+    logs = view.row[view.restaurants[with_row + VALUE]].astype(np.float64)
     if listed < SINGLE:
-        end = listed + PAIR * int(view.restaurants[place + LENGTH])
+        end = listed + PAIR * int(view.restaurants[place + VALUE])
         dishes = view.servings[listed + DISH : end : PAIR]
         assert len(set(dishes.tolist())) == len(dishes)
-        logs[dishes] += view.serving_value[listed + VALUE : end : PAIR]
+        logs[dishes] += view.serving_value[listed + SHARE : end : PAIR]
     elif listed != EMPTY:
-        logs[EMPTY - 1 - listed] += view.value[place + SHARE]
+        logs[EMPTY - 1 - listed] += view.value[place + VALUE]
     return logs
 
 
@@ -283,9 +310,10 @@ def logs_of(view, place):
 def test_rows_and_excesses_are_the_logs_of_the_seating_up_to_a_constant(alphabet, seed):
     franchise = busy_franchise(seed, alphabet=alphabet)
     view, live = make_view(franchise, multiplied=True), np.empty(alphabet)
+    parents = dict(places_of(view))
     for restaurant, place in pairs_of(franchise, view):
         restaurant_distribution(franchise, restaurant, live)
-        assert np.ptp(logs_of(view, place) - np.log(live)) < 10 * PRECISION
+        assert np.ptp(logs_of(view, place, parents) - np.log(live)) < 10 * PRECISION
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -21,12 +21,15 @@ from spacy_hpyp.hpyp.franchise import (
 from spacy_hpyp.hpyp.seating import add, remove
 from spacy_hpyp.pools.making import make_view
 from spacy_hpyp.pools.pool import FrozenPool
+from spacy_hpyp.pools.view import LOG_STEP
 
 Customer = tuple[tuple[int, ...], int]
 
 #: A frozen view has numbers of 32 bits, of which a probability multiplies one for each level of its context: so much, relatively,
 #: may be lost. What is learned or counted has 64 bits and is compared more closely.
 PRECISION = 1e-6
+#: Where experts are multiplied, logs have 16 bits: so much, relatively, may be lost for each unit of an expert's weight.
+LOG_PRECISION = 2 * LOG_STEP
 #: What sums and products of 64 bits may differ by, in another order.
 ROUNDING = 1e-12
 

@@ -34,8 +34,8 @@ from .view import (
 
 # More would find a little more, but displace more of the views.
 _SLOTS = 1024
-# How many numbers a processor fetches at once.
-_LINE = np.uint64(16)
+# How many logs a processor fetches at once.
+_LINE = np.uint64(32)
 
 # An index that is known not to be negative takes fewer instructions.
 _ONE, _FIRST, _LIST, _VALUE, _WIDTH = (np.uint64(each) for each in (1, FIRST, LIST, VALUE, WIDTH))

@@ -12,6 +12,7 @@ from ..hpyp.franchise import Franchise
 from . import view as offset
 from .finished import finish
 from .view import (
+    DISHES,
     EMPTY,
     PAIR,
     SHARE,
@@ -21,10 +22,13 @@ from .view import (
     WIDTH,
     View,
     bucket_of,
+    dish_of,
+    entry_of,
     find,
     key_of,
     room_number,
     room_of,
+    rounded_log,
     view_of,
 )
 
@@ -56,7 +60,7 @@ def view_of_experts(
     """
     made = [_make_view(each, multiplied) for each in experts]
     restaurants, servings = (np.empty(sum(len(each[part]) for each in made), dtype=np.uint32) for part in (2, 4))
-    row = np.empty((sum(len(each.row) for each in made), alphabet if multiplied else 0), dtype=np.float32)
+    row = np.empty((sum(len(each.row) for each in made), alphabet if multiplied else 0), dtype=np.int16)
     _check_room(max(len(restaurants), len(servings)))
     # What roots have, of which each has a row if experts are multiplied and may have a list otherwise, comes before what others have.
     lists = [0 if multiplied else _numbers_listed(each) for each in made]
@@ -101,15 +105,18 @@ def _make_view(franchise: Franchise, multiplied: bool) -> View:
     place = _settle(franchise, children, numbers, restaurants)
     del children, numbers
     if multiplied:
+        if franchise.alphabet[0] > DISHES:
+            raise MemoryError(f"Experts of more than {DISHES} outcomes cannot be multiplied. Let them be mixed.")
         least = max(2.0, min(_DENSE_SHARE * franchise.alphabet[0], _DENSE))
         own_row, rows = _number_rows(franchise, served, least)
         row = np.empty((rows, int(franchise.alphabet[0])), dtype=np.float32)
-        servings = _empty_lists(served, served)
+        servings = _empty_lists(served, served, 1)
         _enter_excesses(finish(franchise), place, own_row, served, row, restaurants, servings)
+        row = _round_rows(row)
     else:
-        row = np.empty((0, 0), dtype=np.float32)
+        row = np.empty((0, 0), dtype=np.int16)
         rooms = _room_for(served)
-        servings = _empty_lists(served, 1 + rooms)
+        servings = _empty_lists(served, 1 + rooms, PAIR)
         _enter_probabilities(finish(franchise), place, served, rooms, restaurants, servings)
     return view_of(franchise.columns, franchise.alphabet, restaurants, servings, row)
 
@@ -124,11 +131,11 @@ def _room_for(counts: np.ndarray) -> np.ndarray:
     return np.where(counts <= _FEW_ENTRIES, counts, counts + counts // 2 + 1)
 
 
-def _empty_lists(listed: np.ndarray, rooms: np.ndarray) -> np.ndarray:
-    """The lists of restaurants that list so many dishes and take so many pairs, one behind the other (uint32[*])."""
-    entries = int(rooms.sum(dtype=np.int64, where=listed > 1))
-    _check_room(PAIR * entries)
-    return np.full(PAIR * entries, EMPTY, dtype=np.uint32)
+def _empty_lists(listed: np.ndarray, rooms: np.ndarray, width: int) -> np.ndarray:
+    """The lists of restaurants that list so many dishes and take so many entries of a width, one behind the other (uint32[*])."""
+    numbers = width * int(rooms.sum(dtype=np.int64, where=listed > 1))
+    _check_room(numbers)
+    return np.full(numbers, EMPTY, dtype=np.uint32)
 
 
 @compiled
@@ -242,9 +249,10 @@ def _enter_excesses(finished, places, own_row, lists, row, restaurants, servings
     finished (Finished): Its back-off factors are overwritten.
     places (int32[*]): Where each restaurant stands, or `NONE`.
     own_row, lists (int32[*]): As `_number_rows` returns and leaves them. Lists of excesses are read as a whole, and have no gaps.
+    row (float32[rows, alphabet]): In nats.
     """
     rows, seated, alphabet = finished.franchise.restaurants, finished.franchise.servings, finished.franchise.alphabet[0]
-    value, serving_value = restaurants.view(np.float32), servings.view(np.float32)
+    value = restaurants.view(np.float32)
     # In the place of the factors, logs of their products since the row.
     passed_on = finished.back_off
     free = np.int64(0)
@@ -263,29 +271,42 @@ def _enter_excesses(finished, places, own_row, lists, row, restaurants, servings
                 # A restaurant serves no more than its parent: that has a row, too.
                 row[number] = row[own_row[parent]] + np.float32(log(finished.back_off[restaurant]))
             passed_on[restaurant] = 0.0
+            restaurants[own + offset.LIST], restaurants[own + offset.VALUE] = EMPTY, number
         if count > 1:
             restaurants[own + offset.LIST], restaurants[own + offset.VALUE] = free, count
-        elif has_row:
-            restaurants[own + offset.LIST], restaurants[own + offset.VALUE] = EMPTY, number
-        if count > 1 and lists[parent] > 1:
-            above = np.int64(restaurants[places[parent] + offset.LIST])
-            overwrite(servings[free:], servings[above : above + PAIR * count])
+            if lists[parent] > 1:
+                above = np.int64(restaurants[places[parent] + offset.LIST])
+                overwrite(servings[free:], servings[above : above + count])
         serving = rows[restaurant, column.FIRST]
         while serving != NONE:
             dish, found = seated[serving, column.DISH], log(finished.probability[serving])
             if has_row:
                 row[number, dish] = found
             elif seated[serving, column.SERVED] > 0:
-                place = free
-                while count > 1 and servings[place] != EMPTY and servings[place] != dish:
-                    place += PAIR
                 excess = found - passed_on[restaurant] - row[number, dish]
                 if count > 1:
-                    servings[place], serving_value[place + SHARE] = dish, excess
+                    place = free
+                    while servings[place] != EMPTY and dish_of(servings[place]) != dish:
+                        place += 1
+                    servings[place] = entry_of(dish, excess)
                 else:
                     restaurants[own + offset.LIST], value[own + offset.VALUE] = EMPTY - 1 - dish, excess
             serving = seated[serving, column.NEXT]
-        free += PAIR * count if count > 1 else 0
+        free += count if count > 1 else 0
+
+
+@compiled
+def _round_rows(row):
+    """Rows of logs as a view has them (int16[rows, alphabet]).
+
+    row (float32[rows, alphabet]): In nats.
+    """
+    rounded = np.empty(row.shape, dtype=np.int16)
+    for number in range(len(row)):
+        highest = row[number].max()
+        for dish in range(row.shape[1]):
+            rounded[number, dish] = rounded_log(row[number, dish] - highest)
+    return rounded
 
 
 @compiled

@@ -19,7 +19,18 @@ from ..compiled import NONE, borrowing, by_reference, inner, maker
 from ..hpyp.franchise import CUSTOMERS, TIER, Franchise, dish_probability, restaurant_distribution, seen
 from ..hpyp.seating import seat, seat_as, seat_noting, unseat, unseat_as, unseat_noting
 from .expert_cache import ExpertCache, new_expert_cache, recall_all
-from .view import BUCKETS, EMPTY, PAIR, SHARE, SINGLE, View, bucket_of, view_distribution, view_probability
+from .view import (
+    BUCKETS,
+    EMPTY,
+    LOG_STEP,
+    SINGLE,
+    View,
+    bucket_of,
+    dish_of,
+    excess_of,
+    view_distribution,
+    view_probability,
+)
 
 # What is possible keeps a probability that has a logarithm, however sure the experts are of something else.
 _LEAST = -200.0
@@ -318,14 +329,14 @@ def product_distribution(pool, row, kind, scratch, out):
     out[:] = 0.0
     for expert in range(len(cache.weight)):
         cache.weight[expert] += gate_weight(pool, scratch.symbols, expert)
-        weight, logs = cache.weight[expert], view.row[cache.row[expert]]
+        weight, logs = LOG_STEP * cache.weight[expert], view.row[cache.row[expert]]
         for y in range(len(out)):
             out[y] += weight * logs[y]
     for expert in range(len(cache.weight)):
         weight, listed = cache.weight[expert], np.int64(cache.list[expert])
         if listed < SINGLE:
-            for place in range(listed, listed + PAIR * np.int64(cache.probability[expert]), PAIR):
-                out[view.servings[place]] += weight * view.serving_value[place + SHARE]
+            for entry in view.servings[listed : listed + np.int64(cache.probability[expert])]:
+                out[dish_of(entry)] += weight * excess_of(entry)
         elif listed != EMPTY:
             out[EMPTY - 1 - listed] += weight * cache.probability[expert]
     normalise(out, pool.possible, kind, 0)
@@ -377,11 +388,12 @@ def add_product_gradient(pool, row, kind, dish, share, scratch, out, gradient):
         change = np.float64(logs[dish])
         for y in range(len(out)):
             change -= out[y] * logs[y]
+        change *= LOG_STEP
         listed = np.int64(cache.list[expert])
         if listed < SINGLE:
-            for place in range(listed, listed + PAIR * np.int64(cache.probability[expert]), PAIR):
-                served = np.int64(view.servings[place])
-                change += view.serving_value[place + SHARE] * ((served == dish) - out[served])
+            for entry in view.servings[listed : listed + np.int64(cache.probability[expert])]:
+                served = dish_of(entry)
+                change += excess_of(entry) * ((served == dish) - out[served])
         elif listed != EMPTY:
             served = EMPTY - 1 - listed
             change += cache.probability[expert] * ((served == dish) - out[served])

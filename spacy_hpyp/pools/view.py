@@ -5,8 +5,8 @@ the parent's probability times one factor for the restaurant. So a prediction wa
 restaurant of its context, and keeps the last number that it meets on the way.
 
 A view takes little memory, and a prediction few visits to it. The children of a restaurant stand together, each where its symbol
-leads, with all that a prediction asks of it in sixteen bytes; the only child of an only child comes next to it. Numbers have 32 bits.
-Probabilities are rounded down, so that those of all dishes sum up to 1 at most, and what is summed up from them stays a lower bound. A
+leads, with all that a prediction asks of it in sixteen bytes; the only child of an only child comes next to it. Numbers have 32 bits,
+logs of probabilities 16. Probabilities are rounded down, so that those of all dishes sum up to 1 at most, and what is summed up from them stays a lower bound. A
 view is made of plain arrays, which can be stored and read as they are.
 """
 
@@ -25,9 +25,16 @@ BUCKET_BITS = 3
 KEY, FIRST, LIST, VALUE = range(4)
 #: How many numbers a restaurant has.
 WIDTH = 4
-# An entry of a list: a dish, and what is said of it.
+# An entry of a list, if experts are not multiplied.
 DISH, SHARE = 0, 1
 PAIR = 2
+
+#: The unit of logs of 16 bits, in nats; whatever is less probable than the best by more than there is room for is lifted.
+LOG_STEP = 2.0**-10
+_LOWEST, _HIGHEST = -(1 << 15), (1 << 15) - 1
+#: Where experts are multiplied, outcomes are less.
+DISHES = 0xFFFF
+_DISH_SHIFT = 16
 
 # What `KEY` is put together from.
 _ROOM_BITS = 7
@@ -76,9 +83,11 @@ class View(NamedTuple):
         VALUE: What multiplies the parent's probability of a dish that the restaurant does not serve, as a float. The single dish gets
             what this leaves over. So that neither is known less precisely, the negative of that stands here where it is the smaller one.
     value (float32[*]): The same memory, to read the floats.
-    servings (uint32[*]), serving_value (float32[*]): Pairs of DISH and SHARE, in one memory: an excess or p(dish | restaurant). If experts
-        are not multiplied, a pair comes before each list that is none, `EMPTY` and for how many dishes there is room.
-    row (float32[rows, alphabet]): Logs of all probabilities of restaurants that serve many dishes, if experts are multiplied.
+    servings (uint32[*]), serving_value (float32[*]): Lists, in one memory. If experts are multiplied, an entry is a dish and its excess, see
+        `entry_of`. Otherwise it is a pair of DISH and SHARE, p(dish | restaurant), and a pair comes before each list that is none: `EMPTY`
+        and for how many dishes there is room.
+    row (int16[rows, alphabet]): Logs of all probabilities of restaurants that serve many dishes, if experts are multiplied, in units of
+        `LOG_STEP`; the highest of each row is 0.
     """
 
     columns: np.ndarray
@@ -139,6 +148,39 @@ def room_of(key):
     return number if number < _EXACT_ROOM else (_FOUR | (number & _THREE)) << ((number >> _TWO) - _TWO)
 
 
+# Logs of 16 bits.
+
+
+@borrowing
+def entry_of(dish, excess):
+    """An entry of a list of experts that are multiplied.
+
+    excess (float): In nats.
+    """
+    return dish << _DISH_SHIFT | (rounded_log(excess) & ((1 << _DISH_SHIFT) - 1))
+
+
+@borrowing
+def rounded_log(number):
+    """A log in units of `LOG_STEP`, as an integer of 16 bits.
+
+    number (float): In nats.
+    """
+    return min(max(round(number / LOG_STEP), _LOWEST), _HIGHEST)
+
+
+@borrowing
+def dish_of(entry):
+    """The dish of an entry of a list of experts that are multiplied."""
+    return np.int64(entry >> _DISH_SHIFT)
+
+
+@borrowing
+def excess_of(entry):
+    """The excess of an entry of a list of experts that are multiplied, in nats."""
+    return LOG_STEP * (np.int32(entry << _DISH_SHIFT) >> _DISH_SHIFT)
+
+
 # What comes from a file.
 
 
@@ -146,17 +188,19 @@ def is_sound(view: View, part: str, numbers: np.ndarray, begin: int, *, multipli
     """Whether compiled code can work on a piece of a view: no number leads outside of the arrays, and each is what it can be.
 
     part (str): Which array, "restaurants", "servings" or "row".
-    numbers (uint32[*] | float32[*]): The piece, flattened; of whole entries.
+    numbers (uint32[*] | int16[*]): The piece, flattened; of whole entries.
     begin (int): How many numbers come before it.
     multiplied (bool): See `make_view`.
     """
     if part == "row":
-        return bool(np.isfinite(numbers).all())
+        return True
+    if part == "servings" and multiplied:
+        return bool((numbers >> _DISH_SHIFT < view.alphabet[0]).all())
     if len(numbers) % (WIDTH if part == "restaurants" else PAIR):
         return False
     value = numbers.view(np.float32)
     if part == "servings":
-        return _are_sound_servings(numbers, value, view.alphabet[0], multiplied)
+        return _are_sound_servings(numbers, value, view.alphabet[0])
     roots = max(0, len(view.columns) * WIDTH - begin)
     return len(view.restaurants) >= len(view.columns) * WIDTH and _are_sound_restaurants(
         view, numbers, value, roots, multiplied
@@ -175,13 +219,11 @@ def _are_sound_restaurants(view, numbers, value, roots, multiplied):
             return False
         listed, length = np.int64(numbers[place + LIST]), np.int64(numbers[place + VALUE])
         if listed < SINGLE:
-            if listed % PAIR > 0 or (not multiplied and listed + PAIR > len(view.servings)):
-                return False
             if not multiplied:
-                length = 1 + np.int64(view.servings[listed + SHARE])
-                if view.servings[listed + DISH] != EMPTY or length == 1:
+                if listed % PAIR > 0 or listed + PAIR > len(view.servings) or view.servings[listed + DISH] != EMPTY:
                     return False
-            if length == 0 or listed + length * PAIR > len(view.servings):
+                length = PAIR + PAIR * np.int64(view.servings[listed + SHARE])
+            if length == (0 if multiplied else PAIR) or listed + length > len(view.servings):
                 return False
         elif listed != EMPTY and EMPTY - 1 - listed >= view.alphabet[0]:
             return False
@@ -197,12 +239,11 @@ def _are_sound_restaurants(view, numbers, value, roots, multiplied):
 
 
 @compiled
-def _are_sound_servings(numbers, value, alphabet, multiplied):
+def _are_sound_servings(numbers, value, alphabet):
     for place in range(0, len(numbers), PAIR):
-        if numbers[place] == EMPTY and not multiplied:
+        if numbers[place] == EMPTY:
             continue
-        found = value[place + SHARE]
-        if numbers[place] >= alphabet or not (np.isfinite(found) if multiplied else 0.0 <= found <= 1.0):
+        if numbers[place] >= alphabet or not 0.0 <= value[place + SHARE] <= 1.0:
             return False
     return True
 
@@ -377,13 +418,10 @@ def product_below(view: View, expert: int, symbol: int) -> np.ndarray:
     restaurant = below(view, root, symbol)
     restaurant = root if restaurant == NONE else restaurant
     listed = int(view.restaurants[restaurant + LIST])
-    logs = view.row[view.restaurants[(restaurant if listed == EMPTY else root) + VALUE]].astype(np.float64)
+    logs = LOG_STEP * view.row[view.restaurants[(restaurant if listed == EMPTY else root) + VALUE]]
     if listed < SINGLE:
-        length = PAIR * int(view.restaurants[restaurant + VALUE])
-        dishes, excesses = (
-            part[listed : listed + length].reshape(-1, PAIR) for part in (view.servings, view.serving_value)
-        )
-        logs[dishes[:, DISH]] += excesses[:, SHARE]
+        for entry in view.servings[listed : listed + int(view.restaurants[restaurant + VALUE])]:
+            logs[dish_of(entry)] += excess_of(entry)
     elif listed != EMPTY:
         logs[EMPTY - 1 - listed] += view.value[restaurant + VALUE]
     shares = np.array([exp(difference) for difference in logs - logs.max()])

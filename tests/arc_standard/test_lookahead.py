@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from searching import decode_all, lookahead_heuristic
+from seating import LOG_PRECISION
 from test_enumeration import EVERYTHING, POOLS, make_model, with_random_weights
 
 from spacy_hpyp.annotation.arrays import Blocks
@@ -148,7 +149,7 @@ def test_the_chain_is_what_the_tag_of_the_last_word_predicts(model):
     for row, symbol in zip(chain, [FIRST_SYMBOL, FIRST_SYMBOL + 1, ROOT_SYMBOL], strict=True):
         restaurant = child(franchise, 0, symbol)
         restaurant_distribution(franchise, 0 if restaurant == NONE else restaurant, expected)
-        np.testing.assert_allclose(row, expected, rtol=1e-5)
+        np.testing.assert_allclose(row, expected, rtol=LOG_PRECISION)
 
 
 def test_the_chain_has_to_the_last_bit_what_each_tag_is_asked_for_by_itself(model):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from seating import PRECISION, ROUNDING, freeze_pool
+from seating import LOG_PRECISION, PRECISION, ROUNDING, freeze_pool
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import (
@@ -139,7 +139,7 @@ def test_product_is_that_of_the_seating(reference):
     for row in reference.rows:
         for kind in range(max(1, len(reference.possible))):
             product_distribution(view, row, kind, scratch, out)
-            np.testing.assert_allclose(out, reference.product(row, kind), rtol=1e-5, atol=1e-12)
+            np.testing.assert_allclose(out, reference.product(row, kind), rtol=3 * LOG_PRECISION, atol=1e-12)
 
 
 def test_mixture_is_that_of_the_seating(reference):

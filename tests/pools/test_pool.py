@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from seating import PRECISION, freeze_pool, predictive_distribution
+from seating import LOG_PRECISION, PRECISION, freeze_pool, predictive_distribution
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, PARENT, TIER, deepest, new_franchise, reserve
@@ -131,7 +131,7 @@ def test_product_is_the_normalised_product_of_what_is_possible(scale, possible, 
     for row in rows():
         for kind in range(max(1, len(possible))):
             product_distribution(view, row, kind, scratch, out)
-            np.testing.assert_allclose(out, product(pool, row, kind), rtol=1e-4)
+            np.testing.assert_allclose(out, product(pool, row, kind), rtol=10 * LOG_PRECISION)
             assert out.sum() == pytest.approx(1.0)
 
 

@@ -10,7 +10,7 @@ import pytest
 import seating
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from seating import PRECISION, ROUNDING, predictive_distribution, predictive_probability
+from seating import LOG_PRECISION, PRECISION, ROUNDING, predictive_distribution, predictive_probability
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp import franchise as franchises
@@ -31,13 +31,11 @@ from spacy_hpyp.pools import making
 from spacy_hpyp.pools.making import make_view
 from spacy_hpyp.pools.view import (
     BUCKETS,
-    DISH,
     EMPTY,
     FIRST,
     KEY,
     LIST,
-    PAIR,
-    SHARE,
+    LOG_STEP,
     SINGLE,
     SYMBOLS,
     VALUE,
@@ -46,6 +44,8 @@ from spacy_hpyp.pools.view import (
     bucket_of,
     bucket_of_restaurant,
     deepest_in,
+    dish_of,
+    excess_of,
     key_of,
     probability_below,
     product_below,
@@ -294,12 +294,12 @@ def logs_of(view, place, parents):
     listed, with_row = int(view.restaurants[place + LIST]), place
     while view.restaurants[with_row + LIST] != EMPTY:
         with_row = parents[with_row]
-    logs = view.row[view.restaurants[with_row + VALUE]].astype(np.float64)
+    logs = LOG_STEP * view.row[view.restaurants[with_row + VALUE]]
     if listed < SINGLE:
-        end = listed + PAIR * int(view.restaurants[place + VALUE])
-        dishes = view.servings[listed + DISH : end : PAIR]
-        assert len(set(dishes.tolist())) == len(dishes)
-        logs[dishes] += view.serving_value[listed + SHARE : end : PAIR]
+        entries = view.servings[listed : listed + int(view.restaurants[place + VALUE])]
+        dishes = [dish_of(entry) for entry in entries]
+        assert len(set(dishes)) == len(dishes)
+        logs[dishes] += [excess_of(entry) for entry in entries]
     elif listed != EMPTY:
         logs[EMPTY - 1 - listed] += view.value[place + VALUE]
     return logs
@@ -313,7 +313,7 @@ def test_rows_and_excesses_are_the_logs_of_the_seating_up_to_a_constant(alphabet
     parents = dict(places_of(view))
     for restaurant, place in pairs_of(franchise, view):
         restaurant_distribution(franchise, restaurant, live)
-        assert np.ptp(logs_of(view, place, parents) - np.log(live)) < 10 * PRECISION
+        assert np.ptp(logs_of(view, place, parents) - np.log(live)) < LOG_PRECISION
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -326,4 +326,4 @@ def test_contexts_of_one_symbol_can_be_asked_for_by_themselves(seed):
         restaurant_distribution(franchise, expert if restaurant == NONE else restaurant, live)
         found = [probability_below(shares, expert, symbol, dish) for dish in range(ALPHABET)]
         np.testing.assert_allclose(found, live, rtol=PRECISION)
-        np.testing.assert_allclose(product_below(logs, expert, symbol), live, rtol=10 * PRECISION)
+        np.testing.assert_allclose(product_below(logs, expert, symbol), live, rtol=LOG_PRECISION)

@@ -10,13 +10,13 @@ import numpy as np
 
 from ..arc_standard.distributions import DISTRIBUTIONS
 from ..pools.conditional import Conditional
-from ..pools.view import EMPTY, WIDTH, View, is_sound, view_of
+from ..pools.view import View, is_sound, restaurants_in, view_of
 from ..storage.checksum import blaming
 from ..storage.files import MappedFile
 from ..storage.mapped import check_array, check_once, map_arrays, write_arrays
 
 # The parts of a view, with the number of their dimensions.
-_PARTS = {"restaurants": (np.uint32, 1), "servings": (np.uint32, 1), "row": (np.int16, 2)}
+_PARTS = {"chains": (np.int64, 1), "restaurants": (np.uint32, 1), "servings": (np.uint32, 1), "row": (np.int16, 2)}
 _KINDS = {f"{name}.{part}": _PARTS[part] for name, part in product(DISTRIBUTIONS, _PARTS)}
 
 
@@ -61,16 +61,15 @@ def read_views(
         multiplied = not conditional.is_plain and not conditional.mixed
         if part == "row" and array.array.shape[1] != (view.alphabet[0] if multiplied else 0):
             raise ValueError(f"the {name} distribution has another alphabet")
-        # Besides the roots.
-        occupied = -len(view.columns)
+        occupied = 0
 
         def are_sound(numbers: np.ndarray, begin: int) -> bool:
             nonlocal occupied
-            occupied += np.count_nonzero(numbers[::WIDTH] != EMPTY) if part == "restaurants" else 0
+            occupied += restaurants_in(view, numbers, begin) if part == "restaurants" else 0
             return is_sound(view, part, numbers, begin, multiplied=multiplied)
 
         check_array(path, array, f"the {name} distribution", are_sound)
-        if part == "restaurants" and occupied != restaurants[name]:
+        if part == "restaurants" and occupied != restaurants[name] + len(view.columns):
             raise ValueError(f"the {name} distribution has not the restaurants of the model")
 
     def check_all() -> None:

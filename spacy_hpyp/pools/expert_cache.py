@@ -18,18 +18,19 @@ from .view import (
     BUCKET_BITS,
     BUCKETS,
     EMPTY,
-    FIRST,
     LIST,
     SINGLE,
     SYMBOL_SHIFT,
     VALUE,
     WIDTH,
-    back_off_of,
     below,
     bucket_of_restaurant,
+    first_child,
     first_try,
+    is_in_chain,
     room_of,
-    share_of,
+    share_or_less,
+    value_at,
 )
 
 # More would find a little more, but displace more of the views.
@@ -38,7 +39,7 @@ _SLOTS = 1024
 _LINE = np.uint64(32)
 
 # An index that is known not to be negative takes fewer instructions.
-_ONE, _FIRST, _LIST, _VALUE, _WIDTH = (np.uint64(each) for each in (1, FIRST, LIST, VALUE, WIDTH))
+_ONE, _LIST, _VALUE, _WIDTH = (np.uint64(each) for each in (1, LIST, VALUE, WIDTH))
 _SHIFT, _ONLY = np.uint32(SYMBOL_SHIFT), np.uint32(SINGLE)
 _SPREAD, _TOP, _LOW = np.uint64(0x9E3779B97F4A7C15), np.uint64(1) << np.uint64(63), np.uint64(_SLOTS - 1)
 _EMPTY, _NOTHING = np.uint32(EMPTY), np.uint64(0)
@@ -51,7 +52,8 @@ class Questions(NamedTuple):
     expert (uint32[*]): Which expert.
     symbols (uint32[* * depth]): The symbols that it reads, level by level.
     fingerprint (uint64[*]): Of the question.
-    place, level, row (uint32[*]): The restaurant that it has come to, how deep that is, and, where experts are multiplied, its row.
+    place, level, list, row (uint32[*]): The restaurant that it has come to, how deep that is, its LIST and, where experts are multiplied,
+        its row.
     probability (float64[*]): Of the dish; negative where the restaurant does not serve it.
     active (uint32[*]): The questions that go on.
     trial (uint32[*]): Where to look next.
@@ -63,6 +65,7 @@ class Questions(NamedTuple):
     fingerprint: np.ndarray
     place: np.ndarray
     level: np.ndarray
+    list: np.ndarray
     row: np.ndarray
     probability: np.ndarray
     active: np.ndarray
@@ -99,9 +102,9 @@ class ExpertCache(NamedTuple):
 def new_expert_cache(view):
     """An empty table for the experts of a view."""
     experts, depth = view.columns.shape
-    of, answer = np.empty((10, experts), dtype=np.uint32), np.empty((3, experts))
+    of, answer = np.empty((11, experts), dtype=np.uint32), np.empty((3, experts))
     symbols, fingerprint = np.empty(experts * depth, dtype=np.uint32), np.empty(experts, dtype=np.uint64)
-    questions = Questions(of[0], symbols, fingerprint, of[1], of[2], of[9], answer[0], of[3], of[4], of[5])
+    questions = Questions(of[0], symbols, fingerprint, of[1], of[2], of[9], of[10], answer[0], of[3], of[4], of[5])
     slots, known = np.zeros(_SLOTS, dtype=np.uint64), np.empty(_SLOTS)
     entries = np.empty((_SLOTS, 3), dtype=np.uint32)
     return ExpertCache(slots, known, entries, answer[1], of[6], answer[2], of[7], of[8], questions)
@@ -177,12 +180,10 @@ def _go_down(view, dish, count, cache):
         expert = questions.expert[i]
         active[i], levels[i] = i, 0
         place[i] = expert * _WIDTH
-        root = np.int64(expert) * WIDTH
-        if dish == NONE:
-            questions.row[i] = table[root + VALUE]
-        else:
-            share = share_of(view, root, dish, 1.0 / view.alphabet[0])
-            questions.probability[i] = share if share >= 0.0 else -back_off_of(view, root) / view.alphabet[0]
+        questions.list[i], questions.row[i] = table[place[i] + _LIST], table[place[i] + _VALUE]
+        reached[i], questions.probability[i] = i, 1.0 / view.alphabet[0]
+    if dish != NONE:
+        _go_on(view, dish, count, questions)
     left, served = np.uint64(count), _NOTHING
     for level in range(depth):
         tried = _NOTHING
@@ -193,7 +194,7 @@ def _go_down(view, dish, count, cache):
             # Where there is a child, the expert reads a symbol.
             if room != _NOTHING:
                 at = first_try(np.uint64(symbols[i * depth + level]), room)
-                at = at * _WIDTH + np.uint64(table[restaurant + _FIRST])
+                at = at * _WIDTH + np.uint64(first_child(view, np.int64(restaurant)))
                 active[tried], trial[tried] = i, at
                 tried += _ONE
                 fetch(table, at)
@@ -212,14 +213,16 @@ def _go_down(view, dish, count, cache):
             place[i], levels[i] = at, level + _ONE
             active[left] = i
             left += _ONE
-            listed = table[at + _LIST]
             if dish != NONE:
                 reached[served] = i
                 served += _ONE
-                if listed < _ONLY and questions.probability[i] >= 0.0:
-                    fetch(view.servings, np.uint64(listed))
-            elif listed == _EMPTY:
+            if is_in_chain(np.int64(at)):
+                continue
+            listed = questions.list[i] = table[at + _LIST]
+            if dish == NONE and listed == _EMPTY:
                 questions.row[i] = table[at + _VALUE]
+            elif dish != NONE and listed < _ONLY and questions.probability[i] >= 0.0:
+                fetch(view.servings, np.uint64(listed))
         if left == _NOTHING:
             break
     _go_on(view, dish, served, questions)
@@ -227,16 +230,12 @@ def _go_down(view, dish, count, cache):
 
 @borrowing
 def _go_on(view, dish, count, questions):
-    """Find the probability of the dish where the first questions of `reached` have come to.
-
-    What a restaurant does not serve, none below it serves either: from there on only the back-off factors matter.
-    """
+    """Find the probability of the dish where the first questions of `reached` have come to."""
     probability = questions.probability
     for a in range(count):
         i = questions.reached[a]
-        place, above = np.int64(questions.place[i]), probability[i]
-        share = share_of(view, place, dish, above) if above >= 0.0 else -1.0
-        probability[i] = share if share >= 0.0 else -abs(above) * back_off_of(view, place)
+        place, listed = np.int64(questions.place[i]), np.int64(questions.list[i])
+        probability[i] = share_or_less(view, place, listed, dish, probability[i])
 
 
 @borrowing
@@ -250,6 +249,6 @@ def _conclude(view, dish, i, cache):
     if dish != NONE:
         cache.known[slot] = abs(questions.probability[i])
         return
-    listed = view.restaurants[place + LIST]
-    cache.known[slot] = view.restaurants[place + VALUE] if listed < _ONLY else view.value[place + VALUE]
+    listed, at = questions.list[i], value_at(place)
+    cache.known[slot] = view.restaurants[at] if listed < _ONLY else view.value[at]
     cache.known_entry[slot, 0], cache.known_entry[slot, 1] = questions.row[i], listed

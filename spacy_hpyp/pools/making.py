@@ -14,6 +14,7 @@ from .finished import finish
 from .view import (
     DISHES,
     EMPTY,
+    LINK,
     PAIR,
     SHARE,
     SINGLE,
@@ -25,10 +26,12 @@ from .view import (
     dish_of,
     entry_of,
     find,
+    is_in_chain,
     key_of,
     room_number,
     room_of,
     rounded_log,
+    value_at,
     view_of,
 )
 
@@ -59,32 +62,39 @@ def view_of_experts(
     columns (int32[experts, depth]), alphabet (int): As in `Franchise`.
     """
     made = [_make_view(each, multiplied) for each in experts]
-    restaurants, servings = (np.empty(sum(len(each[part]) for each in made), dtype=np.uint32) for part in (2, 4))
+    restaurants, servings = (
+        np.empty(sum(len(getattr(each, part)) for each in made), dtype=np.uint32)
+        for part in ("restaurants", "servings")
+    )
     row = np.empty((sum(len(each.row) for each in made), alphabet if multiplied else 0), dtype=np.int16)
     _check_room(max(len(restaurants), len(servings)))
     # What roots have, of which each has a row if experts are multiplied and may have a list otherwise, comes before what others have.
     lists = [0 if multiplied else _numbers_listed(each) for each in made]
-    at, top, listed, number = len(made) * WIDTH, 0, sum(lists), len(made)
+    chains = np.array([sum(int(each.chains[0]) for each in made)], dtype=np.int64)
+    at, chain, top, listed, number = len(made) * WIDTH, int(chains[0]), 0, sum(lists), len(made)
     for expert, first in enumerate(lists):
         # Each is let go when it has been entered.
         own = made.pop(0)
-        table = own.restaurants.reshape(-1, WIDTH)
+        end = int(own.chains[0])
+        table = own.restaurants[:end].reshape(-1, WIDTH)
         there = table[:, offset.KEY] != EMPTY
-        table[there, offset.FIRST] += np.uint32(at - WIDTH)
-        several, row_at = (there & found for found in (table[:, offset.LIST] < SINGLE, table[:, offset.LIST] == EMPTY))
+        below, several, row_at = table[:, offset.FIRST], table[:, offset.LIST] < SINGLE, table[:, offset.LIST] == EMPTY
+        below[there] += np.where(below[there] % LINK == 1, chain - end, at - WIDTH).astype("u4")
+        several, row_at = there & several, there & row_at
         table[several, offset.LIST] += np.where(table[several, offset.LIST] < first, top, listed - first).astype("u4")
         if multiplied:
             table[row_at, offset.VALUE] += np.where(table[row_at, offset.VALUE] == 0, expert, number - 1).astype("u4")
         for whole, of_root, of_others, part, of_first in (
-            (restaurants, expert * WIDTH, at, own.restaurants, WIDTH),
+            (restaurants, expert * WIDTH, at, own.restaurants[:end], WIDTH),
+            (restaurants, chain, chain, own.restaurants[end:], 0),
             (servings, top, listed, own.servings, first),
             (row, expert, number, own.row, int(multiplied)),
         ):
             whole[of_root : of_root + of_first] = part[:of_first]
             whole[of_others : of_others + len(part) - of_first] = part[of_first:]
-        at, top = at + len(own.restaurants) - WIDTH, top + first
+        at, chain, top = at + end - WIDTH, chain + len(own.restaurants) - end, top + first
         listed, number = listed + len(own.servings) - first, number + len(own.row) - 1
-    return view_of(columns, np.array([alphabet], dtype=np.int64), restaurants, servings, row)
+    return view_of(columns, np.array([alphabet], dtype=np.int64), chains, restaurants, servings, row)
 
 
 def _numbers_listed(view: View) -> int:
@@ -97,18 +107,21 @@ def _make_view(franchise: Franchise, multiplied: bool) -> View:
     if franchise.restaurants[: franchise.used[column.N_RESTAURANTS], column.SYMBOL].max(initial=0) >= SYMBOLS:
         raise MemoryError(f"A view cannot tell more than {SYMBOLS} symbols apart. Use fewer words.")
     children, served = _count(franchise)
-    numbers = _number_rooms(_room_for(children))
-    total = len(franchise.columns) + _places_of(numbers)
-    _check_room(WIDTH * total)
-    # Made here, since NumPy asks for large pages of memory, in which places are found sooner.
-    restaurants = np.full(WIDTH * total, EMPTY, dtype=np.uint32)
-    place = _settle(franchise, children, numbers, restaurants)
-    del children, numbers
     if multiplied:
         if franchise.alphabet[0] > DISHES:
             raise MemoryError(f"Experts of more than {DISHES} outcomes cannot be multiplied. Let them be mixed.")
         least = max(2.0, min(_DENSE_SHARE * franchise.alphabet[0], _DENSE))
         own_row, rows = _number_rows(franchise, served, least)
+    numbers = _number_rooms(_room_for(children))
+    in_chain = _find_chains(franchise, children, served)
+    links = int(np.count_nonzero(in_chain))
+    chains = np.array([WIDTH * (len(franchise.columns) + _places_of(numbers) - links)], dtype=np.int64)
+    _check_room(int(chains[0]) + LINK * links)
+    # Made here, since NumPy asks for large pages of memory, in which places are found sooner.
+    restaurants = np.full(int(chains[0]) + LINK * links, EMPTY, dtype=np.uint32)
+    place = _settle(franchise, children, numbers, in_chain, int(chains[0]), restaurants)
+    del children, numbers, in_chain
+    if multiplied:
         row = np.empty((rows, int(franchise.alphabet[0])), dtype=np.float32)
         servings = _empty_lists(served, served, 1)
         _enter_excesses(finish(franchise), place, own_row, served, row, restaurants, servings)
@@ -118,7 +131,7 @@ def _make_view(franchise: Franchise, multiplied: bool) -> View:
         rooms = _room_for(served)
         servings = _empty_lists(served, 1 + rooms, PAIR)
         _enter_probabilities(finish(franchise), place, served, rooms, restaurants, servings)
-    return view_of(franchise.columns, franchise.alphabet, restaurants, servings, row)
+    return view_of(franchise.columns, franchise.alphabet, chains, restaurants, servings, row)
 
 
 def _check_room(numbers: int) -> None:
@@ -157,6 +170,26 @@ def _places_of(numbers):
 
 
 @compiled
+def _find_chains(franchise, children, listed):
+    """Which restaurants are in chains (bool[*]).
+
+    children, listed (int32[*]): How many children each restaurant has, and how many dishes it lists.
+    """
+    rows, experts = franchise.restaurants, len(franchise.columns)
+    in_chain = np.zeros(len(children), dtype=np.bool_)
+    # Whether there is anything but a chain below.
+    branches = children > 1
+    # Children before their parents.
+    for restaurant in range(len(children) - 1, experts - 1, -1):
+        parent = rows[restaurant, column.PARENT]
+        alone = not branches[restaurant] and not branches[parent] and parent >= experts
+        if rows[restaurant, column.CUSTOMERS] > 0:
+            in_chain[restaurant] = alone and listed[restaurant] == 1 and listed[parent] == 1
+            branches[parent] |= not in_chain[restaurant]
+    return in_chain
+
+
+@compiled
 def _count(franchise):
     """How many restaurants with customers are the children of each restaurant, and how many dishes it serves (int32[restaurants] each)."""
     restaurants, servings = franchise.restaurants, franchise.servings
@@ -172,10 +205,11 @@ def _count(franchise):
 
 
 @compiled
-def _settle(franchise, counts, numbers, restaurants):
+def _settle(franchise, counts, numbers, in_chain, chains, restaurants):
     """Give every restaurant with customers its place: those of one expert depth first, children in the order of the rows.
 
     counts (int32[used]), numbers (uint8[used]): How many children each row has, and the number of its room.
+    in_chain (bool[used]), chains (int): Which are in chains, and where these begin.
     restaurants (uint32[*]): KEY and FIRST are entered.
     RETURNS (int32[used]): The place of each row, `NONE` of one without customers.
     """
@@ -191,7 +225,7 @@ def _settle(franchise, counts, numbers, restaurants):
             children[following[parent]] = row
             following[parent] += 1
     places = np.full(used, NONE, dtype=np.int32)
-    free = np.int64(experts) * WIDTH
+    free, link = np.int64(experts) * WIDTH, chains + LINK - 1
     waiting = np.empty(used, dtype=np.int32)
     for expert in range(experts):
         places[expert] = expert * WIDTH
@@ -205,7 +239,15 @@ def _settle(franchise, counts, numbers, restaurants):
             customers = rows[row, column.CUSTOMERS]
             symbol = rows[row, column.SYMBOL] if row >= experts else SYMBOLS
             key = key_of(symbol, numbers[row], bucket_of(customers) if customers > 0 else 0)
-            restaurants[own], restaurants[own + offset.FIRST] = key, free
+            restaurants[own] = key
+            begins_chain = end - begin == 1 and in_chain[children[begin]]
+            if not is_in_chain(own):
+                restaurants[own + offset.FIRST] = link if begins_chain else free
+            if begins_chain:
+                places[children[begin]], waiting[count] = link, children[begin]
+                link += LINK
+                count += 1
+                continue
             room = np.int64(room_of(np.uint64(key)))
             for i in range(begin, end):
                 symbol = rows[children[i], column.SYMBOL]
@@ -290,7 +332,9 @@ def _enter_excesses(finished, places, own_row, lists, row, restaurants, servings
                         place += 1
                     servings[place] = entry_of(dish, excess)
                 else:
-                    restaurants[own + offset.LIST], value[own + offset.VALUE] = EMPTY - 1 - dish, excess
+                    value[value_at(own)] = excess
+                    if not is_in_chain(own):
+                        restaurants[own + offset.LIST] = EMPTY - 1 - dish
             serving = seated[serving, column.NEXT]
         free += count if count > 1 else 0
 
@@ -324,9 +368,7 @@ def _enter_probabilities(finished, places, served, rooms, restaurants, servings)
         if own == NONE:
             continue
         back_off = finished.back_off[restaurant]
-        value[own + offset.VALUE] = _round_down(back_off)
-        if count == 1 and back_off > 0.5:
-            value[own + offset.VALUE] = -_round_down(1.0 - back_off)
+        value[value_at(own)] = -_round_down(1.0 - back_off) if count == 1 and back_off > 0.5 else _round_down(back_off)
         if count > 1:
             restaurants[own + offset.LIST], servings[free + SHARE] = free, room
             free += PAIR
@@ -336,7 +378,7 @@ def _enter_probabilities(finished, places, served, rooms, restaurants, servings)
             if seated[serving, column.SERVED] > 0 and count > 1:
                 place = find(servings, free, room, PAIR, 0, dish)
                 servings[place], serving_value[place + SHARE] = dish, _round_down(finished.probability[serving])
-            elif seated[serving, column.SERVED] > 0:
+            elif seated[serving, column.SERVED] > 0 and not is_in_chain(own):
                 restaurants[own + offset.LIST] = EMPTY - 1 - dish
             serving = seated[serving, column.NEXT]
         free += PAIR * room if count > 1 else 0

@@ -5,8 +5,8 @@ the parent's probability times one factor for the restaurant. So a prediction wa
 restaurant of its context, and keeps the last number that it meets on the way.
 
 A view takes little memory, and a prediction few visits to it. The children of a restaurant stand together, each where its symbol
-leads, with all that a prediction asks of it in sixteen bytes; the only child of an only child comes next to it. Numbers have 32 bits,
-logs of probabilities 16. Probabilities are rounded down, so that those of all dishes sum up to 1 at most, and what is summed up from them stays a lower bound. A
+leads, with all that a prediction asks of it in sixteen bytes. Most contexts have been seen once: below what they share with others, they
+are *chains* of only children that serve the same dish, each of which takes eight bytes next to its parent. Numbers have 32 bits, logs of probabilities 16. Probabilities are rounded down, so that those of all dishes sum up to 1 at most, and what is summed up from them stays a lower bound. A
 view is made of plain arrays, which can be stored and read as they are.
 """
 
@@ -25,6 +25,8 @@ BUCKET_BITS = 3
 KEY, FIRST, LIST, VALUE = range(4)
 #: How many numbers a restaurant has.
 WIDTH = 4
+# In a chain it has VALUE and KEY only, so that it is known by an odd place.
+LINK = 2
 # An entry of a list, if experts are not multiplied.
 DISH, SHARE = 0, 1
 PAIR = 2
@@ -63,14 +65,15 @@ class View(NamedTuple):
     """Finished probabilities of one distribution.
 
     columns (int32[experts, depth]), alphabet (int64[1]): As in `Franchise`.
-    restaurants (uint32[*]): `WIDTH` numbers for each of the experts' roots, and behind them for each restaurant with customers. A
-        restaurant is known by the place of its first number.
+    chains (int64[1]): Where chains begin.
+    restaurants (uint32[*]): `WIDTH` numbers for each of the experts' roots, and behind them for each restaurant with customers that is not
+        in a chain, and then `LINK` numbers for each that is. A restaurant is known by the place of its KEY.
 
         KEY: The context symbol that leads here from the parent, for how many children there is room, and the restaurant's bucket, see
             `key_of`; `EMPTY` where no restaurant stands.
-        FIRST: Where its children begin.
+        FIRST: Where its children begin. In a chain, the only one comes next.
         LIST: What it serves: the place in `servings` where several dishes begin, or a single dish d as ~(d + 1), or `EMPTY` if
-            there is nothing to list.
+            there is nothing to list. A restaurant in a chain serves what its parent does.
 
         If experts are multiplied, only the dishes that a restaurant serves differ from a row of logs, apart from a constant that
         is lost when the product is normalised. By how much is the *excess* of a dish. A restaurant that has a row lists nothing, and the
@@ -92,6 +95,7 @@ class View(NamedTuple):
 
     columns: np.ndarray
     alphabet: np.ndarray
+    chains: np.ndarray
     restaurants: np.ndarray
     value: np.ndarray
     servings: np.ndarray
@@ -100,10 +104,16 @@ class View(NamedTuple):
 
 
 def view_of(
-    columns: np.ndarray, alphabet: np.ndarray, restaurants: np.ndarray, servings: np.ndarray, row: np.ndarray
+    columns: np.ndarray,
+    alphabet: np.ndarray,
+    chains: np.ndarray,
+    restaurants: np.ndarray,
+    servings: np.ndarray,
+    row: np.ndarray,
 ) -> View:
     """A view of its arrays."""
-    return View(columns, alphabet, restaurants, restaurants.view(np.float32), servings, servings.view(np.float32), row)
+    values = restaurants.view(np.float32), servings.view(np.float32)
+    return View(columns, alphabet, chains, restaurants, values[0], servings, values[1], row)
 
 
 @compiled
@@ -187,55 +197,75 @@ def excess_of(entry):
 def is_sound(view: View, part: str, numbers: np.ndarray, begin: int, *, multiplied: bool) -> bool:
     """Whether compiled code can work on a piece of a view: no number leads outside of the arrays, and each is what it can be.
 
-    part (str): Which array, "restaurants", "servings" or "row".
-    numbers (uint32[*] | int16[*]): The piece, flattened; of whole entries.
+    part (str): Which array, "chains", "restaurants", "servings" or "row".
+    numbers (int64[*] | uint32[*] | int16[*]): The piece, flattened; of whole entries.
     begin (int): How many numbers come before it.
     multiplied (bool): See `make_view`.
     """
+    roots, places = len(view.columns) * WIDTH, len(view.restaurants)
+    if part == "chains":
+        return len(numbers) == 1 and numbers[0] % WIDTH == 0 and roots <= numbers[0] <= places and places % LINK == 0
     if part == "row":
         return True
     if part == "servings" and multiplied:
         return bool((numbers >> _DISH_SHIFT < view.alphabet[0]).all())
-    if len(numbers) % (WIDTH if part == "restaurants" else PAIR):
-        return False
-    value = numbers.view(np.float32)
     if part == "servings":
-        return _are_sound_servings(numbers, value, view.alphabet[0])
-    roots = max(0, len(view.columns) * WIDTH - begin)
-    return len(view.restaurants) >= len(view.columns) * WIDTH and _are_sound_restaurants(
-        view, numbers, value, roots, multiplied
-    )
+        return len(numbers) % PAIR == 0 and _are_sound_servings(numbers, numbers.view(np.float32), view.alphabet[0])
+    return _are_sound_restaurants(view, numbers, numbers.view(np.float32), begin, multiplied)
+
+
+def restaurants_in(view: View, numbers: np.ndarray, begin: int) -> int:
+    """How many restaurants, roots among them, there are in a piece of `View.restaurants`, see `is_sound`."""
+    own = min(max(0, int(view.chains[0]) - begin), len(numbers))
+    return np.count_nonzero(numbers[:own:WIDTH] != EMPTY) + (len(numbers) - own) // LINK
 
 
 @compiled
-def _are_sound_restaurants(view, numbers, value, roots, multiplied):
-    for place in range(0, len(numbers), WIDTH):
-        if numbers[place] == EMPTY:
-            if place < roots:
+def _are_sound_restaurants(view, numbers, value, begin, multiplied):
+    at = 0
+    while at < len(numbers):
+        if begin + at >= view.chains[0]:
+            key = numbers[at + LINK - 1]
+            room, next_link = room_of(np.uint64(key)), begin + at + LINK
+            if key == EMPTY or room > 1 or (room == 1 and next_link == len(view.restaurants)):
+                return False
+            if not _is_value(value[at], multiplied):
+                return False
+            at += LINK
+            continue
+        place, at = at, at + WIDTH
+        key, first, listed = numbers[place], np.int64(numbers[place + FIRST]), np.int64(numbers[place + LIST])
+        if key == EMPTY:
+            if begin + place < len(view.columns) * WIDTH:
                 return False
             continue
-        first, room = np.int64(numbers[place + FIRST]), np.int64(room_of(np.uint64(numbers[place])))
-        if first % WIDTH > 0 or (room > 0 and first + room * WIDTH > len(view.restaurants)):
+        room, only = np.int64(room_of(np.uint64(key))), SINGLE <= listed < EMPTY
+        if is_in_chain(first):
+            if room != 1 or not only or first < view.chains[0] or first >= len(view.restaurants):
+                return False
+        elif first % WIDTH > 0 or (room > 0 and first + room * WIDTH > view.chains[0]):
             return False
-        listed, length = np.int64(numbers[place + LIST]), np.int64(numbers[place + VALUE])
-        if listed < SINGLE:
+        if only:
+            if EMPTY - 1 - listed >= view.alphabet[0]:
+                return False
+        elif listed < SINGLE:
+            length = np.int64(numbers[place + VALUE])
             if not multiplied:
                 if listed % PAIR > 0 or listed + PAIR > len(view.servings) or view.servings[listed + DISH] != EMPTY:
                     return False
                 length = PAIR + PAIR * np.int64(view.servings[listed + SHARE])
             if length == (0 if multiplied else PAIR) or listed + length > len(view.servings):
                 return False
-        elif listed != EMPTY and EMPTY - 1 - listed >= view.alphabet[0]:
+        elif multiplied and numbers[place + VALUE] >= len(view.row):
             return False
-        if multiplied and listed == EMPTY:
-            if length >= len(view.row):
-                return False
-        elif multiplied and listed >= SINGLE:
-            if not np.isfinite(value[place + VALUE]):
-                return False
-        elif not multiplied and not -1.0 <= value[place + VALUE] <= 1.0:
+        if (only or not multiplied) and not _is_value(value[place + VALUE], multiplied):
             return False
     return True
+
+
+@borrowing
+def _is_value(value, multiplied):
+    return np.isfinite(value) if multiplied else -1.0 <= value <= 1.0
 
 
 @compiled
@@ -282,12 +312,38 @@ def find(table, first, room, width, shift, number):
 
 
 @borrowing
+def is_in_chain(place):
+    """Whether a restaurant is in a chain."""
+    return place & 1 == 1
+
+
+@borrowing
+def first_child(view, restaurant):
+    """Where the children of a restaurant begin, if it has any."""
+    return restaurant + LINK if is_in_chain(restaurant) else np.int64(view.restaurants[restaurant + FIRST])
+
+
+@borrowing
+def value_at(restaurant):
+    """The place of VALUE of a restaurant."""
+    return restaurant - 1 if is_in_chain(restaurant) else restaurant + VALUE
+
+
+@borrowing
+def list_of(view, restaurant, above):
+    """LIST of a restaurant; in a chain it is that of its parent.
+
+    above (int): LIST of its parent.
+    """
+    return above if is_in_chain(restaurant) else np.int64(view.restaurants[restaurant + LIST])
+
+
+@borrowing
 def below(view, restaurant, symbol):
     """The restaurant one context symbol below a restaurant, or `NONE`."""
-    table = view.restaurants
-    room = np.int64(room_of(np.uint64(table[restaurant])))
-    place = find(table, np.int64(table[restaurant + FIRST]), room, WIDTH, SYMBOL_SHIFT, symbol)
-    return place if place != NONE and table[place] != EMPTY else NONE
+    room = np.int64(room_of(np.uint64(view.restaurants[restaurant])))
+    place = find(view.restaurants, first_child(view, restaurant), room, WIDTH, SYMBOL_SHIFT, symbol)
+    return place if place != NONE and view.restaurants[place] != EMPTY else NONE
 
 
 @borrowing
@@ -314,12 +370,12 @@ def deepest_in(view, expert, row):
 
 
 @borrowing
-def share_of(view, restaurant, dish, above):
+def share_of(view, restaurant, listed, dish, above):
     """p(dish | restaurant) if the restaurant serves the dish, else a negative number.
 
+    listed (int): Its LIST.
     above (float): p(dish | its parent), or of a root the uniform distribution's.
     """
-    listed = np.int64(view.restaurants[restaurant + LIST])
     if listed >= SINGLE:
         return _single_share(view, restaurant, above) if listed == EMPTY - 1 - dish else -1.0
     place = find(view.servings, listed + PAIR, np.int64(view.servings[listed + SHARE]), PAIR, 0, dish)
@@ -331,7 +387,7 @@ def share_of(view, restaurant, dish, above):
 @borrowing
 def _single_share(view, restaurant, above):
     """p(dish | restaurant) of the only dish of a restaurant."""
-    stored = np.float64(view.value[restaurant + VALUE])
+    stored = np.float64(view.value[value_at(restaurant)])
     if stored < 0.0:
         return above - stored * (1.0 - above)
     return max(stored * above, 1.0 - stored * _OVER * (1.0 - above))
@@ -340,31 +396,39 @@ def _single_share(view, restaurant, above):
 @borrowing
 def back_off_of(view, restaurant):
     """What multiplies the parent's probability of a dish that the restaurant does not serve."""
-    stored = np.float64(view.value[restaurant + VALUE])
+    stored = np.float64(view.value[value_at(restaurant)])
     return stored if stored >= 0.0 else 1.0 + stored * _OVER
+
+
+@borrowing
+def share_or_less(view, restaurant, listed, dish, above):
+    """p(dish | restaurant), negative if the restaurant does not serve the dish.
+
+    What a restaurant does not serve, none below it serves either: from there on only the back-off factors matter.
+
+    listed (int): Its LIST.
+    above (float): The same of its parent, or of a root the uniform distribution's.
+    """
+    share = share_of(view, restaurant, listed, dish, above) if above >= 0.0 else -1.0
+    return share if share >= 0.0 else -abs(above) * back_off_of(view, restaurant)
 
 
 @borrowing
 def view_probability(view, expert, row, dish):
     """p(dish | context) under one expert.
 
-    What a restaurant does not serve, none below it serves either: from there on only the back-off factors matter.
-
     row (int32[elements]): The context row.
     """
-    restaurant = np.int64(expert) * WIDTH
-    probability = 1.0 / view.alphabet[0]
-    served = True
-    level = 0
+    restaurant, listed = np.int64(expert) * WIDTH, np.int64(EMPTY)
+    probability, level = 1.0 / view.alphabet[0], 0
     while True:
-        share = share_of(view, restaurant, dish, probability) if served else -1.0
-        served = share >= 0.0
-        probability = share if served else probability * back_off_of(view, restaurant)
+        listed = list_of(view, restaurant, listed)
+        probability = share_or_less(view, restaurant, listed, dish, probability)
         if level == view.columns.shape[1] or view.columns[expert, level] == NONE:
-            return probability
+            return abs(probability)
         restaurant = below(view, restaurant, row[view.columns[expert, level]])
         if restaurant == NONE:
-            return probability
+            return abs(probability)
         level += 1
 
 
@@ -372,13 +436,13 @@ def view_probability(view, expert, row, dish):
 def probability_below(view, expert, symbol, dish):
     """p(dish | context) under one expert, of a context of one symbol."""
     root = np.int64(expert) * WIDTH
-    above = share_of(view, root, dish, 1.0 / view.alphabet[0])
+    probability = share_or_less(view, root, np.int64(view.restaurants[root + LIST]), dish, 1.0 / view.alphabet[0])
     restaurant = below(view, root, symbol)
-    share = share_of(view, restaurant, dish, above) if restaurant != NONE and above >= 0.0 else -1.0
-    if share >= 0.0:
-        return share
-    probability = above if above >= 0.0 else back_off_of(view, root) / view.alphabet[0]
-    return probability if restaurant == NONE else probability * back_off_of(view, restaurant)
+    if restaurant != NONE:
+        # Children of a root are not in a chain.
+        listed = np.int64(view.restaurants[restaurant + LIST])
+        probability = share_or_less(view, restaurant, listed, dish, probability)
+    return abs(probability)
 
 
 @borrowing
@@ -390,11 +454,11 @@ def view_distribution(view, expert, row, out):
     """
     # Relative to the product of the back-off factors so far, only what a restaurant serves changes.
     out[:] = 1.0 / view.alphabet[0]
-    restaurant = np.int64(expert) * WIDTH
+    restaurant, listed = np.int64(expert) * WIDTH, np.int64(EMPTY)
     passed_on = 1.0
     level = 0
     while restaurant != NONE:
-        listed, above = np.int64(view.restaurants[restaurant + LIST]), passed_on
+        listed, above = list_of(view, restaurant, listed), passed_on
         passed_on *= back_off_of(view, restaurant)
         if listed < SINGLE:
             end = listed + PAIR + PAIR * np.int64(view.servings[listed + SHARE])

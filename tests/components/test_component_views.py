@@ -310,6 +310,16 @@ def lead_nowhere(number, value):
     return edit
 
 
+def in_chains(start, number):
+    """Give the last restaurant, which is in a chain, a number."""
+
+    def edit(array):
+        array[len(array) - 2 + start] = number
+        return array
+
+    return edit
+
+
 def fill(start, value, dtype=np.uint32):
     """Give all entries of a list a number."""
 
@@ -345,6 +355,13 @@ def alone(array):
         ("tag.restaurants", lambda array: array[:0]),
         ("tag.row", lambda array: array[:0]),
         ("tag.row", lambda array: array[:, :-1]),
+        ("transition.restaurants", in_chains(1, EMPTY)),
+        ("transition.restaurants", in_chains(1, key_of(5, 1, 0))),
+        ("word.restaurants", in_chains(0, np.float32(np.nan).view(np.uint32))),
+        ("transition.chains", lambda array: array + 2),
+        ("transition.chains", lambda array: array * 0),
+        ("transition.chains", lambda array: array + 4 * 10**6),
+        ("transition.chains", lambda array: array[:0]),
         ("transition.restaurants", alone),
         ("transition.restaurants", lambda array: np.concatenate([array, array[-WIDTH:]])),
     ],

@@ -32,8 +32,8 @@ from spacy_hpyp.pools.making import make_view
 from spacy_hpyp.pools.view import (
     BUCKETS,
     EMPTY,
-    FIRST,
     KEY,
+    LINK,
     LIST,
     LOG_STEP,
     SINGLE,
@@ -46,12 +46,15 @@ from spacy_hpyp.pools.view import (
     deepest_in,
     dish_of,
     excess_of,
+    first_child,
+    is_in_chain,
     key_of,
     probability_below,
     product_below,
     room_number,
     room_of,
     share_of,
+    value_at,
     view_distribution,
     view_of,
     view_probability,
@@ -84,10 +87,17 @@ def places_of(view):
     """The restaurants of a view, each with the one above it, `NONE` above a root."""
     found = [(expert * WIDTH, NONE) for expert in range(len(view.columns))]
     for place, _ in found:
-        first = int(view.restaurants[place + FIRST])
+        first = first_child(view, place)
         children = range(first, first + room_at(view, place) * WIDTH, WIDTH)
         found += [(below, place) for below in children if view.restaurants[below + KEY] != EMPTY]
     return found
+
+
+def list_at(view, place, parents):
+    """LIST of a restaurant."""
+    while is_in_chain(place):
+        place = parents[place]
+    return int(view.restaurants[place + LIST])
 
 
 def pairs_of(franchise, view, symbols=range(4)):
@@ -189,7 +199,7 @@ def test_view_keeps_its_probabilities_when_hyperparameters_change():
 @pytest.mark.parametrize("multiplied", [False, True])
 def test_view_is_made_of_arrays_that_can_be_kept(multiplied):
     view = make_view(busy_franchise(0), multiplied=multiplied)
-    again = view_of(view.columns, view.alphabet, view.restaurants.copy(), view.servings.copy(), view.row)
+    again = view_of(view.columns, view.alphabet, view.chains, view.restaurants.copy(), view.servings.copy(), view.row)
     for one, other in zip(view, again):
         np.testing.assert_array_equal(one, other)
 
@@ -249,13 +259,28 @@ def test_rooms_are_a_quarter_larger_than_what_is_wanted_at_most(wanted):
     assert wanted <= room <= (wanted if wanted <= 16 else 1.25 * wanted)
 
 
-def test_of_a_chain_of_only_children_each_stands_next_to_its_parent():
-    view = make_view(seated_franchise([((5, 6, 7), 0), ((5, 6, 7), 1)]))
-    parents = dict(places_of(view))
-    chain = [deepest_in(view, 0, np.array([5, 6, 7], dtype=np.int32))]
-    while parents[chain[0]] != NONE:
-        chain.insert(0, parents[chain[0]])
-    assert chain == [0, 3 * WIDTH, 4 * WIDTH, 5 * WIDTH]
+@pytest.mark.parametrize("multiplied", [False, True])
+@pytest.mark.parametrize(
+    ("customers", "of_chain"),
+    [
+        ([((5, 6, 7), 0)], {2, 3}),
+        ([((5, 6, 7), 0)] * 4, {2, 3}),
+        # Nobody is in a chain who serves something else, or has two below.
+        ([((5, 6, 7), 0), ((5, 6, 7), 1)], set()),
+        ([((5, 6, 7), 0), ((5, 5, 7), 1)], {3}),
+        ([((5, 6, 7), 0), ((5, 6, 8), 0)], set()),
+    ],
+)
+def test_only_children_that_serve_the_same_dish_are_chains_side_by_side(customers, of_chain, multiplied):
+    view, context = make_view(seated_franchise(customers), multiplied=multiplied), np.array([5, 6, 7], dtype=np.int32)
+    place, places = 0, []
+    for symbol in context:
+        place = below(view, place, symbol)
+        places.append(place)
+    assert place == deepest_in(view, 0, context)
+    assert {depth for depth, place in enumerate(places, 1) if is_in_chain(place)} == of_chain
+    links = [place for place in places if is_in_chain(place)]
+    assert links == list(range(links[0], links[0] + LINK * len(links), LINK)) if links else True
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -273,7 +298,7 @@ def test_restaurants_list_what_they_serve(alphabet):
     franchise = busy_franchise(1, alphabet=alphabet)
     view, live = make_view(franchise), np.empty(alphabet)
     servings = franchise.servings[: franchise.used[N_SERVINGS]]
-    several, above = 0, np.empty(alphabet)
+    several, above, parents = 0, np.empty(alphabet), dict(places_of(view))
     for restaurant, place in pairs_of(franchise, view):
         restaurant_distribution(franchise, restaurant, live)
         above[:] = 1 / alphabet
@@ -283,7 +308,8 @@ def test_restaurants_list_what_they_serve(alphabet):
             servings[(servings[:, RESTAURANT] == restaurant) & (servings[:, SERVED] > 0), franchises.DISH].tolist()
         )
         several += len(served) > 4
-        shares = np.array([share_of(view, place, dish, above[dish]) for dish in range(alphabet)])
+        listed = list_at(view, place, parents)
+        shares = np.array([share_of(view, place, listed, dish, above[dish]) for dish in range(alphabet)])
         assert np.flatnonzero(shares >= 0.0).tolist() == served
         np.testing.assert_allclose(shares[served], live[served], rtol=PRECISION)
     assert several > 0
@@ -291,8 +317,8 @@ def test_restaurants_list_what_they_serve(alphabet):
 
 def logs_of(view, place, parents):
     """The row of a restaurant with the excesses that it lists."""
-    listed, with_row = int(view.restaurants[place + LIST]), place
-    while view.restaurants[with_row + LIST] != EMPTY:
+    listed, with_row = list_at(view, place, parents), place
+    while list_at(view, with_row, parents) != EMPTY:
         with_row = parents[with_row]
     logs = LOG_STEP * view.row[view.restaurants[with_row + VALUE]]
     if listed < SINGLE:
@@ -301,7 +327,7 @@ def logs_of(view, place, parents):
         assert len(set(dishes)) == len(dishes)
         logs[dishes] += [excess_of(entry) for entry in entries]
     elif listed != EMPTY:
-        logs[EMPTY - 1 - listed] += view.value[place + VALUE]
+        logs[EMPTY - 1 - listed] += view.value[value_at(place)]
     return logs
 
 

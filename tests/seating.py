@@ -81,6 +81,11 @@ def squared_sizes(franchise, squares):
             cell = franchise.cells[cell, LINK]
 
 
+def precision_of(model):
+    """What a model may lose of a probability when it is frozen, relatively, see `PRECISION`."""
+    return max(PRECISION if each.is_plain or each.mixed else LOG_PRECISION for each in model.conditionals.values())
+
+
 def freeze_pool(franchise, weights, gates, possible, elements, *, mixed):
     """A pool while it predicts, by the view of its present seating."""
     view = make_view(franchise, multiplied=len(weights.bucket) > 0 and not mixed)

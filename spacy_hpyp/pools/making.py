@@ -8,7 +8,7 @@ import numpy as np
 from ..compat.memory import giving_back
 from ..compiled import NONE, borrowing, compiled, overwrite
 from ..hpyp import franchise as column
-from ..hpyp.franchise import Franchise
+from ..hpyp.franchise import SYMBOLS, Franchise
 from . import view as offset
 from .finished import finish
 from .view import (
@@ -19,7 +19,6 @@ from .view import (
     SHARE,
     SINGLE,
     SYMBOL_SHIFT,
-    SYMBOLS,
     WIDTH,
     View,
     bucket_of,
@@ -49,6 +48,7 @@ def make_view(franchise: Franchise, *, multiplied: bool = False) -> View:
 
     multiplied (bool): Whether its experts are multiplied.
     RAISES (MemoryError): If there are more restaurants, or servings, than can be numbered.
+    RAISES (ValueError): If there are more symbols, or more dishes of experts that are multiplied.
     """
     return _make_view(franchise, multiplied)
 
@@ -105,11 +105,11 @@ def _numbers_listed(view: View) -> int:
 def _make_view(franchise: Franchise, multiplied: bool) -> View:
     # There are millions of restaurants and servings: what is noted of each has 32 bits, and is let go when it is not needed any more.
     if franchise.restaurants[: franchise.used[column.N_RESTAURANTS], column.SYMBOL].max(initial=0) >= SYMBOLS:
-        raise MemoryError(f"A view cannot tell more than {SYMBOLS} symbols apart. Use fewer words.")
+        raise ValueError(f"A view cannot tell more than {SYMBOLS} symbols apart. Use fewer words.")
     children, served = _count(franchise)
     if multiplied:
         if franchise.alphabet[0] > DISHES:
-            raise MemoryError(f"Experts of more than {DISHES} outcomes cannot be multiplied. Let them be mixed.")
+            raise ValueError(f"Experts of more than {DISHES} outcomes cannot be multiplied. Let them be mixed.")
         least = max(2.0, min(_DENSE_SHARE * franchise.alphabet[0], _DENSE))
         own_row, rows = _number_rows(franchise, served, least)
     numbers = _number_rooms(_room_for(children))

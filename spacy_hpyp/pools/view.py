@@ -41,8 +41,6 @@ _DISH_SHIFT = 16
 # What `KEY` is put together from.
 _ROOM_BITS = 7
 SYMBOL_SHIFT = BUCKET_BITS + _ROOM_BITS
-#: Symbols are less.
-SYMBOLS = (1 << 32 - SYMBOL_SHIFT) - 1
 # Rooms below have a number of their own; of those above, only the first three binary digits are free.
 _EXACT_ROOM = 16
 

@@ -21,6 +21,7 @@ from spacy_hpyp.hpyp.franchise import (
     PARENT,
     RESTAURANT,
     SERVED,
+    SYMBOLS,
     child,
     deepest,
     new_franchise,
@@ -37,7 +38,6 @@ from spacy_hpyp.pools.view import (
     LIST,
     LOG_STEP,
     SINGLE,
-    SYMBOLS,
     VALUE,
     WIDTH,
     below,
@@ -249,7 +249,7 @@ def test_symbols_that_cannot_be_told_apart_are_refused(symbol):
     if symbol < SYMBOLS:
         assert deepest_in(make_view(franchise), 0, row) != 0
     else:
-        with pytest.raises(MemoryError, match="Use fewer words"):
+        with pytest.raises(ValueError, match="Use fewer words"):
             make_view(franchise)
 
 

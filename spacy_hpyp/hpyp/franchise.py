@@ -31,9 +31,6 @@ SIZE, COUNT, LINK = range(3)
 # Entries of `Franchise.used`.
 N_RESTAURANTS, N_SERVINGS, N_CELLS, FREE_CELL, N_INDEXED = range(5)
 
-#: What is stored or frozen has less symbols than this: in 22 bits, with one number that stands for none.
-SYMBOLS = (1 << 22) - 1
-
 _SMALLEST = 64
 _FULLEST = 0.6
 # Before there is made more room, what nobody uses is let go if it is at least this part of the rows.

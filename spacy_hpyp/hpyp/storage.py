@@ -15,7 +15,7 @@ from ..compat.memory import giving_back
 from ..compiled import NONE, compiled
 from ..storage.arrays import FEW, HIGHEST, PER_BYTE, pack_integers, unpack_integers
 from . import franchise as column
-from .franchise import SYMBOLS, Franchise, new_franchise, reserve_rows, tables_of, walk_cells
+from .franchise import Franchise, new_franchise, reserve_rows, tables_of, walk_cells
 
 _COLUMNS = ("children", "symbol", "dishes", "dish", "customers", "tables", "kinds", "size", "count")
 _HIGHEST_STRENGTH = 1e9
@@ -174,7 +174,6 @@ def unpack_experts(
         restaurant, serving = restaurant + len(own), listed[expert][1].stop
     whole = restaurant == len(dishes) == sum(end - begin for begin, end in spans)
     _require(whole, "the servings are not all there")
-    _require(int(symbol.max(initial=0)) < SYMBOLS, "a symbol is too large")
     _require(int(dish.max(initial=0)) < alphabet, "a dish is not in the alphabet")
     several = opened > 1
     tables_fit = len(kinds) == np.count_nonzero(several) and kinds.sum() == len(size) == len(count)

@@ -16,7 +16,13 @@ from ..storage.files import MappedFile
 from ..storage.mapped import check_array, check_once, map_arrays, write_arrays
 
 # The parts of a view, with the number of their dimensions.
-_PARTS = {"chains": (np.int64, 1), "restaurants": (np.uint32, 1), "servings": (np.uint32, 1), "row": (np.int16, 2)}
+_PARTS = {
+    "large": (np.int32, 1),
+    "chains": (np.int64, 1),
+    "restaurants": (np.uint32, 1),
+    "servings": (np.uint32, 1),
+    "row": (np.int16, 2),
+}
 _KINDS = {f"{name}.{part}": _PARTS[part] for name, part in product(DISTRIBUTIONS, _PARTS)}
 
 

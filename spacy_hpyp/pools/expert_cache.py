@@ -28,6 +28,7 @@ from .view import (
     first_child,
     first_try,
     is_in_chain,
+    number_of,
     room_of,
     share_or_less,
     value_at,
@@ -203,7 +204,7 @@ def _go_down(view, dish, count, cache):
         for a in range(tried):
             i, at = active[a], np.uint64(trial[a])
             wanted = symbols[i * depth + level]
-            if table[at] >> _SHIFT != wanted:
+            if table[at] >> _SHIFT != number_of(view.large, wanted):
                 if table[at] == _EMPTY:
                     continue
                 other = below(view, np.int64(place[i]), wanted)

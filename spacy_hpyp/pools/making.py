@@ -8,7 +8,7 @@ import numpy as np
 from ..compat.memory import giving_back
 from ..compiled import NONE, borrowing, compiled, overwrite
 from ..hpyp import franchise as column
-from ..hpyp.franchise import SYMBOLS, Franchise
+from ..hpyp.franchise import Franchise
 from . import view as offset
 from .finished import finish
 from .view import (
@@ -19,6 +19,7 @@ from .view import (
     SHARE,
     SINGLE,
     SYMBOL_SHIFT,
+    SYMBOLS,
     WIDTH,
     View,
     bucket_of,
@@ -27,6 +28,9 @@ from .view import (
     find,
     is_in_chain,
     key_of,
+    large_symbols,
+    number_of,
+    renumber,
     room_number,
     room_of,
     rounded_log,
@@ -71,12 +75,15 @@ def view_of_experts(
     # What roots have, of which each has a row if experts are multiplied and may have a list otherwise, comes before what others have.
     lists = [0 if multiplied else _numbers_listed(each) for each in made]
     chains = np.array([sum(int(each.chains[0]) for each in made)], dtype=np.int64)
+    large = large_symbols(np.concatenate([each.large for each in made]) if made else np.empty(0, dtype=np.int32))
     at, chain, top, listed, number = len(made) * WIDTH, int(chains[0]), 0, sum(lists), len(made)
     for expert, first in enumerate(lists):
         # Each is let go when it has been entered.
         own = made.pop(0)
         end = int(own.chains[0])
         table = own.restaurants[:end].reshape(-1, WIDTH)
+        for keys in (table[:, offset.KEY], own.restaurants[end + LINK - 1 :: LINK]):
+            renumber(keys, own.large, large)
         there = table[:, offset.KEY] != EMPTY
         below, several, row_at = table[:, offset.FIRST], table[:, offset.LIST] < SINGLE, table[:, offset.LIST] == EMPTY
         below[there] += np.where(below[there] % LINK == 1, chain - end, at - WIDTH).astype("u4")
@@ -94,7 +101,7 @@ def view_of_experts(
             whole[of_others : of_others + len(part) - of_first] = part[of_first:]
         at, chain, top = at + end - WIDTH, chain + len(own.restaurants) - end, top + first
         listed, number = listed + len(own.servings) - first, number + len(own.row) - 1
-    return view_of(columns, np.array([alphabet], dtype=np.int64), chains, restaurants, servings, row)
+    return view_of(columns, np.array([alphabet], dtype=np.int64), large, chains, restaurants, servings, row)
 
 
 def _numbers_listed(view: View) -> int:
@@ -104,8 +111,7 @@ def _numbers_listed(view: View) -> int:
 
 def _make_view(franchise: Franchise, multiplied: bool) -> View:
     # There are millions of restaurants and servings: what is noted of each has 32 bits, and is let go when it is not needed any more.
-    if franchise.restaurants[: franchise.used[column.N_RESTAURANTS], column.SYMBOL].max(initial=0) >= SYMBOLS:
-        raise ValueError(f"A view cannot tell more than {SYMBOLS} symbols apart. Use fewer words.")
+    large = large_symbols(franchise.restaurants[: franchise.used[column.N_RESTAURANTS], column.SYMBOL])
     children, served = _count(franchise)
     if multiplied:
         if franchise.alphabet[0] > DISHES:
@@ -119,7 +125,7 @@ def _make_view(franchise: Franchise, multiplied: bool) -> View:
     _check_room(int(chains[0]) + LINK * links)
     # Made here, since NumPy asks for large pages of memory, in which places are found sooner.
     restaurants = np.full(int(chains[0]) + LINK * links, EMPTY, dtype=np.uint32)
-    place = _settle(franchise, children, numbers, in_chain, int(chains[0]), restaurants)
+    place = _settle(franchise, children, numbers, in_chain, large, int(chains[0]), restaurants)
     del children, numbers, in_chain
     if multiplied:
         row = np.empty((rows, int(franchise.alphabet[0])), dtype=np.float32)
@@ -131,7 +137,7 @@ def _make_view(franchise: Franchise, multiplied: bool) -> View:
         rooms = _room_for(served)
         servings = _empty_lists(served, 1 + rooms, PAIR)
         _enter_probabilities(finish(franchise), place, served, rooms, restaurants, servings)
-    return view_of(franchise.columns, franchise.alphabet, chains, restaurants, servings, row)
+    return view_of(franchise.columns, franchise.alphabet, large, chains, restaurants, servings, row)
 
 
 def _check_room(numbers: int) -> None:
@@ -205,11 +211,12 @@ def _count(franchise):
 
 
 @compiled
-def _settle(franchise, counts, numbers, in_chain, chains, restaurants):
+def _settle(franchise, counts, numbers, in_chain, large, chains, restaurants):
     """Give every restaurant with customers its place: those of one expert depth first, children in the order of the rows.
 
     counts (int32[used]), numbers (uint8[used]): How many children each row has, and the number of its room.
     in_chain (bool[used]), chains (int): Which are in chains, and where these begin.
+    large (int32[*]): See `View`.
     restaurants (uint32[*]): KEY and FIRST are entered.
     RETURNS (int32[used]): The place of each row, `NONE` of one without customers.
     """
@@ -237,7 +244,7 @@ def _settle(franchise, counts, numbers, in_chain, chains, restaurants):
             own, end = np.int64(places[row]), following[row]
             begin = end - counts[row]
             customers = rows[row, column.CUSTOMERS]
-            symbol = rows[row, column.SYMBOL] if row >= experts else SYMBOLS
+            symbol = number_of(large, np.uint32(rows[row, column.SYMBOL])) if row >= experts else SYMBOLS
             key = key_of(symbol, numbers[row], bucket_of(customers) if customers > 0 else 0)
             restaurants[own] = key
             begins_chain = end - begin == 1 and in_chain[children[begin]]
@@ -251,8 +258,9 @@ def _settle(franchise, counts, numbers, in_chain, chains, restaurants):
             room = np.int64(room_of(np.uint64(key)))
             for i in range(begin, end):
                 symbol = rows[children[i], column.SYMBOL]
-                place = find(restaurants, free, room, WIDTH, SYMBOL_SHIFT, symbol)
-                places[children[i]], restaurants[place] = place, key_of(symbol, 0, 0)
+                number = number_of(large, np.uint32(symbol))
+                place = find(restaurants, free, room, WIDTH, SYMBOL_SHIFT, symbol, number)
+                places[children[i]], restaurants[place] = place, key_of(number, 0, 0)
             for i in range(end - 1, begin - 1, -1):
                 waiting[count] = children[i]
                 count += 1
@@ -376,7 +384,7 @@ def _enter_probabilities(finished, places, served, rooms, restaurants, servings)
         while serving != NONE:
             dish = seated[serving, column.DISH]
             if seated[serving, column.SERVED] > 0 and count > 1:
-                place = find(servings, free, room, PAIR, 0, dish)
+                place = find(servings, free, room, PAIR, 0, dish, dish)
                 servings[place], serving_value[place + SHARE] = dish, _round_down(finished.probability[serving])
             elif seated[serving, column.SERVED] > 0 and not is_in_chain(own):
                 restaurants[own + offset.LIST] = EMPTY - 1 - dish

@@ -41,6 +41,8 @@ _DISH_SHIFT = 16
 # What `KEY` is put together from.
 _ROOM_BITS = 7
 SYMBOL_SHIFT = BUCKET_BITS + _ROOM_BITS
+# Symbols from here on, as those of classes, are numbered from here on in the order of `View.large`, and there are less numbers than this.
+_LARGE, SYMBOLS = 1 << 21, (1 << 22) - 1
 # Rooms below have a number of their own; of those above, only the first three binary digits are free.
 _EXACT_ROOM = 16
 
@@ -63,6 +65,7 @@ class View(NamedTuple):
     """Finished probabilities of one distribution.
 
     columns (int32[experts, depth]), alphabet (int64[1]): As in `Franchise`.
+    large (int32[*]): The symbols that are too large for a KEY, in ascending order.
     chains (int64[1]): Where chains begin.
     restaurants (uint32[*]): `WIDTH` numbers for each of the experts' roots, and behind them for each restaurant with customers that is not
         in a chain, and then `LINK` numbers for each that is. A restaurant is known by the place of its KEY.
@@ -93,6 +96,7 @@ class View(NamedTuple):
 
     columns: np.ndarray
     alphabet: np.ndarray
+    large: np.ndarray
     chains: np.ndarray
     restaurants: np.ndarray
     value: np.ndarray
@@ -104,6 +108,7 @@ class View(NamedTuple):
 def view_of(
     columns: np.ndarray,
     alphabet: np.ndarray,
+    large: np.ndarray,
     chains: np.ndarray,
     restaurants: np.ndarray,
     servings: np.ndarray,
@@ -111,7 +116,30 @@ def view_of(
 ) -> View:
     """A view of its arrays."""
     values = restaurants.view(np.float32), servings.view(np.float32)
-    return View(columns, alphabet, chains, restaurants, values[0], servings, values[1], row)
+    return View(columns, alphabet, large, chains, restaurants, values[0], servings, values[1], row)
+
+
+def large_symbols(symbols: np.ndarray) -> np.ndarray:
+    """Those of some symbols that are too large for a KEY (int32[*]), see `View`.
+
+    RAISES (ValueError): If there are more than can be numbered.
+    """
+    large = np.unique(symbols[symbols >= _LARGE])
+    if len(large) > SYMBOLS - _LARGE:
+        raise ValueError(f"A view cannot tell more than {SYMBOLS} symbols apart. Use fewer words.")
+    return large
+
+
+def renumber(keys: np.ndarray, large: np.ndarray, others: np.ndarray) -> None:
+    """Number large symbols as they are numbered among others, in place.
+
+    keys (uint32[*]): KEY of some restaurants.
+    large, others (int32[*]): See `View`: as they are numbered, and among which they are to be.
+    """
+    numbers = keys >> SYMBOL_SHIFT
+    are_large = (numbers >= _LARGE) & (numbers < SYMBOLS)
+    own = numbers[are_large] - _LARGE
+    keys[are_large] += (np.searchsorted(others, large[own]) - own).astype(np.uint32) << SYMBOL_SHIFT
 
 
 @compiled
@@ -132,9 +160,29 @@ def bucket_of(customers):
 def key_of(symbol, number, bucket):
     """`KEY` of a restaurant.
 
+    symbol (int): See `number_of`.
     number (int): See `room_number`.
     """
     return np.int64(symbol) << SYMBOL_SHIFT | np.int64(number) << BUCKET_BITS | bucket
+
+
+@borrowing
+def number_of(large, symbol):
+    """By which number a symbol stands in KEY; `EMPTY` if it stands in none.
+
+    large (int32[*]): See `View`.
+    symbol (uint32): The symbol.
+    """
+    if symbol < _LARGE:
+        return np.int64(symbol)
+    begin, end = 0, len(large)
+    while begin < end:
+        middle = (begin + end) // 2
+        if large[middle] < symbol:
+            begin = middle + 1
+        else:
+            end = middle
+    return np.int64(_LARGE + begin) if begin < len(large) and large[begin] == symbol else np.int64(EMPTY)
 
 
 @borrowing
@@ -195,12 +243,14 @@ def excess_of(entry):
 def is_sound(view: View, part: str, numbers: np.ndarray, begin: int, *, multiplied: bool) -> bool:
     """Whether compiled code can work on a piece of a view: no number leads outside of the arrays, and each is what it can be.
 
-    part (str): Which array, "chains", "restaurants", "servings" or "row".
+    part (str): Which array, "large", "chains", "restaurants", "servings" or "row".
     numbers (int64[*] | uint32[*] | int16[*]): The piece, flattened; of whole entries.
     begin (int): How many numbers come before it.
     multiplied (bool): See `make_view`.
     """
     roots, places = len(view.columns) * WIDTH, len(view.restaurants)
+    if part == "large":
+        return bool((np.diff(numbers) > 0).all()) and len(numbers) <= SYMBOLS - _LARGE
     if part == "chains":
         return len(numbers) == 1 and numbers[0] % WIDTH == 0 and roots <= numbers[0] <= places and places % LINK == 0
     if part == "row":
@@ -290,15 +340,16 @@ def first_try(number, room):
 
 
 @borrowing
-def find(table, first, room, width, shift, number):
+def find(table, first, room, width, shift, hashed, number):
     """The place of a symbol or dish in a table, or the empty one where it belongs, or `NONE` if there is neither.
 
-    table (uint32[*]): With the symbol or dish in the first number of each entry, above the lowest `shift` bits.
+    table (uint32[*]): With the number of the symbol or dish in the first number of each entry, above the lowest `shift` bits.
+    hashed (int): The symbol or dish itself.
     first, room, width (int): Where the entries begin, how many they are, and how many numbers each has.
     """
     if room == 0:
         return NONE
-    at = np.int64(first_try(np.uint64(number), np.uint64(room)))
+    at = np.int64(first_try(np.uint64(hashed), np.uint64(room)))
     for _ in range(room):
         found = table[first + at * width]
         if found == EMPTY or found >> shift == number:
@@ -340,7 +391,8 @@ def list_of(view, restaurant, above):
 def below(view, restaurant, symbol):
     """The restaurant one context symbol below a restaurant, or `NONE`."""
     room = np.int64(room_of(np.uint64(view.restaurants[restaurant])))
-    place = find(view.restaurants, first_child(view, restaurant), room, WIDTH, SYMBOL_SHIFT, symbol)
+    number = number_of(view.large, np.uint32(symbol))
+    place = find(view.restaurants, first_child(view, restaurant), room, WIDTH, SYMBOL_SHIFT, symbol, number)
     return place if place != NONE and view.restaurants[place] != EMPTY else NONE
 
 
@@ -376,7 +428,7 @@ def share_of(view, restaurant, listed, dish, above):
     """
     if listed >= SINGLE:
         return _single_share(view, restaurant, above) if listed == EMPTY - 1 - dish else -1.0
-    place = find(view.servings, listed + PAIR, np.int64(view.servings[listed + SHARE]), PAIR, 0, dish)
+    place = find(view.servings, listed + PAIR, np.int64(view.servings[listed + SHARE]), PAIR, 0, dish, dish)
     if place == NONE or view.servings[place] == EMPTY:
         return -1.0
     return np.float64(view.serving_value[place + SHARE])

@@ -19,7 +19,7 @@ class Generator:
 
     def __init__(self, name, **settings):
         joint = with_random_weights(make_model(POOLS[name], **settings))
-        self.distributions = joint.frozen
+        self.joint, self.distributions = joint, joint.frozen
         self.queries = new_queries(self.distributions, 1)
         counter = Counter(joint)
         self.derivations = {}

@@ -4,13 +4,13 @@ from math import exp, log
 
 import numpy as np
 import pytest
-from seating import PRECISION
+from seating import precision_of
 from test_ancestral_sampling import Generator
 from test_derivations import HEADS, enumerate_derivations, sentence
 from test_enumeration import POOLS, Counter, decode, make_model, with_random_weights
 from test_latent import HEADS as HEADS_OF_THREE
 from test_latent import TAGS, WORDS, all_derivations, rows_of, run
-from test_posterior import ROUNDING, blocks_of
+from test_posterior import blocks_of, rounding
 from test_sampling import Tiny, assert_drawn_from, assert_mean_is_one, integers
 from total_variation import total_variation
 
@@ -51,7 +51,7 @@ def test_after_one_tree_there_is_nothing_but_words_and_the_end(model):
     push(counter.records, 2, ROOT, 0, 1)
     tags = [counter.probability("tag", 2, tag) for tag in range(3)]
     found = [action_probability(model.frozen, counter.records, 2, action, queries) for action in (SHIFT, END)]
-    assert found == pytest.approx([1.0, tags[ROOT_TAG]], rel=ROUNDING)
+    assert found == pytest.approx([1.0, tags[ROOT_TAG]], rel=rounding(model))
     assert sum(tags) == pytest.approx(1.0)
     assert counter.records[2, DEPTH] == 2
 
@@ -86,7 +86,7 @@ def test_search_that_leaves_nothing_out_finds_the_sum_and_the_best(model, search
     for words in ([1, 0, 0, 1][:n], [0, 0, 1, 0][:n]):
         found = [(p, counter.tree(last, n)) for p, last in counter.derivations(n, words)]
         parses = decoding.decode(model.frozen, blocks_of(words), search)
-        assert parses.log_probability.sum() == pytest.approx(log(sum(p for p, _ in found)), abs=ROUNDING)
+        assert parses.log_probability.sum() == pytest.approx(log(sum(p for p, _ in found)), abs=rounding(model))
         assert (parses.tags.tolist(), parses.heads.tolist(), parses.labels.tolist()) == max(found)[1]
 
 
@@ -106,7 +106,7 @@ def test_words_of_a_prefix_have_what_all_derivations_that_shift_them_have(model)
         first += p
         second += sum(p * q for q in shifted(2, 0, 3))
     found = decode(model, [1, 0, 0]).log_probability
-    assert found[:2] == pytest.approx([log(first), log(second / first)], abs=6 * PRECISION)
+    assert found[:2] == pytest.approx([log(first), log(second / first)], abs=6 * precision_of(model))
 
 
 def test_sentences_in_running_text_end_and_begin(model):
@@ -140,7 +140,7 @@ def test_generated_sentences_are_as_frequent_as_they_are_probable(name):
     drawn = [generator.draw(rng) for _ in range(3000)]
     assert_drawn_from([found for found, _ in drawn], generator.derivations)
     for found, log_probability in drawn[:100]:
-        assert log_probability == pytest.approx(log(generator.derivations[found]), abs=1e-4)
+        assert log_probability == pytest.approx(log(generator.derivations[found]), abs=rounding(generator.joint))
 
 
 @pytest.mark.parametrize("heads", HEADS[:4], ids=str)
@@ -149,7 +149,7 @@ def test_trees_have_the_sum_of_their_derivations(model, heads):
     found, exact = tree_log_probability(model.frozen, *rows, 10_000, queries)
     expected = enumerate_derivations(model, *rows)
     assert exact
-    assert found == pytest.approx(np.logaddexp.reduce([*expected.values()]), abs=1e-3)
+    assert found == pytest.approx(np.logaddexp.reduce([*expected.values()]), abs=rounding(model))
     rng, nothing, actions = np.random.default_rng(0), integers([]), np.empty(2 * len(heads), dtype=np.int32)
     estimates = [sample_derivation(model.frozen, *rows, 50, nothing, rng, queries, actions) for _ in range(50)]
     assert np.logaddexp.reduce(estimates) - log(50) == pytest.approx(found, abs=0.2)

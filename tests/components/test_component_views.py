@@ -358,6 +358,7 @@ def alone(array):
         ("transition.restaurants", in_chains(1, EMPTY)),
         ("transition.restaurants", in_chains(1, key_of(5, 1, 0))),
         ("word.restaurants", in_chains(0, np.float32(np.nan).view(np.uint32))),
+        ("transition.large", lambda array: np.array([2**30, 2**22], dtype=np.int32)),
         ("transition.chains", lambda array: array + 2),
         ("transition.chains", lambda array: array * 0),
         ("transition.chains", lambda array: array + 4 * 10**6),

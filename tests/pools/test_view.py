@@ -21,7 +21,7 @@ from spacy_hpyp.hpyp.franchise import (
     PARENT,
     RESTAURANT,
     SERVED,
-    SYMBOLS,
+    TIER,
     child,
     deepest,
     new_franchise,
@@ -29,7 +29,7 @@ from spacy_hpyp.hpyp.franchise import (
     seen,
 )
 from spacy_hpyp.pools import making
-from spacy_hpyp.pools.making import make_view
+from spacy_hpyp.pools.making import make_view, view_of_experts
 from spacy_hpyp.pools.view import (
     BUCKETS,
     EMPTY,
@@ -38,6 +38,7 @@ from spacy_hpyp.pools.view import (
     LIST,
     LOG_STEP,
     SINGLE,
+    SYMBOLS,
     VALUE,
     WIDTH,
     below,
@@ -49,6 +50,7 @@ from spacy_hpyp.pools.view import (
     first_child,
     is_in_chain,
     key_of,
+    large_symbols,
     probability_below,
     product_below,
     room_number,
@@ -199,7 +201,9 @@ def test_view_keeps_its_probabilities_when_hyperparameters_change():
 @pytest.mark.parametrize("multiplied", [False, True])
 def test_view_is_made_of_arrays_that_can_be_kept(multiplied):
     view = make_view(busy_franchise(0), multiplied=multiplied)
-    again = view_of(view.columns, view.alphabet, view.chains, view.restaurants.copy(), view.servings.copy(), view.row)
+    again = view_of(
+        view.columns, view.alphabet, view.large, view.chains, view.restaurants.copy(), view.servings.copy(), view.row
+    )
     for one, other in zip(view, again):
         np.testing.assert_array_equal(one, other)
 
@@ -243,14 +247,38 @@ def test_more_than_can_be_numbered_is_refused(monkeypatch, multiplied):
                 make_view(franchise, multiplied=multiplied)
 
 
-@pytest.mark.parametrize("symbol", [SYMBOLS - 1, SYMBOLS])
-def test_symbols_that_cannot_be_told_apart_are_refused(symbol):
-    franchise, row = seated_franchise([((symbol, 6, 7), 0)]), np.array([symbol, 6, 7], dtype=np.int32)
-    if symbol < SYMBOLS:
-        assert deepest_in(make_view(franchise), 0, row) != 0
-    else:
-        with pytest.raises(ValueError, match="Use fewer words"):
-            make_view(franchise)
+LARGE = [0, 5, 2**21 - 1, 2**21, 2**21 + 1, 2**22, 2**31 - 2, 2**31 - 1]
+
+
+def large_franchise(expert, symbols):
+    customers = [((a, b, a), (a + b) % ALPHABET) for a, b in itertools.product(symbols, repeat=2)]
+    return seating.seated_franchise(customers, columns=COLUMNS[[expert]], alphabet=ALPHABET)
+
+
+@pytest.mark.parametrize("multiplied", [False, True])
+def test_symbols_of_any_size_are_told_apart(multiplied):
+    # An expert has not seen what another has.
+    experts = [large_franchise(0, LARGE[::2]), large_franchise(1, LARGE)]
+    whole = view_of_experts(experts, COLUMNS[:2], ALPHABET, multiplied=multiplied)
+    for expert, franchise in enumerate(experts):
+        alone = make_view(franchise, multiplied=multiplied)
+        for row in itertools.product([*LARGE, 2**22 + 1], repeat=3):
+            row = np.array(row, dtype=np.int32)
+            depth = franchise.restaurants[seen(franchise, deepest(franchise, 0, row)), TIER]
+            for view, number in ((alone, 0), (whole, expert)):
+                place, found = number * WIDTH, 0
+                for column_read in COLUMNS[expert]:
+                    below_it = below(view, place, row[column_read]) if column_read != NONE else NONE
+                    if below_it == NONE:
+                        break
+                    place, found = below_it, found + 1
+                assert found == depth
+                assert deepest_in(view, number, row) == place
+
+
+def test_more_symbols_than_can_be_told_apart_are_refused():
+    with pytest.raises(ValueError, match="Use fewer words"):
+        large_symbols(np.arange(2**21, 2**22, dtype=np.int32))
 
 
 @pytest.mark.parametrize("wanted", [0, 1, 15, 16, 17, 19, 21, 100, 1000, 2**20 + 1, 2**31 - 1])

@@ -34,8 +34,9 @@ _STRINGS = (TAG, POS, MORPH, LEMMA, DEP)
 # What words have as tokens have it, and what of it each word has for itself.
 _COLUMNS = [*_STRINGS, HEAD, SENT_START, SPACY, ORTH]
 _ALONE = {TAG, POS, MORPH, LEMMA}
-# The words of so many Docs are at hand at the most; by default a pipeline has no more under way.
-_MOST_AT_HAND = 1_000
+# The words of so many Docs are at hand at the most, as a pipeline has no more under way by default; and of none that is longer than this, whose
+# memory counts.
+_MOST_AT_HAND, _LONGEST_AT_HAND = 1_000, 100_000
 
 
 class Analysis(NamedTuple):
@@ -361,10 +362,11 @@ class WordsAtHand:
             for key, places in self._places.items():
                 found = zip(doc.user_data[key], places)
                 doc.user_data[key] = [[each[0], *_known(words, rows[at]), *each[6:]] for each, at in found]
-        self._note(doc, rows)
-        if len(_at_hand) >= _MOST_AT_HAND:
-            _at_hand.clear()
-        _at_hand[doc] = self
+        if len(words) <= _LONGEST_AT_HAND:
+            self._note(doc, rows)
+            if len(_at_hand) >= _MOST_AT_HAND:
+                _at_hand.clear()
+            _at_hand[doc] = self
 
 
 _at_hand: WeakKeyDictionary[Doc, WordsAtHand] = WeakKeyDictionary()

@@ -87,7 +87,9 @@ def test_log_probability_is_that_of_the_derivation(generator, beginning):
     rng = np.random.default_rng(3)
     for _ in range(50):
         drawn, log_probability = generator.draw(rng, beginning=beginning)
-        assert log_probability == pytest.approx(np.log(generator.derivations[drawn]), abs=1e-4 + 16 * precision_of(generator.joint))
+        assert log_probability == pytest.approx(
+            np.log(generator.derivations[drawn]), abs=1e-4 + 16 * precision_of(generator.joint)
+        )
 
 
 @pytest.mark.parametrize("limit", [1, 2, 20])

@@ -270,7 +270,7 @@ class Lexicon:
         self.attributes = list(attributes)
         self.task = task
         self._candidates = candidates
-        self._rows = FormRows(self._row, 1 + len(self.attributes))
+        self._rows = FormRows(1 + len(self.attributes))
 
     def read(
         self, forms: Sequence[str], place: np.ndarray, more: Mapping[str, np.ndarray]
@@ -282,7 +282,7 @@ class Lexicon:
         more (Mapping[str, int32[words]]): What is read of each word besides its form, by attribute.
         RETURNS (tuple[int32[words, attributes], int32[words]]): `symbols` and `kind` of `Sequences`.
         """
-        table = self._rows.of(forms)
+        table = self._rows.of(forms, self._row)
         symbols, kinds = np.ascontiguousarray(table[:, 1:])[place], table[:, 0]
         for column, attribute in enumerate(self.attributes):
             if attribute in more:

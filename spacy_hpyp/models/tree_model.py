@@ -214,7 +214,7 @@ class TreeModel(ClassedModel):
         self.confidence: np.ndarray | None = None
         self.progress = ParserProgress()
         self._predicting: tuple[Scorer, Scorer] | None = None
-        self._forms = FormRows(self._row, 4 + len(CLASS_ATTRIBUTES))
+        self._forms = FormRows(4 + len(CLASS_ATTRIBUTES))
 
     def initialize(self, vocabulary: Vocabulary, labels: Sequence[str], *, empty: bool = False) -> None:
         """Give the model its alphabets, and forget what it has learned.
@@ -272,7 +272,7 @@ class TreeModel(ClassedModel):
         offsets (int64[sentences + 1]): Where each sentence begins.
         guides (Guides | None): What a guide says of the words, if the model reads guides.
         """
-        word, lower, suffix, usual, *classes = self._forms.of(forms)[place].T
+        word, lower, suffix, usual, *classes = self._forms.of(forms, self._row)[place].T
         columns = [word, tags + 1, lower, suffix, usual]
         if guides is not None:
             columns += [_sides(guides, offsets), guides.head_labels[:, 0] + 2, guides.tags[:, 0] + 2]

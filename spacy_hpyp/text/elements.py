@@ -70,20 +70,22 @@ def string_number(text: str) -> int:
 class FormRows(dict[str, bytes]):
     """What words say by themselves, in rows of numbers that are found once.
 
-    find (Callable): The numbers of a word, which has so many `columns`.
+    columns (int): How many numbers a row has.
     """
 
-    def __init__(self, find: Callable[[str], Iterable[int]], columns: int) -> None:
-        self._find, self._columns = find, columns
+    def __init__(self, columns: int) -> None:
+        self._columns = columns
 
-    def __missing__(self, form: str) -> bytes:
-        if len(self) >= KEPT_FORMS:
+    def of(self, forms: Sequence[str], find: Callable[[str], Iterable[int]]) -> np.ndarray:
+        """The rows of some words (int32[*, columns]).
+
+        find (Callable): The numbers of a word. It is not kept: whoever has these rows would never be let go.
+        """
+        if len(self) > KEPT_FORMS:
             self.clear()
-        row = self[form] = np.fromiter(self._find(form), dtype=np.uint32, count=self._columns).tobytes()
-        return row
-
-    def of(self, forms: Iterable[str]) -> np.ndarray:
-        """The rows of some words (int32[*, columns])."""
+        for form in forms:
+            if form not in self:
+                self[form] = np.fromiter(find(form), dtype=np.uint32, count=self._columns).tobytes()
         return np.frombuffer(b"".join([self[form] for form in forms]), dtype=np.int32).reshape(-1, self._columns)
 
 

@@ -1,5 +1,8 @@
 """What an easy-first parser reads of words and guides, and what confidence is learned from."""
 
+import gc
+from weakref import ref
+
 import numpy as np
 import pytest
 import spacy
@@ -174,3 +177,16 @@ def test_no_words_have_no_features():
 def test_the_size_of_a_table_is_a_power_of_two(places):
     with pytest.raises(ValueError, match="'label_places' must be a power of two"):
         TreeModel([["l.tag"]], [["child.tag"]], VocabularySettings(RULE), arc_places=16, label_places=places)
+
+
+def test_a_model_that_nobody_has_any_more_is_let_go_at_once():
+    # Tables of weights take hundreds of megabytes: they do not wait for a search for cycles.
+    gc.disable()
+    try:
+        found = model()
+        found.read_docs([Doc(Vocab(), words=["dog"])])
+        gone = ref(found)
+        del found
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..arc_standard.distributions import DISTRIBUTIONS
 from ..pools.conditional import Conditional
-from ..pools.view import View, is_sound, restaurants_in, view_of
+from ..pools.soundness import is_sound, restaurants_in
+from ..pools.view import View, view_of
 from ..storage.checksum import blaming
 from ..storage.files import MappedFile
 from ..storage.mapped import check_array, check_once, map_arrays, write_arrays
@@ -71,8 +72,9 @@ def read_views(
 
         def are_sound(numbers: np.ndarray, begin: int) -> bool:
             nonlocal occupied
-            occupied += restaurants_in(view, numbers, begin) if part == "restaurants" else 0
-            return is_sound(view, part, numbers, begin, multiplied=multiplied)
+            sound = is_sound(view, part, numbers, begin, multiplied=multiplied)
+            occupied += restaurants_in(view, numbers, begin) if sound and part == "restaurants" else 0
+            return sound
 
         check_array(path, array, f"the {name} distribution", are_sound)
         if part == "restaurants" and occupied != restaurants[name] + len(view.columns):

@@ -5,9 +5,10 @@ the parent's probability times one factor for the restaurant. So a prediction wa
 restaurant of its context, and keeps the last number that it meets on the way.
 
 A view takes little memory, and a prediction few visits to it. The children of a restaurant stand together, each where its symbol
-leads, with all that a prediction asks of it in sixteen bytes. Most contexts have been seen once: below what they share with others, they
-are *chains* of only children that serve the same dish, each of which takes eight bytes next to its parent. Numbers have 32 bits, logs of probabilities 16. Probabilities are rounded down, so that those of all dishes sum up to 1 at most, and what is summed up from them stays a lower bound. A
-view is made of plain arrays, which can be stored and read as they are.
+leads, with all that a prediction asks of it in sixteen bytes. Most contexts have been seen once: below what they share with others,
+they are *chains* of only children that serve the same dish, each of which takes eight bytes next to its parent. Numbers have 32 bits,
+logs of probabilities 16. Probabilities are rounded down, so that those of all dishes sum up to 1 at most, and what is summed up from
+them stays a lower bound. A view is made of plain arrays, which can be stored and read as they are.
 """
 
 from math import exp
@@ -36,13 +37,14 @@ LOG_STEP = 2.0**-10
 _LOWEST, _HIGHEST = -(1 << 15), (1 << 15) - 1
 #: Where experts are multiplied, outcomes are less.
 DISHES = 0xFFFF
-_DISH_SHIFT = 16
+#: Above so many bits an entry of their lists has its dish.
+DISH_SHIFT = 16
 
 # What `KEY` is put together from.
 _ROOM_BITS = 7
 SYMBOL_SHIFT = BUCKET_BITS + _ROOM_BITS
-# Symbols from here on, as those of classes, are numbered from here on in the order of `View.large`, and there are less numbers than this.
-_LARGE, SYMBOLS = 1 << 21, (1 << 22) - 1
+#: Symbols from here on, as those of classes, are numbered from here on in the order of `View.large`, and there are less numbers than this.
+LARGE, SYMBOLS = 1 << 21, (1 << 22) - 1
 # Rooms below have a number of their own; of those above, only the first three binary digits are free.
 _EXACT_ROOM = 16
 
@@ -124,8 +126,8 @@ def large_symbols(symbols: np.ndarray) -> np.ndarray:
 
     RAISES (ValueError): If there are more than can be numbered.
     """
-    large = np.unique(symbols[symbols >= _LARGE])
-    if len(large) > SYMBOLS - _LARGE:
+    large = np.unique(symbols[symbols >= LARGE])
+    if len(large) > SYMBOLS - LARGE:
         raise ValueError(f"A view cannot tell more than {SYMBOLS} symbols apart. Use fewer words.")
     return large
 
@@ -137,8 +139,8 @@ def renumber(keys: np.ndarray, large: np.ndarray, others: np.ndarray) -> None:
     large, others (int32[*]): See `View`: as they are numbered, and among which they are to be.
     """
     numbers = keys >> SYMBOL_SHIFT
-    are_large = (numbers >= _LARGE) & (numbers < SYMBOLS)
-    own = numbers[are_large] - _LARGE
+    are_large = (numbers >= LARGE) & (numbers < SYMBOLS)
+    own = numbers[are_large] - LARGE
     keys[are_large] += (np.searchsorted(others, large[own]) - own).astype(np.uint32) << SYMBOL_SHIFT
 
 
@@ -173,16 +175,10 @@ def number_of(large, symbol):
     large (int32[*]): See `View`.
     symbol (uint32): The symbol.
     """
-    if symbol < _LARGE:
+    if symbol < LARGE:
         return np.int64(symbol)
-    begin, end = 0, len(large)
-    while begin < end:
-        middle = (begin + end) // 2
-        if large[middle] < symbol:
-            begin = middle + 1
-        else:
-            end = middle
-    return np.int64(_LARGE + begin) if begin < len(large) and large[begin] == symbol else np.int64(EMPTY)
+    at = np.searchsorted(large, symbol)
+    return np.int64(LARGE + at) if at < len(large) and large[at] == symbol else np.int64(EMPTY)
 
 
 @borrowing
@@ -213,7 +209,7 @@ def entry_of(dish, excess):
 
     excess (float): In nats.
     """
-    return dish << _DISH_SHIFT | (rounded_log(excess) & ((1 << _DISH_SHIFT) - 1))
+    return dish << DISH_SHIFT | (rounded_log(excess) & ((1 << DISH_SHIFT) - 1))
 
 
 @borrowing
@@ -228,102 +224,13 @@ def rounded_log(number):
 @borrowing
 def dish_of(entry):
     """The dish of an entry of a list of experts that are multiplied."""
-    return np.int64(entry >> _DISH_SHIFT)
+    return np.int64(entry >> DISH_SHIFT)
 
 
 @borrowing
 def excess_of(entry):
     """The excess of an entry of a list of experts that are multiplied, in nats."""
-    return LOG_STEP * (np.int32(entry << _DISH_SHIFT) >> _DISH_SHIFT)
-
-
-# What comes from a file.
-
-
-def is_sound(view: View, part: str, numbers: np.ndarray, begin: int, *, multiplied: bool) -> bool:
-    """Whether compiled code can work on a piece of a view: no number leads outside of the arrays, and each is what it can be.
-
-    part (str): Which array, "large", "chains", "restaurants", "servings" or "row".
-    numbers (int64[*] | uint32[*] | int16[*]): The piece, flattened; of whole entries.
-    begin (int): How many numbers come before it.
-    multiplied (bool): See `make_view`.
-    """
-    roots, places = len(view.columns) * WIDTH, len(view.restaurants)
-    if part == "large":
-        return bool((np.diff(numbers) > 0).all()) and len(numbers) <= SYMBOLS - _LARGE
-    if part == "chains":
-        return len(numbers) == 1 and numbers[0] % WIDTH == 0 and roots <= numbers[0] <= places and places % LINK == 0
-    if part == "row":
-        return True
-    if part == "servings" and multiplied:
-        return bool((numbers >> _DISH_SHIFT < view.alphabet[0]).all())
-    if part == "servings":
-        return len(numbers) % PAIR == 0 and _are_sound_servings(numbers, numbers.view(np.float32), view.alphabet[0])
-    return _are_sound_restaurants(view, numbers, numbers.view(np.float32), begin, multiplied)
-
-
-def restaurants_in(view: View, numbers: np.ndarray, begin: int) -> int:
-    """How many restaurants, roots among them, there are in a piece of `View.restaurants`, see `is_sound`."""
-    own = min(max(0, int(view.chains[0]) - begin), len(numbers))
-    return np.count_nonzero(numbers[:own:WIDTH] != EMPTY) + (len(numbers) - own) // LINK
-
-
-@compiled
-def _are_sound_restaurants(view, numbers, value, begin, multiplied):
-    at = 0
-    while at < len(numbers):
-        if begin + at >= view.chains[0]:
-            key = numbers[at + LINK - 1]
-            room, next_link = room_of(np.uint64(key)), begin + at + LINK
-            if key == EMPTY or room > 1 or (room == 1 and next_link == len(view.restaurants)):
-                return False
-            if not _is_value(value[at], multiplied):
-                return False
-            at += LINK
-            continue
-        place, at = at, at + WIDTH
-        key, first, listed = numbers[place], np.int64(numbers[place + FIRST]), np.int64(numbers[place + LIST])
-        if key == EMPTY:
-            if begin + place < len(view.columns) * WIDTH:
-                return False
-            continue
-        room, only = np.int64(room_of(np.uint64(key))), SINGLE <= listed < EMPTY
-        if is_in_chain(first):
-            if room != 1 or not only or first < view.chains[0] or first >= len(view.restaurants):
-                return False
-        elif first % WIDTH > 0 or (room > 0 and first + room * WIDTH > view.chains[0]):
-            return False
-        if only:
-            if EMPTY - 1 - listed >= view.alphabet[0]:
-                return False
-        elif listed < SINGLE:
-            length = np.int64(numbers[place + VALUE])
-            if not multiplied:
-                if listed % PAIR > 0 or listed + PAIR > len(view.servings) or view.servings[listed + DISH] != EMPTY:
-                    return False
-                length = PAIR + PAIR * np.int64(view.servings[listed + SHARE])
-            if length == (0 if multiplied else PAIR) or listed + length > len(view.servings):
-                return False
-        elif multiplied and numbers[place + VALUE] >= len(view.row):
-            return False
-        if (only or not multiplied) and not _is_value(value[place + VALUE], multiplied):
-            return False
-    return True
-
-
-@borrowing
-def _is_value(value, multiplied):
-    return np.isfinite(value) if multiplied else -1.0 <= value <= 1.0
-
-
-@compiled
-def _are_sound_servings(numbers, value, alphabet):
-    for place in range(0, len(numbers), PAIR):
-        if numbers[place] == EMPTY:
-            continue
-        if numbers[place] >= alphabet or not 0.0 <= value[place + SHARE] <= 1.0:
-            return False
-    return True
+    return LOG_STEP * (np.int32(entry << DISH_SHIFT) >> DISH_SHIFT)
 
 
 # Where something stands: a multiple of its number says, and if that place is taken, the next one that is not.

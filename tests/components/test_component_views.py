@@ -310,6 +310,16 @@ def lead_nowhere(number, value):
     return edit
 
 
+def of_root(number, value):
+    """Give the first root a number."""
+
+    def edit(array):
+        array[number] = value
+        return array
+
+    return edit
+
+
 def in_chains(start, number):
     """Give the last restaurant, which is in a chain, a number."""
 
@@ -351,6 +361,7 @@ def alone(array):
         ("tag.restaurants", lambda array: lead_nowhere(VALUE, 10**6)(lead_nowhere(LIST, EMPTY)(array))),
         ("tag.restaurants", lambda array: lead_nowhere(VALUE, 10**6)(lead_nowhere(LIST, 0)(array))),
         ("tag.restaurants", lead_nowhere(KEY, EMPTY)),
+        ("tag.restaurants", of_root(LIST, EMPTY - 1)),
         ("word.restaurants", lead_nowhere(LIST, 2)),
         ("tag.restaurants", lambda array: array[:0]),
         ("tag.row", lambda array: array[:0]),

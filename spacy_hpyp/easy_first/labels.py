@@ -50,6 +50,8 @@ _PARENT, _PREV, _NEXT, _OLDEST, _YOUNGEST, _LABEL, _LABELS = range(COLUMNS, COLU
 # What an arc's elements read, in the order of a window: of two neighbours, the child is in the place of `l`, and its head of `r`.
 _GRAND, _BEFORE, _CHILD, _HEAD, _AFTER, _BEFORE2 = range(WINDOW)
 _NEIGHBOURS = {"before": -1, "after": 1}
+# So many weights are fetched at once.
+_FETCHED = 16
 
 
 def _elements() -> dict[str, Element]:
@@ -97,12 +99,15 @@ def add_weights(weights, kept, workbench):
 @borrowing
 def _add_averages(weights, kept, workbench):
     scores, bounds = workbench.scores, workbench.bounds
-    # Where the weights of each feature begin and end, and these, are fetched for all of them first: so none has to wait for another's.
+    # Where the weights of each feature begin and end, and all of these, are fetched first: so none has to wait for another's.
     for i in range(len(bounds)):
         place = workbench.features[i]
-        bounds[i, 0], bounds[i, 1] = weights.first[place], weights.first[place + 1]
-        fetch(weights.outcome, bounds[i, 0])
-        fetch(weights.weight, bounds[i, 0])
+        begin, end = weights.first[place], weights.first[place + 1]
+        bounds[i, 0], bounds[i, 1] = begin, end
+        fetch(weights.outcome, begin)
+        for j in range(begin, end, _FETCHED):
+            fetch(weights.weight, j)
+        fetch(weights.weight, end - 1)
     for i in range(len(bounds)):
         if kept[i]:
             for j in range(bounds[i, 0], bounds[i, 1]):

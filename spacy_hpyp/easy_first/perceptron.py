@@ -46,7 +46,7 @@ class Averages(NamedTuple):
     """Averages of weights that are not zero.
 
     first (int64[places + 1]): Where those of each place begin.
-    outcome (int32[*]), weight (float32[*]): The outcomes that they are for, and what they are.
+    outcome (uint16[*]), weight (float32[*]): The outcomes that they are for, and what they are.
     outcomes (int): How many outcomes there are.
     """
 
@@ -157,7 +157,7 @@ def set_average(perceptron, average):
 def averages_at(place: np.ndarray, outcome: np.ndarray, weight: np.ndarray, shape: tuple[int, int]) -> Averages:
     """Averages that are not zero (float32[*]), by their places and outcomes (int[*]) in the order of a table of some shape."""
     first = np.append(0, np.cumsum(np.bincount(place, minlength=shape[0])))
-    return Averages(first, outcome.astype(np.int32), weight, shape[1])
+    return Averages(first, outcome.astype(np.uint16), weight, shape[1])
 
 
 def find_averages(perceptron: Perceptron | Averages) -> Averages:

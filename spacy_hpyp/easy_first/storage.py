@@ -34,7 +34,7 @@ _PIECE = 1 << 20
 _DENSEST = 1040
 # The arrays of averages that are kept there.
 _WHOLE: Kinds = {"table": (np.float32, 2)}
-_SPARSE: Kinds = {"first": (np.int64, 1), "outcome": (np.int32, 1), "weight": (np.float32, 1)}
+_SPARSE: Kinds = {"first": (np.int64, 1), "outcome": (np.uint16, 1), "weight": (np.float32, 1)}
 
 
 class StoredPerceptron:
@@ -52,7 +52,8 @@ class StoredPerceptron:
         if key is None:
             found = self._unpack_averages()
         else:
-            own, kinds = identity(repr([key, self._how]).encode()), _SPARSE if sparse else _WHOLE
+            kinds = _SPARSE if sparse else _WHOLE
+            own = identity(repr([key, self._how, kinds]).encode())
             found = kept_arrays(own, kinds, self._unpack_averages, self._are_averages)
         #: What it predicts by: without zeros (Averages), or all (float32[places, outcomes]).
         self.averages: Averages | np.ndarray = Averages(*found, outcomes) if sparse else found[0]
@@ -80,7 +81,7 @@ class StoredPerceptron:
             return arrays[0].shape == (places, outcomes)
         first, outcome, weight = arrays
         fits = len(first) == places + 1 and first[0] == 0 and first[-1] == len(outcome) == len(weight)
-        return bool(fits and np.all(first[1:] >= first[:-1]) and np.all((0 <= outcome) & (outcome < outcomes)))
+        return bool(fits and np.all(first[1:] >= first[:-1]) and np.all(outcome < outcomes))
 
     def unpack(self) -> Perceptron | Averages:
         """The perceptron."""

@@ -316,7 +316,7 @@ def test_averages_in_the_cache_that_lead_nowhere_are_made_again(sparse, tmp_path
     expected = [array.copy() for array in averages()]
     (file,) = tmp_path.glob("*.bin")
     for part in range(len(expected)):
-        for value in (-1, 1 << 20) if expected[part].dtype.kind == "i" else (np.nan, np.inf):
+        for value in {"i": (-1, 1 << 20), "u": (OUTCOMES, 65_535), "f": (np.nan, np.inf)}[expected[part].dtype.kind]:
             wrong = [array.copy() for array in expected]
             wrong[part].reshape(-1)[-1] = value
             write_arrays(file, zip(storage._SPARSE if sparse else storage._WHOLE, wrong, strict=True), file.stem)

@@ -61,6 +61,8 @@ NULL = 0
 
 #: The partial trees that features of a pair read: so many, of which these are `l` and `r`.
 WINDOW, L, R = 6, 2, 3
+#: So many numbers tell `l` and `r` from other trees, see `write_key`.
+PAIR_KEY = 4
 _PLACES = ("l2", "l1", "l", "r", "r1", "r2")
 #: Kinds of elements: a symbol of a word of a tree, or of one near its head; a field of a record; what is read of `l` and `r` together.
 SYMBOL, NEAR, FIELD, PAIR, _MISSING, _SIZE = range(6)
@@ -158,10 +160,14 @@ def sentence_of(sentences, symbols, start, end):
 
 
 class Reading(NamedTuple):
-    """Some templates, and the rows of the elements that they name (int32[elements, 4])."""
+    """Some templates, and the rows of the elements that they name (int32[elements, 4]).
+
+    around (int32[*, 2]): What these read besides `l` and `r`: the place of a tree in the window, and a column of its record.
+    """
 
     elements: np.ndarray
     templates: Templates
+    around: np.ndarray
 
 
 @by_reference
@@ -188,7 +194,30 @@ def beyond_pairs(elements: np.ndarray, templates: Templates) -> Reading:
     beyond = np.where(kind == PAIR, first == EDGE, (first != L) & (first != R))
     read = np.flatnonzero(np.logical_or.reduceat(beyond[templates.columns], templates.offsets[:-1]))
     columns, part = part_of(templates, read.tolist())
-    return Reading(elements[columns], part)
+    around = {(L - 1, HEAD), (R + 1, HEAD)}
+    for kind, place, column, _ in elements[columns].tolist():
+        if kind != PAIR and place not in (L, R):
+            around |= {(place, each) for each in (HEAD, *_columns_read(kind, column))}
+    return Reading(elements[columns], part, np.array(sorted(around), dtype=np.int32))
+
+
+def _columns_read(kind: int, column: int) -> tuple[int, ...]:
+    """What an element of a tree reads of its record besides the head."""
+    return {NEAR: (), _SIZE: (FIRST, END), _MISSING: (LEFT_SHARE + column,)}.get(kind, (column,))
+
+
+@borrowing
+def write_key(around, forest, window, key):
+    """Write what tells the scores of a window from those of others, as far as features read it; what is of `l` and `r` alone stands last.
+
+    key (int32[* + `PAIR_KEY`]): Overwritten.
+    """
+    n = len(around)
+    for i in range(n):
+        key[i] = forest.records[window[around[i, 0]], around[i, 1]]
+    for i in range(2):
+        look = forest.looks[window[L + i]]
+        key[n + 2 * i], key[n + 2 * i + 1] = np.int32(look), np.int32(look >> np.uint64(32))
 
 
 def new_scorer(elements: np.ndarray, templates: Templates, weights: np.ndarray | Averages) -> Scorer:

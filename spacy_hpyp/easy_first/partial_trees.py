@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, borrowing, by_reference, overwrite
+from ..inference.memo import mixed
 
 #: Columns of a record: positions of words, `NONE` where there is none: the head and its children (outermost and next, on each side).
 HEAD, LEFT, RIGHT, LEFT2, RIGHT2 = range(5)
@@ -42,12 +43,14 @@ class Forest(NamedTuple):
 
     records (int32[*, columns]): See the module's constants.
     marks (uint64[*]): Of each record a hash of its words and arcs.
+    looks (uint64[*]): Of each record a hash of what features may read of it: all that stands before `BASE`, and what it covers.
     slots (int32[*]): Where a record with some hash is; 0 where there is none. Their number is a power of two.
     size (int64[1]): The number of records.
     """
 
     records: np.ndarray
     marks: np.ndarray
+    looks: np.ndarray
     slots: np.ndarray
     size: np.ndarray
 
@@ -62,6 +65,7 @@ def new_forest(most: int) -> Forest:
         slots *= 2
     return Forest(
         np.empty((most, COLUMNS), dtype=np.int32),
+        np.empty(most, dtype=np.uint64),
         np.empty(most, dtype=np.uint64),
         np.empty(slots, dtype=np.int32),
         np.zeros(1, dtype=np.int64),
@@ -116,7 +120,7 @@ def begin_forest(forest, n):
     forest.slots[:] = 0
     begin_records(forest.records, n)
     for record in range(n + 1):
-        forest.marks[record] = mark_of_arc(record, record)
+        forest.marks[record] = forest.looks[record] = mark_of_arc(record, record)
     forest.size[0] = n + 1
 
 
@@ -147,6 +151,9 @@ def attach(forest, head, child, action, tag, share):
     # The side of a child is the number of the action.
     add_child(records, record, action, position, tag, share)
     records[record, FIRST + action] = records[child, FIRST + action]
+    # Trees that differ in nothing that features read have the same scores.
+    records[record, BASE] = records[record, CHILD] = 0
+    forest.looks[record] = mixed(records[record])
     records[record, BASE] = head
     records[record, CHILD] = child
     return record

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..compiled import NONE, borrowing, by_reference, inner, overwrite
 from ..inference.memo import recall
-from .arcs import TAG, WINDOW, L, R, Scorer, add_up, find_weights, share_of
+from .arcs import PAIR_KEY, TAG, WINDOW, L, Scorer, add_up, find_weights, share_of, write_key
 from .partial_trees import (
     HEAD,
     LEFT_ARC,
@@ -58,6 +58,7 @@ class States(NamedTuple):
         its list, action; their scores and marks.
     windows (uint64[*]), remembered (float32[*, 2]): Scores of both actions by the fingerprint of a window.
     pairs (uint64[*]), gathered (float32[*, templates, 2]): Weights by the fingerprint of a pair.
+    key (int32[*]): See `write_key`.
     row (int32[elements]), places (int64[2, templates]): Features, of two pairs in turn.
     """
 
@@ -79,6 +80,7 @@ class States(NamedTuple):
     remembered: np.ndarray
     pairs: np.ndarray
     gathered: np.ndarray
+    key: np.ndarray
     row: np.ndarray
     places: np.ndarray
 
@@ -113,6 +115,7 @@ def new_states(scorer: Scorer, longest: int, width: int, beams: int = 1) -> Stat
         np.zeros((windows, 2), dtype=np.float32),
         np.zeros(pairs, dtype=np.uint64),
         np.empty((pairs, templates, 2), dtype=np.float32),
+        np.zeros(len(scorer.beyond.around) + PAIR_KEY, dtype=np.int32),
         np.zeros(len(scorer.elements), dtype=np.int32),
         np.zeros((2, templates), dtype=np.int64),
     )
@@ -161,11 +164,12 @@ def score_pairs(scorer, sentence, states, half, state, first, end):
         slot, pair, known, met = 0, 0, place == end, False
         window = states.trees[half, state, place - L : place - L + WINDOW]
         if place < end and len(states.windows) > 1:
-            slot, known = recall(states.windows, window)
+            write_key(scorer.beyond.around, states.forest, window, states.key)
+            slot, known = recall(states.windows, states.key)
             if known:
                 overwrite(states.scores[half, state, place], states.remembered[slot])
             else:
-                pair, met = recall(states.pairs, window[L : R + 1])
+                pair, met = recall(states.pairs, states.key[-PAIR_KEY:])
         if met:
             find_weights(scorer.beyond, weights, records, sentence, window, row, states.places[turn])
         elif not known:

@@ -35,6 +35,17 @@ def new_memo(size, best):
 
 
 @borrowing
+def mixed(key):
+    """A hash of some numbers (int32[width])."""
+    code = np.uint64(0)
+    # Each by itself: what comes next could make up for a difference in the upper half alone.
+    for part in key:
+        code = code * _SPREAD + np.uint64(np.uint32(part))
+    code = (code ^ code >> np.uint64(32)) * _SPREAD
+    return code ^ code >> np.uint64(29)
+
+
+@borrowing
 def recall(fingerprints, key):
     """Look a key up and make it the key of its slot. That two keys have one fingerprint is not to be expected in any lifetime.
 
@@ -42,15 +53,10 @@ def recall(fingerprints, key):
     key (int32[width]): What is asked.
     RETURNS (tuple[int, bool]): The slot, and whether it already holds what was found for the key.
     """
-    mixed = np.uint64(0)
-    # Each by itself: what comes next could make up for a difference in the upper half alone.
-    for part in key:
-        mixed = mixed * _SPREAD + np.uint64(np.uint32(part))
-    mixed = (mixed ^ mixed >> np.uint64(32)) * _SPREAD
-    mixed = (mixed ^ mixed >> np.uint64(29)) | _TOP
-    slot = np.int64(mixed & np.uint64(len(fingerprints) - 1))
-    known = fingerprints[slot] == mixed
-    fingerprints[slot] = mixed
+    code = mixed(key) | _TOP
+    slot = np.int64(code & np.uint64(len(fingerprints) - 1))
+    known = fingerprints[slot] == code
+    fingerprints[slot] = code
     return slot, known
 
 

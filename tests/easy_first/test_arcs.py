@@ -13,6 +13,7 @@ from spacy_hpyp.easy_first.arcs import (
     ELEMENTS,
     GUIDE_SYMBOLS,
     NULL,
+    PAIR_KEY,
     SYMBOLS,
     add_up,
     class_of_distance,
@@ -21,6 +22,7 @@ from spacy_hpyp.easy_first.arcs import (
     find_weights,
     read_elements,
     reads_guides,
+    write_key,
 )
 from spacy_hpyp.models.tree_model import TreeModel
 from spacy_hpyp.text.elements import reads_classes
@@ -232,6 +234,25 @@ def test_a_pair_that_has_been_read_gets_the_same_scores_when_only_what_is_beyond
 
 def test_nothing_is_beyond_a_pair_if_no_template_reads_it():
     assert len(arc_scorer([["l.tag", "distance"]], 16).beyond.templates.order) == 0
+
+
+@pytest.mark.parametrize(
+    "templates", [[[name] for name in NAMES], [["l2.tag", "r.tag"], ["r1.left.word"], ["l1.size"]]]
+)
+def test_windows_with_the_same_key_have_the_same_features(templates):
+    rng = np.random.default_rng(3)
+    scorer, sentence = arc_scorer(templates, 1 << 20), random_sentence(7, rng, guide=4)
+    plain, found = PlainParser(scorer, sentence), {}
+    key = np.empty(len(scorer.beyond.around) + PAIR_KEY, dtype=np.int32)
+    for _ in range(100):
+        for state in (first_state(7), *(state for _, state in random_derivation(7, rng))):
+            for place in range(len(state) - 1):
+                window = np.array([plain.record(tree) for tree in plain.window(state, place)], dtype=np.int32)
+                write_key(scorer.beyond.around, plain._forest, window, key)
+                features, windows = found.setdefault(key.tobytes(), (plain.features(state, place), set()))
+                assert features == plain.features(state, place)
+                windows.add(tuple(window.tolist()))
+    assert max(len(windows) for _, windows in found.values()) > 1
 
 
 # Classes

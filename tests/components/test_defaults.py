@@ -8,9 +8,9 @@ import spacy
 
 #: Checksums of what `add_pipe` makes of a name alone, in English and in French.
 DEFAULTS = {
-    "hpyp_parser": ("25e63c5c5a4d5e12", "972cb1be5b72672b"),
-    "easy_first_tagger": ("23c64f5087d4e940", "e4333d354a03d274"),
-    "easy_first_senter": ("9e8802ffb2923ece", "9e8802ffb2923ece"),
+    "hpyp_parser": ("c6512f5c39e7ab2e", "f2491536d460ea17"),
+    "easy_first_tagger": ("43a5f0ebaa8a3733", "d7a86fdcbaf341a9"),
+    "easy_first_senter": ("9aece03164ba8476", "9aece03164ba8476"),
     "easy_first_parser": ("e781d1a85f62f9a2", "bdc9cc4bdc4c6c8f"),
     "head_outward_parser": ("6ec9bb1fad378b7d", "0f39a58918711fe5"),
     "head_outward_states": ("bd8513443f82fe66", "26ef1f955166e99b"),

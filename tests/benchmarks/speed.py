@@ -1,16 +1,20 @@
 """Speed of a pipeline beside spaCy's own CNN tagger and parser, in one process.
 
     python tests/benchmarks/speed.py PIPELINE TRAIN DEV
+    python tests/benchmarks/speed.py FOLDER TRAIN DEV --train en
 
 PIPELINE is a trained pipeline; the treebank is in CoNLL-U or .spacy files. Prints words per second of processor time from raw
-documents, and of an hpyp_parser with given sentence boundaries and tokens, seconds of a Gibbs sweep, size on disk, peak memory,
-start-up times, and all speeds as ratios to spaCy's tagger and parser. The CNN's speed depends little on what it has learned, so it
-is only initialised and trained for a moment, unless it is given (--peer). Nothing is asserted: read the ratios, and read them twice.
+documents, and of an hpyp_parser with given sentence boundaries and tokens, seconds of a Gibbs sweep, sizes on disk and in the cache,
+start-up times and memory, and all speeds as ratios to spaCy's tagger and parser. The CNN's speed depends little on what it has learned,
+so it is only initialised and trained for a moment, unless it is given (--peer). With --train and a language the pipelines of
+configs/pool.cfg and configs/guided.cfg are trained first, into a folder; how long that takes, its memory and the size of a wheel are printed,
+too. Nothing is asserted: read the ratios, and read them twice.
 """
 
 import argparse
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -34,7 +38,10 @@ import spacy.cli
 start = time.perf_counter()
 nlp = spacy.load({path!r})
 doc = nlp("The first parse.")
-print(time.perf_counter() - start)
+taken = time.perf_counter() - start
+with open("/proc/self/status") as file:
+    memory = dict(line.split(":") for line in file)
+print(taken, *(memory[name].split()[0] for name in ("VmRSS", "RssAnon")))
 """
 
 
@@ -87,14 +94,67 @@ def _own(nlp: Language, doc: Doc) -> Doc:
     return Doc(nlp.vocab).from_bytes(doc.to_bytes())
 
 
-def start_up(pipeline: str, cache: str | None) -> float:
-    """Seconds to load the pipeline and parse once, on top of spaCy's own import."""
-    environment = dict(os.environ)
-    if cache is not None:
-        environment["NUMBA_CACHE_DIR"] = cache
-    script = START.format(path=pipeline)
+def start_up(pipeline: Path, **caches: str) -> tuple[float, float, float]:
+    """Seconds to load the pipeline and parse once, on top of spaCy's own import; and the memory of the process then, all of it and what it
+    does not share, in MB.
+
+    caches: Variables of the environment that say where caches are.
+    """
+    script = START.format(path=str(pipeline))
+    environment = {**os.environ, **caches}
     output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
-    return float(output.stdout.split()[-1])
+    seconds, *memory = map(float, output.stdout.split())
+    return seconds, memory[0] / 1e3, memory[1] / 1e3
+
+
+def start_ups(pipeline: Path) -> None:
+    """Print what there is on disk, and how a pipeline starts with caches that are filled and empty."""
+    print(f"pipeline on disk: {size_of(pipeline) / 1e6:.1f} MB")
+    with tempfile.TemporaryDirectory() as cache:
+        made, *_ = start_up(pipeline, SPACY_HPYP_CACHE=cache)
+        warm, memory, own = start_up(pipeline, SPACY_HPYP_CACHE=cache)
+        print(f"cache: {size_of(Path(cache)) / 1e6:.1f} MB")
+        print(f"load and first parse: {warm:.2f} s; {made:.1f} s if what the cache keeps is to be made")
+        with tempfile.TemporaryDirectory() as compiled:
+            cold, *_ = start_up(pipeline, NUMBA_CACHE_DIR=compiled, SPACY_HPYP_CACHE=cache)
+        print(f"load and first parse, with compiling: {cold:.1f} s")
+        print(f"memory after the first parse: {memory:.0f} MB, {own:.0f} of them its own")
+
+
+def size_of(path: Path) -> int:
+    """Bytes of a file, or of all files in a directory."""
+    return sum(file.stat().st_size for file in [path, *path.rglob("*")] if file.is_file())
+
+
+def train_all(folder: Path, train: Path, dev: Path, lang: str) -> list[Path]:
+    """Train a pool, let it annotate, and train the pipeline that it guides; print what each takes. Returns both pipelines."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pool, guided, compact = folder / "pool" / "model-best", folder / "guided" / "model-best", folder / "compact"
+    guides = folder / "guides.spacy"
+    common = ["--paths.dev", dev, "--nlp.lang", lang, "--paths.classes", ""]
+    guide = ["--components.hpyp_parser.guides", "true"]
+    steps = {
+        "pool.cfg": ["train", "configs/pool.cfg", "--output", pool.parent, "--paths.train", train, *guide, *common],
+        "guides": ["hpyp", "guides", pool, train, guides],
+        "guided.cfg": [
+            *("train", "configs/guided.cfg", "--output", guided.parent),
+            *("--paths.parser", pool, "--paths.train", guides, *common),
+        ],
+        "compact": ["hpyp", "compact", guided, compact],
+    }
+    for name, step in steps.items():
+        start = time.perf_counter()
+        process = subprocess.Popen([sys.executable, "-m", "spacy", *map(str, step)], stdout=subprocess.DEVNULL)
+        _, status, used = os.wait4(process.pid, 0)
+        if status:
+            raise SystemExit(f"{name} has failed.")
+        taken = time.perf_counter() - start
+        print(
+            f"{name}: {taken:.0f} s, {used.ru_utime + used.ru_stime:.0f} of processor time, {used.ru_maxrss / 1e6:.2f} GB"
+        )
+    wheel = Path(shutil.make_archive(str(folder / "wheel"), "zip", compact))
+    print(f"wheel of the guided pipeline: {size_of(wheel) / 1e6:.1f} MB")
+    return [pool, guided]
 
 
 def with_gold_sentences(nlp: Language, spacys: Language, examples: list[Example]) -> None:
@@ -127,17 +187,10 @@ def sweeps(nlp: Language, path: Path, count: int, peer: float) -> None:
         )
 
 
-def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("pipeline")
-    options.add_argument("train", type=Path)
-    options.add_argument("dev", type=Path)
-    options.add_argument("--sweeps", type=int, default=3)
-    options.add_argument("--peer", help="A trained pipeline to compare with, in place of a CNN that has learned little")
-    arguments = options.parse_args()
-    set_current_ops(NumpyOps())
-
-    nlp = spacy.load(arguments.pipeline)
+def measure(pipeline: Path, arguments: argparse.Namespace) -> None:
+    """Print how fast a pipeline is."""
+    nlp = spacy.load(pipeline)
+    print(f"\n{pipeline}: {', '.join(nlp.pipe_names)}")
     for _, component in nlp.pipeline:
         if hasattr(component, "threads"):
             component.threads = 1
@@ -147,16 +200,28 @@ def main() -> None:
     theirs, ours = raw_words_per_second([spacys, nlp], texts)
     print(f"raw documents, one thread, spaCy's CNN: {theirs:,.0f} words/s")
     print(f"raw documents, one thread, all components: {ours:,.0f} words/s, {ours / theirs:.2f} of spaCy's CNN")
-    if "hpyp_parser" in nlp.pipe_names:
+    if nlp.pipe_names[0] == "hpyp_parser":
         with_gold_sentences(nlp, spacys, examples)
         sweeps(nlp, arguments.train, arguments.sweeps, theirs)
+    start_ups(pipeline)
+
+
+def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("pipeline", type=Path)
+    options.add_argument("train", type=Path)
+    options.add_argument("dev", type=Path)
+    options.add_argument("--train", dest="lang", help="The language of pipelines that are trained first, into PIPELINE")
+    options.add_argument("--sweeps", type=int, default=3)
+    options.add_argument("--peer", help="A trained pipeline to compare with, in place of a CNN that has learned little")
+    arguments = options.parse_args()
+    set_current_ops(NumpyOps())
+    pipelines = [arguments.pipeline]
+    if arguments.lang is not None:
+        pipelines = train_all(arguments.pipeline, arguments.train, arguments.dev, arguments.lang)
+    for pipeline in pipelines:
+        measure(pipeline, arguments)
     print(f"peak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
-    size = sum(file.stat().st_size for file in Path(arguments.pipeline).rglob("*") if file.is_file())
-    print(f"pipeline on disk: {size / 1e6:.1f} MB")
-    start_up(arguments.pipeline, None)
-    print(f"load and first parse, warm cache: {start_up(arguments.pipeline, None):.2f} s")
-    with tempfile.TemporaryDirectory() as cache:
-        print(f"load and first parse, cold cache: {start_up(arguments.pipeline, cache):.1f} s")
 
 
 if __name__ == "__main__":

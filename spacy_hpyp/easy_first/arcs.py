@@ -47,7 +47,7 @@ from .partial_trees import (
     WHOLE,
     bit_of,
 )
-from .perceptron import Averages
+from .perceptron import Averages, Rounded
 from .templates import Templates, find_features, find_in_order, part_of
 
 #: The symbols of a word, in the order of their columns; the last ones are there only with a guide.
@@ -160,9 +160,9 @@ def sentence_of(sentences, symbols, start, end):
 
 
 class Reading(NamedTuple):
-    """Some templates, and the rows of the elements that they name (int32[elements, 4]).
+    """Some of the templates of what scores actions, and the rows of the elements that they name (int32[elements, 4]).
 
-    around (int32[*, 2]): What these read besides `l` and `r`: the place of a tree in the window, and a column of its record.
+    around (int32[*, 2]): What all of them read besides `l` and `r`: the place of a tree in the window, and a column of its record.
     """
 
     elements: np.ndarray
@@ -176,29 +176,43 @@ class Scorer(NamedTuple):
 
     elements (int32[elements, 4]): The rows of the elements that its templates name.
     templates (Templates): Its templates.
-    weights (float32[places, outcomes] | Averages): Its weights; those of labels without zeros when it predicts.
-    kept (bool[templates]): Which templates count, in training; all do when it predicts.
-    beyond (Reading): Of actions, see `beyond_pairs`.
+    weights (float32[places, outcomes] | int16[places, outcomes] | Averages): Its weights; when it predicts those of labels are without zeros,
+        and those of arcs multiples of a step.
+    step (float): The step; 1 where weights are themselves.
+    kept (bool[templates]): Which templates count, in training; none stands there where rounded weights predict: all do.
+    pair, beyond (Reading): Of actions, see `split`.
     """
 
     elements: np.ndarray
     templates: Templates
     weights: np.ndarray | Averages
+    step: float
     kept: np.ndarray
+    pair: Reading
     beyond: Reading
 
 
-def beyond_pairs(elements: np.ndarray, templates: Templates) -> Reading:
-    """The part of what scores actions that reads more than `l` and `r`: the rest says the same of them whatever stands around."""
-    kind, first = elements[:, 0], elements[:, 1]
-    beyond = np.where(kind == PAIR, first == EDGE, (first != L) & (first != R))
-    read = np.flatnonzero(np.logical_or.reduceat(beyond[templates.columns], templates.offsets[:-1]))
-    columns, part = part_of(templates, read.tolist())
+def new_scorer(elements: np.ndarray, templates: Templates, weights: np.ndarray | Averages | Rounded) -> Scorer:
+    """What scores by some templates, all of which count."""
+    is_rounded = isinstance(weights, Rounded)
+    table, step = weights if is_rounded else (weights, 1.0)
+    kept = np.ones(0 if is_rounded else len(templates.offsets) - 1, dtype=np.bool_)
+    return Scorer(elements, templates, table, step, kept, *split(elements, templates))
+
+
+def split(elements: np.ndarray, templates: Templates) -> list[Reading]:
+    """The part of what scores actions that reads `l` and `r` alone, which says the same of them whatever stands around; and the rest."""
+    is_pair, first = elements[:, 0] == PAIR, elements[:, 1]
+    beyond = np.where(is_pair, first == EDGE, (first != L) & (first != R))
+    is_beyond = np.logical_or.reduceat(beyond[templates.columns], templates.offsets[:-1])
     around = {(L - 1, HEAD), (R + 1, HEAD)}
-    for kind, place, column, _ in elements[columns].tolist():
-        if kind != PAIR and place not in (L, R):
-            around |= {(place, each) for each in (HEAD, *_columns_read(kind, column))}
-    return Reading(elements[columns], part, np.array(sorted(around), dtype=np.int32))
+    for kind, place, column, _ in elements[beyond & ~is_pair].tolist():
+        around |= {(place, each) for each in (HEAD, *_columns_read(kind, column))}
+    read, parts = np.array(sorted(around), dtype=np.int32), []
+    for chosen in (~is_beyond, is_beyond):
+        columns, part = part_of(templates, np.flatnonzero(chosen).tolist())
+        parts.append(Reading(elements[columns], part, read))
+    return parts
 
 
 def _columns_read(kind: int, column: int) -> tuple[int, ...]:
@@ -218,12 +232,6 @@ def write_key(around, forest, window, key):
     for i in range(2):
         look = forest.looks[window[L + i]]
         key[n + 2 * i], key[n + 2 * i + 1] = np.int32(look), np.int32(look >> np.uint64(32))
-
-
-def new_scorer(elements: np.ndarray, templates: Templates, weights: np.ndarray | Averages) -> Scorer:
-    """What scores by some templates, all of which count."""
-    kept = np.ones(len(templates.offsets) - 1, dtype=np.bool_)
-    return Scorer(elements, templates, weights, kept, beyond_pairs(elements, templates))
 
 
 @borrowing
@@ -362,18 +370,14 @@ def find_weights(reading, weights, records, sentence, window, row, places):
 
 
 @borrowing
-def add_up(scorer, order, places, gathered, scores):
-    """The scores of both actions on two neighbours, where `find_weights` has found their weights.
-
-    order (int32[*]), places (int64[*]): The templates that were read anew: all, or, where `gathered` is that of the same two trees, those beyond them.
-    gathered (float32[templates, 2]), scores (float32[2]): The weights of each template for both actions, and their sums; overwritten.
-    """
+def add_up(scorer, reading, places, sums):
+    """Add the weights of two neighbours that `find_weights` has found, for both actions, to `sums` (float32[2])."""
+    order, weights, kept = reading.templates.order, scorer.weights, scorer.kept
+    # Zero as a sum of weights is: to add whole numbers, none has to wait for the one before.
+    left = right = weights[0, 0] - weights[0, 0]
     for i in range(len(order)):
-        template = order[i]
-        gathered[template, 0], gathered[template, 1] = scorer.weights[places[i], 0], scorer.weights[places[i], 1]
-    left, right = np.float32(0.0), np.float32(0.0)
-    for i in range(len(gathered)):
-        if scorer.kept[i]:
-            left += gathered[i, 0]
-            right += gathered[i, 1]
-    scores[0], scores[1] = left, right
+        if len(kept) == 0 or kept[order[i]]:
+            left += weights[places[i], 0]
+            right += weights[places[i], 1]
+    sums[0] += left
+    sums[1] += right

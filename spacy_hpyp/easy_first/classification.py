@@ -380,7 +380,7 @@ def extend(reading, weights, board, half, kept, step, length, goals):
 def decide(reading, weights, sequences, possible, begin, end, search, board, outcomes):
     """Find the outcomes of some sequences (Algorithm 1 of Ma et al. 2013).
 
-    weights (float32[places, 1]): The averaged weights.
+    weights (int16[places, 1]): The averaged weights, in steps of any size.
     begin, end (int): Which sequences.
     search (EasyFirstSearch): How to search.
     board (Board): Written on.
@@ -405,9 +405,9 @@ def decide(reading, weights, sequences, possible, begin, end, search, board, out
 def find_leads(reading, weights, sequences, outcomes, leads):
     """By how much the outcome 1 of each word is ahead of 0, all other words being what they are: of tasks with two outcomes.
 
-    weights (float32[places, 1]): The averaged weights.
+    weights (int16[places, 1]): The averaged weights, in steps of any size.
     outcomes (int32[words]): What has been decided of all sequences.
-    leads (float64[words]): Overwritten.
+    leads (float64[words]): Overwritten, in these steps.
     """
     shift, mask = shift_for(len(weights)), len(weights) - 1
     templates = reading.templates

@@ -5,7 +5,7 @@ or the left one (`RIGHT_ARC`); after n - 1 of them one tree is left. Every state
 its score is the sum of theirs.
 
 After an action only those pairs are scored again whose window it changed; and as most states of a beam look alike in most places, what
-a window has been given before is remembered, and so are the weights that two trees have whatever stands around them. Two states with the
+a window has been given before is remembered, and so is what two trees have whatever stands around them. Two states with the
 same arcs have the same future: they may be merged, so that the beam holds different ones.
 """
 
@@ -34,9 +34,9 @@ MARGIN = 3
 #: Columns of a recorded action: the one before it, its window, and what it does.
 BEFORE, FROM, WHAT = 0, 1, 1 + WINDOW
 _ACTION_COLUMNS = WHAT + 1
-_REMEMBERED, _PAIRS = 1 << 12, 1 << 7
+_REMEMBERED, _PAIRS = 1 << 12, 1 << 10
 _NOTHING = -np.inf
-_SHARED = ("forest", "windows", "remembered", "pairs", "gathered")
+_SHARED = ("forest", "windows", "remembered", "pairs", "sums")
 
 
 @by_reference
@@ -57,7 +57,7 @@ class States(NamedTuple):
     chosen (int64[width, 3]), chosen_total (float64[width]), chosen_mark (uint64[width]): The best extensions: state, place in
         its list, action; their scores and marks.
     windows (uint64[*]), remembered (float32[*, 2]): Scores of both actions by the fingerprint of a window.
-    pairs (uint64[*]), gathered (float32[*, templates, 2]): Weights by the fingerprint of a pair.
+    pairs (uint64[*]), sums (float32[*, 2]): Sums of weights for both actions by the fingerprint of a pair.
     key (int32[*]): See `write_key`.
     row (int32[elements]), places (int64[2, templates]): Features, of two pairs in turn.
     """
@@ -79,7 +79,7 @@ class States(NamedTuple):
     windows: np.ndarray
     remembered: np.ndarray
     pairs: np.ndarray
-    gathered: np.ndarray
+    sums: np.ndarray
     key: np.ndarray
     row: np.ndarray
     places: np.ndarray
@@ -114,7 +114,7 @@ def new_states(scorer: Scorer, longest: int, width: int, beams: int = 1) -> Stat
         np.zeros(windows, dtype=np.uint64),
         np.zeros((windows, 2), dtype=np.float32),
         np.zeros(pairs, dtype=np.uint64),
-        np.empty((pairs, templates, 2), dtype=np.float32),
+        np.empty((pairs, 2), dtype=np.float32),
         np.zeros(len(scorer.beyond.around) + PAIR_KEY, dtype=np.int32),
         np.zeros(len(scorer.elements), dtype=np.int32),
         np.zeros((2, templates), dtype=np.int64),
@@ -159,7 +159,8 @@ def score_pairs(scorer, sentence, states, half, state, first, end):
     """
     records, row, weights = states.forest.records, states.row, scorer.weights
     # The weights of a pair are fetched while those of the pair before are added up, which waits for that: at its place, with its slots.
-    waiting, last_slot, last_pair, order, turn = np.int64(NONE), 0, 0, scorer.templates.order, 0
+    waiting, last_slot, last_pair, last_met, turn = np.int64(NONE), 0, 0, False, 0
+    n = len(scorer.pair.templates.order)
     for place in range(first, end + 1):
         slot, pair, known, met = 0, 0, place == end, False
         window = states.trees[half, state, place - L : place - L + WINDOW]
@@ -170,17 +171,21 @@ def score_pairs(scorer, sentence, states, half, state, first, end):
                 overwrite(states.scores[half, state, place], states.remembered[slot])
             else:
                 pair, met = recall(states.pairs, states.key[-PAIR_KEY:])
-        if met:
-            find_weights(scorer.beyond, weights, records, sentence, window, row, states.places[turn])
-        elif not known:
-            find_weights(scorer, weights, records, sentence, window, row, states.places[turn])
+        if not known:
+            if not met:
+                find_weights(scorer.pair, weights, records, sentence, window, row, states.places[turn])
+            find_weights(scorer.beyond, weights, records, sentence, window, row, states.places[turn, n:])
         if waiting != NONE and (not known or place == end):
-            scores = states.scores[half, state, waiting]
-            add_up(scorer, order, states.places[1 - turn], states.gathered[last_pair], scores)
+            scores, of_pair = states.scores[half, state, waiting], states.sums[last_pair]
+            if not last_met:
+                of_pair[0], of_pair[1] = 0.0, 0.0
+                add_up(scorer, scorer.pair, states.places[1 - turn], of_pair)
+            overwrite(scores, of_pair)
+            add_up(scorer, scorer.beyond, states.places[1 - turn, n:], scores)
+            scores[0], scores[1] = scores[0] * scorer.step, scores[1] * scorer.step
             overwrite(states.remembered[last_slot], scores)
         if not known:
-            order = scorer.beyond.templates.order if met else scorer.templates.order
-            waiting, last_slot, last_pair, turn = np.int64(place), slot, pair, 1 - turn
+            waiting, last_slot, last_pair, last_met, turn = np.int64(place), slot, pair, met, 1 - turn
 
 
 @borrowing

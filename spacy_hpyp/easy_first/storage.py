@@ -19,11 +19,14 @@ from .perceptron import (
     PRECISION,
     Averages,
     Perceptron,
+    Rounded,
     averages_at,
+    find_averages,
     is_compact,
     is_used,
     new_perceptron,
     read_sums,
+    round_averages,
     table_of_averages,
     write_sums,
 )
@@ -33,7 +36,7 @@ _PIECE = 1 << 20
 # zlib compresses to no less than this part.
 _DENSEST = 1040
 # The arrays of averages that are kept there.
-_WHOLE: Kinds = {"table": (np.float32, 2)}
+_WHOLE: Kinds = {"multiples": (np.int16, 2), "step": (np.float64, 1)}
 _SPARSE: Kinds = {"first": (np.int64, 1), "outcome": (np.uint16, 1), "weight": (np.float32, 1)}
 
 
@@ -55,8 +58,8 @@ class StoredPerceptron:
             kinds = _SPARSE if sparse else _WHOLE
             own = identity(repr([key, self._how, kinds]).encode())
             found = kept_arrays(own, kinds, self._unpack_averages, self._are_averages)
-        #: What it predicts by: without zeros (Averages), or all (float32[places, outcomes]).
-        self.averages: Averages | np.ndarray = Averages(*found, outcomes) if sparse else found[0]
+        #: What it predicts by, without zeros or with all.
+        self.averages = Averages(*found, outcomes) if sparse else Rounded(found[0], found[1].item())
 
     def _unpack_averages(self) -> list[np.ndarray]:
         places, outcomes, sparse = self._how.values()
@@ -68,9 +71,10 @@ class StoredPerceptron:
         if sparse:
             used = found != 0.0
             return [*averages_at(*np.divmod(entries[used], outcomes), found[used], (places, outcomes))[:3]]
-        table = np.zeros((places, outcomes), dtype=np.float32)
-        table.reshape(-1)[entries] = found
-        return [table]
+        table = np.zeros((places, outcomes), dtype=np.int16)
+        rounded = round_averages(found)
+        table.reshape(-1)[entries] = rounded.multiples
+        return [table, np.array([rounded.step])]
 
     def _are_averages(self, *arrays: np.ndarray) -> bool:
         """Whether compiled code can work on what `_unpack_averages` gives."""
@@ -78,7 +82,7 @@ class StoredPerceptron:
         if not np.all(np.isfinite(arrays[-1])):
             return False
         if not sparse:
-            return arrays[0].shape == (places, outcomes)
+            return arrays[0].shape == (places, outcomes) and arrays[1].shape == (1,)
         first, outcome, weight = arrays
         fits = len(first) == places + 1 and first[0] == 0 and first[-1] == len(outcome) == len(weight)
         return bool(fits and np.all(first[1:] >= first[:-1]) and np.all(outcome < outcomes))
@@ -106,9 +110,11 @@ class Unpacked:
         vars(model)[self._name] = value
 
 
-def averages_in(perceptron: Any, find: Callable[[Any], Any]) -> Any:
-    """What a perceptron predicts by: the averages of one that was stored, otherwise what `find` makes of it."""
-    return perceptron.averages if isinstance(perceptron, StoredPerceptron) else find(perceptron)
+def averages_in(perceptron: Any, *, sparse: bool = False) -> Averages | Rounded:
+    """What a perceptron predicts by: the averages of one that was stored, or those that it has now."""
+    if isinstance(perceptron, StoredPerceptron):
+        return perceptron.averages
+    return find_averages(perceptron) if sparse else round_averages(table_of_averages(perceptron))
 
 
 @giving_back

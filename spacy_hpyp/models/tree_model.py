@@ -17,14 +17,7 @@ from ..easy_first import arcs, labels
 from ..easy_first.arcs import Scorer, new_scorer
 from ..easy_first.learning import Learning, Lessons, Report, learn_parsing
 from ..easy_first.parsing import SCALE, EasyFirstTrees, SentencesToParse, parse, parse_beam
-from ..easy_first.perceptron import (
-    Averages,
-    averages_alone,
-    check_can_learn,
-    find_averages,
-    new_perceptron,
-    table_of_averages,
-)
+from ..easy_first.perceptron import Averages, Rounded, averages_alone, check_can_learn, new_perceptron
 from ..easy_first.storage import (
     StoredPerceptron,
     Unpacked,
@@ -71,7 +64,7 @@ class _Task(NamedTuple):
     templates: Templates
     places: int
 
-    def scorer(self, weights: np.ndarray | Averages) -> Scorer:
+    def scorer(self, weights: np.ndarray | Averages | Rounded) -> Scorer:
         """What scores by it."""
         return new_scorer(self.elements, self.templates, weights)
 
@@ -310,8 +303,8 @@ class TreeModel(ClassedModel):
     def _scorers(self) -> tuple[Scorer, Scorer]:
         if self._predicting is None:
             self._predicting = (
-                self._arcs.scorer(averages_in(self.stored_arc_perceptron, table_of_averages)),
-                self._labels.scorer(averages_in(self.stored_label_perceptron, find_averages)),
+                self._arcs.scorer(averages_in(self.stored_arc_perceptron)),
+                self._labels.scorer(averages_in(self.stored_label_perceptron, sparse=True)),
             )
         return self._predicting
 

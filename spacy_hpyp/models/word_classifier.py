@@ -13,7 +13,7 @@ from ..annotation.words import Words, read_spaces, read_words, read_written
 from ..compiled import NONE
 from ..easy_first.classification import EasyFirstSearch, Possible, Sequences, decide, find_leads, new_board
 from ..easy_first.classification_learning import learn_outcomes
-from ..easy_first.perceptron import Perceptron, averages_alone, check_can_learn, new_perceptron, table_of_averages
+from ..easy_first.perceptron import Perceptron, Rounded, averages_alone, check_can_learn, new_perceptron
 from ..easy_first.storage import StoredPerceptron, Unpacked, averages_in, perceptron_to_message
 from ..easy_first.words import (
     CANDIDATES,
@@ -93,7 +93,7 @@ class WordClassifier(ClassedModel):
         self.candidates: WordOutcomes | None = None
         self._possible: Possible | None = None
         self.perceptron = None
-        self._weights: np.ndarray | None = None
+        self._weights: Rounded | None = None
 
     def _read_with(self, *, is_classed: bool) -> bool:
         templates = self.templates if is_classed else without_classes(self.templates)
@@ -195,7 +195,7 @@ class WordClassifier(ClassedModel):
         RETURNS (int32[words]): The outcomes.
         """
         found = np.full(len(sequences.kind), NONE, dtype=np.int32)
-        weights = self.guard.read(self._average)
+        weights = self.guard.read(self._average).multiples
 
         def decide_some(begin: int, end: int) -> None:
             board = new_board(self._reading, self._possible, search)
@@ -218,13 +218,13 @@ class WordClassifier(ClassedModel):
         outcomes (int32[words]): What `decide` has found.
         RETURNS (float64[words]): Differences of scores.
         """
-        found = np.empty(len(outcomes))
-        find_leads(self._reading, self.guard.read(self._average), sequences, outcomes, found)
-        return found
+        found, weights = np.empty(len(outcomes)), self.guard.read(self._average)
+        find_leads(self._reading, weights.multiples, sequences, outcomes, found)
+        return found * weights.step
 
-    def _average(self) -> np.ndarray:
+    def _average(self) -> Rounded:
         if self._weights is None:
-            self._weights = averages_in(self.stored_perceptron, table_of_averages)
+            self._weights = averages_in(self.stored_perceptron)
         return self._weights
 
     # Storage

@@ -10,7 +10,7 @@ from spacy.training import Example
 
 from spacy_hpyp.annotation.guides import Guide, write_guide
 from spacy_hpyp.annotation.syntactic_words import Analysis, write_words
-from spacy_hpyp.easy_first.perceptron import table_of_averages
+from spacy_hpyp.easy_first.storage import averages_in
 from spacy_hpyp.text.vocabulary import Vocabulary
 
 NAMES = ("easy_first_morphologizer", "easy_first_lemmatizer")
@@ -116,9 +116,9 @@ def test_saved_components_find_the_same_and_go_on_learning(nlp, tmp_path):
         assert component.labels == before.labels
         assert component.to_bytes() == other.get_pipe(name).to_bytes() != before.to_bytes()
         # What it predicts by is what it has learned by now.
-        weights = component.classifier._average()
-        assert np.array_equal(weights, table_of_averages(component.classifier.perceptron))
-        assert not np.array_equal(weights, before.classifier._average())
+        weights = component.classifier._average().multiples
+        assert np.array_equal(weights, averages_in(component.classifier.perceptron).multiples)
+        assert not np.array_equal(weights, before.classifier._average().multiples)
 
 
 def test_training_is_the_same_with_the_same_data_and_any_number_of_threads(nlp):

@@ -24,6 +24,7 @@ from spacy_hpyp.easy_first.arcs import (
     reads_guides,
     write_key,
 )
+from spacy_hpyp.easy_first.perceptron import round_averages
 from spacy_hpyp.models.tree_model import TreeModel
 from spacy_hpyp.text.elements import reads_classes
 from spacy_hpyp.text.unknown_words import universal_unknown_words
@@ -188,48 +189,26 @@ def test_only_what_a_guide_fills_in_reads_guides():
         assert model.is_guided == reads_guides({name}) == guided
 
 
-def test_a_score_is_the_sum_of_the_weights_of_the_templates_that_count():
+@pytest.mark.parametrize("rounded", [False, True])
+def test_a_score_is_the_sum_of_the_weights_of_the_templates_that_count(rounded):
     rng = np.random.default_rng(1)
-    templates = [["l.tag", "r.tag"], ["l.word"], ["r.word", "distance"]]
+    templates = [["l.tag", "r.tag"], ["r1.word"], ["r.word", "distance"], ["edge", "l.tag"], ["l.word"]]
     weights = rng.normal(size=(256, 2)).astype(np.float32)
-    scorer = arc_scorer(templates, 256, weights)
+    scorer = arc_scorer(templates, 256, round_averages(weights) if rounded else weights)
+    assert sorted(scorer.beyond.templates.order.tolist()) == [1, 3]
     plain = PlainParser(scorer, random_sentence(4, rng))
     window = np.array([0, 0, 1, 2, 3, 4], dtype=np.int32)
-    row, places = np.empty(len(scorer.elements), dtype=np.int32), np.empty(3, dtype=np.int64)
-    gathered, scores = np.empty((3, 2), dtype=np.float32), np.empty(2, dtype=np.float32)
+    row, places = np.empty(len(scorer.elements), dtype=np.int32), np.empty(5, dtype=np.int64)
     find_arc_features(scorer, plain._forest.records, plain.sentence, window, row, places)
     features = places.copy()
-    for kept in itertools.product([True, False], repeat=3):
-        scorer.kept[:] = kept
-        find_weights(scorer, weights, plain._forest.records, plain.sentence, window, row, places)
-        add_up(scorer, scorer.templates.order, places, gathered, scores)
-        np.testing.assert_allclose(scores, weights[features[list(kept)]].sum(axis=0), rtol=1e-5)
-
-
-def test_a_pair_that_has_been_read_gets_the_same_scores_when_only_what_is_beyond_it_is_read():
-    rng = np.random.default_rng(2)
-    templates = [
-        ["l.tag", "r.tag"],
-        ["r1.word", "l.tag"],
-        ["edge"],
-        ["l.word"],
-        ["l2.tag", "distance", "r.word"],
-        ["between"],
-    ]
-    scorer = arc_scorer(templates, 256, rng.normal(size=(256, 2)).astype(np.float32))
-    assert sorted(scorer.beyond.templates.order.tolist()) == [1, 2, 4]
-    records, sentence = PlainParser(scorer, random_sentence(6, rng))._forest.records, random_sentence(6, rng)
-    row, places = np.empty(len(scorer.elements), dtype=np.int32), np.empty(6, dtype=np.int64)
-    kept, found, expected = (np.empty(shape, dtype=np.float32) for shape in ((6, 2), 2, 2))
-    for i, around in enumerate([(1, 2, 5, 6), (0, 1, 6, 0), (0, 0, 0, 0), (2, 1, 0, 0)]):
-        window = np.array([*around[:2], 3, 4, *around[2:]], dtype=np.int32)
-        for reading, gathered, scores in (
-            (scorer.beyond if i else scorer, kept, found),
-            (scorer, kept.copy(), expected),
-        ):
-            find_weights(reading, scorer.weights, records, sentence, window, row, places)
-            add_up(scorer, reading.templates.order, places, gathered, scores)
-        assert found.tolist() == expected.tolist()
+    for kept in [(True,) * 5] if rounded else itertools.product([True, False], repeat=5):
+        scorer.kept[:] = kept[: len(scorer.kept)]
+        sums = np.zeros(2, dtype=np.float32)
+        for reading in (scorer.pair, scorer.beyond):
+            find_weights(reading, scorer.weights, plain._forest.records, plain.sentence, window, row, places)
+            add_up(scorer, reading, places, sums)
+        expected = weights[features[list(kept)]].sum(axis=0)
+        np.testing.assert_allclose(sums * scorer.step, expected, rtol=1e-5, atol=3 * scorer.step if rounded else 1e-6)
 
 
 def test_nothing_is_beyond_a_pair_if_no_template_reads_it():

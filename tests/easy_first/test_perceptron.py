@@ -16,6 +16,7 @@ from spacy_hpyp.easy_first.perceptron import (
     is_compact,
     new_perceptron,
     read_sums,
+    round_averages,
     set_average,
     table_of_averages,
     tick,
@@ -100,6 +101,15 @@ def test_there_are_sums_only_for_what_has_changed():
     assert not perceptron.sums[3:].any()
 
 
+@pytest.mark.parametrize("scale", [0.0, 1e-3, 1.0, 3e4])
+def test_rounded_averages_are_less_than_a_step_away_and_the_largest_is_told(scale):
+    averages = np.random.default_rng(4).normal(size=(PLACES, 2)).astype(np.float32) * np.float32(scale)
+    multiples, step = round_averages(averages)
+    assert multiples.dtype == np.int16
+    assert np.abs(multiples.astype(np.int64)).max() == (32_767 if scale else 0)
+    assert np.abs(multiples * step - averages).max() <= 0.51 * step
+
+
 def test_nothing_learned_is_an_average_of_zero():
     average = np.ones((PLACES, OUTCOMES), dtype=np.float32)
     set_average(new_perceptron(PLACES, OUTCOMES), average)
@@ -126,12 +136,11 @@ def test_what_is_stored_comes_back(updates, outcomes):
 def test_what_was_stored_predicts_as_what_is_unpacked(updates, outcomes, alone):
     perceptron, _ = random_perceptron(updates, outcomes=outcomes)
     message = perceptron_to_message(averages_alone(perceptron) if alone else perceptron)
-    for sparse, find in ((False, table_of_averages), (True, find_averages)):
+    for sparse in (False, True):
         stored = StoredPerceptron(message, PLACES, outcomes, sparse=sparse)
         assert perceptron_to_message(stored) is message
-        assert averages_in(stored, None) is stored.averages
-        expected = find(stored.unpack())
-        for found, own in zip(stored.averages, expected) if sparse else [(stored.averages, expected)]:
+        assert averages_in(stored) is stored.averages
+        for found, own in zip(stored.averages, averages_in(stored.unpack(), sparse=sparse), strict=True):
             assert np.array_equal(found, own)
 
 
@@ -295,9 +304,8 @@ def test_averages_in_the_cache_are_those_that_were_stored(outcomes, alone, tmp_p
         for _ in range(2):
             stored = StoredPerceptron(message, **how, key="key")
             found = stored.averages
-            for own, other in zip(found, expected) if sparse else [(found, expected)]:
-                assert np.array_equal(own, other)
-            assert isinstance((found.weight if sparse else found).base, np.memmap)
+            assert all(map(np.array_equal, found, expected))
+            assert isinstance((found.weight if sparse else found.multiples).base, np.memmap)
             assert perceptron_to_message(stored) is message
             monkeypatch.setattr(storage, "_read", lambda *given: pytest.fail("unpacked again"))
         monkeypatch.undo()
@@ -311,12 +319,15 @@ def test_averages_in_the_cache_that_lead_nowhere_are_made_again(sparse, tmp_path
 
     def averages():
         found = StoredPerceptron(message, PLACES, OUTCOMES, "key", sparse=sparse).averages
-        return [*found[:3]] if sparse else [found]
+        return [*found[:3]] if sparse else [found.multiples, np.array([found.step])]
 
     expected = [array.copy() for array in averages()]
     (file,) = tmp_path.glob("*.bin")
     for part in range(len(expected)):
-        for value in {"i": (-1, 1 << 20), "u": (OUTCOMES, 65_535), "f": (np.nan, np.inf)}[expected[part].dtype.kind]:
+        # All numbers of 16 bits are weights.
+        for value in {"l": (-1, 1 << 20), "H": (OUTCOMES, 65_535), "h": ()}.get(
+            expected[part].dtype.char, (np.nan, np.inf)
+        ):
             wrong = [array.copy() for array in expected]
             wrong[part].reshape(-1)[-1] = value
             write_arrays(file, zip(storage._SPARSE if sparse else storage._WHOLE, wrong, strict=True), file.stem)

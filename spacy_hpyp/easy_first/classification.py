@@ -231,11 +231,10 @@ def _compare(board, half, state, word):
 
 
 @borrowing
-def open_window(reading, sequences, possible, bounds, learning, outcomes, board):
-    """Put a window on the board, as it is before anything in it is decided.
+def open_window(reading, sequences, possible, bounds, outcomes, board):
+    """Put a window on the board, as it is before anything in it is decided but words that can only be one thing: they would be decided first.
 
     bounds (tuple[int, int, int, int]): Where the sequence and the window begin and end.
-    learning (bool): Whether words that can only be one thing are to be decided: they are decided first, whatever speaks for it.
     outcomes (int32[words]): What is decided of the sequences.
     RETURNS (int): How many words of the window are to be decided.
     """
@@ -252,7 +251,7 @@ def open_window(reading, sequences, possible, bounds, learning, outcomes, board)
     for i in range(last - first):
         kind, slot = sequences.kind[first + i], board.slots[i]
         own = possible.outcomes[possible.offsets[kind] : possible.offsets[kind + 1]]
-        if board.first[i + reach] == NONE and len(own) == 1 and not learning:
+        if board.first[i + reach] == NONE and len(own) == 1:
             board.first[i + reach] = own[0]
         if board.first[i + reach] == NONE:
             undecided += 1
@@ -391,7 +390,7 @@ def decide(reading, weights, sequences, possible, begin, end, search, board, out
         for first in range(start, stop, search.window):
             bounds = (start, stop, first, min(first + search.window, stop))
             length = bounds[3] - first
-            steps = open_window(reading, sequences, possible, bounds, False, outcomes, board)
+            steps = open_window(reading, sequences, possible, bounds, outcomes, board)
             half, states = 0, 1
             begin_beam(reading, weights, board, half, length)
             for step in range(steps):

@@ -106,7 +106,7 @@ def learn_outcomes(reading, perceptron, sequences, possible, gold, search, margi
         for first in range(start, stop, search.window):
             bounds = (start, stop, first, min(first + search.window, stop))
             length = bounds[3] - first
-            remaining = open_window(reading, sequences, possible, bounds, True, outcomes, board)
+            remaining = open_window(reading, sequences, possible, bounds, outcomes, board)
             _set_goals(gold, bounds, margin, board, goals)
             while remaining > 0:
                 half, states, steps, some, score = 0, 1, 0, True, 0.0

@@ -10,6 +10,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from spacy.training.batchers import minibatch_by_words
 from spacy.util import registry
+from spacy.vocab import Vocab
 
 from ..annotation.documents import unannotated
 from ..annotation.syntactic_words import words_as_tokens
@@ -50,18 +51,25 @@ def create_gold_corpus(
     if path is None:
         raise ValueError(Errors.E913)
 
-    def read(nlp: Language) -> Iterator[Example]:
-        for reference in islice(read_treebank(Path(path), nlp.vocab), limit or None):
-            words = words_as_tokens(reference)
+    # It is asked for again at each evaluation.
+    found: list[Doc] = []
+
+    def sentences(vocab: Vocab) -> Iterator[Doc]:
+        for words in map(words_as_tokens, islice(read_treebank(Path(path), vocab), limit or None)):
             for sentence in spans_of(words):
                 # An empty line between paragraphs belongs to no sentence.
                 end = max((token.i + 1 for token in sentence if not token.is_space), default=sentence.end)
-                gold = words[sentence.start : end].as_doc()
-                example = Example(mark_sentence(unannotated(gold)), gold)
-                if gold_tags:
-                    for token, own in zip(example.predicted, gold):
-                        token.tag_ = own.tag_
-                yield example
+                yield words[sentence.start : end].as_doc()
+
+    def read(nlp: Language) -> Iterator[Example]:
+        if not found or found[0].vocab is not nlp.vocab:
+            found[:] = sentences(nlp.vocab)
+        for gold in found:
+            example = Example(mark_sentence(unannotated(gold)), gold)
+            if gold_tags:
+                for token, own in zip(example.predicted, gold):
+                    token.tag_ = own.tag_
+            yield example
 
     return read
 

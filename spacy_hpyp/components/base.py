@@ -5,15 +5,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, fields, replace
 from functools import partial
+from itertools import pairwise
 from multiprocessing.context import get_spawning_popen
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from spacy import util
+from spacy.errors import Errors
 from spacy.language import Language
 from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc
-from spacy.training import Example, validate_examples, validate_get_examples
+from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
@@ -71,6 +73,8 @@ class TrainableComponent(TrainablePipe):
     # The step of training that it takes part in, and what it learns in it beside others.
     _joint_step: Step | None = None
     _beside: Future[None] | None = None
+    # What the component before it was initialized with, and what gave it.
+    _handed_on: tuple[Any, list[Example]] = (None, [])
     # Where the model was read from, if it was read from a file.
     _source: Path | None = None
 
@@ -303,10 +307,18 @@ class TrainableComponent(TrainablePipe):
         validate_examples(examples, f"{type(self).__name__}.{method}")
         return list(map(example_of_words, examples))
 
-    def _initial_examples(self, get_examples: Callable[[], Iterable[Example]]) -> list[Example]:
-        """What `initialize` is given."""
-        validate_get_examples(get_examples, f"{type(self).__name__}.initialize")
-        return list(map(example_of_words, get_examples()))
+    def _initial_examples(self, get_examples: Callable[[], Iterable[Example]], nlp: Language | None) -> list[Example]:
+        """What `initialize` is given: read once, and handed on to the component of the pipeline that is initialized next."""
+        if not callable(get_examples):
+            raise TypeError(Errors.E930.format(method=f"{type(self).__name__}.initialize", obj=type(get_examples)))
+        (given, examples), self._handed_on = self._handed_on, (None, [])
+        if given is not get_examples:
+            examples = self._examples(get_examples(), "initialize")
+        pipeline = [] if nlp is None else [each for _, each in nlp.pipeline if isinstance(each, TrainableComponent)]
+        for before, after in pairwise(pipeline):
+            if before is self:
+                after._handed_on = get_examples, examples
+        return examples
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """Compare predicted examples with their gold annotation, by the component's scorer.

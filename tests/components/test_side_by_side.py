@@ -62,9 +62,25 @@ def test_words_under_tokens_are_found_once_for_all_components_of_a_step(toy, mon
     several = len(asked)
     asked.clear()
     assert learned(toy, create_side_by_side())[0] == losses
-    # All of them are asked for when they are initialized: 60 examples each, and the parser's for the tagger again.
-    initial = 60 * (len(COMPONENTS) + 1)
+    # All of them are asked for when they are initialized: 60 examples once, and the parser's for the tagger again.
+    initial = 60 * 2
     assert several - initial == len(COMPONENTS) * (len(asked) - initial) > 0
+
+
+def test_components_are_initialized_with_what_is_read_once_and_each_time_anew(toy):
+    nlp, sentences, read = spacy.blank("en"), toy.sentences(20), []
+    for name, config in COMPONENTS.items():
+        nlp.add_pipe(name, config=config)
+
+    def get_examples():
+        read.append(toy.examples(nlp, sentences[: 10 * len(read) + 10]))
+        return read[-1]
+
+    for times in (1, 2):
+        nlp.initialize(get_examples)
+        assert len(read) == times
+        assert nlp.get_pipe("easy_first_tagger").classifier.training.size == 10 * times
+        assert nlp.get_pipe("easy_first_morphologizer").classifier.training.size == 10 * times
 
 
 def test_what_is_found_within_a_step_is_found_with_what_has_been_learned_in_it(toy):

@@ -344,7 +344,7 @@ def rows_of_spaces(doc: Doc, token: np.ndarray) -> np.ndarray:
         return rows
     strings = doc.vocab.strings
     boundaries = np.cumsum(doc.to_array([SENT_START]).view(np.int64).ravel() == 1)
-    spaces = np.setdiff1d(np.arange(len(doc)), token)
+    spaces = np.delete(np.arange(len(doc)), token)
     rows[spaces, 0] = strings.add(SPACE_TAG)
     rows[spaces, 1] = strings.add(SPACE_LABEL)
     after = np.searchsorted(token, spaces)

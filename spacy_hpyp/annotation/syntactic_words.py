@@ -334,12 +334,12 @@ class WordsAtHand:
                 for token in several
             }
             self._highest = None if doc.has_annotation("DEP") else first
-            self._note(doc, _rows(self.words))
+            self._note(doc, _rows(self.words), _rows(doc))
 
-    def _note(self, doc: Doc, rows: np.ndarray) -> None:
-        """Note what words, which have these rows, and Doc are."""
+    def _note(self, doc: Doc, rows: np.ndarray, rows_of_doc: np.ndarray) -> None:
+        """Note what words and Doc are, which have these rows."""
         self._rows, self._data = rows, dict(self.words.user_data)
-        self._rows_of_doc, self._data_of_doc = _rows(doc), dict(doc.user_data)
+        self._rows_of_doc, self._data_of_doc = rows_of_doc, dict(doc.user_data)
 
     def are_of(self, doc: Doc) -> bool:
         """Whether a Doc is still what it was when the words were written back into it."""
@@ -354,16 +354,18 @@ class WordsAtHand:
         changed = np.flatnonzero((rows != self._rows).any(axis=0)).tolist()
         # What each token has of one of its words whatever the others have.
         alone = _ALONE if words.has_annotation("DEP") else {*_ALONE, SENT_START}
-        attributes = [_COLUMNS[column] for column in changed]
+        attributes, rows_of_doc = [_COLUMNS[column] for column in changed], self._rows_of_doc
         if self._highest is None or not alone.issuperset(attributes) or not _is_same(words.user_data, self._data):
             self._highest = write_back(words, doc)
+            rows_of_doc = _rows(doc)
         elif changed:
-            doc.from_array(attributes, rows[self._highest][:, changed].view(np.uint64))
+            rows_of_doc[:, changed] = rows[self._highest][:, changed]
+            doc.from_array(attributes, np.ascontiguousarray(rows_of_doc[:, changed]).view(np.uint64))
             for key, places in self._places.items():
                 found = zip(doc.user_data[key], places)
                 doc.user_data[key] = [[each[0], *_known(words, rows[at]), *each[6:]] for each, at in found]
         if len(words) <= _LONGEST_AT_HAND:
-            self._note(doc, rows)
+            self._note(doc, rows, rows_of_doc)
             if len(_at_hand) >= _MOST_AT_HAND:
                 _at_hand.clear()
             _at_hand[doc] = self

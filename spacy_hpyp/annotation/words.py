@@ -8,6 +8,7 @@ from spacy.attrs import IS_SPACE, LEMMA, MORPH, ORTH, POS, SENT_START, SPACY, TA
 from spacy.tokens import Doc
 
 from ..compiled import NONE
+from ..text.elements import KEPT_FORMS
 from .arrays import offsets_of
 from .extensions import forget_probabilities
 
@@ -19,6 +20,8 @@ NOTHING, SPACE, SPACES, LINE_END, EMPTY_LINE = range(5)
 GOES_ON, BEGINS = 0, 1
 # What words may have, by name.
 _WRITTEN = {"tag": TAG, "pos": POS, "morph": MORPH, "lemma": LEMMA}
+# Forms by the numbers that all vocabularies have for them: to ask one takes longer.
+_forms: dict[int, str] = {}
 
 
 @dataclass(frozen=True)
@@ -87,8 +90,14 @@ def read_words(docs: Sequence[Doc]) -> Words:
     starts[begun[place] > begun[after]] = BEGINS
     starts[counts[:-1][has_words]] = BEGINS
     distinct, example, form = np.unique(orths[place], return_index=True, return_inverse=True)
-    strings = [docs[doc].vocab.strings for doc in of_doc[example].tolist()]
-    forms = [own[orth] for own, orth in zip(strings, distinct.tolist())]
+    if len(_forms) > KEPT_FORMS:
+        _forms.clear()
+    forms = []
+    for orth, doc in zip(distinct.tolist(), of_doc[example].tolist()):
+        found = _forms.get(orth)
+        if found is None:
+            found = _forms[orth] = docs[doc].vocab.strings[orth]
+        forms.append(found)
     layout = Layout(token, counts, np.append(np.flatnonzero(starts == BEGINS), len(starts)).astype(np.int64))
     return Words(forms, form.ravel(), starts, layout)
 

@@ -10,7 +10,6 @@ stands in the block needs to be read once.
 """
 
 from collections.abc import Iterator
-from functools import cache
 from hashlib import sha256
 from typing import Any, TypeVar
 
@@ -63,7 +62,8 @@ def _words(member: types.Type) -> int:
 
 #: Types of arrays by what they depend on: finding one takes Numba longer than all else here.
 _TYPES: dict[tuple[np.dtype, int, int], types.Type] = {}
-_reference_of = cache(Reference)
+#: References by the identities of what they are made of, which they keep: types of Numba are hashed in Python.
+_REFERENCES: dict[tuple[int, ...], Reference] = {}
 
 
 def _type_of(part: Any) -> types.Type:
@@ -94,7 +94,10 @@ def _lay_out(value: Any) -> tuple[Reference, list[int]]:
             else:
                 raise TypeError(f"The field {name!r} of {type(value).__name__} cannot be handed by pointer: {part!r}")
         members.append(member)
-    return _reference_of(type(value), tuple(members)), words
+    key = id(type(value)), *map(id, members)
+    if key not in _REFERENCES:
+        _REFERENCES[key] = Reference(type(value), tuple(members))
+    return _REFERENCES[key], words
 
 
 class _ByReference:

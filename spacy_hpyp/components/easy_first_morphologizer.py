@@ -1,6 +1,7 @@
 """The trainable spaCy component `easy_first_morphologizer`."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
 from spacy.morphology import Morphology
@@ -37,11 +38,11 @@ class EasyFirstMorphologizer(AttributeComponent):
         if not self._writes:
             return
         docs, (words, outcomes) = list(docs), scores
-        found = [_taken_apart(name) for name in self.classifier.outcomes]
+        found = map(_taken_apart, self.classifier.outcomes)
         for attribute, values, space in zip(("pos", "morph"), zip(*found), (SPACE_POS, "")):
-            names = list(dict.fromkeys(values))
-            number = np.array([names.index(value) for value in values])
-            write_attribute(docs, words.layout, attribute, names, number[outcomes], space=space)
+            names = {value: number for number, value in enumerate(dict.fromkeys(values))}
+            number = np.array([names[value] for value in values])
+            write_attribute(docs, words.layout, attribute, list(names), number[outcomes], space=space)
 
     def _gold_outcomes(self, doc: Doc, words: Words) -> tuple[list[str], np.ndarray]:
         (parts, part), (morphs, morph) = (read_written([doc], words.layout, name) for name in ("pos", "morph"))
@@ -54,6 +55,7 @@ def _put_together(pos: str, features: str) -> str:
     return Morphology.FEATURE_SEP.join(sorted([*own, *([_POS + pos] if pos else [])]))
 
 
+@lru_cache(1 << 12)
 def _taken_apart(name: str) -> tuple[str, str]:
     """The part of speech, and the features."""
     parts = name.split(Morphology.FEATURE_SEP)

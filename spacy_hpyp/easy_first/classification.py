@@ -104,6 +104,7 @@ class Board(NamedTuple):
     part_offsets (int64[outcomes + 1]), parts (int32[*]): As in `Possible`.
     head_start (float64[*]): What the score of each slot is before any feature is read.
     codes (uint64[window, templates]): The hash of what features read besides outcomes.
+    places (int64[2, templates]): Where the weights of features are, of two words in turn.
     decided (int32[2, beam, window + 2 * reach]): The outcomes of each state, with those of the words around the window.
     scores (float64[2, beam, *]): Of each slot, as far as the features exist.
     lead (float64[2, beam, window]), choice (int64[2, beam, window]): For each word that is not decided, by how much its best
@@ -121,6 +122,7 @@ class Board(NamedTuple):
     parts: np.ndarray
     head_start: np.ndarray
     codes: np.ndarray
+    places: np.ndarray
     decided: np.ndarray
     scores: np.ndarray
     lead: np.ndarray
@@ -144,6 +146,7 @@ def new_board(reading: Reading, possible: Possible, search: EasyFirstSearch) -> 
         possible.parts,
         np.zeros(size),
         np.zeros((window, len(reading.fixed)), dtype=np.uint64),
+        np.zeros((2, len(reading.fixed)), dtype=np.int64),
         np.zeros((_HALVES, beam, padded), dtype=np.int32),
         np.zeros((_HALVES, beam, size)),
         np.zeros((_HALVES, beam, window)),
@@ -202,11 +205,13 @@ def _add(board, weights, place, word, scores):
 
 
 @borrowing
-def _fetch(reading, board, weights, word, decided, shift):
-    """Have the processor fetch the weights that a word's outcomes have now: those of a feature are spread over several lines of memory."""
-    mask = len(weights) - 1
+def _find_weights(reading, board, weights, word, decided, shift):
+    """Find where the weights are that a word's outcomes have now, and have the processor fetch them: those of a feature are spread over
+    several lines of memory.
+    """
+    mask, places = len(weights) - 1, board.places[word % 2]
     for template in range(len(reading.fixed)):
-        place = place_of_feature(reading, board, word, template, decided, shift)
+        place = places[template] = place_of_feature(reading, board, word, template, decided, shift)
         if place != NONE:
             for slot in range(board.slots[word], board.slots[word + 1]):
                 fetch(weights, (place + board.parts[board.part_offsets[board.outcomes[slot]]]) & mask)
@@ -296,16 +301,15 @@ def begin_beam(reading, weights, board, half, length):
     board.total[half, 0] = 0.0
     board.correct[half, 0] = True
     shift = shift_for(len(weights))
-    for i in range(length):
-        # It comes while those of the word before are added up.
+    for i in range(-1, length):
+        # They come while those of the word before are added up.
         if i + 1 < length and decided[i + 1 + reading.reach] == NONE:
-            _fetch(reading, board, weights, i + 1, decided, shift)
-        if decided[i + reading.reach] != NONE:
+            _find_weights(reading, board, weights, i + 1, decided, shift)
+        if i < 0 or decided[i + reading.reach] != NONE:
             continue
         for slot in range(board.slots[i], board.slots[i + 1]):
             scores[slot] = board.head_start[slot]
-        for template in range(len(reading.fixed)):
-            place = place_of_feature(reading, board, i, template, decided, shift)
+        for place in board.places[i % 2]:
             if place != NONE:
                 _add(board, weights, place, i, scores)
         _compare(board, half, 0, i)

@@ -155,9 +155,10 @@ class MultiwordTokens:
         found = [[token] for token in tokens]
         open_ones = [(i, possible) for i, token in enumerate(tokens) if (possible := self._known[token])]
         rules = [rule for _, possible in open_ones for rule in possible]
-        features = [feature for i, possible in open_ones for feature in [_hashes_at(tokens, i)] * len(possible)]
         if rules:
-            scores = self.weights[self._places(np.array(features), rules)].sum(axis=1).tolist()
+            features = np.array([_hashes_at(tokens, i) for i, _ in open_ones])
+            features = np.repeat(features, [len(possible) for _, possible in open_ones], axis=0)
+            scores = self.weights[self._places(features, rules)].sum(axis=1).tolist()
         for i, possible in open_ones:
             own, scores = scores[: len(possible)], scores[len(possible) :]
             # That the token is one word counts 0.

@@ -199,9 +199,10 @@ def _add(board, weights, place, word, scores):
     """Add the weights of a feature to the scores of a word's outcomes."""
     mask = len(weights) - 1
     for slot in range(board.slots[word], board.slots[word + 1]):
-        outcome = board.outcomes[slot]
+        outcome, score = board.outcomes[slot], scores[slot]
         for i in range(board.part_offsets[outcome], board.part_offsets[outcome + 1]):
-            scores[slot] += weights[(place + board.parts[i]) & mask, 0]
+            score += weights[(place + board.parts[i]) & mask, 0]
+        scores[slot] = score
 
 
 @borrowing

@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from spacy.language import Language
+from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import registry, resolve_dot_names
 
@@ -13,17 +15,20 @@ class Step:
     """A step of a training loop, which calls `finish_update` of all components when all of them have been updated.
 
     executor (ThreadPoolExecutor): Where they learn.
+    kept (WeakKeyDictionary[Doc, Example]): What steps before have made, by the gold documents that are the same in each pass.
     """
 
-    def __init__(self, executor: ThreadPoolExecutor) -> None:
-        self.executor = executor
+    def __init__(self, executor: ThreadPoolExecutor, kept: WeakKeyDictionary[Doc, Example]) -> None:
+        self.executor, self._kept = executor, kept
         self._given: Any = None
         self._made: list[Example] = []
 
     def shared(self, examples: Any, make: Callable[[Any], list[Example]]) -> list[Example]:
         """What is made of the examples of an update, which all components are given: the first one makes it."""
         if self._given is not examples:
-            self._given, self._made = examples, make(examples)
+            new = [example for example in examples if example.reference not in self._kept]
+            self._kept.update((old.reference, made) for old, made in zip(new, make(new)) if made is not old)
+            self._given, self._made = examples, [self._kept.get(each.reference, each) for each in examples]
         return self._made
 
 
@@ -37,10 +42,10 @@ def create_side_by_side(threads: int = 2) -> Callable[[Language, dict[str, Any]]
     threads (int): How many components learn at a time.
     RETURNS (Callable): Called by spaCy before each update.
     """
-    executor = ThreadPoolExecutor(threads)
+    executor, kept = ThreadPoolExecutor(threads), WeakKeyDictionary()
 
     def begin(nlp: Language, progress: dict[str, Any]) -> None:
-        step, training = Step(executor), nlp.config["training"]
+        step, training = Step(executor, kept), nlp.config["training"]
         for name, component in nlp.pipeline:
             if name not in training["frozen_components"] and hasattr(component, "begin_step"):
                 component.begin_step(step)

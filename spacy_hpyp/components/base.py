@@ -74,7 +74,7 @@ class TrainableComponent(TrainablePipe):
     _joint_step: Step | None = None
     _beside: Future[None] | None = None
     # What the component before it was initialized with, and what gave it.
-    _handed_on: tuple[Any, list[Example]] = (None, [])
+    handed_on: tuple[Any, list[Example]] = (None, [])
     # Where the model was read from, if it was read from a file.
     _source: Path | None = None
 
@@ -311,13 +311,13 @@ class TrainableComponent(TrainablePipe):
         """What `initialize` is given: read once, and handed on to the component of the pipeline that is initialized next."""
         if not callable(get_examples):
             raise TypeError(Errors.E930.format(method=f"{type(self).__name__}.initialize", obj=type(get_examples)))
-        (given, examples), self._handed_on = self._handed_on, (None, [])
+        (given, examples), self.handed_on = self.handed_on, (None, [])
         if given is not get_examples:
             examples = self._examples(get_examples(), "initialize")
         pipeline = [] if nlp is None else [each for _, each in nlp.pipeline if isinstance(each, TrainableComponent)]
         for before, after in pairwise(pipeline):
             if before is self:
-                after._handed_on = get_examples, examples
+                after.handed_on = get_examples, examples
         return examples
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:

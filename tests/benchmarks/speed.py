@@ -112,6 +112,8 @@ def start_ups(pipeline: Path) -> None:
     print(f"pipeline on disk: {size_of(pipeline) / 1e6:.1f} MB")
     with tempfile.TemporaryDirectory() as cache:
         made, *_ = start_up(pipeline, SPACY_HPYP_CACHE=cache)
+        # What was made is checked once more when it is read for the first time.
+        start_up(pipeline, SPACY_HPYP_CACHE=cache)
         warm, memory, own = start_up(pipeline, SPACY_HPYP_CACHE=cache)
         print(f"cache: {size_of(Path(cache)) / 1e6:.1f} MB")
         print(f"load and first parse: {warm:.2f} s; {made:.1f} s if what the cache keeps is to be made")

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, fields, replace
 from functools import partial
-from itertools import pairwise
 from multiprocessing.context import get_spawning_popen
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -73,8 +72,6 @@ class TrainableComponent(TrainablePipe):
     # The step of training that it takes part in, and what it learns in it beside others.
     _joint_step: Step | None = None
     _beside: Future[None] | None = None
-    # What the component before it was initialized with, and what gave it.
-    handed_on: tuple[Any, list[Example]] = (None, [])
     # Where the model was read from, if it was read from a file.
     _source: Path | None = None
 
@@ -307,18 +304,11 @@ class TrainableComponent(TrainablePipe):
         validate_examples(examples, f"{type(self).__name__}.{method}")
         return list(map(example_of_words, examples))
 
-    def _initial_examples(self, get_examples: Callable[[], Iterable[Example]], nlp: Language | None) -> list[Example]:
-        """What `initialize` is given: read once, and handed on to the component of the pipeline that is initialized next."""
+    def _initial_examples(self, get_examples: Callable[[], Iterable[Example]]) -> list[Example]:
+        """What `initialize` is given, read once: spaCy's own check would read it again."""
         if not callable(get_examples):
             raise TypeError(Errors.E930.format(method=f"{type(self).__name__}.initialize", obj=type(get_examples)))
-        (given, examples), self.handed_on = self.handed_on, (None, [])
-        if given is not get_examples:
-            examples = self._examples(get_examples(), "initialize")
-        pipeline = [] if nlp is None else [each for _, each in nlp.pipeline if isinstance(each, TrainableComponent)]
-        for before, after in pairwise(pipeline):
-            if before is self:
-                after.handed_on = get_examples, examples
-        return examples
+        return self._examples(get_examples(), "initialize")
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """Compare predicted examples with their gold annotation, by the component's scorer.

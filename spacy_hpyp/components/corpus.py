@@ -40,7 +40,7 @@ def create_gold_corpus(
     """Read a treebank one gold sentence at a time, whose tokens are the gold words.
 
     Parsers are compared on gold words and sentences. spaCy's reader gives each sentence as a document of its own; this one
-    also marks it as one sentence, so that a parser does not look for boundaries inside it.
+    also marks it as one sentence, so that a parser does not look for boundaries inside it. What has been read is kept for the next time.
 
     path (str | Path | None): A file, or a directory of files that end with .conllu or .spacy.
     gold_tags (bool): Whether to put the gold tags into the document to be parsed, for `tags = "given"`.

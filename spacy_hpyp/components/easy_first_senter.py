@@ -40,7 +40,7 @@ class EasyFirstSenter(WordClassifyingComponent):
         RAISES (ValueError): If no document has sentence boundaries.
         """
         self._initialize(
-            self._initial_examples(get_examples, nlp), [_OUTCOMES[GOES_ON], _OUTCOMES[BEGINS]], "sentence boundaries"
+            self._initial_examples(get_examples), [_OUTCOMES[GOES_ON], _OUTCOMES[BEGINS]], "sentence boundaries"
         )
 
     def predict(self, docs: Iterable[Doc]) -> tuple[Words, np.ndarray]:

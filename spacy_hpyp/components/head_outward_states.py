@@ -61,7 +61,7 @@ class HeadOutwardStates(TrainableComponent):
         get_examples (Callable): Returns examples; the reference documents are parsed, if the model reads parents.
         RAISES (ValueError): If there is nothing to learn.
         """
-        examples = self._initial_examples(get_examples, nlp)
+        examples = self._initial_examples(get_examples)
         model = self._new_model()
         documents = {uncased_key(doc): doc for doc in (example.reference for example in examples)}
         read = {key: read_uncased(doc) for key, doc in documents.items()}

@@ -80,7 +80,7 @@ class VotingComponent(TrainableComponent):
 
         RAISES (ValueError): If there are fewer than two voters, or no labels.
         """
-        examples = self._initial_examples(get_examples, nlp)
+        examples = self._initial_examples(get_examples)
         voters = list(self.model.attrs["voters"]) or self._voters_before(nlp)
         if len(voters) < 2:
             raise ValueError(

@@ -156,7 +156,7 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
             weights from, instead of the last ones of the examples. If there are more than `held_out`, of so many of them.
         RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels` say.
         """
-        documents = list(super()._documents(self._initial_examples(get_examples, nlp)))
+        documents = list(super()._documents(self._initial_examples(get_examples)))
         held: dict[bytes, tuple[Doc, RawSentence]] = {}
         if held_out is None:
             keys = self._hold_out([raw.key for document in documents for raw in document])

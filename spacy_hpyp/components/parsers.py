@@ -82,7 +82,7 @@ class Parser(TrainableComponent):
         labels (dict | None): Tags and labels, as `label_data`; without them, those of the examples.
         RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels` say.
         """
-        examples = self._initial_examples(get_examples, nlp)
+        examples = self._initial_examples(get_examples)
         corpus = self._read_corpus(gold_documents(examples, self._tokens))
         self._begin(corpus, corpus.label_data() if labels is None else labels, examples, nlp)
 

@@ -26,9 +26,12 @@ class Step:
     def shared(self, examples: Any, make: Callable[[Any], list[Example]]) -> list[Example]:
         """What is made of the examples of an update, which all components are given: the first one makes it."""
         if self._given is not examples:
-            new = [example for example in examples if example.reference not in self._kept]
-            self._kept.update((old.reference, made) for old, made in zip(new, make(new)) if made is not old)
-            self._given, self._made = examples, [self._kept.get(each.reference, each) for each in examples]
+            known = [self._kept.get(example.reference) for example in examples]
+            new = iter(make([example for example, made in zip(examples, known) if made is None]))
+            self._given, self._made = examples, [next(new) if made is None else made for made in known]
+            # What has the gold document itself would keep that for good.
+            found = ((example.reference, made) for example, made in zip(examples, self._made))
+            self._kept.update((gold, made) for gold, made in found if made.reference is not gold)
         return self._made
 
 

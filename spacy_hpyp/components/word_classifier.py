@@ -134,7 +134,7 @@ class LabellingComponent(WordClassifyingComponent):
         labels (Sequence[str] | None): The outcomes; without them, those of the examples.
         RAISES (ValueError): If there is nothing to learn, or no word has one of `labels`.
         """
-        examples = self._initial_examples(get_examples, nlp)
+        examples = self._initial_examples(get_examples)
         found = labels or sorted({name for example in examples for name in self._names(example.reference)} - {""})
         self._initialize(examples, list(found), self.needed[bool(labels)])
 

@@ -18,8 +18,8 @@ from ..compiled import borrowing, by_reference, compiled
 _GROUP = 4
 # Averages without zeros are found for so many places at a time.
 _SOME = 1 << 12
-# The highest number of 16 bits.
-_HIGHEST = 32_767
+# The highest number of 16 bits, and how many outcomes they tell apart.
+_HIGHEST, _MOST = 32_767, 1 << 16
 #: Averages that are kept without what they were made of are multiples of this.
 PRECISION = 1 / 32
 
@@ -175,6 +175,8 @@ def set_average(perceptron, average):
 
 def averages_at(place: np.ndarray, outcome: np.ndarray, weight: np.ndarray, shape: tuple[int, int]) -> Averages:
     """Averages that are not zero (float32[*]), by their places and outcomes (int[*]) in the order of a table of some shape."""
+    if shape[1] > _MOST:
+        raise ValueError(f"it has {shape[1]} outcomes, of which there may be {_MOST}")
     first = np.append(0, np.cumsum(np.bincount(place, minlength=shape[0])))
     return Averages(first, outcome.astype(np.uint16), weight, shape[1])
 

@@ -82,7 +82,7 @@ class StoredPerceptron:
         if not np.all(np.isfinite(arrays[-1])):
             return False
         if not sparse:
-            return arrays[0].shape == (places, outcomes) and arrays[1].shape == (1,)
+            return arrays[0].shape == (places, outcomes) and arrays[1].shape == (1,) and bool(arrays[1][0] > 0.0)
         first, outcome, weight = arrays
         fits = len(first) == places + 1 and first[0] == 0 and first[-1] == len(outcome) == len(weight)
         return bool(fits and np.all(first[1:] >= first[:-1]) and np.all(outcome < outcomes))

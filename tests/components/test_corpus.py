@@ -109,6 +109,19 @@ def test_gold_corpus_gives_each_sentence_as_one(toy, tmp_path, gold_tags):
     assert len(list(limited)) == 6
 
 
+def test_gold_corpus_is_read_once_for_a_pipeline_and_gives_new_documents_to_parse(toy, tmp_path):
+    DocBin(docs=[toy.doc(VOCAB, *toy.sentences(3))]).to_disk(tmp_path / "toy.spacy")
+    read, nlp, other = create_gold_corpus(tmp_path / "toy.spacy"), spacy.blank("en"), spacy.blank("en")
+    first = list(read(nlp))
+    first[0].predicted[0].tag_ = "X"
+    (tmp_path / "toy.spacy").rename(tmp_path / "moved.spacy")
+    second = list(read(nlp))
+    assert [each.reference for each in second] == [each.reference for each in first]
+    assert not any(each.predicted.has_annotation("TAG") for each in second)
+    (tmp_path / "moved.spacy").rename(tmp_path / "toy.spacy")
+    assert all(each.reference.vocab is other.vocab for each in read(other))
+
+
 def test_words_under_tokens_are_the_tokens_of_gold_sentences(tmp_path):
     path = tmp_path / "fr.conllu"
     path.write_text(

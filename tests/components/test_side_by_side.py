@@ -1,5 +1,8 @@
 """Components that learn side by side: what they learn is the same, and what is frozen finds nothing twice."""
 
+import gc
+from weakref import WeakKeyDictionary
+
 import numpy as np
 import pytest
 import spacy
@@ -9,7 +12,7 @@ from spacy.training.loop import train_while_improving
 from spacy.util import registry
 
 from spacy_hpyp.components import base, hpyp_parser
-from spacy_hpyp.components.side_by_side import create_side_by_side
+from spacy_hpyp.components.side_by_side import Step, create_side_by_side
 
 SMALL = {"model": {"places": 2**12}}
 COMPONENTS = {
@@ -62,25 +65,39 @@ def test_words_under_tokens_are_found_once_for_all_components_of_a_step(toy, mon
     several = len(asked)
     asked.clear()
     assert learned(toy, create_side_by_side())[0] == losses
-    # All of them are asked for when they are initialized: 60 examples once, and the parser's for the tagger again.
-    initial = 60 * 2
+    # All of them are asked for when they are initialized: 60 examples each, and the parser's for the tagger again.
+    initial = 60 * (len(COMPONENTS) + 1)
     assert several - initial == len(COMPONENTS) * (len(asked) - initial) > 0
 
 
-def test_components_are_initialized_with_what_is_read_once_and_each_time_anew(toy):
+def test_components_read_what_they_are_initialized_with_once(toy):
     nlp, sentences, read = spacy.blank("en"), toy.sentences(20), []
     for name, config in COMPONENTS.items():
         nlp.add_pipe(name, config=config)
+    nlp.initialize(lambda: read.append(None) or toy.examples(nlp, sentences))
+    assert len(read) == len(COMPONENTS)
 
-    def get_examples():
-        read.append(toy.examples(nlp, sentences[: 10 * len(read) + 10]))
-        return read[-1]
 
-    for times in (1, 2):
-        nlp.initialize(get_examples)
-        assert len(read) == times
-        assert nlp.get_pipe("easy_first_tagger").classifier.training.size == 10 * times
-        assert nlp.get_pipe("easy_first_morphologizer").classifier.training.size == 10 * times
+def test_words_under_tokens_are_kept_from_pass_to_pass_as_long_as_their_documents_are_there(toy):
+    nlp, kept, asked = spacy.blank("en"), WeakKeyDictionary(), []
+
+    def make(examples):
+        asked.append(len(examples))
+        return [Example(each.predicted.copy(), each.reference.copy()) if i else each for i, each in enumerate(examples)]
+
+    examples = toy.examples(nlp, toy.sentences(3))
+    passes = []
+    for _ in range(2):
+        # As spaCy does for each update.
+        given = [Example(each.predicted.copy(), each.reference) for each in examples]
+        passes.append(Step(None, kept).shared(given, make))
+        assert passes[-1][0] is given[0]
+    # The first one is the same without them.
+    assert asked == [3, 1]
+    assert passes[0][1:] == passes[1][1:]
+    del given, passes, examples
+    gc.collect()
+    assert not kept
 
 
 def test_what_is_found_within_a_step_is_found_with_what_has_been_learned_in_it(toy):

@@ -202,7 +202,7 @@ def measure(pipeline: Path, arguments: argparse.Namespace) -> None:
     theirs, ours = raw_words_per_second([spacys, nlp], texts)
     print(f"raw documents, one thread, spaCy's CNN: {theirs:,.0f} words/s")
     print(f"raw documents, one thread, all components: {ours:,.0f} words/s, {ours / theirs:.2f} of spaCy's CNN")
-    if nlp.pipe_names[0] == "hpyp_parser":
+    if "hpyp_parser" in nlp.pipe_names and "easy_first_parser" not in nlp.pipe_names:
         with_gold_sentences(nlp, spacys, examples)
         sweeps(nlp, arguments.train, arguments.sweeps, theirs)
     start_ups(pipeline)

@@ -160,14 +160,10 @@ def sentence_of(sentences, symbols, start, end):
 
 
 class Reading(NamedTuple):
-    """Some of the templates of what scores actions, and the rows of the elements that they name (int32[elements, 4]).
-
-    around (int32[*, 2]): What all of them read besides `l` and `r`: the place of a tree in the window, and a column of its record.
-    """
+    """Some of the templates of what scores actions, and the rows of the elements that they name (int32[elements, 4])."""
 
     elements: np.ndarray
     templates: Templates
-    around: np.ndarray
 
 
 @by_reference
@@ -180,7 +176,8 @@ class Scorer(NamedTuple):
         and those of arcs multiples of a step.
     step (float): The step; 1 where weights are themselves.
     kept (bool[templates]): Which templates count, in training; none stands there where rounded weights predict: all do.
-    pair, beyond (Reading): Of actions, see `split`.
+    pair, beyond (Reading): Its templates that read `l` and `r` alone, which say the same of them whatever stands around; and the rest.
+    around (int32[*, 2]): What the rest read besides `l` and `r`: the place of a tree in the window, and a column of its record.
     """
 
     elements: np.ndarray
@@ -190,6 +187,7 @@ class Scorer(NamedTuple):
     kept: np.ndarray
     pair: Reading
     beyond: Reading
+    around: np.ndarray
 
 
 def new_scorer(elements: np.ndarray, templates: Templates, weights: np.ndarray | Averages | Rounded) -> Scorer:
@@ -197,22 +195,20 @@ def new_scorer(elements: np.ndarray, templates: Templates, weights: np.ndarray |
     is_rounded = isinstance(weights, Rounded)
     table, step = weights if is_rounded else (weights, 1.0)
     kept = np.ones(0 if is_rounded else len(templates.offsets) - 1, dtype=np.bool_)
-    return Scorer(elements, templates, table, step, kept, *split(elements, templates))
+    return Scorer(elements, templates, table, step, kept, *_split(elements, templates))
 
 
-def split(elements: np.ndarray, templates: Templates) -> list[Reading]:
-    """The part of what scores actions that reads `l` and `r` alone, which says the same of them whatever stands around; and the rest."""
+def _split(elements: np.ndarray, templates: Templates) -> tuple[Reading, Reading, np.ndarray]:
+    """`pair`, `beyond` and `around` of a `Scorer`."""
     is_pair, first = elements[:, 0] == PAIR, elements[:, 1]
     beyond = np.where(is_pair, first == EDGE, (first != L) & (first != R))
     is_beyond = np.logical_or.reduceat(beyond[templates.columns], templates.offsets[:-1])
     around = {(L - 1, HEAD), (R + 1, HEAD)}
     for kind, place, column, _ in elements[beyond & ~is_pair].tolist():
         around |= {(place, each) for each in (HEAD, *_columns_read(kind, column))}
-    read, parts = np.array(sorted(around), dtype=np.int32), []
-    for chosen in (~is_beyond, is_beyond):
-        columns, part = part_of(templates, np.flatnonzero(chosen).tolist())
-        parts.append(Reading(elements[columns], part, read))
-    return parts
+    parts = [part_of(templates, np.flatnonzero(chosen).tolist()) for chosen in (~is_beyond, is_beyond)]
+    pair, beyond = (Reading(elements[columns], part) for columns, part in parts)
+    return pair, beyond, np.array(sorted(around), dtype=np.int32)
 
 
 def _columns_read(kind: int, column: int) -> tuple[int, ...]:

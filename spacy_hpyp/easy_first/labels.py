@@ -99,7 +99,7 @@ def add_weights(weights, kept, workbench):
 @borrowing
 def _add_averages(weights, kept, workbench):
     scores, bounds = workbench.scores, workbench.bounds
-    # Where the weights of each feature begin and end, and all of these, are fetched first: so none has to wait for another's.
+    # Where the weights of each feature begin and end, and these, are fetched for all of them first: so none has to wait for another's.
     for i in range(len(bounds)):
         place = workbench.features[i]
         begin, end = weights.first[place], weights.first[place + 1]

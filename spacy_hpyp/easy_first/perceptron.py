@@ -43,7 +43,6 @@ class Perceptron(NamedTuple):
     clock: np.ndarray
 
 
-@by_reference
 class Rounded(NamedTuple):
     """Averages as they are read to predict, in 16 bits: a processor's cache has room for twice as many.
 

@@ -115,7 +115,7 @@ def new_states(scorer: Scorer, longest: int, width: int, beams: int = 1) -> Stat
         np.zeros((windows, 2), dtype=np.float32),
         np.zeros(pairs, dtype=np.uint64),
         np.empty((pairs, 2), dtype=np.float32),
-        np.zeros(len(scorer.beyond.around) + PAIR_KEY, dtype=np.int32),
+        np.zeros(len(scorer.around) + PAIR_KEY, dtype=np.int32),
         np.zeros(len(scorer.elements), dtype=np.int32),
         np.zeros((2, templates), dtype=np.int64),
     )
@@ -165,7 +165,7 @@ def score_pairs(scorer, sentence, states, half, state, first, end):
         slot, pair, known, met = 0, 0, place == end, False
         window = states.trees[half, state, place - L : place - L + WINDOW]
         if place < end and len(states.windows) > 1:
-            write_key(scorer.beyond.around, states.forest, window, states.key)
+            write_key(scorer.around, states.forest, window, states.key)
             slot, known = recall(states.windows, states.key)
             if known:
                 overwrite(states.scores[half, state, place], states.remembered[slot])

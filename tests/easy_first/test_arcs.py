@@ -222,12 +222,12 @@ def test_windows_with_the_same_key_have_the_same_features(templates):
     rng = np.random.default_rng(3)
     scorer, sentence = arc_scorer(templates, 1 << 20), random_sentence(7, rng, guide=4)
     plain, found = PlainParser(scorer, sentence), {}
-    key = np.empty(len(scorer.beyond.around) + PAIR_KEY, dtype=np.int32)
+    key = np.empty(len(scorer.around) + PAIR_KEY, dtype=np.int32)
     for _ in range(100):
         for state in (first_state(7), *(state for _, state in random_derivation(7, rng))):
             for place in range(len(state) - 1):
                 window = np.array([plain.record(tree) for tree in plain.window(state, place)], dtype=np.int32)
-                write_key(scorer.beyond.around, plain._forest, window, key)
+                write_key(scorer.around, plain._forest, window, key)
                 features, windows = found.setdefault(key.tobytes(), (plain.features(state, place), set()))
                 assert features == plain.features(state, place)
                 windows.add(tuple(window.tolist()))

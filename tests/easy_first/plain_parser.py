@@ -214,14 +214,16 @@ class PlainParser:
         if trees not in self._features:
             window = np.array([self.record(tree) for tree in trees], dtype=np.int32)
             row = np.empty(len(self.scorer.elements), dtype=np.int32)
-            places = np.empty(len(self.scorer.kept), dtype=np.int64)
+            places = np.empty(len(self.scorer.templates.order), dtype=np.int64)
             arcs.find_arc_features(self.scorer, self._forest.records, self.sentence, window, row, places)
-            self._features[trees] = places[self.scorer.kept].tolist()
+            # Where weights are rounded, all templates count.
+            self._features[trees] = places[self.scorer.kept if len(self.scorer.kept) else slice(None)].tolist()
         return self._features[trees]
 
     def score(self, state: State, step: Action) -> float:
         place, action = step
-        return float(self.scorer.weights[self.features(state, place), action].sum(dtype=np.float64))
+        found = self.scorer.weights[self.features(state, place), action].sum(dtype=np.float64)
+        return float(np.float32(self.scorer.step * found))
 
     def score_of(self, steps: tuple[Action, ...]) -> float:
         """The score of a sequence of actions from the beginning."""

@@ -18,6 +18,7 @@ from plain_parser import (
     trees_of,
 )
 
+from spacy_hpyp.easy_first.perceptron import round_averages
 from spacy_hpyp.easy_first.search import MARGIN, new_states
 
 PLACES = 1 << 12
@@ -51,12 +52,13 @@ GUIDED = [
 ]
 
 
-def random_parser(n, seed, *, steps=1024, templates=TEMPLATES, symbols=3):
-    """A random sentence with random weights."""
+def random_parser(n, seed, *, steps=1024, templates=TEMPLATES, symbols=3, rounded=False):
+    """A random sentence with random weights, which may be rounded as those that predict."""
     rng = np.random.default_rng(seed)
     guide = 3 if templates is GUIDED else 0
     sentence = random_sentence(n, rng, symbols=symbols, guide=guide)
-    return PlainParser(arc_scorer(templates, PLACES, random_weights(PLACES, rng, steps=steps)), sentence)
+    weights = random_weights(PLACES, rng, steps=steps)
+    return PlainParser(arc_scorer(templates, PLACES, round_averages(weights) if rounded else weights), sentence)
 
 
 def compiled_beams(plain, width, *, merge, penalty=None, states=None):
@@ -76,10 +78,11 @@ def compiled_beams(plain, width, *, merge, penalty=None, states=None):
 
 @pytest.mark.parametrize("merge", [True, False])
 @pytest.mark.parametrize("width", [1, 8, 64])
+@pytest.mark.parametrize("rounded", [False, True])
 @pytest.mark.parametrize(("n", "templates"), [(1, TEMPLATES), (2, TEMPLATES), (7, TEMPLATES), (14, GUIDED)])
-def test_scores_that_are_kept_after_actions_are_those_that_are_found_from_scratch(n, width, merge, templates):
+def test_scores_that_are_kept_after_actions_are_those_that_are_found_from_scratch(n, width, merge, templates, rounded):
     for seed in range(3):
-        plain = random_parser(n, seed, templates=templates)
+        plain = random_parser(n, seed, templates=templates, rounded=rounded)
         for taken, (states, half, size) in enumerate(compiled_beams(plain, width, merge=merge)):
             for number in range(size):
                 state = state_of(states, half, number, n - taken)
@@ -87,9 +90,10 @@ def test_scores_that_are_kept_after_actions_are_those_that_are_found_from_scratc
                     assert states.scores[half, number, MARGIN + place, action] == plain.score(state, (place, action))
 
 
-def test_what_is_remembered_of_windows_is_not_mistaken_for_what_is_known_of_others():
+@pytest.mark.parametrize("rounded", [False, True])
+def test_what_is_remembered_of_windows_is_not_mistaken_for_what_is_known_of_others(rounded):
     # More windows than there is room to remember.
-    plain = random_parser(24, 5)
+    plain = random_parser(24, 5, rounded=rounded)
     windows = set()
     for taken, (states, half, size) in enumerate(compiled_beams(plain, 256, merge=True)):
         for number in range(size):

@@ -223,6 +223,8 @@ def main() -> None:
         pipelines = train_all(arguments.pipeline, arguments.train, arguments.dev, arguments.lang)
     for pipeline in pipelines:
         measure(pipeline, arguments)
+    if arguments.peer:
+        print(f"load and first parse, spaCy's CNN: {start_up(Path(arguments.peer))[0]:.2f} s")
     print(f"peak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
 
 

@@ -1,12 +1,13 @@
 """How the numerical core is compiled: decorators that say it once.
 
-`compiled` is for what Python calls and for what makes arrays. Short functions that only work on the arrays of their callers
-are `borrowing`, and those of them that only compiled code calls, with a whole parser as an argument, are `inner`; or
-`inner_maker`, if they make arrays. What each kind of argument does in its own way is `generic`, or `generic_maker`; what most do in the
-same way, `generic_default`.
+`compiled` is for what Python calls and for what makes arrays. Short functions that only work on the arrays of
+their callers are `borrowing`, and those of them that only compiled code calls, with a whole parser as an
+argument, are `inner`; or `inner_maker`, if they make arrays. What each kind of argument does in its own way
+is `generic`, or `generic_maker`; what most do in the same way, `generic_default`.
 
-Numba compiles a function anew for every constant that compiled code calls it with. Where that gains no speed, the constant of a
-function that is long is given as a number of NumPy, as np.bool_(True), which is none to Numba.
+Numba compiles a function anew for every constant that compiled code calls it with. Where that gains no speed,
+the constant of a function that is long is given as a number of NumPy, as np.bool_(True), which is none to
+Numba.
 """
 
 import re
@@ -17,9 +18,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-# NumPy imports this module when `numpy.ma` is first read, and Numba reads that to find the type of an array, without a lock.
-# Of two threads that call compiled functions for the first time, one could ask for it while the other was just done with
-# importing it, and ask until the stack was full. So it is imported before there are threads.
+# NumPy imports this module when `numpy.ma` is first read, and Numba reads that to find the type of an array,
+# without a lock. Of two threads that call compiled functions for the first time, one could ask for it while
+# the other was just done with importing it, and ask until the stack was full. So it is imported before there
+# are threads.
 import numpy.ma  # noqa: F401
 from numba import njit, types
 
@@ -30,9 +32,10 @@ from .compat.references import by_reference as by_reference
 #: In place of a number, a position or an outcome: there is none.
 NONE = -1
 
-# Numba recompiles a function when its own file changes, but not when a function that it calls does, in another file: after
-# an update it would go on with the old one. So the stamp of a function is the content of all files that its own imports, and those
-# import, and so on; and wherever there is something `generic`, of those that implement it: they import it, not the other way round.
+# Numba recompiles a function when its own file changes, but not when a function that it calls does, in
+# another file: after an update it would go on with the old one. So the stamp of a function is the content of
+# all files that its own imports, and those import, and so on; and wherever there is something `generic`, of
+# those that implement it: they import it, not the other way round.
 _PACKAGE = Path(__file__).parent
 _IMPORT = re.compile(r"\n *from (\.+)([\w.]*) import (\([^)]*\)|.*)")
 _DECORATED = re.compile(r"\n@(compiled|borrowing|inner|inner_maker|maker)\n")
@@ -47,7 +50,9 @@ def _imports() -> dict[Path, set[Path]]:
     """The files that each file of the package depends on directly."""
     # Where a file stands, as the names of folders and its own; a folder is its __init__.py.
     places = {file: file.relative_to(_PACKAGE).with_suffix("").parts for file in _SOURCES}
-    modules = {".".join(parts[:-1] if parts[-1] == "__init__" else parts): file for file, parts in places.items()}
+    modules = {
+        ".".join(parts[:-1] if parts[-1] == "__init__" else parts): file for file, parts in places.items()
+    }
     imports = {}
     for file, source in _SOURCES.items():
         found = set()
@@ -67,7 +72,11 @@ def _imports() -> dict[Path, set[Path]]:
 def _stamp(file: Path) -> str:
     """What compiled functions of a file depend on, in short."""
     # Functions of other packages, as those of tests, can call any of this.
-    reached = {file} if file in _SOURCES else {each for each, source in _SOURCES.items() if _DECORATED.search(source)}
+    reached = (
+        {file}
+        if file in _SOURCES
+        else {each for each, source in _SOURCES.items() if _DECORATED.search(source)}
+    )
     ahead = list(reached)
     while ahead:
         new = _imports()[ahead.pop()] - reached
@@ -84,9 +93,9 @@ def compiled(function: Callable) -> Any:
 def borrowing(function: Callable) -> Any:
     """Compile a function that makes no array and returns none.
 
-    Numba counts the references to every array that a function is given, each field of a tuple for itself, by atomic
-    operations. A short function that is given a whole model would do little else. Its caller holds on to the arrays, so it
-    need not.
+    Numba counts the references to every array that a function is given, each field of a tuple for itself, by
+    atomic operations. A short function that is given a whole model would do little else. Its caller holds on
+    to the arrays, so it need not.
 
     RAISES (NumbaError | TypeError): When it is compiled, if it makes or returns an array.
     """
@@ -94,8 +103,8 @@ def borrowing(function: Callable) -> Any:
 
 
 def inner(function: Callable) -> Any:
-    """`borrowing`, for a function that is not called from Python: what takes a parser apart for it would be longer than
-    the function, and take longer to compile.
+    """`borrowing`, for a function that is not called from Python: what takes a parser apart for it would be
+    longer than the function, and take longer to compile.
     """
     return _compile(function, counting=False, called_from_python=False)
 
@@ -106,8 +115,8 @@ def inner_maker(function: Callable) -> Any:
 
 
 def maker(function: Callable) -> Any:
-    """Compile a function that makes some arrays for compiled code that calls it. Python runs it as it is, which takes less time than
-    to have it compiled.
+    """Compile a function that makes some arrays for compiled code that calls it. Python runs it as it is,
+    which takes less time than to have it compiled.
     """
     dispatcher = _dispatcher(function, counting=True, called_from_python=False)
     dispatcher.__class__ = compat.Maker
@@ -127,7 +136,9 @@ def _compile(function: Callable, *, counting: bool, called_from_python: bool = T
 
     if not called_from_python:
         return make_inner()
-    return compat.as_entry(_dispatcher(function, counting=counting, called_from_python=True), make_inner, make_cache)
+    return compat.as_entry(
+        _dispatcher(function, counting=counting, called_from_python=True), make_inner, make_cache
+    )
 
 
 def _dispatcher(function: Callable, *, counting: bool, called_from_python: bool) -> Any:
@@ -139,7 +150,9 @@ def _dispatcher(function: Callable, *, counting: bool, called_from_python: bool)
 
 
 def _refuse_arrays(name: str, returned: Any) -> None:
-    """Let a function not be compiled that gives away what it has only borrowed. That it makes none Numba sees to."""
+    """Let a function not be compiled that gives away what it has only borrowed. That it makes none Numba sees
+    to.
+    """
     for part in returned if isinstance(returned, types.BaseTuple) else [returned]:
         if not isinstance(part, types.Number | types.Boolean | types.NoneType):
             raise TypeError(f"{name} must not be borrowing: it returns {part}.")
@@ -152,8 +165,10 @@ def _warn_once(error: Exception) -> None:
     if not _warned:
         _warned.append(error)
         warnings.warn(
-            f"Compiled functions cannot be kept on disk ({error}), so every process compiles what it uses for itself, which "
-            "takes a minute or two. Set the environment variable NUMBA_CACHE_DIR to a directory that can be written to.",
+            f"Compiled functions cannot be kept on disk ({error}), so every process compiles what it uses "
+            f"for itself, which "
+            "takes a minute or two. Set the environment variable NUMBA_CACHE_DIR to a directory that can be "
+            "written to.",
             stacklevel=2,
         )
 
@@ -168,8 +183,9 @@ def overwrite(target, source):
 def generic(function: Callable) -> Any:
     """A function of compiled code that each kind of its first argument, a NamedTuple, implements for itself.
 
-    So an algorithm is written once for all that it can be handed. An implementation is a compiled function with the same
-    arguments; it is entered by `implements`. As with `borrowing`, it makes no array that it returns.
+    So an algorithm is written once for all that it can be handed. An implementation is a compiled function
+    with the same arguments; it is entered by `implements`. As with `borrowing`, it makes no array that it
+    returns.
     """
     return compat.Generic(function)
 
@@ -180,7 +196,9 @@ def generic_maker(function: Callable) -> Any:
 
 
 def generic_default(function: Callable) -> Any:
-    """`generic`, for a function that need not be implemented: it is itself what is done elsewhere, and `inner`."""
+    """`generic`, for a function that need not be implemented: it is itself what is done elsewhere, and
+    `inner`.
+    """
     return compat.Generic(function, _compile(function, counting=False, called_from_python=False))
 
 

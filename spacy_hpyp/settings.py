@@ -1,8 +1,8 @@
 """Settings: each is written down once, with its type, its default, what it may be and what it means.
 
-A group of settings is a frozen dataclass derived from `Settings`, each of whose fields is made by `setting`. They are checked when the
-object is made, so that there is none with impossible values. `attributes` makes them attributes of a component, and `taking`
-arguments of a function.
+A group of settings is a frozen dataclass derived from `Settings`, each of whose fields is made by `setting`.
+They are checked when the object is made, so that there is none with impossible values. `attributes` makes
+them attributes of a component, and `taking` arguments of a function.
 """
 
 import inspect
@@ -134,7 +134,8 @@ class Settings:
             if value is not None or default is not None:
                 check(declared.name, value, declared.metadata["possible"])
             if isinstance(default, bool | int | float | str):
-                # Numbers of NumPy, and whole ones where others may be, are made what compiled code and files have.
+                # Numbers of NumPy, and whole ones where others may be, are made what compiled code and files
+                # have.
                 object.__setattr__(self, declared.name, type(default)(value))
 
 
@@ -157,12 +158,17 @@ def attributes(group: type[Settings]) -> Callable[[type[Decorated]], type[Decora
 
 
 def taking(group: type[Settings]) -> Callable[[Callable], Callable]:
-    """Say by the signature of a function that takes `**settings` which ones these are: spaCy reads there what a config may have."""
+    """Say by the signature of a function that takes `**settings` which ones these are: spaCy reads there what
+    a config may have.
+    """
 
     def decorate(function: Callable) -> Callable:
         signature = inspect.signature(function)
-        own = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
-        # Without a type: some versions of spaCy would make a 1 of 1.5 where a whole number has to be, and nobody would see it.
+        own = [
+            each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD
+        ]
+        # Without a type: some versions of spaCy would make a 1 of 1.5 where a whole number has to be, and
+        # nobody would see it.
         settings = [
             inspect.Parameter(declared.name, inspect.Parameter.KEYWORD_ONLY, default=declared.default)
             for declared in fields(group)

@@ -22,7 +22,9 @@ def run(*arguments: Any, exit_code: int = 0) -> Result:
 
 
 def interrupt_after_one_training(monkeypatch: pytest.MonkeyPatch) -> Callable[..., NoReturn]:
-    """Let one pipeline be trained by a command, and no second one; returns what is in the place of training then."""
+    """Let one pipeline be trained by a command, and no second one; returns what is in the place of training
+    then.
+    """
     train = trainings.train
 
     def train_once(*arguments: Any, **settings: Any) -> None:

@@ -36,12 +36,14 @@ except ImportError:  # On Windows.
 
 pytest.register_assert_rewrite("damage", "tree_parsers")
 
-# Compiling makes many objects that stay, which Python would look through again and again: a tenth of the time.
+# Compiling makes many objects that stay, which Python would look through again and again: a tenth of the
+# time.
 gc.set_threshold(100_000, 50, 50)
 
-# What tests would wait for longest, and none of them looks at: English tokenizers learn 1,300 exceptions as "can't" one by one whenever they are
-# made or loaded, typer makes all of spaCy's commands anew for each one that is run, and msgpack asks all packages for encoders at each call, and
-# looks through all that is registered for them.
+# What tests would wait for longest, and none of them looks at: English tokenizers learn 1,300 exceptions as
+# "can't" one by one whenever they are made or loaded, typer makes all of spaCy's commands anew for each one
+# that is run, and msgpack asks all packages for encoders at each call, and looks through all that is
+# registered for them.
 English.Defaults.tokenizer_exceptions = {
     word: English.Defaults.tokenizer_exceptions[word] for word in ("don't", "Don't", "cannot")
 }
@@ -72,7 +74,9 @@ def cache_folder(tmp_path_factory):
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_once(tmp_path_factory):
-    """Of workers that need the same compiled function at once, one compiles it, and the others wait and find it on disk."""
+    """Of workers that need the same compiled function at once, one compiles it, and the others wait and find
+    it on disk.
+    """
     if fcntl is None or "PYTEST_XDIST_WORKER" not in os.environ:
         yield
         return
@@ -129,7 +133,9 @@ POOLS = {
 }
 
 #: The settings of Buys & Blunsom's model, which is trained faster than the default.
-PAPER = load_config(Path(__file__).parent.parent / "configs" / "paper.cfg").interpolate()["components"]["hpyp_parser"]
+PAPER = load_config(Path(__file__).parent.parent / "configs" / "paper.cfg").interpolate()["components"][
+    "hpyp_parser"
+]
 PAPER["model"]["unknown_words"] = {"@misc": "spacy-hpyp.UniversalUnknownWords.v1"}
 del PAPER["factory"]
 
@@ -184,7 +190,9 @@ class ToyTreebank:
     paper = PAPER
 
     def sentences(self, count: int = 40, seed: int = 0) -> list[Sentence]:
-        """Distinct sentences from the templates, the second of which is replaced by one that is not projective."""
+        """Distinct sentences from the templates, the second of which is replaced by one that is not
+        projective.
+        """
         rng = random.Random(seed)
         found: dict[tuple[str, ...], Sentence] = {}
         while len(found) < count:
@@ -210,7 +218,9 @@ class ToyTreebank:
     def merged(self, doc: Doc, first: int) -> Doc:
         """An annotated Doc of words with two of them, which stand side by side, under one token."""
         texts = [token.text for token in doc]
-        tokens = Doc(doc.vocab, words=[*texts[:first], "".join(texts[first : first + 2]), *texts[first + 2 :]])
+        tokens = Doc(
+            doc.vocab, words=[*texts[:first], "".join(texts[first : first + 2]), *texts[first + 2 :]]
+        )
         write_words(tokens, first, [Analysis(text) for text in texts[first : first + 2]])
         words = words_as_tokens(tokens)
         words.from_array([TAG, SENT_START], doc.to_array([TAG, SENT_START]))
@@ -242,7 +252,9 @@ class ToyTreebank:
             nlp.update(self.examples(nlp, sentences))
         return nlp
 
-    def trained(self, sentences: Sequence[Sentence] | None = None, sweeps: int = 3, **settings: Any) -> Language:
+    def trained(
+        self, sentences: Sequence[Sentence] | None = None, sweeps: int = 3, **settings: Any
+    ) -> Language:
         """A trained pipeline."""
         return self.train(self.nlp(**settings), self.sentences() if sentences is None else sentences, sweeps)
 
@@ -265,7 +277,11 @@ class ToyTreebank:
             depth = franchise.columns.shape[1]
             restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
             found = {
-                int(restaurants[restaurants[:, TIER] == expert * (depth + 1) + np.sum(row >= 0), CUSTOMERS].sum())
+                int(
+                    restaurants[
+                        restaurants[:, TIER] == expert * (depth + 1) + np.sum(row >= 0), CUSTOMERS
+                    ].sum()
+                )
                 for expert, row in enumerate(franchise.columns)
             }
             assert len(found) <= 1, "the experts have not seen the same"
@@ -277,7 +293,9 @@ class ToyTreebank:
         lengths = [len(sentence.words) for sentence in sentences]
         tokens = sum(lengths)
         # The first action can only be a shift, and one word of each sentence has no arc.
-        directions, labels = (2 * tokens - len(lengths), tokens - len(lengths)) if factored else (2 * tokens, 0)
+        directions, labels = (
+            (2 * tokens - len(lengths), tokens - len(lengths)) if factored else (2 * tokens, 0)
+        )
         return {"transition": directions, "label": labels, "tag": tokens, "word": tokens}
 
     def hyperparameters(self, nlp: Language) -> np.ndarray:
@@ -334,8 +352,8 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 
 def assert_forest(doc: Doc, *, generative: bool = True) -> None:
-    """Assert that every token has a tag and a label, and every sentence is a tree of its own, in one piece; and that a generative
-    parser has found probabilities.
+    """Assert that every token has a tag and a label, and every sentence is a tree of its own, in one piece;
+    and that a generative parser has found probabilities.
     """
     assert sum(len(sentence) for sentence in doc.sents) == len(doc)
     for sentence in doc.sents:

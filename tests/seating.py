@@ -25,10 +25,12 @@ from spacy_hpyp.pools.view import LOG_STEP
 
 Customer = tuple[tuple[int, ...], int]
 
-#: A frozen view has numbers of 32 bits, of which a probability multiplies one for each level of its context: so much, relatively,
+#: A frozen view has numbers of 32 bits, of which a probability multiplies one for each level of its context:
+#: so much, relatively,
 #: may be lost. What is learned or counted has 64 bits and is compared more closely.
 PRECISION = 1e-6
-#: Where experts are multiplied, logs have 16 bits: so much, relatively, may be lost for each unit of an expert's weight.
+#: Where experts are multiplied, logs have 16 bits: so much, relatively, may be lost for each unit of an
+#: expert's weight.
 LOG_PRECISION = 2 * LOG_STEP
 #: What sums and products of 64 bits may differ by, in another order.
 ROUNDING = 1e-12
@@ -83,7 +85,9 @@ def squared_sizes(franchise, squares):
 
 def precision_of(model):
     """What a model may lose of a probability when it is frozen, relatively, see `PRECISION`."""
-    return max(PRECISION if each.is_plain or each.mixed else LOG_PRECISION for each in model.conditionals.values())
+    return max(
+        PRECISION if each.is_plain or each.mixed else LOG_PRECISION for each in model.conditionals.values()
+    )
 
 
 def freeze_pool(franchise, weights, gates, possible, elements, *, mixed):

@@ -23,7 +23,17 @@ LAYERS = [
     ["compat"],
 ]
 #: What only some folders may know of spaCy.
-SPACY_OF = {"cli", "components", "report", "training", "language_model", "models", "annotation", "text", "compat"}
+SPACY_OF = {
+    "cli",
+    "components",
+    "report",
+    "training",
+    "language_model",
+    "models",
+    "annotation",
+    "text",
+    "compat",
+}
 #: What only components and commands work with: a whole pipeline, and gold beside predicted documents.
 PIPELINE = {"Language", "TrainablePipe"}
 
@@ -72,7 +82,9 @@ def test_spacy_is_known_where_it_has_to_be(all_imports):
     for own, module, names in all_imports:
         if module.split(".")[0] == "spacy":
             assert own in SPACY_OF, f"{own} must not import {module}"
-            assert own in ("components", "cli", "compat") or not PIPELINE & set(names), f"{own} must not know {names}"
+            assert own in ("components", "cli", "compat") or not PIPELINE & set(names), (
+                f"{own} must not know {names}"
+            )
 
 
 def test_every_folder_has_its_place():

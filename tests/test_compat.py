@@ -1,4 +1,6 @@
-"""What we touch of other packages that they do not promise to keep does what we take it for, and is touched in one place."""
+"""What we touch of other packages that they do not promise to keep does what we take it for, and is touched
+in one place.
+"""
 
 import ast
 import gc
@@ -34,7 +36,10 @@ DOCUMENTED = {"_", "_replace", "_fields", "_asdict"}
 
 
 def test_nothing_private_is_touched_outside_of_compat():
-    trees = {path.relative_to(PACKAGE): ast.parse(path.read_text(encoding="utf8")) for path in PACKAGE.rglob("*.py")}
+    trees = {
+        path.relative_to(PACKAGE): ast.parse(path.read_text(encoding="utf8"))
+        for path in PACKAGE.rglob("*.py")
+    }
     nodes = [(path, node) for path, tree in trees.items() for node in ast.walk(tree)]
     # What compat does to others is not ours.
     ours = [node for path, node in nodes if path.parts[0] != "compat"]
@@ -66,7 +71,9 @@ def test_nothing_private_is_touched_outside_of_compat():
             names = [node.attr]
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             # What is set is one's own, or somebody else's.
-            names = [] if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls") else [node.attr]
+            names = (
+                [] if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls") else [node.attr]
+            )
         else:
             names = []
         touched += [f"{path}:{node.lineno}: {name}" for name in names if is_private(name)]
@@ -256,7 +263,11 @@ def test_trees_are_made_projective_and_back_again(toy, trained):
 
 def test_options_of_the_command_line_are_settings_of_the_config():
     arguments = ["--nlp.lang", "fr", "--training.max_steps=5", "--system.seed", "1"]
-    assert cli.parse_config_overrides(arguments) == {"nlp.lang": "fr", "training.max_steps": 5, "system.seed": 1}
+    assert cli.parse_config_overrides(arguments) == {
+        "nlp.lang": "fr",
+        "training.max_steps": 5,
+        "system.seed": 1,
+    }
     with pytest.raises(ValueError, match="--lang"):
         cli.parse_config_overrides(["--lang", "fr"])
 

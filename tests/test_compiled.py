@@ -1,4 +1,6 @@
-"""Compiled functions are kept on disk where that is possible, and are never others than those that are asked for."""
+"""Compiled functions are kept on disk where that is possible, and are never others than those that are asked
+for.
+"""
 
 import errno
 import os
@@ -74,7 +76,8 @@ if __name__ == "__main__":
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         print(call(10), pool.apply(call, [10]))
 """
-#: When a first call has imported numpy.ma, and just before NumPy has it as an attribute, another thread makes its first call.
+#: When a first call has imported numpy.ma, and just before NumPy has it as an attribute, another thread makes
+#: its first call.
 TWO_THREADS = """
 import threading, types
 import numpy
@@ -120,7 +123,9 @@ def tiny(tmp_path):
     (package / "__init__.py").touch()
     source = Path(spacy_hpyp.compiled.__file__)
     shutil.copy(source, package / "compiled.py")
-    shutil.copytree(source.with_name("compat"), package / "compat", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        source.with_name("compat"), package / "compat", ignore=shutil.ignore_patterns("__pycache__")
+    )
     (package / "caller.py").write_text(CALLER)
     (package / "called.py").write_text(CALLED.format(factor=2))
     return package
@@ -128,11 +133,19 @@ def tiny(tmp_path):
 
 def start(program, package, *arguments, **environment):
     """Start a program that imports a package, in a new process."""
-    unset = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")}
+    unset = {
+        name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME")
+    }
     # Python itself takes a file of the same size and age for the same one.
     unset["PYTHONDONTWRITEBYTECODE"] = "1"
     return subprocess.Popen(
-        [sys.executable, "-W", "always", *(["-c", program] if isinstance(program, str) else [program]), *arguments],
+        [
+            sys.executable,
+            "-W",
+            "always",
+            *(["-c", program] if isinstance(program, str) else [program]),
+            *arguments,
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -168,7 +181,9 @@ def test_functions_are_compiled_again_when_another_file_has_changed(tiny):
 def test_functions_are_compiled_again_when_what_implements_a_generic_one_has_changed(tiny):
     (tiny / "called.py").write_text(GENERIC)
     (tiny / "kind.py").write_text(KIND.format(factor=2))
-    program = PROGRAM.replace("caller(10)", "caller(Kind(10))").replace("from", "from tiny.kind import Kind; from", 1)
+    program = PROGRAM.replace("caller(10)", "caller(Kind(10))").replace(
+        "from", "from tiny.kind import Kind; from", 1
+    )
 
     def call_with_kind():
         return tuple(int(number) for number in finish(start(program, tiny))[0].split())
@@ -234,7 +249,8 @@ def test_a_function_that_borrows_returns_no_arrays():
 
 
 def test_caches_that_are_filled_at_once_do_not_mix_overloads_up(cache, monkeypatch):
-    # Both processes have seen an empty cache when the first of them saves, and the second saves before that is done.
+    # Both processes have seen an empty cache when the first of them saves, and the second saves before that
+    # is done.
     one, other = compiled(doubled), compiled(doubled)
     save_data = IndexDataCacheFile._save_data
 
@@ -270,7 +286,9 @@ def test_a_process_that_ends_while_it_saves_leaves_no_old_function_for_a_new_one
     assert compile_and_call(3) == 30
 
 
-@pytest.mark.parametrize("damage", [lambda data: b"", lambda data: data[: len(data) // 2], lambda data: b"x" + data])
+@pytest.mark.parametrize(
+    "damage", [lambda data: b"", lambda data: data[: len(data) // 2], lambda data: b"x" + data]
+)
 def test_what_is_damaged_in_the_cache_is_compiled_again(cache, damage):
     compiled(doubled)(1)
     (file,) = cache.rglob("*.nbc")
@@ -307,7 +325,8 @@ def test_processes_that_fill_a_shared_cache_at_once_give_the_right_results(tiny,
 
 @pytest.fixture
 def locked(tmp_path):
-    """Environment variables with which Numba finds nowhere to write; a package gets a file where its cache would be.
+    """Environment variables with which Numba finds nowhere to write; a package gets a file where its cache
+    would be.
 
     That refuses the system's administrator as well, whom no permissions stop.
     """

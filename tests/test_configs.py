@@ -35,7 +35,15 @@ CONFIGS = sorted(path for path in (PROJECT / "configs").glob("*.cfg") if path.st
 def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpus")
     for part in ("train", "dev"):
-        run("convert", SAMPLE / f"en_sample-ud-{part}.conllu", folder, "--converter", "conllu", "--n-sents", 10)
+        run(
+            "convert",
+            SAMPLE / f"en_sample-ud-{part}.conllu",
+            folder,
+            "--converter",
+            "conllu",
+            "--n-sents",
+            10,
+        )
     return folder
 
 
@@ -84,9 +92,16 @@ def test_model_and_data_pass_the_checks_of_spacy(name, pipe, corpus, tmp_path):
         assert ("Low number of examples to train a new pipeline (23)" in output) == (train != sentences)
 
 
-def test_labels_that_spacy_writes_are_read_again_and_shown_without_what_they_are_decorated_with(corpus, tmp_path):
+def test_labels_that_spacy_writes_are_read_again_and_shown_without_what_they_are_decorated_with(
+    corpus, tmp_path
+):
     config = PROJECT / "configs" / "paper.cfg"
-    overrides = ["--paths.train", corpus / "en_sample-ud-train.spacy", "--paths.dev", corpus / "en_sample-ud-dev.spacy"]
+    overrides = [
+        "--paths.train",
+        corpus / "en_sample-ud-train.spacy",
+        "--paths.dev",
+        corpus / "en_sample-ud-dev.spacy",
+    ]
     run("init", "labels", config, tmp_path, *overrides)
     settings = load_config(
         config, overrides=dict(zip([name[2:] for name in overrides[::2]], map(str, overrides[1::2])))
@@ -117,7 +132,9 @@ def test_config_leaves_nothing_to_defaults(config):
     if "hpyp_parser" in nlp.pipe_names:
         joint = nlp.get_pipe("hpyp_parser").joint
         for name in DISTRIBUTIONS:
-            assert [list(expert) for expert in getattr(joint.contexts, name)] == component(given)["model"][name]
+            assert [list(expert) for expert in getattr(joint.contexts, name)] == component(given)["model"][
+                name
+            ]
 
 
 def test_the_guided_config_leaves_nothing_to_defaults_and_reads_what_the_fast_one_reads_and_guides():
@@ -163,11 +180,19 @@ def test_base_config_of_the_docs_is_filled_in_to_the_training_of_the_pool(tmp_pa
     run("init", "fill-config", tmp_path / "base.cfg", tmp_path / "filled.cfg")
     filled, pool = (load_config(path) for path in (tmp_path / "filled.cfg", PROJECT / "configs" / "pool.cfg"))
     filled, pool = (config.interpolate()["training"] for config in (filled, pool))
-    # The optimizer's other settings are left out of the pool's config; dropout is nothing that the parser has.
+    # The optimizer's other settings are left out of the pool's config; dropout is nothing that the parser
+    # has.
     assert filled["optimizer"] == {**filled["optimizer"], **pool["optimizer"]}
     default = Adam(0.02)
-    others = {name: filled["optimizer"][name] for name in filled["optimizer"].keys() - pool["optimizer"].keys()}
-    assert others == {"beta1": default.b1, "beta2": default.b2, "eps": default.eps, "L2_is_weight_decay": True}
+    others = {
+        name: filled["optimizer"][name] for name in filled["optimizer"].keys() - pool["optimizer"].keys()
+    }
+    assert others == {
+        "beta1": default.b1,
+        "beta2": default.b2,
+        "eps": default.eps,
+        "L2_is_weight_decay": True,
+    }
     # Those of `attribute_ruler`, by which no pipeline is chosen.
     for name in ("pos_acc", "morph_acc", "morph_per_feat"):
         assert not pool["score_weights"].pop(name)
@@ -191,7 +216,9 @@ def test_an_installed_wheel_has_the_defaults(tmp_path):
     with ZipFile(file) as archive:
         archive.extractall(tmp_path / "installed")
     installed = tmp_path / "installed" / "spacy_hpyp"
-    assert (installed / "configs" / "pool.cfg").read_bytes() == (PROJECT / "configs" / "pool.cfg").read_bytes()
+    assert (installed / "configs" / "pool.cfg").read_bytes() == (
+        PROJECT / "configs" / "pool.cfg"
+    ).read_bytes()
     assert all((installed / "report" / name).is_file() for name in ("page.html", "tree.html"))
     program = "from spacy_hpyp.components import factories; print(factories.__file__); factories.shipped_config('pool')"
     done = subprocess.run(

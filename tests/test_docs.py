@@ -32,7 +32,9 @@ def prose(page):
 
 
 def anchors(page):
-    """The anchors of a page's headings, which are the same for GitHub and for MkDocs where no heading is there twice."""
+    """The anchors of a page's headings, which are the same for GitHub and for MkDocs where no heading is
+    there twice.
+    """
     bare = [re.sub(r"[^\w\s-]", "", heading).strip().lower() for heading in _HEADING.findall(prose(page))]
     return [re.sub(r"\s+", "-", heading) for heading in bare]
 
@@ -75,7 +77,9 @@ def test_every_page_is_in_the_navigation_once():
     def pages(entry):
         if isinstance(entry, str):
             return [entry]
-        return [page for below in (entry.values() if isinstance(entry, dict) else entry) for page in pages(below)]
+        return [
+            page for below in (entry.values() if isinstance(entry, dict) else entry) for page in pages(below)
+        ]
 
     assert sorted(pages(srsly.read_yaml(SITE)["nav"])) == sorted(page.name for page in DOCS.glob("*.md"))
 
@@ -96,11 +100,14 @@ def test_every_command_is_in_the_readme_and_no_page_has_others():
     commands = set(COMMANDS)
     of_groups = {name.split()[0] for name in commands if " " in name}
     for page in PAGES:
-        for first, second in re.findall(r"python -m spacy hpyp ([a-z-]+)(?: ([a-z-]+))?", page.read_text("utf8")):
+        for first, second in re.findall(
+            r"python -m spacy hpyp ([a-z-]+)(?: ([a-z-]+))?", page.read_text("utf8")
+        ):
             assert (f"{first} {second}" if first in of_groups else first) in commands
     readme = (PROJECT / "README.md").read_text(encoding="utf8")
     table = "".join(
-        row.split("|")[1] for row in readme.split("| `python -m spacy hpyp …` |")[1].split("\n\n")[0].splitlines()[2:]
+        row.split("|")[1]
+        for row in readme.split("| `python -m spacy hpyp …` |")[1].split("\n\n")[0].splitlines()[2:]
     )
     assert set(re.findall(r"`([a-z][a-z -]+)`", table)) == commands
 
@@ -110,7 +117,11 @@ def test_options_of_commands_in_a_page_are_there(page):
     for line in re.sub(r"\\\n", "", page.read_text(encoding="utf8")).splitlines():
         for name, command in COMMANDS.items():
             for arguments in re.findall(rf"python -m spacy hpyp {name} ([^`\n]*)", line):
-                known = {option for parameter in command.params for option in parameter.opts + parameter.secondary_opts}
+                known = {
+                    option
+                    for parameter in command.params
+                    for option in parameter.opts + parameter.secondary_opts
+                }
                 # A dot is in the name of a setting of a config.
                 given = set(re.findall(r"(?<!\S)--?[a-zA-Z][\w-]*(?![\w.-])", arguments))
                 assert given <= known, f"{page.name}: {name} has no {given - known}"

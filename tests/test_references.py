@@ -47,7 +47,9 @@ def whole(seed=0, **changed):
     rng = np.random.default_rng(seed)
     nested = Nested(True, Plain(rng.integers(0, 9, 4).astype(np.int32), 7))
     rows = rng.random((2, 3, 4))
-    made = Whole(rows, np.asfortranarray(rng.random((3, 5))), rng.random(9)[1::3], 0.25, np.float32(1.5), nested)
+    made = Whole(
+        rows, np.asfortranarray(rng.random((3, 5))), rng.random(9)[1::3], 0.25, np.float32(1.5), nested
+    )
     return made._replace(**changed)
 
 

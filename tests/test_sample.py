@@ -1,4 +1,6 @@
-"""What the workflows of the project do, on the treebank that comes with it, and what pages show of the pipeline that they train."""
+"""What the workflows of the project do, on the treebank that comes with it, and what pages show of the
+pipeline that they train.
+"""
 
 import json
 import re
@@ -22,10 +24,13 @@ from spacy_hpyp.treebanks.conllu import read_blocks
 
 PROJECT = Path(__file__).parent.parent
 SAMPLE = PROJECT / "assets" / "sample"
-# Characters of every plane of Unicode but the surrogates', control characters, some that have no width, no language, and no spaces.
+# Characters of every plane of Unicode but the surrogates', control characters, some that have no width, no
+# language, and no spaces.
 BAD = [
     "".join(
-        chr(plane << 16 | number) for plane in range(17) for number in (0x21, 0x1F5, 0x1F60, 0xA015, 0xF600, 0xFFFD)
+        chr(plane << 16 | number)
+        for plane in range(17)
+        for number in (0x21, 0x1F5, 0x1F60, 0xA015, 0xF600, 0xFFFD)
     ),
     "".join(map(chr, range(32))) + " a\u200bb \u200d\ufeff\u2066c\u2069 \u0301\u0301 \x7f\x85\u2028d",
     "Qwx zrblg ptkfh mnw, vvv? Xyzzy grmpf. " * 20,
@@ -36,7 +41,8 @@ RAW = "The ferry leaves at noon. Do not forget the bread. My sister sold her old
 
 
 PATHS = {f"paths.{part}": str(SAMPLE / f"en_sample-ud-{part}.conllu") for part in ("train", "dev")}
-#: What is different from the project's own training: fewer steps and particles for the one that no page shows.
+#: What is different from the project's own training: fewer steps and particles for the one that no page
+#: shows.
 QUICK = {
     "paper": {
         "training.max_steps": 8,
@@ -48,7 +54,9 @@ QUICK = {
 
 
 def small(config):
-    """Overrides of one of the project's configs: as little room and as few folds as the sample needs, and not a treebank."""
+    """Overrides of one of the project's configs: as little room and as few folds as the sample needs, and not
+    a treebank.
+    """
     components = load_config(PROJECT / "configs" / f"{config}.cfg")["components"]
     tables = [
         f"{name}.model.{setting}"
@@ -100,7 +108,9 @@ def test_pages_show_what_the_pipeline_of_the_project_says():
 
 @pytest.mark.parametrize("trained", ["pool"], indirect=True)
 @pytest.mark.parametrize(("language", "example", "shown"), EXAMPLES)
-def test_what_a_page_shows_is_what_comes_out(trained, language, example, shown, tmp_path, monkeypatch, capsys):
+def test_what_a_page_shows_is_what_comes_out(
+    trained, language, example, shown, tmp_path, monkeypatch, capsys
+):
     monkeypatch.chdir(tmp_path)
     # What the page about surprisal says that is in it.
     Path("story.txt").write_text("The ferry leaves at noon.\n", encoding="utf8")
@@ -125,7 +135,18 @@ def test_every_workflow_of_the_project_can_be_run(monkeypatch):
     project = load_project_config(PROJECT)
     monkeypatch.setattr("weasel.cli.run.load_project_config", lambda *_, **__: project)
     for workflow in (
-        *("all", "generative", "fast", "classes", "self", "head_outward", "combine", "rerank", "lm", "papers"),
+        *(
+            "all",
+            "generative",
+            "fast",
+            "classes",
+            "self",
+            "head_outward",
+            "combine",
+            "rerank",
+            "lm",
+            "papers",
+        ),
         *("papers-ptb", "generate", "release"),
     ):
         assert "Running command" in run("project", "run", workflow, PROJECT, "--dry", "--force").output
@@ -171,7 +192,9 @@ def test_raw_text_is_parsed_into_the_trees_that_a_reader_expects(trained, assert
     assert doc._.log_prob == pytest.approx(sum(sentence._.log_prob for sentence in doc.sents))
 
 
-def test_a_trained_pipeline_finds_parts_of_speech_and_features_and_what_spacy_makes_of_them(trained, tmp_path):
+def test_a_trained_pipeline_finds_parts_of_speech_and_features_and_what_spacy_makes_of_them(
+    trained, tmp_path
+):
     nlp = spacy.load(trained / "model-best")
     assert nlp.meta["performance"]["pos_acc"] > 0.85
     assert nlp.meta["performance"]["morph_acc"] > 0.8
@@ -183,7 +206,13 @@ def test_a_trained_pipeline_finds_parts_of_speech_and_features_and_what_spacy_ma
     matcher.add("noun phrase", [[{"POS": "DET"}, {"POS": "ADJ", "OP": "*"}, {"POS": "NOUN"}]])
     assert "The ferry" in [doc[start:end].text for _, start, end in matcher(doc)]
     assert "NOUN" in displacy.render(doc, style="dep", jupyter=False)
-    run("evaluate", trained / "model-best", trained / "en_sample-ud-test.spacy", "--output", tmp_path / "raw.json")
+    run(
+        "evaluate",
+        trained / "model-best",
+        trained / "en_sample-ud-test.spacy",
+        "--output",
+        tmp_path / "raw.json",
+    )
     scores = srsly.read_json(tmp_path / "raw.json")
     assert scores["pos_acc"] > 0.8
     assert scores["morph_acc"] > 0.8
@@ -197,7 +226,13 @@ def test_likelier_sentences_have_higher_log_probability(trained):
 
 def test_evaluation_reports_tags_arcs_sentences_and_log_probability(trained, tmp_path):
     data = SAMPLE / "en_sample-ud-test.conllu"
-    run("evaluate", trained / "model-best", trained / "en_sample-ud-test.spacy", "--output", tmp_path / "raw.json")
+    run(
+        "evaluate",
+        trained / "model-best",
+        trained / "en_sample-ud-test.spacy",
+        "--output",
+        tmp_path / "raw.json",
+    )
     run("hpyp", "evaluate", trained / "model-best", data, "--output", tmp_path / "gold.json")
     run("hpyp", "evaluate", trained / "model-best", data, "--output", tmp_path / "tags.json", "--gold-tags")
     raw, gold, tags = (srsly.read_json(tmp_path / f"{name}.json") for name in ("raw", "gold", "tags"))
@@ -212,14 +247,20 @@ def test_evaluation_reports_tags_arcs_sentences_and_log_probability(trained, tmp
 
 def test_scores_of_the_command_are_those_that_it_prints(trained, tmp_path):
     data = SAMPLE / "en_sample-ud-dev.conllu"
-    printed = run("hpyp", "evaluate", trained / "model-best", data, "--output", tmp_path / "gold.json", "-K", 20).output
+    printed = run(
+        "hpyp", "evaluate", trained / "model-best", data, "--output", tmp_path / "gold.json", "-K", 20
+    ).output
     scores = json.loads((tmp_path / "gold.json").read_text(encoding="utf8"))
     assert f"{100 * scores['dep_las']:.2f}" in printed
 
 
 @pytest.mark.parametrize("trained", ["pool"], indirect=True)
 def test_the_speed_is_that_of_the_fastest_time_and_the_scores_are_those_of_any(trained, monkeypatch):
-    data, evaluate_docs, speeds = SAMPLE / "en_sample-ud-dev.conllu", Language.evaluate, iter([10.0, 30.0, 20.0, 15.0])
+    data, evaluate_docs, speeds = (
+        SAMPLE / "en_sample-ud-dev.conllu",
+        Language.evaluate,
+        iter([10.0, 30.0, 20.0, 15.0]),
+    )
     once = evaluate(trained / "model-best", data, particles=10)
 
     def evaluate_at_some_speed(*arguments, **options):
@@ -229,12 +270,20 @@ def test_the_speed_is_that_of_the_fastest_time_and_the_scores_are_those_of_any(t
     scores = evaluate(trained / "model-best", data, particles=10, repeat=3)
     assert next(speeds) == 15.0
     assert scores["speed"] == 30.0
-    assert scores["sentences_per_second"] / 30.0 == pytest.approx(once["sentences_per_second"] / once["speed"])
-    assert {**scores, "speed": 0.0, "sentences_per_second": 0.0} == {**once, "speed": 0.0, "sentences_per_second": 0.0}
+    assert scores["sentences_per_second"] / 30.0 == pytest.approx(
+        once["sentences_per_second"] / once["speed"]
+    )
+    assert {**scores, "speed": 0.0, "sentences_per_second": 0.0} == {
+        **once,
+        "speed": 0.0,
+        "sentences_per_second": 0.0,
+    }
 
 
 @pytest.mark.parametrize("trained", ["pool"], indirect=True)
-def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(trained, tmp_path, assert_forest):
+def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(
+    trained, tmp_path, assert_forest
+):
     annotated = trained / "en_sample-ud-train-guided.spacy"
     run("hpyp", "guides", trained / "model-best", SAMPLE / "en_sample-ud-train.conllu", annotated)
     overrides = {
@@ -290,7 +339,16 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(tra
     assert srsly.read_json(tmp_path / "tags.json")["tag_acc"] == 1.0
     for keep in ("text", "sentences", "words"):
         path = tmp_path / f"{keep}.conllu"
-        run("hpyp", "parse", tmp_path / "model-best", SAMPLE / "en_sample-ud-test.conllu", "--keep", keep, "-o", path)
+        run(
+            "hpyp",
+            "parse",
+            tmp_path / "model-best",
+            SAMPLE / "en_sample-ud-test.conllu",
+            "--keep",
+            keep,
+            "-o",
+            path,
+        )
         validator = pytest.importorskip("udtools.validator").Validator(lang="en", level=2, output=None)
         assert validator.validate_files([str(path)]).passed()
 
@@ -301,13 +359,23 @@ def test_the_fast_pipeline_needs_no_other(tmp_path, assert_forest):
     nlp = spacy.load(tmp_path / "model-best")
     assert_forest(nlp(RAW), generative=False)
     assert nlp.meta["performance"]["dep_las"] > 0.6
-    result = run("hpyp", "evaluate", tmp_path / "model-best", SAMPLE / "en_sample-ud-dev.conllu", "-K", 10, exit_code=1)
+    result = run(
+        "hpyp", "evaluate", tmp_path / "model-best", SAMPLE / "en_sample-ud-dev.conllu", "-K", 10, exit_code=1
+    )
     assert "'particles' is a setting of hpyp_parser" in " ".join(result.output.split())
 
 
 def test_the_head_outward_pipeline_gives_exact_probabilities(tmp_path, assert_forest):
     for part in ("train", "dev"):
-        run("convert", SAMPLE / f"en_sample-ud-{part}.conllu", tmp_path, "--converter", "conllu", "--n-sents", 10)
+        run(
+            "convert",
+            SAMPLE / f"en_sample-ud-{part}.conllu",
+            tmp_path,
+            "--converter",
+            "conllu",
+            "--n-sents",
+            10,
+        )
     overrides = {f"paths.{part}": str(tmp_path / f"en_sample-ud-{part}.spacy") for part in ("train", "dev")}
     overrides |= {"training.max_steps": 60, "training.eval_frequency": 30, "training.batcher.parts": 10}
     train(PROJECT / "configs" / "head_outward.cfg", tmp_path, overrides=overrides)

@@ -13,10 +13,10 @@ def total_variation(
 
     visited (Sequence): The states of the chain, in order, all of which are in the distribution.
     exact (Mapping): The probability of each state.
-    batches (int): A state's standard error is that of the mean of so many batches of successive steps, but not below that
-        of independent draws.
-    RETURNS (tuple[float, float]): The total variation, and what it is expected to be if the chain is right, as normal errors
-        add up, with four standard errors more.
+    batches (int): A state's standard error is that of the mean of so many batches of successive steps, but
+        not below that of independent draws.
+    RETURNS (tuple[float, float]): The total variation, and what it is expected to be if the chain is right,
+        as normal errors add up, with four standard errors more.
     """
     number = {state: i for i, state in enumerate(exact)}
     places = np.array([number[state] for state in visited])

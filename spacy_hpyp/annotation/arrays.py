@@ -9,7 +9,8 @@ from ..compiled import NONE
 
 Stretches = TypeVar("Stretches", bound=Any)
 
-#: How many heads and tags of each word guides tell. In the posterior of a trained `hpyp_parser` the first four heads have
+#: How many heads and tags of each word guides tell. In the posterior of a trained `hpyp_parser` the first
+#: four heads have
 #: more than 0.99 of the probability of nearly all words, and a derivation is divided between three tags.
 HEADS, TAGS = 4, 3
 
@@ -17,7 +18,8 @@ HEADS, TAGS = 4, 3
 class Sentences(NamedTuple):
     """Annotated sentences, one after the other.
 
-    words, tags, heads, labels (int32[tokens]): Numbers; a head is a position in its sentence, -1 for the root.
+    words, tags, heads, labels (int32[tokens]): Numbers; a head is a position in its sentence, -1 for the
+        root.
     offsets (int64[sentences + 1]): Where each sentence begins.
     """
 
@@ -54,7 +56,9 @@ def sentence_blocks(sentences: Sequence[np.ndarray]) -> Blocks:
 
 
 def offsets_of(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
-    """Where each of some stretches of these lengths begins, one after the other, and where the last one ends (int64[stretches + 1])."""
+    """Where each of some stretches of these lengths begins, one after the other, and where the last one ends
+    (int64[stretches + 1]).
+    """
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
@@ -66,7 +70,9 @@ def joined(parts: Sequence[Stretches]) -> Stretches:
 
 
 def chunks(sentences: Sentences, words: int) -> Iterator[tuple[slice, Sentences]]:
-    """Some sentences at a time, with their places: one at least, and otherwise no more than so many words. They go on telling the words of all."""
+    """Some sentences at a time, with their places: one at least, and otherwise no more than so many words.
+    They go on telling the words of all.
+    """
     start, offsets = 0, sentences.offsets
     while start < len(offsets) - 1:
         end = max(start + 1, int(np.searchsorted(offsets, offsets[start] + words)) - 1)
@@ -75,7 +81,9 @@ def chunks(sentences: Sentences, words: int) -> Iterator[tuple[slice, Sentences]
 
 
 def block_starts(offsets: np.ndarray) -> np.ndarray:
-    """Where the block of each token begins (int64[tokens]), given where each block begins (int64[blocks + 1])."""
+    """Where the block of each token begins (int64[tokens]), given where each block begins (int64[blocks +
+    1]).
+    """
     return np.repeat(offsets[:-1], np.diff(offsets))
 
 
@@ -117,11 +125,13 @@ def is_projective(heads: np.ndarray) -> bool:
 class Guides(NamedTuple):
     """What a parser believes about words, the most probable first; see `annotation.guides`.
 
-    heads (int32[words, k]): Positions in the block, `NONE` for the words attached to ROOT. What has the probability 0 is no head.
+    heads (int32[words, k]): Positions in the block, `NONE` for the words attached to ROOT. What has the
+        probability 0 is no head.
     head_probability (float32[words, k]): How probable each head is.
-    head_labels (int32[words, k]): The most probable label of the arc from each head; `NONE` if that is none that the reader knows,
-        and for ROOT.
-    tags (int32[words, m]): Tags, `NONE` for those that the reader does not know. What has the probability 0 is no tag.
+    head_labels (int32[words, k]): The most probable label of the arc from each head; `NONE` if that is none
+        that the reader knows, and for ROOT.
+    tags (int32[words, m]): Tags, `NONE` for those that the reader does not know. What has the probability 0
+        is no tag.
     tag_probability (float32[words, m]): How probable each tag is.
     """
 
@@ -149,15 +159,16 @@ class Parses(NamedTuple):
     heads (int32[tokens]): Positions in the block, -1 for the words attached to ROOT.
     labels (int32[tokens]): -1 for the words attached to ROOT.
     tags (int32[tokens]): The tags.
-    log_probability (float64[tokens]): What each word adds to the log-probability of its block, in nats; a block's sum is
-        the log of the sum over the final beam. The end of the last sentence is counted with the last word.
-    syntactic, lexical (float64[tokens]): The log of the ratio of two successive prefix probabilities, in nats, in two
-        parts (Roark et al. 2009). Where no end is counted they add up to `log_probability`. The syntactic part is that of
-        the words before and a tag that the word may have: the sum, over the derivations that shift it, of all of these tags,
-        whether they are tried or not. So it does not depend on how many are. The lexical part is the rest: which of the
-        words with such a tag it is.
-    head_probability, tag_probability (float64[tokens]): Of the chosen arc without its label and of the chosen tag, the
-        posterior probability in the final beam; not a number unless asked for.
+    log_probability (float64[tokens]): What each word adds to the log-probability of its block, in nats; a
+        block's sum is the log of the sum over the final beam. The end of the last sentence is counted with
+        the last word.
+    syntactic, lexical (float64[tokens]): The log of the ratio of two successive prefix probabilities, in
+        nats, in two parts (Roark et al. 2009). Where no end is counted they add up to `log_probability`. The
+        syntactic part is that of the words before and a tag that the word may have: the sum, over the
+        derivations that shift it, of all of these tags, whether they are tried or not. So it does not depend
+        on how many are. The lexical part is the rest: which of the words with such a tag it is.
+    head_probability, tag_probability (float64[tokens]): Of the chosen arc without its label and of the chosen
+        tag, the posterior probability in the final beam; not a number unless asked for.
     guides (Guides): What else the words may be in the final beam; without rows unless asked for.
     """
 
@@ -173,7 +184,8 @@ class Parses(NamedTuple):
 
 
 def with_letters(parses: Parses, letters: np.ndarray) -> Parses:
-    """Parses whose words are spelled out: letters are a part of what a word is given its tag and what stands before it.
+    """Parses whose words are spelled out: letters are a part of what a word is given its tag and what stands
+    before it.
 
     letters (float64[tokens]): The log-probability of the letters of each word, in nats.
     """

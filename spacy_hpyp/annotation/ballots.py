@@ -23,9 +23,11 @@ OUTSIDE = -3
 class Ballots(NamedTuple):
     """What voters say of the words of some sentences.
 
-    heads (int32[words, voters]): Positions in the sentence, `NONE` for roots, `ABSENT` where a voter says nothing.
+    heads (int32[words, voters]): Positions in the sentence, `NONE` for roots, `ABSENT` where a voter says
+        nothing.
     labels, tags (int32[words, voters]): Numbers; `ABSENT` where a voter says nothing.
-    head_probability, tag_probability (float64[words, voters]): How sure voters are; not a number where they do not say so.
+    head_probability, tag_probability (float64[words, voters]): How sure voters are; not a number where they
+        do not say so.
     offsets (int64[sentences + 1]): Where each sentence begins.
     """
 
@@ -38,7 +40,9 @@ class Ballots(NamedTuple):
 
 
 class Gold(NamedTuple):
-    """What is right of each word (int32[words]), as in `Ballots`; `ABSENT` where that is not known, `OUTSIDE` for heads in other sentences."""
+    """What is right of each word (int32[words]), as in `Ballots`; `ABSENT` where that is not known, `OUTSIDE`
+    for heads in other sentences.
+    """
 
     heads: np.ndarray
     labels: np.ndarray
@@ -63,8 +67,9 @@ def read_ballots(
 ) -> tuple[Ballots, Layout]:
     """What voters say of the words of Docs. White space is left out.
 
-    A sentence begins where that was set before the first parser, and where it was not ruled out, as the first voter says. How sure a voter is
-    of its arcs who does not say so, a guide says (`annotation.guides`), if there is one.
+    A sentence begins where that was set before the first parser, and where it was not ruled out, as the first
+    voter says. How sure a voter is of its arcs who does not say so, a guide says (`annotation.guides`), if
+    there is one.
 
     voters (Sequence[str]): The names of their parses, in `doc._.parses`.
     names (Names): Gets numbers for the tags and labels that it does not have.
@@ -88,7 +93,8 @@ def read_ballots(
             if voter not in parses:
                 raise ValueError(
                     f"The component '{reader}' needs the parse of '{voter}', but a document has only "
-                    f"{sorted(parses) or 'none'}. Put that parser, and a 'keep_parse' after it, before '{reader}', or enable them if they "
+                    f"{sorted(parses) or 'none'}. Put that parser, and a 'keep_parse' after it, before "
+                    f"'{reader}', or enable them if they "
                     "are disabled."
                 )
         block = _blocks(doc, parses[voters[0]], parsed)
@@ -101,7 +107,9 @@ def read_ballots(
 
 
 def _guided(parse: KeptParse, guide: Guide | None) -> KeptParse:
-    """A parse by a voter who does not say of all arcs how sure it is, with the probabilities that a guide gives to the others."""
+    """A parse by a voter who does not say of all arcs how sure it is, with the probabilities that a guide
+    gives to the others.
+    """
     unsaid = np.isnan(parse.head_prob)
     if guide is None or not unsaid.any():
         return parse
@@ -119,14 +127,19 @@ def _blocks(doc: Doc, first: KeptParse, parsed: bool) -> np.ndarray:
     return np.cumsum((given == 1) | ((given == 0) & first.starts))
 
 
-def _ballots(token: np.ndarray, block: np.ndarray, parses: Sequence[KeptParse], names: Names) -> list[np.ndarray]:
+def _ballots(
+    token: np.ndarray, block: np.ndarray, parses: Sequence[KeptParse], names: Names
+) -> list[np.ndarray]:
     heads, labels, tags = (np.empty((len(token), len(parses)), dtype=np.int32) for _ in range(3))
     for v, parse in enumerate(parses):
         heads[:, v] = _heads(token, block, np.arange(len(block)) + parse.heads)
         heads[[parse.labels[i] == "" for i in token.tolist()], v] = ABSENT
         labels[:, v] = _numbers(token, parse.labels, names.labels)
         tags[:, v] = _numbers(token, parse.tags, names.tags)
-    sure = [np.column_stack([getattr(parse, name)[token] for parse in parses]) for name in ("head_prob", "tag_prob")]
+    sure = [
+        np.column_stack([getattr(parse, name)[token] for parse in parses])
+        for name in ("head_prob", "tag_prob")
+    ]
     return [heads, labels, tags, *sure]
 
 
@@ -159,7 +172,8 @@ def read_gold_votes(
     """What is right about the words of a Doc.
 
     layout (Layout): Of this Doc alone, as `read_ballots` gives it.
-    heads (Sequence[int | None]), labels, tags (Sequence[str | None]): Of each token, the first as positions; None where it is not known.
+    heads (Sequence[int | None]), labels, tags (Sequence[str | None]): Of each token, the first as positions;
+        None where it is not known.
     names (Names): Gets numbers for the tags and labels that it does not have.
     """
     block = np.zeros(len(doc), dtype=np.int64)

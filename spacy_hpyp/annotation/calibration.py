@@ -26,12 +26,14 @@ class Calibration:
     tokens (int64[bins]): How many there are.
     confidence (float64[bins]): The mean of the probabilities; not a number in empty bins.
     accuracy (float64[bins]): How many of the choices are right, as a proportion; not a number in empty bins.
-    auroc (float): The area under the receiver operating characteristic: how probable it is that a right choice is surer than a
-        wrong one; 0.5 is chance. Not a number unless there are both.
-    risk (float64[10]): How many are wrong of the surest 10 %, 20 % ... of the choices, as a proportion (El-Yaniv & Wiener 2010); of
-        equally sure ones, as many as of all of those. Not a number where there are none.
+    auroc (float): The area under the receiver operating characteristic: how probable it is that a right
+        choice is surer than a wrong one; 0.5 is chance. Not a number unless there are both.
+    risk (float64[10]): How many are wrong of the surest 10 %, 20 % ... of the choices, as a proportion
+        (El-Yaniv & Wiener 2010); of equally sure ones, as many as of all of those. Not a number where there
+        are none.
     least (float64[10]): How sure the least sure of them are.
-    threshold (float): From which confidence on `PRECISION` of the choices are right; not a number if there is none.
+    threshold (float): From which confidence on `PRECISION` of the choices are right; not a number if there is
+        none.
     above (float): How many of all choices are as sure, as a proportion.
     """
 
@@ -61,12 +63,16 @@ class Calibration:
 
     def _mean(self, values: np.ndarray) -> float:
         filled = self.tokens > 0
-        return float(np.average(values[filled], weights=self.tokens[filled])) if filled.any() else float("nan")
+        return (
+            float(np.average(values[filled], weights=self.tokens[filled])) if filled.any() else float("nan")
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The figures and the table; nothing that JSON does not have."""
         edges = np.linspace(0.0, 1.0, len(self.tokens) + 1)
-        bins = zip(*map(np.ndarray.tolist, (edges[:-1], edges[1:], self.tokens, self.confidence, self.accuracy)))
+        bins = zip(
+            *map(np.ndarray.tolist, (edges[:-1], edges[1:], self.tokens, self.confidence, self.accuracy))
+        )
         coverage = zip(*map(np.ndarray.tolist, (COVERAGE.round(1), self.least, self.risk)))
         sure = None if np.isnan(self.threshold) else self.threshold
         figures = {
@@ -79,8 +85,12 @@ class Calibration:
             "tokens": int(self.tokens.sum()),
             **{name: None if np.isnan(value) else value for name, value in figures.items()},
             "threshold": {"precision": PRECISION, "confidence": sure, "part": self.above},
-            "bins": [dict(zip(("from", "to", "tokens", "confidence", "accuracy"), row)) for row in bins if row[2]],
-            "coverage": [dict(zip(("part", "confidence", "risk"), row)) for row in coverage if self.tokens.any()],
+            "bins": [
+                dict(zip(("from", "to", "tokens", "confidence", "accuracy"), row)) for row in bins if row[2]
+            ],
+            "coverage": [
+                dict(zip(("part", "confidence", "risk"), row)) for row in coverage if self.tokens.any()
+            ],
         }
 
 
@@ -107,7 +117,9 @@ def calibrate(confidence: Iterable[float], correct: Iterable[bool], bins: int = 
 
 
 def _risks(confidence: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray, float, float]:
-    """The risk of the surest parts of choices, and how sure the least sure of each are; and the threshold, see `Calibration`."""
+    """The risk of the surest parts of choices, and how sure the least sure of each are; and the threshold,
+    see `Calibration`.
+    """
     if len(confidence) == 0:
         return np.full(len(COVERAGE), np.nan), np.full(len(COVERAGE), np.nan), np.nan, 0.0
     values, place, counts = np.unique(-confidence, return_inverse=True, return_counts=True)
@@ -125,21 +137,30 @@ def calibrate_heads(
 ) -> Calibration:
     """How well `token._.head_prob` of parsed documents is calibrated.
 
-    A head is right if it is the gold one, whatever the label, as in UAS. Tokens without a gold head, white space and, unless
-    asked for, punctuation by its gold label are left out; and so are tokens that are no gold tokens, which have no right head.
+    A head is right if it is the gold one, whatever the label, as in UAS. Tokens without a gold head, white
+    space and, unless asked for, punctuation by its gold label are left out; and so are tokens that are no
+    gold tokens, which have no right head.
 
-    nuclei (bool): Whether a head is right, too, if the gold tree says the same of the nuclei, see `annotation.nuclei`.
+    nuclei (bool): Whether a head is right, too, if the gold tree says the same of the nuclei, see
+        `annotation.nuclei`.
     """
     found = [
-        (token._.head_prob, head is not None and (counterpart(gold, head) is not None if nuclei else head == gold.head))
+        (
+            token._.head_prob,
+            head is not None and (counterpart(gold, head) is not None if nuclei else head == gold.head),
+        )
         for token, gold, head in with_gold(examples)
-        if token._.head_prob is not None and gold.has_dep() and (punctuation or gold.dep_.lower() not in PUNCTUATION)
+        if token._.head_prob is not None
+        and gold.has_dep()
+        and (punctuation or gold.dep_.lower() not in PUNCTUATION)
     ]
     return calibrate([sure for sure, _ in found], [right for _, right in found], bins)
 
 
 def calibrate_tags(examples: Iterable[Example], bins: int = 10) -> Calibration:
-    """How well `token._.tag_prob` is calibrated. Tokens without a gold tag, white space and what is no gold token are left out."""
+    """How well `token._.tag_prob` is calibrated. Tokens without a gold tag, white space and what is no gold
+    token are left out.
+    """
     found = [
         (token._.tag_prob, token.tag_ == gold.tag_)
         for token, gold, _ in with_gold(examples)
@@ -149,7 +170,9 @@ def calibrate_tags(examples: Iterable[Example], bins: int = 10) -> Calibration:
 
 
 def with_gold(examples: Iterable[Example]) -> Iterator[tuple[Token, Token, Token | None]]:
-    """Each token that is a gold token, neither a part of one nor with one as a part; that; and the one that its head is, if it is any."""
+    """Each token that is a gold token, neither a part of one nor with one as a part; that; and the one that
+    its head is, if it is any.
+    """
     for example in examples:
         held, holding = example.alignment.x2y, example.alignment.y2x
         gold: list[Token | None] = [None] * len(example.predicted)

@@ -1,6 +1,8 @@
-"""Candidates: what several trees of a sentence are, whoever has found them, for components that choose among trees or vote.
+"""Candidates: what several trees of a sentence are, whoever has found them, for components that choose among
+trees or vote.
 
-A parser of this package says what it would choose among by its method `candidates`; spaCy's own parser is asked for its beam.
+A parser of this package says what it would choose among by its method `candidates`; spaCy's own parser is
+asked for its beam.
 """
 
 from collections.abc import Sequence
@@ -44,10 +46,13 @@ class Candidates:
 
     def first(self, k: int) -> "Candidates":
         """The k best of them, or all if there are fewer."""
-        return replace(self, heads=self.heads[:k], labels=self.labels[:k], tags=self.tags[:k], score=self.score[:k])
+        return replace(
+            self, heads=self.heads[:k], labels=self.labels[:k], tags=self.tags[:k], score=self.score[:k]
+        )
 
     def chosen_first(self, other: "Candidates") -> "Candidates":
-        """With the first candidate of others in the first place; if it is not there yet, with the score of the worst one.
+        """With the first candidate of others in the first place; if it is not there yet, with the score of
+        the worst one.
 
         other (Candidates): Of the same sentence.
         """
@@ -56,12 +61,17 @@ class Candidates:
         kept = [i for i in range(len(self)) if i != place]
         score = self.score.min(initial=np.inf) if place == NONE else self.score[place]
         all_heads = np.concatenate([heads[None], self.heads[kept]])
-        all_labels, all_tags = [labels, *(self.labels[i] for i in kept)], [tags, *(self.tags[i] for i in kept)]
+        all_labels, all_tags = (
+            [labels, *(self.labels[i] for i in kept)],
+            [tags, *(self.tags[i] for i in kept)],
+        )
         scores = np.append(score if np.isfinite(score) else 0.0, self.score[kept])
         return replace(self, heads=all_heads, labels=all_labels, tags=all_tags, score=scores)
 
     def sentences(self, doc: Doc) -> list[GoldSentence]:
-        """The candidates as sentences to be learned from, made projective with decorated labels (Nivre & Nilsson 2005)."""
+        """The candidates as sentences to be learned from, made projective with decorated labels (Nivre &
+        Nilsson 2005).
+        """
         words = [doc[i].text for i in self.token.tolist()]
         heads = np.where(self.heads == NONE, np.arange(len(words)), self.heads).tolist()
         trees = map(projective_tree, heads, self.labels)
@@ -81,13 +91,15 @@ class Candidates:
 def candidates_of(component: Any, doc: Doc, k: int, *, source: str = "") -> list[Candidates]:
     """The k best trees of each sentence of a document by a parser, without changing the document.
 
-    component (Any): A parser of this package, or anything with a method `candidates(doc, k)` like theirs; or spaCy's own parser or
-        beam parser, whose scores are logs of probabilities among what is in its final beam.
-    doc (Doc): With sentence boundaries, and what the parser reads: tags, guides, or what a shared `tok2vec` has written.
+    component (Any): A parser of this package, or anything with a method `candidates(doc, k)` like theirs; or
+        spaCy's own parser or beam parser, whose scores are logs of probabilities among what is in its final
+        beam.
+    doc (Doc): With sentence boundaries, and what the parser reads: tags, guides, or what a shared `tok2vec`
+        has written.
     k (int): How many, at least 1; there may be fewer.
     source (str): The name of the parser, if it is another one than the component's.
-    RETURNS (list[Candidates]): Of each sentence that has a word. What has not one root is no candidate, and a beam of
-        spaCy's may be cut before a tree is complete: of a long sentence there may be none.
+    RETURNS (list[Candidates]): Of each sentence that has a word. What has not one root is no candidate, and a
+        beam of spaCy's may be cut before a tree is complete: of a long sentence there may be none.
     RAISES (ValueError): If the component is not known to find several trees.
     """
     name = source or str(getattr(component, "name", type(component).__name__))
@@ -101,8 +113,8 @@ def candidates_of(component: Any, doc: Doc, k: int, *, source: str = "") -> list
 def parsed_candidates(doc: Doc, source: str) -> list[Candidates]:
     """The trees that a document has, as one candidate for each sentence that has a word, with the score 0.
 
-    doc (Doc): Parsed. Where white space has heads or children, it is left out, see `past_spaces`; if that leaves several roots, the
-        first one gets the others.
+    doc (Doc): Parsed. Where white space has heads or children, it is left out, see `past_spaces`; if that
+        leaves several roots, the first one gets the others.
     source (str): The name of the parser.
     """
     layout = read_words([doc]).layout
@@ -154,8 +166,11 @@ def positions_of(token: np.ndarray, heads: np.ndarray) -> np.ndarray:
     return np.where((token[place] == heads) & (heads != token), place, NONE).astype(np.int32)
 
 
-def lowered(heads: np.ndarray, labels: Sequence[str], doc: Doc, token: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """A tree whose arcs may have been lifted, with labels that say so, as it was before (Nivre & Nilsson 2005).
+def lowered(
+    heads: np.ndarray, labels: Sequence[str], doc: Doc, token: np.ndarray
+) -> tuple[np.ndarray, list[str]]:
+    """A tree whose arcs may have been lifted, with labels that say so, as it was before (Nivre & Nilsson
+    2005).
 
     heads (int32[n]), labels (Sequence[str]): As of a candidate; labels of lifted arcs are decorated.
     doc (Doc), token (int64[n]): The words.
@@ -183,7 +198,8 @@ def trees_of(
     """Candidates of a parser.
 
     doc (Doc), token (int64[n]): With tags, if the parser finds none; and where the words stand in it.
-    heads, labels (int32[k, n]), score (float64[k]): Trees, projective, with numbers for labels; the best first.
+    heads, labels (int32[k, n]), score (float64[k]): Trees, projective, with numbers for labels; the best
+        first.
     names (Sequence[str]): What the numbers of labels stand for; lifted arcs have decorated ones.
     source (str): The name of the parser.
     tags (list[list[str]] | None): The tags of each candidate; if there are none, those of the document.
@@ -191,7 +207,10 @@ def trees_of(
     if tags is None:
         tags = [_tags(doc, token)] * len(heads)
     labelled = [*names, ROOT_LABEL]
-    trees = [lowered(each, [labelled[label] for label in own], doc, token) for each, own in zip(heads, labels.tolist())]
+    trees = [
+        lowered(each, [labelled[label] for label in own], doc, token)
+        for each, own in zip(heads, labels.tolist())
+    ]
     places = np.array([each for each, _ in trees], dtype=np.int32)
     return Candidates(token, places, [own for _, own in trees], tags, score, source)
 
@@ -201,19 +220,29 @@ def _tags(doc: Doc, token: np.ndarray) -> list[str]:
 
 
 def write_candidates(
-    doc: Doc, chosen: Sequence[tuple[Candidates, int]], head_probability: np.ndarray | None = None, *, with_tags: bool
+    doc: Doc,
+    chosen: Sequence[tuple[Candidates, int]],
+    head_probability: np.ndarray | None = None,
+    *,
+    with_tags: bool,
 ) -> None:
     """Write trees into a Doc.
 
-    chosen (Sequence[tuple[Candidates, int]]): The candidates of each sentence that has a word, and which of them is written.
-    head_probability (float64[words] | None): How probable it is that each arc is right, if anything is said of that.
+    chosen (Sequence[tuple[Candidates, int]]): The candidates of each sentence that has a word, and which of
+        them is written.
+    head_probability (float64[words] | None): How probable it is that each arc is right, if anything is said
+        of that.
     with_tags (bool): Whether their tags are written, too.
     """
     layout = layout_of([[candidates.token for candidates, _ in chosen]])
     if with_tags:
-        names, tags = np.unique([tag for candidates, i in chosen for tag in candidates.tags[i]], return_inverse=True)
+        names, tags = np.unique(
+            [tag for candidates, i in chosen for tag in candidates.tags[i]], return_inverse=True
+        )
         write_tags([doc], layout, tags, names.tolist())
-    names, labels = np.unique([each for candidates, i in chosen for each in candidates.labels[i]], return_inverse=True)
+    names, labels = np.unique(
+        [each for candidates, i in chosen for each in candidates.labels[i]], return_inverse=True
+    )
     heads = np.concatenate([np.empty(0, dtype=np.int32), *(candidates.heads[i] for candidates, i in chosen)])
     sure = np.full(len(heads), np.nan) if head_probability is None else head_probability
     write_trees([doc], layout, heads, labels, names.tolist(), sure)
@@ -228,8 +257,9 @@ def _of_beam(parser: Any, doc: Doc, k: int, source: str) -> list[Candidates]:
         tags = _tags(doc, token)
         sums: dict[tuple[tuple[int, ...], tuple[str, ...]], float] = {}
         place = token - token[0]
-        # What spaCy leaves without a head is a root; a sentence of one word has no arc, and such a parse is not in the beam. Nor is there
-        # any in one that was cut before a derivation was complete, as happens with long sentences.
+        # What spaCy leaves without a head is a root; a sentence of one word has no arc, and such a parse is
+        # not in the beam. Nor is there any in one that was cut before a derivation was complete, as happens
+        # with long sentences.
         for probability, arcs in beam or [(1.0, [])]:
             heads, names = np.arange(place[-1] + 1), [UNLABELLED] * (int(place[-1]) + 1)
             for head, child, label in arcs:
@@ -249,7 +279,9 @@ def _of_beam(parser: Any, doc: Doc, k: int, source: str) -> list[Candidates]:
 
 
 def _alone(doc: Doc, token: np.ndarray) -> Doc:
-    """A sentence as a document of its own, in which no other sentence begins, with what a shared `tok2vec` has written."""
+    """A sentence as a document of its own, in which no other sentence begins, with what a shared `tok2vec`
+    has written.
+    """
     first, end = int(token[0]), int(token[-1]) + 1
     attributes = [TAG, POS, MORPH, LEMMA, SENT_START]
     rows = doc.to_array(attributes)

@@ -1,10 +1,12 @@
 """Confidence in arcs and tags: how often one like this is right.
 
-Posterior probabilities in a beam are too sure: a beam of a hundred derivations cannot hold what is one in a thousand, and a model takes its
-events for more independent than they are. How much too sure depends on the treebank, and on the arc: long ones are wrong more often
-than short ones. So confidence is learned, by logistic regression on what the parser says of sentences that are taken out of
-the model for it: of the log-odds of the arc's posterior probability, its length, and whether it is the root's; of a tag, of the log-odds
-of its own and whether the word is known. It is learned on running text, as the sentences come, without their boundaries.
+Posterior probabilities in a beam are too sure: a beam of a hundred derivations cannot hold what is one in a
+thousand, and a model takes its events for more independent than they are. How much too sure depends on the
+treebank, and on the arc: long ones are wrong more often than short ones. So confidence is learned, by
+logistic regression on what the parser says of sentences that are taken out of the model for it: of the
+log-odds of the arc's posterior probability, its length, and whether it is the root's; of a tag, of the
+log-odds of its own and whether the word is known. It is learned on running text, as the sentences come,
+without their boundaries.
 """
 
 from collections.abc import Sequence
@@ -28,13 +30,17 @@ _HIGHEST = 100.0
 
 
 class Confidence(NamedTuple):
-    """How posterior probabilities are to be taken: the weights of `features` (float64[4]) and of `tag_features` (float64[3])."""
+    """How posterior probabilities are to be taken: the weights of `features` (float64[4]) and of
+    `tag_features` (float64[3]).
+    """
 
     heads: np.ndarray
     tags: np.ndarray
 
     def of(self, parses: Parses, offsets: np.ndarray, is_known: np.ndarray) -> Parses:
-        """Parses with how probable it is that each arc and each tag is right, in the place of posterior probabilities; see there."""
+        """Parses with how probable it is that each arc and each tag is right, in the place of posterior
+        probabilities; see there.
+        """
         return parses._replace(
             head_probability=logistic(features(parses, offsets) @ self.heads),
             tag_probability=logistic(tag_features(parses, is_known) @ self.tags),
@@ -42,7 +48,9 @@ class Confidence(NamedTuple):
 
 
 class Passage(NamedTuple):
-    """Consecutive sentences of a training document: what identifies them, and their words, tags, heads and labels (int32[4, *])."""
+    """Consecutive sentences of a training document: what identifies them, and their words, tags, heads and
+    labels (int32[4, *]).
+    """
 
     keys: list[bytes]
     rows: list[np.ndarray]
@@ -52,7 +60,8 @@ def running_text(passages: Sequence[Passage]) -> tuple[Blocks, np.ndarray]:
     """Passages as blocks whose sentences have to be found.
 
     passages (Sequence[Passage]): At least one.
-    RETURNS (tuple[Blocks, int32[tokens]]): What to parse; and the right heads, as positions in the block, `NONE` for roots.
+    RETURNS (tuple[Blocks, int32[tokens]]): What to parse; and the right heads, as positions in the block,
+        `NONE` for roots.
     """
     rows = [sentence for passage in passages for sentence in passage.rows]
     words, _, heads, _ = np.concatenate(rows, axis=1)
@@ -60,19 +69,24 @@ def running_text(passages: Sequence[Passage]) -> tuple[Blocks, np.ndarray]:
     offsets = starts[offsets_of([len(passage.rows) for passage in passages])]
     in_block = np.where(heads == NONE, NONE, heads + block_starts(starts) - block_starts(offsets))
     n = len(words)
-    return Blocks(words, np.full(n, NONE, dtype=np.int32), np.ones(n, dtype=bool), offsets), in_block.astype(np.int32)
+    return Blocks(words, np.full(n, NONE, dtype=np.int32), np.ones(n, dtype=bool), offsets), in_block.astype(
+        np.int32
+    )
 
 
 def features(parses: Parses, offsets: np.ndarray) -> np.ndarray:
     """What confidence is learned from.
 
     offsets (int64[blocks + 1]): Where each block of the parses begins.
-    RETURNS (float64[tokens, 4]): 1; the log-odds of the arc; log(1 + its length in words); whether it is a root's.
+    RETURNS (float64[tokens, 4]): 1; the log-odds of the arc; log(1 + its length in words); whether it is a
+        root's.
     """
     is_root = parses.heads == NONE
     position = np.arange(len(is_root)) - block_starts(offsets)
     length = np.where(is_root, 0, np.abs(parses.heads - position))
-    return np.column_stack([np.ones(len(length)), log_odds(parses.head_probability), np.log1p(length), is_root])
+    return np.column_stack(
+        [np.ones(len(length)), log_odds(parses.head_probability), np.log1p(length), is_root]
+    )
 
 
 def tag_features(parses: Parses, is_known: np.ndarray) -> np.ndarray:

@@ -88,7 +88,9 @@ def raw_sentences(doc: Doc) -> Iterator[RawSentence]:
 
 
 def _without_spaces(rows: np.ndarray) -> np.ndarray:
-    """Leave white space out. A token whose head is white space is left without one, as if it was not annotated."""
+    """Leave white space out. A token whose head is white space is left without one, as if it was not
+    annotated.
+    """
     kept = rows[:, 5] == 0
     number = np.cumsum(kept) - 1
     old = np.arange(len(rows))
@@ -105,12 +107,15 @@ def _without_spaces(rows: np.ndarray) -> np.ndarray:
 
 
 def problem_of(rows: np.ndarray) -> str | None:
-    """What keeps a sentence with rows as of `RawSentence` from being one with all tags and a complete tree, if anything does."""
+    """What keeps a sentence with rows as of `RawSentence` from being one with all tags and a complete tree,
+    if anything does.
+    """
     _, tags, deps, offsets = rows.T
     n = len(rows)
     if not tags.all():
         return "without tags"
-    # What has no head in CoNLL-U, "spacy convert" makes a root that has no label; of trees without labels no word has one.
+    # What has no head in CoNLL-U, "spacy convert" makes a root that has no label; of trees without labels no
+    # word has one.
     unlabelled = deps == _NO_LABEL
     if not deps.all() or (unlabelled[offsets == 0].any() and (n == 1 or not unlabelled.all())):
         return "without heads"
@@ -122,11 +127,14 @@ def problem_of(rows: np.ndarray) -> str | None:
     return None
 
 
-def unannotated(doc: Doc, vocab: Vocab | None = None, *, sent_starts: Sequence[bool | None] | None = None) -> Doc:
+def unannotated(
+    doc: Doc, vocab: Vocab | None = None, *, sent_starts: Sequence[bool | None] | None = None
+) -> Doc:
     """A new Doc of the same tokens.
 
     vocab (Vocab | None): Of the new one, if it is another one.
-    sent_starts (Sequence[bool | None] | None): Which tokens begin a sentence and which do not, as far as that is to be set.
+    sent_starts (Sequence[bool | None] | None): Which tokens begin a sentence and which do not, as far as that
+        is to be set.
     """
     spaces = None if doc.has_unknown_spaces else [bool(token.whitespace_) for token in doc]
     words = [token.text for token in doc]
@@ -142,7 +150,9 @@ def with_words(doc: Doc) -> Doc:
 
 
 def with_tokens_of(doc: Doc, words: Doc) -> Doc:
-    """The words of a Doc, on which something is written, with its tokens over them again: a new Doc if it has multiword tokens."""
+    """The words of a Doc, on which something is written, with its tokens over them again: a new Doc if it has
+    multiword tokens.
+    """
     if not has_multiword_tokens(doc):
         return words
     new = with_words(doc)
@@ -151,15 +161,19 @@ def with_tokens_of(doc: Doc, words: Doc) -> Doc:
 
 
 def written_labels(labels: Iterable[str]) -> tuple[str, ...]:
-    """What `token.dep_` may be by the labels of a model: those of arcs, without decoration, of roots and of white space."""
+    """What `token.dep_` may be by the labels of a model: those of arcs, without decoration, of roots and of
+    white space.
+    """
     found = {label.split(nonproj.DELIMITER)[0] for label in labels}
     return tuple(sorted({*found, ROOT_LABEL, SPACE_LABEL}))
 
 
 def projective_tree(heads: Sequence[int], labels: Sequence[str]) -> tuple[list[int], list[str]]:
-    """A tree that a model can learn from: arcs are lifted, and labels say so, until none cross (Nivre & Nilsson 2005).
+    """A tree that a model can learn from: arcs are lifted, and labels say so, until none cross (Nivre &
+    Nilsson 2005).
 
-    heads (Sequence[int]), labels (Sequence[str]): Positions, a root being its own head; and labels of the same words.
+    heads (Sequence[int]), labels (Sequence[str]): Positions, a root being its own head; and labels of the
+        same words.
     RETURNS (tuple[list[int], list[str]]): Positions, `NONE` for roots; and labels, "ROOT" for roots.
     """
     projective, decorated = nonproj.projectivize(list(heads), list(labels))
@@ -188,7 +202,8 @@ def read_gold(sentence: RawSentence) -> GoldSentence | str:
 def read_tagged(sentence: RawSentence) -> GoldSentence | str:
     """A raw sentence whose tree is not known, as what a model can learn from.
 
-    RETURNS (GoldSentence | str): The sentence, with no word hanging on another; or what keeps it from being used.
+    RETURNS (GoldSentence | str): The sentence, with no word hanging on another; or what keeps it from being
+        used.
     """
     if not sentence.rows[:, 1].all():
         return "without tags"
@@ -212,7 +227,8 @@ class Encoder:
     def encode(self, sentence: GoldSentence, *, learned: bool = False) -> np.ndarray | str:
         """A sentence as int32[4, tokens]: words, tags, heads and labels; or what keeps it from being used.
 
-        learned (bool): Whether the model learns from it: its words are known then as they would be without it.
+        learned (bool): Whether the model learns from it: its words are known then as they would be without
+            it.
         """
         if not self.tags.keys() >= set(sentence.tags):
             return "with tags that the model does not have"
@@ -236,10 +252,11 @@ def join(encoded: Sequence[np.ndarray]) -> Sentences:
 def encode_docs(docs: Sequence[Doc], encoder: Encoder, *, given_tags: bool) -> tuple[Blocks, Layout]:
     """Docs as blocks to decode.
 
-    A block goes from one sentence boundary that is set to the next; inside it, sentences may begin where nothing is set,
-    and must not where a boundary is ruled out. White space is left out.
+    A block goes from one sentence boundary that is set to the next; inside it, sentences may begin where
+    nothing is set, and must not where a boundary is ruled out. White space is left out.
 
-    given_tags (bool): Whether to use `token.tag_` as found, instead of finding the tags. One that is unknown is none, with a warning.
+    given_tags (bool): Whether to use `token.tag_` as found, instead of finding the tags. One that is unknown
+        is none, with a warning.
     RETURNS (tuple[Blocks, Layout]): What to decode, and how to find the tokens again.
     RAISES (ValueError): If tags are to be used and a token has none that the model knows.
     """
@@ -262,12 +279,14 @@ def _tag_number(encoder: Encoder, doc: Doc, i: int) -> int:
     tag = doc[i].tag_
     if not tag:
         raise ValueError(
-            f"The parser is set to use the tags that it finds (tags = \"given\"), but token {i} ('{doc[i].text}') has no tag. "
+            f'The parser is set to use the tags that it finds (tags = "given"), but token {i} '
+            f"('{doc[i].text}') has no tag. "
             'Put a tagger with the same tag set before it, or set tags = "joint".'
         )
     if tag not in encoder.tags:
         warnings.warn(
-            f"The parser is set to use the tags that it finds (tags = \"given\"), but '{tag}' was not in the training data: of tokens "
+            f"The parser is set to use the tags that it finds (tags = \"given\"), but '{tag}' was not in the "
+            f"training data: of tokens "
             "with such tags it finds one itself.",
             UnknownTagWarning,
             stacklevel=2,
@@ -276,7 +295,9 @@ def _tag_number(encoder: Encoder, doc: Doc, i: int) -> int:
 
 
 def write_parses(docs: Sequence[Doc], layout: Layout, parses: Parses, encoder: Encoder) -> None:
-    """Write tags, heads, labels and log-probabilities of parses, whose numbers are those of an encoder, into Docs."""
+    """Write tags, heads, labels and log-probabilities of parses, whose numbers are those of an encoder, into
+    Docs.
+    """
     write_attribute(docs, layout, "tag", list(encoder.tags), parses.tags, space=SPACE_TAG)
     _write_arcs(docs, layout, parses.heads, parses.labels, list(encoder.labels))
     for doc, words in zip(docs, layout.words):
@@ -302,7 +323,8 @@ def write_trees(
 
     heads, labels (int32[words]): As in `Parses`.
     names (Sequence[str]): What the numbers of labels stand for.
-    head_probability (float64[words]): How probable it is that each arc is right; what is not a number is not written.
+    head_probability (float64[words]): How probable it is that each arc is right; what is not a number is not
+        written.
     """
     _write_arcs(docs, layout, heads, labels, names)
     for doc, words in zip(docs, layout.words):
@@ -333,8 +355,8 @@ def _write_arcs(
 def rows_of_spaces(doc: Doc, token: np.ndarray) -> np.ndarray:
     """TAG, DEP and HEAD of all tokens, filled in for the white space: it is attached to the word before it.
 
-    White space before the first word of its block is attached to that word; where there are only such tokens, the
-    first of them is the root of the others.
+    White space before the first word of its block is attached to that word; where there are only such tokens,
+    the first of them is the root of the others.
 
     token (int64[words]): Where the words are.
     RETURNS (uint64[tokens, 3]): As `doc.from_array` takes them; 0 for the words.

@@ -1,7 +1,8 @@
-"""What a parser gets wrong in a treebank: tables of errors by label, tag, length and word, and the errors themselves.
+"""What a parser gets wrong in a treebank: tables of errors by label, tag, length and word, and the errors
+themselves.
 
-Lengths of arcs and of sentences are those of McDonald & Nivre (2007): by the right tree's arcs it is told how many are found, by
-the predicted tree's arcs how many are right.
+Lengths of arcs and of sentences are those of McDonald & Nivre (2007): by the right tree's arcs it is told how
+many are found, by the predicted tree's arcs how many are right.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -102,16 +103,18 @@ class Confusion:
 
 @dataclass(frozen=True)
 class Errors:
-    """The errors of a parser in a treebank; proportions are from 0 to 1, and None where there is nothing to count.
+    """The errors of a parser in a treebank; proportions are from 0 to 1, and None where there is nothing to
+    count.
 
-    labels, tags (list[dict]): Of each label and each tag, the most frequent first: "name", "gold" and "predicted" (how many tokens
-        have it), "precision", "recall" and "f"; for labels, of arcs with the right head and label, and "uas", how many that have it
-        have their right head.
-    arc_lengths (list[dict]): Of the arcs that are so long, "gold" and "predicted" ones: "precision" and "recall" of arcs without
-        their labels, "las" of the gold ones. "root" is the length of a root's.
-    sentence_lengths (list[dict]): Of the sentences with so many words: "sentences", "tokens", "uas", "las", "tag_acc", and
-        "complete_match", how many have no wrong head.
-    words (list[dict]): Of known and of unknown words: "tokens", "uas", "las" and "tag_acc". Empty if nobody knows.
+    labels, tags (list[dict]): Of each label and each tag, the most frequent first: "name", "gold" and
+        "predicted" (how many tokens have it), "precision", "recall" and "f"; for labels, of arcs with the
+        right head and label, and "uas", how many that have it have their right head.
+    arc_lengths (list[dict]): Of the arcs that are so long, "gold" and "predicted" ones: "precision" and
+        "recall" of arcs without their labels, "las" of the gold ones. "root" is the length of a root's.
+    sentence_lengths (list[dict]): Of the sentences with so many words: "sentences", "tokens", "uas", "las",
+        "tag_acc", and "complete_match", how many have no wrong head.
+    words (list[dict]): Of known and of unknown words: "tokens", "uas", "las" and "tag_acc". Empty if nobody
+        knows.
     label_confusions, tag_confusions (list[Confusion]): The most frequent first.
     wrong_heads (list[Confusion]): Tokens with the right label and a wrong head, by label.
     """
@@ -127,12 +130,18 @@ class Errors:
 
 
 def find_errors(
-    examples: Sequence[Example], *, known: Callable[[str], bool] | None = None, punctuation: bool = False, show: int = 3
+    examples: Sequence[Example],
+    *,
+    known: Callable[[str], bool] | None = None,
+    punctuation: bool = False,
+    show: int = 3,
 ) -> Errors:
     """Find the errors in parsed sentences.
 
-    examples (Sequence[Example]): Parsed documents, each of them one sentence, and their references with the same tokens.
-    known (Callable[[str], bool] | None): Whether training knew a word; without it no table tells known from unknown words.
+    examples (Sequence[Example]): Parsed documents, each of them one sentence, and their references with the
+        same tokens.
+    known (Callable[[str], bool] | None): Whether training knew a word; without it no table tells known from
+        unknown words.
     punctuation (bool): Whether the arcs of punctuation, by its gold label, count.
     show (int): How many examples of each confusion are kept.
     """
@@ -186,9 +195,11 @@ def _part(right: np.ndarray) -> float | None:
     return float(right.mean()) if len(right) else None
 
 
-def _scores(gold: np.ndarray, found: np.ndarray, predicted: np.ndarray, right: np.ndarray) -> list[dict[str, Any]]:
-    """A row for each name, those of the most gold tokens first: of gold ones whether they have been found, of predicted ones whether they
-    are right.
+def _scores(
+    gold: np.ndarray, found: np.ndarray, predicted: np.ndarray, right: np.ndarray
+) -> list[dict[str, Any]]:
+    """A row for each name, those of the most gold tokens first: of gold ones whether they have been found, of
+    predicted ones whether they are right.
     """
     names, counts = np.unique(gold.astype(str), return_counts=True)
     only = sorted(set(predicted) - set(names.tolist()) - {""})

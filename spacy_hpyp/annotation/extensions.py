@@ -42,7 +42,8 @@ def _probability(name: str, token: Token) -> Any:
     if component is not None:
         # Python shows a text that it has shown from here no second time.
         warnings.warn(
-            f"The component '{component}' has not learned how sure it can be: 'head_prob', 'tag_prob' and 'label_prob' are not "
+            f"The component '{component}' has not learned how sure it can be: 'head_prob', 'tag_prob' and "
+            f"'label_prob' are not "
             "calibrated, and most of them are too high. See 'Alternatives and confidence' in docs/parser.md.",
             stacklevel=1,
         )
@@ -50,7 +51,9 @@ def _probability(name: str, token: Token) -> Any:
 
 
 def probabilities_of(name: str, tokens: Iterable[Token]) -> list[float | None]:
-    """The values of "head_prob", "tag_prob" or "label_prob" of some tokens: the same as by `token._`, in less time."""
+    """The values of "head_prob", "tag_prob" or "label_prob" of some tokens: the same as by `token._`, in less
+    time.
+    """
     return [_probability(name, token) for token in tokens]
 
 
@@ -103,22 +106,30 @@ _registered: set[tuple[type, str]] = set()
 
 
 def register_extensions() -> None:
-    """Set the extension attributes, which are None where the component that writes them has not been; docs/parser.md says more of them.
+    """Set the extension attributes, which are None where the component that writes them has not been;
+    docs/parser.md says more of them.
 
-    log_prob (of tokens, spans and documents, in nats): What a token adds to the log-probability of the words up to it, given what came before,
-        summed over the parser's beam; of several tokens the sum, which is a lower bound for whole blocks. A sentence's end is counted with the
-        last word of its block, or inside of a block with the word after it. After a `head_outward_parser` only whole sentences have one.
-    surprisal (of the same, in bits): Minus the binary log of the ratio of two successive prefix probabilities, without ends of blocks:
-        `surprisal_syntactic`, what leads to the word's tag, and `surprisal_lexical`, the word given its tag and what stands before it (Roark et
-        al. 2009). Letters of words that are spelled out are a part of the latter, and of log_prob.
-    head_prob, tag_prob, label_prob (of tokens): How probable it is that the arc without its label, the tag, and the arc with its label are right,
-        see `annotation.confidence`; the last one by `components.rating.rate_labels`. Arcs are those that were lifted to make trees projective.
-    guide, parses (of documents), words (of both): See `annotation.guides`, `annotation.written` and `annotation.syntactic_words`.
-    word_class (of tokens): The path to the class of the word, see `text.word_classes`; "" for a word without one.
-    sent_end_prob (of tokens): How probable it is that a sentence ends with the token, as a learned tokenizer believes.
+    log_prob (of tokens, spans and documents, in nats): What a token adds to the log-probability of the words
+        up to it, given what came before, summed over the parser's beam; of several tokens the sum, which is a
+        lower bound for whole blocks. A sentence's end is counted with the last word of its block, or inside
+        of a block with the word after it. After a `head_outward_parser` only whole sentences have one.
+    surprisal (of the same, in bits): Minus the binary log of the ratio of two successive prefix
+        probabilities, without ends of blocks: `surprisal_syntactic`, what leads to the word's tag, and
+        `surprisal_lexical`, the word given its tag and what stands before it (Roark et al. 2009). Letters of
+        words that are spelled out are a part of the latter, and of log_prob.
+    head_prob, tag_prob, label_prob (of tokens): How probable it is that the arc without its label, the tag,
+        and the arc with its label are right, see `annotation.confidence`; the last one by
+        `components.rating.rate_labels`. Arcs are those that were lifted to make trees projective.
+    guide, parses (of documents), words (of both): See `annotation.guides`, `annotation.written` and
+        `annotation.syntactic_words`.
+    word_class (of tokens): The path to the class of the word, see `text.word_classes`; "" for a word without
+        one.
+    sent_end_prob (of tokens): How probable it is that a sentence ends with the token, as a learned tokenizer
+        believes.
     state (of tokens): The number of the latent state that `head_outward_states` has found.
 
-    Values are user data. Attributes that another package has registered before are left to it, with a warning.
+    Values are user data. Attributes that another package has registered before are left to it, with a
+    warning.
     """
     taken = []
     for (owner, name), attribute in _ATTRIBUTES.items():
@@ -129,8 +140,10 @@ def register_extensions() -> None:
             taken.append(f"{owner.__name__.lower()}._.{name}")
     if taken:
         warnings.warn(
-            f"Another package has registered {', '.join(taken)} already, so that they do not hold what spacy-hpyp says of them. Remove "
-            "them before spacy_hpyp is imported, as by Token.remove_extension, if you do not need the other package's.",
+            f"Another package has registered {', '.join(taken)} already, so that they do not hold what "
+            f"spacy-hpyp says of them. Remove "
+            "them before spacy_hpyp is imported, as by Token.remove_extension, if you do not need the other "
+            "package's.",
             stacklevel=1,
         )
 
@@ -160,13 +173,17 @@ def write_extensions(doc: Doc, token: np.ndarray, values: dict[str, np.ndarray])
 
 
 def write_head_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> None:
-    """Write what another parser than `hpyp_parser` says of arcs, in the place of what that one has said, see `write_probability`."""
+    """Write what another parser than `hpyp_parser` says of arcs, in the place of what that one has said, see
+    `write_probability`.
+    """
     forget_probabilities(doc, _LABEL, _UNCALIBRATED)
     write_probability(doc, token, "head_prob", values)
 
 
 def mark_uncalibrated(docs: Iterable[Doc], component: str) -> None:
-    """Have those who read the probabilities of arcs and tags warned: who has written them has not learned how sure it can be."""
+    """Have those who read the probabilities of arcs and tags warned: who has written them has not learned how
+    sure it can be.
+    """
     for doc in docs:
         write_entries(doc, _UNCALIBRATED, [component] * len(doc))
 
@@ -208,7 +225,9 @@ def forget_all(doc: Doc) -> None:
 
 
 def forget_probabilities(doc: Doc, *names: str) -> None:
-    """Take back what the parser has said of its arcs and its tags, or of some of that: others have been written."""
+    """Take back what the parser has said of its arcs and its tags, or of some of that: others have been
+    written.
+    """
     names = names or (*_PROBABILITIES, _UNCALIBRATED)
     for name, offset, values in take(doc.user_data, {TOGETHER, *names}):
         if name == TOGETHER:

@@ -1,7 +1,8 @@
-"""Guides: what a parser believes about the tokens of a Doc, for other components to read (Nivre & McDonald 2008).
+"""Guides: what a parser believes about the tokens of a Doc, for other components to read (Nivre & McDonald
+2008).
 
-The extension attribute `doc._.guide` holds a dictionary that any parser can write and that is stored with the Doc by
-`DocBin(store_user_data=True)`, `doc.to_bytes` and `pickle`:
+The extension attribute `doc._.guide` holds a dictionary that any parser can write and that is stored with the
+Doc by `DocBin(store_user_data=True)`, `doc.to_bytes` and `pickle`:
 
 | key | what | |
 | --- | --- | --- |
@@ -13,9 +14,10 @@ The extension attribute `doc._.guide` holds a dictionary that any parser can wri
 | "tag_probs" | float32[tokens, m] | their probabilities |
 | "tag_names" | list[str] | tags |
 
-k and m are at least 1. Where there is no such head or tag, as for white space, the number is -1 and the probability 0; a label can be
--1, too, as those of roots. Heads are those of the trees that the parser itself makes: if it lifts arcs to make them projective (Nivre &
-Nilsson 2005), the labels are decorated as spaCy does it.
+k and m are at least 1. Where there is no such head or tag, as for white space, the number is -1 and the
+probability 0; a label can be -1, too, as those of roots. Heads are those of the trees that the parser itself
+makes: if it lifts arcs to make them projective (Nivre & Nilsson 2005), the labels are decorated as spaCy does
+it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -79,7 +81,8 @@ def read_guide(doc: Doc) -> Guide | None:
         raise ValueError(f"doc._.guide is not what a guide should be: {error}.") from error
     if len(guide.heads) != len(doc):
         raise ValueError(
-            f"doc._.guide is about {len(guide.heads)} tokens, but the document has {len(doc)}: parse it again."
+            f"doc._.guide is about {len(guide.heads)} tokens, but the document has {len(doc)}: parse it "
+            f"again."
         )
     return guide
 
@@ -91,13 +94,21 @@ def _checked(found: Any) -> Guide:
     if not isinstance(found, Mapping) or not found.keys() >= set(_PARTS):
         raise ValueError(f"it must be a dictionary with the keys {', '.join(_PARTS)}")
     label_names, tag_names = (_names(found[name], name) for name in ("label_names", "tag_names"))
-    heads, head_labels, tags = (_table(found[name], name, np.int32) for name in ("heads", "head_labels", "tags"))
+    heads, head_labels, tags = (
+        _table(found[name], name, np.int32) for name in ("heads", "head_labels", "tags")
+    )
     head_probs, tag_probs = (_table(found[name], name, np.float32) for name in ("head_probs", "tag_probs"))
     if not heads.shape == head_labels.shape == head_probs.shape or tags.shape != tag_probs.shape:
-        raise ValueError("'heads', 'head_labels' and 'head_probs', or 'tags' and 'tag_probs', have other shapes")
+        raise ValueError(
+            "'heads', 'head_labels' and 'head_probs', or 'tags' and 'tag_probs', have other shapes"
+        )
     if len(heads) != len(tags):
         raise ValueError("'heads' and 'tags' are not about the same tokens")
-    sizes = ("heads", heads, len(heads)), ("head_labels", head_labels, len(label_names)), ("tags", tags, len(tag_names))
+    sizes = (
+        ("heads", heads, len(heads)),
+        ("head_labels", head_labels, len(label_names)),
+        ("tags", tags, len(tag_names)),
+    )
     for name, numbers, size in sizes:
         if np.any((numbers < NONE) | (numbers >= size)):
             raise ValueError(f"'{name}' has a number that is not from {NONE} to {size - 1}")
@@ -143,14 +154,15 @@ def block_guides(
 ) -> Guides:
     """What the guides of some Docs say of the words of blocks, in the numbers of a component that reads them.
 
-    Heads outside of a word's block are left out. A decorated label that the component does not have is taken for the one it decorates;
-    other labels and tags that it does not have are `NONE`.
+    Heads outside of a word's block are left out. A decorated label that the component does not have is taken
+    for the one it decorates; other labels and tags that it does not have are `NONE`.
 
     layout (Layout): Where the words of the blocks stand in the Docs.
     labels, tags (Mapping[str, int]): The component's numbers.
     reader (str): The component's name, for errors.
     RETURNS (Guides): A row for each word.
-    RAISES (ValueError): If a Doc that has words has no guide, or a guide is damaged or that of another document.
+    RAISES (ValueError): If a Doc that has words has no guide, or a guide is damaged or that of another
+        document.
     """
     parts = [no_guides(0)]
     begins = block_starts(layout.offsets)[:, None]
@@ -161,8 +173,10 @@ def block_guides(
         guide = read_guide(doc)
         if guide is None:
             raise ValueError(
-                f"The component '{reader}' reads guides, but a document has none (doc._.guide): in a pipeline put an 'hpyp_parser' with "
-                "guides = true before it; to train and evaluate, use documents that 'python -m spacy hpyp guides' has written."
+                f"The component '{reader}' reads guides, but a document has none (doc._.guide): in a "
+                f"pipeline put an 'hpyp_parser' with "
+                "guides = true before it; to train and evaluate, use documents that 'python -m spacy hpyp "
+                "guides' has written."
             )
         token = layout.token[words]
         word_of = np.full(len(doc), NONE)

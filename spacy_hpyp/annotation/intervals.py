@@ -23,10 +23,12 @@ class Interval(NamedTuple):
 def count_by_sentence(examples: Sequence[Example]) -> dict[str, np.ndarray]:
     """What scores are made of, sentence by sentence.
 
-    examples (Sequence[Example]): Parsed documents, each of them one sentence, and their references with the same tokens.
-    RETURNS (dict[str, float64[sentences, 2]]): By the names of spaCy's scores, "tag_acc", "dep_uas" and "dep_las", and
-        "complete_match" and "token_log_prob": the score of some sentences is the ratio of the sums of the columns. Punctuation is
-        left out as spaCy leaves it out, by the gold and by the predicted label. Scores that nothing is counted for are left out.
+    examples (Sequence[Example]): Parsed documents, each of them one sentence, and their references with the
+        same tokens.
+    RETURNS (dict[str, float64[sentences, 2]]): By the names of spaCy's scores, "tag_acc", "dep_uas" and
+        "dep_las", and "complete_match" and "token_log_prob": the score of some sentences is the ratio of the
+        sums of the columns. Punctuation is left out as spaCy leaves it out, by the gold and by the predicted
+        label. Scores that nothing is counted for are left out.
     """
     rows = [_count(example) for example in examples]
     found = {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
@@ -54,12 +56,17 @@ def _count(example: Example) -> dict[str, tuple[float, float]]:
     }
 
 
-def bootstrap(counts: Mapping[str, np.ndarray], *, resamples: int = 1000, seed: int = 0) -> dict[str, Interval]:
-    """Percentile intervals of scores: as many sentences as there are, are drawn with replacement, again and again.
+def bootstrap(
+    counts: Mapping[str, np.ndarray], *, resamples: int = 1000, seed: int = 0
+) -> dict[str, Interval]:
+    """Percentile intervals of scores: as many sentences as there are, are drawn with replacement, again and
+    again.
 
-    counts (Mapping[str, float64[sentences, 2]]): What `count_by_sentence` returns; all scores are of the same sentences.
+    counts (Mapping[str, float64[sentences, 2]]): What `count_by_sentence` returns; all scores are of the same
+        sentences.
     resamples (int): How often, at least once.
-    RETURNS (dict[str, Interval]): The scores; of the scores of all samples, `LEVEL` is inside of each interval.
+    RETURNS (dict[str, Interval]): The scores; of the scores of all samples, `LEVEL` is inside of each
+        interval.
     """
     if not counts:
         return {}

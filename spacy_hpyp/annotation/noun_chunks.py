@@ -1,4 +1,6 @@
-"""`doc.noun_chunks` of English trees of Universal Dependencies, whose labels spaCy's own rules for English do not know."""
+"""`doc.noun_chunks` of English trees of Universal Dependencies, whose labels spaCy's own rules for English do
+not know.
+"""
 
 from collections.abc import Iterator
 
@@ -9,7 +11,8 @@ from spacy.vocab import Vocab
 
 # Labels of spaCy's English pipelines that no treebank of Universal Dependencies has.
 _OF_SPACY = {"attr", "dative", "dobj", "nsubjpass", "oprd", "pcomp", "pobj", "prep"}
-# What a noun is that is the head of a chunk, and what belongs to its chunk before and behind it; all without subtypes.
+# What a noun is that is the head of a chunk, and what belongs to its chunk before and behind it; all without
+# subtypes.
 _HEADS = set(
     "acl advcl appos ccomp conj csubj dislocated iobj list nmod nsubj obj obl parataxis root vocative xcomp".split()
 )
@@ -22,7 +25,8 @@ _BETWEEN = {"cc", "punct"}
 def noun_chunks(doclike: Doc | Span) -> Iterator[tuple[int, int, int]]:
     """Base noun phrases of a tree, spaCy's labels or those of Universal Dependencies.
 
-    YIELDS (tuple[int, int, int]): The first token, the one after the last, and the label, as spaCy's `noun_chunks` of a language.
+    YIELDS (tuple[int, int, int]): The first token, the one after the last, and the label, as spaCy's
+        `noun_chunks` of a language.
     RAISES (ValueError): If there are no labels.
     """
     if not doclike.doc.has_annotation("DEP") or any(token.dep_ in _OF_SPACY for token in doclike.doc):
@@ -48,7 +52,9 @@ def noun_chunks(doclike: Doc | Span) -> Iterator[tuple[int, int, int]]:
 
 
 def use_noun_chunks(vocab: Vocab, *docs: Doc) -> None:
-    """Let documents of an English pipeline that are made from now on, and some that are there, have these chunks in the place of spaCy's."""
+    """Let documents of an English pipeline that are made from now on, and some that are there, have these
+    chunks in the place of spaCy's.
+    """
     if vocab.get_noun_chunks is of_spacy:
         vocab.get_noun_chunks = noun_chunks
     for doc in docs:

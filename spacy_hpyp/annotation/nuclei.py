@@ -1,7 +1,8 @@
 """Nuclei: content words with the function words that belong to them (Tesnière 1959).
 
-In Universal Dependencies prepositions and copulas hang on their content words. In the trees of other parsers, as of spaCy's English ones, they
-head their phrases and clauses. Which nuclei belong together is the same in both, and so is which words are of one nucleus.
+In Universal Dependencies prepositions and copulas hang on their content words. In the trees of other parsers,
+as of spaCy's English ones, they head their phrases and clauses. Which nuclei belong together is the same in
+both, and so is which words are of one nucleus.
 """
 
 from spacy.tokens import Token
@@ -11,9 +12,11 @@ _FUNCTION = ("case", "cop", "mark")
 
 
 def counterpart(token: Token, head: Token) -> Token | None:
-    """The word of a tree with labels of Universal Dependencies whose arc says what an arc of another tree says, between nuclei or within one.
+    """The word of a tree with labels of Universal Dependencies whose arc says what an arc of another tree
+    says, between nuclei or within one.
 
-    token (Token), head (Token): What the arc of the other tree joins, in this one; twice the token if it is the root there.
+    token (Token), head (Token): What the arc of the other tree joins, in this one; twice the token if it is
+        the root there.
     RETURNS (Token | None): None if no arc says so.
     """
     own, other = _nucleus(token), _nucleus(head)

@@ -1,16 +1,18 @@
-"""Words under tokens: what Universal Dependencies call syntactic words, where a token of the text is several of them.
+"""Words under tokens: what Universal Dependencies call syntactic words, where a token of the text is several
+of them.
 
-A Doc of spaCy is a cut of its text, and UD's words are not always one: French *du* is the words *de* and *le*. So a Doc has the tokens, and
-a token that is several words has these beside it, as user data of its own: spaCy takes them along where a Doc is cut, joined or stored
-with its user data. A token that is one word has nothing beside it, and is that word.
+A Doc of spaCy is a cut of its text, and UD's words are not always one: French *du* is the words *de* and
+*le*. So a Doc has the tokens, and a token that is several words has these beside it, as user data of its own:
+spaCy takes them along where a Doc is cut, joined or stored with its user data. A token that is one word has
+nothing beside it, and is that word.
 
-What spaCy's attributes say of a token with several words is what is true of the highest of them, the one that is nearest to the root; so
-the tokens have a tree where the words have one. What components write besides is that of the highest, too, and the sum where it can be
-summed up.
+What spaCy's attributes say of a token with several words is what is true of the highest of them, the one that
+is nearest to the root; so the tokens have a tree where the words have one. What components write besides is
+that of the highest, too, and the sum where it can be summed up.
 
-Components read and write Docs whose tokens are the words: `words_as_tokens` makes such a Doc, and `write_back` writes what they have found
-into the Doc that it was made of. A Doc without multiword tokens is its own. A component of a pipeline leaves the words to the next one, see
-`take_words`.
+Components read and write Docs whose tokens are the words: `words_as_tokens` makes such a Doc, and
+`write_back` writes what they have found into the Doc that it was made of. A Doc without multiword tokens is
+its own. A component of a pipeline leaves the words to the next one, see `take_words`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -26,7 +28,8 @@ from spacy.tokens import Doc, Token
 from ..compat.spacy import attribute_key
 from .written import SENTENCE, TOGETHER, WRITTEN, entries_of, take
 
-# The words of a token that is several; what components have written about each of them; and which word of the head a token hangs on.
+# The words of a token that is several; what components have written about each of them; and which word of the
+# head a token hangs on.
 _WORDS, _ABOUT_WORDS, _HEAD_WORD = _OWN = "multiword", "about_words", "head_word"
 #: What is written about words and can be summed up: of a token with several it is the sum.
 _SUMMED = ("log_prob", "surprisal_lexical", "surprisal_syntactic")
@@ -34,8 +37,8 @@ _STRINGS = (TAG, POS, MORPH, LEMMA, DEP)
 # What words have as tokens have it, and what of it each word has for itself.
 _COLUMNS = [*_STRINGS, HEAD, SENT_START, SPACY, ORTH]
 _ALONE = {TAG, POS, MORPH, LEMMA}
-# The words of so many Docs are at hand at the most, as a pipeline has no more under way by default; and of none that is longer than this, whose
-# memory counts.
+# The words of so many Docs are at hand at the most, as a pipeline has no more under way by default; and of
+# none that is longer than this, whose memory counts.
 _MOST_AT_HAND, _LONGEST_AT_HAND = 1_000, 100_000
 
 
@@ -149,8 +152,8 @@ def has_multiword_tokens(doc: Doc) -> bool:
 
 
 def highest_word(token: Token) -> int:
-    """Which word of a token its head is for those that hang on the token: the first whose own head is not in the token, or that is the
-    root. Where it is another one, that is written with what hangs on it.
+    """Which word of a token its head is for those that hang on the token: the first whose own head is not in
+    the token, or that is the root. Where it is another one, that is written with what hangs on it.
     """
     for i, each in enumerate(_analyses(token) or ()):
         analysis = Analysis(*each)
@@ -168,7 +171,8 @@ def write_words(doc: Doc, token: int, words: Sequence[Analysis]) -> None:
 
 
 def words_as_tokens(doc: Doc) -> Doc:
-    """A Doc whose tokens are the words of another, with what is known of them; that one itself if none of its tokens is several words.
+    """A Doc whose tokens are the words of another, with what is known of them; that one itself if none of its
+    tokens is several words.
 
     Of what components have written about a token with several words, the last word has it.
     """
@@ -195,7 +199,12 @@ def words_as_tokens(doc: Doc) -> Doc:
     for token, analyses in several.items():
         for i, each in enumerate(analyses):
             at = first[token] + i
-            found = (strings.add(each.tag), strings.add(each.pos), morphology.add(each.morph), strings.add(each.lemma))
+            found = (
+                strings.add(each.tag),
+                strings.add(each.pos),
+                morphology.add(each.morph),
+                strings.add(each.lemma),
+            )
             rows[at, :5] = np.array([*found, strings.add(each.dep)], dtype=np.uint64).view(np.int64)
             rows[at, 5] = first[token + each.head_token] + each.head_word - at
     _write_rows(words, rows, parsed=doc.has_annotation("DEP"))
@@ -223,8 +232,9 @@ def words_as_tokens(doc: Doc) -> Doc:
 
 
 def spelled_apart(doc: Doc) -> Doc:
-    """A Doc with the same text in which words that make up that of their token, as those of "don't", are tokens; that one itself if none of
-    its tokens is several words. Others that are several, as French "du", are as the highest of these, and no longer several.
+    """A Doc with the same text in which words that make up that of their token, as those of "don't", are
+    tokens; that one itself if none of its tokens is several words. Others that are several, as French "du",
+    are as the highest of these, and no longer several.
     """
     several = _several(doc)
     if not several:
@@ -232,7 +242,9 @@ def spelled_apart(doc: Doc) -> Doc:
     forms = [[each.form for each in several.get(i, [])] for i in range(len(doc))]
     forms = [own if "".join(own) == token.text else [token.text] for own, token in zip(forms, doc)]
     spaces = [
-        last and bool(token.whitespace_) for own, token in zip(forms, doc) for last in [False] * (len(own) - 1) + [True]
+        last and bool(token.whitespace_)
+        for own, token in zip(forms, doc)
+        for last in [False] * (len(own) - 1) + [True]
     ]
     tokens = Doc(doc.vocab, words=[form for own in forms for form in own], spaces=spaces)
     tokens.has_unknown_spaces = doc.has_unknown_spaces
@@ -246,8 +258,8 @@ def spelled_apart(doc: Doc) -> Doc:
 
 
 def word_spans(doc: Doc) -> np.ndarray:
-    """Where each token of `words_as_tokens` stands in the text of the Doc that it was made of: where it begins and ends (int64[words, 2]).
-    Those that are words of one token stand where that does.
+    """Where each token of `words_as_tokens` stands in the text of the Doc that it was made of: where it
+    begins and ends (int64[words, 2]). Those that are words of one token stand where that does.
     """
     rows = doc.to_array([IDX, LENGTH]).view(np.int64).reshape(-1, 2)
     return np.cumsum(rows, axis=1)[_word_counts(doc, _several(doc))[2]]
@@ -318,7 +330,8 @@ def _known(words: Doc, row: np.ndarray) -> list[str]:
 
 
 class WordsAtHand:
-    """The words of a Doc for a component of a pipeline, which are written back into it, and kept for the next component.
+    """The words of a Doc for a component of a pipeline, which are written back into it, and kept for the next
+    component.
 
     words (Doc): As by `words_as_tokens`.
     """
@@ -328,7 +341,8 @@ class WordsAtHand:
         if self.words is not doc:
             several, offsets = _several(doc), doc.to_array(IDX).tolist()
             count, first, _ = _word_counts(doc, several)
-            # Where the words are of each token that is several, by the key of what is known of them; and which word each token is as.
+            # Where the words are of each token that is several, by the key of what is known of them; and
+            # which word each token is as.
             self._places = {
                 attribute_key(_WORDS, offsets[token]): range(first[token], first[token] + count[token])
                 for token in several
@@ -355,7 +369,11 @@ class WordsAtHand:
         # What each token has of one of its words whatever the others have.
         alone = _ALONE if words.has_annotation("DEP") else {*_ALONE, SENT_START}
         attributes, rows_of_doc = [_COLUMNS[column] for column in changed], self._rows_of_doc
-        if self._highest is None or not alone.issuperset(attributes) or not _is_same(words.user_data, self._data):
+        if (
+            self._highest is None
+            or not alone.issuperset(attributes)
+            or not _is_same(words.user_data, self._data)
+        ):
             self._highest = write_back(words, doc)
             rows_of_doc = _rows(doc)
         elif changed:
@@ -375,7 +393,9 @@ _at_hand: WeakKeyDictionary[Doc, WordsAtHand] = WeakKeyDictionary()
 
 
 def take_words(doc: Doc) -> WordsAtHand:
-    """The words of a Doc: those that the component before has handed on, unless somebody has changed the Doc since."""
+    """The words of a Doc: those that the component before has handed on, unless somebody has changed the Doc
+    since.
+    """
     found = _at_hand.pop(doc, None)
     return found if found is not None and found.are_of(doc) else WordsAtHand(doc)
 
@@ -391,20 +411,28 @@ def _is_same(data: dict[Any, Any], before: dict[Any, Any]) -> bool:
 
 
 def _write_rows(doc: Doc, rows: np.ndarray, *, parsed: bool) -> None:
-    """Write the columns of `_STRINGS`, HEAD and SENT_START (int64[tokens, *]), arcs or boundaries of sentences."""
-    columns, names = (range(6), (*_STRINGS, HEAD)) if parsed else ([0, 1, 2, 3, 6], (*_STRINGS[:4], SENT_START))
+    """Write the columns of `_STRINGS`, HEAD and SENT_START (int64[tokens, *]), arcs or boundaries of
+    sentences.
+    """
+    columns, names = (
+        (range(6), (*_STRINGS, HEAD)) if parsed else ([0, 1, 2, 3, 6], (*_STRINGS[:4], SENT_START))
+    )
     doc.from_array(list(names), np.ascontiguousarray(rows[:, columns]).view(np.uint64))
 
 
 def _put(data: dict[Any, Any], key: tuple, value: Any, is_highest: bool) -> None:
-    """Put what is written about a word, perhaps the highest of its token, into what is written about the token."""
+    """Put what is written about a word, perhaps the highest of its token, into what is written about the
+    token.
+    """
     before = data.get(key)
     if before is None:
         data[key] = value
     elif key[1] == TOGETHER:
         sums = (None if None in each else sum(each) for each in zip(before, value))
         chosen = value if is_highest else before
-        data[key] = tuple(total if name in _SUMMED else each for name, total, each in zip(WRITTEN, sums, chosen))
+        data[key] = tuple(
+            total if name in _SUMMED else each for name, total, each in zip(WRITTEN, sums, chosen)
+        )
     elif key[1] in _SUMMED:
         data[key] = before + value
     elif is_highest:
@@ -412,7 +440,9 @@ def _put(data: dict[Any, Any], key: tuple, value: Any, is_highest: bool) -> None
 
 
 def _word_counts(doc: Doc, several: dict[int, list[Analysis]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How many words each token has, where they begin (int64[tokens]), and whose each is (int64[words]); white space counts as one."""
+    """How many words each token has, where they begin (int64[tokens]), and whose each is (int64[words]);
+    white space counts as one.
+    """
     count = np.ones(len(doc), dtype=np.int64)
     count[list(several)] = list(map(len, several.values()))
     return count, np.cumsum(count) - count, np.repeat(np.arange(len(doc)), count)

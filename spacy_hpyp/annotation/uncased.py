@@ -22,7 +22,8 @@ class UncasedWords:
     token (int64[n]): Their positions among the tokens of the Doc.
     heads (int32[n]): The positions of their parents among the words; `NONE` for the root's children.
     is_attached (bool[n]): Whether the parent is known; where it is not, the head is `NONE`.
-    offsets (int64[sentences + 1]): Where each sentence begins; all of a Doc is one where it has no sentence boundaries.
+    offsets (int64[sentences + 1]): Where each sentence begins; all of a Doc is one where it has no sentence
+        boundaries.
     """
 
     forms: list[str]
@@ -58,7 +59,9 @@ def read_uncased(doc: Doc) -> UncasedWords:
     starts = np.flatnonzero(np.diff(begins, prepend=-1))
     forms = [doc.vocab.strings[lower] for lower in rows[token, 0].view(np.uint64).tolist()]
     heads = np.where(is_root, NONE, number[heads])[is_word].astype(np.int32)
-    return UncasedWords(forms, token, heads, rows[token, 2] != 0, np.append(starts, len(token)).astype(np.int64))
+    return UncasedWords(
+        forms, token, heads, rows[token, 2] != 0, np.append(starts, len(token)).astype(np.int64)
+    )
 
 
 def uncased_key(doc: Doc) -> bytes:

@@ -1,4 +1,6 @@
-"""Between Docs and their words: forms, the white space between them and where they stand; and what is found of each, to write back."""
+"""Between Docs and their words: forms, the white space between them and where they stand; and what is found
+of each, to write back.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,8 +63,8 @@ class Words:
 
     forms (list[str]): Those that occur, each once.
     place (int64[words]): Which of them each word is.
-    starts (int32[words]): Whether each begins a sentence, `BEGINS` or `GOES_ON`; `NONE` where nothing is set. The first word of a Doc
-        does, and so does a word before which white space does.
+    starts (int32[words]): Whether each begins a sentence, `BEGINS` or `GOES_ON`; `NONE` where nothing is set.
+        The first word of a Doc does, and so does a word before which white space does.
     layout (Layout): Where they stand; the blocks go from one sentence boundary that is set to the next.
     """
 
@@ -123,7 +125,8 @@ def _space(doc: Doc, first: int, end: int) -> int:
 
 
 def write_tags(docs: Sequence[Doc], layout: Layout, outcomes: np.ndarray, tags: Sequence[str]) -> None:
-    """Write tags into Docs; white space has one of its own. Nothing is known any more of how probable tags are.
+    """Write tags into Docs; white space has one of its own. Nothing is known any more of how probable tags
+    are.
 
     outcomes (int32[words]), tags (Sequence[str]): The tags of the words, and what these stand for.
     """
@@ -133,7 +136,13 @@ def write_tags(docs: Sequence[Doc], layout: Layout, outcomes: np.ndarray, tags: 
 
 
 def write_attribute(
-    docs: Sequence[Doc], layout: Layout, attribute: str, names: Sequence[str], place: np.ndarray, *, space: str = ""
+    docs: Sequence[Doc],
+    layout: Layout,
+    attribute: str,
+    names: Sequence[str],
+    place: np.ndarray,
+    *,
+    space: str = "",
 ) -> None:
     """Write the tags of words into Docs, or their parts of speech, features or lemmas.
 
@@ -154,7 +163,8 @@ def write_attribute(
 
 
 def write_starts(docs: Sequence[Doc], words: Words, outcomes: np.ndarray) -> None:
-    """Write sentence boundaries into Docs: white space begins no sentence unless it stands first or was said to; what is set is kept.
+    """Write sentence boundaries into Docs: white space begins no sentence unless it stands first or was said
+    to; what is set is kept.
 
     outcomes (int32[words]): `BEGINS` or `GOES_ON` for each, or `NONE` where nothing is to be set.
     """
@@ -179,7 +189,8 @@ def read_written(docs: Sequence[Doc], layout: Layout, attribute: str) -> tuple[l
     """The tags that words have, or their parts of speech, features or lemmas.
 
     attribute (str): "tag", "pos", "morph" or "lemma".
-    RETURNS (tuple[list[str], int64[words]]): The different ones, "" where there is none, and which of them each word has.
+    RETURNS (tuple[list[str], int64[words]]): The different ones, "" where there is none, and which of them
+        each word has.
     """
     rows = [doc.to_array([_WRITTEN[attribute]]).ravel()[token] for doc, token in zip(docs, layout.tokens)]
     distinct, place = np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *rows]), return_inverse=True)

@@ -1,13 +1,15 @@
-"""Where a Doc's user data have what components have written about tokens, and the parses that are kept while other parsers work on it.
+"""Where a Doc's user data have what components have written about tokens, and the parses that are kept while
+other parsers work on it.
 
-`doc._.parses` is a dictionary with a `KeptParse` for each parser's name. What it is made of are the Doc's user data: at each token,
-under the key `("._.", "parses", token.idx, None)`, a dictionary from names to lists
+`doc._.parses` is a dictionary with a `KeptParse` for each parser's name. What it is made of are the Doc's
+user data: at each token, under the key `("._.", "parses", token.idx, None)`, a dictionary from names to lists
 
-    [distance to the head in tokens (0: a root), label, tag, head_prob or None, tag_prob or None, whether a sentence begins]
+    [distance to the head in tokens (0: a root), label, tag, head_prob or None, tag_prob or None, whether a
+    sentence begins]
 
-and under the key `("._.", "given_start", token.idx, None)` whether a boundary was set before any parser (1) or ruled out (-1). spaCy
-moves such entries with their tokens: into `span.as_doc(copy_user_data=True)`, `Doc.from_docs`, `DocBin(store_user_data=True)`, and to other
-processes.
+and under the key `("._.", "given_start", token.idx, None)` whether a boundary was set before any parser (1)
+or ruled out (-1). spaCy moves such entries with their tokens: into `span.as_doc(copy_user_data=True)`,
+`Doc.from_docs`, `DocBin(store_user_data=True)`, and to other processes.
 """
 
 from collections.abc import Container, Iterable, Mapping
@@ -22,8 +24,10 @@ from ..compat.spacy import attribute_key, attribute_keys
 #: What is written for each token; see `spacy_hpyp.annotation.extensions.register_extensions`.
 WRITTEN = ("log_prob", "surprisal_lexical", "surprisal_syntactic", "head_prob", "tag_prob")
 
-#: Each value has an entry in the user data, as `doc.to_json` looks for it. In a long Doc that would take as much memory as the rest of
-#: the parsed Doc four times over: it has one entry for each token, a tuple of all values. The key is that of an attribute, so that spaCy
+#: Each value has an entry in the user data, as `doc.to_json` looks for it. In a long Doc that would take as
+#: much memory as the rest of
+#: the parsed Doc four times over: it has one entry for each token, a tuple of all values. The key is that of
+#: an attribute, so that spaCy
 #: moves the entry with the token into documents that are made of this one.
 TOGETHER = "hpyp_parser"
 #: A sentence's log-probability and how many tokens it has, at its first token.
@@ -38,18 +42,25 @@ def is_of_token(key: Any) -> bool:
     return type(key) is tuple and len(key) == 4 and key[3] is None and key[2] is not None and key[0] == "._."
 
 
-def take(data: dict[Any, Any], names: Container[str], offsets: Container[int] = ()) -> list[tuple[str, int, Any]]:
-    """Take out of user data what they have about tokens under some names, or of the tokens that begin at some offsets.
+def take(
+    data: dict[Any, Any], names: Container[str], offsets: Container[int] = ()
+) -> list[tuple[str, int, Any]]:
+    """Take out of user data what they have about tokens under some names, or of the tokens that begin at some
+    offsets.
 
     RETURNS (list[tuple[str, int, Any]]): The name, where the token begins, and the value.
     """
     # Most keys are of neither, which is asked first as there are several of each token.
-    keys = [key for key in data if type(key) is tuple and len(key) == 4 and (key[1] in names or key[2] in offsets)]
+    keys = [
+        key for key in data if type(key) is tuple and len(key) == 4 and (key[1] in names or key[2] in offsets)
+    ]
     return [(key[1], key[2], data.pop(key)) for key in keys if is_of_token(key)]
 
 
 def value_at(data: Mapping[Any, Any], name: str, offset: int) -> Any:
-    """What user data have under one of the names in `WRITTEN` about the token that begins at an offset, None if it is nothing."""
+    """What user data have under one of the names in `WRITTEN` about the token that begins at an offset, None
+    if it is nothing.
+    """
     if (own := attribute_key(name, offset)) in data:
         return data[own]
     written = data.get(attribute_key(TOGETHER, offset))
@@ -80,7 +91,8 @@ def write_entries(doc: Doc, name: str, values: Iterable[Any], token: np.ndarray 
 class KeptParse(NamedTuple):
     """What a parser has found for the tokens of a Doc.
 
-    heads (int32[tokens]): How far the head is, in tokens; 0 for roots. It may lie outside a Doc that is a part of another one.
+    heads (int32[tokens]): How far the head is, in tokens; 0 for roots. It may lie outside a Doc that is a
+        part of another one.
     labels, tags (list[str]): Of each token; a label is "" where there is no arc.
     head_prob, tag_prob (float64[tokens]): How sure it is; not a number where it does not say so.
     starts (bool[tokens]): Where sentences begin.
@@ -107,10 +119,18 @@ def kept_parses(doc: Doc) -> dict[str, KeptParse]:
 def _columns(rows: list[list | None]) -> KeptParse:
     nothing = [0, "", "", None, None, False]
     if any(row is not None and len(row) != _PARTS for row in rows):
-        raise ValueError("The user data of a Doc have something else where parses should be kept ('doc._.parses').")
+        raise ValueError(
+            "The user data of a Doc have something else where parses should be kept ('doc._.parses')."
+        )
     heads, labels, tags, *sure, starts = zip(*(row or nothing for row in rows))
     probabilities = (np.array(each, dtype=np.float64) for each in sure)
-    columns = np.array(heads, dtype=np.int32), list(labels), list(tags), *probabilities, np.array(starts, dtype=bool)
+    columns = (
+        np.array(heads, dtype=np.int32),
+        list(labels),
+        list(tags),
+        *probabilities,
+        np.array(starts, dtype=bool),
+    )
     return KeptParse(*columns)
 
 
@@ -138,7 +158,9 @@ def note_starts(doc: Doc) -> None:
 
 
 def noted_starts(doc: Doc) -> np.ndarray | None:
-    """What `note_starts` has noted (int64[tokens]): 1, -1, or 0 where nothing was set. None if it has not been called."""
+    """What `note_starts` has noted (int64[tokens]): 1, -1, or 0 where nothing was set. None if it has not
+    been called.
+    """
     found = entries_of(doc, GIVEN_START)
     return None if None in found else np.array(found, dtype=np.int64)
 
@@ -146,7 +168,8 @@ def noted_starts(doc: Doc) -> np.ndarray | None:
 def take_back(doc: Doc, starts: np.ndarray) -> None:
     """Take heads and labels out of a Doc.
 
-    starts (int64[tokens]): The sentence boundaries that it is to have: 1, -1, or 0 where nothing is to be set.
+    starts (int64[tokens]): The sentence boundaries that it is to have: 1, -1, or 0 where nothing is to be
+        set.
     """
     if len(doc) == 0:
         return

@@ -1,13 +1,13 @@
 """Configurations of the arc-standard system, with ROOT at the bottom of the stack, as immutable records.
 
-A record is a stack item: its tag, word and position, its outermost children with the labels of their arcs, how many
-there are, and the record of the item *below* it. As every transition makes exactly one record, the top item of a stack,
-a record also stands for a whole configuration, with the word that was shifted *last*, and with the *previous*
-configuration and the *action* that led here, for a whole derivation. Executing a transition copies one row, the size of
-a cache line; stacks that share their lower part share the records.
+A record is a stack item: its tag, word and position, its outermost children with the labels of their arcs,
+how many there are, and the record of the item *below* it. As every transition makes exactly one record, the
+top item of a stack, a record also stands for a whole configuration, with the word that was shifted *last*,
+and with the *previous* configuration and the *action* that led here, for a whole derivation. Executing a
+transition copies one row, the size of a cache line; stacks that share their lower part share the records.
 
-Records are rows of an int32[*, 16] array. Row `NOWHERE` is the item that does not exist and row `ROOT` the initial
-configuration. Symbols are 0 for NULL, 1 for ROOT, and from 2 on the tags, words, labels or actions.
+Records are rows of an int32[*, 16] array. Row `NOWHERE` is the item that does not exist and row `ROOT` the
+initial configuration. Symbols are 0 for NULL, 1 for ROOT, and from 2 on the tags, words, labels or actions.
 """
 
 from typing import NamedTuple
@@ -17,7 +17,8 @@ import numpy as np
 from ..compiled import NONE, borrowing, compiled, implements, inner, overwrite
 from ..inference import particle_filter
 
-# Columns of a record. Elsewhere they are called `column.TAG` and so on, as tags and words are distributions, too.
+# Columns of a record. Elsewhere they are called `column.TAG` and so on, as tags and words are distributions,
+# too.
 TAG, WORD, LEFT, RIGHT, BELOW, PREVIOUS, ACTION, DEPTH = range(8)
 POSITION, LAST, SECOND_LEFT, SECOND_RIGHT, LEFT_LABEL, RIGHT_LABEL, LEFT_COUNT, RIGHT_COUNT = range(8, 16)
 FIELDS = 16
@@ -32,8 +33,8 @@ FIRST_RECORD = 2
 NULL_SYMBOL, ROOT_SYMBOL = 0, 1
 FIRST_SYMBOL = 2
 
-# Actions; from `FIRST_ARC` on, left-arcs are even and right-arcs are odd. `END` is the right-arc that attaches the head
-# word to ROOT, the last transition of a sentence.
+# Actions; from `FIRST_ARC` on, left-arcs are even and right-arcs are odd. `END` is the right-arc that
+# attaches the head word to ROOT, the last transition of a sentence.
 SHIFT, END = 0, 1
 FIRST_ARC = 2
 
@@ -80,8 +81,10 @@ def kind_of(depth):
     return min(depth, 3) - 1
 
 
-#: Which classes of actions exist at depth 1, 2, and 3 or more, ROOT counted. ROOT alone can only be shifted upon; beside one word,
-#: that word may be attached to it, which ends the sentence; two words may be attached to each other, but not to ROOT.
+#: Which classes of actions exist at depth 1, 2, and 3 or more, ROOT counted. ROOT alone can only be shifted
+#: upon; beside one word,
+#: that word may be attached to it, which ends the sentence; two words may be attached to each other, but not
+#: to ROOT.
 POSSIBLE = np.array(
     [[True, False, False, False], [True, True, False, False], [True, False, True, True]], dtype=np.bool_
 )
@@ -186,7 +189,8 @@ def derivation(records, last, actions, tags):
 def tree_of(actions, heads, labels):
     """Replay a derivation on word positions.
 
-    actions (int32[2n]): A derivation of n words, of one sentence or of several; where it is not finished, `NONE` stands behind it.
+    actions (int32[2n]): A derivation of n words, of one sentence or of several; where it is not finished,
+        `NONE` stands behind it.
     heads (int32[n]): Overwritten with the head of each word that is attached, -1 if it is attached to ROOT.
     labels (int32[n]): Overwritten with the label of each such arc, -1 for those from ROOT.
     """
@@ -215,8 +219,8 @@ def tree_of(actions, heads, labels):
 
 
 class ArcStandard(NamedTuple):
-    """The transition system that derives some words, for the particle filter: an attachment is an action, and a word is generated with a
-    tag.
+    """The transition system that derives some words, for the particle filter: an attachment is an action, and
+    a word is generated with a tag.
 
     words (int32[n]): Their numbers.
     """
@@ -245,7 +249,8 @@ def _generate(system, records, used, top, word, outcome):
 @implements(particle_filter.compact, ArcStandard)
 @compiled
 def _compact(system, records, used, tops):
-    # What a record refers to is what its configuration was derived by, so that nothing is missing then. The order stays the same.
+    # What a record refers to is what its configuration was derived by, so that nothing is missing then. The
+    # order stays the same.
     place = np.zeros(used, dtype=np.int32)
     place[ROOT] = ROOT
     for top in tops:

@@ -1,24 +1,26 @@
 """Context elements: what a distribution may be conditioned on, by name.
 
-An element is named as a path: a word, optionally one or two steps to its children, and what is read there, as in `s1.tag`,
-`s2.word` or `s1.right.tag` (B&B's rc1(s1).t).
+An element is named as a path: a word, optionally one or two steps to its children, and what is read there, as
+in `s1.tag`, `s2.word` or `s1.right.tag` (B&B's rc1(s1).t).
 
 * words: `s1` to `s4`, the stack from its top, and `w1` to `w3`, the words shifted last, the latest first;
 * steps: `left` and `right` to the outermost children, `left2` and `right2` to those before them;
-* what is read: `tag`, `word`, `label` (of the arc to the outermost child, as in `s1.left.label`), `count` (of the children
-  on a side, as in `s1.left.count`), `class` and `class:2` to `class:16` (the path to the class of the
-  word, or so many steps of it, see `text.word_classes`; after one step at the most), and `distance` (of a stack item to the next one towards the front of the sentence, for
-  `s1` to the word that would be shifted next; in classes);
+* what is read: `tag`, `word`, `label` (of the arc to the outermost child, as in `s1.left.label`), `count` (of
+  the children on a side, as in `s1.left.count`), `class` and `class:2` to `class:16` (the path to the class
+  of the word, or so many steps of it, see `text.word_classes`; after one step at the most), and `distance`
+  (of a stack item to the next one towards the front of the sentence, for `s1` to the word that would be
+  shifted next; in classes);
 * `depth` is the depth of the stack and `action` the transition before;
-* `next.tag` is the tag of the word about to be generated (B&B's beta.t) and exists for words only; `next.direction` is the
-  direction of the arc about to be labelled and exists for labels only.
+* `next.tag` is the tag of the word about to be generated (B&B's beta.t) and exists for words only;
+  `next.direction` is the direction of the arc about to be labelled and exists for labels only.
 
 What does not exist has the symbol NULL.
 
-A *context row* holds the symbols of all elements that a pool's experts name, each once; an expert's context is a list of
-columns of that row.
+A *context row* holds the symbols of all elements that a pool's experts name, each once; an expert's context
+is a list of columns of that row.
 
-Classes are a function of the word. What is read of each is written behind the element, so that a model without classes has none of it.
+Classes are a function of the word. What is read of each is written behind the element, so that a model
+without classes has none of it.
 """
 
 from collections.abc import Sequence
@@ -34,9 +36,17 @@ from .configuration import FIELDS, FIRST_SYMBOL
 NEXT, *_STACK, _WORD_1, _WORD_2, _WORD_3 = range(8)
 _STACK_WORDS = {f"s{place}": place for place in _STACK}
 _WORDS = {**_STACK_WORDS, "w1": _WORD_1, "w2": _WORD_2, "w3": _WORD_3}
-_STEPS = {"left": column.LEFT, "right": column.RIGHT, "left2": column.SECOND_LEFT, "right2": column.SECOND_RIGHT}
+_STEPS = {
+    "left": column.LEFT,
+    "right": column.RIGHT,
+    "left2": column.SECOND_LEFT,
+    "right2": column.SECOND_RIGHT,
+}
 _NO_STEP = -1
-_OUTERMOST = {"left": (column.LEFT_LABEL, column.LEFT_COUNT), "right": (column.RIGHT_LABEL, column.RIGHT_COUNT)}
+_OUTERMOST = {
+    "left": (column.LEFT_LABEL, column.LEFT_COUNT),
+    "right": (column.RIGHT_LABEL, column.RIGHT_COUNT),
+}
 
 # What stands for classes in the place of a column, and how long a row of `ELEMENTS` is.
 _CLASSES = {name: FIELDS + number for number, name in enumerate(CLASS_ATTRIBUTES)}
@@ -72,7 +82,8 @@ def _elements() -> dict[str, tuple[int, int, int, int]]:
     return known
 
 
-#: Every context element by its name: what the path begins with, two steps (columns, or -1), and the column that is read.
+#: Every context element by its name: what the path begins with, two steps (columns, or -1), and the column
+#: that is read.
 ELEMENTS = _elements()
 
 
@@ -84,8 +95,8 @@ def compile_contexts(
     experts (Sequence[Sequence[str]]): One list of element names for each expert, most important first.
     distribution (str): The name of the distribution that the lists are for.
     gates (Sequence[str]): Names of elements that are read besides.
-    RETURNS (tuple): elements (int32[elements, 4]), rows of `ELEMENTS`; columns (int32[experts, depth]), each expert's
-        positions in the context row, -1 past its end; and the positions of the gates (int32[gates]).
+    RETURNS (tuple): elements (int32[elements, 4]), rows of `ELEMENTS`; columns (int32[experts, depth]), each
+        expert's positions in the context row, -1 past its end; and the positions of the gates (int32[gates]).
     RAISES (ValueError): If a name is not known, is repeated within an expert, or cannot be known yet.
     """
 
@@ -106,7 +117,8 @@ def with_classes(elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
 
     elements (int32[elements, 4]): Rows of `ELEMENTS`.
     paths (Sequence[str]): The path to the class of each word of the vocabulary, or as much of it as is known.
-    RETURNS (int32[elements, 4 + *]): Behind each row what is read for each symbol of a word, if any of them reads classes.
+    RETURNS (int32[elements, 4 + *]): Behind each row what is read for each symbol of a word, if any of them
+        reads classes.
     """
     return with_class_symbols(elements, _WIDTH - 1, FIELDS, ["", "", *paths])
 
@@ -117,8 +129,8 @@ def read_context(elements, records, top, known, row):
 
     elements (int32[elements, 4 + *]): What to read, see `with_classes`.
     top (int): The record of the configuration.
-    known (int): The tag of the word about to be generated, or the direction of the arc about to be labelled; anything
-        where the elements do not name it.
+    known (int): The tag of the word about to be generated, or the direction of the arc about to be labelled;
+        anything where the elements do not name it.
     row (int32[elements]): Overwritten with the symbols.
     """
     second = records[top, column.BELOW]
@@ -168,7 +180,9 @@ def read_context(elements, records, top, known, row):
 
 @compiled
 def _distance(position, front):
-    """The class of a distance: 1 to 3 as they are, then 4 to 5, 6 to 9 and 10 or more; 0 from ROOT and from nowhere."""
+    """The class of a distance: 1 to 3 as they are, then 4 to 5, 6 to 9 and 10 or more; 0 from ROOT and from
+    nowhere.
+    """
     distance = front - position
     if position == 0:
         return 0

@@ -1,13 +1,13 @@
 """The right derivation against all that the beam has: the gradient of the conditional log-likelihood.
 
-What a pool's weights are fitted to in the first place is the likelihood of derivations, words included. To parse well, it is enough
-that of all derivations of a sentence the right one is the most probable:
+What a pool's weights are fitted to in the first place is the likelihood of derivations, words included. To
+parse well, it is enough that of all derivations of a sentence the right one is the most probable:
 
     log p(derivation | words) = log p(derivation, words) - log of the sum over all derivations
 
-The sum is that over the final beam. Its gradient is the mean of the gradients of the beam's derivations, in proportion to their
-probabilities; an event that all of them share with the right one cancels out. The model remains what it is, a product of
-normalised distributions.
+The sum is that over the final beam. Its gradient is the mean of the gradients of the beam's derivations, in
+proportion to their probabilities; an event that all of them share with the right one cancels out. The model
+remains what it is, a product of normalised distributions.
 """
 
 from math import exp
@@ -39,7 +39,8 @@ def add_contrasts(parser, work, blocks, chosen, derivations, search, joint, grad
     chosen (int64[*]): Which of them.
     derivations (Derivations): The right derivation of all of them.
     search (Search): How to search.
-    joint (float): How much of the gradient of the likelihood of the right derivation with its words is added besides.
+    joint (float): How much of the gradient of the likelihood of the right derivation with its words is added
+        besides.
     gradients (tuple[Weights, ...]): By distribution; added to.
     RETURNS (float): The sum of the log-likelihoods, in nats.
     """
@@ -89,7 +90,9 @@ def add_contrasts(parser, work, blocks, chosen, derivations, search, joint, grad
 
 @inner
 def log_of_share(beam, size, evidence, top):
-    """Minus the log of the part of the beam that one derivation has; that of a very improbable one if it is not there."""
+    """Minus the log of the part of the beam that one derivation has; that of a very improbable one if it is
+    not there.
+    """
     for i in range(size):
         if beam.record[i] == top:
             return evidence - beam.weight[i]
@@ -115,4 +118,6 @@ def _add_events(parser, records, record, share, work, gradients):
         if pool.mixed:
             add_mixture_gradient(pool, row, outcome, share, query.scratch, gradients[i])
         else:
-            add_product_gradient(pool, row, kind, outcome, share, query.scratch, query.distribution, gradients[i])
+            add_product_gradient(
+                pool, row, kind, outcome, share, query.scratch, query.distribution, gradients[i]
+            )

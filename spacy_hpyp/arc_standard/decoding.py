@@ -1,18 +1,23 @@
-"""Decoding by Algorithm 1 of Buys & Blunsom (2015), or by beam search: of many blocks in several threads, and of text whose sentences
-have to be found.
+"""Decoding by Algorithm 1 of Buys & Blunsom (2015), or by beam search: of many blocks in several threads, and
+of text whose sentences have to be found.
 
-It is the particle filter of `inference.particle_filter` that divides as `inference.rounding` says, over arc-standard derivations of
-which the best actions and tags are pursued (`proposals`). For beam search it keeps as `inference.pruning` says.
+It is the particle filter of `inference.particle_filter` that divides as `inference.rounding` says, over
+arc-standard derivations of which the best actions and tags are pursued (`proposals`). For beam search it
+keeps as `inference.pruning` says.
 
-By the end of a long block all derivations in a beam share their past, but for the last words: they agree on it, and are sure of
-it without reason. So what has no boundaries is decoded more than once:
+By the end of a long block all derivations in a beam share their past, but for the last words: they agree on
+it, and are sure of it without reason. So what has no boundaries is decoded more than once:
 
-1. Algorithm 1 finds the boundaries, and the probabilities of the words, which know nothing of what follows. It has up to four times the
-   particles, as derivations that end a sentence elsewhere have to stay in the beam beside those that differ in their trees; but not
-   without `outlook`, where a word's probability must not depend on whether there are others after it.
+1. Algorithm 1 finds the boundaries, and the probabilities of the words, which know nothing of what follows.
+    It has up to four times the
+   particles, as derivations that end a sentence elsewhere have to stay in the beam beside those that differ
+   in their trees; but not without `outlook`, where a word's probability must not depend on whether there are
+   others after it.
 2. Each sentence that was found is decoded by itself. Another sentence may still begin inside of it.
-3. Where it is plausible that two neighbours are one sentence, they are decoded as one. The posterior probabilities of heads
-   and tags are the mean over these possibilities, in proportion to the probabilities that they give to the words.
+3. Where it is plausible that two neighbours are one sentence, they are decoded as one. The posterior
+    probabilities of heads
+   and tags are the mean over these possibilities, in proportion to the probabilities that they give to the
+   words.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +35,8 @@ from .configuration import FIELDS
 from .posterior import choose, find_guides, find_marginals, read_parse, read_posterior
 from .proposals import SearchModel, highest_heuristics, new_decoding, new_workspace
 
-# Particles that are enough to see whether two sentences may be one, and how many nats less likely that may then be.
+# Particles that are enough to see whether two sentences may be one, and how many nats less likely that may
+# then be.
 _QUICK = 10
 # Boundaries are looked for with so many times the particles, if these are no more than so many.
 _TIMES, _MANY = 4, 200
@@ -91,13 +97,16 @@ def decode_blocks(parser, work, blocks, chosen, search, given, parses):
     blocks (Blocks): All blocks.
     chosen (int64[*]): Which of them to decode.
     search (Search): How to search, and what to choose from the final beam.
-    given (bool): Whether the heads, labels and tags in `parses` are to be kept, and only their probabilities to be found.
+    given (bool): Whether the heads, labels and tags in `parses` are to be kept, and only their probabilities
+        to be found.
     parses (Parses): Overwritten for the chosen blocks.
     """
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
     for block in chosen:
         start, end = blocks.offsets[block], blocks.offsets[block + 1]
-        sums = new_sums(parses.syntactic[start:end], parses.lexical[start:end], parses.log_probability[start:end])
+        sums = new_sums(
+            parses.syntactic[start:end], parses.lexical[start:end], parses.log_probability[start:end]
+        )
         records, beam, size = search_block(parser, only(blocks, block), search, work, records, sums)
         heads, labels, tags = parses.heads[start:end], parses.labels[start:end], parses.tags[start:end]
         if not search.marginals:
@@ -110,7 +119,9 @@ def decode_blocks(parser, work, blocks, chosen, search, given, parses):
         posterior = read_posterior(records, beam, size, end - start, search.temperature)
         if not given:
             choose(posterior, search.consensus, heads, labels, tags)
-        find_marginals(posterior, heads, tags, parses.head_probability[start:end], parses.tag_probability[start:end])
+        find_marginals(
+            posterior, heads, tags, parses.head_probability[start:end], parses.tag_probability[start:end]
+        )
         if search.guides:
             guides = parses.guides
             own = Guides(
@@ -125,7 +136,8 @@ def decode_blocks(parser, work, blocks, chosen, search, given, parses):
 
 @compiled
 def read_blocks(parser, work, blocks, chosen, search, parses):
-    """Find the probabilities of the words of some blocks, whose sentences are searched for apart; see `running_text.read`.
+    """Find the probabilities of the words of some blocks, whose sentences are searched for apart; see
+    `running_text.read`.
 
     parser, work, blocks, chosen: As for `decode_blocks`.
     search (Search): With `apart`.
@@ -134,7 +146,9 @@ def read_blocks(parser, work, blocks, chosen, search, parses):
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
     for block in chosen:
         start, end = blocks.offsets[block], blocks.offsets[block + 1]
-        sums = new_sums(parses.syntactic[start:end], parses.lexical[start:end], parses.log_probability[start:end])
+        sums = new_sums(
+            parses.syntactic[start:end], parses.lexical[start:end], parses.log_probability[start:end]
+        )
         task = new_decoding(parser, only(blocks, block), search, work)
         records = read(task, new_rounding(search, sums), records)
 
@@ -173,7 +187,9 @@ def decode(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1
     second = _decode(parser, sentences, search, threads)
     in_block = block_starts(sentences.offsets) - block_starts(blocks.offsets)
     guides = second.guides
-    second = second._replace(guides=guides._replace(heads=_moved(guides.heads, in_block[: len(guides.heads), None])))
+    second = second._replace(
+        guides=guides._replace(heads=_moved(guides.heads, in_block[: len(guides.heads), None]))
+    )
     if search.marginals:
         _doubt_boundaries(parser, blocks, sentences, second, search, threads)
     is_open = np.repeat(_is_open(blocks), np.diff(blocks.offsets))
@@ -189,8 +205,8 @@ def segment(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 
     """Find the sentences of blocks.
 
     parser, blocks, search, threads: As for `decode`.
-    RETURNS (tuple[Blocks, Parses]): The blocks, those in which sentences may begin cut into sentences; and the parses by which
-        they were found, which mean nothing for the other blocks.
+    RETURNS (tuple[Blocks, Parses]): The blocks, those in which sentences may begin cut into sentences; and
+        the parses by which they were found, which mean nothing for the other blocks.
     """
     search = search._replace(marginals=False, consensus=False, guides=False)
     if search.outlook > 0.0:
@@ -199,7 +215,9 @@ def segment(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 
     return cut(blocks, parses.heads), parses
 
 
-def posteriors(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1) -> tuple[Blocks, list[Posterior]]:
+def posteriors(
+    parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1
+) -> tuple[Blocks, list[Posterior]]:
     """All parses of each sentence that are left in the end.
 
     parser, blocks, threads: As for `decode`.
@@ -211,7 +229,8 @@ def posteriors(parser: SearchModel, blocks: Blocks, search: Search, threads: int
 
 
 def mixture(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1) -> list[Share]:
-    """All parses of all words that are left in the end: of each sentence, and of plausible pairs of sentences as one.
+    """All parses of all words that are left in the end: of each sentence, and of plausible pairs of sentences
+    as one.
 
     parser, blocks, threads: As for `decode`.
     search (Search): With `marginals`.
@@ -266,7 +285,9 @@ def _decode(
     chosen: np.ndarray | None = None,
     given: Parses | None = None,
 ) -> Parses:
-    """Parse some blocks, or all, each by itself; or find how probable given parses are. What is returned for other blocks means nothing."""
+    """Parse some blocks, or all, each by itself; or find how probable given parses are. What is returned for
+    other blocks means nothing.
+    """
     parses = given or _new_parses(len(blocks.tags), search)
     lengths = np.diff(blocks.offsets)
     chosen = np.arange(len(lengths)) if chosen is None else chosen
@@ -316,11 +337,12 @@ def _decode_all(parser: SearchModel, blocks: Blocks, search: Search, threads: in
 def _doubt_boundaries(
     parser: SearchModel, blocks: Blocks, sentences: Blocks, parses: Parses, search: Search, threads: int
 ) -> None:
-    """Let the probabilities of heads and tags know that two neighbours may be one sentence, as `mixture` has it.
+    """Let the probabilities of heads and tags know that two neighbours may be one sentence, as `mixture` has
+    it.
 
     sentences (Blocks): What was found in `blocks`.
-    parses (Parses): Their parses; `head_probability`, `tag_probability` and `guides`, whose heads are positions in `blocks`, are
-        overwritten.
+    parses (Parses): Their parses; `head_probability`, `tag_probability` and `guides`, whose heads are
+        positions in `blocks`, are overwritten.
     """
     evidence = _sums(parses.log_probability, sentences)
     left = _plausible_pairs(parser, blocks, sentences, evidence, search, threads)
@@ -332,7 +354,9 @@ def _doubt_boundaries(
         tags=parses.tags[words],
     )
     rated = _decode(parser, pairs, search, threads, given=given)
-    odds = np.repeat(_odds(_sums(rated.log_probability, pairs), evidence, left, search), np.diff(pairs.offsets))
+    odds = np.repeat(
+        _odds(_sums(rated.log_probability, pairs), evidence, left, search), np.diff(pairs.offsets)
+    )
     total = np.ones(len(parses.heads))
     np.add.at(total, words, odds)
     for name in ("head_probability", "tag_probability"):
@@ -349,21 +373,32 @@ def _mix_guides(guides: Guides, others: Guides, words: np.ndarray, odds: np.ndar
     """Let guides know of what else some words may be.
 
     guides (Guides): Of each word, as it is by itself; overwritten.
-    others (Guides): Of some words, perhaps of one more than once, as they may be besides, with heads as in `guides`.
+    others (Guides): Of some words, perhaps of one more than once, as they may be besides, with heads as in
+        `guides`.
     words (int64[*]): Which words these are.
     odds (float64[*]): How much more probable than what is in `guides` that is.
     """
     rows, place = np.unique(words, return_inverse=True)
-    row, weight = np.concatenate([np.arange(len(rows)), place.ravel()]), np.concatenate([np.ones(len(rows)), odds])
+    row, weight = (
+        np.concatenate([np.arange(len(rows)), place.ravel()]),
+        np.concatenate([np.ones(len(rows)), odds]),
+    )
     total = np.bincount(row, weight)
-    for number, probability, label in (("heads", "head_probability", "head_labels"), ("tags", "tag_probability", None)):
+    for number, probability, label in (
+        ("heads", "head_probability", "head_labels"),
+        ("tags", "tag_probability", None),
+    ):
         values, shares, names = (
             np.concatenate([getattr(guides, name)[rows], getattr(others, name)])
             for name in (number, probability, label or number)
         )
         of = np.repeat(row, values.shape[1])
         found = _leading(
-            of, values.ravel(), (shares * (weight / total[row])[:, None]).ravel(), names.ravel(), values.shape[1]
+            of,
+            values.ravel(),
+            (shares * (weight / total[row])[:, None]).ravel(),
+            names.ravel(),
+            values.shape[1],
         )
         for name, part in zip((number, probability, *([label] if label else [])), found):
             getattr(guides, name)[rows] = part
@@ -372,7 +407,9 @@ def _mix_guides(guides: Guides, others: Guides, words: np.ndarray, odds: np.ndar
 def _leading(
     row: np.ndarray, number: np.ndarray, share: np.ndarray, name: np.ndarray, columns: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each row the numbers with the highest sums of shares, with the sums, and the names of their highest shares."""
+    """Of each row the numbers with the highest sums of shares, with the sums, and the names of their highest
+    shares.
+    """
     order = np.lexsort((-share, number, row))
     row, number, share, name = (part[order] for part in (row, number, share, name))
     first = np.flatnonzero(np.append(True, (np.diff(row) != 0) | (np.diff(number) != 0)))
@@ -396,10 +433,14 @@ def _moved(heads: np.ndarray, distance: np.ndarray) -> np.ndarray:
 def _plausible_pairs(
     parser: SearchModel, blocks: Blocks, sentences: Blocks, evidence: np.ndarray, search: Search, threads: int
 ) -> np.ndarray:
-    """The left ones of sentences that may be one with the next. Most boundaries are beyond doubt, as a quick look shows."""
+    """The left ones of sentences that may be one with the next. Most boundaries are beyond doubt, as a quick
+    look shows.
+    """
     left = np.flatnonzero(~np.isin(sentences.offsets[1:-1], blocks.offsets))
     pairs, _ = _joined(sentences, left)
-    few = search._replace(particles=min(_QUICK, search.particles), marginals=False, consensus=False, guides=False)
+    few = search._replace(
+        particles=min(_QUICK, search.particles), marginals=False, consensus=False, guides=False
+    )
     together = _sums(_decode(parser, pairs, few, threads).log_probability, pairs)
     return left[together > evidence[left] + evidence[left + 1] - _IMPLAUSIBLE]
 

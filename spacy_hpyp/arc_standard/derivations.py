@@ -1,13 +1,14 @@
 """All derivations of a tree that is given: their sum, and one of them drawn at random (B&B sections 2 and 5).
 
-The probability of a sentence with its tags and its tree is the sum over the derivations of the tree. Its exact value is
-found by dynamic programming over the configurations that the non-deterministic oracle leads to. Given the tree, the
-words on the stack say which arcs have been added, and so everything that contexts can read but the action before; so
-derivations with the same words on their stacks are continued as one.
+The probability of a sentence with its tags and its tree is the sum over the derivations of the tree. Its
+exact value is found by dynamic programming over the configurations that the non-deterministic oracle leads
+to. Given the tree, the words on the stack say which arcs have been added, and so everything that contexts can
+read but the action before; so derivations with the same words on their stacks are continued as one.
 
-Where there are too many configurations, and to draw a derivation from the posterior, the particle filter is constrained to
-the tree: particles choose among the allowed actions as the model does, by drawing (`inference.drawing`), and are weighted by
-the probability that the choice is an allowed one and by that of the word and its tag.
+Where there are too many configurations, and to draw a derivation from the posterior, the particle filter is
+constrained to the tree: particles choose among the allowed actions as the model does, by drawing
+(`inference.drawing`), and are weighted by the probability that the choice is an allowed one and by that of
+the word and its tag.
 """
 
 from math import inf, log
@@ -33,7 +34,8 @@ class ConfigurationSet(NamedTuple):
     record (int32[*]): Their records.
     weight (float64[*]): Log-sums over the derivations that lead to each of them.
     signature (uint64[*]): What tells their stacks apart; equal stacks have equal ones.
-    slots (int32[2**i]): Open addressing from the signature to the place in the chart, -1 where a slot is empty.
+    slots (int32[2**i]): Open addressing from the signature to the place in the chart, -1 where a slot is
+        empty.
     """
 
     record: np.ndarray
@@ -92,7 +94,8 @@ def is_equal(records, one, other, by_action):
 
 @borrowing
 def sign(records, signature, top, action, new):
-    """The signature of the stack after an action: with the word that was shifted, or without the one that was attached.
+    """The signature of the stack after an action: with the word that was shifted, or without the one that was
+    attached.
 
     signature (uint64): That of the stack before.
     top, new (int): The records of the configurations before and after the action.
@@ -119,14 +122,15 @@ def reads_action(parser):
 
 @compiled
 def tree_log_probability(parser, words, tags, heads, labels, limit, queries):
-    """The exact log-probability of a sentence with its tags and its tree, summed over the derivations of the tree.
+    """The exact log-probability of a sentence with its tags and its tree, summed over the derivations of the
+    tree.
 
     parser (SearchModel): The model.
     words, tags, heads, labels (int32[n]): The sentence; a head is a position, -1 for the root's.
     limit (int): How many configurations may be kept at a step.
     queries (Queries): Written on, see `new_queries`.
-    RETURNS (tuple[float, bool]): The log-probability in nats, and whether the limit was high enough: if not, the former is
-        nothing. Heads that are not a projective tree with one root have probability 0.
+    RETURNS (tuple[float, bool]): The log-probability in nats, and whether the limit was high enough: if not,
+        the former is nothing. Heads that are not a projective tree with one root have probability 0.
     """
     tree = gold_tree(heads, labels)
     by_action = reads_action(parser)
@@ -219,14 +223,16 @@ def sample_derivation(parser, words, tags, heads, labels, particles, retained, r
 
     parser, words, tags, heads, labels, queries: See `tree_log_probability`.
     particles (int): How many particles there are, at least 1.
-    retained (int32[2n] | int32[0]): A derivation of the tree that one particle follows and that resampling never drops,
-        for particle Gibbs; or empty.
+    retained (int32[2n] | int32[0]): A derivation of the tree that one particle follows and that resampling
+        never drops, for particle Gibbs; or empty.
     rng (numpy.random.Generator): The source of randomness.
     actions (int32[2n]): Overwritten with the derivation of one of the final particles, drawn by its weight.
-    RETURNS (float): The log of the estimate of what `tree_log_probability` finds, in nats. Without a retained derivation
-        the estimate (not its log) is unbiased. Where heads are not a projective tree with one root it is 0, and the
-        actions are left as they are.
+    RETURNS (float): The log of the estimate of what `tree_log_probability` finds, in nats. Without a retained
+        derivation the estimate (not its log) is unbiased. Where heads are not a projective tree with one root
+        it is 0, and the actions are left as they are.
     """
     n = len(words)
-    task = Tracing(parser, ArcStandard(words), tags, gold_tree(heads, labels), queries, queries.options, n, n + 1)
+    task = Tracing(
+        parser, ArcStandard(words), tags, gold_tree(heads, labels), queries, queries.options, n, n + 1
+    )
     return draw_path(task, particles, retained, tags, rng, actions, np.empty(n, dtype=np.int32))

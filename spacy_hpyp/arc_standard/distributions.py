@@ -1,4 +1,6 @@
-"""The four conditional distributions that generate a sentence: of transitions, labels, tags and words (B&B section 3.1)."""
+"""The four conditional distributions that generate a sentence: of transitions, labels, tags and words (B&B
+section 3.1).
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,7 +11,17 @@ import numpy as np
 from ..compiled import NONE, borrowing, by_reference
 from ..pools.conditional import Conditional
 from ..text.elements import contexts_without_classes
-from .configuration import DIRECTIONS, END, FIRST_ARC, POSSIBLE, SHIFT, action_count, class_of, kind_of, label_of
+from .configuration import (
+    DIRECTIONS,
+    END,
+    FIRST_ARC,
+    POSSIBLE,
+    SHIFT,
+    action_count,
+    class_of,
+    kind_of,
+    label_of,
+)
 from .contexts import compile_contexts
 
 #: Their names, in the order of `TRANSITION`, `LABEL`, `TAG` and `WORD`.
@@ -27,14 +39,15 @@ GATES = {
 
 @dataclass(frozen=True)
 class ContextLists:
-    """The context elements of each distribution: a list of experts, each a list of names, most important first.
+    """The context elements of each distribution: a list of experts, each a list of names, most important
+    first.
 
-    transition, tag, word (Sequence[Sequence[str]]): B&B Table 1 has one list for each. Without a list for words, words
-        are not generated: the model is unlexicalised and has to be given the tags.
-    label (Sequence[Sequence[str]]): With lists for labels, a transition is a direction, and an arc has a label besides.
-        Without any, the label is a part of the transition, as in the paper.
-    gates (Mapping[str, Sequence[str]]): By distribution, the elements whose symbols add to the weights of the experts; for a
-        distribution that is not named, those of `GATES`.
+    transition, tag, word (Sequence[Sequence[str]]): B&B Table 1 has one list for each. Without a list for
+        words, words are not generated: the model is unlexicalised and has to be given the tags.
+    label (Sequence[Sequence[str]]): With lists for labels, a transition is a direction, and an arc has a
+        label besides. Without any, the label is a part of the transition, as in the paper.
+    gates (Mapping[str, Sequence[str]]): By distribution, the elements whose symbols add to the weights of the
+        experts; for a distribution that is not named, those of `GATES`.
     """
 
     transition: Sequence[Sequence[str]]
@@ -50,7 +63,8 @@ class Distributions(NamedTuple):
 
     transition, label, tag, word: The pools.
     tag_offsets (int64[words + 1]), candidate_tags (int32[*]): The tags that each word may have.
-    root_tag (int): The outcome of the tags that is ROOT at the end of a sentence; `NONE` where ROOT comes first, see `root_tag_of`.
+    root_tag (int): The outcome of the tags that is ROOT at the end of a sentence; `NONE` where ROOT comes
+        first, see `root_tag_of`.
     """
 
     transition: Any
@@ -71,8 +85,8 @@ def event_of(distribution, factored, root_tag, depth, action, tag, word):
     root_tag (int): See `Distributions`.
     depth (int): Of the stack before the action.
     tag, word (int): What a shift generates.
-    RETURNS (tuple[int, int, int]): What is `known` besides the configuration, see `read_context`; the kind of the context, see
-        `SeatedPool.possible`; and the outcome, `NONE` if it generates nothing.
+    RETURNS (tuple[int, int, int]): What is `known` besides the configuration, see `read_context`; the kind of
+        the context, see `SeatedPool.possible`; and the outcome, `NONE` if it generates nothing.
     """
     known, kind, outcome = np.int64(0), np.int64(0), np.int64(NONE)
     if distribution == TRANSITION:
@@ -97,13 +111,15 @@ def event_of(distribution, factored, root_tag, depth, action, tag, word):
 def root_tag_of(alphabet: int, *, root_last: bool) -> int:
     """The outcome of the tags that is ROOT, which ends a sentence if it comes last.
 
-    Where ROOT comes last (B&B section 5.2), it is shifted as a word is, when one tree is left, and takes that for its dependent:
+    Where ROOT comes last (B&B section 5.2), it is shifted as a word is, when one tree is left, and takes that
+    for its dependent:
 
         p(end) = T(ROOT | h), instead of A(right-arc | h)
 
-    With fewer than two trees on the stack there is nothing but to shift, and no action is generated. The last word, arc and label
-    are certain. Elsewhere ROOT is impossible, and its probability is lost, as that of impossible actions is. The bottom of the
-    stack, which would be NULL there, is a symbol by itself in both variants.
+    With fewer than two trees on the stack there is nothing but to shift, and no action is generated. The last
+    word, arc and label are certain. Elsewhere ROOT is impossible, and its probability is lost, as that of
+    impossible actions is. The bottom of the stack, which would be NULL there, is a symbol by itself in both
+    variants.
 
     alphabet (int): How many outcomes the tags have, see `alphabet_sizes`.
     RETURNS (int): The outcome, the last one, or `NONE`.
@@ -111,12 +127,16 @@ def root_tag_of(alphabet: int, *, root_last: bool) -> int:
     return alphabet - 1 if root_last else NONE
 
 
-def conditionals(contexts: ContextLists, *, root_last: bool = False, is_classed: bool = True) -> dict[str, Conditional]:
+def conditionals(
+    contexts: ContextLists, *, root_last: bool = False, is_classed: bool = True
+) -> dict[str, Conditional]:
     """The distributions by their names.
 
     root_last (bool): Whether ROOT is generated as a tag, see `root_tag_of`.
-    is_classed (bool): Whether there are classes of words to read, see `text.elements.contexts_without_classes`.
-    RAISES (ValueError): If a context element is not known, or a distribution that has to be there has no list.
+    is_classed (bool): Whether there are classes of words to read, see
+        `text.elements.contexts_without_classes`.
+    RAISES (ValueError): If a context element is not known, or a distribution that has to be there has no
+        list.
     """
     if not is_classed:
         contexts = replace(
@@ -130,16 +150,23 @@ def conditionals(contexts: ContextLists, *, root_last: bool = False, is_classed:
         raise ValueError(f"'gates' names '{min(unknown)}', which is not one of {', '.join(DISTRIBUTIONS)}.")
     for name, gates in contexts.gates.items():
         if others := [gate for gate in gates if not gate.endswith(".tag")]:
-            raise ValueError(f"'gates' of '{name}' names '{others[0]}', but only tags can be gates, as s1.tag.")
+            raise ValueError(
+                f"'gates' of '{name}' names '{others[0]}', but only tags can be gates, as s1.tag."
+            )
     factored = len(contexts.label) > 0
     possible = {"transition": POSSIBLE} if factored else {}
-    # A word is shifted and attached; all that is generated besides belongs to one of the two. But an end is one more tag.
+    # A word is shifted and attached; all that is generated besides belongs to one of the two. But an end is
+    # one more tag.
     events = {"transition": 2, "tag": 1 + root_last}
-    return {name: _conditional(name, contexts, possible.get(name), events.get(name, 1)) for name in DISTRIBUTIONS}
+    return {
+        name: _conditional(name, contexts, possible.get(name), events.get(name, 1)) for name in DISTRIBUTIONS
+    }
 
 
 def has_labels(conditionals: Mapping[str, Conditional]) -> bool:
-    """Whether a transition is a direction, and the label of an arc an outcome of its own; else a transition has a label."""
+    """Whether a transition is a direction, and the label of an arc an outcome of its own; else a transition
+    has a label.
+    """
     return len(conditionals["label"].experts) > 0
 
 
@@ -149,10 +176,14 @@ def _conditional(name: str, contexts: ContextLists, possible: np.ndarray | None,
     gates = () if plain else tuple(contexts.gates.get(name, GATES[name]))
     elements, columns, places = compile_contexts(experts, name, gates)
     mask = {} if possible is None else {"possible": possible}
-    return Conditional(name, experts, elements, columns, places, mixed=name == "word", events_of_word=events, **mask)
+    return Conditional(
+        name, experts, elements, columns, places, mixed=name == "word", events_of_word=events, **mask
+    )
 
 
-def alphabet_sizes(*, labels: int, tags: int, words: int, factored: bool, root_last: bool = False) -> dict[str, int]:
+def alphabet_sizes(
+    *, labels: int, tags: int, words: int, factored: bool, root_last: bool = False
+) -> dict[str, int]:
     """How many outcomes each distribution has.
 
     factored (bool): Whether a transition is a direction, and its label another outcome.

@@ -35,7 +35,9 @@ def static_derivations(sentences: Sentences) -> Derivations:
     """
     actions = np.empty(2 * len(sentences.words), dtype=np.int32)
     for start, end in zip(sentences.offsets, sentences.offsets[1:]):
-        if not static_oracle(sentences.heads[start:end], sentences.labels[start:end], actions[2 * start : 2 * end]):
+        if not static_oracle(
+            sentences.heads[start:end], sentences.labels[start:end], actions[2 * start : 2 * end]
+        ):
             raise ValueError("A training sentence is not a projective tree with one root.")
     return Derivations(actions, sentences.tags.copy())
 
@@ -45,7 +47,8 @@ class Generated(NamedTuple):
 
     distribution (int): `TRANSITION`, `LABEL`, `TAG` or `WORD`.
     factored (bool): Whether an action is a direction and a label.
-    words (int32[tokens]), derivations (Derivations), offsets (int64[sentences + 1]): The sentences, and how they are derived.
+    words (int32[tokens]), derivations (Derivations), offsets (int64[sentences + 1]): The sentences, and how
+        they are derived.
     root_tag (int): See `Distributions`.
     """
 

@@ -1,11 +1,14 @@
-"""Generation: sentences drawn from a frozen model, action by action, tag by tag and word by word (B&B section 5.5).
+"""Generation: sentences drawn from a frozen model, action by action, tag by tag and word by word (B&B section
+5.5).
 
-In a model whose labels are part of the actions, some probability falls on actions that a configuration does not have, and where
-ROOT comes last, on ROOT inside of a sentence. A derivation that draws one is given up and begun again, and so is one that becomes too long: what is drawn is exactly the
-model's distribution given that the derivation is a valid one of a sentence that is not too long.
+In a model whose labels are part of the actions, some probability falls on actions that a configuration does
+not have, and where ROOT comes last, on ROOT inside of a sentence. A derivation that draws one is given up and
+begun again, and so is one that becomes too long: what is drawn is exactly the model's distribution given that
+the derivation is a valid one of a sentence that is not too long.
 
-Where the first words are given, a derivation of them is drawn from its posterior by the particle filter of `sampling`, again
-for each attempt, and continued. The more particles, the closer is what the filter draws to the posterior.
+Where the first words are given, a derivation of them is drawn from its posterior by the particle filter of
+`sampling`, again for each attempt, and continued. The more particles, the closer is what the filter draws to
+the posterior.
 """
 
 from math import inf, log
@@ -64,7 +67,8 @@ def continue_derivation(model, actions, tags, words, queries, rng, drawn):
     queries (Queries): Workspace.
     rng (numpy.random.Generator): The source of randomness.
     drawn (Derivation): Overwritten; its arrays have room for the longest sentence that is wanted.
-    RETURNS (int): The length of the sentence, or 0 if an action or a tag was drawn that does not exist, or one word too many.
+    RETURNS (int): The length of the sentence, or 0 if an action or a tag was drawn that does not exist, or
+        one word too many.
     """
     limit, query, p_tag = len(drawn.words), queries.word, queries.tag.distribution
     out = np.empty(alphabet_of(model.word))
@@ -134,7 +138,18 @@ def draw_sentence(model, queries, beginning, particles, attempts, rng, drawn):
         steps = 0
         if m > 0:
             estimate = sample_parse(
-                model, queries, beginning, unknown, whole, particles, nothing, nothing, every_tag, rng, actions, tags
+                model,
+                queries,
+                beginning,
+                unknown,
+                whole,
+                particles,
+                nothing,
+                nothing,
+                every_tag,
+                rng,
+                actions,
+                tags,
             )
             if estimate == -inf:
                 continue

@@ -1,16 +1,17 @@
 """What a beam holds after each word: the analyses of the words so far, and what they expect next.
 
-The derivations that Algorithm 1 goes on with after a word are the *analyses* of the prefix. Their weights, normalised, are taken for the
-posterior distribution over what has been attached by then.
+The derivations that Algorithm 1 goes on with after a word are the *analyses* of the prefix. Their weights,
+normalised, are taken for the posterior distribution over what has been attached by then.
 
-Before the next word is generated, each of them may attach further words. What comes next, a word or the end of the sentence, is
-distributed as
+Before the next word is generated, each of them may attach further words. What comes next, a word or the end
+of the sentence, is distributed as
 
-    p(next | prefix) ∝ sum over d, and over what d may attach, of theta(d) p(attachments) p(shift) sum over tags of p(tag) p(next | tag)
+    p(next | prefix) ∝ sum over d, and over what d may attach, of theta(d) p(attachments) p(shift) sum over
+    tags of p(tag) p(next | tag)
 
-and for the end with p(end) in place of the last factors. The sum is over all tags and words, and over attachments as long as what
-follows them has `NEGLIGIBLE` of the whole or more; what is left out below that, or with labels that are not tried, is shared out among
-the rest by normalising.
+and for the end with p(end) in place of the last factors. The sum is over all tags and words, and over
+attachments as long as what follows them has `NEGLIGIBLE` of the whole or more; what is left out below that,
+or with labels that are not tried, is shared out among the rest by normalising.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -55,12 +56,15 @@ class Increments(NamedTuple):
 
     size (int64[n]): How many derivations go on.
     log_weight (float64[n, K]): Log-probabilities of the prefix with each of them, in nats.
-    analysis (uint64[n, K]): Of the derivations that go on after a word those with the same number have the same tags and arcs.
-    entropy_next (float64[n + 1]): Before the first word and after each, the entropy of the distribution of what comes next, in bits.
-    heads, labels, tags (int32[n, K, n]): What has been attached in each, as in `Parses`, but `OPEN` for the head of a word that is on
-        the stack. Without rows unless asked for.
-    expected (float64[n + 1, words + 1]): Before the first word and after each, the distribution of the next word of the vocabulary,
-        or in the last column of the end of the sentence. One row, that of the last one, unless asked for.
+    analysis (uint64[n, K]): Of the derivations that go on after a word those with the same number have the
+        same tags and arcs.
+    entropy_next (float64[n + 1]): Before the first word and after each, the entropy of the distribution of
+        what comes next, in bits.
+    heads, labels, tags (int32[n, K, n]): What has been attached in each, as in `Parses`, but `OPEN` for the
+        head of a word that is on the stack. Without rows unless asked for.
+    expected (float64[n + 1, words + 1]): Before the first word and after each, the distribution of the next
+        word of the vocabulary, or in the last column of the end of the sentence. One row, that of the last
+        one, unless asked for.
     """
 
     size: np.ndarray
@@ -80,7 +84,8 @@ class Gathered(NamedTuple):
     Many configurations lead an expert to the same restaurant.
 
     place (int64[slots]): The restaurant, `NONE` where a slot is free.
-    expert (int32[slots]), row (int32[slots, elements]), weight (float64[slots]): What leads there, and how much it weighs.
+    expert (int32[slots]), row (int32[slots, elements]), weight (float64[slots]): What leads there, and how
+        much it weighs.
     distribution (float64[alphabet]): Workspace.
     used (int64[1]): How many slots are not free.
     """
@@ -121,13 +126,17 @@ def _watch(watcher, task, records, used, beam, size, word):
         found.heads[word] = OPEN
         found.labels[word] = NONE
         for i in range(size):
-            read_parse(records, beam.record[i], found.heads[word, i], found.labels[word, i], found.tags[word, i])
+            read_parse(
+                records, beam.record[i], found.heads[word, i], found.labels[word, i], found.tags[word, i]
+            )
     foresee(watcher, records, used, beam, size, word + 1)
 
 
 @borrowing
 def _latest_common(records, beam, size):
-    """The latest configuration that all derivations have gone through. Mostly that is a few words ago, however long the sentence is."""
+    """The latest configuration that all derivations have gone through. Mostly that is a few words ago,
+    however long the sentence is.
+    """
     common = beam.record[0]
     for i in range(1, size):
         other = beam.record[i]
@@ -142,7 +151,9 @@ def _latest_common(records, beam, size):
 
 @borrowing
 def _number_since(records, top, common):
-    """A number for the tags and arcs that have come since an earlier configuration, the same in whatever order they came."""
+    """A number for the tags and arcs that have come since an earlier configuration, the same in whatever
+    order they came.
+    """
     number = np.uint64(0)
     record = top
     while record != common:
@@ -150,8 +161,13 @@ def _number_since(records, top, common):
         if action == SHIFT:
             number += _mixed(records[record, column.POSITION], 0, records[record, column.TAG])
         else:
-            one, other = records[before, column.POSITION], records[records[before, column.BELOW], column.POSITION]
-            number += _mixed(other, one, action) if class_of(action) == LEFT_ARCS else _mixed(one, other, action)
+            one, other = (
+                records[before, column.POSITION],
+                records[records[before, column.BELOW], column.POSITION],
+            )
+            number += (
+                _mixed(other, one, action) if class_of(action) == LEFT_ARCS else _mixed(one, other, action)
+            )
         record = before
     return number
 
@@ -168,9 +184,11 @@ def _mixed(word, head, what):
 
 @inner_maker
 def foresee(watcher, records, used, beam, size, word):
-    """Find the distribution of what comes next, and its entropy: `expected` and `entropy_next` of the increments.
+    """Find the distribution of what comes next, and its entropy: `expected` and `entropy_next` of the
+    increments.
 
-    records (int32[*, FIELDS]), used (int): The records, which stay as they are; what is written behind them is of no use to anybody.
+    records (int32[*, FIELDS]), used (int): The records, which stay as they are; what is written behind them
+        is of no use to anybody.
     beam (Beam), size (int): The derivations that go on.
     word (int): The next word's position.
     """
@@ -273,7 +291,8 @@ def follow_block(parser, work, wide_work, gathered, blocks, block, search, wide,
 
     blocks (Blocks), block (int): Which of the blocks it is; another sentence may not begin inside of it.
     work, wide_work (Workspace), gathered (Gathered): Written on.
-    search (Search), wide (Search): How to search for analyses, and for what may be attached before the next word.
+    search (Search), wide (Search): How to search for analyses, and for what may be attached before the next
+        word.
     increments (Increments): Overwritten.
     """
     own = only(blocks, block)
@@ -302,8 +321,9 @@ def follow(
     blocks (Blocks): The sentences; boundaries inside of a block are not looked for.
     search (Search): How to search; its `outlook` should be 0, or it knows the words to come.
     threads (int): How many threads share the sentences; the result does not depend on it.
-    parses (bool): Whether to tell what has been attached, and the distributions of what comes next, and not only how many analyses
-        there are and what the entropies are. That takes memory that grows with the square of a sentence's length.
+    parses (bool): Whether to tell what has been attached, and the distributions of what comes next, and not
+        only how many analyses there are and what the entropies are. That takes memory that grows with the
+        square of a sentence's length.
     RETURNS (list[Increments]): Of each sentence.
     RAISES (ValueError): If that would be too much memory.
     """
@@ -314,7 +334,8 @@ def follow(
         n, k = int(blocks.offsets[block + 1] - blocks.offsets[block]), search.particles
         if parses and n * n * k > _ROOM:
             raise ValueError(
-                f"A sentence of {n} words is too long for all the parses that {k} particles hold after each of them. Divide the text "
+                f"A sentence of {n} words is too long for all the parses that {k} particles hold after each "
+                f"of them. Divide the text "
                 f"into sentences, or take at most {_ROOM // n**2} particles."
             )
         rows = n if parses else 0

@@ -1,32 +1,36 @@
 """Gibbs steps for sentences whose derivations are latent (B&B section 5).
 
-Derivations depend on all distributions, so a sentence leaves all of them before a new one is drawn for it. What is drawn from
-are the probabilities q that events have while the sentence is out and the counts are held fixed; but the events of one
-sentence see each other. A Metropolis-Hastings step corrects the difference (Johnson, Griffiths & Goldwater 2007).
+Derivations depend on all distributions, so a sentence leaves all of them before a new one is drawn for it.
+What is drawn from are the probabilities q that events have while the sentence is out and the counts are held
+fixed; but the events of one sentence see each other. A Metropolis-Hastings step corrects the difference
+(Johnson, Griffiths & Goldwater 2007).
 
-Write R for the seating of all other sentences, D for the derivation of this one, and S for the way its customers sit, event
-after event, in R. The posterior is that of R, D and S together:
+Write R for the seating of all other sentences, D for the derivation of this one, and S for the way its
+customers sit, event after event, in R. The posterior is that of R, D and S together:
 
     p(R, D, S) = p(R) T(R, D, S) C(R, D, S),
 
-where T is the product of the predictive probabilities of D's events, each given R and the events before it as they sit, and C
-that of the probabilities of their tables, given that they have come. A seating as it is stored is a histogram
-that does not tell whose customer sits where. Customers of one dish in one restaurant are exchangeable, so that given
-the histogram any of them may be the last one that came: if those of D's events leave in reverse order, each drawn uniformly,
-then what has left is a draw of S given the histogram, and what remains is R. Removing leaves p(R, D, S) as it is.
+where T is the product of the predictive probabilities of D's events, each given R and the events before it as
+they sit, and C that of the probabilities of their tables, given that they have come. A seating as it is
+stored is a histogram that does not tell whose customer sits where. Customers of one dish in one restaurant
+are exchangeable, so that given the histogram any of them may be the last one that came: if those of D's
+events leave in reverse order, each drawn uniformly, then what has left is a draw of S given the histogram,
+and what remains is R. Removing leaves p(R, D, S) as it is.
 
-Given R, a new state (D', S') is proposed. D' comes from a conditional particle filter, which is a Gibbs step in the space of
-all particles and so reversible: q(D) K(D, D') = q(D') K(D', D). S' is what happens when the events of D' are seated one after
-the other, so its probability is C(R, D', S'). In the Metropolis-Hastings ratio C cancels, and of K the ratio of the q is left:
+Given R, a new state (D', S') is proposed. D' comes from a conditional particle filter, which is a Gibbs step
+in the space of all particles and so reversible: q(D) K(D, D') = q(D') K(D', D). S' is what happens when the
+events of D' are seated one after the other, so its probability is C(R, D', S'). In the Metropolis-Hastings
+ratio C cancels, and of K the ratio of the q is left:
 
     accept with probability min(1, T(R, D', S') q(D) / (T(R, D, S) q(D'))).
 
-If D' is D, S stays as well, which is symmetric. On rejection the customers of D' leave and those of D sit where they sat. So
-the step leaves the posterior of derivations and seating as it is, however few particles there are; and so does moving the
-customers of the sentence afterwards, one at a time, as is done where derivations are given.
+If D' is D, S stays as well, which is symmetric. On rejection the customers of D' leave and those of D sit
+where they sat. So the step leaves the posterior of derivations and seating as it is, however few particles
+there are; and so does moving the customers of the sentence afterwards, one at a time, as is done where
+derivations are given.
 
-Pools of several experts do not make exchangeable predictions, so that what is probable depends on the order of events. For
-them the step is that of a sentence that came last.
+Pools of several experts do not make exchangeable predictions, so that what is probable depends on the order
+of events. For them the step is that of a sentence that came last.
 """
 
 from typing import NamedTuple
@@ -129,10 +133,23 @@ def _propose(latent, number, old, rng):
     if latent.given_trees:
         heads, labels = latent.sentences.heads[start:end], latent.sentences.labels[start:end]
         forget_all(latent.queries)
-        sample_derivation(model, words, old[1], heads, labels, particles, old[0], rng, latent.queries, actions)
+        sample_derivation(
+            model, words, old[1], heads, labels, particles, old[0], rng, latent.queries, actions
+        )
     else:
         unknown = np.full(end - start, NONE, dtype=np.int32)
         whole, every_tag = np.bool_(True), np.bool_(False)
         sample_parse(
-            model, latent.queries, words, unknown, whole, particles, old[0], old[1], every_tag, rng, actions, tags
+            model,
+            latent.queries,
+            words,
+            unknown,
+            whole,
+            particles,
+            old[0],
+            old[1],
+            every_tag,
+            rng,
+            actions,
+            tags,
         )

@@ -1,7 +1,8 @@
 """What is asked of the distributions in a configuration: all probabilities of one, or that of what is given.
 
-Where `proposals` looks for the best actions and tags, `action_probability` and `token_probability` evaluate those of a known
-derivation. Many configurations look the same to a distribution: what was found for one is looked up for the others.
+Where `proposals` looks for the best actions and tags, `action_probability` and `token_probability` evaluate
+those of a known derivation. Many configurations look the same to a distribution: what was found for one is
+looked up for the others.
 """
 
 from typing import Any, NamedTuple
@@ -23,7 +24,8 @@ from .distributions import LABEL, TAG, TRANSITION, WORD, event_of
 class Query(NamedTuple):
     """What predictions of one pool are written on.
 
-    key (int32[2 + elements]): Two numbers besides, and a context row; what else was found depends on may stand behind it.
+    key (int32[2 + elements]): Two numbers besides, and a context row; what else was found depends on may
+        stand behind it.
     distribution (float64[alphabet]): All probabilities of a context.
     scratch: Workspace of the pool.
     memo (Memo): What was found lately, by the key.
@@ -67,7 +69,9 @@ def ask_all(pool, records, top, known, kind, query):
 
 @inner
 def look_up(pool, records, top, known, kind, query):
-    """Where the memo of a query has what a pool says in a configuration, and whether it has been found already; see `recall`."""
+    """Where the memo of a query has what a pool says in a configuration, and whether it has been found
+    already; see `recall`.
+    """
     query.key[1] = kind
     read_context(pool.elements, records, top, known, query.key[2:])
     return recall(query.memo.fingerprint, query.key)
@@ -77,8 +81,10 @@ def look_up(pool, records, top, known, kind, query):
 class Queries(NamedTuple):
     """What one thread writes on, for one parser.
 
-    transition, label, tag, word (Query): For each distribution; in the keys stand an outcome and the kind of its context.
-    action (float64[actions]): The probabilities of all actions of a configuration; 0 for those that do not exist.
+    transition, label, tag, word (Query): For each distribution; in the keys stand an outcome and the kind of
+        its context.
+    action (float64[actions]): The probabilities of all actions of a configuration; 0 for those that do not
+        exist.
     options (Options): What the next thing can be.
     """
 
@@ -126,8 +132,9 @@ def _new_query(pool, remembered):
 def action_probability(parser, records, top, action, queries):
     """p(action | configuration).
 
-    parser (SearchModel | Distributions): The model. If it has a distribution of labels, an action is a direction and, of an arc, a label
-        given the direction; an action that does not exist at the depth of the stack must not be asked for then.
+    parser (SearchModel | Distributions): The model. If it has a distribution of labels, an action is a
+        direction and, of an arc, a label given the direction; an action that does not exist at the depth of
+        the stack must not be asked for then.
     records (int32[*, FIELDS]), top (int): The configuration.
     action (int): The action.
     queries (Queries): Written on.
@@ -150,7 +157,8 @@ def action_probability(parser, records, top, action, queries):
 def token_probability(parser, records, top, tag, word, queries):
     """p(tag | configuration) p(word | tag, configuration) of what a shift generates.
 
-    parser, records, top, queries: See `action_probability`. In an unlexicalised model there are no words to generate.
+    parser, records, top, queries: See `action_probability`. In an unlexicalised model there are no words to
+    generate.
     tag, word (int): Their numbers.
     """
     shift = np.int64(SHIFT)
@@ -167,7 +175,8 @@ def _probability(parser, distribution, pool, records, top, action, tag, word, qu
     if outcome == NONE:
         return 1.0
     row = query.key[2:]
-    # A pool of one expert multiplies and mixes alike, and with less effort than it takes to look the answer up.
+    # A pool of one expert multiplies and mixes alike, and with less effort than it takes to look the answer
+    # up.
     if is_plain(pool):
         read_context(pool.elements, records, top, known, row)
         return predict_one(pool, row, outcome, query.scratch)

@@ -1,13 +1,14 @@
 """What a tag promises of the words to come: the setting `outlook` says how much it counts.
 
-The beam reads from left to right: a tag that the next words make impossible keeps its derivations until they have been generated, and
-they take the place of better ones. A chain of tags, the coarsest model that there is, can be summed up from right to left before the
-search begins:
+The beam reads from left to right: a tag that the next words make impossible keeps its derivations until they
+have been generated, and they take the place of better ones. A chain of tags, the coarsest model that there
+is, can be summed up from right to left before the search begins:
 
-    log p(words after i | tag of i) = log of the sum over t' of p(t' | tag of i) p(word i+1 | t') p(words after i+1 | t')
+    log p(words after i | tag of i) = log of the sum over t' of p(t' | tag of i) p(word i+1 | t') p(words
+    after i+1 | t')
 
-with p(word | tag) and p(tag | tag before) as the model has them without further context. The search goes by it where it
-divides particles; the weights of derivations do not change.
+with p(word | tag) and p(tag | tag before) as the model has them without further context. The search goes by
+it where it divides particles; the weights of derivations do not change.
 """
 
 from math import log
@@ -39,18 +40,20 @@ def usual_probabilities(pool, tag_offsets, candidate_tags, outcomes):
         if view.columns.shape[1] > 0 and pool.elements[view.columns[expert, 0], 0] == NEXT:
             for word in range(len(tag_offsets) - 1):
                 for i in range(tag_offsets[word], tag_offsets[word + 1]):
-                    usual[i] = probability_below(view, expert, FIRST_SYMBOL + candidate_tags[i], outcomes[word])
+                    usual[i] = probability_below(
+                        view, expert, FIRST_SYMBOL + candidate_tags[i], outcomes[word]
+                    )
             break
     return usual
 
 
 def tag_chain(pool: FrozenPool) -> np.ndarray:
-    """p(tag | the tag before), as the first expert has it whose most important element is the tag of the last word, or of the
-    stack's top, which mostly is the last word.
+    """p(tag | the tag before), as the first expert has it whose most important element is the tag of the last
+    word, or of the stack's top, which mostly is the last word.
 
     pool (FrozenPool): Of the tags.
-    RETURNS (float64[tags + 1, tags]): The probabilities, in the last row those of a sentence's first word; without rows if there is no
-        such expert.
+    RETURNS (float64[tags + 1, tags]): The probabilities, in the last row those of a sentence's first word;
+        without rows if there is no such expert.
     """
     view, tags = pool.finished, int(pool.finished.alphabet[0])
     chain = np.empty((tags + 1, tags))
@@ -82,8 +85,8 @@ def lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share)
     tag_offsets (int64[*]), candidate_tags (int32[*]), usual (float64[*]): See `SearchModel`.
     block (Blocks): The block by itself.
     share (float): How much of the logs.
-    RETURNS (float64[n, tags]): The log-probability of the words after each, given its tag, in nats; its differences mean something, in
-        one row and from row to row.
+    RETURNS (float64[n, tags]): The log-probability of the words after each, given its tag, in nats; its
+        differences mean something, in one row and from row to row.
     """
     tags = max(chain.shape[1], 1)
     for tag in candidate_tags:

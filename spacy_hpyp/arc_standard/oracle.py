@@ -1,10 +1,11 @@
 """Oracles: from a projective tree to the derivations that lead to it (B&B section 2).
 
-An arc between the two top items is *valid* once its dependent has all its own dependents. The static oracle adds each
-arc as soon as it is valid. The non-deterministic oracle finds all derivations: while the top item has right dependents to
-come, a valid left-arc to the second item may be delayed. A valid right-arc cannot be: the two items would never meet
-again. So every word attaches its l left and its r right dependents in any order that begins on each side with the
-nearest, and a tree has the product over its words of (l + r)! / (l! r!) derivations.
+An arc between the two top items is *valid* once its dependent has all its own dependents. The static oracle
+adds each arc as soon as it is valid. The non-deterministic oracle finds all derivations: while the top item
+has right dependents to come, a valid left-arc to the second item may be delayed. A valid right-arc cannot be:
+the two items would never meet again. So every word attaches its l left and its r right dependents in any
+order that begins on each side with the nearest, and a tree has the product over its words of (l + r)! / (l!
+r!) derivations.
 """
 
 from typing import NamedTuple
@@ -69,9 +70,9 @@ def allowed_actions(tree, records, top):
 
     tree (GoldTree): The tree of one sentence.
     records (int32[*, FIELDS]), top (int): A configuration that allowed actions have led to.
-    RETURNS (tuple[int, bool]): The valid arc (there is one at most) or `NO_ARC`, and whether the next word may be
-        shifted. Both: a left-arc that may be delayed. Neither, before the sentence has ended: the heads are not a
-        projective tree with one root.
+    RETURNS (tuple[int, bool]): The valid arc (there is one at most) or `NO_ARC`, and whether the next word
+        may be shifted. Both: a left-arc that may be delayed. Neither, before the sentence has ended: the
+        heads are not a projective tree with one root.
     """
     may_shift = records[records[top, column.LAST], column.POSITION] < len(tree.heads)
     if records[top, column.DEPTH] == 1 or (records[top, column.DEPTH] == 2 and may_shift):
@@ -94,7 +95,8 @@ def static_oracle(heads, labels, out):
     heads (int32[n]): A projective tree with one root, the head of each word by position, -1 for the root.
     labels (int32[n]): The labels; the root's is not read.
     out (int32[2n]): Overwritten with the actions.
-    RETURNS (bool): Whether there is such a derivation, that is, whether the heads are a projective tree with one root.
+    RETURNS (bool): Whether there is such a derivation, that is, whether the heads are a projective tree with
+        one root.
     """
     tree = gold_tree(heads, labels)
     records = np.empty((FIRST_RECORD + len(out), FIELDS), dtype=np.int32)

@@ -1,8 +1,9 @@
-"""What the derivations of a final beam say together: posterior probabilities, and the parse to choose by them.
+"""What the derivations of a final beam say together: posterior probabilities, and the parse to choose by
+them.
 
-The weights of the derivations, normalised, are taken for the posterior distribution over parses of the words. Several
-derivations may stand for the same parse. A model that takes its events for more independent than they are is too sure of its
-best parse; a temperature above 1 flattens the distribution.
+The weights of the derivations, normalised, are taken for the posterior distribution over parses of the words.
+Several derivations may stand for the same parse. A model that takes its events for more independent than they
+are is too sure of its best parse; a temperature above 1 flattens the distribution.
 """
 
 from math import exp
@@ -78,8 +79,9 @@ def find_agreement(probability, one, other, agreement):
 def choose(posterior, consensus, heads, labels, tags):
     """Choose a parse: the best derivation's, or the one with the least expected loss (Kumar & Byrne 2004).
 
-    The loss is the number of words with a wrong head or label, so the tree chosen among the derivations' is the one that has
-    most in common with all of them, in proportion to their probabilities; and for each word the most probable tag.
+    The loss is the number of words with a wrong head or label, so the tree chosen among the derivations' is
+    the one that has most in common with all of them, in proportion to their probabilities; and for each word
+    the most probable tag.
 
     consensus (bool): Whether to minimise the expected loss.
     heads, labels, tags (int32[n]): Overwritten.
@@ -106,7 +108,9 @@ def choose(posterior, consensus, heads, labels, tags):
 
 @borrowing
 def _highest(values):
-    """Where the first of the highest values stands. Numba would import SciPy for its own, each time that a pipeline is loaded."""
+    """Where the first of the highest values stands. Numba would import SciPy for its own, each time that a
+    pipeline is loaded.
+    """
     best = 0
     for i in range(1, len(values)):
         if values[i] > values[best]:
@@ -142,7 +146,8 @@ def find_leading(probability, outcomes, mass, leading, share):
     probability (float64[m]): Of the derivations.
     outcomes (int32[m]): What they say, at least `NONE`, which is an outcome, too.
     mass (float64[*]): Workspace of zeros, with one place more than there are numbers; given back as it was.
-    leading (int32[k]), share (float32[k]): Overwritten with the outcomes and their probabilities, `NONE` and 0 where there are fewer.
+    leading (int32[k]), share (float32[k]): Overwritten with the outcomes and their probabilities, `NONE` and
+        0 where there are fewer.
     """
     for i in range(len(outcomes)):
         mass[outcomes[i] - NONE] += probability[i]
@@ -179,7 +184,11 @@ def find_guides(posterior, guides):
         own = posterior.heads[:, word]
         find_leading(posterior.probability, own, heads, guides.heads[word], guides.head_probability[word])
         find_leading(
-            posterior.probability, posterior.tags[:, word], tags, guides.tags[word], guides.tag_probability[word]
+            posterior.probability,
+            posterior.tags[:, word],
+            tags,
+            guides.tags[word],
+            guides.tag_probability[word],
         )
         for rank in range(guides.heads.shape[1]):
             for i in range(m):

@@ -1,6 +1,7 @@
 """What Algorithm 1 divides a derivation between: the best actions, labels and tags of a configuration.
 
-Many derivations of a beam look the same to a distribution; what was found for one is looked up for the others.
+Many derivations of a beam look the same to a distribution; what was found for one is looked up for the
+others.
 """
 
 from collections.abc import Mapping
@@ -35,7 +36,8 @@ from .lookahead import lookahead_heuristic
 
 # How many results are remembered, a power of two: few enough to stay in a processor's cache.
 _REMEMBERED = 1024
-#: The least that is left for a word where ROOT could come instead; the weights of derivations do not depend on it.
+#: The least that is left for a word where ROOT could come instead; the weights of derivations do not depend
+#: on it.
 LEAST_SHIFT = 1e-9
 
 
@@ -43,14 +45,16 @@ LEAST_SHIFT = 1e-9
 class SearchModel(NamedTuple):
     """The distributions while they predict, and what is known of the words.
 
-    transition, label, tag, word (FrozenPool): A, T and W of B&B section 3.1, and that of the labels where A has none.
-    tag_offsets (int64[words + 1]), candidate_tags (int32[*]): The tags that each word may have, likely ones first.
+    transition, label, tag, word (FrozenPool): A, T and W of B&B section 3.1, and that of the labels where A
+        has none.
+    tag_offsets (int64[words + 1]), candidate_tags (int32[*]): The tags that each word may have, likely ones
+        first.
     usual (float64[*]): For each candidate tag, p(word | tag) without further context.
-    chain (float64[tags + 1, tags]): p(tag | the tag before) without further context, for a sentence's first word in the last row; or
-        empty, see `tag_chain`.
+    chain (float64[tags + 1, tags]): p(tag | the tag before) without further context, for a sentence's first
+        word in the last row; or empty, see `tag_chain`.
     outcomes (int32[words]): The outcome of the distribution of words that each of them is.
-    observed (int32[words]), told (float64[*, tags]): Where `told` has the probability of what is observed of a word besides, for
-        each tag that it may have. In its first row are those of nothing: 1.
+    observed (int32[words]), told (float64[*, tags]): Where `told` has the probability of what is observed of
+        a word besides, for each tag that it may have. In its first row are those of nothing: 1.
     root_tag (int): See `Distributions`.
     """
 
@@ -72,13 +76,15 @@ class SearchModel(NamedTuple):
 class Workspace(NamedTuple):
     """What one thread writes on.
 
-    action (int32[4, labels]), action_probability (float64[4, labels]): The best actions of each class; as many labels of an arc
-        as a derivation is divided between.
-    transition, label, word (Query): Of the distributions; before the context rows stand the kind of the context and the direction. What
-        is remembered are the directions' probabilities, or the best actions of each class, and the best labels.
-    tag (Query): Before its context row stand a number that no other word of any block has and the magnitude of the particles (or the
-        given tag, negated), and behind it what is known of the word's. What is remembered are the best tags, with p(tag) p(word | tag);
-        behind these stands the sum of p(tag) over all tags that the word may have.
+    action (int32[4, labels]), action_probability (float64[4, labels]): The best actions of each class; as
+        many labels of an arc as a derivation is divided between.
+    transition, label, word (Query): Of the distributions; before the context rows stand the kind of the
+        context and the direction. What is remembered are the directions' probabilities, or the best actions
+        of each class, and the best labels.
+    tag (Query): Before its context row stand a number that no other word of any block has and the magnitude
+        of the particles (or the given tag, negated), and behind it what is known of the word's. What is
+        remembered are the best tags, with p(tag) p(word | tag); behind these stands the sum of p(tag) over
+        all tags that the word may have.
     root (Query): The same, where what is remembered is p(ROOT), if ROOT is a tag.
     promise (float64[tags]): What each tag promises of the words to come, relative to the best one.
     occasion (int64[1]): How many words there were in the blocks before and in this one.
@@ -116,7 +122,8 @@ def new_workspace(parser: SearchModel, search: Search) -> Workspace:
         tag=of_tags,
         word=new_query(parser.word, 1, 1, 0),
         root=of_tags._replace(
-            key=np.zeros(width, dtype=np.int32), memo=new_memo(_REMEMBERED if parser.root_tag != NONE else 1, 1)
+            key=np.zeros(width, dtype=np.int32),
+            memo=new_memo(_REMEMBERED if parser.root_tag != NONE else 1, 1),
         ),
         promise=np.empty(tag.finished.alphabet[0]),
         occasion=np.zeros(1, dtype=np.int64),
@@ -126,7 +133,9 @@ def new_workspace(parser: SearchModel, search: Search) -> Workspace:
 
 @inner
 def best_labels(parser, records, top, direction, work):
-    """Replace a direction by its best arcs in `work.action`, multiplying its probability by those of the labels."""
+    """Replace a direction by its best arcs in `work.action`, multiplying its probability by those of the
+    labels.
+    """
     query = work.label
     slot, known = look_up(parser.label, records, top, direction, direction, query)
     best, probability = query.memo.outcome[slot], query.memo.probability[slot]
@@ -144,9 +153,11 @@ def best_labels(parser, records, top, direction, work):
 
 @inner
 def shift_or_end(parser, records, top, work):
-    """What there is to do where ROOT comes last and no two trees are on the stack: the next word is shifted, or ROOT is.
+    """What there is to do where ROOT comes last and no two trees are on the stack: the next word is shifted,
+    or ROOT is.
 
-    p(end) is the probability of ROOT as a tag, and p(shift) that of all others: those of the tags are then relative to it.
+    p(end) is the probability of ROOT as a tag, and p(shift) that of all others: those of the tags are then
+    relative to it.
     """
     action, probability = work.action, work.action_probability
     action[:] = NONE
@@ -164,14 +175,18 @@ def shift_or_end(parser, records, top, work):
 
 def with_weights(parser: SearchModel, weights: Mapping[str, Weights]) -> SearchModel:
     """A parser with other weights of its pools, by the names of the distributions."""
-    return parser._replace(**{name: getattr(parser, name)._replace(weights=own) for name, own in weights.items()})
+    return parser._replace(
+        **{name: getattr(parser, name)._replace(weights=own) for name, own in weights.items()}
+    )
 
 
 @inner
 def best_tags(parser, records, top, at, word, given, particles, threshold, heuristic, work):
-    """Find the best tags of the next word by p(tag) p(word | tag), and by what they promise of the words to come.
+    """Find the best tags of the next word by p(tag) p(word | tag), and by what they promise of the words to
+    come.
 
-    Many derivations of a beam look the same to the tag and word distributions; they are looked up, not computed again.
+    Many derivations of a beam look the same to the tag and word distributions; they are looked up, not
+    computed again.
 
     at (int), word (int): The next word: its position in the block, and its number.
     given (int): Its tag where that is known, else `NONE`.
@@ -193,7 +208,9 @@ def best_tags(parser, records, top, at, word, given, particles, threshold, heuri
     read_context(parser.word.elements, records, top, given, word_row)
     slot, known = recall(work.tag.memo.fingerprint, key)
     if not known:
-        score_tags(parser, records, top, word, given, threshold / 8.0**magnitude, heuristic, tag_row, work, slot)
+        score_tags(
+            parser, records, top, word, given, threshold / 8.0**magnitude, heuristic, tag_row, work, slot
+        )
     return slot
 
 
@@ -240,7 +257,8 @@ def score_tags(parser, records, top, word, given, negligible, heuristic, tag_row
 
 
 class Decoding(NamedTuple):
-    """The task of Algorithm 1: derivations of a block of words, of which the best actions and tags are pursued.
+    """The task of Algorithm 1: derivations of a block of words, of which the best actions and tags are
+    pursued.
 
     parser (SearchModel): The model.
     system (ArcStandard): With the words of the block, as outcomes.
@@ -287,7 +305,9 @@ def new_decoding(parser, block, search, work):
 
 @inner_maker
 def highest_heuristics(task):
-    """The highest heuristic of a tag that each word may have, and behind them that of a derivation that is finished (float64[n + 1])."""
+    """The highest heuristic of a tag that each word may have, and behind them that of a derivation that is
+    finished (float64[n + 1]).
+    """
     highest = np.zeros(task.length + 1)
     for i in range(task.length):
         if task.tags[i] != NONE:
@@ -305,7 +325,8 @@ def highest_heuristics(task):
 def best_actions(task, records, top, word):
     """Find the best actions of each class in a configuration: `work.action` and `work.action_probability`.
 
-    With factored actions the labels are missing yet: each class has its probability, and `best_labels` fills them in.
+    With factored actions the labels are missing yet: each class has its probability, and `best_labels` fills
+    them in.
     """
     # A call with a whole task as an argument takes time: this is one function, where it might be several.
     parser, work = task.parser, task.work
@@ -387,7 +408,16 @@ def best_tokens(task, records, top, word, particles):
     form = task.words[word]
     heuristic = task.heuristic[word]
     slot = best_tags(
-        task.parser, records, top, word, form, task.tags[word], particles, task.threshold, heuristic, task.work
+        task.parser,
+        records,
+        top,
+        word,
+        form,
+        task.tags[word],
+        particles,
+        task.threshold,
+        heuristic,
+        task.work,
     )
     most = found.probability.shape[1] - 1
     others = 1.0

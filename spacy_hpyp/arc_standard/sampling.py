@@ -1,7 +1,7 @@
 """Sampling parses: draws from the posterior over the derivations of given words, and unbiased sums over them.
 
-Particles of the filter `inference.particle_filter` choose among all actions that are possible, and among all tags that a word may
-have in proportion to p(tag) p(word | tag), by drawing (`inference.drawing`).
+Particles of the filter `inference.particle_filter` choose among all actions that are possible, and among all
+tags that a word may have in proportion to p(tag) p(word | tag), by drawing (`inference.drawing`).
 """
 
 from math import inf, log
@@ -40,8 +40,9 @@ _SMALLEST = 1024
 
 @inner
 def weigh_directions(model, records, top, queries):
-    """Find the probabilities of shift and end in `queries.action`, and of the arcs those that are known without a label: in a
-    factored model the directions, `queries.transition.distribution`, and else all of them.
+    """Find the probabilities of shift and end in `queries.action`, and of the arcs those that are known
+    without a label: in a factored model the directions, `queries.transition.distribution`, and else all of
+    them.
     """
     depth, action, direction = records[top, column.DEPTH], queries.action, queries.transition.distribution
     action[:] = 0.0
@@ -80,8 +81,9 @@ def weigh_labels(model, records, top, queries):
 
 @inner
 def weigh_tags(model, records, top, queries):
-    """Find the probabilities of the next word's tags in `queries.tag.distribution`, after `weigh_directions`: given that ROOT is not
-    shifted, where it could be; elsewhere it may have some probability as a tag that no word has.
+    """Find the probabilities of the next word's tags in `queries.tag.distribution`, after `weigh_directions`:
+    given that ROOT is not shifted, where it could be; elsewhere it may have some probability as a tag that no
+    word has.
     """
     ask_all(model.tag, records, top, 0, 0, queries.tag)
     if model.root_tag != NONE and records[top, column.DEPTH] == 2:
@@ -164,7 +166,18 @@ def _weigh_tokens(task, records, top, word, particles):
 
 @compiled
 def sample_parse(
-    model, queries, words, tags, to_the_end, particles, retained, retained_tags, every_tag, rng, actions, found
+    model,
+    queries,
+    words,
+    tags,
+    to_the_end,
+    particles,
+    retained,
+    retained_tags,
+    every_tag,
+    rng,
+    actions,
+    found,
 ):
     """Draw a derivation of some words, which are one sentence, from its posterior by a particle filter.
 
@@ -174,15 +187,15 @@ def sample_parse(
     tags (int32[n]): Given tags, `NONE` where the tag is to be found.
     to_the_end (bool): Whether the sentence ends with these words; else they are its first ones.
     particles (int): How many particles there are.
-    retained (int32[2n] | int32[0]), retained_tags (int32[n] | int32[0]): A derivation and its tags that one particle
-        follows and that is never dropped, for particle Gibbs; or empty.
+    retained (int32[2n] | int32[0]), retained_tags (int32[n] | int32[0]): A derivation and its tags that one
+        particle follows and that is never dropped, for particle Gibbs; or empty.
     every_tag (bool): Whether to try all tags of each word and not only its candidates.
     rng (numpy.random.Generator): The source of randomness.
-    actions (int32[2n]), found (int32[n]): Overwritten with the actions and tags of one of the final particles, drawn by its
-        weight; of an unfinished sentence the actions so far, `NONE` behind them.
-    RETURNS (float): The log of the estimate of the probability of the words (of all sentences that begin with them, if
-        this is not the end), in nats. Without a retained derivation the estimate (not its log) is unbiased; with candidate tags
-        only, for the sum over these.
+    actions (int32[2n]), found (int32[n]): Overwritten with the actions and tags of one of the final
+        particles, drawn by its weight; of an unfinished sentence the actions so far, `NONE` behind them.
+    RETURNS (float): The log of the estimate of the probability of the words (of all sentences that begin with
+        them, if this is not the end), in nats. Without a retained derivation the estimate (not its log) is
+        unbiased; with candidate tags only, for the sum over these.
     """
     passes = len(words) + (1 if to_the_end else 0)
     task = Sampling(model, ArcStandard(words), tags, every_tag, queries, queries.options, len(words), passes)
@@ -191,7 +204,9 @@ def sample_parse(
 
 @inner_maker
 def draw_path(task, particles, retained, retained_tags, rng, actions, tags):
-    """Draw a derivation of a task by a particle filter; for arguments and what is returned see `sample_parse`."""
+    """Draw a derivation of a task by a particle filter; for arguments and what is returned see
+    `sample_parse`.
+    """
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
     # As the filter follows it, what is retained has `NONE` in place of each shift.
     attachments = np.where(retained == SHIFT, NONE, retained).astype(np.int32)
@@ -206,10 +221,11 @@ def draw_path(task, particles, retained, retained_tags, rng, actions, tags):
 
 @compiled
 def estimate_log_probabilities(model, queries, words, particles, rng, estimates):
-    """Estimate the probability of a sentence several times, by particle filters that are independent of each other.
+    """Estimate the probability of a sentence several times, by particle filters that are independent of each
+    other.
 
-    model (Distributions), queries (Queries), words (int32[n]), particles (int), rng (numpy.random.Generator): See `sample_parse`. All tags
-        are tried, so that the estimates (not their logs) are unbiased.
+    model (Distributions), queries (Queries), words (int32[n]), particles (int), rng (numpy.random.Generator):
+        See `sample_parse`. All tags are tried, so that the estimates (not their logs) are unbiased.
     estimates (float64[replicates]): Overwritten with the logs of the estimates, in nats.
     """
     n = len(words)

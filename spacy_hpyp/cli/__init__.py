@@ -35,11 +35,15 @@ def _add(group: typer.Typer, place: str, name: str = "", *, panel: str | None = 
     name (str): What it is called, if not as its function is.
     """
     module, _, own = place.partition(".")
-    function = getattr(import_module(f".{module}".replace("-", "_"), __package__), (own or module).replace("-", "_"))
+    function = getattr(
+        import_module(f".{module}".replace("-", "_"), __package__), (own or module).replace("-", "_")
+    )
     # What reads the context reads from it the settings of a config that are overridden.
     reads_others = "ctx" in signature(function).parameters
     others = {"allow_extra_args": True, "ignore_unknown_options": True} if reads_others else {}
-    group.command(name or own or module, rich_help_panel=panel, context_settings=others)(with_groups(function))
+    group.command(name or own or module, rich_help_panel=panel, context_settings=others)(
+        with_groups(function)
+    )
 
 
 for panel, places in _COMMANDS.items():

@@ -61,15 +61,18 @@ class Listed(TyperGroup):
         sections: dict[str, list[tuple[str, str]]] = {}
         for name, command in self.commands.items():
             sentence = " ".join((command.help or "").split("\n\n")[0].split())
-            sections.setdefault(getattr(command, "rich_help_panel", None) or "Commands", []).append((name, sentence))
+            sections.setdefault(getattr(command, "rich_help_panel", None) or "Commands", []).append(
+                (name, sentence)
+            )
         for heading, rows in sections.items():
             with formatter.section(heading):
                 formatter.write_dl(rows)
 
 
 class Commands(Listed):
-    """Commands that end with one message, and not with a traceback, where a file, a pipeline or a language is not there or is
-    damaged, a place cannot be written to, or a setting is out of its range. With `--debug` the traceback comes before it.
+    """Commands that end with one message, and not with a traceback, where a file, a pipeline or a language is
+    not there or is damaged, a place cannot be written to, or a setting is out of its range. With `--debug`
+    the traceback comes before it.
     """
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
@@ -100,7 +103,9 @@ class Commands(Listed):
 
 
 class OfVoters(Listed):
-    """How several parsers make one pipeline; what is no name of a command are arguments of the one that does it all."""
+    """How several parsers make one pipeline; what is no name of a command are arguments of the one that does
+    it all.
+    """
 
     usual, former = "pipeline", ""
 
@@ -135,8 +140,12 @@ def _show_version(asked: bool) -> None:
 
 @hpyp.callback()
 def main(
-    debug: bool = typer.Option(False, _DEBUG, envvar="HPYP_DEBUG", help="Show the traceback of an error, too"),
-    version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Show the version"),
+    debug: bool = typer.Option(
+        False, _DEBUG, envvar="HPYP_DEBUG", help="Show the traceback of an error, too"
+    ),
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Show the version"
+    ),
 ) -> None:
     """Commands of the generative parser, the component hpyp_parser."""
 
@@ -162,7 +171,9 @@ def of_extra(module: str, otherwise: str) -> Any:
 
 
 def pipeline_at(name: str | Path) -> str | Path:
-    """Where the pipeline is that is meant by a name: of the directory that `spacy train` or `hpyp learn-text` writes, the best or the last one."""
+    """Where the pipeline is that is meant by a name: of the directory that `spacy train` or `hpyp learn-text`
+    writes, the best or the last one.
+    """
     if not (Path(name) / "config.cfg").exists():
         for each in ("model-best", "model-last"):
             if (Path(name) / each / "config.cfg").exists():
@@ -189,13 +200,14 @@ def load_pipeline(name: str | Path) -> Language:
 def prepared(
     model: str | Path, *, threads: int | None, others: bool = False, **settings: Any
 ) -> tuple[Language, list[Any]]:
-    """Load a pipeline, and set what is to be another setting than its own. Returns it and its parsers of this package.
+    """Load a pipeline, and set what is to be another setting than its own. Returns it and its parsers of this
+    package.
 
     threads (int | None): Of all components of this package that have several.
     others (bool): Whether spaCy's own parser, or a tagger by itself, will do.
     settings: Those of parsers, by their names; None leaves them as they are.
-    RAISES (ValueError): If there is no parser, or one that has not been trained, or a setting is out of its range or of a component that is
-        not there.
+    RAISES (ValueError): If there is no parser, or one that has not been trained, or a setting is out of its
+        range or of a component that is not there.
     """
     nlp = load_pipeline(model)
     pipes = [pipe for _, pipe in nlp.pipeline]
@@ -222,7 +234,9 @@ def prepared(
 
 
 def set_threads(nlp: Language, threads: int | None) -> None:
-    """Set how many threads the components of this package have, those that have several; None leaves them as they are."""
+    """Set how many threads the components of this package have, those that have several; None leaves them as
+    they are.
+    """
     for _, pipe in nlp.pipeline:
         if threads is not None and isinstance(pipe, TrainableComponent) and hasattr(pipe, "threads"):
             pipe.change(threads=threads)
@@ -238,11 +252,15 @@ def prepare_output(path: Path | None, texts: Iterable[Path], *endings: str) -> N
     if path is None:
         return
     if path.suffix.lower() not in ("", *endings):
-        raise ValueError(f"The name of the file to write should end with {' or '.join(endings)}, but it is '{path}'.")
+        raise ValueError(
+            f"The name of the file to write should end with {' or '.join(endings)}, but it is '{path}'."
+        )
     if path.is_dir():
         raise ValueError(f"'{path}' is a folder, but one file is written.")
     if path.exists() and any(text.exists() and path.samefile(text) for text in texts):
-        raise ValueError(f"'{path}' is read, and would be replaced by what is written. Give the output another name.")
+        raise ValueError(
+            f"'{path}' is read, and would be replaced by what is written. Give the output another name."
+        )
     prepare_folder(path.parent)
 
 
@@ -256,7 +274,8 @@ def load_parser(
 ) -> tuple[Language, HPYPParser]:
     """Load a pipeline that has one hpyp_parser, perhaps with other settings than its own. Returns both.
 
-    RAISES (ValueError): If it has none, or several, or a parser that has not been trained, or a setting is out of its range.
+    RAISES (ValueError): If it has none, or several, or a parser that has not been trained, or a setting is
+        out of its range.
     """
     nlp, found = prepared(model, threads=threads, particles=particles)
     parsers = [parser for parser in found if isinstance(parser, HPYPParser)]

@@ -36,18 +36,22 @@ Told = tuple[str, str]
 
 
 def check(
-    treebanks: Annotated[list[Path], argument("Treebanks in CoNLL-U: what is learned from, then others", **FILE)],
+    treebanks: Annotated[
+        list[Path], argument("Treebanks in CoNLL-U: what is learned from, then others", **FILE)
+    ],
     *,
     lang: Annotated[
-        str | None, option("See that spaCy has this language, and try its tokenizer", "-l", callback=check_language)
+        str | None,
+        option("See that spaCy has this language, and try its tokenizer", "-l", callback=check_language),
     ] = None,
 ) -> None:
     """Say on a page what a treebank has, and what is wrong with it, before anything is trained.
 
-    The exit code is 1 where something prevents training: a file that is not CoNLL-U, or one without any sentence to learn from.
-    Besides there are sentences that training skips, and why; what the validator of Universal Dependencies says of the format (level 2),
-    where 'udtools' is installed; arcs that cross; what is seen once; sentences that are in two of the files; and tokens that a
-    tokenizer does not make that has learned from the first file.
+    The exit code is 1 where something prevents training: a file that is not CoNLL-U, or one without any
+    sentence to learn from. Besides there are sentences that training skips, and why; what the validator of
+    Universal Dependencies says of the format (level 2), where 'udtools' is installed; arcs that cross; what
+    is seen once; sentences that are in two of the files; and tokens that a tokenizer does not make that has
+    learned from the first file.
     """
     nlp = spacy.blank(lang or "xx")
     parts: dict[Path, Part] = {}
@@ -58,7 +62,9 @@ def check(
         except ValueError as error:
             problems.append(str(error))
     problems += [
-        f"'{path}' has no sentence with tags and a complete tree." for path, part in parts.items() if not part.usable
+        f"'{path}' has no sentence with tags and a complete tree."
+        for path, part in parts.items()
+        if not part.usable
     ]
     if parts:
         figures = [part.figures() for part in parts.values()]
@@ -105,10 +111,14 @@ class Part:
         #: The lines of words whose arcs cross others.
         self.crossing = [line for block in self.blocks for line in _crossing(block)]
         #: The lines of words, tags and labels.
-        self.values: dict[str, dict[str, list[int]]] = {name: defaultdict(list) for name in ("words", "tags", "labels")}
+        self.values: dict[str, dict[str, list[int]]] = {
+            name: defaultdict(list) for name in ("words", "tags", "labels")
+        }
         for block in self.blocks:
             for line, (_, form, _, upos, xpos, _, _, deprel, *_) in _words(block):
-                for lines, value in zip(self.values.values(), (form, upos if xpos == EMPTY else xpos, deprel)):
+                for lines, value in zip(
+                    self.values.values(), (form, upos if xpos == EMPTY else xpos, deprel)
+                ):
                     lines[value].append(line)
 
     def figures(self) -> dict[str, int]:
@@ -146,7 +156,9 @@ class Part:
                 found = {value: lines for value, lines in self.values[name].items() if value not in known}
                 which = f"{first.path.name} has not"
             if found:
-                each = ", ".join(f"{value} ({first_lines(lines)})" for value, lines in [*found.items()][:_SHOWN])
+                each = ", ".join(
+                    f"{value} ({first_lines(lines)})" for value, lines in [*found.items()][:_SHOWN]
+                )
                 yield f"{name.capitalize()} that {which}: {len(found)}, as {each}", "Are they slips?"
         if self.crossing:
             yield (
@@ -155,10 +167,13 @@ class Part:
             )
         own = {tuple(word.form for word in block.words): block.line for block in reversed(self.blocks)}
         for file in dict.fromkeys(seen.values()):
-            lines = sorted(line for forms, line in own.items() if len(forms) >= _LONG and seen.get(forms) == file)
+            lines = sorted(
+                line for forms, line in own.items() if len(forms) >= _LONG and seen.get(forms) == file
+            )
             if lines:
                 yield (
-                    f"Sentences of {_LONG} words and more that are in {file}, too: {len(lines):,} ({first_lines(lines)})",
+                    f"Sentences of {_LONG} words and more that are in {file}, too: {len(lines):,} "
+                    f"({first_lines(lines)})",
                     "Scores are too good by them: leave them out of one of the files.",
                 )
         for forms in own:
@@ -176,8 +191,10 @@ class Part:
                 shown = ", ".join("+".join(words) for (_, _, words), _ in missed[:_SHOWN])
                 lines = list(dict.fromkeys(line for _, line in missed))
                 yield (
-                    f"Tokens that {name} does not make: {len(missed):,}, as {shown} (in sentences that begin at {first_lines(lines)})",
-                    "In raw text their words get wrong arcs. Are there others that are written like these, and cut in another way?",
+                    f"Tokens that {name} does not make: {len(missed):,}, as {shown} (in sentences that "
+                    f"begin at {first_lines(lines)})",
+                    "In raw text their words get wrong arcs. Are there others that are written like these, "
+                    "and cut in another way?",
                 )
 
 
@@ -187,7 +204,11 @@ def _doc(block: Block, path: Path, nlp: Language) -> Doc:
 
 
 def _words(block: Block) -> Iterator[tuple[int, list[str]]]:
-    return ((line, row) for line, row in enumerate(block.rows, block.line + len(block.comments)) if row[0].isdigit())
+    return (
+        (line, row)
+        for line, row in enumerate(block.rows, block.line + len(block.comments))
+        if row[0].isdigit()
+    )
 
 
 def _crossing(block: Block) -> Iterator[int]:
@@ -203,7 +224,9 @@ def _tokenizers(path: Path, nlp: Language, *, with_rules: bool) -> dict[str, Cal
     learned = create_learned_tokenizer(sentences="none")(nlp)
     examples = list(create_conllu_corpus(path, tokens="gold")(nlp))
     learned.initialize(lambda: examples, nlp=nlp)
-    rules = {f"spaCy's tokenizer for '{nlp.lang}'": spacy_tokenizer(nlp.vocab, nlp.lang)} if with_rules else {}
+    rules = (
+        {f"spaCy's tokenizer for '{nlp.lang}'": spacy_tokenizer(nlp.vocab, nlp.lang)} if with_rules else {}
+    )
     return {f"a tokenizer that learns from {path.name}": learned, **rules}
 
 
@@ -218,7 +241,12 @@ def _format(path: Path) -> list[Told]:
     try:
         from udtools import Validator
     except ImportError:
-        return [("The format is not validated", "The validator is in the extra 'ud': pip install 'spacy-hpyp[ud]'")]
+        return [
+            (
+                "The format is not validated",
+                "The validator is in the extra 'ud': pip install 'spacy-hpyp[ud]'",
+            )
+        ]
     state = Validator(lang="ud", level=_LEVEL, output=None).validate_files([str(path)])
     lines: dict[str, list[int]] = defaultdict(list)
     for incident in state.error_tracker:

@@ -1,4 +1,6 @@
-"""`hpyp combine`: a trained pipeline together with parsers of this package, which vote with it or say how sure its arcs are."""
+"""`hpyp combine`: a trained pipeline together with parsers of this package, which vote with it or say how
+sure its arcs are.
+"""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -49,26 +51,37 @@ def combine(
     treebank: TrainData,
     *,
     output: Annotated[Path, option("The pipeline to write, a folder", "-o", file_okay=False)],
-    rate: Annotated[bool, option("Leave the parser's trees as they are, and say how probable its arcs are")] = False,
-    nuclei: Annotated[bool, option("With --rate: prepositions and copulas head phrases in the parser's trees")] = False,
+    rate: Annotated[
+        bool, option("Leave the parser's trees as they are, and say how probable its arcs are")
+    ] = False,
+    nuclei: Annotated[
+        bool, option("With --rate: prepositions and copulas head phrases in the parser's trees")
+    ] = False,
     others: Annotated[
         str | None,
-        option("Pipeline with an hpyp_parser and perhaps easy-first components, not one of the treebank", "--with"),
+        option(
+            "Pipeline with an hpyp_parser and perhaps easy-first components, not one of the treebank",
+            "--with",
+        ),
     ] = None,
     unseen: Annotated[
-        Path | None, option("Gold documents that no parser has learned from, not parts of the treebank", exists=True)
+        Path | None,
+        option("Gold documents that no parser has learned from, not parts of the treebank", exists=True),
     ] = None,
     parts: Annotated[int, option("How many parts the treebank is divided into, to be held out", least=2)] = 8,
     first: Annotated[int, option("How many of them are held out, one after the other", least=1)] = 1,
 ) -> None:
-    """Make a better pipeline of a trained one: its parser and those of this package vote; or with --rate, they say how sure its arcs are.
+    """Make a better pipeline of a trained one: its parser and those of this package vote; or with --rate,
+    they say how sure its arcs are.
 
-    How far to believe whom is learned from parses of sentences that nobody has learned from: of --unseen, or of parts of the treebank.
-    For each part the pipeline is trained again by its own config without it. An hpyp_parser forgets the part instead, but easy-first
-    components, which it guides, are trained again with it.
+    How far to believe whom is learned from parses of sentences that nobody has learned from: of --unseen, or
+    of parts of the treebank. For each part the pipeline is trained again by its own config without it. An
+    hpyp_parser forgets the part instead, but easy-first components, which it guides, are trained again with
+    it.
 
-    Settings of configs/pool.cfg and configs/guided.cfg can be overridden (--training.max_steps 100) for what is trained by these.
-    What has been trained is kept beside the output, in a folder whose name ends with -work: the same command goes on after the last training.
+    Settings of configs/pool.cfg and configs/guided.cfg can be overridden (--training.max_steps 100) for what
+    is trained by these. What has been trained is kept beside the output, in a folder whose name ends with
+    -work: the same command goes on after the last training.
     """
     if nuclei and not rate:
         raise ValueError("--nuclei is for --rate: parsers that vote have trees of one kind.")
@@ -86,22 +99,29 @@ def combine(
     if unseen is None:
         if not {"train", "dev"} <= nlp.config.get("paths", {}).keys():
             raise ValueError(
-                f"The config of '{model}' does not say by [paths] what it learns from: give --unseen documents."
+                f"The config of '{model}' does not say by [paths] what it learns from: give --unseen "
+                f"documents."
             )
         hold_out(treebank, work, parts=parts, first=first)
 
     def train_others(name: str, train: Path, dev: Path, *, guided: bool) -> Language:
-        """The generative parser, or the pipeline that it guides, trained by the configs that come with the package."""
+        """The generative parser, or the pipeline that it guides, trained by the configs that come with the
+        package.
+        """
         key = made_of(name, guided, overrides, *files_of(overrides), *read)
         config, parser = (configs["guided"], configs["pool"]) if guided else (configs["pool"], None)
         return load_pipeline(train_once(key, config, work / name, train, dev, overrides, parser=parser))
 
     first_part = work / "1-held-out.spacy"
     helpers = (
-        load_pipeline(others) if others else train_others("others", treebank, unseen or first_part, guided=not rate)
+        load_pipeline(others)
+        if others
+        else train_others("others", treebank, unseen or first_part, guided=not rate)
     )
     if not any(isinstance(pipe, HPYPParser) for _, pipe in helpers.pipeline):
-        raise ValueError(f"The pipeline '{others}' should have an hpyp_parser, but it has {helpers.pipe_names}.")
+        raise ValueError(
+            f"The pipeline '{others}' should have an hpyp_parser, but it has {helpers.pipe_names}."
+        )
     nlp, component = _with(nlp, parsers[-1], helpers, rate=rate, nuclei=nuclei)
     examples: list[Example] = [] if unseen is None else _parsed(nlp, component, unseen, helpers)
     learns_parts = not rate and any(isinstance(pipe, EasyFirstParser) for _, pipe in helpers.pipeline)
@@ -110,12 +130,16 @@ def combine(
         # Which checkpoint is best what is held out may say: it says little of any sentence.
         own = f"own-{part}-of-{parts}"
         key = made_of(own, configs["own"].read_bytes(), *read)
-        paths = map(_for_rules, (train, held_out)) if isinstance(nlp.tokenizer, Tokenizer) else (train, held_out)
+        paths = (
+            map(_for_rules, (train, held_out)) if isinstance(nlp.tokenizer, Tokenizer) else (train, held_out)
+        )
         trained = load_pipeline(train_once(key, configs["own"], work / own, *paths, {}))
         without = helpers
         if learns_parts:
             without = train_others(f"others-{part}-of-{parts}", train, held_out, guided=True)
-        examples += _parsed(*_with(trained, parsers[-1], without, rate=rate, nuclei=nuclei), held_out, without)
+        examples += _parsed(
+            *_with(trained, parsers[-1], without, rate=rate, nuclei=nuclei), held_out, without
+        )
     _show(nlp, component, examples)
     _learn(nlp, component, examples)
     nlp.to_disk(output)
@@ -162,8 +186,14 @@ def _with(
 
 
 def _have_say(nlp: Language, parser: str) -> str:
-    """Have a parser say how sure it is that would not, as spaCy's; returns the name of what does so, or its own."""
-    saying = [name for name, pipe in nlp.components if isinstance(pipe, TransitionConfidence) and pipe.parser == parser]
+    """Have a parser say how sure it is that would not, as spaCy's; returns the name of what does so, or its
+    own.
+    """
+    saying = [
+        name
+        for name, pipe in nlp.components
+        if isinstance(pipe, TransitionConfidence) and pipe.parser == parser
+    ]
     if not saying and isinstance(nlp.get_pipe(parser), DependencyParser):
         saying = [f"sure_{parser}"]
         nlp.add_pipe(TransitionConfidence.factory, name=saying[0], after=parser, config={"parser": parser})
@@ -171,7 +201,9 @@ def _have_say(nlp: Language, parser: str) -> str:
 
 
 def _parsed(nlp: Language, component: VotingComponent, data: Path, helpers: Language) -> list[Example]:
-    """Gold documents with what all voters say who have not learned from them: raw ones to rate arcs, otherwise gold sentences."""
+    """Gold documents with what all voters say who have not learned from them: raw ones to rate arcs,
+    otherwise gold sentences.
+    """
     rate = isinstance(component, ArcConfidence)
     raw = map(example_of_words, map(example_of_tokens, read_corpus(data, nlp))) if rate else None
     examples = list(raw or create_gold_corpus(data)(nlp))
@@ -222,14 +254,15 @@ def hold_out(
 ) -> None:
     """Divide a corpus into documents to train parsers on, and others that they have not seen.
 
-    For each part that is held out there are two files, `1-train.spacy` and `1-held-out.spacy`. A part is every n-th document, so that
-    parts are alike.
+    For each part that is held out there are two files, `1-train.spacy` and `1-held-out.spacy`. A part is
+    every n-th document, so that parts are alike.
     """
     whole("first", first, highest=parts)
     docs = [example.reference for example in read_corpus(corpus, spacy.blank("xx"))]
     if len(docs) < parts:
         raise ValueError(
-            f"'{corpus}' has {len(docs)} documents for {parts} parts: convert it with fewer sentences to a document."
+            f"'{corpus}' has {len(docs)} documents for {parts} parts: convert it with fewer sentences to a "
+            f"document."
         )
     prepare_folder(output)
     for part in range(first):
@@ -243,12 +276,15 @@ def hold_out(
 def keep_parses(
     corpus: Annotated[Path, argument("Gold documents that the parsers were not trained on", exists=True)],
     output: DocsFile,
-    parsers: Annotated[list[str], argument("Names of voters and their pipelines, as parser=training/cnn; at least 2")],
+    parsers: Annotated[
+        list[str], argument("Names of voters and their pipelines, as parser=training/cnn; at least 2")
+    ],
 ) -> None:
-    """Write gold sentences with the parses of several pipelines in `doc._.parses`, for a parse_combiner to learn from.
+    """Write gold sentences with the parses of several pipelines in `doc._.parses`, for a parse_combiner to
+    learn from.
 
-    The last guide that one of the pipelines writes is kept, too. The files of several parts, each by pipelines that were trained without
-    it, can be put into one directory.
+    The last guide that one of the pipelines writes is kept, too. The files of several parts, each by
+    pipelines that were trained without it, can be put into one directory.
     """
     voters = read_voters(parsers)
     references: list[Doc] = []
@@ -267,18 +303,24 @@ def keep_parses(
             if doc._.guide is not None:
                 reference._.guide = doc._.guide
         if not parsed:
-            raise ValueError(f"The pipeline '{pipeline}', which is to be '{name}', has parsed nothing of '{corpus}'.")
+            raise ValueError(
+                f"The pipeline '{pipeline}', which is to be '{name}', has parsed nothing of '{corpus}'."
+            )
     save_docs(output, references)
     msg.good(f"Saved {len(references):,} sentences with the parses of {', '.join(voters)}: {output}")
 
 
 def read_voters(given: Sequence[str]) -> dict[str, str]:
-    """Names and pipelines, given as `name=pipeline`. RAISES (ValueError): If one is not, or there are not two at least."""
+    """Names and pipelines, given as `name=pipeline`. RAISES (ValueError): If one is not, or there are not two
+    at least.
+    """
     pairs = [each.partition("=") for each in given]
     for each, (name, _, pipeline) in zip(given, pairs):
         if not name or not pipeline:
             raise ValueError(f"A voter is given as NAME=PIPELINE, as parser=training/cnn, not as '{each}'.")
     parsers = {name: pipeline for name, _, pipeline in pairs}
     if len(parsers) < 2 or len(parsers) < len(pairs):
-        raise ValueError(f"There should be two voters at least, each with a name of its own, not {', '.join(given)}.")
+        raise ValueError(
+            f"There should be two voters at least, each with a name of its own, not {', '.join(given)}."
+        )
     return parsers

@@ -1,7 +1,7 @@
 """Parsed documents as sentences in CoNLL-U, and sentences in CoNLL-U as documents to parse.
 
-What makes a sentence valid is checked here: the one root, and what labels, parts of speech and features look like
-(https://universaldependencies.org/format.html).
+What makes a sentence valid is checked here: the one root, and what labels, parts of speech and features look
+like (https://universaldependencies.org/format.html).
 """
 
 import re
@@ -36,7 +36,8 @@ FOUND = {"lemma": "LEMMA", "upos": "POS", "xpos": "TAG", "feats": "MORPH"}
 _WRITTEN = ("Label", *_PROBABILITIES.values())
 _SPACE_AFTER = "SpaceAfter=No"
 _SURE = ("log_prob", "head_prob", "tag_prob")
-#: The columns of a table of words. A paragraph is known by its place in the file; `start` and `end` count its characters.
+#: The columns of a table of words. A paragraph is known by its place in the file; `start` and `end` count its
+#: characters.
 ROW = (*"file paragraph sentence token start end text lemma upos tag feats head deprel".split(), *_SURE)
 #: The columns of a line, by name.
 Line = dict[str, Any]
@@ -95,12 +96,16 @@ def to_doc(sentence: Block, vocab: Vocab, *, tagged: bool = False) -> Doc:
     """A sentence as a document that is one sentence, to be parsed; perhaps with its tags."""
     words = [(row[1], space and row is rows[-1]) for _, space, rows in sentence.tokens() for row in rows]
     starts, tags = [i == 0 for i in range(len(words))], tags_of(sentence) if tagged else None
-    return Doc(vocab, [form for form, _ in words], [space for _, space in words], tags=tags, sent_starts=starts)
+    return Doc(
+        vocab, [form for form, _ in words], [space for _, space in words], tags=tags, sent_starts=starts
+    )
 
 
 def tags_of(sentence: Block) -> list[str]:
     """The tags of a sentence: of words without XPOS, their UPOS, as `spacy convert` does it."""
-    return [upos if xpos == EMPTY else xpos for index, _, _, upos, xpos, *_ in sentence.rows if index.isdigit()]
+    return [
+        upos if xpos == EMPTY else xpos for index, _, _, upos, xpos, *_ in sentence.rows if index.isdigit()
+    ]
 
 
 def write_again(
@@ -112,8 +117,8 @@ def write_again(
     tagged: bool = False,
     bare: bool = False,
 ) -> str:
-    """A sentence that was read, with what a pipeline has found: its words and multiword tokens, comments and MISC are kept, and so are
-    parts of speech, features and lemmas where the pipeline finds none.
+    """A sentence that was read, with what a pipeline has found: its words and multiword tokens, comments and
+    MISC are kept, and so are parts of speech, features and lemmas where the pipeline finds none.
 
     doc (Doc): Made by `to_doc`, and parsed.
     sent_id (str): Of a sentence that has none.
@@ -123,22 +128,33 @@ def write_again(
     RAISES (ValueError): If the document has no tree.
     """
     lines: list[Line] = []
-    kept = ["form", *(column for column, attribute in FOUND.items() if tagged or not doc.has_annotation(attribute))]
+    kept = [
+        "form",
+        *(column for column, attribute in FOUND.items() if tagged or not doc.has_annotation(attribute)),
+    ]
     own = iter(_words(list(doc)))
     for word in (dict(zip(COLUMNS, row)) for row in sentence.rows):
         if "-" in word["id"]:
             # FORM and MISC; a multiword token has no more, but perhaps the feature Typo.
-            lines.append({**word, **dict.fromkeys(("lemma", "upos", "xpos", "head", "deprel", "deps"), EMPTY)})
+            lines.append(
+                {**word, **dict.fromkeys(("lemma", "upos", "xpos", "head", "deprel", "deps"), EMPTY)}
+            )
         elif word["id"].isdigit():
             found = next(own)
             word |= dict.fromkeys(FOUND, EMPTY) if bare else {}
             found |= {name: _valid(name, word[name], found[name]) for name in kept}
-            misc = [part for part in word["misc"].split("|") if part != EMPTY and part.split("=")[0] not in _WRITTEN]
+            misc = [
+                part
+                for part in word["misc"].split("|")
+                if part != EMPTY and part.split("=")[0] not in _WRITTEN
+            ]
             lines.append({**found, "misc": _joined([*misc, *found["misc"]])})
     # A text that was written by hand is another one than what words make up only where they are wrong.
     usual = {"sent_id": sent_id, "text": text_of(sentence)}
     comments = dict(comments_of(sentence) if comments is None else comments)
-    return _serialized(lines, comments | {key: value for key, value in usual.items() if key not in comments}, doc)
+    return _serialized(
+        lines, comments | {key: value for key, value in usual.items() if key not in comments}, doc
+    )
 
 
 def words_to_write(doc: Doc) -> tuple[Doc, Ranges]:
@@ -155,7 +171,8 @@ def words_to_write(doc: Doc) -> tuple[Doc, Ranges]:
 
 
 def write_sentence(span: Span, comments: Comments, ranges: Ranges | None = None) -> str:
-    """A sentence of a parsed document whose tokens are syntactic words. White space is no word; in a word it is written as one blank.
+    """A sentence of a parsed document whose tokens are syntactic words. White space is no word; in a word it
+    is written as one blank.
 
     comments (dict[str, str | None]): What comes before its text and its log-probability.
     ranges (Ranges | None): The multiword tokens, if there are any.
@@ -182,7 +199,9 @@ def write_sentence(span: Span, comments: Comments, ranges: Ranges | None = None)
             line["misc"] = _joined(line["misc"])
             span_of_words = f"{line['id']}-{line['id'] + inside - token.i}"
             form = " ".join(form.split())
-            lines.insert(-1, {**dict.fromkeys(COLUMNS, "_"), "id": span_of_words, "form": form, "misc": _joined(space)})
+            lines.insert(
+                -1, {**dict.fromkeys(COLUMNS, "_"), "id": span_of_words, "form": form, "misc": _joined(space)}
+            )
         else:
             line["misc"] = _joined([*line["misc"], *space])
             form = line["form"]
@@ -191,7 +210,9 @@ def write_sentence(span: Span, comments: Comments, ranges: Ranges | None = None)
 
 
 def word_rows(doc: Doc, columns: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The syntactic words of a parsed document as rows of a table with the columns `ROW`; some all of them have in common."""
+    """The syntactic words of a parsed document as rows of a table with the columns `ROW`; some all of them
+    have in common.
+    """
     words, spans, number = words_as_tokens(doc), word_spans(doc).tolist(), 0
     for sentence in words.sents:
         tokens = [token for token in sentence if not token.is_space]
@@ -201,7 +222,14 @@ def word_rows(doc: Doc, columns: dict[str, Any]) -> Iterator[dict[str, Any]]:
         sure = [probabilities_of(name, tokens) for name in _SURE]
         for token, line, *values in zip(tokens, _words(tokens), *sure):
             start, end = spans[token.i]
-            row = {**columns, "sentence": number, "token": line["id"], "start": start, "end": end, "text": line["form"]}
+            row = {
+                **columns,
+                "sentence": number,
+                "token": line["id"],
+                "start": start,
+                "end": end,
+                "text": line["form"],
+            }
             own = {
                 "tag" if name == "xpos" else name: line[name]
                 for name in ("lemma", "upos", "xpos", "feats", "head", "deprel")
@@ -215,7 +243,9 @@ def text_of(sentence: Block) -> str:
 
 
 def lines_of_text(sentences: Iterable[Block]) -> Iterator[str]:
-    """The text of sentences as it was before it was cut: an empty line before each document and paragraph but the first."""
+    """The text of sentences as it was before it was cut: an empty line before each document and paragraph but
+    the first.
+    """
     for i, sentence in enumerate(sentences):
         if i and sentence.begins("newdoc", "newpar"):
             yield "\n"
@@ -310,7 +340,9 @@ def _valid(column: str, value: str, found: str) -> str:
 
 @lru_cache(1 << 12)
 def _features(text: str, *, drop: bool = False) -> str | None:
-    """Features in the order of their names; nothing if one has not the form of a feature and is not to be dropped."""
+    """Features in the order of their names; nothing if one has not the form of a feature and is not to be
+    dropped.
+    """
     parts = [part for part in text.split("|") if part and part != "_"]
     good = [part for part in parts if _FEATURE.fullmatch(part)]
     if len(good) < len(parts) and not drop:

@@ -1,4 +1,6 @@
-"""`hpyp convert` and `hpyp split`: treebanks in CoNLL-U as `.spacy` files, or in parts, with a word about what is wrong with them."""
+"""`hpyp convert` and `hpyp split`: treebanks in CoNLL-U as `.spacy` files, or in parts, with a word about
+what is wrong with them.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -28,7 +30,9 @@ def check_language(lang: str | None) -> str | None:
         if lang is not None:
             get_lang_class(lang)
     except ImportError as error:
-        raise ValueError(f"spaCy has no language '{lang}'. For one that it does not have, give 'xx'.") from error
+        raise ValueError(
+            f"spaCy has no language '{lang}'. For one that it does not have, give 'xx'."
+        ) from error
     return lang
 
 
@@ -40,14 +44,16 @@ def convert(
     output: Annotated[Path, argument("Directory for the .spacy files", file_okay=False)],
     *,
     n_sents: Annotated[int, option("Sentences to a document", "-n", least=1)] = 10,
-    merge_subtokens: Annotated[bool, option("Multiword tokens become one token, as they are written", "-T")] = False,
+    merge_subtokens: Annotated[
+        bool, option("Multiword tokens become one token, as they are written", "-T")
+    ] = False,
     lang: KnownLang = None,
 ) -> None:
     """Convert treebanks as 'spacy convert --converter conllu' does, and say in which line something is wrong.
 
-    A sentence without a complete tree, one with two roots, or a word that is above itself, cannot be learned from: they are counted,
-    and keep their words and tags alone. What 'split' has marked is a document each. Byte order marks and white space in empty lines are
-    put up with.
+    A sentence without a complete tree, one with two roots, or a word that is above itself, cannot be learned
+    from: they are counted, and keep their words and tags alone. What 'split' has marked is a document each.
+    Byte order marks and white space in empty lines are put up with.
     """
     prepare_folder(output)
     for path in treebanks:
@@ -55,7 +61,9 @@ def convert(
         docs = list(_documents(blocks, path, n_sents, merge_subtokens=merge_subtokens))
         save_docs(output / f"{path.stem}.spacy", docs)
         tell_of_incomplete(blocks, path)
-        msg.good(f"Converted {len(blocks):,} sentences in {len(docs):,} documents: {output / path.stem}.spacy")
+        msg.good(
+            f"Converted {len(blocks):,} sentences in {len(docs):,} documents: {output / path.stem}.spacy"
+        )
 
 
 def _documents(blocks: Sequence[Block], path: Path, n_sents: int, *, merge_subtokens: bool) -> Iterator[Doc]:
@@ -64,13 +72,18 @@ def _documents(blocks: Sequence[Block], path: Path, n_sents: int, *, merge_subto
     A sentence that is no tree has no heads but that of its first word.
     """
     found = conllu_to_docs(
-        "\n\n".join(block.text() for block in blocks), n_sents=1, merge_subtokens=merge_subtokens, no_print=True
+        "\n\n".join(block.text() for block in blocks),
+        n_sents=1,
+        merge_subtokens=merge_subtokens,
+        no_print=True,
     )
     for is_parsed, own in groupby(blocks, lambda block: UNKNOWN_SPACES in block.comments):
         for some in minibatch(own, 1 if is_parsed else n_sents):
             sentences: list[Doc] = []
             for block in some:
-                with blaming(f"'{path}', line {block.line}: spaCy cannot convert the sentence that begins here"):
+                with blaming(
+                    f"'{path}', line {block.line}: spaCy cannot convert the sentence that begins here"
+                ):
                     sentences.append(next(found))
             document = Doc.from_docs(sentences)
             document.has_unknown_spaces = is_parsed
@@ -91,7 +104,8 @@ def tell_of_incomplete(blocks: Sequence[Block], path: Path) -> None:
     if lines:
         named = (f"{len(each):,} where {problem} ({first_lines(each)})" for problem, each in lines.items())
         note(
-            f"'{path}': {sum(map(len, lines.values())):,} of {len(blocks):,} sentences have no complete tree, and parsers do not learn "
+            f"'{path}': {sum(map(len, lines.values())):,} of {len(blocks):,} sentences have no complete "
+            f"tree, and parsers do not learn "
             f"from them: {'; '.join(named)}"
         )
 
@@ -102,18 +116,27 @@ HELD_OUT = 10
 
 
 def split(
-    treebank: Annotated[Path, argument("What the names of its files begin with, as assets/UD_Tamil-TTB/ta_ttb-ud")],
+    treebank: Annotated[
+        Path, argument("What the names of its files begin with, as assets/UD_Tamil-TTB/ta_ttb-ud")
+    ],
     output: Annotated[Path, argument("Directory for the parts", file_okay=False)],
     *,
-    held_out: Annotated[int, option("Without a development part, hold out one of so many", least=2)] = HELD_OUT,
-    parsed: Annotated[Path | None, option("Sentences to train on besides, parsed by 'hpyp rank'", exists=True)] = None,
-    name: Annotated[str | None, option("What the names of the parts begin with, if not as they do now")] = None,
+    held_out: Annotated[
+        int, option("Without a development part, hold out one of so many", least=2)
+    ] = HELD_OUT,
+    parsed: Annotated[
+        Path | None, option("Sentences to train on besides, parsed by 'hpyp rank'", exists=True)
+    ] = None,
+    name: Annotated[
+        str | None, option("What the names of the parts begin with, if not as they do now")
+    ] = None,
     lang: KnownLang = None,
 ) -> None:
     """Write the training, development and test part of a treebank, and say in which line something is wrong.
 
-    Without a development part, the last tenth of the training part is it; without a test part, the development part is. Parsed
-    sentences are in the training part, each a document by itself, and marked: tokens and sentence ends are not learned from them.
+    Without a development part, the last tenth of the training part is it; without a test part, the
+    development part is. Parsed sentences are in the training part, each a document by itself, and marked:
+    tokens and sentence ends are not learned from them.
     """
     files = parts_of(treebank)
     if not files[_TRAIN].is_file():
@@ -150,6 +173,8 @@ def parts_of(treebank: Path) -> dict[str, Path]:
 
 
 def hold_out_last(blocks: list[Block], of: int = HELD_OUT) -> tuple[list[Block], list[Block]]:
-    """Two sentences or more without their last part, and that part: one of so many sentences, or of all where there are fewer."""
+    """Two sentences or more without their last part, and that part: one of so many sentences, or of all where
+    there are fewer.
+    """
     count = max(1, len(blocks) // of)
     return blocks[:-count], blocks[-count:]

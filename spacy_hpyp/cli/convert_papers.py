@@ -1,4 +1,6 @@
-"""`hpyp papers convert-ptb` and `convert-lm`: the Penn Treebank as dependency trees, and treebanks as language models are compared on them."""
+"""`hpyp papers convert-ptb` and `convert-lm`: the Penn Treebank as dependency trees, and treebanks as
+language models are compared on them.
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,17 +19,21 @@ from .options import FILE, NEW_FILE, argument, option
 
 def convert_ptb(
     sources: Annotated[
-        list[Path], argument("Files, or folders such as wsj/ with 02/wsj_0200.mrg", metavar="INPUT", exists=True)
+        list[Path],
+        argument("Files, or folders such as wsj/ with 02/wsj_0200.mrg", metavar="INPUT", exists=True),
     ],
     output: Annotated[Path, argument("The directory to write to", metavar="OUTPUT_DIR", file_okay=False)],
     *,
-    parts: Annotated[bool, option("Write the WSJ's standard parts, or a file an input", "--parts/--whole")] = True,
+    parts: Annotated[
+        bool, option("Write the WSJ's standard parts, or a file an input", "--parts/--whole")
+    ] = True,
 ) -> None:
     """Convert trees in brackets, as in the Penn Treebank, to dependency trees in CoNLL-U.
 
-    Heads are found by the rules of Yamada and Matsumoto (2003), labels are as of Penn2Malt. Where the names of files say which sections of the
-    WSJ they are, the standard parts are written, for parsing (wsj-train, -dev, -test) and for language modelling (wsj-lm-…) as `hpyp papers
-    convert-lm` writes them. Other inputs become a file each. `spacy convert --converter conllu` reads the results.
+    Heads are found by the rules of Yamada and Matsumoto (2003), labels are as of Penn2Malt. Where the names
+    of files say which sections of the WSJ they are, the standard parts are written, for parsing (wsj-train,
+    -dev, -test) and for language modelling (wsj-lm-…) as `hpyp papers convert-lm` writes them. Other inputs
+    become a file each. `spacy convert --converter conllu` reads the results.
     """
     prepare_folder(output)
     by_section: dict[int, list[Path]] = {}
@@ -40,12 +46,15 @@ def convert_ptb(
                 by_section.setdefault(section, []).append(file)
         elif any(section is not None for section in found):
             raise ValueError(
-                f"'{source}' has sections of the WSJ and others, as '{files[found.index(None)]}': use --whole."
+                f"'{source}' has sections of the WSJ and others, as '{files[found.index(None)]}': use "
+                f"--whole."
             )
         else:
             path = output / f"{source.resolve().name if source.is_dir() else source.stem}.conllu"
             if path in wholes:
-                raise ValueError(f"Two inputs would be written to '{path}'. Convert them to directories of their own.")
+                raise ValueError(
+                    f"Two inputs would be written to '{path}'. Convert them to directories of their own."
+                )
             wholes[path] = files
     for files in by_section.values():
         check_once(files)
@@ -100,7 +109,9 @@ def _save_language_modelling(output: Path, sections: Mapping[int, list[ConlluSen
             save_limited(output / f"{name}.conllu", found, vocabulary, forms)
 
 
-def _gather(name: str, numbers: Sequence[int], sections: Mapping[int, list[ConlluSentence]]) -> list[ConlluSentence]:
+def _gather(
+    name: str, numbers: Sequence[int], sections: Mapping[int, list[ConlluSentence]]
+) -> list[ConlluSentence]:
     """The sentences of a part; sections that are not there are reported."""
     missing = [number for number in numbers if number not in sections]
     if len(missing) == len(numbers):
@@ -118,18 +129,22 @@ def convert_lm(
     source: Annotated[Path, argument("A treebank in CoNLL-U, or a part of it", metavar="INPUT", **FILE)],
     output: Annotated[Path, argument("The CoNLL-U file to write", metavar="OUTPUT", **NEW_FILE)],
     *,
-    vocab_from: Annotated[Path | None, option("The training part, whose words count; else the input", **FILE)] = None,
+    vocab_from: Annotated[
+        Path | None, option("The training part, whose words count; else the input", **FILE)
+    ] = None,
     vocab_size: Annotated[int, option("How many words there are at most", least=3)] = VOCABULARY_SIZE,
     lower: Annotated[bool, option("Write words in lower case", "--lower/--keep-case")] = True,
-    drop_symbols: Annotated[bool, option("Leave symbols out with punctuation, not written as numbers")] = False,
+    drop_symbols: Annotated[
+        bool, option("Leave symbols out with punctuation, not written as numbers")
+    ] = False,
     number: Annotated[str, option("The word for numbers and symbols")] = "<num>",
     unknown: Annotated[str, option("The word for words that are not among the most frequent ones")] = "<unk>",
 ) -> None:
     """Leave punctuation out of the trees of a CoNLL-U file, and limit its words to the most frequent ones.
 
-    Numbers become one word, rare words another. The training part is converted first, from itself; its development and test parts with
-    `--vocab-from` and the training part as it was before or after that. The result can be converted with
-    `spacy convert --converter conllu`.
+    Numbers become one word, rare words another. The training part is converted first, from itself; its
+    development and test parts with `--vocab-from` and the training part as it was before or after that. The
+    result can be converted with `spacy convert --converter conllu`.
     """
     forms = WordForms(lower=lower, drop_symbols=drop_symbols, number=number, unknown=unknown)
     sentences = simplified(source, read_conllu(source), forms)
@@ -156,4 +171,7 @@ def save_limited(path: Path, sentences: list[ConlluSentence], vocabulary: set[st
     write_conllu(path, limited)
     words = [word.form for sentence in limited for word in sentence.words]
     share = words.count(forms.unknown) / len(words)
-    msg.good(f"Saved {len(limited):,} sentences with {len(words):,} words, {share:.1%} of them {forms.unknown}: {path}")
+    msg.good(
+        f"Saved {len(limited):,} sentences with {len(words):,} words, {share:.1%} of them {forms.unknown}: "
+        f"{path}"
+    )

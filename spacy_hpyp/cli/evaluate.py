@@ -1,4 +1,6 @@
-"""`hpyp evaluate`: tags, trees and speed on gold tokens and gold sentence boundaries; what is wrong, and how well that is known."""
+"""`hpyp evaluate`: tags, trees and speed on gold tokens and gold sentence boundaries; what is wrong, and how
+well that is known.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
@@ -49,33 +51,48 @@ def evaluate(
     output: Json = None,
     particles: Particles = None,
     algorithm: Annotated[str | None, option("particles or beam, instead of the pipeline's setting")] = None,
-    beam: Annotated[int | None, option("Beam of easy_first_parser, instead of the pipeline's setting", "-b")] = None,
+    beam: Annotated[
+        int | None, option("Beam of easy_first_parser, instead of the pipeline's setting", "-b")
+    ] = None,
     decoding: Annotated[str | None, option("best or mbr, instead of the pipeline's setting")] = None,
-    temperature: Annotated[float | None, option("Temperature, instead of the pipeline's setting", "-T")] = None,
+    temperature: Annotated[
+        float | None, option("Temperature, instead of the pipeline's setting", "-T")
+    ] = None,
     threads: Threads = None,
     gold_tags: GoldTags = False,
-    tags_from: Annotated[str | None, option("Give the parser this pipeline's tags; its time does not count")] = None,
+    tags_from: Annotated[
+        str | None, option("Give the parser this pipeline's tags; its time does not count")
+    ] = None,
     repeat: Annotated[int, option("Parse so many times, and take the speed of the fastest", least=1)] = 1,
     errors: Annotated[bool, option("Print what the parser gets wrong, too")] = False,
-    train: Annotated[Path | None, option("Training data, for --errors: other words are unknown", exists=True)] = None,
+    train: Annotated[
+        Path | None, option("Training data, for --errors: other words are unknown", exists=True)
+    ] = None,
     rows: Annotated[int, option("How many confusions --errors shows", "-n", least=1)] = 15,
     examples: Annotated[int, option("How many examples of each confusion --errors shows", "-e", least=0)] = 1,
-    calibration: Annotated[bool, option("Print how well probabilities of heads and tags are calibrated, too")] = False,
+    calibration: Annotated[
+        bool, option("Print how well probabilities of heads and tags are calibrated, too")
+    ] = False,
     bins: Annotated[int, option("How many bins of equal width --calibration has", least=1, most=1000)] = 10,
     punctuation: Punctuation = False,
 ) -> dict[str, Any]:
-    """Evaluate a pipeline on gold tokens and gold sentence boundaries, as parsers are compared in the literature.
+    """Evaluate a pipeline on gold tokens and gold sentence boundaries, as parsers are compared in the
+    literature.
 
     For raw documents, whose boundaries the model has to find, use 'spacy evaluate'.
 
-    With --errors: scores by label, tag, length of arc, length of sentence, and for known and unknown words; then which labels and tags
-    are confused, with examples: the word in brackets, its predicted and its gold head. Arcs of punctuation are left out, tags are not.
+    With --errors: scores by label, tag, length of arc, length of sentence, and for known and unknown words;
+    then which labels and tags are confused, with examples: the word in brackets, its predicted and its gold
+    head. Arcs of punctuation are left out, tags are not.
 
-    With --calibration: reliability tables of token._.head_prob and token._.tag_prob, first on raw documents, whose tokens and sentences the
-    pipeline finds; their expected calibration error, their AUROC, and how many of the surest choices are wrong. A head is right whatever its label.
+    With --calibration: reliability tables of token._.head_prob and token._.tag_prob, first on raw documents,
+    whose tokens and sentences the pipeline finds; their expected calibration error, their AUROC, and how many
+    of the surest choices are wrong. A head is right whatever its label.
     """
     search = {"particles": particles, "algorithm": algorithm, "beam": beam}
-    nlp, found = prepared(model, others=True, threads=threads, **search, decoding=decoding, temperature=temperature)
+    nlp, found = prepared(
+        model, others=True, threads=threads, **search, decoding=decoding, temperature=temperature
+    )
     if gold_tags and tags_from is not None:
         raise ValueError("The parser is given either the gold tags or those of a tagger, not both.")
     given = gold_tags or tags_from is not None
@@ -115,8 +132,11 @@ def evaluate(
     return scores
 
 
-def read_examples(nlp: Language, data_path: Path, *, gold_tags: bool = False, heads: bool = False) -> list[Example]:
-    """Read sentences to evaluate a pipeline on, with gold tokens, and perhaps with gold tags for the documents to be parsed.
+def read_examples(
+    nlp: Language, data_path: Path, *, gold_tags: bool = False, heads: bool = False
+) -> list[Example]:
+    """Read sentences to evaluate a pipeline on, with gold tokens, and perhaps with gold tags for the
+    documents to be parsed.
 
     heads (bool): Whether tags are not enough.
     RETURNS (list[Example]): One sentence in each, at least one.
@@ -125,7 +145,9 @@ def read_examples(nlp: Language, data_path: Path, *, gold_tags: bool = False, he
     examples = list(create_gold_corpus(data_path, gold_tags=gold_tags)(nlp))
     if not examples:
         raise ValueError(f"There is nothing to evaluate in '{data_path}'.")
-    if not any(gold.has_dep() or (gold.tag and not heads) for example in examples for gold in example.reference):
+    if not any(
+        gold.has_dep() or (gold.tag and not heads) for example in examples for gold in example.reference
+    ):
         missing = "head" if heads else "tag or a gold head"
         raise ValueError(f"There is nothing to compare with in '{data_path}': no token has a gold {missing}.")
     return examples
@@ -146,7 +168,9 @@ def give_tags(examples: Sequence[Example], model: str | Path) -> None:
 
 
 class ParsedScorer(Scorer):
-    """spaCy's scores, and the part of the sentences whose heads are all right. It keeps what it was given: `nlp.evaluate` parses copies."""
+    """spaCy's scores, and the part of the sentences whose heads are all right. It keeps what it was given:
+    `nlp.evaluate` parses copies.
+    """
 
     examples: Sequence[Example] = ()
 
@@ -154,26 +178,33 @@ class ParsedScorer(Scorer):
         """Score parsed examples, each of them a sentence."""
         self.examples = list(examples)
         scores = super().score(self.examples, per_component=per_component)
-        right, total = count_by_sentence(self.examples).get("complete_match", np.zeros((1, 2))).sum(axis=0).tolist()
+        right, total = (
+            count_by_sentence(self.examples).get("complete_match", np.zeros((1, 2))).sum(axis=0).tolist()
+        )
         return {**scores, "complete_match": right / total if total else None}
 
     def parsed(self, name: str | Path) -> Sequence[Example]:
         """What has been scored last, by a pipeline of a name. RAISES (ValueError): If it has no parser."""
         if not any(example.predicted.has_annotation("DEP") for example in self.examples):
-            raise ValueError(f"The pipeline '{name}' finds no trees: it has no parser. It has {self.nlp.pipe_names}")
+            raise ValueError(
+                f"The pipeline '{name}' finds no trees: it has no parser. It has {self.nlp.pipe_names}"
+            )
         return self.examples
 
 
 def parse_examples(
     nlp: Language, examples: Sequence[Example], name: str | Path
 ) -> tuple[dict[str, Any], Sequence[Example]]:
-    """Score a pipeline of a name on sentences, one in each example: the scores, and the parsed examples. RAISES (ValueError): If it has no parser."""
+    """Score a pipeline of a name on sentences, one in each example: the scores, and the parsed examples.
+    RAISES (ValueError): If it has no parser.
+    """
     scorer = ParsedScorer(nlp)
     return nlp.evaluate(examples, scorer=scorer), scorer.parsed(name)
 
 
 def known_words(nlp: Language, train: Path | None = None) -> Callable[[str], bool] | None:
-    """Whether a word is known: one of training data, or else one that the hpyp_parser of a pipeline knows as itself. None if nobody knows.
+    """Whether a word is known: one of training data, or else one that the hpyp_parser of a pipeline knows as
+    itself. None if nobody knows.
 
     RAISES (ValueError): If there is no word in the training data.
     """
@@ -189,7 +220,9 @@ def known_words(nlp: Language, train: Path | None = None) -> Callable[[str], boo
 def _print_errors(found: Errors, rows: int) -> None:
     for table in sorted(error_tables(found), key=lambda table: not table.folded):
         shown = table.rows[:rows] if table.folded else table.rows
-        cells = [[str(cell) if isinstance(cell, int | str) else percent(cell) for cell in row] for row in shown]
+        cells = [
+            [str(cell) if isinstance(cell, int | str) else percent(cell) for cell in row] for row in shown
+        ]
         print_table(table.columns, cells, table.title)
     _print_confusions("Confusions of labels", found.label_confusions[:rows], with_heads=True)
     _print_confusions("Wrong heads of right labels", found.wrong_heads[:rows])
@@ -198,7 +231,9 @@ def _print_errors(found: Errors, rows: int) -> None:
 
 
 def _print_confusions(title: str, confusions: list[Confusion], *, with_heads: bool = False) -> None:
-    """Print confusions of labels or tags, or labels that are right and whose heads are wrong; perhaps with how many heads are right."""
+    """Print confusions of labels or tags, or labels that are right and whose heads are wrong; perhaps with
+    how many heads are right.
+    """
     if not confusions:
         return
     msg.divider(title)
@@ -210,7 +245,9 @@ def _print_confusions(title: str, confusions: list[Confusion], *, with_heads: bo
             print(f"        {_marked(found)}")
             if found.gold_label:
                 gold, predicted = _head(found, found.gold_head), _head(found, found.predicted_head)
-                print(f"        head: {gold}" if gold == predicted else f"        head: {gold}, not {predicted}")
+                print(
+                    f"        head: {gold}" if gold == predicted else f"        head: {gold}, not {predicted}"
+                )
 
 
 def _marked(found: Found) -> str:
@@ -230,15 +267,19 @@ def calibrations(
     """Measure how well the probabilities of heads and tags are calibrated.
 
     punctuation (bool): Whether the heads of punctuation count.
-    RETURNS (dict[str, dict[str, Calibration]]): Of "heads" and "tags", on "raw documents", and on "gold sentences" with gold tokens.
+    RETURNS (dict[str, dict[str, Calibration]]): Of "heads" and "tags", on "raw documents", and on "gold
+        sentences" with gold tokens.
     RAISES (ValueError): If there is no parser of this package, or nothing to parse or to compare with.
     """
     if not parsers:
-        raise ValueError(f"Parsers of this package say how sure they are, but the pipeline has {nlp.pipe_names}.")
+        raise ValueError(
+            f"Parsers of this package say how sure they are, but the pipeline has {nlp.pipe_names}."
+        )
     generative = [parser for parser in parsers if isinstance(parser, HPYPParser)]
     for parser in generative:
         parser.marginals = True
-    # Only a generative parser that finds tags says how sure of them it is, and not where a tagger comes after it.
+    # Only a generative parser that finds tags says how sure of them it is, and not where a tagger comes after
+    # it.
     others = any(isinstance(pipe, EasyFirstTagger | VotingComponent) for _, pipe in nlp.pipeline)
     nuclei = any(isinstance(pipe, ArcConfidence) and pipe.nuclei for _, pipe in nlp.pipeline)
     raw = list(map(example_of_tokens, read_corpus(data_path, nlp)))
@@ -253,7 +294,9 @@ def calibrations(
         tags = calibrate_tags(examples, bins)
         if not heads.tokens.any() or not (tags.tokens.any() or others or not generative):
             missing = "tag" if heads.tokens.any() else "head"
-            raise ValueError(f"There is nothing to compare with in '{data_path}': no token has a gold {missing}.")
+            raise ValueError(
+                f"There is nothing to compare with in '{data_path}': no token has a gold {missing}."
+            )
         found[text] = {"heads": heads, "tags": tags}
     return found
 
@@ -273,14 +316,21 @@ def _print_calibrations(found: Mapping[str, Mapping[str, Calibration]]) -> None:
 def _print_calibration(name: str, found: Calibration) -> None:
     table = found.to_dict()
     rows = [
-        (f"{row['from']:.2f}-{row['to']:.2f}", row["tokens"], f"{row['confidence']:.4f}", f"{row['accuracy']:.4f}")
+        (
+            f"{row['from']:.2f}-{row['to']:.2f}",
+            row["tokens"],
+            f"{row['confidence']:.4f}",
+            f"{row['accuracy']:.4f}",
+        )
         for row in table["bins"]
     ]
     footer = ("all", table["tokens"], f"{table['confidence']:.4f}", f"{table['accuracy']:.4f}")
     header = (name, "tokens", "confidence", "accuracy")
     print_table(header, rows, f"Reliability of {name}", footer=footer)
     print_figures(found)
-    surest = [(f"{row['part']:.0%}", f"{row['confidence']:.4f}", f"{row['risk']:.4f}") for row in table["coverage"]]
+    surest = [
+        (f"{row['part']:.0%}", f"{row['confidence']:.4f}", f"{row['risk']:.4f}") for row in table["coverage"]
+    ]
     print_table(("surest", "confidence from", "wrong"), surest, f"Risk and coverage of {name}", left=0)
 
 

@@ -1,4 +1,6 @@
-"""The page of `hpyp explore`, which Streamlit runs from its first line to its last whenever something on it is changed."""
+"""The page of `hpyp explore`, which Streamlit runs from its first line to its last whenever something on it
+is changed.
+"""
 
 import math
 import sys
@@ -35,8 +37,9 @@ _COLOURS = {
 
 
 class Analysed(NamedTuple):
-    """What a pipeline makes of a text: its words as tokens; its sentences that have been parsed and are not white space, and these as they are
-    written; how probable the arc of each word is, and what is to be said of that.
+    """What a pipeline makes of a text: its words as tokens; its sentences that have been parsed and are not
+    white space, and these as they are written; how probable the arc of each word is, and what is to be said
+    of that.
     """
 
     doc: Doc
@@ -115,7 +118,9 @@ def show(name: str) -> None:
         if found.sentences:
             number = 0
             if len(found.sentences) > 1:
-                number = st.selectbox("Sentence", range(len(found.texts)), format_func=found.texts.__getitem__)
+                number = st.selectbox(
+                    "Sentence", range(len(found.texts)), format_func=found.texts.__getitem__
+                )
             with section("Other trees"):
                 _show_alternatives(nlp, found.texts[number])
             with section("What comes next"):
@@ -141,7 +146,9 @@ def _one_of(generative: list[str], what: str) -> str:
 
 
 def _draw(sentence: Span, other: Span | None, sure: list[float | None], title: str) -> None:
-    html = write_tree([word.text for word in sentence], draw_tree(sentence, other, sure), f"{title}: {sentence.text}")
+    html = write_tree(
+        [word.text for word in sentence], draw_tree(sentence, other, sure), f"{title}: {sentence.text}"
+    )
     st.html(f'<div dir="{direction_of(sentence.doc)}" lang="{sentence.doc.lang_}">{html}</div>')
 
 
@@ -150,7 +157,8 @@ def _show_trees(found: Analysed) -> None:
         raise ValueError("No component of the pipeline has found a tree.")
     rated = any(value is not None for value in found.sure)
     st.caption(
-        "Arcs are blue where the parser is sure of the head, and orange where it is not; below 90 %, the number behind the label says how "
+        "Arcs are blue where the parser is sure of the head, and orange where it is not; below 90 %, the "
+        "number behind the label says how "
         "probable the head is."
         if rated
         else "No component of the pipeline says how probable its arcs are."
@@ -186,12 +194,15 @@ def _show_alternatives(nlp: Language, text: str) -> None:
     found = nlp.get_pipe(component).k_best(nlp(mark_sentence(nlp.make_doc(text))), k)
     best = words_as_tokens(found[0].doc)[:]
     st.caption(
-        f"The best {len(found)} of {component}; arcs that the first has not are dashed. Some differ in tags alone."
+        f"The best {len(found)} of {component}; arcs that the first has not are dashed. Some differ in tags "
+        f"alone."
     )
     for rank, each in enumerate(found, 1):
         if isinstance(each, Alternative):
             ratio = math.exp(each.log_prob - found[0].log_prob)
-            score = f"log-probability {each.log_prob:.2f}" + (f", {ratio:.1%} of the first" if rank > 1 else "")
+            score = f"log-probability {each.log_prob:.2f}" + (
+                f", {ratio:.1%} of the first" if rank > 1 else ""
+            )
         else:
             score = f"score {each.score:.2f}"
         st.markdown(f"**{rank}** {score}")
@@ -201,7 +212,9 @@ def _show_alternatives(nlp: Language, text: str) -> None:
 def _show_next(nlp: Language, name: str, component: str, text: str, number: int) -> None:
     found = follow(nlp, name, component, text, number, 10)
     words = analyse(nlp, name, text).sentences[number].as_doc()
-    st.caption("Entropies in bits after each word: of the next word, and over the parses of the words so far.")
+    st.caption(
+        "Entropies in bits after each word: of the next word, and over the parses of the words so far."
+    )
     names = [words[each.token].text for each in found]
     entropies = {
         "next word": [each.entropy_next for each in found],
@@ -209,11 +222,15 @@ def _show_next(nlp: Language, name: str, component: str, text: str, number: int)
     }
     _bars(names, entropies, stack=False)
     places = range(len(found))
-    chosen = found[st.select_slider("After", places, len(found) // 2, format_func=lambda i: f"{i + 1} {names[i]}")]
+    chosen = found[
+        st.select_slider("After", places, len(found) // 2, format_func=lambda i: f"{i + 1} {names[i]}")
+    ]
     st.caption("The most probable next words; names in angle brackets are classes of rare words.")
     expected = [word or "(end of the sentence)" for word, _ in chosen.next_words]
     st.dataframe(
-        pd.DataFrame({"word": expected, "probability": [probability for _, probability in chosen.next_words]}),
+        pd.DataFrame(
+            {"word": expected, "probability": [probability for _, probability in chosen.next_words]}
+        ),
         column_config={"probability": st.column_config.ProgressColumn(max_value=1.0, format="percent")},
         hide_index=True,
     )
@@ -229,7 +246,10 @@ def _show_generated(nlp: Language, component: str) -> None:
     with st.form("generation"):
         columns = st.columns([3, 1, 1])
         beginning = columns[0].text_input("Begin with", max_chars=LONGEST)
-        count, seed = columns[1].number_input("Sentences", 1, 50, 5), columns[2].number_input("Seed", 0, None, 0)
+        count, seed = (
+            columns[1].number_input("Sentences", 1, 50, 5),
+            columns[2].number_input("Seed", 0, None, 0),
+        )
         if not st.form_submit_button("Draw"):
             return
     with st.spinner("Drawing …"):

@@ -29,7 +29,9 @@ def generate(
     model: AnyModel,
     *,
     number: Annotated[int, option("How many sentences to draw", "-n")] = 1000,
-    best: Annotated[int, option("How many of them to show and to save: the most probable ones", "-b", least=1)] = 10,
+    best: Annotated[
+        int, option("How many of them to show and to save: the most probable ones", "-b", least=1)
+    ] = 10,
     min_length: Annotated[int, option("Shorter sentences are not among the best")] = 10,
     max_length: Annotated[int, option("The most words of a sentence")] = 60,
     begin_with: Annotated[str, option("Text that every sentence begins with")] = "",
@@ -41,8 +43,9 @@ def generate(
 ) -> None:
     """Draw sentences from a model and show the most probable ones of some length.
 
-    A sentence's probability is the sum over the parser's beam, not that of the derivation that was drawn; an n-gram model's is
-    exact. Rare words are spelled out, or appear as the name of their class in angle brackets if the model does not spell.
+    A sentence's probability is the sum over the parser's beam, not that of the derivation that was drawn; an
+    n-gram model's is exact. Rare words are spelled out, or appear as the name of their class in angle
+    brackets if the model does not spell.
     """
     if output is not None and output.suffix not in (".jsonl", ".spacy"):
         raise ValueError(f"'{output}' should end in .jsonl or .spacy")
@@ -64,7 +67,8 @@ def generate(
         found = _most_probable(((record(one), one) for one in bar), best, min_length)
     if not found:
         raise ValueError(
-            f"None of the {number} sentences has {min_length} words or more: draw more, or allow shorter ones."
+            f"None of the {number} sentences has {min_length} words or more: draw more, or allow shorter "
+            f"ones."
         )
     for sentence, one in found:
         print(f"{sentence['log_prob']:8.2f}  {sentence['text']}")
@@ -83,7 +87,9 @@ def generate(
 def _most_probable(
     drawn: Iterable[tuple[dict[str, Any], Any]], count: int, min_length: int
 ) -> list[tuple[dict[str, Any], Any]]:
-    """The most probable of the sentences that are not too short, the best first. No more of them than are needed are held in memory."""
+    """The most probable of the sentences that are not too short, the best first. No more of them than are
+    needed are held in memory.
+    """
     # Of equal sentences there is one.
     kept: dict[tuple[str, ...], tuple[dict[str, Any], Any]] = {}
     for sentences in minibatch(drawn, _BATCH):
@@ -103,7 +109,11 @@ def _show_tree(doc: Doc) -> None:
 
 def _text_record(vocab: Vocab, drawn: DrawnSentence) -> dict[str, Any]:
     spaces = spaces_between(drawn.words, separated=vocab.writing_system["has_letters"])
-    return {"text": Doc(vocab, drawn.words, spaces).text, "log_prob": drawn.log_prob, "words": list(drawn.words)}
+    return {
+        "text": Doc(vocab, drawn.words, spaces).text,
+        "log_prob": drawn.log_prob,
+        "words": list(drawn.words),
+    }
 
 
 def _tree_record(doc: Doc) -> dict[str, Any]:

@@ -1,4 +1,6 @@
-"""`hpyp info`, `hpyp cache` and `hpyp warm`: what this package runs with, what is kept and compiled for it, and what a pipeline is made of."""
+"""`hpyp info`, `hpyp cache` and `hpyp warm`: what this package runs with, what is kept and compiled for it,
+and what a pipeline is made of.
+"""
 
 import os
 import platform
@@ -27,7 +29,9 @@ from .output import print_table
 _PACKAGE = Path(__file__).parents[1]
 
 
-def info(pipeline: Annotated[str | None, argument("Name or path of a pipeline to describe, too")] = None) -> None:
+def info(
+    pipeline: Annotated[str | None, argument("Name or path of a pipeline to describe, too")] = None,
+) -> None:
     """Show versions, cores, and what is cached where; of a pipeline its components, their models and sizes.
 
     It is what a question or a report of an error should come with.
@@ -56,7 +60,8 @@ def _describe(name: str) -> None:
     nlp = load_pipeline(name)
     size, meta = size_of(nlp.path.rglob("*")), nlp.meta
     msg.info(
-        f"{nlp.lang}_{meta['name']} {meta['version']} for spaCy {meta['spacy_version']}, {size / MB:.1f} MB in {nlp.path}"
+        f"{nlp.lang}_{meta['name']} {meta['version']} for spaCy {meta['spacy_version']}, {size / MB:.1f} MB "
+        f"in {nlp.path}"
     )
     components = dict(nlp.components)
     settings = {each: nlp.get_pipe_config(each) for each in nlp.component_names}
@@ -80,9 +85,10 @@ MB, GB = 1e6, 1e9
 def cache(empty: Annotated[bool, option("Remove it all")] = False) -> None:
     """Show what loaded pipelines keep for the next process, or remove it.
 
-    What components predict by is many times as large as their models, which it is made of when a pipeline is loaded for the first time. It
-    is kept in the directory that SPACY_HPYP_CACHE names, or where the platform has such files; SPACY_HPYP_CACHE_GB is how many
-    gigabytes it may take, and what has not been used for the longest time is removed.
+    What components predict by is many times as large as their models, which it is made of when a pipeline is
+    loaded for the first time. It is kept in the directory that SPACY_HPYP_CACHE names, or where the platform
+    has such files; SPACY_HPYP_CACHE_GB is how many gigabytes it may take, and what has not been used for the
+    longest time is removed.
     """
     if empty:
         msg.good(f"Removed {empty_cache() / GB:.3f} GB from {cache_folder()}")
@@ -90,7 +96,11 @@ def cache(empty: Annotated[bool, option("Remove it all")] = False) -> None:
     files = kept_files()
     if files:
         rows = [
-            (datetime.fromtimestamp(each.used).strftime("%Y-%m-%d %H:%M"), f"{each.size / GB:.3f}", each.path.stem)
+            (
+                datetime.fromtimestamp(each.used).strftime("%Y-%m-%d %H:%M"),
+                f"{each.size / GB:.3f}",
+                each.path.stem,
+            )
             for each in files
         ]
         msg.table(rows, header=("last used", "GB", "model"), divider=True, aligns=("l", "r", "l"))
@@ -118,13 +128,17 @@ _COMPONENTS = ("hpyp_parser", "easy_first_tagger", "easy_first_parser")
 
 
 def warm(
-    pipeline: Annotated[str | None, argument("Trained pipeline; without one, shipped settings are trained")] = None,
-    beside: Annotated[bool, option("Write what the pipeline predicts by beside its models, not to a cache")] = False,
+    pipeline: Annotated[
+        str | None, argument("Trained pipeline; without one, shipped settings are trained")
+    ] = None,
+    beside: Annotated[
+        bool, option("Write what the pipeline predicts by beside its models, not to a cache")
+    ] = False,
 ) -> None:
     """Compile what a pipeline needs, so that nobody waits for it later, and say how long that takes.
 
-    What Numba compiles is kept in the directory that the environment variable NUMBA_CACHE_DIR names, or beside the package's files. Run
-    it where an image is built, or before tests.
+    What Numba compiles is kept in the directory that the environment variable NUMBA_CACHE_DIR names, or
+    beside the package's files. Run it where an image is built, or before tests.
     """
     if pipeline is not None:
         nlp = load_pipeline(pipeline)

@@ -30,27 +30,36 @@ _OF_WORD = 5
 def learn_text(
     model: Annotated[Path, argument("Path of a trained pipeline with an hpyp_parser", exists=True)],
     text: Annotated[Path, argument("Text in UTF-8, or a .conllu file", parser=place)],
-    output: Annotated[Path, argument("Directory for the pipeline (model-last) and checkpoints", file_okay=False)],
+    output: Annotated[
+        Path, argument("Directory for the pipeline (model-last) and checkpoints", file_okay=False)
+    ],
     *,
-    learning: Annotated[Literal["words", "all"], option("What learns from parses: the one of words, or all")] = "words",
-    running: Annotated[bool, option("The parser finds sentences of running text; else a line is one")] = False,
+    learning: Annotated[
+        Literal["words", "all"], option("What learns from parses: the one of words, or all")
+    ] = "words",
+    running: Annotated[
+        bool, option("The parser finds sentences of running text; else a line is one")
+    ] = False,
     tokenized: Annotated[bool, option("Words are between spaces; else the tokenizer finds them")] = False,
     particles: Annotated[int, option("Particles that a sentence is parsed with", "-K")] = 100,
     threads: Threads = None,
     batch_words: Annotated[int, option("Words that are parsed before what they say is added")] = _BATCH_WORDS,
-    checkpoint_words: Annotated[int, option("Words between checkpoints, or with --ray, of a round")] = 1_000_000,
+    checkpoint_words: Annotated[
+        int, option("Words between checkpoints, or with --ray, of a round")
+    ] = 1_000_000,
     resume: Annotated[bool, option("Go on from the last checkpoint in the output directory")] = False,
     cluster: Cluster = Cluster(max_errors=0),
 ) -> None:
-    """Let a pipeline learn from raw text: parse a batch, take the best parses for trees, and add them to the model.
+    """Let a pipeline learn from raw text: parse a batch, take the best parses for trees, and add them to the
+    model.
 
-    The text is read once and not held in memory. The progress bar shows the mean log-probability of a word in nats, predicted
-    before it was added. Interrupted, the command goes on from the last checkpoint with --resume; use the same model, text
-    and options.
+    The text is read once and not held in memory. The progress bar shows the mean log-probability of a word in
+    nats, predicted before it was added. Interrupted, the command goes on from the last checkpoint with
+    --resume; use the same model, text and options.
 
-    With --ray workers parse the shards of a round with the pipeline that the round before has saved, and their trees are added in the order
-    of the text: the pipeline does not depend on how many workers there are. Checkpoints are on a file system that all nodes share, where
-    another cluster may go on.
+    With --ray workers parse the shards of a round with the pipeline that the round before has saved, and
+    their trees are added in the order of the text: the pipeline does not depend on how many workers there
+    are. Checkpoints are on a file system that all nodes share, where another cluster may go on.
     """
     if cluster.ray is None:
         refuse_uris(text)
@@ -59,7 +68,9 @@ def learn_text(
         raise ValueError("With --ray there is no --batch-words, but rounds of --checkpoint-words.")
     checkpoint, done = last_checkpoint(output)
     if checkpoint is not None and not resume:
-        raise ValueError(f"'{output}' has a checkpoint of an interrupted run. Go on with --resume, or remove it.")
+        raise ValueError(
+            f"'{output}' has a checkpoint of an interrupted run. Go on with --resume, or remove it."
+        )
     if checkpoint is None and resume:
         raise ValueError(f"There is no checkpoint in '{output}' to go on from.")
     if done.words and (done.shards > 0) != (cluster.ray is not None):
@@ -67,19 +78,29 @@ def learn_text(
             f"The run of '{output}' began {'with' if done.shards else 'without'} --ray. Go on as it began."
         )
     nlp, parser = _reader(model if checkpoint is None else checkpoint, particles, threads)
-    common: dict[str, Any] = {"save": nlp.to_disk, "seed": parser.seed, "threads": parser.threads, "learning": learning}
+    common: dict[str, Any] = {
+        "save": nlp.to_disk,
+        "seed": parser.seed,
+        "threads": parser.threads,
+        "learning": learning,
+    }
     if cluster.ray is not None:
         task = TreesTask("", "", not running, cluster.field, "npz", particles, tokenized)
         with connected(cluster.ray):
             parsed = _rounds(task, model, text, output, cluster, checkpoint_words)
             for done in learn_from_trees(parser.joint, parsed, output, **common):
-                note(f"{done.words:,} words have been learned, {done.log_prob / max(done.words, 1):.4f} nats/word")
+                note(
+                    f"{done.words:,} words have been learned, {done.log_prob / max(done.words, 1):.4f} "
+                    f"nats/word"
+                )
     else:
         before, size, seen = done.words, text.stat().st_size, 0
         read = read_paragraphs if running else read_sentences
 
         def followed() -> Iterator[list[str]]:
-            """The texts; a file cannot be counted in advance, but has a size: that of words and the spaces between them."""
+            """The texts; a file cannot be counted in advance, but has a size: that of words and the spaces
+            between them.
+            """
             nonlocal seen
             for words in read(text, None if tokenized else nlp):
                 seen += sum(len(word.encode()) + 1 for word in words)
@@ -87,15 +108,23 @@ def learn_text(
 
         with Bar(total=size, unit="B", unit_scale=True, desc="Learning", leave=True) as bar:
             parsed = _parsed(parser, islice(followed(), done.texts, None), batch_words, running=running)
-            for done in learn_from_trees(parser.joint, parsed, output, checkpoint_words=checkpoint_words, **common):
+            for done in learn_from_trees(
+                parser.joint, parsed, output, checkpoint_words=checkpoint_words, **common
+            ):
                 bar.n = min(seen, size)
                 rate = (done.words - before) / max(bar.format_dict["elapsed"], 1e-9)
-                bar.set_postfix_str(f"{rate:,.0f} words/s, {done.log_prob / max(done.words, 1):.4f} nats/word")
-    msg.good(f"Learned from {done.words:,} words in {done.sentences:,} sentences; saved {output / 'model-last'}")
+                bar.set_postfix_str(
+                    f"{rate:,.0f} words/s, {done.log_prob / max(done.words, 1):.4f} nats/word"
+                )
+    msg.good(
+        f"Learned from {done.words:,} words in {done.sentences:,} sentences; saved {output / 'model-last'}"
+    )
 
 
 def _reader(model: str | Path, particles: int, threads: int | None) -> tuple[Language, HPYPParser]:
-    """A pipeline, and a parser with its model: how the text is parsed is not what the pipeline is to be saved with."""
+    """A pipeline, and a parser with its model: how the text is parsed is not what the pipeline is to be saved
+    with.
+    """
     nlp, saved = load_parser(model)
     parser = HPYPParser(nlp.vocab, saved.model, saved.name, **asdict(saved.settings))
     parser.change(particles=particles, threads=saved.threads if threads is None else threads)
@@ -111,7 +140,9 @@ def _parsed(
 
 @dataclass(frozen=True)
 class TreesTask(ShardTask):
-    """What `hpyp learn-text --ray` has workers do: parse a shard, to be learned from, with options of the command."""
+    """What `hpyp learn-text --ray` has workers do: parse a shard, to be learned from, with options of the
+    command.
+    """
 
     particles: int
     tokenized: bool
@@ -131,8 +162,8 @@ class TreesTask(ShardTask):
 def _rounds(
     task: TreesTask, model: Path, text: Any, output: Path, cluster: Cluster, words: int
 ) -> Iterator[ParsedText]:
-    """The shards of a text, as workers parse them; those of a round with the last checkpoint, which has to be there when the next one begins.
-    About so many words make a round.
+    """The shards of a text, as workers parse them; those of a round with the last checkpoint, which has to be
+    there when the next one begins. About so many words make a round.
     """
     whole("checkpoint_words", words)
     size = max(1, words * _OF_WORD // (cluster.shard_size * 1000))

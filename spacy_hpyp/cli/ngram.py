@@ -1,4 +1,6 @@
-"""`hpyp ngram`: train an n-gram model, the baseline that a parser's perplexity is compared with; and what commands have in common that mix both."""
+"""`hpyp ngram`: train an n-gram model, the baseline that a parser's perplexity is compared with; and what
+commands have in common that mix both.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -32,7 +34,9 @@ from .shards import CountTask, count_texts, made_with
 
 
 def ngram(
-    train: Annotated[list[Path], argument("Training data: .spacy or .conllu, or text, a sentence a line", exists=True)],
+    train: Annotated[
+        list[Path], argument("Training data: .spacy or .conllu, or text, a sentence a line", exists=True)
+    ],
     output: Annotated[Path, argument("File for the model", **NEW_FILE)],
     *,
     order: Annotated[int, option("Length of the longest n-gram", "-n")] = 5,
@@ -41,23 +45,29 @@ def ngram(
     min_count: MinCount = 2,
     min_class_count: MinClassCount = 5,
     lang: Annotated[str, option("Language: of the tokenizer, and of the classes of rare words", "-l")] = "en",
-    unknown_words: Annotated[str | None, option("Registered rule for rare words; by default the language's")] = None,
-    spelling: Annotated[bool, option("Spell rare words out in letters, so that the vocabulary is an open one")] = False,
+    unknown_words: Annotated[
+        str | None, option("Registered rule for rare words; by default the language's")
+    ] = None,
+    spelling: Annotated[
+        bool, option("Spell rare words out in letters, so that the vocabulary is an open one")
+    ] = False,
     seed: Annotated[int, option("Fixes the model bit for bit")] = 0,
     tokenized: Tokenized = False,
     segment_with: SegmentWith = None,
     vocab_from: Annotated[
         str | None,
         option(
-            "Take the vocabulary from data as for training, or from a trained pipeline, whose rule, thresholds and spelling hold"
+            "Take the vocabulary from data as for training, or from a trained pipeline, whose rule, "
+            "thresholds and spelling hold"
         ),
     ] = None,
     cluster: Cluster = Cluster(max_errors=0),
 ) -> None:
     """Train a hierarchical Pitman-Yor n-gram model by Gibbs sampling.
 
-    The progress bar shows the mean log-probability of a word or end of sentence in nats, each sentence predicted from all
-    others. With --ray, workers find words and sentences and count the n-grams, into a folder beside the model, which is the same.
+    The progress bar shows the mean log-probability of a word or end of sentence in nats, each sentence
+    predicted from all others. With --ray, workers find words and sentences and count the n-grams, into a
+    folder beside the model, which is the same.
     """
     rare: dict[str, Any] = {"min_count": min_count, "min_class_count": min_class_count, "spelling": spelling}
     collect = partial(collect_vocabulary, lang=lang, unknown_words=unknown_words, **rare, seed=seed)
@@ -76,7 +86,9 @@ def ngram(
     counted: NGrams | None = None
     if cluster.ray is not None:
         own_lang = None if tokenized else lang
-        task = CountTask(*made_with(segment_with), segment_with is None, cluster.field, "counts", own_lang, order)
+        task = CountTask(
+            *made_with(segment_with), segment_with is None, cluster.field, "counts", own_lang, order
+        )
         counted = count_texts("ngram", task, train, output, cluster)
     with (
         Bar(sentences, desc="Reading", unit=" sentences", disable=counted is not None) as reading,
@@ -96,13 +108,14 @@ def ngram(
     model.to_disk(output)
     vocabulary = model.vocabulary
     msg.good(
-        f"Saved a {order}-gram model of {len(vocabulary.words)} words and {len(vocabulary.classes)} classes to {output}"
+        f"Saved a {order}-gram model of {len(vocabulary.words)} words and {len(vocabulary.classes)} classes "
+        f"to {output}"
     )
 
 
 def reader_of(usual: Language | str, *, tokenized: bool, segment_with: str | None) -> Language | None:
-    """What finds the words of text, see `read_sentences`: a pipeline or the tokenizer of a language, if words are not separated by spaces
-    already, and no other pipeline is to find sentences as well.
+    """What finds the words of text, see `read_sentences`: a pipeline or the tokenizer of a language, if words
+    are not separated by spaces already, and no other pipeline is to find sentences as well.
     """
     if segment_with is not None:
         return load_pipeline(segment_with)
@@ -112,21 +125,28 @@ def reader_of(usual: Language | str, *, tokenized: bool, segment_with: str | Non
 def vocabulary_of_pipeline(model: str | Path, *, spelling: bool = False) -> NGramVocabulary:
     """The vocabulary of a trained pipeline's hpyp_parser, perhaps with its spelling of rare words.
 
-    RAISES (ValueError): If the parser has not been trained, or does not spell; or words that it would spell are drawn from raw text.
+    RAISES (ValueError): If the parser has not been trained, or does not spell; or words that it would spell
+        are drawn from raw text.
     """
     nlp, parser = load_parser(model)
     vocabulary = parser.joint.vocabulary
     if parser.joint.is_classed:
         if spelling:
             raise ValueError(
-                f"The parser of '{model}' knows rare words by their classes in raw text, which an n-gram model does not have. Train one without "
-                "--spelling and mix it with the parser, which has its own spelling: 'hpyp perplexity --interpolate'."
+                f"The parser of '{model}' knows rare words by their classes in raw text, which an n-gram "
+                f"model does not have. Train one without "
+                "--spelling and mix it with the parser, which has its own spelling: 'hpyp perplexity "
+                "--interpolate'."
             )
         return NGramVocabulary(vocabulary, {"@misc": CLASSED_RULE}, nlp.lang)
     if spelling and parser.joint.spelling is None:
-        raise ValueError(f"The parser of '{model}' was not trained to spell rare words out ('spelling = true').")
+        raise ValueError(
+            f"The parser of '{model}' was not trained to spell rare words out ('spelling = true')."
+        )
     unknown_words = nlp.config.interpolate()["components"][parser.name]["model"]["unknown_words"]
-    return NGramVocabulary(vocabulary, dict(unknown_words), nlp.lang, parser.joint.spelling if spelling else None)
+    return NGramVocabulary(
+        vocabulary, dict(unknown_words), nlp.lang, parser.joint.spelling if spelling else None
+    )
 
 
 def is_ngram_model(model: str | Path) -> bool:
@@ -135,7 +155,9 @@ def is_ngram_model(model: str | Path) -> bool:
 
 
 def load_ngrams(model: str | Path, unknown_words: str | None) -> NGramModel:
-    """An n-gram model from its file, with the rule for rare words that the option --unknown-words names, if it does."""
+    """An n-gram model from its file, with the rule for rare words that the option --unknown-words names, if
+    it does.
+    """
     rule = None if unknown_words is None else resolve_rule({"@misc": unknown_words})
     return NGramModel.from_disk(model, unknown_words=rule)
 
@@ -156,7 +178,9 @@ def load_interpolation(
     RAISES (ValueError): If there are no weights, or a file cannot be used.
     """
     if weights_from is None:
-        raise ValueError("A mixture needs --weights-from: weights, or sentences that neither model has learned from.")
+        raise ValueError(
+            "A mixture needs --weights-from: weights, or sentences that neither model has learned from."
+        )
     try:
         model = NGramModel.from_disk(ngrams)
     except UnknownRuleError:
@@ -168,7 +192,8 @@ def load_interpolation(
 
 
 def refuse(whose: str, **settings: object) -> None:
-    """See that nothing is set, of settings by their names, that only something else has. RAISES (ValueError): If something is.
+    """See that nothing is set, of settings by their names, that only something else has. RAISES (ValueError):
+    If something is.
 
     whose (str): What has the settings, and perhaps what is here instead.
     """

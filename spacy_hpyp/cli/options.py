@@ -1,7 +1,7 @@
 """Options and arguments of commands: each is declared once, with its type, its names and what it means.
 
-A command is a function whose parameters are annotated with what `option` and `argument` make; whoever calls it from Python gives it the
-same values. What several commands have is declared here.
+A command is a function whose parameters are annotated with what `option` and `argument` make; whoever calls
+it from Python gives it the same values. What several commands have is declared here.
 """
 
 from collections.abc import Callable
@@ -21,10 +21,13 @@ from ..storage.files import prepare_folder
 MOST = 1_000_000_000
 
 
-def option(meaning: str, names: str = "", *, least: int | None = None, most: int = MOST, **settings: Any) -> Any:
+def option(
+    meaning: str, names: str = "", *, least: int | None = None, most: int = MOST, **settings: Any
+) -> Any:
     """Declare an option by what it means.
 
-    names (str): Its names with a space between them, where the parameter's is not the only one; one with two hyphens is in its place.
+    names (str): Its names with a space between them, where the parameter's is not the only one; one with two
+        hyphens is in its place.
     least, most (int): What it may be, if it is a whole number; without `least`, that is checked elsewhere.
     settings: Others of `typer.Option`.
     """
@@ -38,10 +41,14 @@ def argument(meaning: str, **settings: Any) -> Any:
 
 
 def with_groups(function: Callable) -> Callable:
-    """A command as it is typed: each field of a parameter whose default is a dataclass is an option of its own, and what has no long name has
-    that of its parameter, which is the only one of a switch.
+    """A command as it is typed: each field of a parameter whose default is a dataclass is an option of its
+    own, and what has no long name has that of its parameter, which is the only one of a switch.
     """
-    groups = {each.name: each.default for each in signature(function).parameters.values() if is_dataclass(each.default)}
+    groups = {
+        each.name: each.default
+        for each in signature(function).parameters.values()
+        if is_dataclass(each.default)
+    }
     typed: list[Parameter] = []
     for parameter in signature(function).parameters.values():
         if parameter.name not in groups:
@@ -49,7 +56,9 @@ def with_groups(function: Callable) -> Callable:
             continue
         for field in fields(parameter.default):
             default = getattr(parameter.default, field.name)
-            typed.append(_named(Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=field.type)))
+            typed.append(
+                _named(Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=field.type))
+            )
 
     @wraps(function)
     def command(**given: Any) -> Any:
@@ -93,7 +102,9 @@ def writable(path: Path | None) -> Path | None:
 
 
 def writable_docs(path: Path) -> Path | None:
-    """See that a .spacy file can be written. RAISES (ValueError): If its name does not end so. RAISES (OSError): If it cannot."""
+    """See that a .spacy file can be written. RAISES (ValueError): If its name does not end so. RAISES
+    (OSError): If it cannot.
+    """
     if path.suffix != ".spacy":
         raise ValueError(f"The name of the file to write must end with .spacy, but it is '{path}'.")
     return writable(path)
@@ -103,7 +114,9 @@ def writable_docs(path: Path) -> Path | None:
 FILE = {"exists": True, "dir_okay": False}
 NEW_FILE: dict[str, Any] = {"dir_okay": False, "callback": writable}
 Pipeline = Annotated[str, argument("Name or path of a trained pipeline with a parser of this package")]
-AnyPipeline = Annotated[str, argument("Name or path of a trained pipeline with a parser, spaCy's own or another")]
+AnyPipeline = Annotated[
+    str, argument("Name or path of a trained pipeline with a parser, spaCy's own or another")
+]
 Generative = Annotated[str, argument("Name or path of a trained pipeline with an hpyp_parser")]
 AnyModel = Annotated[
     str, argument("Name or path of a trained pipeline with an hpyp_parser, or a model of 'hpyp ngram'")
@@ -121,19 +134,28 @@ Printed = Annotated[Literal["table", "json"], option("Print a table, or JSON", "
 Punctuation = Annotated[bool, option("Count the arcs of punctuation")]
 GoldTags = Annotated[bool, option("Give the gold tags to the parser")]
 PerLine = Annotated[bool, option("Each line of a text is one sentence, however long", "-l")]
-Tokenized = Annotated[bool, option("Words of text are between spaces; else the tokenizer of the language finds them")]
-SegmentWith = Annotated[str | None, option("Pipeline that finds the sentences of running text; else a line is one")]
+Tokenized = Annotated[
+    bool, option("Words of text are between spaces; else the tokenizer of the language finds them")
+]
+SegmentWith = Annotated[
+    str | None, option("Pipeline that finds the sentences of running text; else a line is one")
+]
 UnknownWords = Annotated[
     str | None, option("Of an n-gram model with a rule for rare words of your own: the registered function")
 ]
 Interpolate = Annotated[
     Path | None,
-    option("Mix the parser with this model of 'hpyp ngram', trained with --vocab-from and the pipeline", "-i", **FILE),
+    option(
+        "Mix the parser with this model of 'hpyp ngram', trained with --vocab-from and the pipeline",
+        "-i",
+        **FILE,
+    ),
 ]
 WeightsFrom = Annotated[
     Path | None,
     option(
-        "The mixture's weights: sentences that neither model has learned from, or what 'hpyp perplexity --save-weights' wrote (.json)",
+        "The mixture's weights: sentences that neither model has learned from, or what 'hpyp perplexity "
+        "--save-weights' wrote (.json)",
         exists=True,
     ),
 ]
@@ -142,7 +164,8 @@ WeightsFrom = Annotated[
 Ray = Annotated[
     str | None,
     option(
-        "Let a Ray cluster do it: 'local', 'local[N]' for N cores of this machine, 'auto', or an address; its nodes share the folders",
+        "Let a Ray cluster do it: 'local', 'local[N]' for N cores of this machine, 'auto', or an address; "
+        "its nodes share the folders",
         metavar="ADDRESS",
     ),
 ]
@@ -153,7 +176,9 @@ class Workers:
     """Options of what workers of a Ray cluster can do, see `cli.shards.distribute`."""
 
     ray: Ray = None
-    workers: Annotated[int | None, option("With --ray: how many workers, instead of all cores", least=1)] = None
+    workers: Annotated[int | None, option("With --ray: how many workers, instead of all cores", least=1)] = (
+        None
+    )
 
     @property
     def max_errors(self) -> int:
@@ -166,7 +191,9 @@ class Cluster(Workers):
     """Those of what they do to texts, shard by shard."""
 
     shard_size: Annotated[int, option("With --ray: how large a shard is, in kilobytes", least=1)] = 1000
-    max_errors: Annotated[int, option("With --ray: how many documents may fail before all ends", least=0)] = 100
+    max_errors: Annotated[int, option("With --ray: how many documents may fail before all ends", least=0)] = (
+        100
+    )
     field: Annotated[str, option("With --ray, of .jsonl and .parquet: what the texts are in")] = "text"
 
 

@@ -22,9 +22,11 @@ SCORES = {"UAS": "dep_uas", "LAS": "dep_las", "TAG": "tag_acc"}
 
 @contextmanager
 def writing(path: Path | None, what: str) -> Iterator[TextIO]:
-    """Write text to a file, which takes its place when it is complete and is said to have what it has, or to stdout.
+    """Write text to a file, which takes its place when it is complete and is said to have what it has, or to
+    stdout.
 
-    Of what is interrupted, the lines that are there are kept in a file beside it, whose name has "partial" in it.
+    Of what is interrupted, the lines that are there are kept in a file beside it, whose name has "partial" in
+    it.
     """
     if path is None:
         yield typer.get_text_stream("stdout", encoding="utf8")
@@ -59,9 +61,16 @@ def save_json(path: Path | None, value: Any, what: str) -> None:
 
 
 def print_table(
-    header: Sequence[str], rows: Iterable[Sequence[Any]], title: str | None = None, *, left: int = 1, **settings: Any
+    header: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    title: str | None = None,
+    *,
+    left: int = 1,
+    **settings: Any,
 ) -> None:
-    """Print a table whose first columns, so many from the left, are words, and the others figures; settings are others of wasabi's tables."""
+    """Print a table whose first columns, so many from the left, are words, and the others figures; settings
+    are others of wasabi's tables.
+    """
     aligns = ["l"] * left + ["r"] * (len(header) - left)
     msg.table(list(rows), header=header, divider=True, aligns=aligns, title=title, **settings)
 

@@ -1,4 +1,6 @@
-"""`hpyp compact`, `hpyp package` and `hpyp release`: pipelines that only predict, wheels of them, and a folder that pip installs from."""
+"""`hpyp compact`, `hpyp package` and `hpyp release`: pipelines that only predict, wheels of them, and a
+folder that pip installs from.
+"""
 
 import re
 import shutil
@@ -51,7 +53,9 @@ _INDEX = Template(
 
 def package(
     pipeline: Annotated[str, argument("Name or path of a trained pipeline")],
-    treebank: Annotated[Path, argument("What its treebank's files begin with, as assets/UD_Tamil-TTB/ta_ttb-ud")],
+    treebank: Annotated[
+        Path, argument("What its treebank's files begin with, as assets/UD_Tamil-TTB/ta_ttb-ud")
+    ],
     output: Annotated[Path, argument("Folder for the wheel and its model card", file_okay=False)],
     *,
     scores: Annotated[Path | None, option("What 'hpyp udeval' wrote: the card has its table", **FILE)] = None,
@@ -60,18 +64,27 @@ def package(
 ) -> None:
     """Make a wheel of a pipeline, named after its treebank: ta_ttb_hpyp of ta_ttb-ud.
 
-    It has what 'hpyp compact' leaves, a model card (README.md), and the licence of the treebank, whose README.md and LICENSE.txt are read where they
-    are. It is built by 'spacy package', which fetches what building needs.
+    It has what 'hpyp compact' leaves, a model card (README.md), and the licence of the treebank, whose
+    README.md and LICENSE.txt are read where they are. It is built by 'spacy package', which fetches what
+    building needs.
     """
     with TemporaryDirectory() as folder:
         small = Path(folder, "pipeline")
         compact(pipeline, small)
         meta = srsly.read_json(small / "meta.json")
         # The card would show losses in percent, and link to an address that is empty.
-        meta["performance"] = {k: score for k, score in meta.get("performance", {}).items() if not k.endswith("_loss")}
+        meta["performance"] = {
+            k: score for k, score in meta.get("performance", {}).items() if not k.endswith("_loss")
+        }
         meta["author"] = author or meta["author"] or f"spacy-hpyp {__version__}"
-        meta |= {"name": package_name(treebank.name, meta["lang"]), "version": version, **_card(treebank, scores)}
-        (small / "README.md").write_text(generate_readme({k: v for k, v in meta.items() if v != ""}), encoding="utf8")
+        meta |= {
+            "name": package_name(treebank.name, meta["lang"]),
+            "version": version,
+            **_card(treebank, scores),
+        }
+        (small / "README.md").write_text(
+            generate_readme({k: v for k, v in meta.items() if v != ""}), encoding="utf8"
+        )
         srsly.write_json(small / "meta.json", meta)
         if (licence := treebank.with_name("LICENSE.txt")).is_file():
             shutil.copy(licence, small / "LICENSE")
@@ -86,7 +99,8 @@ def package(
 
 
 def package_name(prefix: str, lang: str) -> str:
-    """How the package of a pipeline is called behind its language, which spaCy writes before each name: "ttb_hpyp".
+    """How the package of a pipeline is called behind its language, which spaCy writes before each name:
+    "ttb_hpyp".
 
     prefix (str): What the names of the treebank's files begin with, as "ta_ttb-ud".
     """
@@ -101,14 +115,17 @@ def _card(treebank: Path, scores: Path | None) -> dict[str, Any]:
     facts = dict(_FACT.findall(readme.read_text(encoding="utf8"))) if readme.is_file() else {}
     if "License" not in facts:
         facts["License"] = "see LICENSE" if treebank.with_name("LICENSE.txt").is_file() else "not known"
-        note(f"No line of '{readme}' begins with 'License:': the card has no name of it, '{facts['License']}'.")
+        note(
+            f"No line of '{readme}' begins with 'License:': the card has no name of it, '{facts['License']}'."
+        )
     source = {"name": name, "license": facts["License"], "author": facts.get("Contributors", "")}
     if name.startswith("UD_"):
         source["url"] = f"https://github.com/UniversalDependencies/{name}"
     card = MarkdownRenderer()
     card.add(card.title(3, "Training"))
     card.add(
-        f"`{parts['train'].name}`: {len(sizes):,} sentences, {sum(sizes):,} words. What training measured of the development part chose the model."
+        f"`{parts['train'].name}`: {len(sizes):,} sentences, {sum(sizes):,} words. What training measured of "
+        f"the development part chose the model."
     )
     if scores is not None:
         found = srsly.read_json(scores)["pipeline"]
@@ -123,10 +140,13 @@ def _card(treebank: Path, scores: Path | None) -> dict[str, Any]:
 
 
 def release(
-    folders: Annotated[list[Path], argument("Folders with wheels in them or below", exists=True, file_okay=False)],
+    folders: Annotated[
+        list[Path], argument("Folders with wheels in them or below", exists=True, file_okay=False)
+    ],
     output: Annotated[Path, option("Folder for all of them", "-o", file_okay=False)],
 ) -> None:
-    """Gather wheels in one folder, with checksums (SHA256SUMS), model cards and a page that 'pip install --find-links' takes (index.html).
+    """Gather wheels in one folder, with checksums (SHA256SUMS), model cards and a page that 'pip install
+    --find-links' takes (index.html).
 
     What the folder has already is a part of it.
     """
@@ -162,11 +182,14 @@ def compact(
 ) -> None:
     """Write a pipeline without what only further training needs, for packages.
 
-    Of easy-first components the averages of their weights are left, to a 32nd. hpyp_parser keeps its seating: what it predicts by is made of it.
+    Of easy-first components the averages of their weights are left, to a 32nd. hpyp_parser keeps its seating:
+    what it predicts by is made of it.
     """
     nlp = load_pipeline(pipeline)
     if output.resolve() == nlp.path.resolve():
-        raise ValueError(f"{output} is the pipeline itself, which could not be trained any more: name another one.")
+        raise ValueError(
+            f"{output} is the pipeline itself, which could not be trained any more: name another one."
+        )
     for _, component in nlp.components:
         if isinstance(component, TrainableComponent):
             component.learned.compact()

@@ -26,7 +26,19 @@ from ..text.vocabulary import VocabularySettings
 from ..training.state_study import StateFigures, study_states
 from .app import load_pipeline
 from .evaluate import give_tags
-from .options import FILE, Data, GoldTags, Json, Lang, MinClassCount, MinCount, Threads, TrainData, argument, option
+from .options import (
+    FILE,
+    Data,
+    GoldTags,
+    Json,
+    Lang,
+    MinClassCount,
+    MinCount,
+    Threads,
+    TrainData,
+    argument,
+    option,
+)
 from .output import percent, print_table, read_numbers, save_json
 from .progress import Bar
 from .raw_text import parse_documents, read_corpus, read_documents
@@ -34,7 +46,8 @@ from .raw_text import parse_documents, read_corpus, read_documents
 _FACTORY = "head_outward_parser"
 
 
-#: Prior, counts and hyperparameters of the estimators of Wallach, Sutton & McCallum (2008), see `spacy_hpyp.models.settings.EstimatorSettings`;
+#: Prior, counts and hyperparameters of the estimators of Wallach, Sutton & McCallum (2008), see
+#: `spacy_hpyp.models.settings.EstimatorSettings`;
 #: raw counts, which come first, have neither a seating nor anything to be sampled.
 ESTIMATORS = (
     ("eisner", "minimal", "fixed"),
@@ -49,7 +62,8 @@ class Accuracy:
     prior, counts, hyperparameters (str): Which it is.
     dep_uas (float): The part of the words whose heads are right, punctuation left out.
     errors_fewer (float | None): By what part wrong heads are fewer than Eisner's; None if those are none.
-    token_log_prob (float): The log-probability of a sentence's words and tags, summed over all projective trees, for each word in nats.
+    token_log_prob (float): The log-probability of a sentence's words and tags, summed over all projective
+        trees, for each word in nats.
     """
 
     prior: str
@@ -72,13 +86,17 @@ def head_outward(
     seed: Annotated[int, option("Fixes the figures")] = 0,
     threads: Annotated[int, option("Threads; the figures do not depend on it", "-t")] = 1,
 ) -> list[Accuracy]:
-    """Compare the estimators of Wallach, Sutton & McCallum (2008): Eisner's, and hierarchical Dirichlet and Pitman-Yor processes.
+    """Compare the estimators of Wallach, Sutton & McCallum (2008): Eisner's, and hierarchical Dirichlet and
+    Pitman-Yor processes.
 
-    Each is trained on gold tokens, tags and trees, with the paper's context lists, and parses gold sentences with gold tags, or those of
-    a tagger. UAS leaves punctuation out; "errors" is by how much wrong heads are fewer than with Eisner's estimator.
+    Each is trained on gold tokens, tags and trees, with the paper's context lists, and parses gold sentences
+    with gold tags, or those of a tagger. UAS leaves punctuation out; "errors" is by how much wrong heads are
+    fewer than with Eisner's estimator.
     """
     how = {"decoding": decoding, "seed": seed}
-    figures = _compared(train_path, dev_path, lang, whole("sweeps", sweeps), tags_from, {**how, "threads": threads})
+    figures = _compared(
+        train_path, dev_path, lang, whole("sweeps", sweeps), tags_from, {**how, "threads": threads}
+    )
     found = list(Bar(figures, total=len(ESTIMATORS), unit=" models"))
     header = ("prior", "counts", "hyperparameters", "UAS", "errors", "log prob")
     print_table(header, map(_accuracy_row, found), "Gold sentences", left=3)
@@ -127,7 +145,10 @@ def _compared(
         fewer = 1.0 - wrong / wrong_before if wrong_before else None
         words = sum(not token.is_space for doc in docs for token in doc)
         yield Accuracy(
-            **estimator, dep_uas=uas, errors_fewer=fewer, token_log_prob=sum(doc._.log_prob for doc in docs) / words
+            **estimator,
+            dep_uas=uas,
+            errors_fewer=fewer,
+            token_log_prob=sum(doc._.log_prob for doc in docs) / words,
         )
         nlp.remove_pipe(_FACTORY)
 
@@ -137,27 +158,38 @@ _ORDER = (LDA, DEPENDENCIES, SYNTACTIC, SEMANTIC)
 
 
 def states(
-    corpus: Annotated[Path, argument("Documents: .conllu, .spacy, or tokenized text with one sentence a line", **FILE)],
+    corpus: Annotated[
+        Path, argument("Documents: .conllu, .spacy, or tokenized text with one sentence a line", **FILE)
+    ],
     *,
     kinds: Annotated[str, option("Kinds of models")] = ",".join(_ORDER),
     counts: Annotated[str, option("Numbers of states", "--states")] = "10,20,50",
-    back_off: Annotated[Literal["state", "parent"], option("What words with states and parents back off to")] = "state",
+    back_off: Annotated[
+        Literal["state", "parent"], option("What words with states and parents back off to")
+    ] = "state",
     sweeps: Annotated[int, option("Gibbs sweeps over the corpus; the second half counts", least=2)] = 50,
     seed: Annotated[int, option("Fixes the figures", least=0)] = 0,
-    dev: Annotated[Path | None, option("Other documents with trees: what part of the heads is found", **FILE)] = None,
-    parser: Annotated[str | None, option("Pipeline that parses the corpus, instead of the trees that it has")] = None,
+    dev: Annotated[
+        Path | None, option("Other documents with trees: what part of the heads is found", **FILE)
+    ] = None,
+    parser: Annotated[
+        str | None, option("Pipeline that parses the corpus, instead of the trees that it has")
+    ] = None,
     sample_trees: Annotated[bool, option("Draw trees, too, and begin with those of the corpus")] = False,
     min_count: MinCount = 2,
     min_class_count: MinClassCount = 5,
     lang: Lang = "en",
-    document_words: Annotated[int, option("Of text: words of a document where no empty line ends it", least=1)] = 2000,
+    document_words: Annotated[
+        int, option("Of text: words of a document where no empty line ends it", least=1)
+    ] = 2000,
     top_words: Annotated[int, option("How many words of each state are shown", least=0)] = 10,
     output: Json = None,
 ) -> None:
-    """Print bits a word, accuracy and top words of models of words with latent states (Wallach, Sutton & McCallum 2008).
+    """Print bits a word, accuracy and top words of models of words with latent states (Wallach, Sutton &
+    McCallum 2008).
 
-    Bits a word are those of leaving one out: each word is predicted from all others. All models have the same vocabulary and the
-    same words, so that they can be compared.
+    Bits a word are those of leaving one out: each word is predicted from all others. All models have the same
+    vocabulary and the same words, so that they can be compared.
     """
     chosen, numbers = [kind.strip() for kind in kinds.split(",")], read_numbers("states", counts, 10_000)
     for kind in chosen:
@@ -166,7 +198,9 @@ def states(
     settings = VocabularySettings(unknown_words(lang), min_count, min_class_count)
     nlp = None if parser is None else load_pipeline(parser)
     docs = read_documents(corpus, blank.vocab if nlp is None else nlp.vocab, document_words=document_words)
-    read = {uncased_key(doc): read_uncased(doc) for doc in (docs if nlp is None else parse_documents(docs, nlp))}
+    read = {
+        uncased_key(doc): read_uncased(doc) for doc in (docs if nlp is None else parse_documents(docs, nlp))
+    }
     texts = list(read.items())
     if set(chosen) & set(OF_PARENTS):
         # The same words for all.
@@ -178,7 +212,10 @@ def states(
             f"{'' if chosen == [LDA] else ', or no complete trees. Give a pipeline that parses it with --parser'}."
         )
     if len(texts) == 1 and set(chosen) & set(OF_DOCUMENTS):
-        msg.warn(f"All words of '{corpus}' are in one document, so that states that depend on it depend on nothing.")
+        msg.warn(
+            f"All words of '{corpus}' are in one document, so that states that depend on it depend on "
+            f"nothing."
+        )
     unseen = [] if dev is None else _read_dev(dev, document_words)
     vocabulary = LatentStates(LDA, 1, back_off, settings).collect([text for _, text in texts])
     found: list[StateFigures] = []
@@ -207,14 +244,19 @@ def states(
     for figures in found:
         if figures.kind != DEPENDENCIES and top_words:
             title = f"{figures.kind}, {figures.states} states"
-            rows = [(number, " ".join(word for word, _ in words)) for number, words in enumerate(figures.top_words)]
+            rows = [
+                (number, " ".join(word for word, _ in words))
+                for number, words in enumerate(figures.top_words)
+            ]
             msg.table(rows, title=title)
     save_json(output, [figures.to_dict() for figures in found], "the figures")
 
 
 def _read_dev(path: Path, document_words: int) -> list[UncasedWords]:
     vocab = spacy.blank("xx").vocab
-    texts = [read_uncased(doc).complete() for doc in read_documents(path, vocab, document_words=document_words)]
+    texts = [
+        read_uncased(doc).complete() for doc in read_documents(path, vocab, document_words=document_words)
+    ]
     if not any(text.forms for text in texts):
         raise ValueError(f"There is nothing to compare with in '{path}': it has no complete trees.")
     return texts
@@ -253,24 +295,31 @@ def rerank(
     model: Annotated[str, argument("Name or path of a trained pipeline with a parse_reranker")],
     data_path: Data,
     *,
-    lengths: Annotated[str, option("How many trees of a sentence to choose among, as 1,10,100", "--k -k")] = LENGTHS,
+    lengths: Annotated[
+        str, option("How many trees of a sentence to choose among, as 1,10,100", "--k -k")
+    ] = LENGTHS,
     sources: Annotated[
-        list[str] | None, option("The parser that finds them, not the component's; may be repeated", "--source -s")
+        list[str] | None,
+        option("The parser that finds them, not the component's; may be repeated", "--source -s"),
     ] = None,
     gold_tags: GoldTags = False,
     threads: Threads = None,
     output: Json = None,
 ) -> None:
-    """Compare the k best trees of a parser with what a generative model chooses among them (Sangati, Zuidema & Bod 2009, table 2).
+    """Compare the k best trees of a parser with what a generative model chooses among them (Sangati, Zuidema
+    & Bod 2009, table 2).
 
-    On gold tokens and gold sentences. UAS leaves punctuation out; "generative" is the generative model alone, as in the paper,
-    "reranked" what the component chooses. The first of the k trees is that of the parser itself.
+    On gold tokens and gold sentences. UAS leaves punctuation out; "generative" is the generative model alone,
+    as in the paper, "reranked" what the component chooses. The first of the k trees is that of the parser
+    itself.
     """
     counts = read_numbers("k", lengths, 1_000_000)
     nlp = load_pipeline(model)
     rerankers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, ParseReranker)]
     if len(rerankers) != 1:
-        raise ValueError(f"The pipeline '{model}' should have one parse_reranker, but it has {nlp.pipe_names}.")
+        raise ValueError(
+            f"The pipeline '{model}' should have one parse_reranker, but it has {nlp.pipe_names}."
+        )
     (reranker,) = rerankers
     reranker.change(**({} if threads is None else {"threads": threads}))
     found: list[Choice] = []
@@ -284,7 +333,9 @@ def rerank(
             if gold is not None and problem_of(gold.rows) is None
         ]
         if not pairs:
-            raise ValueError(f"There is nothing to compare with in '{data_path}': no sentence has a complete tree.")
+            raise ValueError(
+                f"There is nothing to compare with in '{data_path}': no sentence has a complete tree."
+            )
         components = [pipe for _, pipe in nlp.pipeline]
         place = nlp.pipe_names.index(reranker.source_name)
         docs: Iterable[Doc] = [doc for doc, _ in pairs]

@@ -69,15 +69,25 @@ class Source(NamedTuple):
 
 def parse(
     model: Annotated[str, argument("Name or path of a trained pipeline with a parser")],
-    texts: Annotated[list[Path] | None, argument("Texts or .conllu files; '-' or none is stdin", parser=place)] = None,
+    texts: Annotated[
+        list[Path] | None, argument("Texts or .conllu files; '-' or none is stdin", parser=place)
+    ] = None,
     *,
-    output: Annotated[Path | None, option("CoNLL-U file, not stdout; with --ray a folder", "-o", parser=place)] = None,
+    output: Annotated[
+        Path | None, option("CoNLL-U file, not stdout; with --ray a folder", "-o", parser=place)
+    ] = None,
     conllu: Annotated[bool, option("All texts are CoNLL-U, whatever their names are", "-c")] = False,
-    keep: Annotated[Given, option("Of CoNLL-U: keep words and sentences, or sentences, or the text alone")] = "words",
-    keep_tags: Annotated[bool, option("Of CoNLL-U: keep tags, features and lemmas, and parse with these tags")] = False,
+    keep: Annotated[
+        Given, option("Of CoNLL-U: keep words and sentences, or sentences, or the text alone")
+    ] = "words",
+    keep_tags: Annotated[
+        bool, option("Of CoNLL-U: keep tags, features and lemmas, and parse with these tags")
+    ] = False,
     per_line: PerLine = False,
     n_process: Annotated[int, option("Processes", "-n", least=1)] = 1,
-    threads: Annotated[int | None, option("Threads of a process; 1 of several, else the pipeline's", "-t")] = None,
+    threads: Annotated[
+        int | None, option("Threads of a process; 1 of several, else the pipeline's", "-t")
+    ] = None,
     cluster: Cluster = Cluster(),
     output_format: Annotated[
         Literal["conllu", "spacy", "parquet"], option("With --ray: the format of the output", "--format")
@@ -85,19 +95,21 @@ def parse(
 ) -> None:
     """Write the trees that a pipeline finds, in CoNLL-U.
 
-    A text has paragraphs, with empty lines between them; the pipeline finds words and sentences. Of CoNLL-U the words, sentences,
-    multiword tokens and comments are kept; with --keep sentences or text, the pipeline finds what is below. Empty nodes and enhanced
-    graphs are left out.
+    A text has paragraphs, with empty lines between them; the pipeline finds words and sentences. Of CoNLL-U
+    the words, sentences, multiword tokens and comments are kept; with --keep sentences or text, the pipeline
+    finds what is below. Empty nodes and enhanced graphs are left out.
 
-    '# log_prob' is the log-probability of a sentence in nats, HeadProb and TagProb in MISC say how sure the parser is of a word's
-    head and tag, where it says so. No text is held in memory as a whole.
+    '# log_prob' is the log-probability of a sentence in nats, HeadProb and TagProb in MISC say how sure the
+    parser is of a word's head and tag, where it says so. No text is held in memory as a whole.
 
-    With --ray, each worker has one thread; sentences are named after where their paragraph begins in its file, in bytes. The same command
-    goes on where it was interrupted.
+    With --ray, each worker has one thread; sentences are named after where their paragraph begins in its
+    file, in bytes. The same command goes on where it was interrupted.
     """
     if cluster.ray is not None:
         if keep_tags or keep == "text" or n_process > 1 or threads is not None or not texts or STDIN in texts:
-            raise ValueError("With --ray there are no --keep-tags, --keep text, --n-process, --threads and stdin.")
+            raise ValueError(
+                "With --ray there are no --keep-tags, --keep text, --n-process, --threads and stdin."
+            )
         task = ParseTask(*made_with(model), per_line, cluster.field, output_format, keep)
         distribute("parse", task, shards_of(task, texts, cluster, is_conllu=conllu), output, cluster)
         return
@@ -105,7 +117,9 @@ def parse(
     prepare_output(output, texts or [], ".conllu", ".conll", ".txt")
     sources = _sources(texts or [STDIN], conllu=conllu)
     if keep_tags and not all(source.is_conllu for source in sources):
-        raise ValueError("--keep-tags is for CoNLL-U, but there is a text without tags. If it is one, add --conllu.")
+        raise ValueError(
+            "--keep-tags is for CoNLL-U, but there is a text without tags. If it is one, add --conllu."
+        )
     if keep_tags and keep != "words":
         raise ValueError(f"--keep-tags keeps the tags of words, which --keep {keep} does not keep.")
     if per_line and any(source.is_conllu for source in sources):
@@ -149,7 +163,9 @@ def _sources(paths: list[Path], *, conllu: bool) -> list[Source]:
 
 
 def _given_tags(nlp: Language) -> list[str]:
-    """Have the parsers of a pipeline use the tags that there are; returns the components that would write others."""
+    """Have the parsers of a pipeline use the tags that there are; returns the components that would write
+    others.
+    """
     for _, pipe in nlp.pipeline:
         if isinstance(pipe, HPYPParser):
             pipe.tags = "given"
@@ -175,12 +191,15 @@ def parsed(
 
     left_out (Counter[str]): Gets how many "empty nodes" are left out, and "tags" are not known.
     keep, tagged, per_line, n_process: As the options of `hpyp parse`.
-    bare (bool): Whether nothing but the forms of words is kept, even where the pipeline finds nothing of what is given.
+    bare (bool): Whether nothing but the forms of words is kept, even where the pipeline finds nothing of what
+        is given.
     RAISES (ValueError): If the text is not what it should be, or the pipeline finds no trees.
     """
     if source.is_conllu and keep != "text":
         sentences = conllu_sentences(source.path, tagged=tagged)
-        texts: Iterator[Text] = ((own if keep == "words" else text_of(own), comments_of(own)) for own in sentences)
+        texts: Iterator[Text] = (
+            (own if keep == "words" else text_of(own), comments_of(own)) for own in sentences
+        )
     else:
         lines = lines_of_text(conllu_sentences(source.path)) if source.is_conllu else None
         texts = _paragraphs(source, lines, per_line=per_line)
@@ -195,7 +214,9 @@ def parsed(
                 if isinstance(text, Block):
                     left_out["empty nodes"] += sum("." in row[0] for row in text.rows)
                     left_out["tags"] += 0 if known is None else sum(tag not in known for tag in tags_of(text))
-                found = _written(text, doc, begins, source.name, number, whole=whole, tagged=tagged, bare=bare)
+                found = _written(
+                    text, doc, begins, source.name, number, whole=whole, tagged=tagged, bare=bare
+                )
                 number += len(found)
                 yield from found
             del docs
@@ -231,7 +252,9 @@ def parse_each(
 def _written(
     text: str | Block, doc: Doc, begins: Comments, name: str, number: int = 0, *, whole: bool, **kept: bool
 ) -> list[str]:
-    """The sentences of a parsed text in CoNLL-U, numbered after some that were before; comments are those of the first one."""
+    """The sentences of a parsed text in CoNLL-U, numbered after some that were before; comments are those of
+    the first one.
+    """
     if isinstance(text, Block):
         return [write_again(text, doc, f"{name}-{number + 1}", **kept)]
     words, ranges = words_to_write(doc)
@@ -261,7 +284,8 @@ class ParseTask(ShardTask):
             whole, found, words = self.per_line or shard.kind == CONLLU, [], 0
             names = [f"{shard.name}-{document.place}" for document in documents]
             texts: list[Text] = [
-                (document.text, {} if whole else {"newpar id": name}) for document, name in zip(documents, names)
+                (document.text, {} if whole else {"newpar id": name})
+                for document, name in zip(documents, names)
             ]
             if shard.kind == CONLLU:
                 blocks = [next(checked_blocks(StringIO(text), shard.path)) for text, _ in texts]

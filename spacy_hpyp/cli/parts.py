@@ -1,4 +1,6 @@
-"""`hpyp cross-validate` and `hpyp learning-curve`: what pipelines are worth that have been trained on parts of a treebank."""
+"""`hpyp cross-validate` and `hpyp learning-curve`: what pipelines are worth that have been trained on parts
+of a treebank.
+"""
 
 import json
 import random
@@ -42,17 +44,22 @@ def cross_validate(
     treebank: Annotated[Path, argument("Treebank in CoNLL-U, with trees", **FILE)],
     *,
     output: Annotated[Path, option("Folder for the figures", "-o", file_okay=False)],
-    parser: Annotated[Path | None, option("Config of the parser that guides it, trained first", exists=True)] = None,
+    parser: Annotated[
+        Path | None, option("Config of the parser that guides it, trained first", exists=True)
+    ] = None,
     folds: Annotated[int, option("How many parts are held out, one after the other", least=2)] = 5,
     keep: Annotated[bool, option("Keep the trained pipelines")] = False,
     unless: Annotated[list[Path] | None, option("Do nothing if there is this file; may be repeated")] = None,
 ) -> None:
-    """Train a pipeline on all but a part of a treebank, parse the raw text of that part, and so on: official scores of the whole treebank.
+    """Train a pipeline on all but a part of a treebank, parse the raw text of that part, and so on: official
+    scores of the whole treebank.
 
-    Each training is what 'spacy train' would do, with the same config and the same overrides (--training.max_steps 100). The last
-    tenth of what is learned from tells which model is the best. A part is every n-th document; where the treebank has fewer documents than
-    parts, ten sentences are one. Scores are F1 scores of all documents together, as those of 'hpyp udeval', and their intervals are
-    of bootstrap samples of the documents. Figures are written after each part: the same command goes on after the last one.
+    Each training is what 'spacy train' would do, with the same config and the same overrides
+    (--training.max_steps 100). The last tenth of what is learned from tells which model is the best. A part
+    is every n-th document; where the treebank has fewer documents than parts, ten sentences are one. Scores
+    are F1 scores of all documents together, as those of 'hpyp udeval', and their intervals are of bootstrap
+    samples of the documents. Figures are written after each part: the same command goes on after the last
+    one.
     """
     if there := next((path for path in unless or [] if path.exists()), None):
         note(f"There is '{there}': nothing is to be cross-validated")
@@ -93,11 +100,18 @@ def cross_validate(
     ours = [counts for record in kept.records if record["made_of"] in keys for counts in record["counts"]]
     intervals = bootstrap({name: np.array([counts[name] for counts in ours]) for name in METRICS})
     rows = [(name, *map(percent, intervals[name])) for name in METRICS]
-    print_table(("", "F1", "from", "to"), rows, f"Official scores of {treebank.name}, raw text, cross-validated")
+    print_table(
+        ("", "F1", "from", "to"), rows, f"Official scores of {treebank.name}, raw text, cross-validated"
+    )
     are_marked = sum(block.begins("newdoc") for block in blocks) == len(documents)
     what = "documents" if are_marked else "runs of sentences, for want of documents,"
-    note(f"{LEVEL:.0%} of the scores of bootstrap samples of {len(documents):,} {what} lie between 'from' and 'to'")
-    save_json(output / "scores.json", {name: interval._asdict() for name, interval in intervals.items()}, "scores")
+    note(
+        f"{LEVEL:.0%} of the scores of bootstrap samples of {len(documents):,} {what} lie between 'from' and "
+        f"'to'"
+    )
+    save_json(
+        output / "scores.json", {name: interval._asdict() for name, interval in intervals.items()}, "scores"
+    )
 
 
 def _documents(blocks: Sequence[Block], folds: int) -> list[list[Block]]:
@@ -115,7 +129,9 @@ def _write(path: Path, blocks: Sequence[Block]) -> str:
 
 
 def _counts(nlp: Language, document: Sequence[Block], path: Path) -> dict[str, tuple[int, int]]:
-    """What the scores of a document, which is written to a path, are made of: two numbers each that can be summed over documents."""
+    """What the scores of a document, which is written to a path, are made of: two numbers each that can be
+    summed over documents.
+    """
     score = official(_write(path, document), str(path))
     found = score(of_pipeline(nlp, path)("text"))
     return {name: (2 * each.correct, each.gold_total + each.system_total) for name, each in found.items()}
@@ -133,18 +149,25 @@ def learning_curve(
     dev_path: Data,
     *,
     output: Annotated[Path, option("Folder for the figures", "-o", file_okay=False)],
-    parts: Annotated[list[str], option("A part of the treebank, as 1/3; may be repeated", "--part -p")] = list(PARTS),  # noqa: B006
-    unit: Annotated[Literal["documents", "sentences"], option("What the parts are made of", "-u")] = "documents",
+    parts: Annotated[
+        list[str], option("A part of the treebank, as 1/3; may be repeated", "--part -p")
+    ] = list(PARTS),  # noqa: B006
+    unit: Annotated[
+        Literal["documents", "sentences"], option("What the parts are made of", "-u")
+    ] = "documents",
     seed: Annotated[int, option("Fixes which documents or sentences these are", "-s", least=0)] = 0,
-    model: Annotated[Literal["best", "last"], option("Evaluate the best or the last model of a training")] = "best",
+    model: Annotated[
+        Literal["best", "last"], option("Evaluate the best or the last model of a training")
+    ] = "best",
     keep: Annotated[bool, option("Keep the trained pipelines and the parts")] = False,
     elsewhere: Elsewhere = Elsewhere(),
 ) -> None:
-    """Train on parts of a treebank, each of which is in the next one, and evaluate each pipeline on gold tokens and sentences.
+    """Train on parts of a treebank, each of which is in the next one, and evaluate each pipeline on gold
+    tokens and sentences.
 
-    What 'spacy train' would do, with the same config and the same overrides (--training.max_steps 100). Figures are written after
-    each training: the same command goes on after the last one that has ended. With --ray all parts are trained on at once, as far as there
-    is room for them.
+    What 'spacy train' would do, with the same config and the same overrides (--training.max_steps 100).
+    Figures are written after each training: the same command goes on after the last one that has ended. With
+    --ray all parts are trained on at once, as far as there is room for them.
     """
     shares = read_parts(parts)
     overrides = parse_config_overrides([*ctx.args])
@@ -193,7 +216,9 @@ def learning_curve(
         if not keep:
             shutil.rmtree(output / name)
     wanted = {str(share) for share in shares}
-    shown = sorted((point for point in points.records if point["part"] in wanted), key=lambda point: point["share"])
+    shown = sorted(
+        (point for point in points.records if point["part"] in wanted), key=lambda point: point["share"]
+    )
     rows = [
         [point["part"], point["sentences"], point["words"], *(percent(point[key]) for key in SCORES.values())]
         for point in shown
@@ -203,7 +228,9 @@ def learning_curve(
 
 
 def read_parts(parts: Sequence[str]) -> list[Fraction]:
-    """Parts of a treebank as numbers, the smallest first, given as "1/3" or "0.5". RAISES (ValueError): If one is none."""
+    """Parts of a treebank as numbers, the smallest first, given as "1/3" or "0.5". RAISES (ValueError): If
+    one is none.
+    """
     found = set()
     for part in parts:
         try:
@@ -219,7 +246,8 @@ def read_parts(parts: Sequence[str]) -> list[Fraction]:
 def nested_parts(docs: Sequence[Doc], shares: Sequence[Fraction], seed: int) -> list[list[Doc]]:
     """Parts of a treebank, each of which is in the next one, in the treebank's order.
 
-    shares (Sequence[Fraction]): How large the parts are, in sentences; a part ends with the document with which it is large enough.
+    shares (Sequence[Fraction]): How large the parts are, in sentences; a part ends with the document with
+        which it is large enough.
     seed (int): Fixes which documents these are.
     """
     order = list(range(len(docs)))
@@ -244,4 +272,6 @@ def _sentences(docs: Sequence[Doc]) -> int:
 
 def _content(doc: Doc) -> str:
     words = [analyses for _, analyses in multiword_tokens(doc)]
-    return json.dumps([doc.to_json(), [token.is_sent_start for token in doc], words], sort_keys=True, default=str)
+    return json.dumps(
+        [doc.to_json(), [token.is_sent_start for token in doc], words], sort_keys=True, default=str
+    )

@@ -14,7 +14,13 @@ from wasabi import msg
 from ..distributed.inputs import Document, Shard
 from ..distributed.work import Process
 from ..language_model.interpolation import Interpolation, Perplexities
-from ..language_model.scoring import Perplexity, perplexity_of, score_by_beam, score_by_particles, search_for_sums
+from ..language_model.scoring import (
+    Perplexity,
+    perplexity_of,
+    score_by_beam,
+    score_by_particles,
+    search_for_sums,
+)
 from ..storage.files import prepare_folder
 from .app import load_parser
 from .ngram import is_ngram_model, load_interpolation, load_ngrams, reader_of, refuse
@@ -61,7 +67,9 @@ _REPLICATES = 5
 
 def perplexity(
     model: AnyModel,
-    data: Annotated[Path, argument("A .spacy or .conllu file, or text with one sentence a line", parser=place)],
+    data: Annotated[
+        Path, argument("A .spacy or .conllu file, or text with one sentence a line", parser=place)
+    ],
     *,
     output: Printed = "table",
     tokenized: Tokenized = False,
@@ -78,29 +86,37 @@ def perplexity(
     replicates: Annotated[
         int | None, option(f"Independent particle filters for each sentence, by default {_REPLICATES}", "-R")
     ] = None,
-    threads: Annotated[int | None, option("Of a parser: threads, instead of the pipeline's setting", "-t")] = None,
+    threads: Annotated[
+        int | None, option("Of a parser: threads, instead of the pipeline's setting", "-t")
+    ] = None,
     seed: Annotated[int | None, option("Fixes the particle estimate; by default 0")] = None,
     interpolate: Interpolate = None,
     weights_from: WeightsFrom = None,
-    save_weights: Annotated[Path | None, option("File for the weights of the mixture (.json)", dir_okay=False)] = None,
+    save_weights: Annotated[
+        Path | None, option("File for the weights of the mixture (.json)", dir_okay=False)
+    ] = None,
     scores: Annotated[Path | None, option("With --ray: folder for the sums of shards", parser=place)] = None,
     cluster: Cluster = Cluster(max_errors=0),
 ) -> None:
     """Print the perplexity of a text: exp of minus the mean log-probability of a word or end of sentence.
 
-    There is one prediction a word and one for the end of the sentence. A word that is rare or unknown in training counts as its class, or where
-    the model spells such words out, its letters count besides. Only perplexities of models with the same vocabulary can be compared, see
-    'hpyp ngram --vocab-from', but bits a character of all that spell.
+    There is one prediction a word and one for the end of the sentence. A word that is rare or unknown in
+    training counts as its class, or where the model spells such words out, its letters count besides. Only
+    perplexities of models with the same vocabulary can be compared, see 'hpyp ngram --vocab-from', but bits a
+    character of all that spell.
 
-    With --interpolate the perplexities are those of the parser, of an n-gram model, and of both mixed word by word.
+    With --interpolate the perplexities are those of the parser, of an n-gram model, and of both mixed word by
+    word.
 
-    With --ray, workers sum over the beams of text and CoNLL-U; the same command goes on where it was interrupted.
+    With --ray, workers sum over the beams of text and CoNLL-U; the same command goes on where it was
+    interrupted.
     """
     if cluster.ray is not None:
         unfit = [replicates, seed, threads, interpolate, weights_from, save_weights, unknown_words]
         if method == "particles" or any(value is not None for value in unfit) or is_ngram_model(model):
             raise ValueError(
-                "With --ray it is that of a parser by its beam, with --particles, --tokenized and --segment-with."
+                "With --ray it is that of a parser by its beam, with --particles, --tokenized and "
+                "--segment-with."
             )
         task = PerplexityTask(
             *made_with(model), segment_with is None, cluster.field, "json", particles, tokenized, segment_with
@@ -120,7 +136,12 @@ def perplexity(
     of_estimate = {"replicates": replicates, "seed": seed}
     if is_mixture:
         estimated = method if is_estimate else None
-        refuse("a single model, but here is a mixture", unknown_words=unknown_words, method=estimated, **of_estimate)
+        refuse(
+            "a single model, but here is a mixture",
+            unknown_words=unknown_words,
+            method=estimated,
+            **of_estimate,
+        )
         _check_mixture(model, data, interpolate, weights_from, save_weights)
     elif is_ngrams:
         own = {"method": method, "particles": particles, "threads": threads, **of_estimate}
@@ -153,10 +174,15 @@ def perplexity(
         with Bar(read(data), desc="Scoring", unit=" sentences") as sentences:
             if is_estimate:
                 count = _PARTICLES if particles is None else particles
-                how = {"replicates": _REPLICATES if replicates is None else replicates, "threads": parser.threads}
+                how = {
+                    "replicates": _REPLICATES if replicates is None else replicates,
+                    "threads": parser.threads,
+                }
                 scores = score_by_particles(parser.joint, sentences, particles=count, seed=seed or 0, **how)
             else:
-                scores = score_by_beam(parser.joint, sentences, search_for_sums(parser.search), threads=parser.threads)
+                scores = score_by_beam(
+                    parser.joint, sentences, search_for_sums(parser.search), threads=parser.threads
+                )
             found = perplexity_of(scores)
         _print(found, output, method or "beam")
 
@@ -186,14 +212,18 @@ def _check_mixture(
     model: str, data: Path, interpolate: Path | None, weights_from: Path | None, save_weights: Path | None
 ) -> None:
     if interpolate is None:
-        raise ValueError("--weights-from and --save-weights are settings of a mixture, but there is no --interpolate.")
+        raise ValueError(
+            "--weights-from and --save-weights are settings of a mixture, but there is no --interpolate."
+        )
     if is_ngram_model(model):
         raise ValueError(f"A mixture is that of a pipeline and an n-gram model, but '{model}' is a file.")
     if weights_from is not None and weights_from.resolve() == data.resolve():
         raise ValueError(f"The weights of a mixture must not be learned from what is measured, '{data}'.")
     if save_weights is not None:
         if save_weights.suffix != ".json":
-            raise ValueError(f"The name of the file for the weights must end with .json, but it is '{save_weights}'.")
+            raise ValueError(
+                f"The name of the file for the weights must end with .json, but it is '{save_weights}'."
+            )
         prepare_folder(save_weights.parent)
 
 
@@ -205,7 +235,10 @@ def _print(found: Perplexity, output: str, method: str | None) -> None:
     _explain(found)
     if method == "particles":
         error = found.perplexity * found.standard_error
-        msg.info(f"An estimate: {found.perplexity:.2f} ± {error:.2f}, by about {-found.bias:.2%} too high on average")
+        msg.info(
+            f"An estimate: {found.perplexity:.2f} ± {error:.2f}, by about {-found.bias:.2%} too high on "
+            f"average"
+        )
     elif method == "beam":
         msg.info("Summed over the beam, which leaves derivations out: the perplexity is an upper bound")
 
@@ -219,12 +252,14 @@ def _print_mixture(found: Perplexities, mixture: Interpolation, output: str) -> 
     models = ("", "parser", "n-gram model")
     print_table((*models, "mixture"), _figures(*found), "Perplexity")
     weights = [
-        (f"at most {0.5**level:.3g}", f"{share:.4f}", f"{1.0 - share:.4f}") for level, share in enumerate(shares)
+        (f"at most {0.5**level:.3g}", f"{share:.4f}", f"{1.0 - share:.4f}")
+        for level, share in enumerate(shares)
     ]
     print_table(models, weights, "Weights by what the n-gram model leaves to its uniform distribution")
     _explain(found.mixture)
     msg.info(
-        "The parser's is that of each word given the beam before it: no bound of the perplexity with all derivations"
+        "The parser's is that of each word given the beam before it: no bound of the perplexity with all "
+        "derivations"
     )
 
 

@@ -16,7 +16,9 @@ _SHORT = 2.0
 
 
 class Bar(tqdm):
-    """A progress bar of `tqdm` on stderr, which is gone when it is done; where that is a file or a pipe, a line now and then."""
+    """A progress bar of `tqdm` on stderr, which is gone when it is done; where that is a file or a pipe, a
+    line now and then.
+    """
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         self._on_screen, self._shown, self._lines = sys.stderr.isatty(), monotonic(), 0
@@ -63,7 +65,10 @@ class _Compilation(Listener):
         self.begun = self.begun or now
         if now - self.begun > _SHORT and self.tell is not None:
             tell, self.tell = self.tell, None
-            tell("Compiling the numerical core, which takes half a minute or more, once: it is kept for the next time.")
+            tell(
+                "Compiling the numerical core, which takes half a minute or more, once: it is kept for the "
+                "next time."
+            )
 
     def on_end(self, event: Event) -> None:
         self.on_start(event)

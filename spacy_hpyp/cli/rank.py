@@ -31,25 +31,33 @@ _OF_PLACE = ("rank", "newdoc", "newdoc id", "newpar", "newpar id")
 
 def rank(
     model: Pipeline,
-    texts: Annotated[list[Path], argument("Texts in UTF-8, '-' for stdin, .spacy or .conllu files", callback=existing)],
+    texts: Annotated[
+        list[Path], argument("Texts in UTF-8, '-' for stdin, .spacy or .conllu files", callback=existing)
+    ],
     *,
     output: Annotated[Path | None, option("File to write, instead of stdout", "-o", dir_okay=False)] = None,
     top: Annotated[int | None, option("Only so many sentences", "-n", least=1)] = None,
     by: Annotated[
         Literal["arcs", "tags", "both", "rate"], option("By expected wrong arcs, tags, both, or arcs a word")
     ] = "arcs",
-    surest: Annotated[bool, option("Those with the fewest, to be learned from as if they were annotated")] = False,
-    form: Annotated[Literal["jsonl", "conllu"], option("JSON, an object a line, or CoNLL-U", "--format -f")] = "jsonl",
+    surest: Annotated[
+        bool, option("Those with the fewest, to be learned from as if they were annotated")
+    ] = False,
+    form: Annotated[
+        Literal["jsonl", "conllu"], option("JSON, an object a line, or CoNLL-U", "--format -f")
+    ] = "jsonl",
     per_line: PerLine = False,
     labels_per_arc: Annotated[int, option("How many labels of an arc an hpyp_parser compares", least=1)] = 2,
     particles: Particles = None,
     threads: Threads = None,
 ) -> None:
-    """Rank sentences by how many wrong arcs the parser expects in them: which to correct next, when a treebank is to grow.
+    """Rank sentences by how many wrong arcs the parser expects in them: which to correct next, when a
+    treebank is to grow.
 
-    An arc is wrong if its head or its label is, or where nobody says how probable labels are, if its head is. Sentences of .spacy and .conllu
-    files are kept as they are, if they are marked; those of texts are found by the pipeline. What is read and written as CoNLL-U keeps its
-    multiword tokens and comments. Only the sentences to write are kept in memory.
+    An arc is wrong if its head or its label is, or where nobody says how probable labels are, if its head is.
+    Sentences of .spacy and .conllu files are kept as they are, if they are marked; those of texts are found
+    by the pipeline. What is read and written as CoNLL-U keeps its multiword tokens and comments. Only the
+    sentences to write are kept in memory.
     """
     prepare_output(output, texts, f".{form}", ".txt")
     nlp, found = prepared(model, threads=threads, particles=particles)
@@ -76,10 +84,13 @@ class Rated:
     file (str): Where it stands.
     number (int): Its place among the file's sentences, from 1.
     text (str): As it stands there.
-    wrong_arcs (float): The expected number of words with a wrong head or label; without probabilities of labels, with a wrong head.
-    wrong_tags (float | None): The expected number of words with a wrong tag; None if nobody says how probable tags are.
-    tokens (list[dict]): "text", "tag", "pos", "morph", "label", "head" (a place in the sentence; None for roots), "head_prob", "label_prob",
-        "tag_prob" and "space", whether a space comes after it. White space has none.
+    wrong_arcs (float): The expected number of words with a wrong head or label; without probabilities of
+        labels, with a wrong head.
+    wrong_tags (float | None): The expected number of words with a wrong tag; None if nobody says how probable
+        tags are.
+    tokens (list[dict]): "text", "tag", "pos", "morph", "label", "head" (a place in the sentence; None for
+        roots), "head_prob", "label_prob", "tag_prob" and "space", whether a space comes after it. White space
+        has none.
     conllu (str): The sentence in CoNLL-U, with expected errors as comments; empty if that is not asked for.
     """
 
@@ -104,7 +115,8 @@ _KEYS: dict[str, Callable[[Rated], Any]] = {
 def rank_sentences(
     nlp: Language, path: Path, *, per_line: bool = False, labels_per_arc: int = 2, conllu: bool = False
 ) -> Iterator[Rated]:
-    """Parse a file, and say of each sentence how many wrong arcs are expected. The file is not held in memory.
+    """Parse a file, and say of each sentence how many wrong arcs are expected. The file is not held in
+    memory.
 
     nlp (Language): A pipeline whose parser sets `token._.head_prob`.
     labels_per_arc (int): How many labels of an arc its hpyp_parser compares.
@@ -125,9 +137,13 @@ def rank_sentences(
 
 
 def _parsed(nlp: Language, path: Path, *, per_line: bool) -> Iterator[tuple[list[Doc], Sequence[object]]]:
-    """The documents of a file, parsed, some at a time, with what was read: of CoNLL-U, which needs no trees, the sentences."""
+    """The documents of a file, parsed, some at a time, with what was read: of CoNLL-U, which needs no trees,
+    the sentences.
+    """
     if path.suffix == ".spacy":
-        for some in minibatch(parse_documents(read_documents(path, nlp.vocab, document_words=1), nlp), _BATCH):
+        for some in minibatch(
+            parse_documents(read_documents(path, nlp.vocab, document_words=1), nlp), _BATCH
+        ):
             docs = [doc for doc in some if len(doc)]
             yield docs, docs
         return
@@ -181,8 +197,8 @@ def _rate(sentence: Span, file: str, number: int) -> Rated | None:
 
 
 def select(sentences: Iterable[Rated], by: str, top: int | None, *, surest: bool = False) -> list[Rated]:
-    """Some sentences in their order, or all, those with the most expected errors first, or with the fewest; of equals, the first. Only what is
-    kept is in memory.
+    """Some sentences in their order, or all, those with the most expected errors first, or with the fewest;
+    of equals, the first. Only what is kept is in memory.
 
     by (str): What they are ranked by, a key of `_KEYS`.
     RAISES (ValueError): If they are to be ranked by tags and nobody says how probable those are.
@@ -190,7 +206,9 @@ def select(sentences: Iterable[Rated], by: str, top: int | None, *, surest: bool
 
     def key(rated: Rated) -> float:
         if by in ("tags", "both") and rated.wrong_tags is None:
-            raise ValueError("Sentences cannot be ranked by their tags: the pipeline does not set token._.tag_prob.")
+            raise ValueError(
+                "Sentences cannot be ranked by their tags: the pipeline does not set token._.tag_prob."
+            )
         return _KEYS[by](rated)
 
     if top is None:

@@ -1,4 +1,6 @@
-"""Sentences and documents of text files, of treebanks in CoNLL-U, and of `.spacy` files, read a little at a time. A file is what its name says."""
+"""Sentences and documents of text files, of treebanks in CoNLL-U, and of `.spacy` files, read a little at a
+time. A file is what its name says.
+"""
 
 import gzip
 import re
@@ -46,20 +48,29 @@ def is_conllu(path: Path) -> bool:
 
 
 def existing(paths: list[Path] | None) -> list[Path] | None:
-    """See that files are there, as an option does for those that are no stdin. RAISES (typer.BadParameter): If one is not."""
+    """See that files are there, as an option does for those that are no stdin. RAISES (typer.BadParameter):
+    If one is not.
+    """
     for path in paths or ():
         if path != STDIN and not path.is_file():
-            raise typer.BadParameter(f"File '{path}' {'is a directory' if path.is_dir() else 'does not exist'}.")
+            raise typer.BadParameter(
+                f"File '{path}' {'is a directory' if path.is_dir() else 'does not exist'}."
+            )
     return paths
 
 
 def check_text(path: Path) -> None:
-    """See that a file is text by its name, and neither a table nor CoNLL-U. RAISES (ValueError): If it is one of these."""
+    """See that a file is text by its name, and neither a table nor CoNLL-U. RAISES (ValueError): If it is one
+    of these.
+    """
     if is_table(path):
-        raise ValueError(f"'{path}' is a table by its name, which is for 'hpyp surprisal': text is needed here.")
+        raise ValueError(
+            f"'{path}' is a table by its name, which is for 'hpyp surprisal': text is needed here."
+        )
     if is_conllu(path):
         raise ValueError(
-            f"'{path}' is CoNLL-U by its name, but text is needed here. This writes its sentences, one a line: "
+            f"'{path}' is CoNLL-U by its name, but text is needed here. This writes its sentences, one a "
+            f"line: "
             f"sed -n 's/^# text = //p' {path}"
         )
 
@@ -83,7 +94,9 @@ def _records(path: Path) -> Iterator[tuple[int, str]]:
                 text = srsly.json_loads(line)["text"]
                 lines = text.splitlines()
             except (ValueError, TypeError, KeyError, AttributeError) as error:
-                raise ValueError(f"Line {number} of '{path}' is no record with a \"text\" that is a string.") from error
+                raise ValueError(
+                    f"Line {number} of '{path}' is no record with a \"text\" that is a string."
+                ) from error
             yield from ((number, own) for own in lines if own.strip())
 
 
@@ -92,25 +105,31 @@ def read_sentences(
 ) -> Iterator[list[str]]:
     """The words of each sentence of a file. White space is no word, and sentences without words are left out.
 
-    * A `.spacy` file, or a directory of treebanks: gold words and sentences; a document without sentence boundaries is one
-      sentence.
+    * A `.spacy` file, or a directory of treebanks: gold words and sentences; a document without sentence
+      boundaries is one sentence.
     * A treebank in CoNLL-U: its words and sentences.
-    * Text, one sentence a line: split into words at white space, or by the tokenizer of a pipeline if there is one. In a `.jsonl` file
-      it is the "text" of each record. What ends with `.gz` is compressed.
-    * Running text: a pipeline finds words and sentences. An empty line ends a paragraph, and no sentence goes beyond it; other
-      line ends are white space. A paragraph of more than 20,000 characters is cut at white space.
+    * Text, one sentence a line: split into words at white space, or by the tokenizer of a pipeline if there
+      is one. In a `.jsonl` file it is the "text" of each record. What ends with `.gz` is compressed.
+    * Running text: a pipeline finds words and sentences. An empty line ends a paragraph, and no sentence goes
+      beyond it; other line ends are white space. A paragraph of more than 20,000 characters is cut at white
+      space.
 
-    Text is UTF-8, perhaps with a byte order mark. It is not held in memory, nor are the strings that a pipeline makes of it.
+    Text is UTF-8, perhaps with a byte order mark. It is not held in memory, nor are the strings that a
+    pipeline makes of it.
 
-    per_line (bool): Whether a line of text is a sentence; else the text is running text, and a pipeline is needed.
-    forget (bool): Whether the strings of such lines are forgotten. A tokenizer that knows them again is five times as fast.
-    RAISES (ValueError): If there is no such file, it is not what its name says, or nothing finds the sentences.
+    per_line (bool): Whether a line of text is a sentence; else the text is running text, and a pipeline is
+        needed.
+    forget (bool): Whether the strings of such lines are forgotten. A tokenizer that knows them again is five
+        times as fast.
+    RAISES (ValueError): If there is no such file, it is not what its name says, or nothing finds the
+        sentences.
     """
     path = Path(path)
     if not path.exists():
         raise ValueError(f"There is no file '{path}'.")
     if path.is_dir() or path.suffix == ".spacy":
-        # What is white space a vocabulary knows from its language; that of no language in particular is good for all.
+        # What is white space a vocabulary knows from its language; that of no language in particular is good
+        # for all.
         docs = read_treebank(path, spacy.blank("xx").vocab)
         return (words for doc in docs for words in _sentences(words_as_tokens(doc)))
     if is_conllu(path):
@@ -124,31 +143,41 @@ def read_sentences(
 
 
 def read_paragraphs(path: str | Path, nlp: Language | None = None) -> Iterator[list[str]]:
-    """The words of each paragraph of running text, see `read_sentences`: those of a tokenizer, or else what white space separates."""
+    """The words of each paragraph of running text, see `read_sentences`: those of a tokenizer, or else what
+    white space separates.
+    """
     return words_of(locate_paragraphs(path), nlp)
 
 
 def locate_paragraphs(
-    path: str | Path, *, per_line: bool = False, file: Iterable[str] | None = None, size: Callable[[str], int] = len
+    path: str | Path,
+    *,
+    per_line: bool = False,
+    file: Iterable[str] | None = None,
+    size: Callable[[str], int] = len,
 ) -> Iterator[tuple[int, str]]:
     """The paragraphs of a text file, each with how many characters of the file come before it.
 
-    An empty line ends a paragraph. One of more than 20,000 characters is cut at white space. Line ends are left as they are. A byte order mark is
-    a character of the file, but of no paragraph.
+    An empty line ends a paragraph. One of more than 20,000 characters is cut at white space. Line ends are
+    left as they are. A byte order mark is a character of the file, but of no paragraph.
 
     per_line (bool): Whether every line that is not empty is a paragraph, however long.
     file (Iterable[str] | None): The lines, if the file is open already; the path is its name then.
-    size (Callable[[str], int]): Counts of these what comes before a paragraph, if that is not to be their characters.
+    size (Callable[[str], int]): Counts of these what comes before a paragraph, if that is not to be their
+        characters.
     RAISES (ValueError): If the file is not text in UTF-8, or is a table or CoNLL-U.
     """
     lines = lines_of(Path(path), file, size)
-    yield from ((offset, line) for offset, line in lines if line.strip()) if per_line else _paragraphs(lines, size)
+    yield from (
+        ((offset, line) for offset, line in lines if line.strip()) if per_line else _paragraphs(lines, size)
+    )
 
 
 def lines_of(
     path: Path, file: Iterable[str] | None = None, size: Callable[[str], int] = len
 ) -> Iterator[tuple[int, str]]:
-    """The lines of a text file as they are, and how many characters of the file come before each. A byte order mark is left out.
+    """The lines of a text file as they are, and how many characters of the file come before each. A byte
+    order mark is left out.
 
     file, size: As for `locate_paragraphs`.
     """
@@ -160,7 +189,8 @@ def lines_of(
             if _WORD.match(line):
                 name = "What stdin has" if path == STDIN else f"'{path}'"
                 raise ValueError(
-                    f"{name} looks like CoNLL-U, and not like text: let its name end with .conllu, or add --conllu."
+                    f"{name} looks like CoNLL-U, and not like text: let its name end with .conllu, or add "
+                    f"--conllu."
                 )
             start, end = end, end + size(line)
             if start == 0 and line.startswith(_BYTE_ORDER_MARK):
@@ -169,8 +199,12 @@ def lines_of(
                 yield start, line
 
 
-def words_of(texts: Iterable[tuple[int, str]], nlp: Language | None, *, forget: bool = True) -> Iterator[list[str]]:
-    """The words of each of some texts, with their places: those that a tokenizer finds, or what white space separates."""
+def words_of(
+    texts: Iterable[tuple[int, str]], nlp: Language | None, *, forget: bool = True
+) -> Iterator[list[str]]:
+    """The words of each of some texts, with their places: those that a tokenizer finds, or what white space
+    separates.
+    """
     for batch in minibatch(texts, _BATCH):
         if nlp is None:
             found = [text.split() for _, text in batch]
@@ -187,7 +221,8 @@ def segmented(texts: Iterable[tuple[int, str]], path: str | Path, nlp: Language)
             docs = list(nlp.pipe(text for _, text in paragraphs))
             if not all(doc.has_annotation("SENT_START") for doc in docs):
                 raise ValueError(
-                    f"The pipeline does not find the sentences of '{path}': nothing in it sets sentence boundaries."
+                    f"The pipeline does not find the sentences of '{path}': nothing in it sets sentence "
+                    f"boundaries."
                 )
             found = [sentence for doc in docs for sentence in _sentences(doc)]
             del docs
@@ -222,14 +257,18 @@ def _paragraphs(lines: Iterable[tuple[int, str]], size: Callable[[str], int]) ->
 
 
 def decoded_lines(file: Iterable[str], path: Path) -> Iterator[str]:
-    """The lines of an open file, as they are; the path is its name, for errors. RAISES (ValueError): If it is not text in UTF-8."""
+    """The lines of an open file, as they are; the path is its name, for errors. RAISES (ValueError): If it is
+    not text in UTF-8.
+    """
     try:
         yield from file
     except UnicodeDecodeError as error:
         if path == STDIN:
             raise ValueError(f"What stdin has is not text in UTF-8 ({error}).") from error
         with open_file(path, "rb") as lines:
-            decoded = ((number, line.decode("utf8", "surrogateescape")) for number, line in enumerate(lines, 1))
+            decoded = (
+                (number, line.decode("utf8", "surrogateescape")) for number, line in enumerate(lines, 1)
+            )
             number = next(number for number, line in decoded if NO_TEXT.search(line))
         raise ValueError(f"'{path}' is not text in UTF-8 (line {number}: {error}).") from error
 
@@ -237,10 +276,10 @@ def decoded_lines(file: Iterable[str], path: Path) -> Iterator[str]:
 def read_documents(path: Path, vocab: Vocab, *, document_words: int) -> Iterator[Doc]:
     """The documents of a file, as Docs with sentence boundaries whose tokens are words.
 
-    * A treebank, in CoNLL-U or as a `.spacy` file: with their trees, see `components.documents.read_treebank`. CoNLL-U that does not say
-      where documents begin is one.
-    * Text in UTF-8, one sentence a line, whose words are separated by spaces: an empty line ends a document, and so does the
-      end of a sentence with which it has as many words as were asked for.
+    * A treebank, in CoNLL-U or as a `.spacy` file: with their trees, see
+      `components.documents.read_treebank`. CoNLL-U that does not say where documents begin is one.
+    * Text in UTF-8, one sentence a line, whose words are separated by spaces: an empty line ends a document,
+      and so does the end of a sentence with which it has as many words as were asked for.
 
     RAISES (ValueError): If the file is not what its name says.
     """
@@ -254,7 +293,8 @@ def read_documents(path: Path, vocab: Vocab, *, document_words: int) -> Iterator
 
 
 def read_corpus(path: Path, nlp: Language, *, tokens: str = "tokenizer") -> list[Example]:
-    """The documents of a treebank, with what is to be found of them; a file, or a directory of files that end with .conllu or .spacy.
+    """The documents of a treebank, with what is to be found of them; a file, or a directory of files that end
+    with .conllu or .spacy.
 
     tokens (str): Whose tokens the documents to be parsed have, "tokenizer" or "gold".
     RAISES (ValueError): If it is damaged, or no such file.
@@ -263,8 +303,12 @@ def read_corpus(path: Path, nlp: Language, *, tokens: str = "tokenizer") -> list
 
 
 def read_training(path: Path, nlp: Language, config: dict[str, Any]) -> list[Example]:
-    """The same of what is learned from, with the tokens that the config of a pipeline reads its training data with."""
-    return read_corpus(path, nlp, tokens=config.get("corpora", {}).get("train", {}).get("tokens", "tokenizer"))
+    """The same of what is learned from, with the tokens that the config of a pipeline reads its training data
+    with.
+    """
+    return read_corpus(
+        path, nlp, tokens=config.get("corpora", {}).get("train", {}).get("tokens", "tokenizer")
+    )
 
 
 def _documents_of_text(lines: Iterable[str], document_words: int) -> Iterator[list[list[str]]]:
@@ -282,10 +326,14 @@ def _documents_of_text(lines: Iterable[str], document_words: int) -> Iterator[li
 
 
 def parse_documents(docs: Iterable[Doc], nlp: Language) -> Iterator[Doc]:
-    """The same documents with the trees of a pipeline, which is given their words and sentence boundaries. RAISES (ValueError): If it finds none."""
+    """The same documents with the trees of a pipeline, which is given their words and sentence boundaries.
+    RAISES (ValueError): If it finds none.
+    """
     for doc in nlp.pipe(_unparsed(doc, nlp.vocab) for doc in docs):
         if not doc.has_annotation("DEP") and len(doc):
-            raise ValueError(f"The pipeline finds no trees: it has no parser. Its components are {nlp.pipe_names}.")
+            raise ValueError(
+                f"The pipeline finds no trees: it has no parser. Its components are {nlp.pipe_names}."
+            )
         yield doc
 
 

@@ -18,47 +18,71 @@ _WIDTH = 120
 
 
 def reading(
-    tables: Annotated[list[Path], argument("Tables with one word a row, as 'hpyp surprisal' writes them", exists=True)],
+    tables: Annotated[
+        list[Path], argument("Tables with one word a row, as 'hpyp surprisal' writes them", exists=True)
+    ],
     *,
     time: Annotated[str, option("The column of reading times")],
     text_by: Annotated[str, option("The column that says which text a word belongs to")],
-    predict: Annotated[list[str] | None, option("Columns whose gain is asked for, as a,b; default: surprisal")] = None,
-    baseline: Annotated[str, option("Columns that times are predicted by, too")] = "length,log_frequency,position",
-    figure: Annotated[Path | None, option("Figure of gains and effects (.svg, .png, .pdf)", callback=writable)] = None,
+    predict: Annotated[
+        list[str] | None, option("Columns whose gain is asked for, as a,b; default: surprisal")
+    ] = None,
+    baseline: Annotated[
+        str, option("Columns that times are predicted by, too")
+    ] = "length,log_frequency,position",
+    figure: Annotated[
+        Path | None, option("Figure of gains and effects (.svg, .png, .pdf)", callback=writable)
+    ] = None,
     output: Json = None,
 ) -> None:
     """Print how much better reading times are predicted by surprisals than without them.
 
-    Regressions (least squares) with and without them predict the times of each text from those of all others: gain is the difference in
-    log-likelihood, in nats. Effects are in the unit of times a bit, with 95 % confidence intervals that allow for neighbouring words
-    to be alike (Newey & West). Of each column those of the words before (--lags) go with it. Rows without a time are left out.
+    Regressions (least squares) with and without them predict the times of each text from those of all others:
+    gain is the difference in log-likelihood, in nats. Effects are in the unit of times a bit, with 95 %
+    confidence intervals that allow for neighbouring words to be alike (Newey & West). Of each column those of
+    the words before (--lags) go with it. Rows without a time are left out.
     """
     needs = "Regressions are those of pandas and statsmodels, of the extra 'reading': pip install 'spacy-hpyp[reading]'"
     pandas, _ = of_extra("pandas", needs), of_extra("statsmodels", needs)
     found: dict[str, ReadingTimes] = {}
     for path in tables:
-        table: DataFrame = pandas.read_csv(path, sep="," if path.suffix.lower() == ".csv" else "\t", low_memory=False)
+        table: DataFrame = pandas.read_csv(
+            path, sep="," if path.suffix.lower() == ".csv" else "\t", low_memory=False
+        )
         for columns in predict or ["surprisal"]:
             names = [name.strip() for name in columns.split(",")]
             given = [name.strip() for name in baseline.split(",")]
             key = ", ".join(names) if len(tables) == 1 else f"{path.stem}: {', '.join(names)}"
             try:
-                found[key] = predict_times(table, time=time, text_by=text_by, predictors=names, baseline=given)
+                found[key] = predict_times(
+                    table, time=time, text_by=text_by, predictors=names, baseline=given
+                )
             except ValueError as error:
                 raise ValueError(f"'{path}': {error}") from error
     rows = [
-        (name, one.words, one.left_out, f"{one.gain:.1f}", " ".join(f"{gain:.1f}" for gain in one.gains.values()))
+        (
+            name,
+            one.words,
+            one.left_out,
+            f"{one.gain:.1f}",
+            " ".join(f"{gain:.1f}" for gain in one.gains.values()),
+        )
         for name, one in found.items()
     ]
     print_table(
-        ("predictors", "words", "left out", "gain", "by text"), rows, "Gain in log-likelihood (nats)", max_col=_WIDTH
+        ("predictors", "words", "left out", "gain", "by text"),
+        rows,
+        "Gain in log-likelihood (nats)",
+        max_col=_WIDTH,
     )
     effects = [
         (name, *(effect.column, f"{effect.value:.2f}", f"{effect.low:.2f} … {effect.high:.2f}"))
         for name, one in found.items()
         for effect in one.effects
     ]
-    print_table(("predictors", "column", "effect", "95 %"), effects, f"Effects ({time} a bit)", left=2, max_col=_WIDTH)
+    print_table(
+        ("predictors", "column", "effect", "95 %"), effects, f"Effects ({time} a bit)", left=2, max_col=_WIDTH
+    )
     if figure is not None:
         _draw(found, figure, time)
         msg.good(f"Saved the figure to {figure}")
@@ -72,7 +96,9 @@ def reading(
 def _draw(found: dict[str, ReadingTimes], path: Path, time: str) -> None:
     from matplotlib.figure import Figure
 
-    drawn = Figure(figsize=(11.0, 1.6 + 0.22 * sum(len(one.effects) for one in found.values())), layout="constrained")
+    drawn = Figure(
+        figsize=(11.0, 1.6 + 0.22 * sum(len(one.effects) for one in found.values())), layout="constrained"
+    )
     left, right = drawn.subplots(1, 2)
     labels: list[str] = []
     for name, one in found.items():

@@ -36,8 +36,12 @@ def report(
     data_path: Data,
     output: Annotated[Path, argument("HTML file to write", **NEW_FILE)],
     *,
-    log: Annotated[Path | None, option("What 'spacy train' printed, or its logger's output_file", **FILE)] = None,
-    text: Annotated[Path | None, option("Text in UTF-8 to show the surprisal of, not the data's", **FILE)] = None,
+    log: Annotated[
+        Path | None, option("What 'spacy train' printed, or its logger's output_file", **FILE)
+    ] = None,
+    text: Annotated[
+        Path | None, option("Text in UTF-8 to show the surprisal of, not the data's", **FILE)
+    ] = None,
     sentences: Annotated[int, option("How many of the worst sentences are shown", "-n", least=0)] = 5,
     resamples: Annotated[int, option("Bootstrap samples of the sentences", least=1)] = 1000,
     seed: Annotated[int, option("Of the bootstrap samples", least=0)] = 0,
@@ -45,9 +49,10 @@ def report(
 ) -> None:
     """Write a page about a pipeline: one HTML file, which loads nothing else.
 
-    Scores with bootstrap intervals, where errors are, confusions, the sentences with the most wrong arcs, calibration, surprisal along a
-    text, learning curves, discounts and strengths, and weights of experts. What a pipeline has not is left out, and the page says so. Sentences
-    are parsed with gold tokens and gold boundaries, as in 'hpyp evaluate'. Figures need the extra 'report' (matplotlib).
+    Scores with bootstrap intervals, where errors are, confusions, the sentences with the most wrong arcs,
+    calibration, surprisal along a text, learning curves, discounts and strengths, and weights of experts.
+    What a pipeline has not is left out, and the page says so. Sentences are parsed with gold tokens and gold
+    boundaries, as in 'hpyp evaluate'. Figures need the extra 'report' (matplotlib).
     """
     of_extra("matplotlib", "The figures of a report need matplotlib: pip install 'spacy-hpyp[report]'")
     checks = None if log is None else read_training_log(log)
@@ -69,17 +74,22 @@ def report(
         for name, model in learned.items()
     }
     parameters = {
-        name: learned_parameters(model.conditionals, model.franchises, model.weights) for name, model in learned.items()
+        name: learned_parameters(model.conditionals, model.franchises, model.weights)
+        for name, model in learned.items()
     }
     # Those of estimators of Eisner (1996) are none.
     estimated = {name: own for name, own in parameters.items() if not learned[name].own_tables}
     shown = [
-        sections.scores_section(bootstrap(count_by_sentence(parsed), resamples=resamples, seed=seed), resamples),
+        sections.scores_section(
+            bootstrap(count_by_sentence(parsed), resamples=resamples, seed=seed), resamples
+        ),
         sections.errors_section(found),
         sections.confusions_section(found),
         sections.trees_section(worst_trees(parsed, sentences), sentences),
         sections.calibration_section(calibrate_heads(parsed), calibrate_tags(parsed)),
-        sections.surprisal_section(_surprisals(nlp, parsers, gold, text), f"'{data_path if text is None else text}'"),
+        sections.surprisal_section(
+            _surprisals(nlp, parsers, gold, text), f"'{data_path if text is None else text}'"
+        ),
         sections.training_section(checks, nlp.meta.get("performance", {}), progress),
         sections.discounts_section(estimated),
         sections.weights_section(parameters),
@@ -105,7 +115,9 @@ def _surprisals(
         docs = (unannotated(doc, nlp.vocab, sent_starts=[i == 0 for i in range(len(doc))]) for doc in refs)
     else:
         docs = (nlp.make_doc(paragraph) for _, paragraph in locate_paragraphs(text))
-    reading = {name: {"search": search_for_reading(pipe.search)} for name, pipe in nlp.pipeline if pipe in parsers}
+    reading = {
+        name: {"search": search_for_reading(pipe.search)} for name, pipe in nlp.pipeline if pipe in parsers
+    }
     tokens: list[Token] = []
     read = 0
     for doc in docs if parsers else ():

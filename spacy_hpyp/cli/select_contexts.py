@@ -43,7 +43,8 @@ def select_contexts(
     output: Annotated[Path, argument("Where to write the config with the selected experts", **NEW_FILE)],
     *,
     max_experts: Annotated[
-        list[str] | None, option("The most experts of a distribution, as 12 or tag=12, not those of the config", "-m")
+        list[str] | None,
+        option("The most experts of a distribution, as 12 or tag=12, not those of the config", "-m"),
     ] = None,
     min_gain: Annotated[float, option("What another expert has to add, in nats a word", "-g")] = 0.0005,
     sentences: Annotated[int, option("How many sentences are left out and predicted", "-n", least=1)] = 1000,
@@ -56,12 +57,14 @@ def select_contexts(
 ) -> None:
     """Select the context lists of an hpyp_parser for a treebank, and write a config that has them.
 
-    The pool of each distribution begins empty. In each round it gets the expert that makes sentences that are left out most
-    likely, until another one adds too little. Candidates are the config's experts and lists generated from the context
-    elements. Settings of the config can be overridden as for 'spacy train', as in --nlp.lang fr.
+    The pool of each distribution begins empty. In each round it gets the expert that makes sentences that are
+    left out most likely, until another one adds too little. Candidates are the config's experts and lists
+    generated from the context elements. Settings of the config can be overridden as for 'spacy train', as in
+    --nlp.lang fr.
 
-    When it is interrupted (Ctrl-C), it writes a config with what has been selected so far, and the same command goes on from there. With
-    --ray, the distributions are selected for at once, in a folder beside the output; the result is the same.
+    When it is interrupted (Ctrl-C), it writes a config with what has been selected so far, and the same
+    command goes on from there. With --ray, the distributions are selected for at once, in a folder beside the
+    output; the result is the same.
     """
     if not 0.0 < min_gain < float("inf"):
         raise ValueError(f"--min-gain must be a number above 0, but it is {min_gain}.")
@@ -84,14 +87,24 @@ def select_contexts(
         # What has been selected for something else is not taken.
         written = {name: parts / name / f"{journal.task[:16]}.cfg" for name in limits}
         lines = {
-            name: ["hpyp", "select-contexts", str(config_path), str(data_path), str(path), f"--only={name}", *settings]
+            name: [
+                "hpyp",
+                "select-contexts",
+                str(config_path),
+                str(data_path),
+                str(path),
+                f"--only={name}",
+                *settings,
+            ]
             for name, path in written.items()
             if not path.exists()
         }
         for _ in run_commands(lines, parts, elsewhere, name="select-contexts"):
             pass
         pipe = task.parser.name
-        selected = {name: util.load_config(path)["components"][pipe]["model"][name] for name, path in written.items()}
+        selected = {
+            name: util.load_config(path)["components"][pipe]["model"][name] for name, path in written.items()
+        }
         _save(output, task, selected)
         msg.good(f"Saved the config to {output}")
         return
@@ -109,7 +122,9 @@ def select_contexts(
                     report = partial(_report, own=own[name], journal=journal, progress=bar)
                     how = {"max_experts": limit, "min_gain": min_gain, "sample": sentences, "seed": seed}
                     subject = (task.parser.joint, task.sentences, name)
-                    found = select_experts(*subject, **how, threads=threads, begun=found, report=report, progress=show)
+                    found = select_experts(
+                        *subject, **how, threads=threads, begun=found, report=report, progress=show
+                    )
                 journal.note(found, complete=True)
             msg.good(f"{len(found.experts)} experts, selected from {found.considered}")
     except KeyboardInterrupt:
@@ -117,7 +132,8 @@ def select_contexts(
         done = ", ".join(journal.complete) or "no distribution"
         with redirect_stdout(sys.stderr):
             msg.warn(
-                f"Interrupted. The experts of {done} have been selected; of the next one, those so far are taken if they are better "
+                f"Interrupted. The experts of {done} have been selected; of the next one, those so far are "
+                f"taken if they are better "
                 f"than the config's own. Saved the config to {output}",
                 "The same command goes on from here.",
             )
@@ -129,14 +145,17 @@ def select_contexts(
 
 
 class _Journal:
-    """What has been selected so far, perhaps before it was interrupted, in a file beside the config that is to be written.
+    """What has been selected so far, perhaps before it was interrupted, in a file beside the config that is
+    to be written.
 
     task (str): What identifies the settings and the treebank.
     found (dict[str, Selection]): Of each distribution, as far as it has come.
     complete (list[str]): Those that have been selected.
     """
 
-    def __init__(self, output: Path, task: "SelectionTask", limits: dict[str, int], settings: dict[str, Any]) -> None:
+    def __init__(
+        self, output: Path, task: "SelectionTask", limits: dict[str, int], settings: dict[str, Any]
+    ) -> None:
         digest = sha256(json.dumps([task.config.to_str(interpolate=False), limits, settings]).encode())
         for column in task.sentences:
             digest.update(column.tobytes())
@@ -166,7 +185,9 @@ class _Journal:
         replace_file(self.path, text.encode())
 
     def experts(self) -> dict[str, list[list[str]]]:
-        """The context lists of the distributions; of one that has not ended, if they are better than the config's own."""
+        """The context lists of the distributions; of one that has not ended, if they are better than the
+        config's own.
+        """
         return {
             name: [list(expert) for expert in found.experts]
             for name, found in self.found.items()
@@ -182,7 +203,9 @@ def _save(output: Path, task: "SelectionTask", experts: dict[str, list[list[str]
 
 @dataclass(frozen=True)
 class SelectionTask:
-    """What experts are to be selected for: a config with overrides, not interpolated; its parser, initialised for the training data; and its sentences."""
+    """What experts are to be selected for: a config with overrides, not interpolated; its parser, initialised
+    for the training data; and its sentences.
+    """
 
     config: Config
     parser: HPYPParser
@@ -203,11 +226,14 @@ def read_task(config_path: Path, data_path: Path, overrides: dict[str, Any]) -> 
     names = [name for name, pipe in pipes.items() if pipe.get("factory") == _FACTORY]
     if len(names) != 1:
         raise ValueError(
-            f"The config '{config_path}' should have one component with factory = \"{_FACTORY}\", but it has {len(names)}."
+            f"The config '{config_path}' should have one component with factory = \"{_FACTORY}\", but it has "
+            f"{len(names)}."
         )
     component = {name: value for name, value in pipes[names[0]].items() if name != "factory"}
     if "model" not in component:
-        raise ValueError(f"The component '{names[0]}' has no model. Run 'python -m spacy init fill-config' first.")
+        raise ValueError(
+            f"The component '{names[0]}' has no model. Run 'python -m spacy init fill-config' first."
+        )
     lang = settings.get("nlp", {}).get("lang")
     if lang is None:
         raise ValueError(f"The config '{config_path}' does not say which language it is for: set nlp.lang.")
@@ -237,7 +263,9 @@ def _limits(max_experts: list[str], own: dict[str, int]) -> dict[str, int]:
         name, _, number = setting.rpartition("=")
         if not number.isdecimal() or int(number) < 1 or (name and name not in limits):
             known = ", ".join(f"{name}={number}" for name, number in limits.items())
-            raise ValueError(f"--max-experts is a number, or that of one distribution ({known}), not '{setting}'.")
+            raise ValueError(
+                f"--max-experts is a number, or that of one distribution ({known}), not '{setting}'."
+            )
         for each in [name] if name else limits:
             limits[each] = int(number)
     return limits
@@ -248,10 +276,13 @@ def _report(selection: Selection, *, own: int, journal: _Journal, progress: Any)
     progress.set_postfix_str("")
     if not selection.steps:
         progress.write(
-            f"{'':3} {selection.own_log_likelihood:9.4f}  the config's own {own} experts ({selection.events} events)"
+            f"{'':3} {selection.own_log_likelihood:9.4f}  the config's own {own} experts ({selection.events} "
+            f"events)"
         )
         return
     step = selection.steps[-1]
     instead = f" instead of {', '.join(step.instead_of)}" if step.instead_of else ""
-    progress.write(f"{len(selection.experts):3} {step.log_likelihood:9.4f}  {', '.join(step.expert)}{instead}")
+    progress.write(
+        f"{len(selection.experts):3} {step.log_likelihood:9.4f}  {', '.join(step.expert)}{instead}"
+    )
     progress.update(len(selection.experts) - progress.n)

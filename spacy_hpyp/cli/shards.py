@@ -1,4 +1,6 @@
-"""What commands have in common that `--ray` gives to workers: reading shards, writing them, and what is said of a run."""
+"""What commands have in common that `--ray` gives to workers: reading shards, writing them, and what is said
+of a run.
+"""
 
 import json
 import os
@@ -48,8 +50,10 @@ class ShardTask(ABC):
     made_of (str): What identifies it, see `identity_of_model`.
     per_line (bool): Whether lines of text are sentences.
     field (str): Of records and tables, what the texts are in.
-    output_format (str): How the names of files end: "parquet", "conllu", or for what is made of all that was found, a key of `_WHOLES`.
-    files (Any): What refers to the contents of the pipeline's files in Ray's object store, for nodes that do not see it; see `send`.
+    output_format (str): How the names of files end: "parquet", "conllu", or for what is made of all that was
+        found, a key of `_WHOLES`.
+    files (Any): What refers to the contents of the pipeline's files in Ray's object store, for nodes that do
+        not see it; see `send`.
     """
 
     model: str
@@ -68,7 +72,9 @@ class ShardTask(ABC):
         """What is done to some documents, with the pipeline loaded."""
 
     def start(self) -> Process:
-        """Get ready. RAISES (ValueError): If the pipeline is not there, or is another one than that of the command."""
+        """Get ready. RAISES (ValueError): If the pipeline is not there, or is another one than that of the
+        command.
+        """
         if self.files is not None and not Path(self.model).exists():
             return replace(self, model=_received(self.files, self.made_of), files=None).start()
         if self.model:
@@ -76,7 +82,9 @@ class ShardTask(ABC):
         return self.process()
 
     def documents(self, shard: Shard) -> Iterator[Document]:
-        """The paragraphs, lines or sentences of a shard. RAISES (ValueError): If it is not what its name says."""
+        """The paragraphs, lines or sentences of a shard. RAISES (ValueError): If it is not what its name
+        says.
+        """
         if shard.kind == TABLE:
             for row, text in rows_of(shard, self.field):
                 yield from (Document(row, part) for part in self._parts(text or "", shard))
@@ -162,7 +170,9 @@ def _write_table(file: Any, found: Iterable[list[dict[str, Any]]], columns: Sequ
     from pyarrow.parquet import ParquetWriter
 
     types = (
-        {"known": pyarrow.bool_()} | dict.fromkeys(_WHOLE, pyarrow.int64()) | dict.fromkeys(_STRINGS, pyarrow.string())
+        {"known": pyarrow.bool_()}
+        | dict.fromkeys(_WHOLE, pyarrow.int64())
+        | dict.fromkeys(_STRINGS, pyarrow.string())
     )
     schema = pyarrow.schema([(name, types.get(name, pyarrow.float64())) for name in columns])
     rows: list[dict[str, Any]] = []
@@ -176,7 +186,8 @@ def _write_table(file: Any, found: Iterable[list[dict[str, Any]]], columns: Sequ
 
 _WHOLE = ("paragraph", "sentence", "word", "token", "tokens", "start", "end", "head")
 _STRINGS = ("file", "text", "tag", "class", "lemma", "upos", "feats", "deprel")
-#: What is made of all that was found, by the ending of files: sums of what a model says of sentences, parsed text and the guides of a part as
+#: What is made of all that was found, by the ending of files: sums of what a model says of sentences, parsed
+#: text and the guides of a part as
 #: arrays, documents.
 _WHOLES: dict[str, Callable[[list], bytes]] = {
     "json": lambda found: json.dumps([perplexity_of(found)] if found else []).encode(),
@@ -189,12 +200,14 @@ _WHOLES: dict[str, Callable[[list], bytes]] = {
 def words_in(
     shard: Shard, documents: Sequence[Document], nlp: Language | None, *, running: bool = False
 ) -> list[list[str]]:
-    """The words of each of some documents, or if they are running text, of each sentence that a pipeline finds: those of CoNLL-U, those that a
-    tokenizer finds, or what white space separates.
+    """The words of each of some documents, or if they are running text, of each sentence that a pipeline
+    finds: those of CoNLL-U, those that a tokenizer finds, or what white space separates.
     """
     texts = ((at, text) for at, text, _ in documents)
     if shard.kind != CONLLU:
-        return list(segmented(texts, shard.path, nlp) if running and nlp is not None else words_of(texts, nlp))
+        return list(
+            segmented(texts, shard.path, nlp) if running and nlp is not None else words_of(texts, nlp)
+        )
     blocks = [block for _, text, _ in documents for block in blocks_of(StringIO(text), shard.path)]
     return [[word.form for word in block.words] for block in blocks]
 
@@ -203,7 +216,8 @@ def words_in(
 class CountTask(ShardTask):
     """Finds sentences, as `read_sentences` does, and counts n-grams in them.
 
-    lang (str | None): The language of the tokenizer, if there is no pipeline; None where spaces are between words.
+    lang (str | None): The language of the tokenizer, if there is no pipeline; None where spaces are between
+        words.
     order (int | None): How long n-grams are; None where pairs of words are counted.
     digits (bool): Whether all digits are one.
     """
@@ -214,7 +228,9 @@ class CountTask(ShardTask):
 
     def process(self) -> Process:
         """What finds the sentences of documents."""
-        nlp = load_pipeline(self.model) if self.model else None if self.lang is None else spacy.blank(self.lang)
+        nlp = (
+            load_pipeline(self.model) if self.model else None if self.lang is None else spacy.blank(self.lang)
+        )
 
         def find_sentences(shard: Shard, documents: Sequence[Document]) -> tuple[list[list[str]], int]:
             found = words_in(shard, documents, nlp, running=not self.per_line)
@@ -231,7 +247,8 @@ class CountTask(ShardTask):
 
 
 def made_with(model: str | None) -> tuple[str, str]:
-    """Where workers find a pipeline, which is its name if it is a package or else its absolute path, and what identifies it; of none both are "".
+    """Where workers find a pipeline, which is its name if it is a package or else its absolute path, and what
+    identifies it; of none both are "".
 
     RAISES (ValueError): If it is neither a directory nor an installed package.
     """
@@ -245,16 +262,22 @@ def made_with(model: str | None) -> tuple[str, str]:
 
 
 def identity_of_model(model: str, what: str = "pipeline") -> str:
-    """What identifies a pipeline, or what else is in a file or folder. RAISES (ValueError): If it is not there."""
+    """What identifies a pipeline, or what else is in a file or folder. RAISES (ValueError): If it is not
+    there.
+    """
     path = Path(model) if Path(model).exists() else get_package_path(model) if is_package(model) else None
     if path is None:
-        raise ValueError(f"There is no {what} '{model}' on a worker: put it, or install it, where all of them see it.")
+        raise ValueError(
+            f"There is no {what} '{model}' on a worker: put it, or install it, where all of them see it."
+        )
     files = {".": path} if path.is_file() else _files_of(path)
     return identity("".join(f"{name} {identity_of_file(file)}\n" for name, file in files.items()).encode())
 
 
 def see_same(what: str, path: str, made_of: str) -> None:
-    """See that something is for a worker what it is for the command. RAISES (ValueError): If it is not, or not there."""
+    """See that something is for a worker what it is for the command. RAISES (ValueError): If it is not, or
+    not there.
+    """
     if identity_of_model(path, what) != made_of:
         raise ValueError(f"The {what} '{path}' is another one on a worker than for the command.")
 
@@ -264,7 +287,9 @@ def _files_of(folder: Path) -> dict[str, Path]:
     return {str(file.relative_to(folder)): file for file in files}
 
 
-def shards_of(task: ShardTask, texts: Iterable[Any], cluster: Cluster, *, is_conllu: bool = False) -> list[Shard]:
+def shards_of(
+    task: ShardTask, texts: Iterable[Any], cluster: Cluster, *, is_conllu: bool = False
+) -> list[Shard]:
     """What texts, of which there are paths and URIs, are cut into, to have a task done.
 
     is_conllu (bool): Whether all texts are CoNLL-U, whatever their names are.
@@ -279,8 +304,12 @@ def shards_of(task: ShardTask, texts: Iterable[Any], cluster: Cluster, *, is_con
     return cut(files, cluster.shard_size * 1000, column=task.field, is_conllu=is_conllu)
 
 
-def count_texts(command: str, task: CountTask, texts: Iterable[Any], output: Path, cluster: Cluster) -> NGrams:
-    """Have workers count n-grams in texts, into a folder beside the output that is to be made of them, see `distribute`."""
+def count_texts(
+    command: str, task: CountTask, texts: Iterable[Any], output: Path, cluster: Cluster
+) -> NGrams:
+    """Have workers count n-grams in texts, into a folder beside the output that is to be made of them, see
+    `distribute`.
+    """
     shards = shards_of(task, texts, cluster)
     with connected(cluster.ray or "auto"):
         folder = distribute(command, task, shards, beside(output), cluster)
@@ -293,9 +322,16 @@ def beside(output: Path) -> Path:
 
 
 def distribute(
-    command: str, task: ShardTask, shards: Sequence[Shard], output: Any, cluster: Workers, *, named: str = "--output"
+    command: str,
+    task: ShardTask,
+    shards: Sequence[Shard],
+    output: Any,
+    cluster: Workers,
+    *,
+    named: str = "--output",
 ) -> Folder:
-    """Have workers of a cluster do something to shards, and say how far they are. Returns the folder of the output.
+    """Have workers of a cluster do something to shards, and say how far they are. Returns the folder of the
+    output.
 
     output (Path | str | None): That folder, or its URI.
     named (str): What the option for it is called.
@@ -305,7 +341,9 @@ def distribute(
         raise ValueError(f"With --ray output goes to a folder: name it with {named}.")
     folder = Folder(str(output), task.output_format)
     settings = {name: value for name, value in asdict(task).items() if name not in ("model", "files")}
-    inputs = identity("".join(f"{path} {kind} {start} {end}\n" for _, path, _, kind, start, end in shards).encode())
+    inputs = identity(
+        "".join(f"{path} {kind} {start} {end}\n" for _, path, _, kind, start, end in shards).encode()
+    )
     read = f"{len({shard.path for shard in shards})} files in {len(shards)} shards {inputs}"
     run = {"command": command, **settings, "inputs": read, "version": __version__, "spacy": spacy.__version__}
     folder.begin(run)
@@ -334,7 +372,10 @@ def distribute(
     rate = (summary.words - (before or 0)) / seconds
     told = f"{summary.words:,} words in {summary.documents:,} documents, {summary.errors:,} of which failed; {rate:,.0f} words/s"
     if summary.failed:
-        lines = [f"{shard.path} from {shard.start:,} to {shard.end:,}: {why}" for shard, why in summary.failed.items()]
+        lines = [
+            f"{shard.path} from {shard.start:,} to {shard.end:,}: {why}"
+            for shard, why in summary.failed.items()
+        ]
         raise ValueError(
             f"{len(summary.failed)} of {len(shards)} shards are left, which the same command tries again:\n"
             + "\n".join(lines)

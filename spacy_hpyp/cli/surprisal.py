@@ -51,29 +51,47 @@ _OF_TEXT = ["file", "paragraph", "sentence"]
 
 def surprisal(
     model: AnyModel,
-    texts: Annotated[list[Path], argument("Texts, '-' for stdin, or tables of stimuli (.csv, .tsv)", parser=place)],
+    texts: Annotated[
+        list[Path], argument("Texts, '-' for stdin, or tables of stimuli (.csv, .tsv)", parser=place)
+    ],
     *,
     output: Annotated[
         Path | None, option("File for the table (.csv, .tsv, .txt); with --ray a folder", "-o", parser=place)
     ] = None,
     words: Annotated[bool, option("One row a word between white space: sums over its tokens", "-w")] = False,
     regions: Annotated[bool, option("One row a region of a table of stimuli", "-r")] = False,
-    context: Annotated[str | None, option("Of a table of stimuli: the column of what is read before the text")] = None,
+    context: Annotated[
+        str | None, option("Of a table of stimuli: the column of what is read before the text")
+    ] = None,
     text_by: Annotated[str | None, option("Of a table with one word a row: the column of its texts")] = None,
     word: Annotated[str | None, option("The column of its words, instead of 'word'")] = None,
     frequencies: Annotated[
         Path | None, option("Where frequencies are from: text, or a table of words and counts", exists=True)
     ] = None,
     lags: Annotated[int, option("Columns of so many words before, too", least=0, most=_LAGS)] = 0,
-    no_punctuation: Annotated[bool, option("Punctuation has no rows, and is no part of words and regions")] = False,
-    entropy: Annotated[bool, option("Columns of entropies over next words and analyses, and reductions", "-e")] = False,
+    no_punctuation: Annotated[
+        bool, option("Punctuation has no rows, and is no part of words and regions")
+    ] = False,
+    entropy: Annotated[
+        bool, option("Columns of entropies over next words and analyses, and reductions", "-e")
+    ] = False,
     parses: Annotated[int | None, option("Write so many parses after each word, as JSONL", least=1)] = None,
-    escape: Annotated[bool, option("Write an apostrophe before what a spreadsheet takes for formulas, as =A1")] = False,
-    per_line: Annotated[bool, option("Each line of text, or text of --text-by, is a sentence by itself", "-l")] = False,
-    running: Annotated[bool, option("A text in a table may have several sentences, which the parser finds")] = False,
-    segment_with: Annotated[str | None, option("Of an n-gram model: pipeline that finds the sentences of text")] = None,
+    escape: Annotated[
+        bool, option("Write an apostrophe before what a spreadsheet takes for formulas, as =A1")
+    ] = False,
+    per_line: Annotated[
+        bool, option("Each line of text, or text of --text-by, is a sentence by itself", "-l")
+    ] = False,
+    running: Annotated[
+        bool, option("A text in a table may have several sentences, which the parser finds")
+    ] = False,
+    segment_with: Annotated[
+        str | None, option("Of an n-gram model: pipeline that finds the sentences of text")
+    ] = None,
     unknown_words: UnknownWords = None,
-    particles: Annotated[int | None, option("Particles; by default the pipeline's, but 5,000 at least", "-K")] = None,
+    particles: Annotated[
+        int | None, option("Particles; by default the pipeline's, but 5,000 at least", "-K")
+    ] = None,
     threads: Threads = None,
     interpolate: Interpolate = None,
     weights_from: WeightsFrom = None,
@@ -81,22 +99,36 @@ def surprisal(
 ) -> None:
     """Write a table of surprisals in bits, one row a token, with a header.
 
-    A table of stimuli has the columns item, perhaps condition, and text or regions, which are separated by '|'; other columns are carried
-    through, and each row is one sentence. Of a text, paragraphs are separated by empty lines and parsed one by one; the parser finds
-    their sentences. The columns start and end count characters of the file or of the stimulus. With --interpolate there are two more
-    columns, surprisal_ngram and surprisal_mixed; the others are the parser's own.
+    A table of stimuli has the columns item, perhaps condition, and text or regions, which are separated by
+    '|'; other columns are carried through, and each row is one sentence. Of a text, paragraphs are separated
+    by empty lines and parsed one by one; the parser finds their sentences. The columns start and end count
+    characters of the file or of the stimulus. With --interpolate there are two more columns, surprisal_ngram
+    and surprisal_mixed; the others are the parser's own.
 
-    A table with one word a row, as those of reading times, is given back with columns added: name the column of its texts (--text-by),
-    whose words are put together to running text, and that of its words (--word).
+    A table with one word a row, as those of reading times, is given back with columns added: name the column
+    of its texts (--text-by), whose words are put together to running text, and that of its words (--word).
 
-    With --ray a paragraph is known by where it begins in its file, in bytes, and the columns start and end count its characters. The same
-    command goes on where it was interrupted.
+    With --ray a paragraph is known by where it begins in its file, in bytes, and the columns start and end
+    count its characters. The same command goes on where it was interrupted.
     """
     if cluster.ray is not None:
-        unfit = [regions, context, text_by, word, frequencies, lags, parses, escape, running, threads, interpolate]
+        unfit = [
+            regions,
+            context,
+            text_by,
+            word,
+            frequencies,
+            lags,
+            parses,
+            escape,
+            running,
+            threads,
+            interpolate,
+        ]
         if any(value not in (None, False, 0) for value in unfit) or STDIN in texts:
             raise ValueError(
-                "With --ray texts are files of text, and of the options there are --words, --no-punctuation, --entropy, --per-line, "
+                "With --ray texts are files of text, and of the options there are --words, --no-punctuation, "
+                "--entropy, --per-line, "
                 "--particles, --segment-with and --unknown-words."
             )
         by = WORD if words else TOKEN
@@ -116,14 +148,17 @@ def surprisal(
     if text_by is not None or not all(tables):
         refuse("tables of stimuli", context=context)
     if text_by is not None and (words or regions or running):
-        raise ValueError("With --text-by, rows are those of the table: give no --words, --regions or --running.")
+        raise ValueError(
+            "With --text-by, rows are those of the table: give no --words, --regions or --running."
+        )
     if interpolate is None:
         refuse("a mixture, but there is no --interpolate", weights_from=weights_from)
     if parses is not None:
         of_table = {"words": words, "regions": regions, "text_by": text_by, "no_punctuation": no_punctuation}
         of_table |= {"entropy": entropy, "escape": escape, "interpolate": interpolate}
         refuse("a table, but --parses writes no table: a line has one token", **of_table)
-    # What is wrong with a text is known before a model is loaded, and with every text before anything is written.
+    # What is wrong with a text is known before a model is loaded, and with every text before anything is
+    # written.
     if not all(tables):
         refuse("tables: the name of one ends with .csv or .tsv", text_by=text_by)
     take = partial(_read, per_line=per_line, context=context)
@@ -131,7 +166,9 @@ def surprisal(
         take = partial(read_word_table, text_by=text_by, word=word or "word")
     found = [take(path) for path in texts]
     if any(tables) and not all(tables):
-        raise ValueError("Tables of stimuli and other texts have different columns: give them in two commands.")
+        raise ValueError(
+            "Tables of stimuli and other texts have different columns: give them in two commands."
+        )
     if any(tables) and text_by is None:
         refuse("texts: a row of a table is one sentence without it", per_line=per_line)
     if not any(tables):
@@ -146,23 +183,31 @@ def surprisal(
         own = {"particles": particles, "threads": threads, "interpolate": interpolate, "parses": parses}
         refuse("a parser, but here is an n-gram model", **own)
     else:
-        refuse("an n-gram model, but here is a parser", segment_with=segment_with, unknown_words=unknown_words)
+        refuse(
+            "an n-gram model, but here is a parser", segment_with=segment_with, unknown_words=unknown_words
+        )
     reader = _reader(model, particles, threads, segment_with, unknown_words)
     if interpolate is not None and isinstance(reader, ParserReader):
         read = partial(read_sentences, nlp=reader.nlp)
-        reader.mixture = load_interpolation(reader.parser, interpolate, weights_from, read, search=reader.search)
+        reader.mixture = load_interpolation(
+            reader.parser, interpolate, weights_from, read, search=reader.search
+        )
     if parses is not None:
         assert isinstance(reader, ParserReader)
         with writing(output, "parses") as file, Bar(unit=" words", disable=is_shown(output)) as bar:
             for batch in batches_of(passages):
-                for passage, (doc, spans, steps) in zip(batch, reader.increments(batch, parses, running=running)):
+                for passage, (doc, spans, steps) in zip(
+                    batch, reader.increments(batch, parses, running=running)
+                ):
                     for one in steps:
                         if spans[one.token, 0] >= passage.context:
                             file.write(json_line(_line(passage, doc, spans, one)))
                             bar.update()
     else:
         by = WORD if words else REGION if regions else TOKEN
-        to_rows = partial(read_rows, reader, by=by, punctuation=not no_punctuation, entropy=entropy, running=running)
+        to_rows = partial(
+            read_rows, reader, by=by, punctuation=not no_punctuation, entropy=entropy, running=running
+        )
         if text_by is not None:
             to_rows = partial(to_rows, frequencies=_frequencies(frequencies, reader), lags=lags)
         dialect = "excel" if output is not None and output.suffix.lower() == ".csv" else "excel-tab"
@@ -174,7 +219,11 @@ def surprisal(
 
 
 def _reader(
-    model: str, particles: int | None, threads: int | None, segment_with: str | None, unknown_words: str | None
+    model: str,
+    particles: int | None,
+    threads: int | None,
+    segment_with: str | None,
+    unknown_words: str | None,
 ) -> Reader:
     if is_ngram_model(model):
         segmenter = None if segment_with is None else load_pipeline(segment_with)
@@ -211,11 +260,15 @@ class SurprisalTask(ShardTask):
 
         def read(shard: Shard, documents: Sequence[Document]) -> tuple[list[Row], int]:
             passages = (
-                TextPassage(text, {"file": shard.path, "paragraph": at}, f"what begins at {at} of '{shard.path}'")
+                TextPassage(
+                    text, {"file": shard.path, "paragraph": at}, f"what begins at {at} of '{shard.path}'"
+                )
                 for at, text, _ in documents
             )
             settings = {"by": self.by, "punctuation": self.punctuation, "entropy": self.entropy}
-            rows = list(_rows(reader, passages, partial(read_rows, reader, running=not self.per_line, **settings)))
+            rows = list(
+                _rows(reader, passages, partial(read_rows, reader, running=not self.per_line, **settings))
+            )
             return rows, sum(row.get("tokens", 1) for row in rows)
 
         return read
@@ -260,12 +313,15 @@ def _check_columns(tables: Sequence[Iterable[TextPassage]], *, regions: bool) ->
     first = None
     for passage in (next(iter(table)) for table in tables):
         if regions and not passage.ends:
-            raise ValueError(f"There are no regions in '{passage.columns['file']}': a column 'regions' has them.")
+            raise ValueError(
+                f"There are no regions in '{passage.columns['file']}': a column 'regions' has them."
+            )
         columns = [*passage.columns, *["regions"][: bool(passage.ends)]]
         columns = [*passage.rows[0].columns] if passage.rows else columns
         if first is not None and columns != first[0]:
             raise ValueError(
-                f"'{passage.columns['file']}' has other columns than '{first[1]}': {', '.join(columns[1:])}, not "
+                f"'{passage.columns['file']}' has other columns than '{first[1]}': {', '.join(columns[1:])}, "
+                f"not "
                 f"{', '.join(first[0][1:])}. Give them in two commands."
             )
         first = first or (columns, passage.columns["file"])
@@ -282,7 +338,12 @@ def _header(is_parser: bool, by: str, *, entropy: bool, mixed: bool = False) -> 
 
 
 def write_table(
-    file: TextIO, rows: Iterable[Row], *, dialect: str = "excel-tab", header: Iterable[str] = (), escape: bool = False
+    file: TextIO,
+    rows: Iterable[Row],
+    *,
+    dialect: str = "excel-tab",
+    header: Iterable[str] = (),
+    escape: bool = False,
 ) -> None:
     """Write rows, all of which have the same columns, as a table in a dialect of the module csv.
 
@@ -303,7 +364,13 @@ def write_table(
 
 def _formatted(value: Any) -> Any:
     # R reads TRUE and FALSE as logical values, and so does pandas.
-    return str(value).upper() if isinstance(value, bool) else f"{value:.6f}" if isinstance(value, float) else value
+    return (
+        str(value).upper()
+        if isinstance(value, bool)
+        else f"{value:.6f}"
+        if isinstance(value, float)
+        else value
+    )
 
 
 def _escaped(value: Any) -> Any:

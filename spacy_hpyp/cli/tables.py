@@ -32,17 +32,23 @@ def tables(
         argument(f"The study, a .cfg file, by default {_STUDY}; and the tables to fill, by default all"),
     ] = None,
     *,
-    show: Annotated[bool, option("Show the tables and how long each will take, and run nothing", "--list")] = False,
+    show: Annotated[
+        bool, option("Show the tables and how long each will take, and run nothing", "--list")
+    ] = False,
     quick: Annotated[bool, option("Less of everything, for a first look")] = False,
     jobs: Annotated[int, option("Commands at a time; those that measure speed run alone", "-j", least=1)] = 1,
-    output: Annotated[Path | None, option("Directory to write to, not the study's", "-o", file_okay=False)] = None,
+    output: Annotated[
+        Path | None, option("Directory to write to, not the study's", "-o", file_okay=False)
+    ] = None,
     any_version: Annotated[bool, option("Keep what other versions have made; the page says which")] = False,
     ray: Ray = None,
 ) -> None:
-    """Fill the tables of papers, or of another study, with figures of a treebank, and write a page that shows them.
+    """Fill the tables of papers, or of another study, with figures of a treebank, and write a page that shows
+    them.
 
-    Every figure is what a command of 'python -m spacy' has written. What has been run once with the same command, data and program is not
-    run again, so that an interrupted study goes on where it stopped. Variables of the study can be overridden, as in --vars.lang fr.
+    Every figure is what a command of 'python -m spacy' has written. What has been run once with the same
+    command, data and program is not run again, so that an interrupted study goes on where it stopped.
+    Variables of the study can be overridden, as in --vars.lang fr.
     """
     chosen, settings = separate([*(names or []), *ctx.args])
     overrides = parse_config_overrides(settings)
@@ -70,7 +76,8 @@ def tables(
             found = [
                 table
                 for table in study.tables.values()
-                if table.name in names or any(runner.made(study.runs[name]) is not None for name in table.runs)
+                if table.name in names
+                or any(runner.made(study.runs[name]) is not None for name in table.runs)
             ]
             page, figures = study.output / f"{study.name}.md", study.output / f"{study.name}.json"
             replace_file(page, to_markdown(study, runner, found).encode())
@@ -80,12 +87,15 @@ def tables(
         # Why is printed above, line by line.
         names = ", ".join(failures)
         fail(
-            f"{len(failures)} of {len(runs)} runs failed: {names}. See above and '{study.output / 'logs'}', and try again."
+            f"{len(failures)} of {len(runs)} runs failed: {names}. See above and '{study.output / 'logs'}', "
+            f"and try again."
         )
 
 
 def separate(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """What is left of a command line: names, and settings each of which has a value, as --vars.lang fr or --vars.lang=fr."""
+    """What is left of a command line: names, and settings each of which has a value, as --vars.lang fr or
+    --vars.lang=fr.
+    """
     names, settings, left = [], [], iter(words)
     for word in left:
         if not word.startswith("--"):
@@ -112,7 +122,11 @@ def _show(study: Study, runner: Runner, tables: list[StudyTable], jobs: int) -> 
         to_do = [run for run in runner.to_do(runs) if run.name not in seen]
         seen |= {run.name for run in to_do}
         missing = sorted({problem for run in runs if (problem := runner.problem(run))})
-        rows.append((table.name, str(len(to_do)), minutes(wall_seconds(runner, to_do, jobs)), "; ".join(missing)))
-    msg.table(rows, header=("table", "runs", "time", "not without"), divider=True, aligns=("l", "r", "r", "l"))
+        rows.append(
+            (table.name, str(len(to_do)), minutes(wall_seconds(runner, to_do, jobs)), "; ".join(missing))
+        )
+    msg.table(
+        rows, header=("table", "runs", "time", "not without"), divider=True, aligns=("l", "r", "r", "l")
+    )
     to_do = [run for run in study.runs.values() if run.name in seen]
     msg.text(f"{len(to_do)} runs, {minutes(wall_seconds(runner, to_do, jobs))} with {jobs} at a time")

@@ -1,4 +1,6 @@
-"""Trainings of pipelines, as 'spacy train' does them, guides for them, and what is kept of those that have ended; workflows for many treebanks."""
+"""Trainings of pipelines, as 'spacy train' does them, guides for them, and what is kept of those that have
+ended; workflows for many treebanks.
+"""
 
 import json
 import shlex
@@ -48,13 +50,17 @@ def train_pipeline(
     """Train a pipeline, with a generative parser to guide it if there is a config of one.
 
     folder (Path): Gets "model-best" and "model-last".
-    overrides (dict[str, Any]): Settings that are others than in the config; the parser has those of `_COMMON`, too.
-    parser (Path | None): The config of the parser. It is trained first, and annotates what the pipeline learns from as if it had not seen it.
+    overrides (dict[str, Any]): Settings that are others than in the config; the parser has those of
+        `_COMMON`, too.
+    parser (Path | None): The config of the parser. It is trained first, and annotates what the pipeline
+        learns from as if it had not seen it.
     RAISES (ValueError): If the overrides say what is learned from.
     """
     own = {"paths.train": str(train_path), "paths.dev": str(dev_path)}
     if given := own.keys() & overrides.keys():
-        raise ValueError(f"What is learned from follows from the arguments: there can be no --{min(given)} besides.")
+        raise ValueError(
+            f"What is learned from follows from the arguments: there can be no --{min(given)} besides."
+        )
     folder.mkdir(exist_ok=True)
     if parser is not None:
         common = {name: value for name, value in overrides.items() if name.startswith(_COMMON)}
@@ -69,7 +75,9 @@ def train_pipeline(
 
 
 def train_once(made: str, config: Path, folder: Path, *arguments: Any, **settings: Any) -> Path:
-    """Train a pipeline, see `train_pipeline`, if that has not been done with what it is made of (see `made_of`). Returns the best model."""
+    """Train a pipeline, see `train_pipeline`, if that has not been done with what it is made of (see
+    `made_of`). Returns the best model.
+    """
     done = folder / "made_of"
     if done.exists() and done.read_text() == made:
         msg.info(f"'{folder}' has been trained before")
@@ -85,7 +93,8 @@ def run_commands(
 ) -> Iterator[str]:
     """Run commands on a Ray cluster, and name each that has made what it should.
 
-    lines (Mapping[str, Sequence[str]]): What `python -m spacy` is given, by the names of their folders; each gets a log.
+    lines (Mapping[str, Sequence[str]]): What `python -m spacy` is given, by the names of their folders; each
+        gets a log.
     name (str): What they are called in Ray's dashboard.
     inside (bool): Whether they run in their folders, and not here.
     RAISES (ValueError): In the end, if some have failed.
@@ -100,7 +109,9 @@ def run_commands(
             prepare_folder(folder)
             program = [sys.executable, "-m", "spacy", *line]
             where = folder if inside else Path()
-            processes[each] = RemoteProcess(program, folder / "log.txt", name=f"{name} {each}", folder=where, **needs)
+            processes[each] = RemoteProcess(
+                program, folder / "log.txt", name=f"{name} {each}", folder=where, **needs
+            )
             note(f"{each}: {shlex.join(program[1:])}")
         while processes:
             for each, code in ended(processes):
@@ -112,12 +123,14 @@ def run_commands(
     if failed:
         logs = ", ".join(map(str, failed.values()))
         raise ValueError(
-            f"{len(failed)} of {len(lines)} have failed: {', '.join(failed)}. The same command tries again. See {logs}"
+            f"{len(failed)} of {len(lines)} have failed: {', '.join(failed)}. The same command tries again. "
+            f"See {logs}"
         )
 
 
 class Figures:
-    """Figures of trainings that have ended, in a file: a command that was interrupted goes on after the last of them.
+    """Figures of trainings that have ended, in a file: a command that was interrupted goes on after the last
+    of them.
 
     name (str): What tells the trainings apart.
     needed (Iterable[str]): What there is of each besides.
@@ -146,34 +159,46 @@ class Figures:
 def files_of(overrides: Mapping[str, Any]) -> list[bytes]:
     """The contents of the files that overrides of a config name, as `paths.classes` does."""
     return [
-        Path(value).read_bytes() for value in overrides.values() if isinstance(value, str) and Path(value).is_file()
+        Path(value).read_bytes()
+        for value in overrides.values()
+        if isinstance(value, str) and Path(value).is_file()
     ]
 
 
 def made_of(*parts: Any) -> str:
-    """What identifies that from which something is made: contents of files, as bytes, and what can be written as JSON."""
+    """What identifies that from which something is made: contents of files, as bytes, and what can be written
+    as JSON.
+    """
     found = sha256()
     for part in parts:
-        found.update(part if isinstance(part, bytes) else json.dumps(part, sort_keys=True, default=str).encode())
+        found.update(
+            part if isinstance(part, bytes) else json.dumps(part, sort_keys=True, default=str).encode()
+        )
     return found.hexdigest()
 
 
 def guides(
     model: Generative,
-    corpus: Annotated[Path, argument("What it was trained on: .conllu or .spacy, or a directory", exists=True)],
+    corpus: Annotated[
+        Path, argument("What it was trained on: .conllu or .spacy, or a directory", exists=True)
+    ],
     output: DocsFile,
     *,
-    folds: Annotated[int, option("How many parts of the corpus are left out, one after the other", least=2)] = 10,
+    folds: Annotated[
+        int, option("How many parts of the corpus are left out, one after the other", least=2)
+    ] = 10,
     threads: Threads = None,
     cluster: Workers = Workers(),
 ) -> None:
-    """Write the corpus that a parser was trained on with what it believes about it, for components that read guides to learn from.
+    """Write the corpus that a parser was trained on with what it believes about it, for components that read
+    guides to learn from.
 
-    A part of the sentences is taken out of the model, parsed by what is left of it, and put back, until all have been parsed by a
-    parser that has not seen them. The documents have the gold annotation on the tokens and words that the parser has learned, and
-    the guides, which are about words, in `doc._.guide`.
+    A part of the sentences is taken out of the model, parsed by what is left of it, and put back, until all
+    have been parsed by a parser that has not seen them. The documents have the gold annotation on the tokens
+    and words that the parser has learned, and the guides, which are about words, in `doc._.guide`.
 
-    With --ray each part is a shard: workers annotate it, with one thread each, into a folder beside the output, which is the same.
+    With --ray each part is a shard: workers annotate it, with one thread each, into a folder beside the
+    output, which is the same.
     """
     if cluster.ray is not None and threads is not None:
         raise ValueError("With --ray there is no --threads: each worker has one.")
@@ -192,12 +217,17 @@ def guides(
     with Bar(total=words, desc="Annotating", unit=" words") as bar:
         docs, learned = parser.leave_out(examples, folds=folds, progress=bar.update, guides=guides)
     save_docs(output, docs)
-    msg.good(f"Annotated {words:,} words, with {learned:,} sentences left out when they were parsed; saved {output}")
+    msg.good(
+        f"Annotated {words:,} words, with {learned:,} sentences left out when they were parsed; saved "
+        f"{output}"
+    )
 
 
 @dataclass(frozen=True)
 class GuidesTask(ShardTask):
-    """What `hpyp guides --ray` has workers do: annotate one of so many parts of a corpus by the parser that was trained on it, without the part."""
+    """What `hpyp guides --ray` has workers do: annotate one of so many parts of a corpus by the parser that
+    was trained on it, without the part.
+    """
 
     corpus: str
     corpus_made_of: str
@@ -228,7 +258,8 @@ _SHARED = ("project.yml", "assets", "configs")
 def treebanks(
     ctx: typer.Context,
     treebanks: Annotated[
-        Path, argument("Lines with treebank, prefix, language: UD_French-Sequoia fr_sequoia-ud fr", exists=True)
+        Path,
+        argument("Lines with treebank, prefix, language: UD_French-Sequoia fr_sequoia-ud fr", exists=True),
     ],
     output: Annotated[Path, argument("Folder that gets one for each treebank", file_okay=False)],
     *,
@@ -238,15 +269,17 @@ def treebanks(
 ) -> None:
     """Run a workflow of the project for each of some treebanks on a Ray cluster.
 
-    Each has a folder, with a log. What has been made is not made again: the same command goes on, and tries again what has failed.
-    Variables of the project can be overridden for all, as in --vars.config paper.
+    Each has a folder, with a log. What has been made is not made again: the same command goes on, and tries
+    again what has failed. Variables of the project can be overridden for all, as in --vars.config paper.
     """
     names, settings = separate(ctx.args)
     if names:
         raise ValueError(f"'{names[0]}' is no setting of the project, as --vars.config paper.")
     rows = [line.split() for line in treebanks.read_text(encoding="utf8").splitlines() if line.strip()]
     if wrong := [" ".join(row) for row in rows if len(row) != 3] or [""] * (not rows):
-        raise ValueError(f"A line of '{treebanks}' has a treebank, a prefix and a language, but there is '{wrong[0]}'.")
+        raise ValueError(
+            f"A line of '{treebanks}' has a treebank, a prefix and a language, but there is '{wrong[0]}'."
+        )
     lines = {}
     for treebank, prefix, lang in rows:
         folder = output / prefix

@@ -1,4 +1,6 @@
-"""`hpyp udeval`: how good a pipeline is by the script with which systems for Universal Dependencies are compared, beside a peer."""
+"""`hpyp udeval`: how good a pipeline is by the script with which systems for Universal Dependencies are
+compared, beside a peer.
+"""
 
 from collections import Counter
 from collections.abc import Callable
@@ -38,14 +40,20 @@ def udeval(
     output: Json = None,
     threads: Threads = None,
     peer: Annotated[str, option("Measure another system, too: udpipe, which is UDPipe 1")] = "",
-    peer_model: Annotated[Path | None, option("Its model; what is not there is trained", dir_okay=False)] = None,
+    peer_model: Annotated[
+        Path | None, option("Its model; what is not there is trained", dir_okay=False)
+    ] = None,
     train: Annotated[Path | None, option("What it is trained on (.conllu)", **FILE)] = None,
-    dev: Annotated[Path | None, option("What its training looks at to end early (.conllu)", exists=True)] = None,
+    dev: Annotated[
+        Path | None, option("What its training looks at to end early (.conllu)", exists=True)
+    ] = None,
 ) -> _Scores:
-    """Evaluate a pipeline by the official script of Universal Dependencies, 'udeval' of the package 'udtools'.
+    """Evaluate a pipeline by the official script of Universal Dependencies, 'udeval' of the package
+    'udtools'.
 
-    Three times: on the raw text, whose tokens, words and sentences the pipeline finds itself; on the text of each gold sentence; and on
-    gold words. The figures are F1 scores in percent. Punctuation counts, and subtypes of labels do not.
+    Three times: on the raw text, whose tokens, words and sentences the pipeline finds itself; on the text of
+    each gold sentence; and on gold words. The figures are F1 scores in percent. Punctuation counts, and
+    subtypes of labels do not.
     """
     check("peer", peer, _PEERS)
     score = official(treebank.read_text(encoding="utf8"), str(treebank))
@@ -84,7 +92,9 @@ def official(gold: str, name: str) -> Official:
     RAISES (ValueError): If the treebank cannot be read by the script.
     RAISES (ImportError): If the script is not installed.
     """
-    script = of_extra("udtools.udeval", "The script is in the package 'udtools': pip install 'spacy-hpyp[ud]'")
+    script = of_extra(
+        "udtools.udeval", "The script is in the package 'udtools': pip install 'spacy-hpyp[ud]'"
+    )
 
     def load(text: str, name: str) -> Any:
         try:
@@ -115,7 +125,8 @@ _METHOD = "morphodita_parsito"
 def udpipe(model: Path, train: Path | None, dev: Path | None, treebank: Path) -> System:
     """UDPipe as what parses a treebank.
 
-    model (Path): Its file. Where there is none, it is trained, which takes from ten minutes to hours, and saved there.
+    model (Path): Its file. Where there is none, it is trained, which takes from ten minutes to hours, and
+        saved there.
     train (Path | None): What it is trained on then, in CoNLL-U.
     dev (Path | None): What its training looks at to end early.
     RAISES (ValueError): If the model cannot be trained or read.

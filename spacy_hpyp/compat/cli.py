@@ -1,8 +1,10 @@
 """spaCy's command line: how commands are added to it, and how the commands that read a config read it.
 
-spaCy has an entry point for commands, `spacy_cli`, but says nothing of what they are. Its own are functions of `app`.
+spaCy has an entry point for commands, `spacy_cli`, but says nothing of what they are. Its own are functions
+of `app`.
 
-Checked with spaCy 3.8.2 and Typer 0.29.1 on Python 3.10, and spaCy 3.8.18 and Typer 0.29.2 on 3.10 to 3.13; Click 8.5.1.
+Checked with spaCy 3.8.2 and Typer 0.29.1 on Python 3.10, and spaCy 3.8.18 and Typer 0.29.2 on 3.10 to 3.13;
+Click 8.5.1.
 """
 
 from typing import Any

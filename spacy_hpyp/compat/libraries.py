@@ -1,8 +1,8 @@
 """Numba: by which passes a function is compiled, and when its code is optimised and made machine code of.
 
-Numba optimises every function by itself, then links what a function calls into it and does it all again. What only compiled code
-calls needs no machine code of its own: its `Inner` library waits as it is, and is linked once into each `Entry`, which Python calls,
-with all that it calls in turn. Only that is optimised.
+Numba optimises every function by itself, then links what a function calls into it and does it all again. What
+only compiled code calls needs no machine code of its own: its `Inner` library waits as it is, and is linked
+once into each `Entry`, which Python calls, with all that it calls in turn. Only that is optimised.
 """
 
 from collections.abc import Iterable
@@ -20,8 +20,8 @@ from numba.core.targetconfig import ConfigStack
 from .memory import collecting_rarely
 
 _ENVIRONMENT = "_ZN08NumbaEnv"
-# Numba's passes, without those that look for what no function here has: `with`, prange, literal_unroll, functions to inline. Nor are
-# expressions of arrays made one loop.
+# Numba's passes, without those that look for what no function here has: `with`, prange, literal_unroll,
+# functions to inline. Nor are expressions of arrays made one loop.
 _PASSES = (
     untyped_passes.TranslateByteCode,
     untyped_passes.FixupArgs,
@@ -83,19 +83,23 @@ class Entry(JITCodeLibrary):
 
     def finalize(self) -> None:
         """Link, optimise and make machine code."""
-        # They must have no names in machine code: LLVM would take one for a function of that name in a library that is linked otherwise,
-        # whose arguments it has not changed as it may do here.
+        # They must have no names in machine code: LLVM would take one for a function of that name in a
+        # library that is linked otherwise, whose arguments it has not changed as it may do here.
         for name in _link(self._final_module, self._linking_libraries, self):
             self._final_module.get_function(name).linkage = "private"
         self._linking_libraries = []
         super().finalize()
         for variable in self._final_module.global_variables:
-            environment = lookup_environment(variable.name) if variable.name.startswith(_ENVIRONMENT) else None
+            environment = (
+                lookup_environment(variable.name) if variable.name.startswith(_ENVIRONMENT) else None
+            )
             if environment is not None:
                 self.codegen.set_env(variable.name, environment)
 
     def _optimize_final_module(self) -> None:
-        """Optimise as Numba does, but unroll no loops: most are short, and there would be twice as much code to optimise."""
+        """Optimise as Numba does, but unroll no loops: most are short, and there would be twice as much code
+        to optimise.
+        """
         codegen = self._codegen
         # Numba 0.60 has LLVM's former pass managers.
         if not hasattr(codegen, "_pass_builder"):
@@ -116,7 +120,9 @@ class Entry(JITCodeLibrary):
 
 
 def _link(module: Any, libraries: Iterable[Any], to: Any) -> list[str]:
-    """Link some libraries into a module, and what the `Inner` ones of them call in turn, each once. Returns the functions of these."""
+    """Link some libraries into a module, and what the `Inner` ones of them call in turn, each once. Returns
+    the functions of these.
+    """
     names: list[str] = []
     defined = {function.name for function in module.functions if not function.is_declaration}
     seen, others, ahead = {to}, [], list(libraries)[::-1]
@@ -145,7 +151,9 @@ def _link(module: Any, libraries: Iterable[Any], to: Any) -> list[str]:
 
 
 def _library(codegen: Any, name: str) -> JITCodeLibrary:
-    """A library for what Numba itself has compiled of Python, as np.zeros: it need not be optimised either, unless Python could call it."""
+    """A library for what Numba itself has compiled of Python, as np.zeros: it need not be optimised either,
+    unless Python could call it.
+    """
     flags = ConfigStack.top_or_none()
     return (Inner if flags is not None and flags.no_cpython_wrapper else JITCodeLibrary)(codegen, name)
 

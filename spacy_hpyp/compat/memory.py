@@ -1,4 +1,6 @@
-"""Memory that nobody needs any more: what the C library keeps of what was freed, arrays that are still there, and how often Python looks for it."""
+"""Memory that nobody needs any more: what the C library keeps of what was freed, arrays that are still there,
+and how often Python looks for it.
+"""
 
 import ctypes
 import gc
@@ -25,7 +27,8 @@ _RARELY = (100_000, 50, 50)
 def giving_back(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
     """Let a function that works on large arrays give the system back what it has freed.
 
-    glibc keeps arrays of less than 32 MB, in each thread for itself: of the columns of a large seating that is hundreds of MB.
+    glibc keeps arrays of less than 32 MB, in each thread for itself: of the columns of a large seating that
+    is hundreds of MB.
     """
 
     @wraps(function)
@@ -40,8 +43,8 @@ def giving_back(function: Callable[_Arguments, _Result]) -> Callable[_Arguments,
 
 
 def let_go(array: np.ndarray) -> None:
-    """Give back the memory of an array that nobody reads any more, as far as it takes whole pages and may be written to: its numbers are lost, unless a
-    file has them that it is mapped from.
+    """Give back the memory of an array that nobody reads any more, as far as it takes whole pages and may be
+    written to: its numbers are lost, unless a file has them that it is mapped from.
     """
     begin, end = (-(-array.ctypes.data // mmap.PAGESIZE), (array.ctypes.data + array.nbytes) // mmap.PAGESIZE)
     if _advise is not None and begin < end and array.flags.carray:
@@ -50,7 +53,9 @@ def let_go(array: np.ndarray) -> None:
 
 @contextmanager
 def collecting_rarely() -> Iterator[None]:
-    """Have Python look seldom for cycles of objects, where many are made that stay, and it would look through them again and again."""
+    """Have Python look seldom for cycles of objects, where many are made that stay, and it would look through
+    them again and again.
+    """
     threshold = gc.get_threshold()
     with ExitStack() as stack:
         # Where another thread has done so, it is that one which ends it.

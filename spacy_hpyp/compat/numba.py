@@ -29,10 +29,10 @@ from .libraries import EntryPipeline, InnerPipeline
 def options(*, counting: bool, called_from_python: bool) -> dict[str, Any]:
     """Options of `njit` that are not documented.
 
-    counting (bool): Whether the references to arrays are counted, by atomic operations; without, a function can make none.
-        This is the option `_nrt`.
-    called_from_python (bool): Whether there is a function that takes Python's objects apart. None is handed to C as a
-        function pointer, so there is never one for that.
+    counting (bool): Whether the references to arrays are counted, by atomic operations; without, a function
+        can make none. This is the option `_nrt`.
+    called_from_python (bool): Whether there is a function that takes Python's objects apart. None is handed
+        to C as a function pointer, so there is never one for that.
     """
     return {
         "_nrt": counting,
@@ -43,9 +43,11 @@ def options(*, counting: bool, called_from_python: bool) -> dict[str, Any]:
 
 
 def check_overloads(dispatcher: Any, check: Callable[[Any], None]) -> None:
-    """Have a function called with the type that each overload of a compiled function returns, before the overload can be used.
+    """Have a function called with the type that each overload of a compiled function returns, before the
+    overload can be used.
 
-    Numba has no event for that which comes before it is used; `add_overload` is what each passes through, from the cache too.
+    Numba has no event for that which comes before it is used; `add_overload` is what each passes through,
+    from the cache too.
     """
     add_overload = dispatcher.add_overload
 
@@ -60,7 +62,9 @@ class _Called(CPUDispatcher):
     """What compiled code calls. It is compiled once for constants and for signed integers of all sizes."""
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        return super().get_call_template(tuple(map(_widened, args)), {name: _widened(arg) for name, arg in kws.items()})
+        return super().get_call_template(
+            tuple(map(_widened, args)), {name: _widened(arg) for name, arg in kws.items()}
+        )
 
 
 def _widened(arg: types.Type) -> types.Type:
@@ -69,12 +73,15 @@ def _widened(arg: types.Type) -> types.Type:
 
 
 class Inner(_Called):
-    """What compiled code calls, and Python cannot: there is nothing that takes Python's objects apart, and Numba would jump there."""
+    """What compiled code calls, and Python cannot: there is nothing that takes Python's objects apart, and
+    Numba would jump there.
+    """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """There is no such call."""
         raise TypeError(
-            f"'{self.py_func.__module__}.{self.py_func.__qualname__}' is compiled for other compiled functions only, and Python "
+            f"'{self.py_func.__module__}.{self.py_func.__qualname__}' is compiled for other compiled "
+            f"functions only, and Python "
             "cannot call it. Call what calls it, or its uncompiled form, the attribute 'py_func'."
         )
 
@@ -88,7 +95,9 @@ class Maker(_Called):
 
 
 class Entry(CPUDispatcher):
-    """What Python calls. Compiled code calls `inner` in its place. That and its cache are made when they are first asked for."""
+    """What Python calls. Compiled code calls `inner` in its place. That and its cache are made when they are
+    first asked for.
+    """
 
     @cached_property
     def inner(self) -> Inner:
@@ -108,7 +117,9 @@ class Entry(CPUDispatcher):
         return self.inner.get_overload(sig)
 
 
-def as_entry(dispatcher: Any, inner: Callable[[], Inner], cache: Callable[[], FunctionCache | NullCache]) -> Entry:
+def as_entry(
+    dispatcher: Any, inner: Callable[[], Inner], cache: Callable[[], FunctionCache | NullCache]
+) -> Entry:
     """Make a compiled function an `Entry`.
 
     inner (Callable): Makes what compiled code calls.
@@ -122,12 +133,14 @@ def as_entry(dispatcher: Any, inner: Callable[[], Inner], cache: Callable[[], Fu
 
 
 class Entries(IndexDataCacheFile):
-    """What Numba has compiled of a function: a file for each overload, which says itself what it is made from.
+    """What Numba has compiled of a function: a file for each overload, which says itself what it is made
+    from.
 
-    Numba keeps an index that numbers the files of a function. Two processes that compile at once can both give a number
-    away, and one that is killed can leave an old file under a new number: from then on a call would run another overload,
-    or an older version of the function. Here the name of a file is derived from what is compiled, and what is read is
-    only taken if it is what was asked for. There is nothing to lock, and what is damaged is compiled again.
+    Numba keeps an index that numbers the files of a function. Two processes that compile at once can both
+    give a number away, and one that is killed can leave an old file under a new number: from then on a call
+    would run another overload, or an older version of the function. Here the name of a file is derived from
+    what is compiled, and what is read is only taken if it is what was asked for. There is nothing to lock,
+    and what is damaged is compiled again.
     """
 
     def save(self, key: Any, data: Any) -> None:
@@ -163,8 +176,8 @@ class DiskCache(FunctionCache):
     function (Callable): What is compiled.
     stamp (str): What is kept of the function is only used where the stamp is the same.
     report (Callable): Called with an error that keeps an overload from being saved.
-    RAISES (RuntimeError): If Numba finds no directory that it can write to: neither NUMBA_CACHE_DIR, nor beside the function's
-        file, nor at home.
+    RAISES (RuntimeError): If Numba finds no directory that it can write to: neither NUMBA_CACHE_DIR, nor
+        beside the function's file, nor at home.
     """
 
     def __init__(self, function: Callable, stamp: str, report: Callable[[Exception], None]) -> None:
@@ -173,7 +186,9 @@ class DiskCache(FunctionCache):
         self._report = report
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """An overload, or None. What can be compiled is not imported before it is clear that something has to be."""
+        """An overload, or None. What can be compiled is not imported before it is clear that something has to
+        be.
+        """
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
@@ -187,7 +202,9 @@ class DiskCache(FunctionCache):
 
 
 def new_cache(function: Callable, stamp: str, report: Callable[[Exception], None]) -> DiskCache | NullCache:
-    """A `DiskCache` where there is a directory for it; elsewhere one that keeps nothing, and a report of that."""
+    """A `DiskCache` where there is a directory for it; elsewhere one that keeps nothing, and a report of
+    that.
+    """
     try:
         return DiskCache(function, stamp, report)
     except RuntimeError as error:
@@ -197,7 +214,9 @@ def new_cache(function: Callable, stamp: str, report: Callable[[Exception], None
 
 @intrinsic
 def fetch(typing: Any, array: Any, place: Any) -> Any:
-    """Have the processor fetch an entry of an array, counted in one row, which is read soon: it goes on without waiting for it."""
+    """Have the processor fetch an entry of an array, counted in one row, which is read soon: it goes on
+    without waiting for it.
+    """
 
     def write(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         data, number = context.make_array(array)(context, builder, given[0]).data, ir.IntType(32)
@@ -231,7 +250,9 @@ class Generic:
 
 
 class _GenericType(types.Callable, types.Opaque):
-    """Numba's type of a `Generic`. The types of a NamedTuple and of a `Reference` have its class as `instance_class`."""
+    """Numba's type of a `Generic`. The types of a NamedTuple and of a `Reference` have its class as
+    `instance_class`.
+    """
 
     def __init__(self, generic: Generic, name: str) -> None:
         self._generic = generic

@@ -1,12 +1,13 @@
 """Numba: NamedTuples that compiled code is handed by pointer.
 
-Numba takes a tuple apart: a function that is given one has an argument for each number in it, and an array is seven of them. Of a
-parser these are hundreds, which every call passes on and every function is compiled with. A class that is `by_reference` is one
-argument: the address of a block of words of 64 bits, in which stand all scalars of a tuple and of those inside of it, and of each array
-where it begins and its shape.
+Numba takes a tuple apart: a function that is given one has an argument for each number in it, and an array is
+seven of them. Of a parser these are hundreds, which every call passes on and every function is compiled with.
+A class that is `by_reference` is one
+argument: the address of a block of words of 64 bits, in which stand all scalars of a tuple and of those
+inside of it, and of each array where it begins and its shape.
 
-The tuple that Python holds keeps the arrays and the block; compiled code counts no references to them. As tuples do not change, what
-stands in the block needs to be read once.
+The tuple that Python holds keeps the arrays and the block; compiled code counts no references to them. As
+tuples do not change, what stands in the block needs to be read once.
 """
 
 from collections.abc import Iterator
@@ -62,7 +63,8 @@ def _words(member: types.Type) -> int:
 
 #: Types of arrays by what they depend on: finding one takes Numba longer than all else here.
 _TYPES: dict[tuple[np.dtype, int, int], types.Type] = {}
-#: References by the identities of what they are made of, which they keep: types of Numba are hashed in Python.
+#: References by the identities of what they are made of, which they keep: types of Numba are hashed in
+#: Python.
 _REFERENCES: dict[tuple[int, ...], Reference] = {}
 
 
@@ -80,7 +82,9 @@ def _lay_out(value: Any) -> tuple[Reference, list[int]]:
     members, words = [], []
     for name, part in zip(value._fields, value):
         if hasattr(part, "_fields"):
-            member, inside = (part._reference, part._words) if isinstance(part, _ByReference) else _lay_out(part)
+            member, inside = (
+                (part._reference, part._words) if isinstance(part, _ByReference) else _lay_out(part)
+            )
             words += inside
         else:
             member = _type_of(part)
@@ -92,7 +96,9 @@ def _lay_out(value: Any) -> tuple[Reference, list[int]]:
             elif isinstance(member, types.Integer | types.Boolean):
                 words.append(int(part))
             else:
-                raise TypeError(f"The field {name!r} of {type(value).__name__} cannot be handed by pointer: {part!r}")
+                raise TypeError(
+                    f"The field {name!r} of {type(value).__name__} cannot be handed by pointer: {part!r}"
+                )
         members.append(member)
     key = id(type(value)), *map(id, members)
     if key not in _REFERENCES:
@@ -101,7 +107,9 @@ def _lay_out(value: Any) -> tuple[Reference, list[int]]:
 
 
 class _ByReference:
-    """What a NamedTuple that is handed by pointer keeps, once it has been: its type, its words, and their address. No field has such a name."""
+    """What a NamedTuple that is handed by pointer keeps, once it has been: its type, its words, and their
+    address. No field has such a name.
+    """
 
     def __getattr__(self, name: str) -> Any:
         if name not in ("_reference", "_words", "_block", "_address"):
@@ -109,8 +117,9 @@ class _ByReference:
         reference, words = _lay_out(self)
         block = np.array(words, dtype=np.int64)
         address = block.__array_interface__["data"][0]
-        # All at once, or an interrupt could leave some of them missing; and of threads that come together all take what the first one has kept: if
-        # another took its place, its block would be gone while compiled code reads it.
+        # All at once, or an interrupt could leave some of them missing; and of threads that come together all
+        # take what the first one has kept: if another took its place, its block would be gone while compiled
+        # code reads it.
         kept = self.__dict__.setdefault(
             "_kept", {"_reference": reference, "_words": words, "_block": block, "_address": address}
         )
@@ -125,8 +134,8 @@ class _ByReference:
 def by_reference(declared: Class) -> Class:
     """Declare that compiled code is handed the NamedTuples of a class by pointer.
 
-    In compiled code their fields are read as those of any other, and NamedTuples inside of them are handed by pointer, too. Tuples that
-    are made there are ordinary ones.
+    In compiled code their fields are read as those of any other, and NamedTuples inside of them are handed by
+    pointer, too. Tuples that are made there are ordinary ones.
     """
     contents = {name: getattr(declared, name) for name in ("__module__", "__qualname__", "__doc__")}
     made = type(declared.__name__, (declared, _ByReference), contents)

@@ -14,8 +14,8 @@ from spacy.language import Language
 # The edit trees of spaCy's own trainable lemmatizer.
 from spacy.pipeline._edit_tree_internals.edit_trees import EditTrees
 
-# The pseudo-projective transformation of spaCy's own parser (Nivre & Nilsson 2005): `projectivize`, `deprojectivize`, `is_decorated`
-# and `DELIMITER`. It has no other name.
+# The pseudo-projective transformation of spaCy's own parser (Nivre & Nilsson 2005): `projectivize`,
+# `deprojectivize`, `is_decorated` and `DELIMITER`. It has no other name.
 from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 
@@ -33,8 +33,9 @@ __all__ = [
 class PipelineMember:
     """A component that is told which pipeline it stands in.
 
-    A factory knows its pipeline. A component that another pipeline takes over (`add_pipe(..., source=...)`) stays the same object, and spaCy
-    tells it nothing. But spaCy links the components of a pipeline whenever one is added, renamed or removed; these are told then, too.
+    A factory knows its pipeline. A component that another pipeline takes over (`add_pipe(..., source=...)`)
+    stays the same object, and spaCy tells it nothing. But spaCy links the components of a pipeline whenever
+    one is added, renamed or removed; these are told then, too.
     """
 
     def stands_in(self, nlp: Language) -> None:
@@ -57,7 +58,9 @@ Language._link_components = _link_and_tell
 
 
 def attribute_key(name: str, offset: int) -> tuple[str, str, int, None]:
-    """The key that a Doc's user data have for an extension attribute of a token. spaCy tells of a token by where it begins, `token.idx`."""
+    """The key that a Doc's user data have for an extension attribute of a token. spaCy tells of a token by
+    where it begins, `token.idx`.
+    """
     return "._.", name, offset, None
 
 
@@ -66,14 +69,17 @@ def attribute_keys(name: str, offsets: Iterable[int]) -> Iterator[tuple[str, str
     return zip(repeat("._."), repeat(name), offsets, repeat(None))
 
 
-def beam_parses(parser: Any, docs: Sequence[Doc], width: int) -> list[list[tuple[float, list[tuple[int, int, str]]]]]:
-    """What is in the final beams of spaCy's parser. Its methods for that are public, but its reference does not describe them.
+def beam_parses(
+    parser: Any, docs: Sequence[Doc], width: int
+) -> list[list[tuple[float, list[tuple[int, int, str]]]]]:
+    """What is in the final beams of spaCy's parser. Its methods for that are public, but its reference does
+    not describe them.
 
     parser (DependencyParser): Trained, with a beam or without.
     docs (Sequence[Doc]): They are not changed.
     width (int): How many states a beam holds.
-    RETURNS (list): Of each document, the probability among those in the beam, and the arcs as heads, children and labels, of each
-        derivation that has an arc. Labels may be decorated (Nivre & Nilsson 2005).
+    RETURNS (list): Of each document, the probability among those in the beam, and the arcs as heads, children
+        and labels, of each derivation that has an arc. Labels may be decorated (Nivre & Nilsson 2005).
     """
     if not docs:
         return []
@@ -81,12 +87,14 @@ def beam_parses(parser: Any, docs: Sequence[Doc], width: int) -> list[list[tuple
 
 
 def transition_probabilities(parser: Any, docs: Sequence[Doc]) -> list[np.ndarray]:
-    """How probable spaCy's parser takes the transitions for that make the arcs which it finds. What is asked here has no reference.
+    """How probable spaCy's parser takes the transitions for that make the arcs which it finds. What is asked
+    here has no reference.
 
     parser (DependencyParser): Trained. Its greedy parses are meant, whatever its beam.
     docs (Sequence[Doc]): Parsed by it. They are not changed.
-    RETURNS (list[float64[tokens]]): Of each document, by the position of the child: the share of the transition among all that there are, by
-        a softmax of their scores. Of roots it is not a number, nor of arcs that are not found again now that sentences have boundaries.
+    RETURNS (list[float64[tokens]]): Of each document, by the position of the child: the share of the
+        transition among all that there are, by a softmax of their scores. Of roots it is not a number, nor of
+        arcs that are not found again now that sentences have boundaries.
     """
     found = [np.full(len(doc), np.nan) for doc in docs]
     if not any(map(len, docs)):

@@ -1,13 +1,14 @@
 """Gold sentences on the tokens that a pipeline's tokenizer makes of their text.
 
-What the parser meets in use are the tokenizer's tokens, so that is what it should learn. A gold tree is carried over to
-them by spaCy's alignment (`Example.alignment`), and stays a complete tree:
+What the parser meets in use are the tokenizer's tokens, so that is what it should learn. A gold tree is
+carried over to them by spaCy's alignment (`Example.alignment`), and stays a complete tree:
 
 * a token that holds several gold words takes the tag, the arc and the label of their head;
-* of a gold word that was cut into several tokens, the first takes the tag, the arc and the label; the others have its tag and
-  hang on the first one, as punctuation if they have no letter and no digit;
-* a token that holds words of two sentences belongs to the first one. What the second loses is contracted: the dependents of a
-  lost word hang on its head, and where that is lost up to the root, the first of them is the root of the others.
+* of a gold word that was cut into several tokens, the first takes the tag, the arc and the label; the others
+  have its tag and hang on the first one, as punctuation if they have no letter and no digit;
+* a token that holds words of two sentences belongs to the first one. What the second loses is contracted: the
+  dependents of a lost word hang on its head, and where that is lost up to the root, the first of them is the
+  root of the others.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +19,14 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotation.arrays import offsets_of
-from ..annotation.documents import GoldDocument, RawSentence, problem_of, raw_sentences, rows_of_spaces, unannotated
+from ..annotation.documents import (
+    GoldDocument,
+    RawSentence,
+    problem_of,
+    raw_sentences,
+    rows_of_spaces,
+    unannotated,
+)
 from ..annotation.syntactic_words import depths, has_multiword_tokens, spelled_apart, words_as_tokens
 from ..compiled import NONE
 
@@ -27,9 +35,11 @@ PIECE_LABEL, PUNCTUATION_LABEL = "dep", "punct"
 
 
 def example_of_words(example: Example) -> Example:
-    """An example whose tokens are the syntactic words of another's; that one itself if it has no multiword tokens.
+    """An example whose tokens are the syntactic words of another's; that one itself if it has no multiword
+    tokens.
 
-    In the place of the words that the tokenizer finds there are the gold words, since both must be made of the same characters.
+    In the place of the words that the tokenizer finds there are the gold words, since both must be made of
+    the same characters.
     """
     if not (has_multiword_tokens(example.reference) or has_multiword_tokens(example.predicted)):
         return example
@@ -38,7 +48,9 @@ def example_of_words(example: Example) -> Example:
 
 
 def example_of_tokens(example: Example) -> Example:
-    """An example on the tokens of a tokenizer that knows no words under them, if its is such a one: to be compared with what is right of these."""
+    """An example on the tokens of a tokenizer that knows no words under them, if its is such a one: to be
+    compared with what is right of these.
+    """
     if has_multiword_tokens(example.predicted):
         return example
     return Example(example.predicted, spelled_apart(example.reference))
@@ -47,10 +59,12 @@ def example_of_tokens(example: Example) -> Example:
 def sentences_of(example: Example, tokens: str = "tokenizer") -> Iterator[RawSentence]:
     """The sentences of an example, as a parser learns them. White space is left out.
 
-    A gold sentence without a complete tree is given as it is; `annotation.documents.read_gold` says what is wrong with it.
+    A gold sentence without a complete tree is given as it is; `annotation.documents.read_gold` says what is
+    wrong with it.
 
     example (Example): The reference has the annotation.
-    tokens (str): Whose tokens they have: "tokenizer", those of the predicted document, or "gold", those of the reference.
+    tokens (str): Whose tokens they have: "tokenizer", those of the predicted document, or "gold", those of
+        the reference.
     RAISES (ValueError): If the two documents have different texts.
     """
     if tokens == "gold" or _has_gold_tokens(example):
@@ -61,11 +75,12 @@ def sentences_of(example: Example, tokens: str = "tokenizer") -> Iterator[RawSen
 def annotated_document(example: Example, tokens: str) -> tuple[Doc, list[RawSentence], list[np.ndarray]]:
     """The gold document of an example on the tokens that a parser learns, with the sentences that it learns.
 
-    A gold sentence without a complete tree stays as it is if it has the same tokens; else its tokens have no annotation.
+    A gold sentence without a complete tree stays as it is if it has the same tokens; else its tokens have no
+    annotation.
 
     tokens (str): Whose tokens, see `sentences_of`.
-    RETURNS (tuple[Doc, list[RawSentence], list[int64[*]]]): A new document, its sentences, and where their words stand in it. A
-        sentence that cannot be learned from is there, too.
+    RETURNS (tuple[Doc, list[RawSentence], list[int64[*]]]): A new document, its sentences, and where their
+        words stand in it. A sentence that cannot be learned from is there, too.
     """
     if tokens == "gold" or _has_gold_tokens(example):
         sentences = list(raw_sentences(example.reference))
@@ -83,7 +98,9 @@ def annotated_document(example: Example, tokens: str) -> tuple[Doc, list[RawSent
         if problem_of(sentence.rows) is not None:
             # Tokens that hang on the first one, without labels, are a sentence without a tree.
             nothing = np.zeros_like(place)
-            sentence = RawSentence(np.column_stack([orths[place], nothing, nothing, place[0] - place]), doc.vocab)
+            sentence = RawSentence(
+                np.column_stack([orths[place], nothing, nothing, place[0] - place]), doc.vocab
+            )
         rows[place, :2] = sentence.rows[:, 1:3]
         rows[place, 2] = place[np.arange(len(place)) + sentence.rows[:, 3]] - place
         found.append(sentence)
@@ -93,7 +110,9 @@ def annotated_document(example: Example, tokens: str) -> tuple[Doc, list[RawSent
 
 def _has_gold_tokens(example: Example) -> bool:
     """Whether the predicted document has the same tokens as the reference."""
-    return np.array_equal(example.predicted.to_array([ORTH, IS_SPACE]), example.reference.to_array([ORTH, IS_SPACE]))
+    return np.array_equal(
+        example.predicted.to_array([ORTH, IS_SPACE]), example.reference.to_array([ORTH, IS_SPACE])
+    )
 
 
 def _carried_over(example: Example) -> Iterator[tuple[RawSentence, np.ndarray]]:
@@ -101,7 +120,8 @@ def _carried_over(example: Example) -> Iterator[tuple[RawSentence, np.ndarray]]:
 
     A gold sentence without a complete tree is given with its gold words.
 
-    RETURNS (Iterator[tuple[RawSentence, int64[*]]]): The sentences, and the positions of their tokens in the predicted document.
+    RETURNS (Iterator[tuple[RawSentence, int64[*]]]): The sentences, and the positions of their tokens in the
+        predicted document.
     """
     predicted = example.predicted.to_array([ORTH, IS_SPACE]).view(np.int64)
     reference = example.reference.to_array([ORTH, IS_SPACE]).view(np.int64)
@@ -123,17 +143,22 @@ def _carried_over(example: Example) -> Iterator[tuple[RawSentence, np.ndarray]]:
         elif len(own_tokens) > 0:
             place = np.searchsorted(own_tokens, owner[own_words])
             holder = np.where(owner[own_words] == NONE, NONE, place)
-            rows = _carry_over(sentence.rows, holder, number[first_word[own_tokens]], predicted[own_tokens, 0], example)
+            rows = _carry_over(
+                sentence.rows, holder, number[first_word[own_tokens]], predicted[own_tokens, 0], example
+            )
             yield RawSentence(rows, sentence.vocab), own_tokens
 
 
-def _align(example: Example, is_word: np.ndarray, sentence_of: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _align(
+    example: Example, is_word: np.ndarray, sentence_of: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Which tokens and gold words belong together.
 
     is_word (bool[tokens]): Which tokens are not white space.
     sentence_of (int64[gold]): The sentence of each gold token, `NONE` for white space.
-    RETURNS (tuple): Of each token the first gold word that it holds a part of, and that word's sentence; of each gold token the
-        first token of its sentence that holds a part of it (int64[*]). `NONE` where there is none.
+    RETURNS (tuple): Of each token the first gold word that it holds a part of, and that word's sentence; of
+        each gold token the first token of its sentence that holds a part of it (int64[*]). `NONE` where there
+        is none.
     """
     held, holding = example.alignment.x2y, example.alignment.y2x
     first_word = np.full(len(is_word), NONE)
@@ -157,8 +182,8 @@ def _carry_over(
     holder (int64[words]): The token that each word belongs to, `NONE` for words lost to another sentence.
     first_word (int64[tokens]): The first word that each token holds a part of.
     forms (int64[tokens]): Their ORTH.
-    RETURNS (int64[tokens, 4]): The sentence of the tokens. On the way to the root the depth of the highest word that a token
-        holds decreases, so that there is no cycle.
+    RETURNS (int64[tokens, 4]): The sentence of the tokens. On the way to the root the depth of the highest
+        word that a token holds decreases, so that there is no cycle.
     """
     n, m = len(rows), len(forms)
     if np.array_equal(holder, np.arange(m)) and n == m:

@@ -29,14 +29,16 @@ ASKED = "asked"
 
 
 class ArcConfidence(NeighbouringComponent, VotingComponent):
-    """Says how probable it is that the arcs are right that another parser has found, and leaves its trees as they are.
+    """Says how probable it is that the arcs are right that another parser has found, and leaves its trees as
+    they are.
 
-    It stands after any parser and sets `token._.head_prob`. An `hpyp_parser` is asked for the posterior probability of each arc, and for
-    a parse of its own. Whether others find the arc, too, and how much that counts is as in `ParseCombiner`: these are its votes, and
-    parses that `keep_parse` has kept before are among them.
+    It stands after any parser and sets `token._.head_prob`. An `hpyp_parser` is asked for the posterior
+    probability of each arc, and for a parse of its own. Whether others find the arc, too, and how much that
+    counts is as in `ParseCombiner`: these are its votes, and parses that `keep_parse` has kept before are
+    among them.
 
-    What counts how much is learned from documents that neither parser has learned from; `hpyp combine --rate` does it. Labels and tags
-    need not be those of the treebank: that a head is right is learned alone.
+    What counts how much is learned from documents that neither parser has learned from; `hpyp combine --rate`
+    does it. Labels and tags need not be those of the treebank: that a head is right is learned alone.
 
     Its model is made by `spacy-hpyp.ParseVotes.v1`.
     """
@@ -59,7 +61,11 @@ class ArcConfidence(NeighbouringComponent, VotingComponent):
             parser = place.named(self.source, "source")
         else:
             if self._loaded is None or self._loaded[0] != self.source:
-                pipes = [pipe for _, pipe in util.load_model(self.source).components if isinstance(pipe, HPYPParser)]
+                pipes = [
+                    pipe
+                    for _, pipe in util.load_model(self.source).components
+                    if isinstance(pipe, HPYPParser)
+                ]
                 self._loaded = self.source, pipes[0] if pipes else None
             parser = self._loaded[1]
         if not isinstance(parser, HPYPParser):
@@ -69,7 +75,8 @@ class ArcConfidence(NeighbouringComponent, VotingComponent):
         return parser
 
     def ask(self, docs: Sequence[Doc], parser: HPYPParser | None = None) -> None:
-        """Write what the parser that is asked says into parsed documents: its own parse, and a guide, which says how probable their arcs are.
+        """Write what the parser that is asked says into parsed documents: its own parse, and a guide, which
+        says how probable their arcs are.
 
         docs (Sequence[Doc]): They are changed; those that it has been asked about are left out.
         parser (HPYPParser | None): Another one than `source`.
@@ -90,10 +97,17 @@ class ArcConfidence(NeighbouringComponent, VotingComponent):
             keep(doc, ASKED, self._as_rated(doc, theirs))
 
     def _as_rated(self, doc: Doc, theirs: Doc) -> KeptParse:
-        """A parse of the same tokens by the parser that is asked, which has an arc of the other's where it says what that does."""
+        """A parse of the same tokens by the parser that is asked, which has an arc of the other's where it
+        says what that does.
+        """
         parse = current_parse(theirs)
-        saying = [counterpart(theirs[token.i], theirs[token.head.i]) if self.nuclei else None for token in doc]
-        heads = [own if word is None else token.head.i - token.i for own, word, token in zip(parse.heads, saying, doc)]
+        saying = [
+            counterpart(theirs[token.i], theirs[token.head.i]) if self.nuclei else None for token in doc
+        ]
+        heads = [
+            own if word is None else token.head.i - token.i
+            for own, word, token in zip(parse.heads, saying, doc)
+        ]
         sure = [parse.head_prob[i if word is None else word.i] for i, word in enumerate(saying)]
         return parse._replace(heads=np.array(heads, dtype=np.int32), head_prob=np.array(sure))
 
@@ -118,7 +132,8 @@ class ArcConfidence(NeighbouringComponent, VotingComponent):
         unparsed = [doc for doc in docs if len(doc) and not doc.has_annotation("DEP")]
         if unparsed:
             raise ValueError(
-                f"The component '{self.name}' says how probable arcs are, but it was given a Doc that has not been parsed. Put it behind a "
+                f"The component '{self.name}' says how probable arcs are, but it was given a Doc that has "
+                f"not been parsed. Put it behind a "
                 "parser that is not disabled."
             )
         docs = [doc.copy() for doc in docs]
@@ -135,5 +150,9 @@ class ArcConfidence(NeighbouringComponent, VotingComponent):
 
 
 make_arc_confidence = register(
-    ArcConfidence, assigns=["token._.head_prob"], requires=["token.dep", "token.head"], scores={}, english=False
+    ArcConfidence,
+    assigns=["token._.head_prob"],
+    requires=["token.dep", "token.head"],
+    scores={},
+    english=False,
 )

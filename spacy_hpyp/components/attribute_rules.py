@@ -1,10 +1,10 @@
-"""Universal parts of speech and morphological features, by rules that are learned from a treebank: spaCy's `attribute_ruler` reads them,
-and so does the component `attribute_rules`, in less time.
+"""Universal parts of speech and morphological features, by rules that are learned from a treebank: spaCy's
+`attribute_ruler` reads them, and so does the component `attribute_rules`, in less time.
 
-A tag of the treebank mostly says what part of speech a word is, and often its features: the rule for a tag gives what was most
-frequent with it. Where a word has something else more often ("is" among the verbs of the third person, "mes" among the determiners),
-a rule for the tag and the words says so. A rule holds all words of a tag that have the same: with `attribute_ruler` each rule costs
-time for every token.
+A tag of the treebank mostly says what part of speech a word is, and often its features: the rule for a tag
+gives what was most frequent with it. Where a word has something else more often ("is" among the verbs of the
+third person, "mes" among the determiners), a rule for the tag and the words says so. A rule holds all words
+of a tag that have the same: with `attribute_ruler` each rule costs time for every token.
 """
 
 from collections import Counter, defaultdict
@@ -27,7 +27,8 @@ from ..annotation.words import SPACE_TAG
 from ..text.vocabulary import by_frequency
 from .documents import read_treebank
 
-# A rule for words that would have been right so many times more often in training than the rule for their tag, or more.
+# A rule for words that would have been right so many times more often in training than the rule for their
+# tag, or more.
 _LEAST = 10
 _SPACE = {"POS": "SPACE", "MORPH": ""}
 
@@ -36,11 +37,14 @@ _Value = tuple[str, str]
 
 
 class AttributeRules(AttributeRuler):
-    """SpaCy's `attribute_ruler` for no other rules than those of `create_attribute_rules`, which read a token's tag and its word: it need not
-    look for the words of all rules at each token. It is stored as that one is.
+    """SpaCy's `attribute_ruler` for no other rules than those of `create_attribute_rules`, which read a
+    token's tag and its word: it need not look for the words of all rules at each token. It is stored as that
+    one is.
     """
 
-    def __init__(self, vocab: Vocab, name: str = "attribute_rules", *, scorer: Callable | None = None) -> None:
+    def __init__(
+        self, vocab: Vocab, name: str = "attribute_rules", *, scorer: Callable | None = None
+    ) -> None:
         super().__init__(vocab, name, scorer=scorer)
         self.clear()
 
@@ -60,11 +64,14 @@ class AttributeRules(AttributeRuler):
             match pattern:
                 case [{"TAG": str(tag), **others}] if is_known and not others:
                     rules.append((add(tag), None))
-                case [{"TAG": str(tag), "LOWER": {"IN": [*words], **more}, **others}] if is_known and not more | others:
+                case [{"TAG": str(tag), "LOWER": {"IN": [*words], **more}, **others}] if (
+                    is_known and not more | others
+                ):
                     rules.append((add(tag), set(map(add, words))))
                 case _:
                     raise ValueError(
-                        f"The component '{self.name}' has rules like those of 'spacy-hpyp.AttributeRules.v1' only, not {pattern} with {attrs} at {index}: "
+                        f"The component '{self.name}' has rules like those of 'spacy-hpyp.AttributeRules.v1' "
+                        f"only, not {pattern} with {attrs} at {index}: "
                         "use spaCy's 'attribute_ruler' for it."
                     )
         super().add(patterns, attrs, index)
@@ -75,7 +82,9 @@ class AttributeRules(AttributeRuler):
         """Set parts of speech and features by tags and words."""
         rows = [*map(tuple, doc.to_array([TAG, LOWER, POS, MORPH]).tolist())]
         known = {row: self._values(*row) for row in set(rows)}
-        doc.from_array([POS, MORPH], np.array([known[row] for row in rows], dtype=np.uint64).reshape(len(doc), 2))
+        doc.from_array(
+            [POS, MORPH], np.array([known[row] for row in rows], dtype=np.uint64).reshape(len(doc), 2)
+        )
         return doc
 
     def _values(self, tag: int, word: int, pos: int, features: int) -> tuple[int, int]:
@@ -101,11 +110,12 @@ def make_attribute_rules(nlp: Language, name: str, scorer: Callable | None) -> A
 
 @registry.readers("spacy-hpyp.AttributeRules.v1")
 def create_attribute_rules(path: str | Path | None) -> list[dict[str, Any]]:
-    """Learn from a treebank what part of speech and which features go with a tag, and with the words that differ from their tag.
+    """Learn from a treebank what part of speech and which features go with a tag, and with the words that
+    differ from their tag.
 
     path (str | Path | None): A file, or a directory of files that end with .conllu or .spacy.
-    RETURNS (list[dict[str, Any]]): What `[initialize.components.attribute_ruler]` takes as `patterns`. No rules for a treebank
-        that has neither parts of speech nor features.
+    RETURNS (list[dict[str, Any]]): What `[initialize.components.attribute_ruler]` takes as `patterns`. No
+        rules for a treebank that has neither parts of speech nor features.
     RAISES (ValueError): If there is no path, or a file is damaged or none of these.
     """
     if path is None:
@@ -118,7 +128,9 @@ def create_attribute_rules(path: str | Path | None) -> list[dict[str, Any]]:
 
 
 def attribute_rules(docs: Iterable[Doc]) -> list[dict[str, Any]]:
-    """The rules that documents with gold tags give, see `create_attribute_rules`. A later one overrules those before it."""
+    """The rules that documents with gold tags give, see `create_attribute_rules`. A later one overrules those
+    before it.
+    """
     found: dict[tuple[str, str], Counter[_Value]] = defaultdict(Counter)
     for doc in docs:
         for token in doc:
@@ -143,7 +155,10 @@ def attribute_rules(docs: Iterable[Doc]) -> list[dict[str, Any]]:
     return [
         _rule({"TAG": SPACE_TAG}, _SPACE),
         *(_rule({"TAG": tag}, _attributes(value)) for tag, value in usual.items()),
-        *(_rule({"TAG": tag, "LOWER": {"IN": words[tag, value]}}, _attributes(value)) for tag, value in chosen),
+        *(
+            _rule({"TAG": tag, "LOWER": {"IN": words[tag, value]}}, _attributes(value))
+            for tag, value in chosen
+        ),
     ]
 
 

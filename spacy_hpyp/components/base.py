@@ -1,4 +1,6 @@
-"""What the trainable components of this package have in common: labels, learning, scores, storage, and the errors for people."""
+"""What the trainable components of this package have in common: labels, learning, scores, storage, and the
+errors for people.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -33,18 +35,20 @@ from .side_by_side import Step
 
 register_extensions()
 
-#: What is wrong with the file of a model whose parts cannot be taken out of it, by name or by place; see `storage.checksum.blaming`.
+#: What is wrong with the file of a model whose parts cannot be taken out of it, by name or by place; see
+#: `storage.checksum.blaming`.
 MISSING = "a part is missing or of the wrong kind"
 # In the place of a scorer: none was given.
 _USUAL: Any = object()
 
 
 class TrainableComponent(TrainablePipe):
-    """A component that learns from examples, and whose settings are attributes. Its model is one object that a thinc Model holds.
+    """A component that learns from examples, and whose settings are attributes. Its model is one object that
+    a thinc Model holds.
 
-    Every setting is an attribute that can be changed, and a change is saved with the component. On loading, what the config
-    says wins if it is not what it was when the component was saved: so `spacy.load(path, config=...)` overrides a setting.
-    `nlp.config` goes on to show what the component was made with.
+    Every setting is an attribute that can be changed, and a change is saved with the component. On loading,
+    what the config says wins if it is not what it was when the component was saved: so `spacy.load(path,
+    config=...)` overrides a setting. `nlp.config` goes on to show what the component was made with.
 
     A subclass is made known to spaCy by `factories.register`, and it defines
 
@@ -53,8 +57,8 @@ class TrainableComponent(TrainablePipe):
     * `attribute` (str): The attribute of the thinc Model that holds what learns, which has a `guard`.
     * `default_scorer` (Callable | None): What `score` calls where nothing else is said.
     * `initialize`, `predict` and `set_annotations`, with spaCy's signatures.
-    * `_learn_from`, which `update` calls with its arguments: what has been lost `_count_loss` writes down, and it returns whether `_end_pass`
-      is to be called.
+    * `_learn_from`, which `update` calls with its arguments: what has been lost `_count_loss` writes down,
+      and it returns whether `_end_pass` is to be called.
 
     model (Model): A thinc Model of one layer.
     name (str): The name of the component instance; that of its factory if there is none.
@@ -99,14 +103,17 @@ class TrainableComponent(TrainablePipe):
         """What learns, and has learned: the model itself."""
         model = self.model.attrs[self.attribute]
         if isinstance(model, ClassedModel) and model.is_classed and model.classes is None:
-            # There may be none yet: spaCy takes a component of another pipeline before anything is read into the new one.
+            # There may be none yet: spaCy takes a component of another pipeline before anything is read into
+            # the new one.
             classes = classes_in(self.vocab)
             if classes is not None:
                 model.classes = classes
         return model
 
     def _new_model(self) -> Any:
-        """A model with the settings of this one that has learned nothing, and reads the classes of words that the vocabulary has."""
+        """A model with the settings of this one that has learned nothing, and reads the classes of words that
+        the vocabulary has.
+        """
         model = self.learned.untrained()
         if isinstance(model, ClassedModel):
             model.use_classes(classes_in(self.vocab))
@@ -140,7 +147,9 @@ class TrainableComponent(TrainablePipe):
     # What a subclass defines, and may define otherwise
 
     def _check_settings(self, settings: Settings) -> None:
-        """RAISES (ValueError): If settings, each of which may be what it is, are together nothing that the model can do."""
+        """RAISES (ValueError): If settings, each of which may be what it is, are together nothing that the
+        model can do.
+        """
 
     @property
     def is_trained(self) -> bool:
@@ -148,31 +157,40 @@ class TrainableComponent(TrainablePipe):
         return self.learned.is_initialized
 
     def _end_pass(self) -> None:
-        """Learn what is to be learned when all of the training data have been gone through, and weights have been updated."""
+        """Learn what is to be learned when all of the training data have been gone through, and weights have
+        been updated.
+        """
 
     def _reset_training(self) -> None:
         """Forget what has come by in training: another model begins."""
         self._loss = (0.0, 0)
 
     def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any], origin: str) -> Any:
-        """Make what `_replace_model` takes of the attributes and parameters of the thinc Model as thinc stores them, and check all of it.
-        `origin` identifies what they are from.
+        """Make what `_replace_model` takes of the attributes and parameters of the thinc Model as thinc
+        stores them, and check all of it. `origin` identifies what they are from.
 
-        RAISES (ValueError): If something is damaged or belongs to another model: for other errors the file is not blamed.
+        RAISES (ValueError): If something is damaged or belongs to another model: for other errors the file is
+            not blamed.
         """
         with blaming(MISSING):
             stored = attributes[self.attribute]
         return self.learned.from_bytes(stored, origin)
 
     def _complete_model(self, loaded: Any, data: bytes, source: Path | None) -> None:
-        """Check what `_load_model` has left, or make or find what the model predicts by. `data` is all that was stored, `source` its file."""
+        """Check what `_load_model` has left, or make or find what the model predicts by. `data` is all that
+        was stored, `source` its file.
+        """
 
     def _untrained_model(self) -> Model:
-        """A new thinc Model that has learned nothing. Where there is none the component goes to other processes with all that it has learned."""
+        """A new thinc Model that has learned nothing. Where there is none the component goes to other
+        processes with all that it has learned.
+        """
         raise NotImplementedError
 
     def _replace_model(self, loaded: Any) -> None:
-        """Put what `_load_model` made in the place of what the component has, which cannot fail, and forget how far training was."""
+        """Put what `_load_model` made in the place of what the component has, which cannot fail, and forget
+        how far training was.
+        """
         self.model.attrs[self.attribute] = loaded
         self._reset_training()
 
@@ -183,7 +201,8 @@ class TrainableComponent(TrainablePipe):
         return next(self.pipe([doc], **options), doc)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128, **options: Any) -> Iterator[Doc]:
-        """Predict for documents, some at a time. What is read, and what something is found for, are their syntactic words.
+        """Predict for documents, some at a time. What is read, and what something is found for, are their
+        syntactic words.
 
         stream (Iterable[Doc]): The documents; they are changed and yielded.
         **options: What `predict` takes besides, as `component_cfg` of `nlp.pipe` has it.
@@ -217,11 +236,12 @@ class TrainableComponent(TrainablePipe):
         """Learn from some examples.
 
         examples (Iterable[Example]): What is learned are the reference documents.
-        drop (float): What is left out at random, for components that leave something out; count models have no dropout.
-        sgd (Optimizer | Literal[False] | None): Updates the parameters of the model, if they are learned by a gradient. Without one
-            the gradient is kept for `finish_update`.
-        losses (dict[str, float] | None): Gets, under the component's name, the mean loss of all updates since the name was last
-            missing; what it is of, the class says.
+        drop (float): What is left out at random, for components that leave something out; count models have
+            no dropout.
+        sgd (Optimizer | Literal[False] | None): Updates the parameters of the model, if they are learned by a
+            gradient. Without one the gradient is kept for `finish_update`.
+        losses (dict[str, float] | None): Gets, under the component's name, the mean loss of all updates since
+            the name was last missing; what it is of, the class says.
         RETURNS (dict[str, float]): The losses.
         RAISES (ValueError): If the component has not been initialized.
         """
@@ -239,7 +259,9 @@ class TrainableComponent(TrainablePipe):
             self._beside = step.executor.submit(partial(self._learn_and_finish, examples, drop, losses, sgd))
         return losses
 
-    def _learn_and_finish(self, examples: list[Example], drop: float, losses: dict[str, float], sgd: Any) -> None:
+    def _learn_and_finish(
+        self, examples: list[Example], drop: float, losses: dict[str, float], sgd: Any
+    ) -> None:
         is_passed = self._learn_from(examples, drop, losses)
         if sgd:
             self.finish_update(sgd)
@@ -276,17 +298,23 @@ class TrainableComponent(TrainablePipe):
         if label in {*self.labels, *getattr(self.learned, "tags", ())}:
             return 0
         raise NotImplementedError(
-            f"The component '{self.name}' cannot be given the label {label!r}: its tags and labels are fixed by "
-            "'nlp.initialize', which takes those of the training examples, or those of 'initialize(labels=...)' in the "
+            f"The component '{self.name}' cannot be given the label {label!r}: its tags and labels are fixed "
+            f"by "
+            "'nlp.initialize', which takes those of the training examples, or those of "
+            "'initialize(labels=...)' in the "
             "form of 'label_data'; in a config, [initialize.components] reads what 'spacy init labels' wrote."
         )
 
     def _check_trained(self) -> None:
-        """RAISES (ValueError): If the component has not been trained, or reads classes of words that the pipeline does not have."""
+        """RAISES (ValueError): If the component has not been trained, or reads classes of words that the
+        pipeline does not have.
+        """
         if not self.is_trained:
             raise ValueError(
-                f"The component '{self.name}' has not been trained. Train it with 'python -m spacy train' ('python -m "
-                f"spacy init config --pipeline {self.factory}' writes a config), load a trained pipeline with 'spacy.load', or "
+                f"The component '{self.name}' has not been trained. Train it with 'python -m spacy train' "
+                f"('python -m "
+                f"spacy init config --pipeline {self.factory}' writes a config), load a trained pipeline "
+                f"with 'spacy.load', or "
                 "call 'nlp.initialize' and 'nlp.update'."
             )
         if isinstance(self.learned, ClassedModel):
@@ -295,7 +323,8 @@ class TrainableComponent(TrainablePipe):
     def _nothing_to_learn(self, what: str) -> ValueError:
         """The error that none of the training examples has what it takes, named with an article."""
         return ValueError(
-            f"The component '{self.name}' cannot be initialized: none of the training examples has {what}. Is the right file in the corpus?"
+            f"The component '{self.name}' cannot be initialized: none of the training examples has {what}. "
+            f"Is the right file in the corpus?"
         )
 
     def _examples(self, examples: Iterable[Example], method: str) -> list[Example]:
@@ -307,7 +336,9 @@ class TrainableComponent(TrainablePipe):
     def _initial_examples(self, get_examples: Callable[[], Iterable[Example]]) -> list[Example]:
         """What `initialize` is given, read once: spaCy's own check would read it again."""
         if not callable(get_examples):
-            raise TypeError(Errors.E930.format(method=f"{type(self).__name__}.initialize", obj=type(get_examples)))
+            raise TypeError(
+                Errors.E930.format(method=f"{type(self).__name__}.initialize", obj=type(get_examples))
+            )
         return self._examples(get_examples(), "initialize")
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
@@ -326,7 +357,9 @@ class TrainableComponent(TrainablePipe):
     # Storage
 
     def _use(self, model: Any, source: Path | None = None) -> None:
-        """Put another model, perhaps one that was read from a file, in the place of the component's own, see `_replace_model`."""
+        """Put another model, perhaps one that was read from a file, in the place of the component's own, see
+        `_replace_model`.
+        """
 
         def replace_it() -> None:
             self._replace_model(model)
@@ -374,8 +407,8 @@ class TrainableComponent(TrainablePipe):
     def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
         """Save the component to a directory.
 
-        The model is one file, with a checksum, that takes the place of the previous one only when it is complete: a full disk
-        or an interrupt leaves what was there before. So are its settings.
+        The model is one file, with a checksum, that takes the place of the previous one only when it is
+        complete: a full disk or an interrupt leaves what was there before. So are its settings.
         """
         # Others may save to the same place.
         Path(path).mkdir(parents=True, exist_ok=True)
@@ -413,10 +446,12 @@ class TrainableComponent(TrainablePipe):
         return self
 
     def __reduce__(self) -> Any:
-        """Pickle the component, for a process that is being started here as a reference to the file that its model was read from.
+        """Pickle the component, for a process that is being started here as a reference to the file that its
+        model was read from.
 
-        Such a process maps the same arrays as this one, and nothing is sent to it. A pickle that may go to another machine, or
-        be read another day, has the whole model, and so has one of a model that is no longer what stands in the file.
+        Such a process maps the same arrays as this one, and nothing is sent to it. A pickle that may go to
+        another machine, or be read another day, has the whole model, and so has one of a model that is no
+        longer what stands in the file.
         """
         if get_spawning_popen() is None or type(self)._untrained_model is TrainableComponent._untrained_model:
             return super().__reduce__()
@@ -436,7 +471,8 @@ class TrainableComponent(TrainablePipe):
     def _sent_as(self, found: str) -> tuple:
         """What `_read_again` makes the same component of, if what identifies the file is still this."""
         own = {
-            name: getattr(self, name) for name in ("vocab", "name", "cfg", "scorer", "_given", "_settings", "_source")
+            name: getattr(self, name)
+            for name in ("vocab", "name", "cfg", "scorer", "_given", "_settings", "_source")
         }
         if "error_handler" in self.__dict__:
             own["error_handler"] = self.error_handler
@@ -450,7 +486,9 @@ class TrainableComponent(TrainablePipe):
         return json.dumps({"given": asdict(self._given), "set": asdict(self.settings)}).encode()
 
     def _read_settings(self, data: bytes) -> dict[str, Any]:
-        """The saved settings that hold: those given the same values as then. An earlier version may not have had some of them."""
+        """The saved settings that hold: those given the same values as then. An earlier version may not have
+        had some of them.
+        """
         try:
             saved = json.loads(data)
             given, found = saved["given"], saved["set"]
@@ -472,17 +510,23 @@ class TrainableComponent(TrainablePipe):
                 (attributes,), (parameters,) = message["attrs"], message["params"]
             loaded = self._load_model(attributes, parameters, identity(data))
             self._complete_model(loaded, data, source)
-        # What is wrong with a file is a ValueError. Other errors have other causes, and the file is not to blame.
+        # What is wrong with a file is a ValueError. Other errors have other causes, and the file is not to
+        # blame.
         except ValueError as error:
             raise ValueError(
                 f"The model of the component '{self.name}' cannot be read{where}: {error}. "
-                "The file is damaged, or belongs to another version or another config; train or install it again."
+                "The file is damaged, or belongs to another version or another config; train or install it "
+                "again."
             ) from error
         return loaded
 
 
-def _read_again(component: type[TrainableComponent], own: dict[str, Any], expected: str) -> TrainableComponent:
-    """A component of another process, with these attributes and its model, read from the file that is identified so."""
+def _read_again(
+    component: type[TrainableComponent], own: dict[str, Any], expected: str
+) -> TrainableComponent:
+    """A component of another process, with these attributes and its model, read from the file that is
+    identified so.
+    """
     made = component.__new__(component)
     for name, value in own.items():
         setattr(made, name, value)
@@ -491,7 +535,8 @@ def _read_again(component: type[TrainableComponent], own: dict[str, Any], expect
     data = source.read_bytes()
     if identity(data) != expected:
         raise ValueError(
-            f"The component '{made.name}' cannot be read again from {source} by another process: the file has changed since it was "
+            f"The component '{made.name}' cannot be read again from {source} by another process: the file "
+            f"has changed since it was "
             "loaded. Load the pipeline again."
         )
     made._use(made._read_model(data, source), source)

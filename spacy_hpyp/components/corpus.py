@@ -1,4 +1,6 @@
-"""How training data come to the pipeline: a reader of gold sentences, and a batcher that divides a corpus into parts."""
+"""How training data come to the pipeline: a reader of gold sentences, and a batcher that divides a corpus
+into parts.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -16,13 +18,16 @@ from ..annotation.documents import unannotated
 from ..annotation.syntactic_words import words_as_tokens
 from .documents import read_treebank
 
-# Of treebanks of this size a pool learns more by going over them more often. On French Sequoia six sweeps instead of three were worth 0.8
-# points of LAS; on 400 Tamil sentences, and on a twelfth of English EWT, they were worth nothing.
+# Of treebanks of this size a pool learns more by going over them more often. On French Sequoia six sweeps
+# instead of three were worth 0.8 points of LAS; on 400 Tamil sentences, and on a twelfth of English EWT, they
+# were worth nothing.
 _MEDIUM = range(25_000, 100_000)
 
 
 def mark_sentence(doc: Doc) -> Doc:
-    """Mark a document as one sentence, so that a parser does not look for boundaries inside it; returns the document."""
+    """Mark a document as one sentence, so that a parser does not look for boundaries inside it; returns the
+    document.
+    """
     for i, token in enumerate(doc):
         token.is_sent_start = i == 0
     return doc
@@ -39,14 +44,16 @@ def create_gold_corpus(
 ) -> Callable[[Language], Iterator[Example]]:
     """Read a treebank one gold sentence at a time, whose tokens are the gold words.
 
-    Parsers are compared on gold words and sentences. spaCy's reader gives each sentence as a document of its own; this one
-    also marks it as one sentence, so that a parser does not look for boundaries inside it. What has been read is kept for the next time.
+    Parsers are compared on gold words and sentences. spaCy's reader gives each sentence as a document of its
+    own; this one also marks it as one sentence, so that a parser does not look for boundaries inside it. What
+    has been read is kept for the next time.
 
     path (str | Path | None): A file, or a directory of files that end with .conllu or .spacy.
     gold_tags (bool): Whether to put the gold tags into the document to be parsed, for `tags = "given"`.
     limit (int): Read only so many documents, 0 for all.
     RETURNS (Callable): Yields the examples for a pipeline.
-    RAISES (ValueError): If there is no path, as in a config whose paths have not been filled in. When it is read, if it is damaged.
+    RAISES (ValueError): If there is no path, as in a config whose paths have not been filled in. When it is
+        read, if it is damaged.
     """
     if path is None:
         raise ValueError(Errors.E913)
@@ -83,8 +90,8 @@ def create_parts_batcher(
     So a step of training is the same part of a sweep for every treebank.
 
     parts (int): How many batches the corpus is divided into, at least 1.
-    medium_parts (int | None): The same for a corpus of 25,000 to 100,000 tokens: with fewer parts, as many steps are more sweeps. By
-        default it is `parts`.
+    medium_parts (int | None): The same for a corpus of 25,000 to 100,000 tokens: with fewer parts, as many
+        steps are more sweeps. By default it is `parts`.
     RAISES (ValueError): If there are fewer.
     """
     for name, value in (("parts", parts), ("medium_parts", medium_parts)):

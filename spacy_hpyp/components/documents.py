@@ -1,4 +1,6 @@
-"""The documents of treebanks: CoNLL-U as it is, with paragraphs, tokens and the words under them, and `.spacy` files."""
+"""The documents of treebanks: CoNLL-U as it is, with paragraphs, tokens and the words under them, and
+`.spacy` files.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -39,10 +41,14 @@ def read_treebank(path: Path, vocab: Vocab, *, n_sents: int = 10) -> Iterator[Do
     """The annotated documents of a treebank: of CoNLL-U as it is, or of `.spacy` files.
 
     path (Path): A file, or a directory of files that end with .conllu or .spacy.
-    n_sents (int): How many sentences are a document in CoNLL-U that does not say where documents and paragraphs begin.
-    RAISES (ValueError): If a line is not one of CoNLL-U, with the line; if a .spacy file is damaged; or if there is neither.
+    n_sents (int): How many sentences are a document in CoNLL-U that does not say where documents and
+        paragraphs begin.
+    RAISES (ValueError): If a line is not one of CoNLL-U, with the line; if a .spacy file is damaged; or if
+        there is neither.
     """
-    conllu = sorted(path.rglob(f"*{CONLLU}")) if path.is_dir() else [path] if path.suffix.lower() == CONLLU else []
+    conllu = (
+        sorted(path.rglob(f"*{CONLLU}")) if path.is_dir() else [path] if path.suffix.lower() == CONLLU else []
+    )
     if path.is_dir() and not conllu and not spacy_files(path):
         raise ValueError(f"There is no {CONLLU} or {SPACY} file in the directory '{path}'.")
     for file in conllu:
@@ -73,7 +79,9 @@ def document_of(placed: Iterable[tuple[int, Block]], vocab: Vocab) -> Doc:
     is_written = True
     # Of each token the forms of its words, and of all words what is known of them.
     forms: list[list[str]] = []
-    columns: dict[str, list] = {name: [] for name in ("words", "tags", "pos", "morphs", "lemmas", "heads", "deps")}
+    columns: dict[str, list] = {
+        name: [] for name in ("words", "tags", "pos", "morphs", "lemmas", "heads", "deps")
+    }
 
     def add(text: str, space: bool, rows: Sequence[Sequence[object]]) -> None:
         texts.append(text)
@@ -105,8 +113,8 @@ def document_of(placed: Iterable[tuple[int, Block]], vocab: Vocab) -> Doc:
 
 
 def _annotation(row: list[str], first: int, *, is_tree: bool) -> tuple[object, ...]:
-    """A word, its tags, features, lemma, the place of its head among all words, and label. In a sentence without a tree all words hang on
-    the first one, without labels.
+    """A word, its tags, features, lemma, the place of its head among all words, and label. In a sentence
+    without a tree all words hang on the first one, without labels.
     """
     form, lemma = row[1], row[2]
     _, _, _, upos, xpos, feats, head, deprel = ("" if cell == EMPTY else cell for cell in row[:8])

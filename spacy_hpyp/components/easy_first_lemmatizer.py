@@ -18,9 +18,10 @@ from .word_classifier import NOTHING, AttributeComponent
 class EasyFirstLemmatizer(AttributeComponent):
     """Finds lemmas, the easiest word of a sentence first. It sets `token.lemma_`.
 
-    A lemma is made of its word by an edit tree (`spacy_hpyp.text.lemmas`). A word may have the lemmas that it had in training, and, if it
-    was rare there, those that the trees of words with its ending give. Of tags, parts of speech and features it reads those that the words have:
-    it stands after what writes them, and learns from gold ones.
+    A lemma is made of its word by an edit tree (`spacy_hpyp.text.lemmas`). A word may have the lemmas that it
+    had in training, and, if it was rare there, those that the trees of words with its ending give. Of tags,
+    parts of speech and features it reads those that the words have: it stands after what writes them, and
+    learns from gold ones.
 
     Its model is made by `spacy-hpyp.EasyFirstLemmatizer.v1`.
     """
@@ -52,7 +53,9 @@ class EasyFirstLemmatizer(AttributeComponent):
             raise
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
-        """Write lemmas into the documents that `predict` was given; where a rule is not for a word, the word is its own lemma, as white space is."""
+        """Write lemmas into the documents that `predict` was given; where a rule is not for a word, the word
+        is its own lemma, as white space is.
+        """
         docs, (words, outcomes) = list(docs), scores
         if not self._writes or not len(outcomes):
             return

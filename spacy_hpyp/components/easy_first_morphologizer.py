@@ -18,13 +18,16 @@ _POS, SPACE_POS = "POS=", "SPACE"
 
 
 class EasyFirstMorphologizer(AttributeComponent):
-    """Finds universal parts of speech and features, the easiest word of a sentence first. It sets `token.pos_` and `token.morph`.
+    """Finds universal parts of speech and features, the easiest word of a sentence first. It sets
+    `token.pos_` and `token.morph`.
 
-    Both are one outcome, whose weights are those of its part of speech, of its features and of it as a whole, so that what is learned of
-    one holds for others. A word may be what it was in training, or, if it was rare there, what words with its ending were.
+    Both are one outcome, whose weights are those of its part of speech, of its features and of it as a whole,
+    so that what is learned of one holds for others. A word may be what it was in training, or, if it was rare
+    there, what words with its ending were.
 
-    If its templates read guides (`guide.tag`), it stands after an `hpyp_parser` with guides = true, and is trained on documents that
-    'python -m spacy hpyp guides' has written. Words under tokens are decided each by itself.
+    If its templates read guides (`guide.tag`), it stands after an `hpyp_parser` with guides = true, and is
+    trained on documents that 'python -m spacy hpyp guides' has written. Words under tokens are decided each
+    by itself.
 
     Its model is made by `spacy-hpyp.EasyFirstMorphologizer.v1`.
     """
@@ -34,7 +37,9 @@ class EasyFirstMorphologizer(AttributeComponent):
     default_scorer = staticmethod(morphologizer_score)
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
-        """Write parts of speech and features into the documents that `predict` was given, by what it returned."""
+        """Write parts of speech and features into the documents that `predict` was given, by what it
+        returned.
+        """
         if not self._writes:
             return
         docs, (words, outcomes) = list(docs), scores
@@ -45,9 +50,13 @@ class EasyFirstMorphologizer(AttributeComponent):
             write_attribute(docs, words.layout, attribute, list(names), number[outcomes], space=space)
 
     def _gold_outcomes(self, doc: Doc, words: Words) -> tuple[list[str], np.ndarray]:
-        (parts, part), (morphs, morph) = (read_written([doc], words.layout, name) for name in ("pos", "morph"))
+        (parts, part), (morphs, morph) = (
+            read_written([doc], words.layout, name) for name in ("pos", "morph")
+        )
         pairs, place = np.unique(part * max(1, len(morphs)) + morph, return_inverse=True)
-        return [_put_together(parts[pair // len(morphs)], morphs[pair % len(morphs)]) for pair in pairs.tolist()], place
+        return [
+            _put_together(parts[pair // len(morphs)], morphs[pair % len(morphs)]) for pair in pairs.tolist()
+        ], place
 
 
 def _put_together(pos: str, features: str) -> str:

@@ -37,12 +37,13 @@ from .settings import EasyFirstParserSettings
 class EasyFirstParser(Parser):
     """An easy-first parser with beam search (Ma, Zhu, Xiao & Yang 2013).
 
-    It reads `token.tag_` and sentence boundaries, and `doc._.guide` if its templates do, and sets `token.head`, `token.dep_`
-    and `token._.head_prob`.
+    It reads `token.tag_` and sentence boundaries, and `doc._.guide` if its templates do, and sets
+    `token.head`, `token.dep_` and `token._.head_prob`.
 
-    The tags of the training sentences are jack-knifed by `initialize`, by the tagger that stands before the component. Sentences are learned
-    from one after the other; `drop` is the part of the templates that is left out at random for each. One sentence in thirty, or fewer
-    where there are many, is not learned from: confidence in arcs is, after each pass. The loss is the number of changes for each sentence.
+    The tags of the training sentences are jack-knifed by `initialize`, by the tagger that stands before the
+    component. Sentences are learned from one after the other; `drop` is the part of the templates that is
+    left out at random for each. One sentence in thirty, or fewer where there are many, is not learned from:
+    confidence in arcs is, after each pass. The loss is the number of changes for each sentence.
 
     Its model is made by `spacy-hpyp.EasyFirstParser.v1`.
     """
@@ -59,7 +60,8 @@ class EasyFirstParser(Parser):
     def _check_settings(self, settings: EasyFirstParserSettings) -> None:
         if settings.folds == 1:
             raise ValueError(
-                "'folds' must be 0 or at least 2, not 1: each part of the training data is tagged by what the others teach."
+                "'folds' must be 0 or at least 2, not 1: each part of the training data is tagged by what "
+                "the others teach."
             )
 
     # Training
@@ -71,7 +73,11 @@ class EasyFirstParser(Parser):
 
     @giving_back
     def _begin(
-        self, corpus: GoldCorpus, labels: dict[str, list[str]], examples: Sequence[Example], nlp: Language | None
+        self,
+        corpus: GoldCorpus,
+        labels: dict[str, list[str]],
+        examples: Sequence[Example],
+        nlp: Language | None,
     ) -> None:
         before = self.parser
         self._use(self._new_model())
@@ -109,7 +115,8 @@ class EasyFirstParser(Parser):
         taggers = [each for each in components_before(self, nlp.pipeline) if hasattr(each[1], "jackknife")]
         if not taggers:
             warnings.warn(
-                f"The component '{self.name}' learns from gold tags: there is no component before it whose tags can be jack-knifed. "
+                f"The component '{self.name}' learns from gold tags: there is no component before it whose "
+                f"tags can be jack-knifed. "
                 "Put an 'easy_first_tagger' before it, or set folds = 0.",
                 stacklevel=3,
             )
@@ -151,11 +158,17 @@ class EasyFirstParser(Parser):
         (_, tags, heads, labels), n = rows, len(gold.words)
         given = progress.tags.get(key, tags)
         if len(given) != n:
-            raise ValueError(f"The component '{self.name}' has the tags of another sentence for a training sentence.")
+            raise ValueError(
+                f"The component '{self.name}' has the tags of another sentence for a training sentence."
+            )
         count = np.array([progress.counts.get(word, 1) for word in gold.words])
         *words, offsets = parser.encode(gold.words, np.arange(n), given, np.array([0, n]), guides)
         return Lessons(
-            *words, heads, labels, (self.word_dropout / (self.word_dropout + count)).astype(np.float32), offsets
+            *words,
+            heads,
+            labels,
+            (self.word_dropout / (self.word_dropout + count)).astype(np.float32),
+            offsets,
         )
 
     @property
@@ -167,12 +180,16 @@ class EasyFirstParser(Parser):
         """Keep those of some sentences that confidence is to be learned from."""
         progress, lessons = self.parser.progress, self._seen.made
         chosen = {key: lessons[key] for key in keys if is_held_out(progress, key)}
-        progress.held_out.update({key: lesson for key, lesson in chosen.items() if not isinstance(lesson, str)})
+        progress.held_out.update(
+            {key: lesson for key, lesson in chosen.items() if not isinstance(lesson, str)}
+        )
 
     def _learning(self, drop: float) -> Learning:
         """How a parser learns that has made no pass."""
         early = self.learning == "early"
-        return Learning(self.beam, self.merge, early, self.margin, self.label_margin, explore=False, dropout=drop)
+        return Learning(
+            self.beam, self.merge, early, self.margin, self.label_margin, explore=False, dropout=drop
+        )
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         keys = self._remember(examples)
@@ -182,7 +199,9 @@ class EasyFirstParser(Parser):
         learn_from_held_out(self.parser, self._learning(0.0), threads=self.threads)
 
     def _step(self, keys: list[bytes], drop: float, losses: dict[str, float]) -> bool:
-        """A step for some sentences, see `update`. Returns whether a pass over all of them is complete with it."""
+        """A step for some sentences, see `update`. Returns whether a pass over all of them is complete with
+        it.
+        """
         parser, progress = self.parser, self.parser.progress
         learned = [self._seen.made[key] for key in keys if not is_held_out(progress, key)]
         if learned:
@@ -198,7 +217,13 @@ class EasyFirstParser(Parser):
             progress.passes += 1
             util.logger.info(
                 "%s: pass %d, %d early and %d full updates, %d wrong labels",
-                *(self.name, progress.passes, self._updates[EARLY], self._updates[FULL], self._updates[LABELS]),
+                *(
+                    self.name,
+                    progress.passes,
+                    self._updates[EARLY],
+                    self._updates[FULL],
+                    self._updates[LABELS],
+                ),
             )
             self._updates[:] = 0
         return is_passed
@@ -209,8 +234,8 @@ class EasyFirstParser(Parser):
         """Parse documents without changing them.
 
         docs (Iterable[Doc]): With tags and sentence boundaries; what has no boundaries is one sentence.
-        RETURNS (tuple): The words, their trees, and how probable it is that each arc is right (float64[words], not a number where
-            nothing has been learned of that).
+        RETURNS (tuple): The words, their trees, and how probable it is that each arc is right
+            (float64[words], not a number where nothing has been learned of that).
         RAISES (ValueError): If the component has not been trained, or should read guides that are not there.
         """
         self._check_trained()
@@ -230,13 +255,13 @@ class EasyFirstParser(Parser):
     def k_best(self, doc: Doc, k: int) -> list[ScoredParse]:
         """The best parses of a document, without changing it.
 
-        They are searched for by a beam of at least k states, of which the equal ones are merged. If the component has fewer, or does
-        not merge them, the first may be a better parse than that of `predict`.
+        They are searched for by a beam of at least k states, of which the equal ones are merged. If the
+        component has fewer, or does not merge them, the first may be a better parse than that of `predict`.
 
         doc (Doc): With tags and sentence boundaries.
         k (int): How many, at least 1; fewer are returned if the final beams have no more.
-        RETURNS (list[ScoredParse]): Copies of the document with the scores of their trees, the best first: sums of the weights of the
-            actions, of all sentences.
+        RETURNS (list[ScoredParse]): Copies of the document with the scores of their trees, the best first:
+            sums of the weights of the actions, of all sentences.
         RAISES (ValueError): If k is not a whole number of at least 1.
         """
         return [ScoredParse(*each) for each in k_best(doc, self.candidates(doc, k), k)]

@@ -24,7 +24,8 @@ _OUTCOMES = {GOES_ON: "goes on", BEGINS: "begins"}
 class EasyFirstSenter(WordClassifyingComponent):
     """Finds where sentences begin, the easiest word of a document first.
 
-    It sets `token.is_sent_start` of every token. What is set already is kept. White space belongs to the sentence before it.
+    It sets `token.is_sent_start` of every token. What is set already is kept. White space belongs to the
+    sentence before it.
 
     Its model is made by `spacy-hpyp.EasyFirstSenter.v1`.
     """
@@ -33,20 +34,25 @@ class EasyFirstSenter(WordClassifyingComponent):
     settings_type = SenterSettings
     default_scorer = staticmethod(senter_score)
 
-    def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
+    def initialize(
+        self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None
+    ) -> None:
         """Collect the words of the training data, and forget what was learned before.
 
         get_examples (Callable): Returns examples with gold sentence boundaries.
         RAISES (ValueError): If no document has sentence boundaries.
         """
         self._initialize(
-            self._initial_examples(get_examples), [_OUTCOMES[GOES_ON], _OUTCOMES[BEGINS]], "sentence boundaries"
+            self._initial_examples(get_examples),
+            [_OUTCOMES[GOES_ON], _OUTCOMES[BEGINS]],
+            "sentence boundaries",
         )
 
     def predict(self, docs: Iterable[Doc]) -> tuple[Words, np.ndarray]:
         """Decide the words of documents without changing them.
 
-        RETURNS (tuple[Words, int32[words]]): Their words, and whether each begins a sentence; `NONE` where that is not certain.
+        RETURNS (tuple[Words, int32[words]]): Their words, and whether each begins a sentence; `NONE` where
+            that is not certain.
         RAISES (ValueError): If the component has not been trained.
         """
         self._check_trained()

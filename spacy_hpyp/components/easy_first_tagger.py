@@ -21,8 +21,8 @@ from .word_classifier import LabellingComponent, guide_content
 class EasyFirstTagger(LabellingComponent):
     """A tagger that begins with the easiest word of a sentence (Ma et al. 2012, 2013). It sets `token.tag_`.
 
-    If its templates read guides (`guide.tag`), it stands after an `hpyp_parser` with guides = true, and is trained on documents that
-    'python -m spacy hpyp guides' has written, on the tokens that they have.
+    If its templates read guides (`guide.tag`), it stands after an `hpyp_parser` with guides = true, and is
+    trained on documents that 'python -m spacy hpyp guides' has written, on the tokens that they have.
 
     Its model is made by `spacy-hpyp.EasyFirstTagger.v1`.
     """
@@ -50,8 +50,10 @@ class EasyFirstTagger(LabellingComponent):
         folds (int): Into how many parts it is divided, at least 2.
         epochs (int): How often each of the taggers sees the other parts.
         tokens (str | None): Whose tokens the sentences have, instead of the setting `tokens`.
-        RETURNS (dict[bytes, list[str]]): The tags of each sentence, by what identifies it (`RawSentence.key`).
-        RAISES (ValueError): If the component has not been initialized, or its features read guides and a document has none.
+        RETURNS (dict[bytes, list[str]]): The tags of each sentence, by what identifies it
+            (`RawSentence.key`).
+        RAISES (ValueError): If the component has not been initialized, or its features read guides and a
+            document has none.
         """
         self._check_trained()
         tags = self.classifier.outcomes
@@ -97,7 +99,9 @@ class EasyFirstTagger(LabellingComponent):
         reference = example.reference
         content = example.predicted.to_array([ORTH, SPACY]).tobytes()
         content += reference.to_array([ORTH, TAG, DEP, HEAD, SENT_START, SPACY]).tobytes()
-        return content + (guide_content(reference) if self.classifier.is_guided else b"") + self.tokens.encode()
+        return (
+            content + (guide_content(reference) if self.classifier.is_guided else b"") + self.tokens.encode()
+        )
 
 
 make_easy_first_tagger = register(EasyFirstTagger, assigns=["token.tag"], scores={"tag_acc": 1.0})

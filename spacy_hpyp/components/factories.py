@@ -22,7 +22,8 @@ TREE_SCORES = {"dep_uas": 0.5, "dep_las": 0.5, **_OF_TREES}
 TAG_AND_TREE_SCORES = {"tag_acc": 0.2, "dep_uas": 0.4, "dep_las": 0.4, **_OF_TREES}
 
 
-#: Which config that comes with the package says what a component is made of; `defaults.cfg` says it of the others.
+#: Which config that comes with the package says what a component is made of; `defaults.cfg` says it of the
+#: others.
 _SHIPPED = {
     "hpyp_parser": "pool",
     "easy_first_senter": "easy_first",
@@ -47,8 +48,8 @@ def shipped_config(name: str) -> Config:
 
 
 def default_config(settings: type[Settings], factory: str) -> Config:
-    """What a component is made of that no config says anything about: its settings, and the scorer and the model of the config that comes
-    with the package.
+    """What a component is made of that no config says anything about: its settings, and the scorer and the
+    model of the config that comes with the package.
     """
     if factory in _SHIPPED:
         component = shipped_config(_SHIPPED[factory])["components"][factory]
@@ -56,7 +57,9 @@ def default_config(settings: type[Settings], factory: str) -> Config:
         shipped = Config(component).merge({"model": {"unknown_words": {"lang": "xx"}}})
     else:
         shipped = Config().from_disk(Path(__file__).with_name("defaults.cfg"))[factory]
-    return Config({**asdict(settings()), **{name: shipped[name] for name in ("scorer", "model") if name in shipped}})
+    return Config(
+        {**asdict(settings()), **{name: shipped[name] for name in ("scorer", "model") if name in shipped}}
+    )
 
 
 def register(
@@ -67,13 +70,15 @@ def register(
     scores: dict[str, float | None],
     english: bool = True,
 ) -> Callable[..., TrainableComponent]:
-    """Let `nlp.add_pipe` make a component, under the name that is its `factory`; and make its settings attributes.
+    """Let `nlp.add_pipe` make a component, under the name that is its `factory`; and make its settings
+    attributes.
 
     What no config says anything about `default_config` does.
 
     assigns, requires, scores: As `Language.factory` takes them.
-    english (bool): Whether it is registered for English once more. A default config cannot refer to the language, but what classes
-        unknown words have depends on it: the rule for English is another one than that for all other languages.
+    english (bool): Whether it is registered for English once more. A default config cannot refer to the
+        language, but what classes unknown words have depends on it: the rule for English is another one than
+        that for all other languages.
     RETURNS (Callable): What makes it, as an entry point of the package names it.
     """
     name, group = component.factory, component.settings_type
@@ -82,7 +87,9 @@ def register(
     component.__signature__ = signature(taking(group)(partial(component)))  # type: ignore[attr-defined]
     default = default_config(group, name)
 
-    def make(nlp: Language, name: str, model: Model, *, scorer: Callable | None, **settings: Any) -> TrainableComponent:
+    def make(
+        nlp: Language, name: str, model: Model, *, scorer: Callable | None, **settings: Any
+    ) -> TrainableComponent:
         return component(nlp.vocab, model, name, scorer=scorer, **component.settings_in(nlp, settings))
 
     def make_unscored(nlp: Language, name: str, model: Model, **settings: Any) -> TrainableComponent:

@@ -1,4 +1,6 @@
-"""The trainable spaCy component `head_outward_parser`, and what it has in common with others that learn a head-outward model from trees."""
+"""The trainable spaCy component `head_outward_parser`, and what it has in common with others that learn a
+head-outward model from trees.
+"""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -42,7 +44,9 @@ class HeadOutwardComponent(GibbsParser):
     def _new_treebank(self, model: HeadOutwardModel) -> Treebank:
         return Treebank(model, self._read)
 
-    def _initialize_model(self, model: HeadOutwardModel, corpus: GoldCorpus, labels: dict[str, list[str]]) -> None:
+    def _initialize_model(
+        self, model: HeadOutwardModel, corpus: GoldCorpus, labels: dict[str, list[str]]
+    ) -> None:
         vocabulary = corpus.vocabulary(labels["tags"], model.own_settings, uncased=True)
         model.initialize(labels["labels"], vocabulary)
 
@@ -61,14 +65,16 @@ class HeadOutwardComponent(GibbsParser):
 
 
 class HeadOutwardParser(HeadOutwardComponent):
-    """A generative parser that finds trees by dynamic programming (Eisner 1996; Wallach, Sutton & McCallum 2008).
+    """A generative parser that finds trees by dynamic programming (Eisner 1996; Wallach, Sutton & McCallum
+    2008).
 
-    It reads `token.tag_` and sentence boundaries, and sets `token.head`, `token.dep_`, `token._.head_prob`, which is the exact
-    probability of the arc given the sentence, and `_.log_prob` of sentences and documents: the log-probability of their words and tags
-    summed over all projective trees, in nats.
+    It reads `token.tag_` and sentence boundaries, and sets `token.head`, `token.dep_`, `token._.head_prob`,
+    which is the exact probability of the arc given the sentence, and `_.log_prob` of sentences and documents:
+    the log-probability of their words and tags summed over all projective trees, in nats.
 
-    Where trees are latent, examples may have tags only. Such trees are drawn by Metropolis-Hastings after `latent_after` sweeps; the log says
-    how many were accepted. The loss is the negative log-likelihood for each token, in nats.
+    Where trees are latent, examples may have tags only. Such trees are drawn by Metropolis-Hastings after
+    `latent_after` sweeps; the log says how many were accepted. The loss is the negative log-likelihood for
+    each token, in nats.
 
     Its model is made by `spacy-hpyp.HeadOutwardModel.v1`.
     """
@@ -81,7 +87,8 @@ class HeadOutwardParser(HeadOutwardComponent):
         problem = self.head_outward.unchartable
         if problem is not None and settings.latent != "nothing":
             raise ValueError(
-                f'trees cannot be drawn where {problem}: set latent = "nothing", or take shorter context lists.'
+                f'trees cannot be drawn where {problem}: set latent = "nothing", or take shorter context '
+                f"lists."
             )
 
     # Training
@@ -116,25 +123,32 @@ class HeadOutwardParser(HeadOutwardComponent):
         self._check_trained()
         if self.head_outward.unchartable is not None:
             raise ValueError(
-                f"The component '{self.name}' cannot look for trees: {self.head_outward.unchartable}, which dynamic programming "
-                "does not know. Such a model says how probable trees are that are given to it (`tree_log_prob`)."
+                f"The component '{self.name}' cannot look for trees: {self.head_outward.unchartable}, which "
+                f"dynamic programming "
+                "does not know. Such a model says how probable trees are that are given to it "
+                "(`tree_log_prob`)."
             )
 
     def predict(self, docs: Iterable[Doc]) -> tuple[Words, np.ndarray, HeadOutwardTrees]:
         """Parse documents without changing them.
 
         docs (Iterable[Doc]): With tags and sentence boundaries; what has no boundaries is one sentence.
-        RETURNS (tuple): The words; where each sentence, or part of one that is longer than `longest`, begins among them
-            (int64[parts + 1]); and their trees.
-        RAISES (ValueError): If the component has not been trained, or its model is none that can look for trees.
+        RETURNS (tuple): The words; where each sentence, or part of one that is longer than `longest`, begins
+            among them (int64[parts + 1]); and their trees.
+        RAISES (ValueError): If the component has not been trained, or its model is none that can look for
+            trees.
         """
         self._check_chart()
         model = self.head_outward
         words, tags, offsets, found = read_docs(model, list(docs), longest=self.longest)
-        trees = parse(model.frozen, words, tags, offsets, consensus=self.decoding == "mbr", threads=self.threads)
+        trees = parse(
+            model.frozen, words, tags, offsets, consensus=self.decoding == "mbr", threads=self.threads
+        )
         return found, offsets, trees
 
-    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray, HeadOutwardTrees]) -> None:
+    def set_annotations(
+        self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray, HeadOutwardTrees]
+    ) -> None:
         """Write trees into the documents that `predict` was given, by what it returned."""
         docs, (words, offsets, trees) = list(docs), scores
         heads, labels = _one_tree_each(trees.heads, trees.labels, offsets, words.layout.offsets)
@@ -142,7 +156,9 @@ class HeadOutwardParser(HeadOutwardComponent):
         # What is exactly what the model says is not what can be relied on.
         mark_uncalibrated(docs, self.name)
         layout = words.layout
-        of_sentence = np.add.reduceat(np.append(trees.log_probability, 0.0), np.searchsorted(offsets, layout.offsets))
+        of_sentence = np.add.reduceat(
+            np.append(trees.log_probability, 0.0), np.searchsorted(offsets, layout.offsets)
+        )
         for doc, start, end in zip(docs, layout.docs, layout.docs[1:]):
             first, last = np.searchsorted(layout.offsets, (start, end))
             # A sentence may begin with white space, and there may be nothing else in it.
@@ -157,8 +173,8 @@ class HeadOutwardParser(HeadOutwardComponent):
 
         doc (Doc): With tags and sentence boundaries.
         k (int): How many, at least 1; fewer are returned if there are no more.
-        RETURNS (list[Alternative]): Copies of the document with the log-probabilities of their words, tags and trees without labels in
-            nats, the best first.
+        RETURNS (list[Alternative]): Copies of the document with the log-probabilities of their words, tags
+            and trees without labels in nats, the best first.
         RAISES (ValueError): If k is not a whole number of at least 1.
         """
         return [Alternative(*each) for each in k_best(doc, self.candidates(doc, k), k)]
@@ -166,7 +182,8 @@ class HeadOutwardParser(HeadOutwardComponent):
     def candidates(self, doc: Doc, k: int) -> list[Candidates]:
         """The most probable trees of each sentence of a document, without changing it, see `k_best`.
 
-        RETURNS (list[Candidates]): Of each sentence, with the log-probabilities of words, tags and trees without labels in nats.
+        RETURNS (list[Candidates]): Of each sentence, with the log-probabilities of words, tags and trees
+            without labels in nats.
         """
         k = whole("k", k, least=1, highest=1_000_000)
         self._check_chart()
@@ -179,19 +196,24 @@ class HeadOutwardParser(HeadOutwardComponent):
         for i, (start, end) in enumerate(zip(bounds, bounds[1:])):
             own, rows = parts[firsts[i] : firsts[i + 1]], []
             for score, chosen in best_combinations([scores.tolist() for _, _, scores in own], k):
-                heads, labels = (np.concatenate([part[column][j] for part, j in zip(own, chosen)]) for column in (0, 1))
+                heads, labels = (
+                    np.concatenate([part[column][j] for part, j in zip(own, chosen)]) for column in (0, 1)
+                )
                 within = offsets[firsts[i] : firsts[i + 1] + 1] - start
                 rows.append((*_one_tree_each(heads, labels, within, np.array([0, end - start])), score))
             columns = (np.array(column) for column in zip(*rows))
-            candidates.append(trees_of(doc, found.layout.token[start:end], *columns, self._label_names, self.name))
+            candidates.append(
+                trees_of(doc, found.layout.token[start:end], *columns, self._label_names, self.name)
+            )
         return candidates
 
     def head_marginals(self, doc: Doc) -> np.ndarray:
         """How probable each head is, given the words and tags, without changing the document.
 
         doc (Doc): With tags and sentence boundaries.
-        RETURNS (float64[words, words]): Of each word (row), under a token or one, the probability of each head (column), summed over all
-            projective trees; on the diagonal, of being a root. The rows of white space are 0.
+        RETURNS (float64[words, words]): Of each word (row), under a token or one, the probability of each
+            head (column), summed over all projective trees; on the diagonal, of being a root. The rows of
+            white space are 0.
         """
         self._check_chart()
         doc = words_as_tokens(doc)
@@ -207,8 +229,8 @@ class HeadOutwardParser(HeadOutwardComponent):
     def tree_log_prob(self, doc: Doc) -> float:
         """The log-probability of a document's words, tags and labelled trees, in nats.
 
-        doc (Doc): With tags, heads, labels and sentence boundaries. Trees that are not projective are made so, with decorated labels
-            (Nivre & Nilsson 2005).
+        doc (Doc): With tags, heads, labels and sentence boundaries. Trees that are not projective are made
+            so, with decorated labels (Nivre & Nilsson 2005).
         RAISES (ValueError): If a sentence has no complete tree, or a label that the model does not have.
         """
         found = [rows for _, rows in self._encoded(doc)]
@@ -216,7 +238,11 @@ class HeadOutwardParser(HeadOutwardComponent):
             return 0.0
         sentences = join(found)
         return sum(
-            float(tree_log_probabilities(self.head_outward.frozen, *(part[a:b] for part in sentences[:4]), True).sum())
+            float(
+                tree_log_probabilities(
+                    self.head_outward.frozen, *(part[a:b] for part in sentences[:4]), True
+                ).sum()
+            )
             for a, b in zip(sentences.offsets, sentences.offsets[1:])
         )
 
@@ -224,11 +250,13 @@ class HeadOutwardParser(HeadOutwardComponent):
 def _one_tree_each(
     heads: np.ndarray, labels: np.ndarray, parts: np.ndarray, sentences: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Trees of parts of sentences as trees of sentences: the roots of all parts but the first hang on that of the first.
+    """Trees of parts of sentences as trees of sentences: the roots of all parts but the first hang on that of
+    the first.
 
     heads, labels (int32[words]): Positions in the part, `NONE` for a part's root.
     parts, sentences (int64[* + 1]): Where they begin.
-    RETURNS (tuple[int32[words], int32[words]]): Positions in the sentence, and labels; the added arcs have the last label of all, -2.
+    RETURNS (tuple[int32[words], int32[words]]): Positions in the sentence, and labels; the added arcs have
+        the last label of all, -2.
     """
     if len(parts) == len(sentences):
         return heads, labels

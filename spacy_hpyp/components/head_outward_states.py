@@ -22,14 +22,16 @@ _SCORE = "words_log_prob"
 
 
 class HeadOutwardStates(TrainableComponent):
-    """Finds the latent states of words, which make words predictable from their parents or from their documents (Wallach, Sutton &
-    McCallum 2008), and writes them as `token._.state`.
+    """Finds the latent states of words, which make words predictable from their parents or from their
+    documents (Wallach, Sutton & McCallum 2008), and writes them as `token._.state`.
 
-    It learns from the trees of the reference documents on their own tokens, and reads the trees of documents that a parser
-    before it has parsed. A document is a Doc. Documents of the same content are learned from once.
+    It learns from the trees of the reference documents on their own tokens, and reads the trees of documents
+    that a parser before it has parsed. A document is a Doc. Documents of the same content are learned from
+    once.
 
-    Each word of documents is visited by a Gibbs step. When as many words have been visited as the corpus has, the strengths of the priors are
-    sampled, and the top words of the states are logged. The loss are the bits a word: each predicted from all others that are seated.
+    Each word of documents is visited by a Gibbs step. When as many words have been visited as the corpus has,
+    the strengths of the priors are sampled, and the top words of the states are logged. The loss are the bits
+    a word: each predicted from all others that are seated.
 
     Its model is made by `spacy-hpyp.LatentStates.v1`.
     """
@@ -55,10 +57,13 @@ class HeadOutwardStates(TrainableComponent):
         super()._reset_training()
         self._seen: Seen[UncasedWords] = Seen()
 
-    def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
+    def initialize(
+        self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None
+    ) -> None:
         """Collect the words of the training data, and forget what was learned before.
 
-        get_examples (Callable): Returns examples; the reference documents are parsed, if the model reads parents.
+        get_examples (Callable): Returns examples; the reference documents are parsed, if the model reads
+            parents.
         RAISES (ValueError): If there is nothing to learn.
         """
         examples = self._initial_examples(get_examples)
@@ -68,19 +73,24 @@ class HeadOutwardStates(TrainableComponent):
         usable = [model.usable(words) for words in read.values()]
         size = sum(len(words.forms) for words in usable)
         if size == 0:
-            raise self._nothing_to_learn(f"a sentence{' with a complete tree' if model.reads_parents else ''}")
+            raise self._nothing_to_learn(
+                f"a sentence{' with a complete tree' if model.reads_parents else ''}"
+            )
         model.initialize(model.collect(usable))
         model.training.size = size
         self._use(model)
         skipped = sum(len(words.forms) for words in read.values()) - size
         if skipped:
-            util.logger.info("%s: %d words are in sentences without complete trees and left out", self.name, skipped)
+            util.logger.info(
+                "%s: %d words are in sentences without complete trees and left out", self.name, skipped
+            )
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         documents = {uncased_key(example.reference): example.reference for example in examples}
         usable = self.latent_states.usable
         texts = [
-            (key, self._seen.take(key, lambda doc=doc: usable(read_uncased(doc)))) for key, doc in documents.items()
+            (key, self._seen.take(key, lambda doc=doc: usable(read_uncased(doc))))
+            for key, doc in documents.items()
         ]
         self.guard.change(lambda: self._visit(texts, losses))
         return False
@@ -106,8 +116,8 @@ class HeadOutwardStates(TrainableComponent):
         """Find the states of documents without changing them. The same document always gets the same states.
 
         docs (Iterable[Doc]): The documents, with trees if the model reads parents.
-        RETURNS (list[tuple[int64[n], int64[n], float64[n]]]): Of each, the positions of its words among the tokens, their states,
-            and the log-probability of each word given the others, in nats.
+        RETURNS (list[tuple[int64[n], int64[n], float64[n]]]): Of each, the positions of its words among the
+            tokens, their states, and the log-probability of each word given the others, in nats.
         RAISES (ValueError): If the component has not been trained, or a document has no tree.
         """
         self._check_trained()
@@ -116,7 +126,8 @@ class HeadOutwardStates(TrainableComponent):
             words = read_uncased(doc)
             if self.latent_states.reads_parents and not words.is_attached.all():
                 raise ValueError(
-                    f"The component '{self.name}' reads the heads of words, but a document has words without. Let a parser "
+                    f"The component '{self.name}' reads the heads of words, but a document has words "
+                    f"without. Let a parser "
                     "come before it in the pipeline."
                 )
             rng = np.random.default_rng(self.settings.seed)
@@ -124,7 +135,9 @@ class HeadOutwardStates(TrainableComponent):
             found.append((words.token, states, log_probability))
         return found
 
-    def set_annotations(self, docs: Iterable[Doc], scores: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> None:
+    def set_annotations(
+        self, docs: Iterable[Doc], scores: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
+    ) -> None:
         """Write states into the documents that `predict` was given, by what it returned."""
         for doc, (token, states, _) in zip(docs, scores):
             write_states(doc, token, states)
@@ -138,7 +151,8 @@ class HeadOutwardStates(TrainableComponent):
         return self.latent_states.top_words(count)
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, float]:
-        """The mean log-probability of a word of the predicted documents given the others of its document, in nats.
+        """The mean log-probability of a word of the predicted documents given the others of its document, in
+        nats.
 
         RETURNS (dict[str, float]): Under "words_log_prob".
         """

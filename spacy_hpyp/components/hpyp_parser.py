@@ -59,11 +59,13 @@ _PROBABILITIES = ("token._.log_prob", "token._.surprisal", "span._.log_prob", "d
 class HPYPParser(ViewedParser):
     """A joint tagger and parser with a generative model (Buys & Blunsom 2015).
 
-    It sets `token.tag_`, `token.head`, `token.dep_` and sentence boundaries, and `_.log_prob` of tokens, sentences and
+    It sets `token.tag_`, `token.head`, `token.dep_` and sentence boundaries, and `_.log_prob` of tokens,
+    sentences and
     documents (see `spacy_hpyp.annotation.extensions`).
 
-    The loss is the negative log-likelihood for each token in nats. What is predicted is predicted from other sentences and what comes
-    before it in its own; with sampled seatings of single experts from all the rest, see `JointModel.visit`.
+    The loss is the negative log-likelihood for each token in nats. What is predicted is predicted from other
+    sentences and what comes before it in its own; with sampled seatings of single experts from all the rest,
+    see `JointModel.visit`.
 
     Its model is made by `spacy-hpyp.HPYPModel.v1`.
     """
@@ -72,7 +74,9 @@ class HPYPParser(ViewedParser):
     settings_type = ParserSettings
     attribute = JOINT_MODEL
     default_scorer = staticmethod(score)
-    instead_of_score = " For the log-probability of its words with its tags and trees, call 'tree_log_prob(doc)'."
+    instead_of_score = (
+        " For the log-probability of its words with its tags and trees, call 'tree_log_prob(doc)'."
+    )
 
     @property
     def joint(self) -> JointModel:
@@ -111,7 +115,9 @@ class HPYPParser(ViewedParser):
         initialize(model, corpus, labels, seed=self.seed)
         if model.vocabulary.rare:
             rare = len(model.vocabulary.rare)
-            util.logger.info("%s: %d words that are rare are known by the tags that they had", self.name, rare)
+            util.logger.info(
+                "%s: %d words that are rare are known by the tags that they had", self.name, rare
+            )
 
     def _warn_of_new(self) -> None:
         model, treebank = self._initialized(), self._treebank
@@ -119,18 +125,31 @@ class HPYPParser(ViewedParser):
             return
         known, least = set(model.vocabulary.words), model.vocabulary_settings.min_count
         # At least so many tokens would be known in a vocabulary made with these sentences.
-        lost = sum(count for word, count in treebank.new_words.items() if count >= least and word not in known)
+        lost = sum(
+            count for word, count in treebank.new_words.items() if count >= least and word not in known
+        )
         if not lost and not treebank.new_skipped:
             return
         self._warned_of_new = True
         problems = [
-            *([f"takes {lost} of their {treebank.new_words.total()} tokens for unknown words"] if lost else []),
-            *([f"skips {treebank.new_skipped} of them for their tags or labels"] if treebank.new_skipped else []),
+            *(
+                [f"takes {lost} of their {treebank.new_words.total()} tokens for unknown words"]
+                if lost
+                else []
+            ),
+            *(
+                [f"skips {treebank.new_skipped} of them for their tags or labels"]
+                if treebank.new_skipped
+                else []
+            ),
         ]
         warnings.warn(
-            f"The component '{self.name}' is trained on {treebank.new} sentences that it was not initialized with, but its "
-            f"words, tags and labels do not grow. It {' and '.join(problems)}, which it would not if it was trained on all of "
-            "the data from the start. Do that: give all of the data to a new component, in a config by 'factory = "
+            f"The component '{self.name}' is trained on {treebank.new} sentences that it was not initialized "
+            f"with, but its "
+            f"words, tags and labels do not grow. It {' and '.join(problems)}, which it would not if it was "
+            f"trained on all of "
+            "the data from the start. Do that: give all of the data to a new component, in a config by "
+            "'factory = "
             "\"hpyp_parser\"' instead of 'source', in Python by 'nlp.initialize'.",
             stacklevel=3,
         )
@@ -206,7 +225,8 @@ class HPYPParser(ViewedParser):
             model.progress.awaits_contrast = False
             return
         parameters = {
-            name: averages.get((self.model.id, name), self.model.get_param(name)) for name in self.model.param_names
+            name: averages.get((self.model.id, name), self.model.get_param(name))
+            for name in self.model.param_names
         }
         learned, likelihood = learn_contrasts(
             model,
@@ -227,7 +247,9 @@ class HPYPParser(ViewedParser):
                     averages[self.model.id, name] = self.model.get_param(name).copy()
 
         model.guard.change(use)
-        util.logger.debug("%s: right derivations have a log-likelihood of %.3f given the words", self.name, likelihood)
+        util.logger.debug(
+            "%s: right derivations have a log-likelihood of %.3f given the words", self.name, likelihood
+        )
 
     def _end_pass(self) -> None:
         model = self._initialized()
@@ -240,7 +262,8 @@ class HPYPParser(ViewedParser):
     # Prediction
 
     def remember(self, docs: Iterable[Doc], batch_size: int) -> None:
-        """Parse documents that are going to come again in the same batches, and remember what is found until something is learned.
+        """Parse documents that are going to come again in the same batches, and remember what is found until
+        something is learned.
 
         What is predicted by makes room then, if it can be read again from a file.
         """
@@ -283,32 +306,37 @@ class HPYPParser(ViewedParser):
     def k_best(self, doc: Doc, k: int, *, labels_per_arc: int | None = None) -> list[Alternative]:
         """The best parses of a document, without changing it.
 
-        The probability of a parse is summed over its derivations, so with several of them the first parse can be another one
-        than that of the most probable derivation, which `decoding = "best"` gives.
+        The probability of a parse is summed over its derivations, so with several of them the first parse can
+        be another one than that of the most probable derivation, which `decoding = "best"` gives.
 
         doc (Doc): Where sentence boundaries are set they are kept: in a parsed document, all of them.
         k (int): How many, at least 1; fewer are returned if the final beam has no more.
         labels_per_arc (int | None): How many labels of an arc are tried, instead of the setting.
-        RETURNS (list[Alternative]): Copies of the document with their log-probabilities, the best parse first.
+        RETURNS (list[Alternative]): Copies of the document with their log-probabilities, the best parse
+            first.
         RAISES (ValueError): If k or `labels_per_arc` is not a whole number of at least 1.
         """
         found = self.candidates(doc, k, labels_per_arc=labels_per_arc)
         return [Alternative(*each) for each in k_best(doc, found, k, with_tags=True)]
 
     def increments(self, doc: Doc, k: int = 5) -> list[Increment]:
-        """What the beam holds after each word: parses of the words so far, and what is expected next, without changing the document.
+        """What the beam holds after each word: parses of the words so far, and what is expected next, without
+        changing the document.
 
         The search knows nothing of the words to come, whatever `outlook` is. Each sentence is read by itself.
 
-        doc (Doc): Where sentence boundaries are set they are kept: in a parsed document, all of them. Without any it is one sentence.
+        doc (Doc): Where sentence boundaries are set they are kept: in a parsed document, all of them. Without
+            any it is one sentence.
         k (int): How many parses and next words, at least 1; there are fewer parses if the beam has no more.
-        RETURNS (list[Increment]): Of each word, under a token or one; white space has none. Positions are those among all words and white
-            space.
+        RETURNS (list[Increment]): Of each word, under a token or one; white space has none. Positions are
+            those among all words and white space.
         RAISES (ValueError): If k is not a whole number of at least 1, or the model generates no words.
         """
         k, model = whole("k", k, least=1), self._initialized()
         given = self.settings.given_tags
-        return find_increments(model, [words_as_tokens(doc)], self.search, k, threads=self.threads, given_tags=given)[0]
+        return find_increments(
+            model, [words_as_tokens(doc)], self.search, k, threads=self.threads, given_tags=given
+        )[0]
 
     def candidates(self, doc: Doc, k: int, *, labels_per_arc: int | None = None) -> list[Candidates]:
         """The best parses of each sentence of a document, without changing it, see `k_best`.
@@ -335,7 +363,8 @@ class HPYPParser(ViewedParser):
         """How probable trees of a sentence are together with their words and tags, see `tree_log_prob`.
 
         doc (Doc), candidates (Candidates): A sentence of it; the trees may be another parser's.
-        RETURNS (TreeLogProbs): In nats; not a number where a candidate is no tree, or has tags or labels that the model does not have.
+        RETURNS (TreeLogProbs): In nats; not a number where a candidate is no tree, or has tags or labels that
+            the model does not have.
         """
         model, doc = self._initialized(), words_as_tokens(doc)
         found = TreeLogProbs(np.full(len(candidates), np.nan), np.ones(len(candidates), dtype=bool))
@@ -344,11 +373,14 @@ class HPYPParser(ViewedParser):
             for sentence in candidates.sentences(doc)
         ]
         places = [i for i, (_, rows) in enumerate(trees) if not isinstance(rows, str)]
-        found.log_prob[places], found.exact[places] = model.tree_log_probs([trees[i] for i in places], seed=self.seed)
+        found.log_prob[places], found.exact[places] = model.tree_log_probs(
+            [trees[i] for i in places], seed=self.seed
+        )
         return found
 
     def without(self, documents: Sequence[GoldDocument]) -> "HPYPParser":
-        """A component like this one as if it had not been trained on some sentences, to predict with. This one stays as it is.
+        """A component like this one as if it had not been trained on some sentences, to predict with. This
+        one stays as it is.
 
         documents (Sequence[GoldDocument]): Gold sentences; it need not have learned from them.
         RAISES (ValueError): If the component has not been trained, or has latent derivations.
@@ -357,14 +389,16 @@ class HPYPParser(ViewedParser):
         check_derivations(model)
         sentences = dict(JointTreebank(model).rows(documents))
         others = copy(without(model, sentences, self._rng(3), threads=self.threads))
-        return HPYPParser(self.vocab, thinc_model(others), self.name, scorer=self.scorer, **asdict(self.settings))
+        return HPYPParser(
+            self.vocab, thinc_model(others), self.name, scorer=self.scorer, **asdict(self.settings)
+        )
 
     def posterior(self, doc: Doc, *, labels_per_arc: int | None = None) -> Marginals:
         """How probable each head, label and tag is, given the words, without changing the document.
 
         doc (Doc): Where sentence boundaries are set they are kept.
-        labels_per_arc (int | None): How many labels of an arc are tried, instead of the setting; the others have the
-            probability 0.
+        labels_per_arc (int | None): How many labels of an arc are tried, instead of the setting; the others
+            have the probability 0.
         RETURNS (Marginals): Probabilities of the words' heads, labels and tags.
         RAISES (ValueError): If `labels_per_arc` is not a whole number of at least 1.
         """
@@ -374,7 +408,9 @@ class HPYPParser(ViewedParser):
         return marginals(doc, layout, shares, model.encoder)
 
     def _search_of_all(self, labels_per_arc: int | None) -> Search:
-        settings = self.settings if labels_per_arc is None else self._changed({"labels_per_arc": labels_per_arc})
+        settings = (
+            self.settings if labels_per_arc is None else self._changed({"labels_per_arc": labels_per_arc})
+        )
         return settings.search._replace(marginals=True)
 
     def leave_out(
@@ -385,18 +421,22 @@ class HPYPParser(ViewedParser):
         progress: Callable[[int], None] = lambda words: None,
         guides: Iterable[Guides] | None = None,
     ) -> tuple[list[Doc], int]:
-        """Gold documents with guides (`doc._.guide`) as if the component had not been trained on their sentences.
+        """Gold documents with guides (`doc._.guide`) as if the component had not been trained on their
+        sentences.
 
-        The sentences are taken out of a copy of the model, a part of them after the other, and parsed by what is left, each by
-        itself. See `spacy_hpyp.training.leave_out`.
+        The sentences are taken out of a copy of the model, a part of them after the other, and parsed by what
+        is left, each by itself. See `spacy_hpyp.training.leave_out`.
 
         examples (Iterable[Example]): What the component was trained on.
         folds (int): How many parts there are, at least 2.
         progress (Callable[[int], None]): Called with the number of words whenever some have been annotated.
-        guides (Iterable[Guides] | None): Those of each part, if others have annotated them by `parts_to_leave_out`.
-        RETURNS (tuple[list[Doc], int]): New documents with the gold annotation on the tokens that `tokens` says, and how many of
-            their sentences the component has learned from; the others are parsed by it as it is.
-        RAISES (ValueError): If the component has not been trained, or not on these examples, or with latent derivations.
+        guides (Iterable[Guides] | None): Those of each part, if others have annotated them by
+            `parts_to_leave_out`.
+        RETURNS (tuple[list[Doc], int]): New documents with the gold annotation on the tokens that `tokens`
+            says, and how many of their sentences the component has learned from; the others are parsed by it
+            as it is.
+        RAISES (ValueError): If the component has not been trained, or not on these examples, or with latent
+            derivations.
         """
         examples = list(examples)
         annotated, parts = self.parts_to_leave_out(examples, folds=folds)
@@ -415,7 +455,9 @@ class HPYPParser(ViewedParser):
     def parts_to_leave_out(
         self, examples: Iterable[Example], *, folds: int = 10
     ) -> tuple[list[tuple[Doc, list[RawSentence], list[np.ndarray]]], LeaveOut]:
-        """Gold documents as they were learned, see `annotated_document`, and what annotates their parts, see `leave_out`."""
+        """Gold documents as they were learned, see `annotated_document`, and what annotates their parts, see
+        `leave_out`.
+        """
         folds, model = whole("folds", folds, least=2), self._initialized()
         annotated = [annotated_document(each, self.tokens) for each in self._examples(examples, "leave_out")]
         parts = LeaveOut(
@@ -434,29 +476,34 @@ class HPYPParser(ViewedParser):
     ) -> Iterator[Doc]:
         """Draw sentences from the model, with their tags and trees.
 
-        Rare words are known to the model by their class. With `spelling`, such a word is spelled out: letters are drawn given
-        the class until they are those of a word of this class (`spacy_hpyp.models.spelling`). Without it, or where they never
-        are, it is written as the name of the class in angle brackets. A sentence is drawn from the model's distribution given
-        that it is not too long, and in a model whose labels are part of the actions, given that all actions are ones that
-        exist. Spaces follow common rules of punctuation. `_.log_prob` and surprisals are those of the words, as after parsing:
-        they do not depend on which of their derivations was drawn.
+        Rare words are known to the model by their class. With `spelling`, such a word is spelled out: letters
+        are drawn given the class until they are those of a word of this class (`spacy_hpyp.models.spelling`).
+        Without it, or where they never are, it is written as the name of the class in angle brackets. A
+        sentence is drawn from the model's distribution given that it is not too long, and in a model whose
+        labels are part of the actions, given that all actions are ones that exist. Spaces follow common rules
+        of punctuation. `_.log_prob` and surprisals are those of the words, as after parsing: they do not
+        depend on which of their derivations was drawn.
 
-        begin_with (Sequence[str] | str): Words that all of them begin with; a string is divided at white space. What a
-            word is attached to and tagged as is drawn by a particle filter with the component's number of particles.
+        begin_with (Sequence[str] | str): Words that all of them begin with; a string is divided at white
+            space. What a word is attached to and tagged as is drawn by a particle filter with the component's
+            number of particles.
         max_length (int): The most words of a sentence.
         seed (int): Fixes the sentences. The first ones are the same for every count.
         RETURNS (Iterator[Doc]): One sentence in each.
-        RAISES (ValueError): If the component has not been trained or generates no words, if a setting is out of its range,
-            or if no sentence that is short enough is found.
+        RAISES (ValueError): If the component has not been trained or generates no words, if a setting is out
+            of its range, or if no sentence that is short enough is found.
         """
         model = self._initialized()
         if not model.is_lexicalised:
             raise ValueError(
-                f"The component '{self.name}' has no context list for words: an unlexicalised model generates tags only."
+                f"The component '{self.name}' has no context list for words: an unlexicalised model "
+                f"generates tags only."
             )
         words = begin_with.split() if isinstance(begin_with, str) else list(begin_with)
         if any(not word or word.isspace() for word in words):
-            raise ValueError("'begin_with' has a word that is empty or white space, which no sentence begins with.")
+            raise ValueError(
+                "'begin_with' has a word that is empty or white space, which no sentence begins with."
+            )
         count, max_length, seed = check_drawing(count, words, max_length, seed)
         return generate_docs(
             model,
@@ -470,24 +517,27 @@ class HPYPParser(ViewedParser):
         )
 
     def tree_log_prob(self, doc: Doc) -> float:
-        """How probable the words of a document are together with its tags and trees, which anybody may have given it.
+        """How probable the words of a document are together with its tags and trees, which anybody may have
+        given it.
 
         doc (Doc): With a tag for every word, and complete trees.
-        RETURNS (float): The log-probability in nats, summed over the derivations of the trees (B&B section 2). There is a warning if that
-            is an estimate; which sentences it is of `sentence_log_probs` says.
+        RETURNS (float): The log-probability in nats, summed over the derivations of the trees (B&B section
+            2). There is a warning if that is an estimate; which sentences it is of `sentence_log_probs` says.
         RAISES (ValueError): If a sentence has not all tags and a tree, or some that the model does not have.
         """
         found = self.sentence_log_probs(doc)
         if estimated := int(np.sum(~found.exact)):
             warnings.warn(
-                f"The log-probability is an estimate: {estimated} of {len(found.exact)} sentences have more derivations than can be summed "
+                f"The log-probability is an estimate: {estimated} of {len(found.exact)} sentences have more "
+                f"derivations than can be summed "
                 f"up. Which ones, 'sentence_log_probs' of the component '{self.name}' says.",
                 stacklevel=2,
             )
         return float(found.log_prob.sum())
 
     def sentence_log_probs(self, doc: Doc) -> TreeLogProbs:
-        """How probable the words of each sentence are together with its tags and its tree, see `tree_log_prob`.
+        """How probable the words of each sentence are together with its tags and its tree, see
+        `tree_log_prob`.
 
         RETURNS (TreeLogProbs): In nats, and for which sentences it is an exact sum.
         """

@@ -24,7 +24,9 @@ register_extensions()
 BOUNDARIES = OneOf(("all", "given"))
 
 
-@Language.factory("keep_parse", assigns=["doc._.parses"], default_config={"name_of_parse": "", "boundaries": "all"})
+@Language.factory(
+    "keep_parse", assigns=["doc._.parses"], default_config={"name_of_parse": "", "boundaries": "all"}
+)
 def make_keep_parse(nlp: Language, name: str, name_of_parse: str, boundaries: str) -> "KeepParse":
     """Make a component that keeps a parse; see `KeepParse`."""
     # While the pipeline is being made, the last component is the one before this one.
@@ -33,19 +35,24 @@ def make_keep_parse(nlp: Language, name: str, name_of_parse: str, boundaries: st
 
 
 class KeepParse(Pipe):
-    """Keeps the parse that a Doc has in `doc._.parses`, and takes it back, so that the next parser starts anew.
+    """Keeps the parse that a Doc has in `doc._.parses`, and takes it back, so that the next parser starts
+    anew.
 
-    It stands after each parser but the last one before a `parse_combiner`. Tags stay, for parsers that need them. Where a Doc has not
-    been parsed, it notes which sentence boundaries are set: before the first parser, that is what `boundaries = "given"` needs.
+    It stands after each parser but the last one before a `parse_combiner`. Tags stay, for parsers that need
+    them. Where a Doc has not been parsed, it notes which sentence boundaries are set: before the first
+    parser, that is what `boundaries = "given"` needs.
 
-    name_of_parse (str): The name of the parse. In a config, "" is the name of the component before this one; where one is put at another
-        place than the end of a pipeline (`add_pipe(..., before=...)`), it has to be given.
-    boundaries (str): Which sentence boundaries the next parser finds: "all", those of this parse, or "given", those that were set
-        before the first parser; so parsers may differ about the others.
+    name_of_parse (str): The name of the parse. In a config, "" is the name of the component before this one;
+        where one is put at another place than the end of a pipeline (`add_pipe(..., before=...)`), it has to
+        be given.
+    boundaries (str): Which sentence boundaries the next parser finds: "all", those of this parse, or "given",
+        those that were set before the first parser; so parsers may differ about the others.
     RAISES (ValueError): If a setting is not what it may be.
     """
 
-    def __init__(self, vocab: Vocab, name: str = "keep_parse", *, name_of_parse: str, boundaries: str = "all") -> None:
+    def __init__(
+        self, vocab: Vocab, name: str = "keep_parse", *, name_of_parse: str, boundaries: str = "all"
+    ) -> None:
         check("boundaries", boundaries, BOUNDARIES)
         self.vocab = vocab
         self.name = name
@@ -69,14 +76,17 @@ class KeepParse(Pipe):
             return
         if not self.name_of_parse:
             raise ValueError(
-                f"The component '{self.name}' has to keep a parse, but not under which name: set 'name_of_parse'."
+                f"The component '{self.name}' has to keep a parse, but not under which name: set "
+                f"'name_of_parse'."
             )
         keep(doc, self.name_of_parse, current_parse(doc))
         starts = doc.to_array(SENT_START).view(np.int64) if self.boundaries == "all" else noted_starts(doc)
         if starts is None:
             raise ValueError(
-                f"The component '{self.name}' is set to leave only the sentence boundaries that were there before the parser "
-                "(boundaries = \"given\"), but nobody has noted them: put a 'keep_parse' before the first parser, too."
+                f"The component '{self.name}' is set to leave only the sentence boundaries that were there "
+                f"before the parser "
+                "(boundaries = \"given\"), but nobody has noted them: put a 'keep_parse' before the first "
+                "parser, too."
             )
         take_back(doc, starts)
         forget_probabilities(doc)

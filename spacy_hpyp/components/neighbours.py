@@ -45,8 +45,10 @@ class Place:
         """
         if name not in self.nlp.component_names:
             raise ValueError(
-                f"The setting '{setting}' of the component '{self.component.name}' is '{name}', but the pipeline has no such component: it "
-                f"has {self.nlp.component_names}. If it has been renamed, set nlp.get_pipe('{self.component.name}').{setting}."
+                f"The setting '{setting}' of the component '{self.component.name}' is '{name}', but the "
+                f"pipeline has no such component: it "
+                f"has {self.nlp.component_names}. If it has been renamed, set "
+                f"nlp.get_pipe('{self.component.name}').{setting}."
             )
         return self.others.get(name, self.nlp.get_pipe(name))
 
@@ -54,8 +56,9 @@ class Place:
 class NeighbouringComponent(PipelineMember):
     """A component that looks for others in the pipeline that it stands in, whenever it works with them.
 
-    A component that has been sourced stands in two pipelines: in each it works with the components of that one, which it tells by the
-    vocabulary of the Docs; of pipelines with one vocabulary, in that which it was put into last.
+    A component that has been sourced stands in two pipelines: in each it works with the components of that
+    one, which it tells by the vocabulary of the Docs; of pipelines with one vocabulary, in that which it was
+    put into last.
     """
 
     name: str
@@ -77,13 +80,15 @@ class NeighbouringComponent(PipelineMember):
     def place(self, docs: Sequence[Doc] = ()) -> Place:
         """Where it stands.
 
-        docs (Sequence[Doc]): In the pipeline that has their vocabulary; without any, or if there is none, in that which it was put into last.
+        docs (Sequence[Doc]): In the pipeline that has their vocabulary; without any, or if there is none, in
+            that which it was put into last.
         RAISES (ValueError): If it stands in no pipeline.
         """
         places = self._places()
         if not places:
             raise ValueError(
-                f"The component '{self.name}' works with others of its pipeline, but it stands in none. Put it into one: "
+                f"The component '{self.name}' works with others of its pipeline, but it stands in none. Put "
+                f"it into one: "
                 "'nlp.add_pipe'."
             )
         last = list(places.values())[-1]

@@ -1,4 +1,6 @@
-"""The trainable spaCy component `parse_combiner`, and what it has in common with others that let parsers vote."""
+"""The trainable spaCy component `parse_combiner`, and what it has in common with others that let parsers
+vote.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
@@ -23,17 +25,19 @@ from .settings import CombinerSettings
 
 
 class VotingComponent(TrainableComponent):
-    """Weighs what several parsers say of the same words by what each has earned: those whose parses `keep_parse` has kept, and the parse that
-    a Doc has when it comes.
+    """Weighs what several parsers say of the same words by what each has earned: those whose parses
+    `keep_parse` has kept, and the parse that a Doc has when it comes.
 
-    All documents that it has been given since it was initialized or loaded count. Weights are learned by Newton's method; the loss is
-    minus the mean log-probability of what is right about heads, in nats, of the last examples.
+    All documents that it has been given since it was initialized or loaded count. Weights are learned by
+    Newton's method; the loss is minus the mean log-probability of what is right about heads, in nats, of the
+    last examples.
 
     Its settings have `last`. A subclass defines `set_annotations`, and, where trees are elected, `_longest`.
     """
 
     attribute = VOTES
-    # How many words a sentence may have whose tree is made projective; and the number of the voter whose trees stay as they are.
+    # How many words a sentence may have whose tree is made projective; and the number of the voter whose
+    # trees stay as they are.
     _longest: ClassVar[int] = 0
     _kept: ClassVar[int | None] = None
 
@@ -84,8 +88,10 @@ class VotingComponent(TrainableComponent):
         voters = list(self.model.attrs["voters"]) or self._voters_before(nlp)
         if len(voters) < 2:
             raise ValueError(
-                f"The component '{self.name}' cannot be initialized: it combines parses of two voters at least, but there are "
-                f"{voters}. Put parsers before it, each but the last with a 'keep_parse' after it, or name them in 'voters'."
+                f"The component '{self.name}' cannot be initialized: it combines parses of two voters at "
+                f"least, but there are "
+                f"{voters}. Put parsers before it, each but the last with a 'keep_parse' after it, or name "
+                f"them in 'voters'."
             )
         if labels is None:
             labels = {name: sorted(each) for name, each in self._names_in(examples, nlp).items()}
@@ -107,7 +113,9 @@ class VotingComponent(TrainableComponent):
         found = [component.name_of_parse for _, component in before if isinstance(component, KeepParse)]
         # The parse that a Doc has now may be a voter's if it is none that was kept.
         last = dict(components).get(self.last)
-        return list(dict.fromkeys([*found, self.last] if self.last and not isinstance(last, KeepParse) else found))
+        return list(
+            dict.fromkeys([*found, self.last] if self.last and not isinstance(last, KeepParse) else found)
+        )
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         found = [self._read(example) for example in examples if len(example.predicted)]
@@ -120,7 +128,11 @@ class VotingComponent(TrainableComponent):
         if len(seen) > len(self._seen):
             votes = self.votes
             learned = Votes(votes.voters, votes.tags, votes.labels, votes.weights)
-            settings = {"longest": self._longest, "root": self._names().labels[ROOT_LABEL], "kept": self._kept}
+            settings = {
+                "longest": self._longest,
+                "root": self._names().labels[ROOT_LABEL],
+                "kept": self._kept,
+            }
             learned.learn(*join_ballots(seen.values()), **settings)
             # What has been learned from counts as seen, and not what an interrupt came before.
             self.model.attrs[VOTES], self._seen = learned, seen
@@ -128,7 +140,9 @@ class VotingComponent(TrainableComponent):
         return False
 
     def _read(self, example: Example) -> tuple[Ballots, Gold]:
-        """What voters say of an example and what is right: on the reference's own tokens, if only that has parses."""
+        """What voters say of an example and what is right: on the reference's own tokens, if only that has
+        parses.
+        """
         predicted, reference = example.predicted, example.reference
         if self._kept is None and not predicted._.parses and reference._.parses:
             ballots, layout, names = self._ballots([reference], last="")
@@ -170,14 +184,15 @@ class VotingComponent(TrainableComponent):
 
 
 class ParseCombiner(VotingComponent):
-    """Makes of the parses of several parsers the best tree, by a vote in which each arc has the weight that it has earned.
+    """Makes of the parses of several parsers the best tree, by a vote in which each arc has the weight that
+    it has earned.
 
-    It reads the parses that `keep_parse` has kept (`doc._.parses`) and the one that the Doc has when it comes, and sets `token.head`,
-    `token.dep_`, `token.tag_`, `token._.head_prob` and `token._.tag_prob`.
+    It reads the parses that `keep_parse` has kept (`doc._.parses`) and the one that the Doc has when it
+    comes, and sets `token.head`, `token.dep_`, `token.tag_`, `token._.head_prob` and `token._.tag_prob`.
 
-    How much a voter's arc, label or tag counts is learned from documents that the voters have not been trained on: a part of the treebank
-    that was held out, with the voters as `annotating_components`, or references that have parses of leave-out annotation in
-    `doc._.parses`.
+    How much a voter's arc, label or tag counts is learned from documents that the voters have not been
+    trained on: a part of the treebank that was held out, with the voters as `annotating_components`, or
+    references that have parses of leave-out annotation in `doc._.parses`.
 
     Its model is made by `spacy-hpyp.ParseVotes.v1`.
     """

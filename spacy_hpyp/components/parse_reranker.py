@@ -54,9 +54,10 @@ class Reranked:
     features (float64[k, FEATURES]): See `spacy_hpyp.models.reranker`.
     probability (float64[k]): How probable it is that each is the best.
     chosen (int): Which was chosen.
-    head_probability (float64[n]): How probable it is that its arcs are right: the sum over all candidates that have them.
-    exact (bool[k]): Whether what the generative parser says of each is a sum and not an estimate, see `TreeLogProbs`; true if none is
-        asked.
+    head_probability (float64[n]): How probable it is that its arcs are right: the sum over all candidates
+        that have them.
+    exact (bool[k]): Whether what the generative parser says of each is a sum and not an estimate, see
+        `TreeLogProbs`; true if none is asked.
     """
 
     candidates: Candidates
@@ -68,21 +69,24 @@ class Reranked:
 
 
 class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
-    """Chooses among the trees of a parser before it, by what that says of them and what a generative model says (Sangati, Zuidema &
-    Bod 2009).
+    """Chooses among the trees of a parser before it, by what that says of them and what a generative model
+    says (Sangati, Zuidema & Bod 2009).
 
-    It reads what the parser reads, and sets `token.head`, `token.dep_`, `token._.head_prob`, and `token.tag_` where the trees come
-    with tags of their own.
+    It reads what the parser reads, and sets `token.head`, `token.dep_`, `token._.head_prob`, and `token.tag_`
+    where the trees come with tags of their own.
 
-    The generative model is a head-outward model that learns from the trees of the treebank. The weights of what it says, and of what
-    the source says, are learned from sentences that it has not seen, and that the source should not have seen either: an
-    `hpyp_parser` takes them out of its model for that, an `easy_first_parser` knows which it has kept out. Where the source is
-    another one that was trained on the same data, call `learn_weights` with other ones.
+    The generative model is a head-outward model that learns from the trees of the treebank. The weights of
+    what it says, and of what the source says, are learned from sentences that it has not seen, and that the
+    source should not have seen either: an `hpyp_parser` takes them out of its model for that, an
+    `easy_first_parser` knows which it has kept out. Where the source is another one that was trained on the
+    same data, call `learn_weights` with other ones.
 
-    The source and the generative parser are looked for in the pipeline that the component stands in, wherever it was made.
+    The source and the generative parser are looked for in the pipeline that the component stands in, wherever
+    it was made.
 
-    When every sentence of the corpus has been visited, the weights are learned before they are used or saved the next time, see `ranking`; the
-    log says what each is worth. The loss is the negative log-likelihood for each token, in nats.
+    When every sentence of the corpus has been visited, the weights are learned before they are used or saved
+    the next time, see `ranking`; the log says what each is worth. The loss is the negative log-likelihood for
+    each token, in nats.
 
     Its model is made by `spacy-hpyp.Reranker.v1`.
     """
@@ -94,8 +98,9 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
     def ranking(self) -> Ranking:
         """The weights, for the generative model as it is.
 
-        After a sweep, whoever needs them first has them learned, which parses the held-out sentences: who predicts, saves, or reads them
-        here. Where that is interrupted everything stays as it was, and the next one has them learned.
+        After a sweep, whoever needs them first has them learned, which parses the held-out sentences: who
+        predicts, saves, or reads them here. Where that is interrupted everything stays as it was, and the
+        next one has them learned.
         """
         self._catch_up()
         return self._learned
@@ -110,7 +115,9 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
 
     @property
     def weights(self) -> dict[str, float]:
-        """The weights of what is known of a tree, by its names; see `ranking` and `spacy_hpyp.models.reranker.FEATURES`."""
+        """The weights of what is known of a tree, by its names; see `ranking` and
+        `spacy_hpyp.models.reranker.FEATURES`.
+        """
         return dict(zip(FEATURES, self.ranking.weights.tolist()))
 
     @property
@@ -129,7 +136,8 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
             if hasattr(component, "candidates") or isinstance(component, DependencyParser):
                 return name, component
         raise ValueError(
-            f"The component '{self.name}' chooses among the trees of a parser, but there is none before it in the pipeline: "
+            f"The component '{self.name}' chooses among the trees of a parser, but there is none before it "
+            f"in the pipeline: "
             f"{[name for name, _ in before]}. Put one there, or name it: 'source'."
         )
 
@@ -150,10 +158,12 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         labels: dict[str, list[str]] | None = None,
         held_out: str | Path | None = None,
     ) -> None:
-        """Hold sentences out, collect the vocabulary, the tags and the labels of the others, and forget what was learned before.
+        """Hold sentences out, collect the vocabulary, the tags and the labels of the others, and forget what
+        was learned before.
 
-        held_out (str | Path | None): A .spacy file, or a directory of them, with sentences that the source was not trained on, to learn
-            weights from, instead of the last ones of the examples. If there are more than `held_out`, of so many of them.
+        held_out (str | Path | None): A .spacy file, or a directory of them, with sentences that the source
+            was not trained on, to learn weights from, instead of the last ones of the examples. If there are
+            more than `held_out`, of so many of them.
         RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels` say.
         """
         documents = list(super()._documents(self._initial_examples(get_examples)))
@@ -165,7 +175,9 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
                 held = dict(_sentences(Corpus(held_out)(self.place().nlp), self.tokens))
             keys = set(held)
             # As many as are asked for, from all over the file.
-            places = np.linspace(0, len(held), num=min(self.held_out, len(held)), endpoint=False, dtype=np.int64)
+            places = np.linspace(
+                0, len(held), num=min(self.held_out, len(held)), endpoint=False, dtype=np.int64
+            )
             known = list(held.items())
             held = dict(known[place] for place in places.tolist())
         corpus = self._read_corpus(_without(documents, keys))
@@ -198,14 +210,19 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         return super()._learn_from(examples, drop, losses)
 
     def learn_weights(self, examples: Iterable[Example]) -> dict[str, float]:
-        """Learn the weights of what is known of trees from some sentences, each by itself. The generative model stays as it is.
+        """Learn the weights of what is known of trees from some sentences, each by itself. The generative
+        model stays as it is.
 
-        examples (Iterable[Example]): Gold documents that neither the source nor the generative model has learned from.
+        examples (Iterable[Example]): Gold documents that neither the source nor the generative model has
+            learned from.
         RETURNS (dict[str, float]): The weights, by the names of the features.
-        RAISES (ValueError): If the component has not been trained, or none of the sentences has a tree to learn from.
+        RAISES (ValueError): If the component has not been trained, or none of the sentences has a tree to
+            learn from.
         """
         self._check_trained()
-        self._learn([sentence for _, sentence in _sentences(self._examples(examples, "learn_weights"), self.tokens)])
+        self._learn(
+            [sentence for _, sentence in _sentences(self._examples(examples, "learn_weights"), self.tokens)]
+        )
         return self.weights
 
     def _learn(self, sentences: Sequence[tuple[Doc, RawSentence]]) -> None:
@@ -218,7 +235,8 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         lists = self.lists(found, replace(place, others=left_out))
         if lists is None:
             raise ValueError(
-                f"The component '{self.name}' cannot learn weights: of {len(sentences)} sentences none has a complete gold tree, and "
+                f"The component '{self.name}' cannot learn weights: of {len(sentences)} sentences none has a "
+                f"complete gold tree, and "
                 "one tree from the parser."
             )
         used = np.ones(len(FEATURES), dtype=bool)
@@ -231,25 +249,31 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
             others[i] = False
             without_it = learn_weights(lists, others)
             util.logger.info(
-                "%s: weight of '%s' %.3f; without it %.4f nats and %.2f right heads and labels fewer for each of %d sentences",
+                "%s: weight of '%s' %.3f; without it %.4f nats and %.2f right heads and labels fewer for "
+                "each of %d sentences",
                 *(self.name, FEATURES[i], weights[i], before - mean_log_likelihood(lists, without_it)),
                 *((right - right_of_chosen(lists, without_it)) / count, count),
             )
         # At once, so that nothing is changed before all is done.
-        self.model.attrs[RANKING] = replace(self._learned, weights=weights, sweeps=self.head_outward.progress.sweeps)
+        self.model.attrs[RANKING] = replace(
+            self._learned, weights=weights, sweeps=self.head_outward.progress.sweeps
+        )
 
     def lists(self, sentences: Sequence[tuple[Doc, RawSentence]], place: Place | None = None) -> Lists | None:
-        """What is known of the trees of gold sentences, each by itself, as the pipeline before the component parses them.
+        """What is known of the trees of gold sentences, each by itself, as the pipeline before the component
+        parses them.
 
         sentences (Sequence[tuple[Doc, RawSentence]]): Their tokens, and their gold annotation.
         place (Place | None): Where the component stands, if that is to be another place than its own.
-        RETURNS (Lists | None): Of all that the parser takes for one sentence. What is right of a tree are its heads, and its heads with
-            their labels; without punctuation.
+        RETURNS (Lists | None): Of all that the parser takes for one sentence. What is right of a tree are its
+            heads, and its heads with their labels; without punctuation.
         """
         docs = [unannotated(doc, sent_starts=[token.i == 0 for token in doc]) for doc, _ in sentences]
         place = self.place(docs) if place is None else place
         for _, component in place.before():
-            docs = list(component.pipe(docs)) if hasattr(component, "pipe") else [component(doc) for doc in docs]
+            docs = (
+                list(component.pipe(docs)) if hasattr(component, "pipe") else [component(doc) for doc in docs]
+            )
         features, right = [], []
         for (_, raw), found in zip(sentences, self._rerank(docs, self.k, place)):
             if len(found) == 1 and len(found[0].candidates.token) == len(raw.rows):
@@ -263,7 +287,8 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
     # Prediction
 
     def predict(self, docs: Iterable[Doc], *, k: int | None = None) -> list[list[Reranked]]:
-        """Choose trees of documents, among those of the source and the one that the document has, without changing them.
+        """Choose trees of documents, among those of the source and the one that the document has, without
+        changing them.
 
         docs (Iterable[Doc]): Parsed by the source.
         k (int | None): How many trees of a sentence, instead of the setting.
@@ -292,7 +317,8 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         own = parsed_candidates(doc, name)
         if own and not doc.has_annotation("DEP"):
             raise ValueError(
-                f"The component '{self.name}' chooses among the trees of '{name}', but it was given a Doc that has not been parsed. "
+                f"The component '{self.name}' chooses among the trees of '{name}', but it was given a Doc "
+                f"that has not been parsed. "
                 f"If '{name}' is disabled, enable it, or disable '{self.name}', too."
             )
         if k == 1:
@@ -301,7 +327,8 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         # A parser that is not told where sentences begin may find other ones.
         if len(found) != len(own) or any(not np.array_equal(a.token, b.token) for a, b in zip(found, own)):
             raise ValueError(
-                f"The component '{self.name}' chooses among the trees of '{name}', but the document has other sentences than that. "
+                f"The component '{self.name}' chooses among the trees of '{name}', but the document has "
+                f"other sentences than that. "
                 "It has to come after it, and nothing between them that changes trees."
             )
         # The best one may not be what the parser has chosen.
@@ -364,7 +391,8 @@ def agreement(candidates: Candidates, gold: RawSentence) -> tuple[np.ndarray, np
 
     candidates (Candidates): Of n words.
     gold (RawSentence): The same words with their gold tree.
-    RETURNS (tuple[int64[k], int64[k], int]): How many heads of each are right, how many with their labels, and how many words there are.
+    RETURNS (tuple[int64[k], int64[k], int]): How many heads of each are right, how many with their labels,
+        and how many words there are.
     """
     n = len(gold.rows)
     heads = np.where(gold.rows[:, 3] == 0, NONE, np.arange(n) + gold.rows[:, 3])
@@ -379,7 +407,9 @@ def agreement(candidates: Candidates, gold: RawSentence) -> tuple[np.ndarray, np
 
 def _marginals(heads: np.ndarray, probability: np.ndarray) -> np.ndarray:
     """How probable the arcs of candidates are, each the sum over all that have it (float64[k, n])."""
-    _, arc = np.unique(heads.astype(np.int64) * heads.shape[1] + np.arange(heads.shape[1]), return_inverse=True)
+    _, arc = np.unique(
+        heads.astype(np.int64) * heads.shape[1] + np.arange(heads.shape[1]), return_inverse=True
+    )
     arc = arc.reshape(heads.shape)
     return np.bincount(arc.ravel(), np.repeat(probability, heads.shape[1]))[arc]
 

@@ -1,4 +1,6 @@
-"""What the components have in common that learn trees from a treebank; and those of them that learn by Gibbs sampling."""
+"""What the components have in common that learn trees from a treebank; and those of them that learn by Gibbs
+sampling.
+"""
 
 import warnings
 from collections import Counter
@@ -31,9 +33,9 @@ from .base import MISSING, TrainableComponent
 class Parser(TrainableComponent):
     """A component whose model has tags and labels, and that learns from sentences with complete trees.
 
-    Its settings have `tokens` and `seed`. A subclass defines `_begin`, which puts a model that knows a corpus, and has learned nothing of
-    it, in the place of its own: given the corpus, tags and labels as `label_data`, the examples that it was read from, and the pipeline. On
-    an error it stays as it is.
+    Its settings have `tokens` and `seed`. A subclass defines `_begin`, which puts a model that knows a
+    corpus, and has learned nothing of it, in the place of its own: given the corpus, tags and labels as
+    `label_data`, the examples that it was read from, and the pipeline. On an error it stays as it is.
     """
 
     default_scorer = staticmethod(make_parser_scorer())
@@ -76,7 +78,8 @@ class Parser(TrainableComponent):
         nlp: Language | None = None,
         labels: dict[str, list[str]] | None = None,
     ) -> None:
-        """Collect the vocabulary, the tags and the labels of the training data, and forget what was learned before.
+        """Collect the vocabulary, the tags and the labels of the training data, and forget what was learned
+        before.
 
         get_examples (Callable): Returns examples with gold annotation.
         labels (dict | None): Tags and labels, as `label_data`; without them, those of the examples.
@@ -95,13 +98,16 @@ class Parser(TrainableComponent):
         corpus = GoldCorpus(documents, self._read)
         if not corpus.usable:
             problems = _listed(corpus.skipped)
-            raise self._nothing_to_learn(f"a sentence with a tag for every token and a complete tree{problems}")
+            raise self._nothing_to_learn(
+                f"a sentence with a tag for every token and a complete tree{problems}"
+            )
         return corpus
 
     def _nothing_fits(self, skipped: Counter[str]) -> ValueError:
         """The error that no sentence has only tags and labels that there are to be."""
         return ValueError(
-            f"The component '{self.name}' cannot be initialized: nothing can be learned with the given tags and "
+            f"The component '{self.name}' cannot be initialized: nothing can be learned with the given tags "
+            f"and "
             f"labels{_listed(skipped)}. Make them of the same data with 'python -m spacy init labels'."
         )
 
@@ -110,24 +116,27 @@ class Parser(TrainableComponent):
         if skipped and not self._has_warned:
             self._has_warned = True
             warnings.warn(
-                f"The component '{self.name}' skips {skipped.total()} of {size} training sentences{_listed(skipped)}.",
+                f"The component '{self.name}' skips {skipped.total()} of {size} training "
+                f"sentences{_listed(skipped)}.",
                 stacklevel=2,
             )
 
 
 class GibbsParser(Parser):
-    """A parser that learns by Gibbs sampling, whose model is made of pools: their weights are the parameters of the thinc Model.
+    """A parser that learns by Gibbs sampling, whose model is made of pools: their weights are the parameters
+    of the thinc Model.
 
-    The loss is the negative log-likelihood for each token, in nats. A sentence is recognised by its content, so it does not matter who made
-    the Example. Sentences that are not seated yet are added. When every sentence that the corpus is known to have has been visited,
-    hyperparameters are resampled.
+    The loss is the negative log-likelihood for each token, in nats. A sentence is recognised by its content,
+    so it does not matter who made the Example. Sentences that are not seated yet are added. When every
+    sentence that the corpus is known to have has been visited, hyperparameters are resampled.
 
     A subclass defines
 
     * `_new_treebank`: the sentences that a model is trained on, before any has come by.
     * `_initialize_model`: gives a model its vocabulary, tags and labels, of a corpus and `label_data`.
-    * `_visit`: one Gibbs step for each customer of a batch of sentences. It returns their log-probabilities, the gradient of these by
-      distribution, how many tokens were visited, and whether weights are to be learned from them.
+    * `_visit`: one Gibbs step for each customer of a batch of sentences. It returns their log-probabilities,
+      the gradient of these by distribution, how many tokens were visited, and whether weights are to be
+      learned from them.
     """
 
     def _reset_training(self) -> None:
@@ -145,7 +154,11 @@ class GibbsParser(Parser):
         return treebank
 
     def _begin(
-        self, corpus: GoldCorpus, labels: dict[str, list[str]], examples: Sequence[Example], nlp: Language | None
+        self,
+        corpus: GoldCorpus,
+        labels: dict[str, list[str]],
+        examples: Sequence[Example],
+        nlp: Language | None,
     ) -> None:
         treebank = self._treebank_of(corpus, labels)
         self._use(treebank.model)
@@ -158,7 +171,9 @@ class GibbsParser(Parser):
         self.learned.progress.sweeps += 1
 
     def _step(self, batch: Any, losses: dict[str, float]) -> bool:
-        """A step for a batch of sentences, one at least, in the guard. Returns whether a sweep is complete with it."""
+        """A step for a batch of sentences, one at least, in the guard. Returns whether a sweep is complete
+        with it.
+        """
         progress, rng = self.learned.progress, self._rng()
         progress.steps += 1
         log_probabilities, gradient, tokens, are_learned = self._visit(batch, rng)
@@ -179,7 +194,8 @@ class GibbsParser(Parser):
             rows = sentence if isinstance(sentence, str) else encoder.encode(sentence)
             if isinstance(sentence, str) or isinstance(rows, str):
                 raise ValueError(
-                    f"The component '{self.name}' cannot say how probable the document is: its sentence {number} is {rows}."
+                    f"The component '{self.name}' cannot say how probable the document is: its sentence "
+                    f"{number} is {rows}."
                 )
             found.append((sentence, rows))
         return found
@@ -198,6 +214,8 @@ class GibbsParser(Parser):
 
 
 def _listed(problems: Counter[str]) -> str:
-    """Why some sentences cannot be learned from, in brackets, for the end of a clause; nothing if there are none."""
+    """Why some sentences cannot be learned from, in brackets, for the end of a clause; nothing if there are
+    none.
+    """
     listed = ", ".join(f"{count} {problem}" for problem, count in problems.most_common())
     return f" ({listed})" if listed else ""

@@ -1,4 +1,6 @@
-"""How probable it is that the arcs of parsed documents are right together with their labels, by an `hpyp_parser`."""
+"""How probable it is that the arcs of parsed documents are right together with their labels, by an
+`hpyp_parser`.
+"""
 
 from collections.abc import Sequence
 
@@ -18,12 +20,13 @@ _NEVER = 1e-9
 
 
 def rate_labels(parser: HPYPParser, docs: Sequence[Doc], *, labels_per_arc: int = 2) -> None:
-    """Write `token._.label_prob` into parsed documents: how probable it is that an arc and its label are right.
+    """Write `token._.label_prob` into parsed documents: how probable it is that an arc and its label are
+    right.
 
-    That is `token._.head_prob`, whoever has written it, times the posterior probability of the label given the arc in the final beam.
-    Sentences are parsed once more for it, as a beam that tries one label for each arc is sure of all of them. A word whose arc is in
-    no derivation of the beam has the probability of its label whatever the arc. White space, and words without `head_prob`, have
-    None.
+    That is `token._.head_prob`, whoever has written it, times the posterior probability of the label given
+    the arc in the final beam. Sentences are parsed once more for it, as a beam that tries one label for each
+    arc is sure of all of them. A word whose arc is in no derivation of the beam has the probability of its
+    label whatever the arc. White space, and words without `head_prob`, have None.
 
     parser (HPYPParser): Trained.
     docs (Sequence[Doc]): With trees and sentence boundaries, the parser's own or another one's.
@@ -36,7 +39,9 @@ def rate_labels(parser: HPYPParser, docs: Sequence[Doc], *, labels_per_arc: int 
     encoder = parser.joint.encoder
     blocks, layout = encode_docs(docs, encoder, given_tags=parser.settings.given_tags)
     search = parser.search._replace(marginals=True, labels_per_arc=labels_per_arc)
-    names = np.array([*(label.split(nonproj.DELIMITER)[0] for label in encoder.labels), ROOT_LABEL], dtype=object)
+    names = np.array(
+        [*(label.split(nonproj.DELIMITER)[0] for label in encoder.labels), ROOT_LABEL], dtype=object
+    )
     found = np.zeros(len(layout.token))
     heads, labels = _arcs(docs, layout)
     for words, posterior, weight in mixture(parser.joint.frozen, blocks, search, parser.threads):

@@ -1,4 +1,6 @@
-"""What `spacy evaluate` reports of `hpyp_parser`: TAG, UAS, LAS and SENT_F, by spaCy's own scorers, and `token_log_prob`."""
+"""What `spacy evaluate` reports of `hpyp_parser`: TAG, UAS, LAS and SENT_F, by spaCy's own scorers, and
+`token_log_prob`.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -12,8 +14,8 @@ from spacy.util import registry
 def score(examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
     """Score tags, heads, labels and sentences.
 
-    RETURNS (dict[str, Any]): tag_acc, dep_uas, dep_las (without punctuation), dep_las_per_type, sents_p, sents_r,
-        sents_f, and token_log_prob, the mean of `token._.log_prob` in nats, white space left out.
+    RETURNS (dict[str, Any]): tag_acc, dep_uas, dep_las (without punctuation), dep_las_per_type, sents_p,
+        sents_r, sents_f, and token_log_prob, the mean of `token._.log_prob` in nats, white space left out.
     """
     examples = list(examples)
     log_probs = [

@@ -1,7 +1,7 @@
 """The settings of the components.
 
-A new one is a line here, and a row of a table in docs/settings.md, which a test compares. Config, attribute, checks, saving and loading
-follow.
+A new one is a line here, and a row of a table in docs/settings.md, which a test compares. Config, attribute,
+checks, saving and loading follow.
 """
 
 from dataclasses import dataclass
@@ -26,73 +26,91 @@ def _tokens() -> Any:
 
 @dataclass(frozen=True)
 class ParserSettings(Settings):
-    """All settings of `hpyp_parser`: how documents are parsed, what limits the search, and how training goes (B&B sections 2 and 5.4)."""
+    """All settings of `hpyp_parser`: how documents are parsed, what limits the search, and how training goes
+    (B&B sections 2 and 5.4).
+    """
 
     particles: int = setting(50, Whole(1, HIGHEST_PARTICLES), "K of Algorithm 1: more search, less speed")
     algorithm: str = setting(
         "particles",
         OneOf(("particles", "beam")),
-        '`"particles"`, Algorithm 1; or `"beam"`, a beam of fixed size: everything is tried, and after each word as many derivations as '
-        "`particles` says are kept, the most probable ones by `lookahead` and `outlook`. `tag_threshold` and `attachments` limit "
+        '`"particles"`, Algorithm 1; or `"beam"`, a beam of fixed size: everything is tried, and after each '
+        "word as many derivations as "
+        "`particles` says are kept, the most probable ones by `lookahead` and `outlook`. `tag_threshold` and "
+        "`attachments` limit "
         "Algorithm 1 only",
     )
     lookahead: float = setting(
         0.5,
         Number(0.0),
-        "what the selection step expects a word still on the stack to cost, in nats; 0 is Algorithm 1 to the letter. See "
+        "what the selection step expects a word still on the stack to cost, in nats; 0 is Algorithm 1 to the "
+        "letter. See "
         "Sentence boundaries",
     )
     labels_per_arc: int = setting(
         1, Whole(1, _MOST_OUTCOMES), "how many labels of a left- or right-arc a derivation is divided between"
     )
-    tags_per_word: int = setting(3, Whole(1, _MOST_OUTCOMES), "how many tags of a word a derivation is divided between")
+    tags_per_word: int = setting(
+        3, Whole(1, _MOST_OUTCOMES), "how many tags of a word a derivation is divided between"
+    )
     tag_threshold: float = setting(
         0.5,
         Number(0.0, 1.0),
-        "a tag, or a direction of an arc, is not tried where it can be expected to get less than this part of a particle",
+        "a tag, or a direction of an arc, is not tried where it can be expected to get less than this part "
+        "of a particle",
     )
     outlook: float = setting(
         1.0,
         Number(0.0, 1.0),
-        "how much what a word's tag promises of the words to come, by a chain of tags, counts in the search; 0 is Algorithm 1 to the "
-        "letter. `hpyp surprisal` and `hpyp perplexity` search with 0: they predict words from what stands before them alone",
+        "how much what a word's tag promises of the words to come, by a chain of tags, counts in the search; "
+        "0 is Algorithm 1 to the "
+        "letter. `hpyp surprisal` and `hpyp perplexity` search with 0: they predict words from what stands "
+        "before them alone",
     )
     attachments: int = setting(
         10,
         Whole(0, 1_000_000),
-        "a derivation that is behind is kept while attaching so many words, at `lookahead` each, could still bring it a particle",
+        "a derivation that is behind is kept while attaching so many words, at `lookahead` each, could "
+        "still bring it a particle",
     )
     decoding: str = setting(
         "mbr",
         OneOf(("best", "mbr")),
-        '`"mbr"`: the tree with the least expected number of wrong arcs, and the most probable tags; `"best"`: those of the most '
+        '`"mbr"`: the tree with the least expected number of wrong arcs, and the most probable tags; '
+        '`"best"`: those of the most '
         "probable derivation",
     )
     marginals: bool = setting(
-        False, TRUTH, '`"best"` finds `_.head_prob` and `_.tag_prob` too, which takes longer; `"mbr"` finds them anyway'
+        False,
+        TRUTH,
+        '`"best"` finds `_.head_prob` and `_.tag_prob` too, which takes longer; `"mbr"` finds them anyway',
     )
     guides: bool = setting(
         False,
         TRUTH,
-        "writes what the parser believes about heads, labels and tags into `doc._.guide`, for components that read it. See Guides",
+        "writes what the parser believes about heads, labels and tags into `doc._.guide`, for components "
+        "that read it. See Guides",
     )
     temperature: float = setting(
         1.0,
         # With lower ones all but one derivation have the probability 0, with higher ones all have the same.
         Number(0.01, 1000.0),
-        "what makes posterior probabilities less sure: weights of derivations are raised to 1 / `temperature`",
+        "what makes posterior probabilities less sure: weights of derivations are raised to 1 / "
+        "`temperature`",
     )
     threads: int = setting(2, Whole(1), "threads that decode a batch; the result does not depend on it")
     tags: str = setting(
         "joint",
         OneOf(("joint", "given")),
-        '`"joint"` finds the tags together with the tree; `"given"` uses `token.tag_` as found, from a tagger or gold; those that it does not know it finds itself, with a warning',
+        '`"joint"` finds the tags together with the tree; `"given"` uses `token.tag_` as found, from a '
+        "tagger or gold; those that it does not know it finds itself, with a warning",
     )
     tokens: str = _tokens()
     latent: str = setting(
         "nothing",
         OneOf(("nothing", "derivations", "parses")),
-        'what training does not take from the treebank: `"derivations"`, the order of the actions that make a tree; or '
+        'what training does not take from the treebank: `"derivations"`, the order of the actions that make '
+        "a tree; or "
         '`"parses"`, tags and trees as well. Drawn by particle Gibbs sampling '
         "with a Metropolis-Hastings correction; `--verbose` training logs how many were accepted",
     )
@@ -103,7 +121,8 @@ class ParserSettings(Settings):
     contrast: int = setting(
         3,
         Whole(0),
-        "after how many sweeps over at least 100,000 tokens the weights of pools learn from what the beam gets wrong, and then stay as "
+        "after how many sweeps over at least 100,000 tokens the weights of pools learn from what the beam "
+        "gets wrong, and then stay as "
         "they are; 0: never, they are fitted to the likelihood alone",
     )
     seed: int = setting(0, SEED, "fixes training bit for bit")
@@ -119,7 +138,11 @@ class ParserSettings(Settings):
         consensus = self.decoding == "mbr"
         found = {name: getattr(self, name) for name in Search._fields if hasattr(self, name)}
         found |= {"consensus": consensus, "marginals": self.marginals or consensus or self.guides}
-        return Search(**found) if self.algorithm == "particles" else BeamSearch(**{**found, "tag_threshold": 0.0})
+        return (
+            Search(**found)
+            if self.algorithm == "particles"
+            else BeamSearch(**{**found, "tag_threshold": 0.0})
+        )
 
 
 @dataclass(frozen=True)
@@ -128,10 +151,16 @@ class AttributeSettings(Settings):
 
     beam: int = setting(1, Whole(1, 10_000), "how many states are kept; training searches with it, too")
     window: int = setting(
-        100, Whole(1, 10_000), "how many words are decided together; longer sequences are decided in such parts"
+        100,
+        Whole(1, 10_000),
+        "how many words are decided together; longer sequences are decided in such parts",
     )
-    margin: float = setting(5.0, Number(0.0), "by how much the score of the right outcome of a word is to be higher")
-    threads: int = setting(2, Whole(1), "threads that a batch is divided between; the result does not depend on it")
+    margin: float = setting(
+        5.0, Number(0.0), "by how much the score of the right outcome of a word is to be higher"
+    )
+    threads: int = setting(
+        2, Whole(1), "threads that a batch is divided between; the result does not depend on it"
+    )
 
 
 @dataclass(frozen=True)
@@ -148,7 +177,8 @@ class SenterSettings(ClassifyingSettings):
     certainty: float = setting(
         0.0,
         Number(0.0),
-        "by how much one score is to be higher than the other for a boundary to be set, or ruled out. Others are left to an "
+        "by how much one score is to be higher than the other for a boundary to be set, or ruled out. Others "
+        "are left to an "
         "`hpyp_parser` that comes after it; for a pipeline without one it must be 0",
     )
 
@@ -157,7 +187,9 @@ class SenterSettings(ClassifyingSettings):
 class EasyFirstParserSettings(Settings):
     """All settings of `easy_first_parser`."""
 
-    beam: int = setting(8, Whole(1, 10_000), "how many states the beam holds; 1 is greedy search, the fastest")
+    beam: int = setting(
+        8, Whole(1, 10_000), "how many states the beam holds; 1 is greedy search, the fastest"
+    )
     merge: bool = setting(
         True, TRUTH, "whether states with the same arcs are merged, so that the beam holds different ones"
     )
@@ -168,21 +200,29 @@ class EasyFirstParserSettings(Settings):
     folds: int = setting(
         10,
         Whole(0, 1000),
-        "the tags of the training part are those of so many taggers, each of which has not seen the part that it tags "
+        "the tags of the training part are those of so many taggers, each of which has not seen the part "
+        "that it tags "
         "(jack-knifing); 0: the gold tags",
     )
     learning: str = setting(
         "max-violation",
         OneOf(("early", "max-violation")),
-        'where in a sentence a beam of several states learns: `"early"` is Algorithm 2, `"max-violation"` learns more of each '
+        'where in a sentence a beam of several states learns: `"early"` is Algorithm 2, `"max-violation"` '
+        "learns more of each "
         "sentence. A beam of one state learns from every action",
     )
     margin: float = setting(
-        20.0, Number(0.0), "by how much the score of a correct sequence of actions is to be higher, for each wrong arc"
+        20.0,
+        Number(0.0),
+        "by how much the score of a correct sequence of actions is to be higher, for each wrong arc",
     )
-    label_margin: float = setting(10.0, Number(0.0), "by how much the score of the right label is to be higher")
+    label_margin: float = setting(
+        10.0, Number(0.0), "by how much the score of the right label is to be higher"
+    )
     word_dropout: float = setting(
-        0.5, Number(0.0), "a word seen n times is taken for unknown with the probability x / (x + n) in training"
+        0.5,
+        Number(0.0),
+        "a word seen n times is taken for unknown with the probability x / (x + n) in training",
     )
     seed: int = setting(0, SEED, "fixes training bit for bit")
 
@@ -199,14 +239,18 @@ class HeadOutwardSettings(Settings):
     longest: int = setting(
         150,
         Whole(1, 1000),
-        "longer sentences are parsed in parts of so many words: time grows with the third power of it, and so does memory",
+        "longer sentences are parsed in parts of so many words: time grows with the third power of it, and "
+        "so does memory",
     )
     tokens: str = _tokens()
-    threads: int = setting(1, Whole(1), "threads that a batch is divided between; the result does not depend on it")
+    threads: int = setting(
+        1, Whole(1), "threads that a batch is divided between; the result does not depend on it"
+    )
     latent: str = setting(
         "nothing",
         OneOf(LATENT),
-        'which trees training draws: `"missing"`, those of sentences that have tags but no tree; `"all"`, those of the treebank, too, '
+        'which trees training draws: `"missing"`, those of sentences that have tags but no tree; `"all"`, '
+        "those of the treebank, too, "
         "after they have been learned",
     )
     latent_after: int = setting(3, Whole(0), "after how many sweeps trees are drawn")
@@ -218,12 +262,15 @@ class StateSettings(Settings):
     """All settings of `head_outward_states`."""
 
     sweeps: int = setting(
-        50, Whole(2, 1_000_000), "Gibbs sweeps over a new document whose states depend on it; the second half counts"
+        50,
+        Whole(2, 1_000_000),
+        "Gibbs sweeps over a new document whose states depend on it; the second half counts",
     )
     trees: str = setting(
         "given",
         OneOf(("given", "sampled")),
-        'which trees are learned from: those of the documents, or, with `"sampled"`, others that training draws and that begin with '
+        'which trees are learned from: those of the documents, or, with `"sampled"`, others that training '
+        "draws and that begin with "
         "these",
     )
     shown_words: int = setting(10, Whole(0, 1000), "how many words of each state training logs")
@@ -234,7 +281,8 @@ def _last() -> Any:
     return setting(
         "",
         NAME,
-        'the name of the parse that a document has when it comes; in a config, `""` is the component before this one',
+        'the name of the parse that a document has when it comes; in a config, `""` is the component before '
+        "this one",
     )
 
 
@@ -245,13 +293,15 @@ class ConfidenceSettings(Settings):
     source: str = setting(
         "",
         NAME,
-        "the name of an `hpyp_parser` in the pipeline that is asked about the arcs, which may be disabled; or the path of a pipeline that has "
+        "the name of an `hpyp_parser` in the pipeline that is asked about the arcs, which may be disabled; "
+        "or the path of a pipeline that has "
         "one; none: only what `keep_parse` has kept is asked",
     )
     nuclei: bool = setting(
         False,
         TRUTH,
-        "whether the parser's prepositions, copulas and conjunctions may head their phrases, as in ClearNLP's scheme: it is said how probable it "
+        "whether the parser's prepositions, copulas and conjunctions may head their phrases, as in "
+        "ClearNLP's scheme: it is said how probable it "
         "is that the right content words are joined",
     )
     last: str = _last()
@@ -264,12 +314,14 @@ class CombinerSettings(Settings):
     decoding: str = setting(
         "projective",
         OneOf(("projective", "spanning")),
-        '`"projective"`: the projective tree with the most votes; `"spanning"`: the tree with the most votes, whose arcs may cross',
+        '`"projective"`: the projective tree with the most votes; `"spanning"`: the tree with the most '
+        "votes, whose arcs may cross",
     )
     longest: int = setting(
         300,
         Whole(1, 10_000),
-        'sentences with more words get the tree of `"spanning"`: time for a projective one grows with the third power of their number',
+        'sentences with more words get the tree of `"spanning"`: time for a projective one grows with the '
+        "third power of their number",
     )
     last: str = _last()
 
@@ -279,13 +331,18 @@ class RerankerSettings(Settings):
     """All settings of `parse_reranker`."""
 
     source: str = setting(
-        "", NAME, "the name of the parser before it among whose trees it chooses; none: the last parser before it"
+        "",
+        NAME,
+        "the name of the parser before it among whose trees it chooses; none: the last parser before it",
     )
-    k: int = setting(20, Whole(1, 1_000_000), "how many trees of a sentence, the one that the document has among them")
+    k: int = setting(
+        20, Whole(1, 1_000_000), "how many trees of a sentence, the one that the document has among them"
+    )
     generative: str = setting(
         "",
         NAME,
-        "the name of an `hpyp_parser` in the pipeline that says how probable it takes the trees for, too; none: no such feature",
+        "the name of an `hpyp_parser` in the pipeline that says how probable it takes the trees for, too; "
+        "none: no such feature",
     )
     decoding: str = setting(
         "mbr",
@@ -295,9 +352,12 @@ class RerankerSettings(Settings):
     held_out: int = setting(
         500,
         Whole(0, 1_000_000),
-        "weights are learned from so many sentences, the last ones of the training part, which the generative model does not learn from; "
+        "weights are learned from so many sentences, the last ones of the training part, which the "
+        "generative model does not learn from; "
         "where an `easy_first_parser` says what it has not learned from either, from those",
     )
     tokens: str = _tokens()
-    threads: int = setting(1, Whole(1), "threads that sentences are divided between; the result does not depend on it")
+    threads: int = setting(
+        1, Whole(1), "threads that sentences are divided between; the result does not depend on it"
+    )
     seed: int = setting(0, SEED, "fixes training bit for bit")

@@ -12,10 +12,12 @@ from spacy.util import registry, resolve_dot_names
 
 
 class Step:
-    """A step of a training loop, which calls `finish_update` of all components when all of them have been updated.
+    """A step of a training loop, which calls `finish_update` of all components when all of them have been
+    updated.
 
     executor (ThreadPoolExecutor): Where they learn.
-    kept (WeakKeyDictionary[Doc, Example]): What steps before have made, by the gold documents that are the same in each pass.
+    kept (WeakKeyDictionary[Doc, Example]): What steps before have made, by the gold documents that are the
+        same in each pass.
     """
 
     def __init__(self, executor: ThreadPoolExecutor, kept: WeakKeyDictionary[Doc, Example]) -> None:
@@ -37,10 +39,11 @@ class Step:
 
 @registry.callbacks("spacy-hpyp.SideBySide.v1")
 def create_side_by_side(threads: int = 2) -> Callable[[Language, dict[str, Any]], None]:
-    """Let the components of this package learn side by side, as `[training.before_update]`: what they learn is the same.
+    """Let the components of this package learn side by side, as `[training.before_update]`: what they learn
+    is the same.
 
-    None of them may ask another one while it learns, as `parse_reranker` does. Parsers that are frozen parse the development part before
-    anything is learned, when there is most room, and remember what they find.
+    None of them may ask another one while it learns, as `parse_reranker` does. Parsers that are frozen parse
+    the development part before anything is learned, when there is most room, and remember what they find.
 
     threads (int): How many components learn at a time.
     RETURNS (Callable): Called by spaCy before each update.

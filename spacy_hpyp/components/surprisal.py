@@ -1,4 +1,6 @@
-"""Surprisal of texts and of tables of stimuli, by a parser or an n-gram model: what `hpyp surprisal` and `spacy_hpyp.surprisal` do."""
+"""Surprisal of texts and of tables of stimuli, by a parser or an n-gram model: what `hpyp surprisal` and
+`spacy_hpyp.surprisal` do.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -57,32 +59,40 @@ def surprisal(
     frequencies: Mapping[str, int] | None = None,
     lags: int = 0,
 ) -> list[Row]:
-    """The surprisal of each token, word or region of some texts. Where a token is several syntactic words, each of these counts as one.
+    """The surprisal of each token, word or region of some texts. Where a token is several syntactic words,
+    each of these counts as one.
 
-    model (Language | NGramModel | str | Path): A pipeline with a trained `hpyp_parser`, an n-gram model, or where either is saved.
-    texts (Iterable[str | Mapping[str, Any]] | Path): Each text by itself, as a string or as the row of a table: with `text`, or with
-        `regions`, a string with `|` between them or a list of strings; other columns are carried through. Or the path of a table of
-        stimuli, see `spacy_hpyp.language_model.stimuli`.
+    model (Language | NGramModel | str | Path): A pipeline with a trained `hpyp_parser`, an n-gram model, or
+        where either is saved.
+    texts (Iterable[str | Mapping[str, Any]] | Path): Each text by itself, as a string or as the row of a
+        table: with `text`, or with `regions`, a string with `|` between them or a list of strings; other
+        columns are carried through. Or the path of a table of stimuli, see
+        `spacy_hpyp.language_model.stimuli`.
     by (str): What a row of the result stands for: "token", "word" (between white space) or "region".
     punctuation (bool): Whether punctuation has rows, and is a part of the word or region that it stands in.
     entropy (bool): Whether to find entropies, too. That takes longer.
-    running (bool | None): Whether a text may have several sentences, which the parser finds; else each is one sentence. By default, texts
-        of a table with one word a row may, and others not.
-    particles (int | None): How many particles a parser reads with; without a number those of its setting, but 5,000 at least.
+    running (bool | None): Whether a text may have several sentences, which the parser finds; else each is one
+        sentence. By default, texts of a table with one word a row may, and others not.
+    particles (int | None): How many particles a parser reads with; without a number those of its setting, but
+        5,000 at least.
     context (str | None): Of the row of a table, the column of what is read before its text, and has no rows.
-    text_by (str | None): Of a table with one word a row, the column that says which text a word belongs to. The result has the same
-        rows, see `spacy_hpyp.language_model.surprisal.table_rows`; `by` means nothing then.
+    text_by (str | None): Of a table with one word a row, the column that says which text a word belongs to.
+        The result has the same rows, see `spacy_hpyp.language_model.surprisal.table_rows`; `by` means nothing
+        then.
     word (str): Its column of words.
-    frequencies (Mapping[str, int] | None): How often words were seen, if not in what the model has learned from.
+    frequencies (Mapping[str, int] | None): How often words were seen, if not in what the model has learned
+        from.
     lags (int): Of so many words before a row has columns, too.
-    RETURNS (list[dict[str, Any]]): The rows, as `pandas.DataFrame` takes them: carried columns (or `item`, a number), `region`,
-        `sentence`, `word`, `token`, `start`, `end`, `text`, `tag`, surprisals and entropies in bits, `log_prob` in nats, `known`,
-        `class`. See docs/surprisal.md.
-    RAISES (ValueError): If a text or region is empty, a region ends inside of a token, or the model cannot do what is asked for.
+    RETURNS (list[dict[str, Any]]): The rows, as `pandas.DataFrame` takes them: carried columns (or `item`, a
+        number), `region`, `sentence`, `word`, `token`, `start`, `end`, `text`, `tag`, surprisals and
+        entropies in bits, `log_prob` in nats, `known`, `class`. See docs/surprisal.md.
+    RAISES (ValueError): If a text or region is empty, a region ends inside of a token, or the model cannot do
+        what is asked for.
     """
     if text_by is None and (frequencies is not None or lags):
         raise ValueError(
-            "'frequencies' and 'lags' are of tables with one word a row: name the column of its texts as 'text_by'."
+            "'frequencies' and 'lags' are of tables with one word a row: name the column of its texts as "
+            "'text_by'."
         )
     reader, passages = reader_for(model, particles=particles), _passages(texts, context, text_by, word)
     if text_by is not None:
@@ -103,11 +113,14 @@ class ParserReader:
     RAISES (ValueError): If there is none, or it has not been trained.
     """
 
-    def __init__(self, nlp: Language, mixture: Interpolation | None = None, *, particles: int | None = None) -> None:
+    def __init__(
+        self, nlp: Language, mixture: Interpolation | None = None, *, particles: int | None = None
+    ) -> None:
         parsers = [(name, pipe) for name, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
         if len(parsers) != 1 or not parsers[0][1].is_trained:
             raise ValueError(
-                f"The pipeline should have one hpyp_parser that has been trained, but it has {nlp.pipe_names}."
+                f"The pipeline should have one hpyp_parser that has been trained, but it has "
+                f"{nlp.pipe_names}."
             )
         self.nlp, self.mixture = nlp, mixture
         self.name, self.parser = parsers[0]
@@ -135,7 +148,9 @@ class ParserReader:
         for i, (doc, entropies) in enumerate(zip(docs, found)):
             words = [token.text for token in doc]
             parts = {name: _column(doc, name) for name in PARTS[:2]}
-            letters = bits(joint.spell(words, np.array(joint.vocabulary.numbers_observed(words), dtype=np.int32)))
+            letters = bits(
+                joint.spell(words, np.array(joint.vocabulary.numbers_observed(words), dtype=np.int32))
+            )
             summed = {
                 "surprisal": sum(parts.values()),
                 **parts,
@@ -149,12 +164,16 @@ class ParserReader:
     def increments(
         self, passages: list[TextPassage], k: int, *, running: bool = False
     ) -> Iterator[tuple[Doc, np.ndarray, list[Increment]]]:
-        """What the beam holds after each word, see `HPYPParser.increments`; the tokens of the Docs are words, with where they stand."""
+        """What the beam holds after each word, see `HPYPParser.increments`; the tokens of the Docs are words,
+        with where they stand.
+        """
         parsed = list(self._pipe(_docs(self.nlp, passages, running=running)))
         spans, docs = map(word_spans, parsed), list(map(words_as_tokens, parsed))
         given = self.parser.tags == "given"
         joint, search, threads = self.parser.joint, self.search, self.parser.threads
-        yield from zip(docs, spans, find_increments(joint, docs, search, k, threads=threads, given_tags=given))
+        yield from zip(
+            docs, spans, find_increments(joint, docs, search, k, threads=threads, given_tags=given)
+        )
 
     def frequencies(self) -> Frequencies:
         """How frequent words are in what the parser has learned from."""
@@ -208,7 +227,8 @@ class NGramReader:
         """
         if running and self.segmenter is None:
             raise ValueError(
-                "An n-gram model finds no sentences. Write each on a line of its own and give --per-line, or name a pipeline that finds "
+                "An n-gram model finds no sentences. Write each on a line of its own and give --per-line, or "
+                "name a pipeline that finds "
                 "them with --segment-with."
             )
         docs = _docs(self.nlp, passages, running=running)
@@ -238,7 +258,11 @@ class NGramReader:
                 found[places] = np.stack([each[:-1], each[1:]], axis=1)
         classes = rare_classes(self.model.vocabulary, [token.text for token in doc])
         return TokenScores(
-            spans, {"surprisal": surprisal, "log_prob": log_prob}, classes, None, {"next": found} if entropy else {}
+            spans,
+            {"surprisal": surprisal, "log_prob": log_prob},
+            classes,
+            None,
+            {"next": found} if entropy else {},
         )
 
 
@@ -302,18 +326,22 @@ def _passages(
     if isinstance(texts, Path):
         if not is_table(texts):
             raise ValueError(
-                f"The name of a table of stimuli ends with .csv or .tsv, but this is '{texts}'. Give other texts as strings."
+                f"The name of a table of stimuli ends with .csv or .tsv, but this is '{texts}'. Give other "
+                f"texts as strings."
             )
         return read_stimuli(texts, context) if text_by is None else read_word_table(texts, text_by, word)
     if isinstance(texts, str | Mapping):
         raise ValueError(
-            "'texts' should be a list of texts, but it is one text. Write it in brackets; the name of a table is given as a Path."
+            "'texts' should be a list of texts, but it is one text. Write it in brackets; the name of a "
+            "table is given as a Path."
         )
     if hasattr(texts, "to_dict"):
         # What one would go over are the names of its columns.
         raise ValueError("Of a table of pandas give the rows: table.to_dict('records').")
     if text_by is not None:
-        return texts_of_words(((f"row {number}", row) for number, row in enumerate(texts, 1)), text_by, word, {})
+        return texts_of_words(
+            ((f"row {number}", row) for number, row in enumerate(texts, 1)), text_by, word, {}
+        )
     return [
         stimulus({"item": number}, {"text": text}, f"text {number}")
         if isinstance(text, str)

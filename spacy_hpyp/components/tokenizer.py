@@ -1,4 +1,6 @@
-"""A tokenizer that is learned from a treebank: tokens, the words of multiword tokens, and where sentences may end."""
+"""A tokenizer that is learned from a treebank: tokens, the words of multiword tokens, and where sentences may
+end.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
@@ -28,12 +30,15 @@ _SURE = {"sure": 0.9, "all": 0.5, "none": None}
 
 
 @registry.tokenizers("spacy-hpyp.LearnedTokenizer.v1")
-def create_learned_tokenizer(sentences: str = "sure", seed: int = 0) -> Callable[[Language], "LearnedTokenizer"]:
-    """Create a tokenizer that learns from the training data, in `nlp.initialize`. Until then it is spaCy's own for the language.
+def create_learned_tokenizer(
+    sentences: str = "sure", seed: int = 0
+) -> Callable[[Language], "LearnedTokenizer"]:
+    """Create a tokenizer that learns from the training data, in `nlp.initialize`. Until then it is spaCy's
+    own for the language.
 
-    sentences (str): Which sentence boundaries it sets. "sure": those of which it is sure by 90 %, and where it is as sure that there is
-        none, none may be found; the others are left to components that come after it. "all": all that are more probable than not.
-        "none": none.
+    sentences (str): Which sentence boundaries it sets. "sure": those of which it is sure by 90 %, and where
+        it is as sure that there is none, none may be found; the others are left to components that come after
+        it. "all": all that are more probable than not. "none": none.
     seed (int): Fixes what it learns.
     RETURNS (Callable): Makes the tokenizer of a pipeline.
     RAISES (ValueError): If a setting is not what it may be.
@@ -50,11 +55,13 @@ def spacy_tokenizer(vocab: Vocab, lang: str) -> Tokenizer:
 
 
 class LearnedTokenizer:
-    """Cuts a text into tokens as a treebank does, and tokens into words. `doc.text` is the text, character for character.
+    """Cuts a text into tokens as a treebank does, and tokens into words. `doc.text` is the text, character
+    for character.
 
-    lang (str): The language code. spaCy's tokenizer for that language, `rules`, is used until something has been learned.
-    sentences (str): Which sentence boundaries to set, see `create_learned_tokenizer`. How probable it is that a sentence ends with a
-        token is `token._.sent_end_prob` in any case.
+    lang (str): The language code. spaCy's tokenizer for that language, `rules`, is used until something has
+        been learned.
+    sentences (str): Which sentence boundaries to set, see `create_learned_tokenizer`. How probable it is that
+        a sentence ends with a token is `token._.sent_end_prob` in any case.
     seed (int): Fixes what is learned.
     """
 
@@ -98,17 +105,22 @@ class LearnedTokenizer:
         """Make a Doc of each text."""
         return map(self, texts)
 
-    def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None) -> None:
-        """Learn from the gold tokens, words and sentence boundaries of examples, and from classes of words, if the vocabulary has some.
+    def initialize(
+        self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None
+    ) -> None:
+        """Learn from the gold tokens, words and sentence boundaries of examples, and from classes of words,
+        if the vocabulary has some.
 
-        get_examples (Callable): Returns the training examples. Those of which it is not known how they are written are left out, if
-            there are others.
+        get_examples (Callable): Returns the training examples. Those of which it is not known how they are
+            written are left out, if there are others.
         RAISES (ValueError): If they have no tokens.
         """
         found = [example.reference for example in get_examples()]
         docs = [doc for doc in found if not doc.has_unknown_spaces] or found
         classes = classes_in(self.vocab)
-        paths = None if classes is None else {word: path for path, word, _ in uncased_classes(classes).values()}
+        paths = (
+            None if classes is None else {word: path for path, word, _ in uncased_classes(classes).values()}
+        )
         self.segmenter = Segmenter.learn([_annotated(doc) for doc in docs], paths, seed=self.seed)
         self.multiword_tokens = MultiwordTokens.learn(map(_tokens_and_words, docs), seed=self.seed)
 
@@ -133,7 +145,10 @@ class LearnedTokenizer:
             learned, found = message["learned"], (None, _no_multiword_tokens())
             rules = message["rules"] if learned is None else None
             if learned is not None:
-                found = Segmenter.from_dict(learned["characters"]), MultiwordTokens.from_dict(learned["words"])
+                found = (
+                    Segmenter.from_dict(learned["characters"]),
+                    MultiwordTokens.from_dict(learned["words"]),
+                )
         if rules is not None:
             self.rules.from_bytes(rules, exclude=["vocab"])
         self.segmenter, self.multiword_tokens = found

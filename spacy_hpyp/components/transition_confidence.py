@@ -16,10 +16,11 @@ register_extensions()
 
 
 class TransitionConfidence(NeighbouringComponent):
-    """Says how sure spaCy's own parser is of its arcs, in `token._.head_prob`: the probability of the transition that made each of them.
+    """Says how sure spaCy's own parser is of its arcs, in `token._.head_prob`: the probability of the
+    transition that made each of them.
 
-    It stands behind that parser, before what keeps its parse or has it vote. Nobody has calibrated what it says, and roots have none: a
-    `parse_combiner` learns what it is worth.
+    It stands behind that parser, before what keeps its parse or has it vote. Nobody has calibrated what it
+    says, and roots have none: a `parse_combiner` learns what it is worth.
 
     parser (str): The name of spaCy's parser.
     """
@@ -42,7 +43,8 @@ class TransitionConfidence(NeighbouringComponent):
             parser = self.place(docs).named(self.parser, "parser")
             if not isinstance(parser, DependencyParser):
                 raise ValueError(
-                    f"The setting 'parser' of the component '{self.name}' is '{self.parser}', but that is no parser of spaCy's."
+                    f"The setting 'parser' of the component '{self.name}' is '{self.parser}', but that is no "
+                    f"parser of spaCy's."
                 )
             for doc, probabilities in zip(docs, transition_probabilities(parser, docs)):
                 write_head_probability(doc, np.arange(len(doc)), probabilities)

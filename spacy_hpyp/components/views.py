@@ -16,10 +16,14 @@ _VIEWS = "view.bin"
 
 
 class ViewedParser(GibbsParser):
-    """A parser that predicts by views: they are mapped from a file, and who only predicts never reads the seating that they follow from."""
+    """A parser that predicts by views: they are mapped from a file, and who only predicts never reads the
+    seating that they follow from.
+    """
 
     def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
-        """Save the component to a directory, as other components are. Views that stand there of another model are removed."""
+        """Save the component to a directory, as other components are. Views that stand there of another model
+        are removed.
+        """
         model, views = Path(path, "model"), Path(path, _VIEWS)
         before = identity_of_file(model) if model.exists() and views.exists() else None
         super().to_disk(path, exclude=exclude)
@@ -28,7 +32,8 @@ class ViewedParser(GibbsParser):
                 views.unlink(missing_ok=True)
 
     def save_views(self) -> Path:
-        """Write the frozen views of the model beside the file that it was loaded from, where all who load that find them.
+        """Write the frozen views of the model beside the file that it was loaded from, where all who load
+        that find them.
 
         RAISES (ValueError): If the model was not loaded from a file, or is another one by now.
         RAISES (OSError): If it cannot be written.
@@ -36,14 +41,17 @@ class ViewedParser(GibbsParser):
         model = self._identity_in_file()
         if self._source is None or model is None:
             raise ValueError(
-                f"The component '{self.name}' has a model that stands in no file. Save the pipeline, and load it."
+                f"The component '{self.name}' has a model that stands in no file. Save the pipeline, and "
+                f"load it."
             )
         path = self._source.with_name(_VIEWS)
         write_views(path, self.learned.views.items(), model)
         return path
 
     def _complete_model(self, loaded: JointModel, data: bytes, source: Path | None) -> None:
-        """Find or make what the model predicts by, its frozen views: beside the model, or in the cache of the user."""
+        """Find or make what the model predicts by, its frozen views: beside the model, or in the cache of the
+        user.
+        """
         if not loaded.is_initialized:
             return
         if source is None:
@@ -51,7 +59,9 @@ class ViewedParser(GibbsParser):
             return
         model = identity(data)
         # What is there needs no lock, and no directory that can be written to.
-        if any(self._map_views(loaded, file, model) for file in (source.with_name(_VIEWS), cached_file(model))):
+        if any(
+            self._map_views(loaded, file, model) for file in (source.with_name(_VIEWS), cached_file(model))
+        ):
             return
         try:
             with in_cache(model) as path:
@@ -62,8 +72,10 @@ class ViewedParser(GibbsParser):
             if not loaded.has_views:
                 loaded.use_views(dict(loaded.views_of_stored()))
             warnings.warn(
-                f"The component '{self.name}' cannot keep what it predicts by: {error}. It is made again each time that the pipeline is "
-                "loaded, and takes memory in each process. Let SPACY_HPYP_CACHE name a directory that can be written to.",
+                f"The component '{self.name}' cannot keep what it predicts by: {error}. It is made again "
+                f"each time that the pipeline is "
+                "loaded, and takes memory in each process. Let SPACY_HPYP_CACHE name a directory that can "
+                "be written to.",
                 stacklevel=2,
             )
 
@@ -73,7 +85,8 @@ class ViewedParser(GibbsParser):
             found = read_views(file, loaded.conditionals, loaded.sizes, loaded.pack(), model)
         except (ValueError, OSError) as error:
             warnings.warn(
-                f"The component '{self.name}' cannot use {file}: {error}. What stands there is made again from the model.",
+                f"The component '{self.name}' cannot use {file}: {error}. What stands there is made again "
+                f"from the model.",
                 stacklevel=2,
             )
             return False

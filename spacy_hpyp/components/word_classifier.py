@@ -25,12 +25,14 @@ from .base import TrainableComponent
 
 
 class WordClassifyingComponent(TrainableComponent):
-    """A component that decides words, the easiest first, and learns sequence by sequence (Algorithm 2 of Ma et al. 2013).
+    """A component that decides words, the easiest first, and learns sequence by sequence (Algorithm 2 of Ma
+    et al. 2013).
 
-    The loss is the number of updates for each sequence. What is learned are the reference documents, on the tokens that `tokens` says.
+    The loss is the number of updates for each sequence. What is learned are the reference documents, on the
+    tokens that `tokens` says.
 
-    A subclass defines, besides what `TrainableComponent` asks for, `_gold_words` (what is learned from an example, by the numbers of outcomes)
-    and `_content` (all that this depends on).
+    A subclass defines, besides what `TrainableComponent` asks for, `_gold_words` (what is learned from an
+    example, by the numbers of outcomes) and `_content` (all that this depends on).
     """
 
     attribute = CLASSIFIER
@@ -52,7 +54,9 @@ class WordClassifyingComponent(TrainableComponent):
         self._seen: Seen[Encoded] = Seen()
 
     def _initialize(self, examples: Iterable[Example], outcomes: Sequence[str], missing: str) -> None:
-        """Collect the vocabulary and forget what was learned before; `missing` is what no example has if there is nothing to learn."""
+        """Collect the vocabulary and forget what was learned before; `missing` is what no example has if
+        there is nothing to learn.
+        """
         model = self._new_model()
         numbers = {outcome: number for number, outcome in enumerate(outcomes)}
         found = [words for example in examples for words in self._gold_words(example, numbers)]
@@ -68,12 +72,16 @@ class WordClassifyingComponent(TrainableComponent):
         parts = [encoded for encoded in found if encoded is not None]
         if parts:
             batch = joined(parts)
-            self._count_loss(losses, self.guard.change(lambda: self._learn(batch)), len(batch.sequences.offsets) - 1)
+            self._count_loss(
+                losses, self.guard.change(lambda: self._learn(batch)), len(batch.sequences.offsets) - 1
+            )
         return False
 
     def _encode(self, example: Example) -> Encoded | str:
         """An example as the model reads it."""
-        words = self._gold_words(example, {outcome: number for number, outcome in enumerate(self.classifier.outcomes)})
+        words = self._gold_words(
+            example, {outcome: number for number, outcome in enumerate(self.classifier.outcomes)}
+        )
         return Corpus(words).encode(self.classifier) if words else "without words"
 
     def _learn(self, batch: Encoded) -> int:
@@ -96,7 +104,8 @@ class WordClassifyingComponent(TrainableComponent):
         """Decide the words of documents without changing them.
 
         RETURNS (tuple[Words, int32[words]]): Their words, and the outcome of each.
-        RAISES (ValueError): If the component has not been trained, or its features read guides and a document has none.
+        RAISES (ValueError): If the component has not been trained, or its features read guides and a document
+            has none.
         """
         self._check_trained()
         sequences, words = self.classifier.read_docs(list(docs), reader=self.name)
@@ -106,7 +115,8 @@ class WordClassifyingComponent(TrainableComponent):
 class LabellingComponent(WordClassifyingComponent):
     """One whose outcomes are the labels of the treebank.
 
-    A subclass defines `_names`, too: the gold outcomes of the words of an annotated document, "" where it is not known.
+    A subclass defines `_names`, too: the gold outcomes of the words of an annotated document, "" where it is
+    not known.
     """
 
     #: What training examples need to have: without labels that are given, and with them.
@@ -135,7 +145,9 @@ class LabellingComponent(WordClassifyingComponent):
         RAISES (ValueError): If there is nothing to learn, or no word has one of `labels`.
         """
         examples = self._initial_examples(get_examples)
-        found = labels or sorted({name for example in examples for name in self._names(example.reference)} - {""})
+        found = labels or sorted(
+            {name for example in examples for name in self._names(example.reference)} - {""}
+        )
         self._initialize(examples, list(found), self.needed[bool(labels)])
 
 
@@ -144,12 +156,13 @@ NOTHING = "_"
 
 
 class AttributeComponent(LabellingComponent):
-    """A component that decides what words have besides a tag. What is learned are the words of the reference documents, as they are.
+    """A component that decides what words have besides a tag. What is learned are the words of the reference
+    documents, as they are.
 
     Where they have none of it at all, the only outcome is `NOTHING`, and nothing is written.
 
-    A subclass defines `_gold_outcomes` instead of `_gold_words` and `_content`: the different gold outcomes of the words of a document, "" where
-    one is not known, and which of them each word has (int64[words]).
+    A subclass defines `_gold_outcomes` instead of `_gold_words` and `_content`: the different gold outcomes
+    of the words of a document, "" where one is not known, and which of them each word has (int64[words]).
     """
 
     def _initialize(self, examples: Iterable[Example], outcomes: Sequence[str], missing: str) -> None:

@@ -51,8 +51,9 @@ class Summary:
 def connected(address: str) -> Iterator[None]:
     """A Ray cluster.
 
-    address (str): "local" or "local[N]" is one of this machine, with all or N of its cores, that ends with this; "auto" the one that runs on
-        it; others as of `ray.init`. Where this process is connected already, that is taken.
+    address (str): "local" or "local[N]" is one of this machine, with all or N of its cores, that ends with
+        this; "auto" the one that runs on it; others as of `ray.init`. Where this process is connected
+        already, that is taken.
     RAISES (ValueError): If there is none, or it has another version of Ray or of Python.
     RAISES (ImportError): If Ray is not installed.
     """
@@ -69,13 +70,20 @@ def connected(address: str) -> Iterator[None]:
         # Where others have all cores the only node is slow to answer, but it is there.
         os.environ.setdefault("RAY_health_check_failure_threshold", "100")
         cores = int(local[1] or os.cpu_count() or 1)
-        settings = {"address": "local", "num_cpus": cores, "object_store_memory": _OBJECTS, "include_dashboard": False}
+        settings = {
+            "address": "local",
+            "num_cpus": cores,
+            "object_store_memory": _OBJECTS,
+            "include_dashboard": False,
+        }
     elif address != "auto":
         _see(address)
     try:
         ray.init(**settings, log_to_driver=False, logging_level="warning")
     except ConnectionError as error:
-        raise ValueError(f"There is no Ray cluster at '{address}'. 'ray start --head' starts one. ({error})") from error
+        raise ValueError(
+            f"There is no Ray cluster at '{address}'. 'ray start --head' starts one. ({error})"
+        ) from error
     except RuntimeError as error:
         raise ValueError(f"The Ray cluster at '{address}' cannot be used: {error}") from error
     try:
@@ -91,7 +99,8 @@ def _see(address: str) -> None:
         socket.create_connection((host, int(port)), _PATIENCE).close()
     except (OSError, ValueError) as error:
         raise ValueError(
-            f"There is no Ray cluster at '{address}' ({error}): give local, local[N], auto, HOST:PORT or ray://HOST:PORT."
+            f"There is no Ray cluster at '{address}' ({error}): give local, local[N], auto, HOST:PORT or "
+            f"ray://HOST:PORT."
         ) from error
 
 
@@ -109,7 +118,8 @@ class Worker:
         """Get ready. RAISES (ValueError): If this node does not see what others see."""
         if self._folder.run() != self._run:
             raise ValueError(
-                f"'{self._folder.path}' is another folder on the node {socket.gethostname()}: all nodes have to share it."
+                f"'{self._folder.path}' is another folder on the node {socket.gethostname()}: all nodes have "
+                f"to share it."
             )
         self._process = self._task.start()
 
@@ -135,10 +145,11 @@ def run_shards(
 ) -> Summary:
     """Have workers make the output of all shards of which there is none.
 
-    A worker has one shard at a time. One that dies is replaced and its shard repeated; of a shard that has killed three workers, or that
-    cannot be read, the summary says so, and the others are made.
+    A worker has one shard at a time. One that dies is replaced and its shard repeated; of a shard that has
+    killed three workers, or that cannot be read, the summary says so, and the others are made.
 
-    run (dict[str, Any]): What the output follows from, see `Folder.begin`; "command" is what workers are called.
+    run (dict[str, Any]): What the output follows from, see `Folder.begin`; "command" is what workers are
+        called.
     workers (int | None): How many there are; None is as many as the cluster has cores.
     max_errors (int): How many documents may fail.
     progress (Callable[[Summary], None]): Is told of each shard that is there.
@@ -172,7 +183,9 @@ def run_shards(
             found, _ = ray.wait(list(running), num_returns=1, timeout=_LOOK)
             if not found:
                 if not any(node["Alive"] for node in ray.nodes()):
-                    raise ValueError("All nodes of the cluster are gone. Run the same command again to go on.")
+                    raise ValueError(
+                        "All nodes of the cluster are gone. Run the same command again to go on."
+                    )
                 continue
             ended = found[0]
             actor, shard = running.pop(ended)
@@ -210,7 +223,8 @@ def run_shards(
                 progress(summary)
             if waiting:
                 shard = waiting.popleft()
-                # Ray counts tasks by their names, and forgets no name: with the place in it the driver would grow with shards.
+                # Ray counts tasks by their names, and forgets no name: with the place in it the driver would
+                # grow with shards.
                 running[actor.work.options(name=shard.name).remote(shard)] = actor, shard
             else:
                 ray.kill(actor)
@@ -221,7 +235,10 @@ def run_shards(
 
 
 def merge_shards(
-    folder: Folder, shards: Sequence[Shard], read: Callable[[bytes], Any], merge: Callable[[Sequence[Any]], Any]
+    folder: Folder,
+    shards: Sequence[Shard],
+    read: Callable[[bytes], Any],
+    merge: Callable[[Sequence[Any]], Any],
 ) -> Any:
     """Have workers read the outputs of shards, and merge them, some at a time, until one is left."""
     import ray

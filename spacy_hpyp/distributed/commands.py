@@ -1,4 +1,6 @@
-"""Commands that run beside one another: here, or somewhere on a Ray cluster, whose nodes share the folders that they name."""
+"""Commands that run beside one another: here, or somewhere on a Ray cluster, whose nodes share the folders
+that they name.
+"""
 
 import os
 import subprocess
@@ -67,11 +69,14 @@ class RemoteProcess:
 
 
 Process = subprocess.Popen | RemoteProcess
-#: Begins a command: the line, a file for its log, and one for what it prints, if that is its output; `name` is what it is called.
+#: Begins a command: the line, a file for its log, and one for what it prints, if that is its output; `name`
+#: is what it is called.
 Launch = Callable[..., Process]
 
 
-def here(line: Sequence[str], log: Path, output: Path | None = None, *, name: str, **where: Any) -> subprocess.Popen:
+def here(
+    line: Sequence[str], log: Path, output: Path | None = None, *, name: str, **where: Any
+) -> subprocess.Popen:
     """Begin a command on this machine, see `Launch`; `where` are other settings of `subprocess.Popen`."""
     with log.open("wb") as errors, open(output or os.devnull, "wb") as file:
         streams = {"stdin": subprocess.DEVNULL, "stdout": file if output else errors, "stderr": errors}

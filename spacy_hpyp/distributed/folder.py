@@ -19,10 +19,11 @@ _RUN, _DONE, _ERRORS = "_run.json", "_done", "_errors"
 
 
 class Folder:
-    """A folder, by its path or URI, on a file system that all workers write to. Names that begin with "_" are passed over by what reads Parquet.
+    """A folder, by its path or URI, on a file system that all workers write to. Names that begin with "_" are
+    passed over by what reads Parquet.
 
-    `_run.json` says what the run is, `part=N/S.ending` is the output of shard S, `_done/N/S.json` says that it is complete and what it was
-    made of, `_errors/N/S.jsonl` which of its documents failed.
+    `_run.json` says what the run is, `part=N/S.ending` is the output of shard S, `_done/N/S.json` says that
+    it is complete and what it was made of, `_errors/N/S.jsonl` which of its documents failed.
     """
 
     def __init__(self, path: str, ending: str) -> None:
@@ -39,7 +40,9 @@ class Folder:
             self._write(_RUN, json.dumps(run, indent=2, sort_keys=True).encode())
         elif others := sorted(name for name in run.keys() | begun.keys() if run.get(name) != begun.get(name)):
             told = "; ".join(f"{name} was {begun.get(name)}, and is {run.get(name)}" for name in others)
-            raise ValueError(f"In '{self.path}' another run was begun: {told}. Give the same, or another folder.")
+            raise ValueError(
+                f"In '{self.path}' another run was begun: {told}. Give the same, or another folder."
+            )
 
     def run(self) -> dict[str, Any] | None:
         """What was begun here, None if nothing was."""
@@ -56,10 +59,14 @@ class Folder:
         found = system.get_file_info(FileSelector(path, recursive=True, allow_not_found=True))
         paths = sorted(file.path for file in found if file.path.endswith(".json"))
         with ThreadPoolExecutor(16) as pool:
-            return dict(zip((int(Path(path).stem) for path in paths), pool.map(partial(_read, system), paths)))
+            return dict(
+                zip((int(Path(path).stem) for path in paths), pool.map(partial(_read, system), paths))
+            )
 
     def writing(self, shard: Shard) -> AbstractContextManager[Any]:
-        """The output of a shard, as a binary file that is there when it is complete, and dropped after an error."""
+        """The output of a shard, as a binary file that is there when it is complete, and dropped after an
+        error.
+        """
         return self._writing(self._name(shard, "", self._ending))
 
     def read(self, shard: Shard) -> bytes:
@@ -69,7 +76,9 @@ class Folder:
             return file.read()
 
     def finish(self, shard: Shard, record: dict[str, Any], errors: list[dict[str, Any]]) -> None:
-        """Note that the output of a shard is there, what is to be known of it whenever it is made, and which of its documents failed."""
+        """Note that the output of a shard is there, what is to be known of it whenever it is made, and which
+        of its documents failed.
+        """
         if errors:
             lines = (json.dumps(error, ensure_ascii=False) + "\n" for error in errors)
             self._write(self._name(shard, _ERRORS, "jsonl"), "".join(lines).encode())

@@ -1,4 +1,6 @@
-"""Files of text on any file system that pyarrow reads, and the shards that they are cut into without being read."""
+"""Files of text on any file system that pyarrow reads, and the shards that they are cut into without being
+read.
+"""
 
 import io
 import os
@@ -27,7 +29,8 @@ class Shard(NamedTuple):
     path (str): The file, an absolute path or a URI.
     name (str): What sentences of the file are named after.
     kind (str): What the file is: "text", "jsonl", "conllu" or "parquet".
-    start, end (int): About where it begins and ends: in bytes, or in rows of Parquet. What is compressed is one shard.
+    start, end (int): About where it begins and ends: in bytes, or in rows of Parquet. What is compressed is
+        one shard.
     """
 
     number: int
@@ -39,7 +42,8 @@ class Shard(NamedTuple):
 
 
 class Document(NamedTuple):
-    """What is parsed at once and fails by itself: a paragraph, a line, a sentence of CoNLL-U; or what is wrong with it, if anything is.
+    """What is parsed at once and fails by itself: a paragraph, a line, a sentence of CoNLL-U; or what is
+    wrong with it, if anything is.
 
     place (int): Where it begins in the file: in bytes, or in rows of Parquet.
     """
@@ -50,7 +54,9 @@ class Document(NamedTuple):
 
 
 def locate(path: str) -> "tuple[FileSystem, str]":
-    """The file system of a path or URI, and what it is called there. RAISES (ValueError): If pyarrow knows no such file system."""
+    """The file system of a path or URI, and what it is called there. RAISES (ValueError): If pyarrow knows no
+    such file system.
+    """
     from pyarrow import ArrowException, fs
 
     if "://" not in path:
@@ -64,8 +70,8 @@ def locate(path: str) -> "tuple[FileSystem, str]":
 def find_files(paths: Iterable[str]) -> list[tuple[str, int]]:
     """Files with their sizes in bytes.
 
-    paths (Iterable[str]): Paths or URIs of files, folders, and patterns as `news/*.txt`. Of folders and patterns, those files are taken
-        that are text, records, CoNLL-U or Parquet by their names.
+    paths (Iterable[str]): Paths or URIs of files, folders, and patterns as `news/*.txt`. Of folders and
+        patterns, those files are taken that are text, records, CoNLL-U or Parquet by their names.
     RAISES (ValueError): If there is nothing of the kind at one of them.
     """
     from pyarrow.fs import FileSelector, FileType
@@ -81,7 +87,9 @@ def find_files(paths: Iterable[str]) -> list[tuple[str, int]]:
         if info.type == FileType.File:
             found[scheme + path] = info.size
             continue
-        below = [] if info.type == FileType.NotFound else system.get_file_info(FileSelector(path, recursive=True))
+        below = (
+            [] if info.type == FileType.NotFound else system.get_file_info(FileSelector(path, recursive=True))
+        )
         pattern = "*" if wild is None else os.path.join(path, given[len(base) if base != "." else 0 :])
         own = {
             scheme + file.path: file.size
@@ -120,10 +128,12 @@ def cut(files: Iterable[tuple[str, int]], size: int, *, column: str, is_conllu: 
 
 
 def lines_of(shard: Shard, *, per_line: bool) -> Iterator[tuple[int, str]]:
-    """The lines of a shard that is no table, and where they begin in the file, in bytes. What is no UTF-8 has surrogates in its place.
+    """The lines of a shard that is no table, and where they begin in the file, in bytes. What is no UTF-8 has
+    surrogates in its place.
 
-    A shard begins with the first paragraph that begins in it, and ends where the next one begins: a line where lines are texts (`per_line`) or
-    records, a sentence of CoNLL-U. Where a text has no empty line for a quarter of a megabyte, any line will do, or any word.
+    A shard begins with the first paragraph that begins in it, and ends where the next one begins: a line
+    where lines are texts (`per_line`) or records, a sentence of CoNLL-U. Where a text has no empty line for a
+    quarter of a megabyte, any line will do, or any word.
     """
     system, path = locate(shard.path)
     if compression := _COMPRESSED.get(_endings(shard.path)[1]):
@@ -173,7 +183,9 @@ def _rows_of_table(path: str, size: int, column: str) -> Iterator[tuple[int, int
         table = ParquetFile(file)
         schema = table.schema_arrow
         place = schema.get_field_index(column)
-        if place < 0 or not (types.is_string(schema.types[place]) or types.is_large_string(schema.types[place])):
+        if place < 0 or not (
+            types.is_string(schema.types[place]) or types.is_large_string(schema.types[place])
+        ):
             raise ValueError(
                 f"'{path}' has no column '{column}' of strings. Name it with --field; there are {', '.join(schema.names)}."
             )
@@ -182,7 +194,9 @@ def _rows_of_table(path: str, size: int, column: str) -> Iterator[tuple[int, int
         for number in range(table.num_row_groups):
             group = table.metadata.row_group(number)
             step = max(1, group.num_rows * size // max(group.column(leaf).total_uncompressed_size, size))
-            yield from ((first + i, first + min(i + step, group.num_rows)) for i in range(0, group.num_rows, step))
+            yield from (
+                (first + i, first + min(i + step, group.num_rows)) for i in range(0, group.num_rows, step)
+            )
             first += group.num_rows
 
 

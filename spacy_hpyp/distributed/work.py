@@ -34,9 +34,11 @@ class Task(Protocol):
 def work_on(shard: Shard, task: Task, process: Process, folder: Folder, max_errors: int) -> dict[str, Any]:
     """Make the output of a shard, of which so many documents may fail.
 
-    Some documents are worked on at a time, and where that fails each by itself; those that fail alone are noted with their places.
+    Some documents are worked on at a time, and where that fails each by itself; those that fail alone are
+    noted with their places.
 
-    RETURNS (dict[str, Any]): What is noted of the shard: file, range, and numbers of documents, words and errors.
+    RETURNS (dict[str, Any]): What is noted of the shard: file, range, and numbers of documents, words and
+        errors.
     RAISES (TooManyFailuresError): If more fail.
     RAISES (OSError): If the output cannot be written.
     RAISES (ValueError): If the shard cannot be read.
@@ -59,7 +61,8 @@ def work_on(shard: Shard, task: Task, process: Process, folder: Folder, max_erro
             errors.append({"file": shard.path, "place": documents[0].place, "message": message})
             if len(errors) > max_errors:
                 raise TooManyFailuresError(
-                    f"{len(errors)} documents of '{shard.path}' failed, as that at {documents[0].place}: {message}"
+                    f"{len(errors)} documents of '{shard.path}' failed, as that at {documents[0].place}: "
+                    f"{message}"
                 ) from error
         else:
             words += number

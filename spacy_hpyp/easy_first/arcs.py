@@ -1,7 +1,9 @@
-"""What the score of an arc between two neighbours is made of: elements, by name, and the sum of the weights of their features.
+"""What the score of an arc between two neighbours is made of: elements, by name, and the sum of the weights
+of their features.
 
-The two partial trees that an action may join are `l` and `r`; `l1` and `l2` are those to the left of them, the nearer first, `r1` and
-`r2` those to the right (paper 002, Table 1, has p of i - 2 to i + 2). An element is named as a path:
+The two partial trees that an action may join are `l` and `r`; `l1` and `l2` are those to the left of them,
+the nearer first, `r1` and `r2` those to the right (paper 002, Table 1, has p of i - 2 to i + 2). An element
+is named as a path:
 
 | element | what |
 | --- | --- |
@@ -19,9 +21,10 @@ The two partial trees that an action may join are `l` and `r`; `l1` and `l2` are
 | `guide.l.other` | the most probable other head of the same child |
 | `guide.l.label` | the label that it has with this head |
 
-The symbols of a word are its `word` (or class of unknown words), its `tag`, and what its form says without the others' help:
-`lower`, `suffix` (its last three characters), `usual` (the most frequent tag of the word). Where the pipeline has classes of words
-(`text.word_classes`), `class` is the path to that of the word, and `class:2` to `class:16` are so many steps of it.
+The symbols of a word are its `word` (or class of unknown words), its `tag`, and what its form says without
+the others' help: `lower`, `suffix` (its last three characters), `usual` (the most frequent tag of the word).
+Where the pipeline has classes of words (`text.word_classes`), `class` is the path to that of the word, and
+`class:2` to `class:16` are so many steps of it.
 """
 
 from collections.abc import Mapping
@@ -64,12 +67,19 @@ WINDOW, L, R = 6, 2, 3
 #: So many numbers tell `l` and `r` from other trees, see `write_key`.
 PAIR_KEY = 4
 _PLACES = ("l2", "l1", "l", "r", "r1", "r2")
-#: Kinds of elements: a symbol of a word of a tree, or of one near its head; a field of a record; what is read of `l` and `r` together.
+#: Kinds of elements: a symbol of a word of a tree, or of one near its head; a field of a record; what is read
+#: of `l` and `r` together.
 SYMBOL, NEAR, FIELD, PAIR, _MISSING, _SIZE = range(6)
 _STEPS = {"": HEAD, "left": LEFT, "right": RIGHT, "left2": LEFT2, "right2": RIGHT2}
 _NEIGHBOURS = {"before2": -2, "before": -1, "after": 1, "after2": 2}
-_FIELDS = {"left.count": LEFT_COUNT, "right.count": RIGHT_COUNT, "left.tags": LEFT_TAGS, "right.tags": RIGHT_TAGS}
-#: What can be read of a pair: of both; of one of them as a child of the other; and of a child and its head only, see `labels`.
+_FIELDS = {
+    "left.count": LEFT_COUNT,
+    "right.count": RIGHT_COUNT,
+    "left.tags": LEFT_TAGS,
+    "right.tags": RIGHT_TAGS,
+}
+#: What can be read of a pair: of both; of one of them as a child of the other; and of a child and its head
+#: only, see `labels`.
 DISTANCE, BETWEEN, EDGE, SHARE, OTHER, LABEL, DIRECTION, REACH, SIDE = range(9)
 # And in whose place the child is.
 _PAIRS = {
@@ -84,7 +94,8 @@ _PAIRS = {
     "guide.r.label": (LABEL, R),
 }
 
-#: The row that compiled code reads of an element: its kind, the place in the window, what is read there (a column, or how far from the
+#: The row that compiled code reads of an element: its kind, the place in the window, what is read there (a
+#: column, or how far from the
 #: head), and which symbol. Of a pair: its kind, what, and the place of the child.
 Element = tuple[int, int, int, int]
 
@@ -113,7 +124,10 @@ def _elements() -> dict[str, Element]:
     for place, tree in enumerate(_PLACES):
         known |= word_elements(tree, place)
         known[f"{tree}.size"] = (_SIZE, place, 0, 0)
-        known |= {f"{tree}.missing.{name}": (_MISSING, place, side, 0) for side, name in enumerate(("left", "right"))}
+        known |= {
+            f"{tree}.missing.{name}": (_MISSING, place, side, 0)
+            for side, name in enumerate(("left", "right"))
+        }
     return known
 
 
@@ -135,8 +149,8 @@ class SentenceToParse(NamedTuple):
     """A sentence of n words to be parsed.
 
     symbols (int32[n, columns]): See `SYMBOLS`.
-    heads (int32[n, k]), probability (float32[n, k]), labels (int32[n, k]): What a guide takes for the heads of each word, see
-        `annotation.arrays.Guides`; k is 0 without one.
+    heads (int32[n, k]), probability (float32[n, k]), labels (int32[n, k]): What a guide takes for the heads
+        of each word, see `annotation.arrays.Guides`; k is 0 without one.
     expected (float32[n, 2]): How many children it expects each word to have on each side.
     """
 
@@ -149,7 +163,9 @@ class SentenceToParse(NamedTuple):
 
 @inner_maker
 def sentence_of(sentences, symbols, start, end):
-    """One of some sentences, from one word to before another, with symbols (int32[n, columns]) that may be other ones than its own."""
+    """One of some sentences, from one word to before another, with symbols (int32[n, columns]) that may be
+    other ones than its own.
+    """
     return SentenceToParse(
         symbols,
         sentences.heads[start:end],
@@ -160,7 +176,9 @@ def sentence_of(sentences, symbols, start, end):
 
 
 class Reading(NamedTuple):
-    """Some of the templates of what scores actions, and the rows of the elements that they name (int32[elements, 4])."""
+    """Some of the templates of what scores actions, and the rows of the elements that they name
+    (int32[elements, 4]).
+    """
 
     elements: np.ndarray
     templates: Templates
@@ -172,12 +190,15 @@ class Scorer(NamedTuple):
 
     elements (int32[elements, 4]): The rows of the elements that its templates name.
     templates (Templates): Its templates.
-    weights (float32[places, outcomes] | int16[places, outcomes] | Averages): Its weights; when it predicts those of labels are without zeros,
-        and those of arcs multiples of a step.
+    weights (float32[places, outcomes] | int16[places, outcomes] | Averages): Its weights; when it predicts
+        those of labels are without zeros, and those of arcs multiples of a step.
     step (float): The step; 1 where weights are themselves.
-    kept (bool[templates]): Which templates count, in training; none stands there where rounded weights predict: all do.
-    pair, beyond (Reading): Its templates that read `l` and `r` alone, which say the same of them whatever stands around; and the rest.
-    around (int32[*, 2]): What the rest read besides `l` and `r`: the place of a tree in the window, and a column of its record.
+    kept (bool[templates]): Which templates count, in training; none stands there where rounded weights
+        predict: all do.
+    pair, beyond (Reading): Its templates that read `l` and `r` alone, which say the same of them whatever
+        stands around; and the rest.
+    around (int32[*, 2]): What the rest read besides `l` and `r`: the place of a tree in the window, and a
+        column of its record.
     """
 
     elements: np.ndarray
@@ -190,7 +211,9 @@ class Scorer(NamedTuple):
     around: np.ndarray
 
 
-def new_scorer(elements: np.ndarray, templates: Templates, weights: np.ndarray | Averages | Rounded) -> Scorer:
+def new_scorer(
+    elements: np.ndarray, templates: Templates, weights: np.ndarray | Averages | Rounded
+) -> Scorer:
     """What scores by some templates, all of which count."""
     is_rounded = isinstance(weights, Rounded)
     table, step = weights if is_rounded else (weights, 1.0)
@@ -218,7 +241,8 @@ def _columns_read(kind: int, column: int) -> tuple[int, ...]:
 
 @borrowing
 def write_key(around, forest, window, key):
-    """Write what tells the scores of a window from those of others, as far as features read it; what is of `l` and `r` alone stands last.
+    """Write what tells the scores of a window from those of others, as far as features read it; what is of
+    `l` and `r` alone stands last.
 
     key (int32[* + `PAIR_KEY`]): Overwritten.
     """
@@ -323,7 +347,9 @@ def _missing(records, sentence, record, side):
 
 @borrowing
 def read_elements(elements, records, sentence, window, row):
-    """The symbols of the elements of two neighbours, given the records of `l2` to `r2` (int32[6]), into a row (int32[elements])."""
+    """The symbols of the elements of two neighbours, given the records of `l2` to `r2` (int32[6]), into a row
+    (int32[elements]).
+    """
     n = len(sentence.symbols)
     for i in range(len(elements)):
         kind, first, second, column = elements[i, 0], elements[i, 1], elements[i, 2], elements[i, 3]
@@ -357,7 +383,8 @@ def find_weights(reading, weights, records, sentence, window, row, places):
     """Find where the weights of two neighbours are, and have the processor fetch them.
 
     reading (Scorer | Reading): What is read.
-    row (int32[elements]), places (int64[templates]): Overwritten, the latter in the order of the templates of what is read.
+    row (int32[elements]), places (int64[templates]): Overwritten, the latter in the order of the templates of
+        what is read.
     """
     read_elements(reading.elements, records, sentence, window, row)
     find_in_order(reading.templates, row, len(weights), places)
@@ -367,7 +394,9 @@ def find_weights(reading, weights, records, sentence, window, row, places):
 
 @borrowing
 def add_up(scorer, reading, places, sums):
-    """Add the weights of two neighbours that `find_weights` has found, for both actions, to `sums` (float32[2])."""
+    """Add the weights of two neighbours that `find_weights` has found, for both actions, to `sums`
+    (float32[2]).
+    """
     order, weights, kept = reading.templates.order, scorer.weights, scorer.kept
     # Zero as a sum of weights is: to add whole numbers, none has to wait for the one before.
     left = right = weights[0, 0] - weights[0, 0]

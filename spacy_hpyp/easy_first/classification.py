@@ -1,22 +1,25 @@
-"""Easy-first classification: each word gets one of some outcomes, the easiest word first (Ma et al. 2012, 2013).
+"""Easy-first classification: each word gets one of some outcomes, the easiest word first (Ma et al. 2012,
+2013).
 
-A state is a sequence of words some of which have an outcome, at first those that were given. An action gives one more word an
-outcome; its score is the sum of the weights that the features of the word, as the state is then, have for that outcome. The easiest
-word is the one whose best outcome is furthest ahead of the second best, and the extensions of a state are the outcomes of that word.
-So a hard word is decided when those on both sides of it are, and its features can read what they are. (To take the word whose best
-action has the highest score, as for partial trees, is not as good here: a high score says that much speaks for an outcome, but as
-much may speak for another one.)
+A state is a sequence of words some of which have an outcome, at first those that were given. An action gives
+one more word an outcome; its score is the sum of the weights that the features of the word, as the state is
+then, have for that outcome. The easiest word is the one whose best outcome is furthest ahead of the second
+best, and the extensions of a state are the outcomes of that word. So a hard word is decided when those on
+both sides of it are, and its features can read what they are. (To take the word whose best action has the
+highest score, as for partial trees, is not as good here: a high score says that much speaks for an outcome,
+but as much may speak for another one.)
 
-A feature that reads the outcome of a word that is not decided yet does not exist. It comes to exist once, when the last outcome that
-it reads is there, and from then on does not change: that is how little is scored after an action.
+A feature that reads the outcome of a word that is not decided yet does not exist. It comes to exist once,
+when the last outcome that it reads is there, and from then on does not change: that is how little is scored
+after an action.
 
-The search keeps the best states with the same number of decided words, in a beam. As a state has one word that is next, no two
-states have the same outcomes, and each has one correct sequence of actions: there is no spurious ambiguity. A long sequence is
-decided in windows, from left to right: words in a window see the outcomes of those before it. With windows of one word, words are
-decided from left to right.
+The search keeps the best states with the same number of decided words, in a beam. As a state has one word
+that is next, no two states have the same outcomes, and each has one correct sequence of actions: there is no
+spurious ambiguity. A long sequence is decided in windows, from left to right: words in a window see the
+outcomes of those before it. With windows of one word, words are decided from left to right.
 
-Weights stand in one row: the place of a feature is where its weight for the outcome 0 is, the others follow. So a table takes no
-more room where there are many outcomes, most of which most features are never seen with.
+Weights stand in one row: the place of a feature is where its weight for the outcome 0 is, the others follow.
+So a table takes no more room where there are many outcomes, most of which most features are never seen with.
 """
 
 from typing import NamedTuple
@@ -52,7 +55,8 @@ class Reading(NamedTuple):
     distance (int32[elements]): How far behind the word each element's word stands.
     attribute (int32[elements]): Which of the word's symbols it is, `NONE` for the outcome.
     reach (int): The largest distance, either way, of an outcome that is read.
-    reader_offsets (int32[2 * reach + 2]), readers (int32[*]): The templates that read the outcome at each distance, from -reach on.
+    reader_offsets (int32[2 * reach + 2]), readers (int32[*]): The templates that read the outcome at each
+        distance, from -reach on.
     """
 
     templates: Templates
@@ -85,8 +89,8 @@ class Possible(NamedTuple):
     """The outcomes that are possible for each kind of word, and what these are made of.
 
     offsets (int64[kinds + 1]), outcomes (int32[*]): Each kind has one at least.
-    part_offsets (int64[outcomes + 1]), parts (int32[*]): The weights of a feature for an outcome are those for each of its parts: what
-        is learned of one holds for others that share them.
+    part_offsets (int64[outcomes + 1]), parts (int32[*]): The weights of a feature for an outcome are those
+        for each of its parts: what is learned of one holds for others that share them.
     """
 
     offsets: np.ndarray
@@ -105,14 +109,16 @@ class Board(NamedTuple):
     head_start (float64[*]): What the score of each slot is before any feature is read.
     codes (uint64[window, templates]): The hash of what features read besides outcomes.
     places (int64[2, templates]): Where the weights of features are, of two words in turn.
-    decided (int32[2, beam, window + 2 * reach]): The outcomes of each state, with those of the words around the window.
+    decided (int32[2, beam, window + 2 * reach]): The outcomes of each state, with those of the words around
+        the window.
     scores (float64[2, beam, *]): Of each slot, as far as the features exist.
-    lead (float64[2, beam, window]), choice (int64[2, beam, window]): For each word that is not decided, by how much its best
-        outcome is ahead of the second best, and the slot of the best.
+    lead (float64[2, beam, window]), choice (int64[2, beam, window]): For each word that is not decided, by
+        how much its best outcome is ahead of the second best, and the slot of the best.
     total (float64[2, beam]): What the actions of each state add up to.
     correct (bool[2, beam]): Whether all of its actions are.
     first (int32[window + 2 * reach]): The outcomes that all states have begun with.
-    taken (int64[window, beam, 3]): The last action of each state of each step: the state before, the word and the slot.
+    taken (int64[window, beam, 3]): The last action of each state of each step: the state before, the word and
+        the slot.
     found (float64[beam]), found_action (int64[beam, 3]): The best extensions of the states: score and action.
     """
 
@@ -173,7 +179,9 @@ def _code(reading, sequences, start, end, word, template):
         element = templates.columns[i]
         at = word + reading.distance[element]
         within = start <= at < end
-        code = read_symbol(code, sequences.symbols[at, reading.attribute[element]] if within else np.int32(BOUNDARY))
+        code = read_symbol(
+            code, sequences.symbols[at, reading.attribute[element]] if within else np.int32(BOUNDARY)
+        )
     return code
 
 
@@ -207,8 +215,8 @@ def _add(board, weights, place, word, scores):
 
 @borrowing
 def _find_weights(reading, board, weights, word, decided, shift):
-    """Find where the weights are that a word's outcomes have now, and have the processor fetch them: those of a feature are spread over
-    several lines of memory.
+    """Find where the weights are that a word's outcomes have now, and have the processor fetch them: those of
+    a feature are spread over several lines of memory.
     """
     mask, places = len(weights) - 1, board.places[word % 2]
     for template in range(len(reading.fixed)):
@@ -238,7 +246,8 @@ def _compare(board, half, state, word):
 
 @borrowing
 def open_window(reading, sequences, possible, bounds, outcomes, board):
-    """Put a window on the board, as it is before anything in it is decided but words that can only be one thing: they would be decided first.
+    """Put a window on the board, as it is before anything in it is decided but words that can only be one
+    thing: they would be decided first.
 
     bounds (tuple[int, int, int, int]): Where the sequence and the window begin and end.
     outcomes (int32[words]): What is decided of the sequences.
@@ -282,7 +291,9 @@ def _decide(reading, weights, board, half, state, word, slot, length):
         if other < 0 or other >= length or decided[other + reach] != NONE:
             continue
         changed = False
-        for i in range(reading.reader_offsets[distance + reach], reading.reader_offsets[distance + reach + 1]):
+        for i in range(
+            reading.reader_offsets[distance + reach], reading.reader_offsets[distance + reach + 1]
+        ):
             place = place_of_feature(reading, board, other, reading.readers[i], decided, shift)
             if place != NONE:
                 _add(board, weights, place, other, scores)
@@ -296,7 +307,9 @@ def _decide(reading, weights, board, half, state, word, slot, length):
 
 @borrowing
 def begin_beam(reading, weights, board, half, length):
-    """A beam of the one state in which nothing but `first` is decided, its words scored with all features that exist."""
+    """A beam of the one state in which nothing but `first` is decided, its words scored with all features
+    that exist.
+    """
     scores, decided = board.scores[half, 0], board.decided[half, 0]
     overwrite(decided, board.first[: length + 2 * reading.reach])
     board.total[half, 0] = 0.0
@@ -357,7 +370,8 @@ def find_extensions(reading, board, half, states, search, length):
 def extend(reading, weights, board, half, kept, step, length, goals):
     """Make the states that have been found; returns the half of the board where they are.
 
-    goals (int64[window] | None): The slots of the right outcomes, if they are known; `NONE` where any is right.
+    goals (int64[window] | None): The slots of the right outcomes, if they are known; `NONE` where any is
+        right.
     """
     # The only child of the only state may take its place.
     other = half if board.scores.shape[1] == 1 else 1 - half
@@ -374,7 +388,9 @@ def extend(reading, weights, board, half, kept, step, length, goals):
                         board.scores[other, i, k] = board.scores[half, state, k]
         board.total[other, i] = board.found[i]
         if goals is not None:
-            board.correct[other, i] = board.correct[half, state] and (goals[word] == NONE or goals[word] == slot)
+            board.correct[other, i] = board.correct[half, state] and (
+                goals[word] == NONE or goals[word] == slot
+            )
         overwrite(board.taken[step, i], board.found_action[i])
         _decide(reading, weights, board, other, i, word, slot, length)
     return other
@@ -407,7 +423,8 @@ def decide(reading, weights, sequences, possible, begin, end, search, board, out
 
 @compiled
 def find_leads(reading, weights, sequences, outcomes, leads):
-    """By how much the outcome 1 of each word is ahead of 0, all other words being what they are: of tasks with two outcomes.
+    """By how much the outcome 1 of each word is ahead of 0, all other words being what they are: of tasks
+    with two outcomes.
 
     weights (int16[places, 1]): The averaged weights, in steps of any size.
     outcomes (int32[words]): What has been decided of all sequences.
@@ -421,7 +438,9 @@ def find_leads(reading, weights, sequences, outcomes, leads):
             leads[word] = 0.0
             for template in range(len(reading.fixed)):
                 code = _code(reading, sequences, start, end, word, template)
-                for j in range(templates.offsets[template] + reading.fixed[template], templates.offsets[template + 1]):
+                for j in range(
+                    templates.offsets[template] + reading.fixed[template], templates.offsets[template + 1]
+                ):
                     at = word + reading.distance[templates.columns[j]]
                     code = read_symbol(code, outcomes[at] if start <= at < end else np.int32(BOUNDARY))
                 place = place_of(code, shift)

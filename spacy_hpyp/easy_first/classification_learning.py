@@ -31,7 +31,8 @@ def _set_goals(gold, bounds, margin, board, goals):
     """Find the slots of the right outcomes of a window's words, and give the others a head start.
 
     gold (int32[words]): The right outcomes, `NONE` where they are not known.
-    goals (int64[window]): Overwritten; `NONE` where the right outcome is not known or not possible: any is right then.
+    goals (int64[window]): Overwritten; `NONE` where the right outcome is not known or not possible: any is
+        right then.
     """
     for i in range(bounds[3] - bounds[2]):
         goals[i] = NONE
@@ -45,7 +46,9 @@ def _set_goals(gold, bounds, margin, board, goals):
 
 @borrowing
 def _find_correct(reading, board, half, states, goals, length, action):
-    """Find the best correct extension of the correct states by one action (TOPC of Algorithm 2), into `action`. Returns its score."""
+    """Find the best correct extension of the correct states by one action (TOPC of Algorithm 2), into
+    `action`. Returns its score.
+    """
     best = -np.inf
     for state in range(states):
         if not board.correct[half, state]:
@@ -68,7 +71,9 @@ def _trace(board, steps, state, path):
 
 @borrowing
 def _replay(reading, perceptron, board, path, shared, steps, amount, decided):
-    """Do the actions of a path, and add to the weights of the features of those that are not shared; `decided` has the outcomes then."""
+    """Do the actions of a path, and add to the weights of the features of those that are not shared;
+    `decided` has the outcomes then.
+    """
     overwrite(decided, board.first)
     for i in range(steps):
         word, outcome = path[i, 0], board.outcomes[path[i, 1]]
@@ -81,9 +86,9 @@ def _replay(reading, perceptron, board, path, shared, steps, amount, decided):
 def learn_outcomes(reading, perceptron, sequences, possible, gold, search, margin, counts, board):
     """Learn from some sequences, one after the other (Algorithm 2 of Ma et al. 2013).
 
-    An early update does not end the work on a sequence: the search goes on with the new weights from the best correct state, which
-    is then the only one in the beam, so that nothing of a sequence is lost (Goldberg & Elhadad 2010 do so in a greedy search). The
-    averages are taken over all updates and sequences.
+    An early update does not end the work on a sequence: the search goes on with the new weights from the best
+    correct state, which is then the only one in the beam, so that nothing of a sequence is lost (Goldberg &
+    Elhadad 2010 do so in a greedy search). The averages are taken over all updates and sequences.
 
     perceptron (Perceptron): With one column; it is changed.
     gold (int32[words]): The right outcomes, `NONE` where they are not known: there any is right.
@@ -91,8 +96,9 @@ def learn_outcomes(reading, perceptron, sequences, possible, gold, search, margi
     margin (float): The head start of wrong outcomes.
     counts (int64[2]): The numbers of early and of full updates are added.
     board (Board): Written on.
-    RETURNS (float): The least by which, in an update, the score of the predicted actions, with its head start, was above that of the
-        correct ones; infinite without updates. It is never negative: the updates are valid.
+    RETURNS (float): The least by which, in an update, the score of the predicted actions, with its head
+        start, was above that of the correct ones; infinite without updates. It is never negative: the updates
+        are valid.
     """
     outcomes = np.full(len(gold), NONE, dtype=np.int32)
     goals = np.zeros(search.window, dtype=np.int64)
@@ -126,7 +132,9 @@ def learn_outcomes(reading, perceptron, sequences, possible, gold, search, margi
                 _trace(board, steps - 1, action[0], correct)
                 correct[steps - 1, 0], correct[steps - 1, 1] = action[1], action[2]
                 shared = 0
-                while predicted[shared, 0] == correct[shared, 0] and predicted[shared, 1] == correct[shared, 1]:
+                while (
+                    predicted[shared, 0] == correct[shared, 0] and predicted[shared, 1] == correct[shared, 1]
+                ):
                     shared += 1
                 tick(perceptron)
                 _replay(reading, perceptron, board, predicted, shared, steps, -1.0, decided)

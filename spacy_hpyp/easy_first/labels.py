@@ -1,7 +1,8 @@
 """Labels of the arcs of a tree, by a labeller that sees all of it (McDonald, Lerman & Pereira 2006).
 
-Arcs are labelled from the root down, and the children of a word from left to right, each with the best label given what has been
-labelled before: a greedy search with an averaged perceptron. An element is named as a path:
+Arcs are labelled from the root down, and the children of a word from left to right, each with the best label
+given what has been labelled before: a greedy search with an averaged perceptron. An element is named as a
+path:
 
 | element | what |
 | --- | --- |
@@ -44,10 +45,12 @@ from .partial_trees import COLUMNS, LEFT_ARC, RIGHT_ARC, add_child, begin_record
 from .perceptron import Averages, change_kept, tick
 from .templates import find_features
 
-# Columns of a record besides those of partial trees: the records of the head, of the children before and after it, and of the first and
-# the last child, 0 where there is none; its label as a symbol, and the set of its children's so far.
+# Columns of a record besides those of partial trees: the records of the head, of the children before and
+# after it, and of the first and the last child, 0 where there is none; its label as a symbol, and the set of
+# its children's so far.
 _PARENT, _PREV, _NEXT, _OLDEST, _YOUNGEST, _LABEL, _LABELS = range(COLUMNS, COLUMNS + 7)
-# What an arc's elements read, in the order of a window: of two neighbours, the child is in the place of `l`, and its head of `r`.
+# What an arc's elements read, in the order of a window: of two neighbours, the child is in the place of `l`,
+# and its head of `r`.
 _GRAND, _BEFORE, _CHILD, _HEAD, _AFTER, _BEFORE2 = range(WINDOW)
 _NEIGHBOURS = {"before": -1, "after": 1}
 # So many weights are fetched at once.
@@ -74,7 +77,9 @@ ELEMENTS = _elements()
 
 @generic_default
 def places_of(weights):
-    """How many places weights are for: a table of them, or averages that leave out zeros, which of many labels most are."""
+    """How many places weights are for: a table of them, or averages that leave out zeros, which of many
+    labels most are.
+    """
     return len(weights)
 
 
@@ -99,7 +104,8 @@ def add_weights(weights, kept, workbench):
 @borrowing
 def _add_averages(weights, kept, workbench):
     scores, bounds = workbench.scores, workbench.bounds
-    # Where the weights of each feature begin and end, and these, are fetched for all of them first: so none has to wait for another's.
+    # Where the weights of each feature begin and end, and these, are fetched for all of them first: so none
+    # has to wait for another's.
     for i in range(len(bounds)):
         place = workbench.features[i]
         begin, end = weights.first[place], weights.first[place + 1]
@@ -118,9 +124,11 @@ def _add_averages(weights, kept, workbench):
 class Workbench(NamedTuple):
     """What labelling writes on.
 
-    records (int32[longest + 1, columns]): What is known of each word's place in the tree; that of word i is record i + 1.
+    records (int32[longest + 1, columns]): What is known of each word's place in the tree; that of word i is
+        record i + 1.
     queue (int32[longest]): The records in the order in which they are labelled; the root is the first.
-    window (int32[6]), row (int32[elements]), features (int64[templates]), scores (float32[labels]): Of one arc.
+    window (int32[6]), row (int32[elements]), features (int64[templates]), scores (float32[labels]): Of one
+        arc.
     bounds (int64[templates, 2]): Where the weights of its features begin and end.
     """
 
@@ -229,8 +237,8 @@ def label_tree(scorer, sentence, heads, labels, workbench):
 def learn_labels(perceptron, scorer, sentence, heads, labels, margin, workbench):
     """Learn the labels of a tree, going on with those that the labeller gives.
 
-    perceptron (Perceptron): The scorer's; changed where the right label is not the best, or its score not higher than every other's by a
-        margin.
+    perceptron (Perceptron): The scorer's; changed where the right label is not the best, or its score not
+        higher than every other's by a margin.
     heads, labels (int32[n]): The tree.
     RETURNS (int): How many labels were wrong.
     """

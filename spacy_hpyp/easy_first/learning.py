@@ -1,16 +1,19 @@
 """Learning to parse: Algorithm 2 of Ma et al. (2013), and two more ways to find out what to change.
 
-An action is correct if its child has all of its children and its head is the right one. A tree has many sequences of correct
-actions; all updates are towards one of them and away from a sequence of wrong ones whose score is at least as high: they are
-*valid* (Huang, Fayong & Guo 2012), or the perceptron would not converge.
+An action is correct if its child has all of its children and its head is the right one. A tree has many
+sequences of correct actions; all updates are towards one of them and away from a sequence of wrong ones whose
+score is at least as high: they are *valid* (Huang, Fayong & Guo 2012), or the perceptron would not converge.
 
-* `early`, Algorithm 2: at the first step at which no correct sequence is in the beam, towards the best correct extension of the
-  step before, away from the best of the beam; in the end, if the best sequence is wrong.
-* `max-violation` (Huang et al. 2012): beside the beam, a second one holds correct sequences only. The update is made at the step at
-  which the best of the one is furthest above the best of the other, so that it is made of more of the sentence.
-* A beam of one state learns from every action. Where it would take a wrong one it learns the best correct one, and then, once it has seen
-  all sentences, goes on with the wrong one: it learns what to do in the states that it will be in. Correct is then what
-  loses the fewest arcs of those that can still be made (Goldberg & Nivre 2013).
+* `early`, Algorithm 2: at the first step at which no correct sequence is in the beam, towards the best
+  correct extension of the step before, away from the best of the beam; in the end, if the best sequence is
+  wrong.
+* `max-violation` (Huang et al. 2012): beside the beam, a second one holds correct sequences only. The update
+  is made at the step at which the best of the one is furthest above the best of the other, so that it is made
+  of more of the sentence.
+* A beam of one state learns from every action. Where it would take a wrong one it learns the best correct
+  one, and then, once it has seen all sentences, goes on with the wrong one: it learns what to do in the
+  states that it will be in. Correct is then what loses the fewest arcs of those that can still be made
+  (Goldberg & Nivre 2013).
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -52,7 +55,8 @@ class Learning(NamedTuple):
     width (int): How many states the beam holds.
     merge (bool): Whether states of the same arcs are merged.
     early (bool): Whether a beam learns by Algorithm 2; else, where its violation is the largest.
-    margin (float): By how much the score of a correct sequence is to be higher for each wrong arc of the other.
+    margin (float): By how much the score of a correct sequence is to be higher for each wrong arc of the
+        other.
     label_margin (float): The same for labels.
     explore (bool): Whether a beam of one state goes on with wrong actions.
     dropout (float): The part of the templates that is left out at random, for each sentence.
@@ -72,8 +76,8 @@ class Report(NamedTuple):
     """What has been learned from.
 
     counts (int64[3]): Updates by their kind.
-    violation (float64[1]): The least difference between the scores of a predicted sequence and of the correct one that it gave
-        way to. Not negative where all updates were valid.
+    violation (float64[1]): The least difference between the scores of a predicted sequence and of the correct
+        one that it gave way to. Not negative where all updates were valid.
     """
 
     counts: np.ndarray
@@ -84,8 +88,8 @@ class Report(NamedTuple):
 class Lessons(NamedTuple):
     """Annotated sentences, one after the other.
 
-    symbols (int32[words, columns]), heads (int32[words, k]), probability (float32[words, k]), labels (int32[words, k]),
-        expected (float32[words, 2]): See `SentenceToParse`.
+    symbols (int32[words, columns]), heads (int32[words, k]), probability (float32[words, k]), labels
+        (int32[words, k]), expected (float32[words, 2]): See `SentenceToParse`.
     gold_heads, gold_labels (int32[words]): Positions in the sentence, `NONE` for the root; and labels.
     rarity (float32[words]): How often each word is to be taken for an unknown one.
     offsets (int64[sentences + 1]): Where each sentence begins.
@@ -163,7 +167,9 @@ def learn_early(perceptron, scorer, sentence, heads, children, learning, states,
     for length in range(len(heads), 1, -1):
         find_best(states, half, size, length, 1, False, heads, 0.0, children)
         correct = record_chosen(states, half)
-        size = find_best(states, half, size, length, learning.width, learning.merge, heads, learning.margin, None)
+        size = find_best(
+            states, half, size, length, learning.width, learning.merge, heads, learning.margin, None
+        )
         if not mark_correct(states, half, size, heads, children):
             predicted = record_chosen(states, half)
             update(perceptron, scorer, sentence, states, correct, states, predicted, EARLY, report)
@@ -179,7 +185,8 @@ def learn_early(perceptron, scorer, sentence, heads, children, learning, states,
 def learn_max_violation(perceptron, scorer, sentence, heads, children, learning, states, others, report):
     """Learn from one sentence where the best of the beam is furthest above the best correct sequence.
 
-    states, others (States): Room for the beam, and for that of correct sequences, which share their partial trees.
+    states, others (States): Room for the beam, and for that of correct sequences, which share their partial
+        trees.
     """
     n = len(heads)
     begin(scorer, sentence, states)
@@ -187,10 +194,14 @@ def learn_max_violation(perceptron, scorer, sentence, heads, children, learning,
     half, size, width = 0, 1, 1
     predicted, correct, violation, at = 0, 0, _NOTHING, 0
     for length in range(n, 1, -1):
-        size = find_best(states, half, size, length, learning.width, learning.merge, heads, learning.margin, None)
+        size = find_best(
+            states, half, size, length, learning.width, learning.merge, heads, learning.margin, None
+        )
         mark_correct(states, half, size, heads, children)
         follow(scorer, sentence, states, half, length, size)
-        width = find_best(others, half, width, length, len(others.chosen), learning.merge, heads, 0.0, children)
+        width = find_best(
+            others, half, width, length, len(others.chosen), learning.merge, heads, 0.0, children
+        )
         follow(scorer, sentence, others, half, length, width)
         others.correct[1 - half, :width] = True
         half = 1 - half
@@ -236,7 +247,9 @@ def learn_greedily(perceptron, scorer, sentence, heads, waiting, is_left, learni
         for place in range(MARGIN, MARGIN + length - 1):
             for action in range(2):
                 head, child = head_and_child(trees, place, action)
-                least = min(least, cost_of(heads, waiting, is_left, records[head, HEAD], records[child, HEAD]))
+                least = min(
+                    least, cost_of(heads, waiting, is_left, records[head, HEAD], records[child, HEAD])
+                )
         right_place, right_action, right_score = 0, 0, _NOTHING
         place_taken, action_taken, score_taken, is_right = 0, 0, _NOTHING, True
         for place in range(MARGIN, MARGIN + length - 1):
@@ -276,7 +289,9 @@ def learn_greedily(perceptron, scorer, sentence, heads, waiting, is_left, learni
 
 @compiled
 def _draw(lessons, dropout, rng, kept_arcs, kept_labels):
-    """Draw which words are taken for unknown ones, and which templates count, of each sentence (bool[sentences, templates])."""
+    """Draw which words are taken for unknown ones, and which templates count, of each sentence
+    (bool[sentences, templates]).
+    """
     for i in range(len(lessons.offsets) - 1):
         start, end = lessons.offsets[i], lessons.offsets[i + 1]
         if end - start < 2:
@@ -310,7 +325,9 @@ def _learn_arcs(perceptron, scorer, lessons, kept, learning, report, states, oth
         elif learning.early:
             learn_early(perceptron, scorer, sentence, heads, children, learning, states, report)
         else:
-            learn_max_violation(perceptron, scorer, sentence, heads, children, learning, states, others, report)
+            learn_max_violation(
+                perceptron, scorer, sentence, heads, children, learning, states, others, report
+            )
 
 
 @compiled
@@ -333,21 +350,29 @@ def learn_parsing(
     rng: np.random.Generator,
     threads: int = 1,
 ) -> Report:
-    """Learn from some sentences, one after the other: labels are those of the right trees, and learned beside the arcs.
+    """Learn from some sentences, one after the other: labels are those of the right trees, and learned beside
+    the arcs.
 
-    on_arcs, on_labels (tuple[Perceptron, Scorer]): The perceptrons, which are changed, and what scores with their own weights.
-    threads (int): With two the one is learned in a thread and the other in another one; the result does not depend on it.
+    on_arcs, on_labels (tuple[Perceptron, Scorer]): The perceptrons, which are changed, and what scores with
+        their own weights.
+    threads (int): With two the one is learned in a thread and the other in another one; the result does not
+        depend on it.
     """
     report = Report(np.zeros(3, dtype=np.int64), np.full(1, np.inf))
     longest = int(np.diff(lessons.offsets).max(initial=1))
     lessons = lessons._replace(symbols=lessons.symbols.copy())
-    kept = [np.empty((len(lessons.offsets) - 1, len(scorer.kept)), dtype=bool) for _, scorer in (on_arcs, on_labels)]
+    kept = [
+        np.empty((len(lessons.offsets) - 1, len(scorer.kept)), dtype=bool)
+        for _, scorer in (on_arcs, on_labels)
+    ]
     _draw(lessons, learning.dropout, rng, *kept)
     states, others = (new_states(on_arcs[1], longest, learning.width, beams) for beams in (2, 1))
     rooms = [states, sharing(states, others)], [new_workbench(on_labels[1], longest)]
     with ThreadPoolExecutor(min(threads, 2)) as executor:
         arcs = executor.submit(_learn_arcs, *on_arcs, lessons, kept[0], learning, report, *rooms[0])
-        labels = executor.submit(_learn_labels, *on_labels, lessons, kept[1], learning.label_margin, report, *rooms[1])
+        labels = executor.submit(
+            _learn_labels, *on_labels, lessons, kept[1], learning.label_margin, report, *rooms[1]
+        )
         for learned in (arcs, labels):
             learned.result()
     return report

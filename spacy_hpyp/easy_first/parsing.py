@@ -16,8 +16,8 @@ from .search import BEFORE, FROM, MARGIN, WHAT, new_states, search
 class SentencesToParse(NamedTuple):
     """Sentences to be parsed, one after the other.
 
-    symbols (int32[words, columns]), heads (int32[words, k]), probability (float32[words, k]), labels (int32[words, k]),
-        expected (float32[words, 2]): See `SentenceToParse`.
+    symbols (int32[words, columns]), heads (int32[words, k]), probability (float32[words, k]), labels
+        (int32[words, k]), expected (float32[words, 2]): See `SentenceToParse`.
     offsets (int64[sentences + 1]): Where each begins.
     """
 
@@ -35,10 +35,10 @@ class EasyFirstTrees(NamedTuple):
 
     heads (int32[words]): Positions in the sentence, `NONE` for roots.
     labels (int32[words]): `NONE` for roots.
-    margin (float32[words]): How much higher the score of the arc was than that of any other that the word could take part in when
-        it was attached; for a root that of the last action.
-    share (float32[words]): In how much of the final beam the word has this head, each state in proportion to exp of its score,
-        in units of `SCALE`.
+    margin (float32[words]): How much higher the score of the arc was than that of any other that the word
+        could take part in when it was attached; for a root that of the last action.
+    share (float32[words]): In how much of the final beam the word has this head, each state in proportion to
+        exp of its score, in units of `SCALE`.
     guide (float32[words]): How probable a guide takes the head.
     """
 
@@ -105,7 +105,9 @@ def _parse_some(arc_scorer, label_scorer, sentences, chosen, width, merge, state
 
 
 @compiled
-def _parse_beam(arc_scorer, label_scorer, sentences, i, width, states, workbench, pending, heads, labels, scores):
+def _parse_beam(
+    arc_scorer, label_scorer, sentences, i, width, states, workbench, pending, heads, labels, scores
+):
     start, end = sentences.offsets[i], sentences.offsets[i + 1]
     sentence = sentence_of(sentences, sentences.symbols[start:end], start, end)
     half, size = search(arc_scorer, sentence, width, True, states)
@@ -133,7 +135,13 @@ def parse_beam(
 
 
 def parse(
-    arc_scorer: Scorer, label_scorer: Scorer, sentences: SentencesToParse, *, width: int, merge: bool, threads: int = 1
+    arc_scorer: Scorer,
+    label_scorer: Scorer,
+    sentences: SentencesToParse,
+    *,
+    width: int,
+    merge: bool,
+    threads: int = 1,
 ) -> EasyFirstTrees:
     """Parse sentences.
 

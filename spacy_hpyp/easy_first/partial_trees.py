@@ -1,11 +1,13 @@
 """Partial trees: what easy-first parsing joins (Ma et al. 2013, section 2).
 
-A sentence of n words begins as n partial trees of one word each; an action makes one of two neighbours a child of the other, until
-one is left. Words are attached from the inside to the outside: a partial tree covers consecutive words.
+A sentence of n words begins as n partial trees of one word each; an action makes one of two neighbours a
+child of the other, until one is left. Words are attached from the inside to the outside: a partial tree
+covers consecutive words.
 
-A partial tree is a record of what features read of it, with the records of its head before the last child came, and of that child:
-so a whole tree can be read from its last record. Trees of the same arcs are one record, whatever order they were made in and
-whatever state of a beam they are in. Record 0 is what stands beyond the ends of a sentence.
+A partial tree is a record of what features read of it, with the records of its head before the last child
+came, and of that child: so a whole tree can be read from its last record. Trees of the same arcs are one
+record, whatever order they were made in and whatever state of a beam they are in. Record 0 is what stands
+beyond the ends of a sentence.
 """
 
 from typing import NamedTuple
@@ -15,18 +17,22 @@ import numpy as np
 from ..compiled import NONE, borrowing, by_reference, overwrite
 from ..inference.memo import mixed
 
-#: Columns of a record: positions of words, `NONE` where there is none: the head and its children (outermost and next, on each side).
+#: Columns of a record: positions of words, `NONE` where there is none: the head and its children (outermost
+#: and next, on each side).
 HEAD, LEFT, RIGHT, LEFT2, RIGHT2 = range(5)
 #: The number of children on each side, and the set of their tags, see `bit_of`.
 LEFT_COUNT, RIGHT_COUNT, LEFT_TAGS, RIGHT_TAGS = range(5, 9)
 #: What a guide expected of the children that are there, on each side, in thousandths.
 LEFT_SHARE, RIGHT_SHARE = range(9, 11)
-#: The record before the last child was attached, and that child's; the words that it covers, from FIRST to END - 1.
+#: The record before the last child was attached, and that child's; the words that it covers, from FIRST to
+#: END - 1.
 BASE, CHILD, FIRST, END = range(11, 15)
-#: How many columns there are. Of two that are there for each side, that of the right stands behind that of the left.
+#: How many columns there are. Of two that are there for each side, that of the right stands behind that of
+#: the left.
 COLUMNS = 15
 
-#: What an action does with two neighbours: the left one becomes a child of the right one, or the right one of the left one.
+#: What an action does with two neighbours: the left one becomes a child of the right one, or the right one of
+#: the left one.
 LEFT_ARC, RIGHT_ARC = 0, 1
 #: How much is a thousand thousandths.
 WHOLE = 1000
@@ -43,7 +49,8 @@ class Forest(NamedTuple):
 
     records (int32[*, columns]): See the module's constants.
     marks (uint64[*]): Of each record a hash of its words and arcs.
-    looks (uint64[*]): Of each record a hash of what features may read of it: all that stands before `BASE`, and what it covers.
+    looks (uint64[*]): Of each record a hash of what features may read of it: all that stands before `BASE`,
+        and what it covers.
     slots (int32[*]): Where a record with some hash is; 0 where there is none. Their number is a power of two.
     size (int64[1]): The number of records.
     """

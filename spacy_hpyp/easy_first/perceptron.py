@@ -1,11 +1,11 @@
 """The averaged perceptron over hashed features (Collins 2002).
 
-The weights of a feature stand in a row, one for each outcome. What is used to predict is the average of the weights after each
-update; so that an update touches nothing but what it changes, each change is also added up with the time it was made at: the
-average is the last weights less those sums over the time that has passed.
+The weights of a feature stand in a row, one for each outcome. What is used to predict is the average of the
+weights after each update; so that an update touches nothing but what it changes, each change is also added up
+with the time it was made at: the average is the last weights less those sums over the time that has passed.
 
-Of many outcomes a feature has been seen with few. So there are sums only for those groups of outcomes of a place that have changed,
-and what predicts many outcomes reads averages without the zeros among them.
+Of many outcomes a feature has been seen with few. So there are sums only for those groups of outcomes of a
+place that have changed, and what predicts many outcomes reads averages without the zeros among them.
 """
 
 from typing import NamedTuple
@@ -29,9 +29,11 @@ class Perceptron(NamedTuple):
     """Weights that are being learned.
 
     weights (float32[places, outcomes]): As they are after the last update; the places are a power of two.
-    group (int32[places, groups]): Where the sums of each group of outcomes stand; 0 for those that have never changed.
-    sums (float64[*, outcomes of a group]): The changes, each times the time before it. There is room for all groups, but they
-        stand in the order in which they changed first, so that no memory is taken for the others.
+    group (int32[places, groups]): Where the sums of each group of outcomes stand; 0 for those that have never
+        changed.
+    sums (float64[*, outcomes of a group]): The changes, each times the time before it. There is room for all
+        groups, but they stand in the order in which they changed first, so that no memory is taken for the
+        others.
     used (int64[1]): How many groups have sums.
     clock (int64[1]): The time that has passed: the number of updates, and of what else is averaged over.
     """
@@ -88,10 +90,14 @@ def averages_alone(perceptron: Perceptron) -> Perceptron:
 
 
 def table_of_averages(perceptron: Perceptron | Averages) -> np.ndarray:
-    """The mean of the weights after each update (float32[places, outcomes]), not to be written to: before the first they are themselves."""
+    """The mean of the weights after each update (float32[places, outcomes]), not to be written to: before the
+    first they are themselves.
+    """
     if isinstance(perceptron, Averages):
         table = np.zeros((len(perceptron.first) - 1, perceptron.outcomes), dtype=np.float32)
-        table[np.repeat(np.arange(len(table)), np.diff(perceptron.first)), perceptron.outcome] = perceptron.weight
+        table[np.repeat(np.arange(len(table)), np.diff(perceptron.first)), perceptron.outcome] = (
+            perceptron.weight
+        )
     elif perceptron.clock[0] == 0:
         table = perceptron.weights
     else:
@@ -107,7 +113,9 @@ def round_averages(averages: np.ndarray) -> Rounded:
 
 
 def is_compact(perceptron: Perceptron | Averages) -> bool:
-    """Whether a perceptron is what `averages_alone` left of one: it has weights, and no time has passed in which they could have been learned."""
+    """Whether a perceptron is what `averages_alone` left of one: it has weights, and no time has passed in
+    which they could have been learned.
+    """
     return isinstance(perceptron, Averages) or bool(perceptron.clock[0] == 0 and perceptron.weights.any())
 
 
@@ -118,7 +126,8 @@ def check_can_learn(perceptron: Perceptron | Averages) -> None:
     """
     if is_compact(perceptron):
         raise ValueError(
-            "This model cannot learn any more: 'hpyp compact' has left what it predicts by, and nothing else. Train on the pipeline that it was made of."
+            "This model cannot learn any more: 'hpyp compact' has left what it predicts by, and nothing "
+            "else. Train on the pipeline that it was made of."
         )
 
 
@@ -149,7 +158,8 @@ def change_weight(perceptron, place, outcome, amount):
 
 @borrowing
 def change_kept(perceptron, places, kept, outcome, amount):
-    """Add to the weights that some features have for an outcome, as a part of the update that `tick` has begun.
+    """Add to the weights that some features have for an outcome, as a part of the update that `tick` has
+    begun.
 
     places (int64[features]): The features.
     kept (bool[features]): Which of them count.
@@ -172,8 +182,12 @@ def set_average(perceptron, average):
                 means[outcome] = np.float64(weights[outcome]) - total / time
 
 
-def averages_at(place: np.ndarray, outcome: np.ndarray, weight: np.ndarray, shape: tuple[int, int]) -> Averages:
-    """Averages that are not zero (float32[*]), by their places and outcomes (int[*]) in the order of a table of some shape."""
+def averages_at(
+    place: np.ndarray, outcome: np.ndarray, weight: np.ndarray, shape: tuple[int, int]
+) -> Averages:
+    """Averages that are not zero (float32[*]), by their places and outcomes (int[*]) in the order of a table
+    of some shape.
+    """
     if shape[1] > _MOST:
         raise ValueError(f"it has {shape[1]} outcomes, of which there may be {_MOST}")
     first = np.append(0, np.cumsum(np.bincount(place, minlength=shape[0])))
@@ -202,12 +216,16 @@ def is_used(perceptron, used):
         weights, own = perceptron.weights[place], used[place]
         for group, number in enumerate(perceptron.group[place]):
             for outcome in range(group * width, min((group + 1) * width, len(weights))):
-                own[outcome] = weights[outcome] != 0.0 or perceptron.sums[number, outcome - group * width] != 0.0
+                own[outcome] = (
+                    weights[outcome] != 0.0 or perceptron.sums[number, outcome - group * width] != 0.0
+                )
 
 
 @compiled
 def read_sums(perceptron, entries, table):
-    """Write the sums of some entries (int64[*]) of the flattened table of weights, and of those behind them, into `table` (float64[*, columns])."""
+    """Write the sums of some entries (int64[*]) of the flattened table of weights, and of those behind them,
+    into `table` (float64[*, columns]).
+    """
     width, outcomes = perceptron.sums.shape[1], perceptron.weights.shape[1]
     for i in range(len(entries)):
         for j in range(table.shape[1]):

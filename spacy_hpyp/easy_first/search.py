@@ -1,12 +1,13 @@
 """Easy-first parsing with beam search: Algorithm 1 of Ma et al. (2013).
 
-A state is a list of partial trees, at first the words. An action joins two neighbours, the right one becoming the head (`LEFT_ARC`)
-or the left one (`RIGHT_ARC`); after n - 1 of them one tree is left. Every state of the beam has had the same number of actions, and
-its score is the sum of theirs.
+A state is a list of partial trees, at first the words. An action joins two neighbours, the right one becoming
+the head (`LEFT_ARC`) or the left one (`RIGHT_ARC`); after n - 1 of them one tree is left. Every state of the
+beam has had the same number of actions, and its score is the sum of theirs.
 
-After an action only those pairs are scored again whose window it changed; and as most states of a beam look alike in most places, what
-a window has been given before is remembered, and so is what two trees have whatever stands around them. Two states with the
-same arcs have the same future: they may be merged, so that the beam holds different ones.
+After an action only those pairs are scored again whose window it changed; and as most states of a beam look
+alike in most places, what a window has been given before is remembered, and so is what two trees have
+whatever stands around them. Two states with the same arcs have the same future: they may be merged, so that
+the beam holds different ones.
 """
 
 from typing import NamedTuple
@@ -52,10 +53,11 @@ class States(NamedTuple):
     correct (bool[2, width]): Whether all of its actions are, where that is known.
     actions (int32[*, 8]): All actions: see the module's constants.
     reached (float64[*]): The score of the state after each.
-    margin (float32[*]): By how much the score of each is higher than that of any other that its child could take part in.
+    margin (float32[*]): By how much the score of each is higher than that of any other that its child could
+        take part in.
     size (int64[1]): The number of actions.
-    chosen (int64[width, 3]), chosen_total (float64[width]), chosen_mark (uint64[width]): The best extensions: state, place in
-        its list, action; their scores and marks.
+    chosen (int64[width, 3]), chosen_total (float64[width]), chosen_mark (uint64[width]): The best extensions:
+        state, place in its list, action; their scores and marks.
     windows (uint64[*]), remembered (float32[*, 2]): Scores of both actions by the fingerprint of a window.
     pairs (uint64[*]), sums (float32[*, 2]): Sums of weights for both actions by the fingerprint of a pair.
     key (int32[*]): See `write_key`.
@@ -122,7 +124,9 @@ def new_states(scorer: Scorer, longest: int, width: int, beams: int = 1) -> Stat
 
 
 def sharing(states: States, others: States) -> States:
-    """The second of two beams, with the partial trees of the first and what is remembered of them: it makes and scores what that does not."""
+    """The second of two beams, with the partial trees of the first and what is remembered of them: it makes
+    and scores what that does not.
+    """
     return others._replace(**{name: getattr(states, name) for name in _SHARED})
 
 
@@ -158,7 +162,8 @@ def score_pairs(scorer, sentence, states, half, state, first, end):
     first, end (int): The places of the first such tree, and behind the last.
     """
     records, row, weights = states.forest.records, states.row, scorer.weights
-    # The weights of a pair are fetched while those of the pair before are added up, which waits for that: at its place, with its slots.
+    # The weights of a pair are fetched while those of the pair before are added up, which waits for that: at
+    # its place, with its slots.
     waiting, last_slot, last_pair, last_met, turn = np.int64(NONE), 0, 0, False, 0
     n = len(scorer.pair.templates.order)
     for place in range(first, end + 1):
@@ -210,7 +215,8 @@ def is_correct(records, heads, children, head, child):
 
 @borrowing
 def choose(states, count, width, merge, state, place, action, total, mark):
-    """Enter an extension that belongs among the best so far, see `find_best`. Ties are broken by what comes first.
+    """Enter an extension that belongs among the best so far, see `find_best`. Ties are broken by what comes
+    first.
 
     count (int): How many there are.
     RETURNS (int): How many there are now.
@@ -246,8 +252,8 @@ def find_best(states, half, size, length, width, merge, heads, margin, children)
     length (int): How many partial trees they have, at least 2.
     heads (int32[n]): The right heads; read only if there is a margin, or children.
     margin (float): What is added to the score of an action that makes a wrong arc.
-    children (int32[n] | None): How many children each word has, if only correct extensions of correct states are looked for (TOPC in
-        Algorithm 2).
+    children (int32[n] | None): How many children each word has, if only correct extensions of correct states
+        are looked for (TOPC in Algorithm 2).
     RETURNS (int): How many extensions there are, at most `width`.
     """
     records = states.forest.records
@@ -340,7 +346,8 @@ def search(scorer, sentence, width, merge, states):
     width (int): How many states the beam holds.
     merge (bool): Whether states of the same arcs are merged.
     states (States): Room for them.
-    RETURNS (tuple[int, int]): In which half the final beam is, the best state first, and how many states it has.
+    RETURNS (tuple[int, int]): In which half the final beam is, the best state first, and how many states it
+        has.
     """
     begin(scorer, sentence, states)
     half, size = 0, 1

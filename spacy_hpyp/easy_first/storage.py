@@ -1,8 +1,8 @@
 """Perceptrons as messages: compact, and checked before anything compiled reads them.
 
-What is stored are the weights as they are after the last update, the sums and the clock, so that training can go on; the averages
-follow from them. Or the averages alone, in the whole numbers that they are multiples by, see `perceptron.averages_alone`, if there is to be no
-training. Zeros, which most are, are left out.
+What is stored are the weights as they are after the last update, the sums and the clock, so that training can
+go on; the averages follow from them. Or the averages alone, in the whole numbers that they are multiples by,
+see `perceptron.averages_alone`, if there is to be no training. Zeros, which most are, are left out.
 """
 
 import zlib
@@ -31,7 +31,8 @@ from .perceptron import (
     write_sums,
 )
 
-# Tables are read in pieces of about so many numbers: a copy of the largest would be most of what a process needs.
+# Tables are read in pieces of about so many numbers: a copy of the largest would be most of what a process
+# needs.
 _PIECE = 1 << 20
 # zlib compresses to no less than this part.
 _DENSEST = 1040
@@ -41,15 +42,23 @@ _SPARSE: Kinds = {"first": (np.int64, 1), "outcome": (np.uint16, 1), "weight": (
 
 
 class StoredPerceptron:
-    """A perceptron as it was stored, all of which has been checked: what predicts reads its averages, and what learns unpacks it.
+    """A perceptron as it was stored, all of which has been checked: what predicts reads its averages, and
+    what learns unpacks it.
 
     message (dict[str, Any]), places, outcomes (int), sparse (bool): See `perceptron_from_message`.
-    key (str | None): What identifies the message, for the cache; None if its averages are not worth a file there.
+    key (str | None): What identifies the message, for the cache; None if its averages are not worth a file
+        there.
     RAISES (ValueError): If it is damaged, or of another shape.
     """
 
     def __init__(
-        self, message: dict[str, Any], places: int, outcomes: int, key: str | None = None, *, sparse: bool = False
+        self,
+        message: dict[str, Any],
+        places: int,
+        outcomes: int,
+        key: str | None = None,
+        *,
+        sparse: bool = False,
     ) -> None:
         self.message, self._how = message, {"places": places, "outcomes": outcomes, "sparse": sparse}
         if key is None:
@@ -66,7 +75,9 @@ class StoredPerceptron:
         clock, entries, found, sums, _ = _read(self.message, places, outcomes)
         if clock:
             # In place: there are millions.
-            np.copyto(found, np.subtract(found, np.divide(sums, clock, out=sums), out=sums), casting="same_kind")
+            np.copyto(
+                found, np.subtract(found, np.divide(sums, clock, out=sums), out=sums), casting="same_kind"
+            )
         found = found.ravel()
         if sparse:
             used = found != 0.0
@@ -82,7 +93,9 @@ class StoredPerceptron:
         if not np.all(np.isfinite(arrays[-1])):
             return False
         if not sparse:
-            return arrays[0].shape == (places, outcomes) and arrays[1].shape == (1,) and bool(arrays[1][0] > 0.0)
+            return (
+                arrays[0].shape == (places, outcomes) and arrays[1].shape == (1,) and bool(arrays[1][0] > 0.0)
+            )
         first, outcome, weight = arrays
         fits = len(first) == places + 1 and first[0] == 0 and first[-1] == len(outcome) == len(weight)
         return bool(fits and np.all(first[1:] >= first[:-1]) and np.all(outcome < outcomes))
@@ -93,8 +106,8 @@ class StoredPerceptron:
 
 
 class Unpacked:
-    """An attribute that is a perceptron, which may have been stored: it is unpacked when it is asked for. With "stored_" before its name it is
-    what is there.
+    """An attribute that is a perceptron, which may have been stored: it is unpacked when it is asked for.
+    With "stored_" before its name it is what is there.
     """
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -154,10 +167,14 @@ def _fold(weights: np.ndarray) -> np.ndarray:
 
 def _unfold(folded: np.ndarray) -> np.ndarray:
     """The weights that `_fold` was given (float32[*, 1])."""
-    return (np.where(folded % 2, folded // 2 + 1, -(folded // 2)) * np.float32(PRECISION)).astype(np.float32)[:, None]
+    return (np.where(folded % 2, folded // 2 + 1, -(folded // 2)) * np.float32(PRECISION)).astype(np.float32)[
+        :, None
+    ]
 
 
-def perceptron_from_message(message: Any, places: int, outcomes: int, *, sparse: bool = False) -> Perceptron | Averages:
+def perceptron_from_message(
+    message: Any, places: int, outcomes: int, *, sparse: bool = False
+) -> Perceptron | Averages:
     """Read what `perceptron_to_message` wrote.
 
     places, outcomes (int): The shape of its table.
@@ -177,8 +194,9 @@ def perceptron_from_message(message: Any, places: int, outcomes: int, *, sparse:
 
 
 def _read(message: Any, places: int, outcomes: int) -> tuple:
-    """What a message says, see `perceptron_from_message`: the clock; where the weights stand that are not zero (int64[n]); these, and the sums
-    of their changes (float32[n, 1], float64[n, 1]), of which there are none where no time has passed; and whether it is compact.
+    """What a message says, see `perceptron_from_message`: the clock; where the weights stand that are not
+    zero (int64[n]); these, and the sums of their changes (float32[n, 1], float64[n, 1]), of which there are
+    none where no time has passed; and whether it is compact.
     """
     try:
         clock, compact, width, gaps = (message[name] for name in ("clock", "compact", "outcomes", "entries"))
@@ -214,7 +232,11 @@ def _pack(rows: np.ndarray, read: Callable[[np.ndarray], np.ndarray], columns: i
     planes = np.empty((width, len(rows) * columns), dtype=np.uint8)
     for begin in range(0, len(rows), step):
         values = read(rows[begin : begin + step])
-        little = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<")).view(np.uint8).reshape(-1, width)
+        little = (
+            np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
+            .view(np.uint8)
+            .reshape(-1, width)
+        )
         planes[:, begin * columns :][:, : len(little)] = little.T
     return compress(planes, zlib.Z_RLE)
 

@@ -1,10 +1,10 @@
 """Feature templates: which elements of a state are read together, by name.
 
-A template is a list of the names of elements, as in `["left.tag", "right.tag"]`: one binary feature for each combination of
-their symbols. What elements there are, each task says for itself (`arcs`, `words`). A *feature row* holds the symbols of all
-elements that some templates name, each once; a template is a list of columns of that row. A feature is known by a hash of
-the template and its symbols, whose highest bits are its place in the table of weights. Two features may share a place: there are
-no alphabets of features to be kept.
+A template is a list of the names of elements, as in `["left.tag", "right.tag"]`: one binary feature for each
+combination of their symbols. What elements there are, each task says for itself (`arcs`, `words`). A *feature
+row* holds the symbols of all elements that some templates name, each once; a template is a list of columns of
+that row. A feature is known by a hash of the template and its symbols, whose highest bits are its place in
+the table of weights. Two features may share a place: there are no alphabets of features to be kept.
 """
 
 from collections.abc import Collection, Sequence
@@ -29,10 +29,10 @@ class Templates(NamedTuple):
     offsets (int32[templates + 1]): Where each one's columns begin.
     columns (int32[*]): Positions in the feature row.
     order (int32[templates]): The templates, the longest first.
-    step_offsets (int32[longest + 1]), step_columns (uint32[*]): The first column of each of them in that order, then the second one of
-        those that have one, and so on.
-    swaps (uint32[templates]): What stands in that order stands as the templates do when the first has changed places with the one that
-        the first of these numbers says, then the second, and so on.
+    step_offsets (int32[longest + 1]), step_columns (uint32[*]): The first column of each of them in that
+        order, then the second one of those that have one, and so on.
+    swaps (uint32[templates]): What stands in that order stands as the templates do when the first has changed
+        places with the one that the first of these numbers says, then the second, and so on.
     """
 
     offsets: np.ndarray
@@ -51,8 +51,10 @@ def compile_templates(
     templates (Sequence[Sequence[str]]): Lists of names of elements.
     elements (Collection[str]): The names that there are.
     task (str): What the templates are for.
-    RETURNS (tuple[list[str], Templates]): The names that occur, in the order of the feature row, and the templates.
-    RAISES (ValueError): If there are none, or one is empty, there twice, or names what is not known or an element twice.
+    RETURNS (tuple[list[str], Templates]): The names that occur, in the order of the feature row, and the
+        templates.
+    RAISES (ValueError): If there are none, or one is empty, there twice, or names what is not known or an
+        element twice.
     """
     if not templates:
         raise ValueError(f"There is no template in '{task}'.")
@@ -74,7 +76,11 @@ def _lay_out(columns: Sequence[Sequence[int]], numbers: Sequence[int]) -> Templa
     places = sorted(range(len(columns)), key=lambda place: -len(columns[place]))
     longest = max(map(len, columns), default=0)
     steps = [[columns[place][i] for place in places if len(columns[place]) > i] for i in range(longest)]
-    flat = (np.cumsum([0, *map(len, columns)]), np.concatenate([[], *columns]), [numbers[place] for place in places])
+    flat = (
+        np.cumsum([0, *map(len, columns)]),
+        np.concatenate([[], *columns]),
+        [numbers[place] for place in places],
+    )
     swaps, left = [], list(places)
     for place in range(len(columns)):
         swaps.append(left.index(place))
@@ -86,7 +92,9 @@ def _lay_out(columns: Sequence[Sequence[int]], numbers: Sequence[int]) -> Templa
 
 
 def part_of(templates: Templates, numbers: Sequence[int]) -> tuple[np.ndarray, Templates]:
-    """Some of some templates, whose features stay what they are: which columns they read (int32[*]), and they, for a row of those alone."""
+    """Some of some templates, whose features stay what they are: which columns they read (int32[*]), and
+    they, for a row of those alone.
+    """
     columns = [templates.columns[templates.offsets[i] : templates.offsets[i + 1]] for i in numbers]
     read = np.unique(np.concatenate([np.empty(0, dtype=np.int32), *columns]))
     return read, _lay_out([np.searchsorted(read, each).tolist() for each in columns], numbers)
@@ -128,7 +136,8 @@ def find_in_order(templates, row, size, places):
     """`find_features`, but the places stand in `Templates.order`."""
     for i in range(len(templates.order)):
         places[i] = np.int64(begin_feature(templates.order[i]))
-    # A symbol of each before the next of any: none has to wait for the one before, nor does it matter where each of them ends.
+    # A symbol of each before the next of any: none has to wait for the one before, nor does it matter where
+    # each of them ends.
     for step in range(len(templates.step_offsets) - 1):
         columns = templates.step_columns[templates.step_offsets[step] : templates.step_offsets[step + 1]]
         for i in range(len(columns)):

@@ -1,7 +1,7 @@
 """What can be read of words, by name.
 
-An element of a template is an attribute of the word that is to be decided, as "suffix3", or of one near it, whose position then
-stands before it, as "prev.word".
+An element of a template is an attribute of the word that is to be decided, as "suffix3", or of one near it,
+whose position then stands before it, as "prev.word".
 
 | position | which word |
 | --- | --- |
@@ -83,7 +83,9 @@ def _case(form: str) -> int:
 
 @lru_cache(_REMEMBERED)
 def spelling(form: str) -> dict[str, int]:
-    """What is read of the form of a word alone, by attribute: what one component of a pipeline reads, the next one will."""
+    """What is read of the form of a word alone, by attribute: what one component of a pipeline reads, the
+    next one will.
+    """
     lower, affixes = form.lower(), {}
     for length in _AFFIXES:
         is_long = len(form) >= length
@@ -129,8 +131,8 @@ class ClassificationTask:
 
     outcome (str): The attribute of words that have been decided.
     attributes (tuple[str, ...]): What is read of a word besides what every task reads.
-    possible (str): Which outcomes are possible for a word: `ALL`; those that the `VOCABULARY` has for it; or `CANDIDATES`, what it was,
-        and what words with its ending were.
+    possible (str): Which outcomes are possible for a word: `ALL`; those that the `VOCABULARY` has for it; or
+        `CANDIDATES`, what it was, and what words with its ending were.
     frequent (int): With `CANDIDATES`, words seen so often are nothing else than they were.
     parts (Callable): What an outcome is made of, besides being itself (list[str]).
     """
@@ -166,17 +168,23 @@ GUIDE_ATTRIBUTES = (*_TAG_GUIDES, "guide.label", "guide.head.tag")
 WRITTEN_ATTRIBUTES = ("written.tag", "written.pos", "written.morph")
 TAGS = ClassificationTask("tag", _TAG_GUIDES, VOCABULARY)
 STARTS = ClassificationTask("start", ("space",), ALL)
-MORPHOLOGY = ClassificationTask("morph", (*GUIDE_ATTRIBUTES, "written.tag"), CANDIDATES, parts=morphological_parts)
-# A word that was seen five times has had its lemma, whatever its features, which may be wrong, would make of it.
+MORPHOLOGY = ClassificationTask(
+    "morph", (*GUIDE_ATTRIBUTES, "written.tag"), CANDIDATES, parts=morphological_parts
+)
+# A word that was seen five times has had its lemma, whatever its features, which may be wrong, would make of
+# it.
 LEMMAS = ClassificationTask("lemma", WRITTEN_ATTRIBUTES, CANDIDATES, frequent=5)
 
 
-def compile_reading(templates: Sequence[Sequence[str]], task: ClassificationTask) -> tuple[list[str], Reading]:
+def compile_reading(
+    templates: Sequence[Sequence[str]], task: ClassificationTask
+) -> tuple[list[str], Reading]:
     """Translate templates into what compiled code reads.
 
     templates (Sequence[Sequence[str]]): Lists of names of elements.
     task (ClassificationTask): What they are for.
-    RETURNS (tuple[list[str], Reading]): The attributes that are read besides outcomes, in the order of `Sequences.symbols`.
+    RETURNS (tuple[list[str], Reading]): The attributes that are read besides outcomes, in the order of
+        `Sequences.symbols`.
     RAISES (ValueError): If they are no templates of the task, see `compile_templates`.
     """
     elements = task.elements
@@ -206,12 +214,16 @@ def compile_reading(templates: Sequence[Sequence[str]], task: ClassificationTask
     )
 
 
-def possible_outcomes(vocabulary: Vocabulary, task: ClassificationTask, candidates: WordOutcomes | None) -> Possible:
+def possible_outcomes(
+    vocabulary: Vocabulary, task: ClassificationTask, candidates: WordOutcomes | None
+) -> Possible:
     """The outcomes that are possible for the kinds of words that `Lexicon` tells apart."""
     names = vocabulary.tags
     found = [task.parts(name) for name in names]
     # The first parts are the outcomes themselves.
-    number = {part: len(names) + i for i, part in enumerate(dict.fromkeys(part for own in found for part in own))}
+    number = {
+        part: len(names) + i for i, part in enumerate(dict.fromkeys(part for own in found for part in own))
+    }
     parts = [[outcome, *(number[part] for part in own)] for outcome, own in enumerate(found)]
     part_offsets = np.cumsum([0, *map(len, parts)]).astype(np.int64)
     made_of = part_offsets, np.array([part for own in parts for part in own], dtype=np.int32)
@@ -220,7 +232,9 @@ def possible_outcomes(vocabulary: Vocabulary, task: ClassificationTask, candidat
     if task.possible == ALL:
         outcomes = np.arange(len(names), dtype=np.int32)
         return Possible(np.array([0, len(outcomes)], dtype=np.int64), outcomes, *made_of)
-    return Possible(vocabulary.tag_offsets.astype(np.int64), vocabulary.candidate_tags.astype(np.int32), *made_of)
+    return Possible(
+        vocabulary.tag_offsets.astype(np.int64), vocabulary.candidate_tags.astype(np.int32), *made_of
+    )
 
 
 def guide_symbols(guides: Guides, offsets: np.ndarray) -> dict[str, np.ndarray]:
@@ -228,7 +242,8 @@ def guide_symbols(guides: Guides, offsets: np.ndarray) -> dict[str, np.ndarray]:
 
     guides (Guides): A row for each word.
     offsets (int64[blocks + 1]): Where the words of each block begin.
-    RETURNS (dict[str, int32[words]]): The symbols; a tag that is not known is `NONE`, and so is what a root has no head for.
+    RETURNS (dict[str, int32[words]]): The symbols; a tag that is not known is `NONE`, and so is what a root
+        has no head for.
     """
     steps = np.searchsorted(_STEPS, guides.tag_probability[:, 0], side="right").astype(np.int32)
     tags, heads = guides.tags[:, 0], guides.heads[:, 0]
@@ -254,7 +269,8 @@ class Lexicon:
     attributes (Sequence[str]): What is read of words, in the order of the columns.
     task (ClassificationTask): What words are decided about.
     candidates (WordOutcomes | None): What they may be, if the task asks for them.
-    path_of (Callable | None): The path to the class of a word, "" if there is none; None where classes are not read.
+    path_of (Callable | None): The path to the class of a word, "" if there is none; None where classes are
+        not read.
     """
 
     def __init__(

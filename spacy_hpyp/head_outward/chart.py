@@ -1,6 +1,8 @@
-"""The chart of all projective trees of a sentence, whose scores are factored by heads, children and siblings (Eisner 1996).
+"""The chart of all projective trees of a sentence, whose scores are factored by heads, children and siblings
+(Eisner 1996).
 
-Each head has its children on either side from the inside out: the first, the next ones, and STOP. The items are
+Each head has its children on either side from the inside out: the first, the next ones, and STOP. The items
+are
 
 | item | words | what is complete |
 | --- | --- | --- |
@@ -13,11 +15,12 @@ and each is made of two others, or one, in as many ways as there are splits:
 
     TREE               = COMPLETE d, 0     + COMPLETE d, n                        d is the root's child
     COMPLETE h, b      = INCOMPLETE h, s   + COMPLETE s, b                        s is the last child
-    INCOMPLETE h, d    = INCOMPLETE h, s   + SIBLING of s and d, or COMPLETE d    d is the next child after s, or the first
-    SIBLING a, b       = COMPLETE a, r     + COMPLETE b, r                        they meet at the boundary r
+    INCOMPLETE h, d    = INCOMPLETE h, s   + SIBLING of s and d, or COMPLETE d    d is the next child after s,
+    or the first SIBLING a, b       = COMPLETE a, r     + COMPLETE b, r                        they meet at
+    the boundary r
 
-Every tree has one derivation, so sums count it once. There are O(n²) items and O(n³) splits. `options` says what a split's
-score is and `parts` what it is made of: all that is found in a chart is found by these two.
+Every tree has one derivation, so sums count it once. There are O(n²) items and O(n³) splits. `options` says
+what a split's score is and `parts` what it is made of: all that is found in a chart is found by these two.
 """
 
 from math import inf
@@ -38,14 +41,17 @@ LEFT, RIGHT = 0, 1
 
 
 class ChartScores(NamedTuple):
-    """What a model says of the trees of one sentence of n words: natural logs, minus infinity for what is impossible.
+    """What a model says of the trees of one sentence of n words: natural logs, minus infinity for what is
+    impossible.
 
-    The score of a tree is the sum over its events. The arrays are contiguous, the words' positions begin at 0.
+    The score of a tree is the sum over its events. The arrays are contiguous, the words' positions begin at
+    0.
 
     root (float64[n]): That word d is the root's child. The root has exactly one.
     first (float64[n, n]): At h, d: d is the first child of h on its side, which is the right if d > h.
-    next (float64[n, n, n] | float64[n, 1, n]): At h, s, d: d is the child of h after s on the same side, h < s < d or d < s < h;
-        the rest is not read. In models without siblings it is the same for all s, and s is always 0.
+    next (float64[n, n, n] | float64[n, 1, n]): At h, s, d: d is the child of h after s on the same side, h <
+        s < d or d < s < h; the rest is not read. In models without siblings it is the same for all s, and s
+        is always 0.
     stop (float64[2, n]): At `LEFT` or `RIGHT`, h: h has no child on that side.
     last (float64[n, n]): At h, s: s is the last child of h on its side.
     """
@@ -58,7 +64,8 @@ class ChartScores(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """What has been found for each item of a sentence of n words: log-sums over its derivations, or the best one's score.
+    """What has been found for each item of a sentence of n words: log-sums over its derivations, or the best
+    one's score.
 
     complete (float64[n, n + 1]): Of `COMPLETE` items.
     across (float64[n + 1, n]): The same, transposed: what is read in one loop is next to each other.
@@ -81,8 +88,8 @@ def choose(weights, rng):
     """Choose one of the splits of an item: the first one, if all are impossible.
 
     weights (float64[*]): Logs, at least one. Overwritten.
-    rng (numpy.random.Generator | None): For one that is drawn in proportion to its probability; None for the best one, the lowest
-        among equals.
+    rng (numpy.random.Generator | None): For one that is drawn in proportion to its probability; None for the
+        best one, the lowest among equals.
     """
     scale = highest(weights)
     if rng is None or scale == -inf:
@@ -98,8 +105,8 @@ def choose(weights, rng):
 def options(scores, chart, kind, i, j, weights):
     """The scores of an item's derivations by their splits.
 
-    A split is the root's child of a `TREE`, the last child in a `COMPLETE` item, the sibling in an `INCOMPLETE` one (the head, if there
-    is none), and the boundary in a `SIBLING` item.
+    A split is the root's child of a `TREE`, the last child in a `COMPLETE` item, the sibling in an
+    `INCOMPLETE` one (the head, if there is none), and the boundary in a `SIBLING` item.
 
     scores (ChartScores): Of the events.
     chart (Chart): With the items that this one is made of.
@@ -121,7 +128,9 @@ def options(scores, chart, kind, i, j, weights):
         step = 1 if scores.next.shape[1] > 1 else 0
         low, high = (i + 1, j) if j > i else (j + 1, i)
         for split in range(low, high):
-            weights[split] = chart.incomplete[i, split] + chart.sibling[j, split] + scores.next[i, split * step, j]
+            weights[split] = (
+                chart.incomplete[i, split] + chart.sibling[j, split] + scores.next[i, split * step, j]
+            )
         weights[i] = scores.first[i, j] + chart.complete[j, facing(i, j)]
         return (i, j) if j > i else (j + 1, i + 1)
     n = len(scores.root)
@@ -136,7 +145,8 @@ def parts(n, kind, i, j, split):
 
     n (int): The number of words.
     kind, i, j, split (int): As in `options`.
-    RETURNS (tuple[int, int, int, int, int, int]): Two items; the second one's kind is `NONE` if there is only one.
+    RETURNS (tuple[int, int, int, int, int, int]): Two items; the second one's kind is `NONE` if there is only
+        one.
     """
     if kind == SIBLING:
         return COMPLETE, i, split, COMPLETE, j, split
@@ -159,7 +169,9 @@ def facing(head, child):
 def _fill(scores, worth):
     """A chart in which an item is worth what a function makes of the scores of its derivations."""
     n = len(scores.root)
-    chart = Chart(np.empty((n, n + 1)), np.empty((n + 1, n)), np.empty((n, n)), np.empty((n, n)), np.empty((n, n)), 0.0)
+    chart = Chart(
+        np.empty((n, n + 1)), np.empty((n + 1, n)), np.empty((n, n)), np.empty((n, n)), np.empty((n, n)), 0.0
+    )
     weights = np.empty(n + 1)
     for h in range(n):
         for side, boundary in ((LEFT, h), (RIGHT, h + 1)):
@@ -224,7 +236,8 @@ def inside(scores):
     """The log-sum of each item's derivations (the inside algorithm in Eisner's chart).
 
     scores (ChartScores): Of a sentence of at least one word.
-    RETURNS (Chart): The log-sums; `total` is that over all projective trees, minus infinity if none is possible.
+    RETURNS (Chart): The log-sums; `total` is that over all projective trees, minus infinity if none is
+        possible.
     """
     return _fill(scores, log_sum)
 
@@ -234,8 +247,8 @@ def best_tree(scores):
     """The projective tree with the highest score.
 
     scores (ChartScores): Of a sentence of at least one word.
-    RETURNS (tuple[int32[n], float]): The heads, as positions, `NONE` for the root's child; and the score. That is minus infinity
-        if no tree is possible; then the tree is any projective one.
+    RETURNS (tuple[int32[n], float]): The heads, as positions, `NONE` for the root's child; and the score.
+        That is minus infinity if no tree is possible; then the tree is any projective one.
     """
     chart = best_chart(scores)
     return _descend(scores, chart, None), chart.total
@@ -243,11 +256,13 @@ def best_tree(scores):
 
 @compiled
 def sample_tree(scores, chart, rng):
-    """Draw a tree from the distribution in which a tree's probability is proportional to the exp of its score.
+    """Draw a tree from the distribution in which a tree's probability is proportional to the exp of its
+    score.
 
     scores (ChartScores): Of a sentence of at least one word.
     chart (Chart): What `inside` gives for them.
-    RETURNS (int32[n]): The heads, as positions, `NONE` for the root's child. If no tree is possible, any projective one.
+    RETURNS (int32[n]): The heads, as positions, `NONE` for the root's child. If no tree is possible, any
+        projective one.
     """
     return _descend(scores, chart, rng)
 
@@ -256,13 +271,13 @@ def sample_tree(scores, chart, rng):
 def marginals(scores, chart):
     """The probability of each arc, where that of a tree is proportional to the exp of its score.
 
-    From the tree down, the probability of each item is divided between its derivations in proportion to their inside sums
-    (the outside algorithm, but for sums that could be too large or too small for a number).
+    From the tree down, the probability of each item is divided between its derivations in proportion to their
+    inside sums (the outside algorithm, but for sums that could be too large or too small for a number).
 
     scores (ChartScores): Of a sentence of n words, at least one.
     chart (Chart): What `inside` gives for them.
-    RETURNS (float64[n, n]): At h, d: h is the head of d; at d, d: d is the root's child. Each column sums to 1. Zeros if no tree
-        is possible.
+    RETURNS (float64[n, n]): At h, d: h is the head of d; at d, d: d is the root's child. Each column sums to
+        1. Zeros if no tree is possible.
     """
     n = len(scores.root)
     # Of items, by kind.
@@ -278,7 +293,9 @@ def marginals(scores, chart):
         for a in range(n - width):
             b = a + width
             for h, d, boundary in ((a, b, b + 1), (b, a, a)):
-                _divide(scores, chart, COMPLETE, h, boundary, chart.complete[h, boundary], probability, weights)
+                _divide(
+                    scores, chart, COMPLETE, h, boundary, chart.complete[h, boundary], probability, weights
+                )
                 _divide(scores, chart, INCOMPLETE, h, d, chart.incomplete[h, d], probability, weights)
                 found[h, d] = probability[INCOMPLETE, h, d]
             _divide(scores, chart, SIBLING, a, b, chart.sibling[a, b], probability, weights)
@@ -287,7 +304,9 @@ def marginals(scores, chart):
 
 @borrowing
 def _divide(scores, chart, kind, i, j, total, probability, weights):
-    """Divide the probability of an item among those that it is made of; `weights` gets the share of each split."""
+    """Divide the probability of an item among those that it is made of; `weights` gets the share of each
+    split.
+    """
     whole = probability[kind, i, j]
     # As an impossible item has.
     if whole == 0.0:
@@ -304,7 +323,8 @@ def _divide(scores, chart, kind, i, j, total, probability, weights):
 
 @compiled
 def minimum_bayes_risk_tree(probability):
-    """The projective tree with the greatest sum of its arcs' probabilities, so with the fewest wrong heads to be expected.
+    """The projective tree with the greatest sum of its arcs' probabilities, so with the fewest wrong heads to
+    be expected.
 
     probability (float64[n, n]): What `marginals` gives, for at least one word.
     RETURNS (tuple[int32[n], float]): The heads, as positions, `NONE` for the root's child; and the sum.
@@ -313,5 +333,7 @@ def minimum_bayes_risk_tree(probability):
     root = np.empty(n)
     for d in range(n):
         root[d] = probability[d, d]
-    scores = ChartScores(root, probability, probability.reshape((n, 1, n)), np.zeros((2, n)), np.zeros((n, n)))
+    scores = ChartScores(
+        root, probability, probability.reshape((n, 1, n)), np.zeros((2, n)), np.zeros((n, n))
+    )
     return best_tree(scores)

@@ -1,24 +1,29 @@
 """Context elements: what a distribution may be conditioned on, by name.
 
-An element is a path of a word and what is read of it, as in `parent.tag`, or the name of a property of the event.
+An element is a path of a word and what is read of it, as in `parent.tag`, or the name of a property of the
+event.
 
-* words: `parent`; `sibling`, the child of the parent that was generated before, on the same side; `grandparent`; and `child`, as far
-  as it has been generated already: its tag comes first, then its word, then its case;
-* what is read: `tag`, `word` (uncased), `case` (lower, upper, first letter upper, mixed), `class` and `class:2` to `class:16` (the path
-  to the class of the uncased word, or so many steps of it, see `text.word_classes`);
-* `direction`, the side on which the child stands; `grandparent.direction`, that of the parent; `sibling.distance`, how far the sibling
-  is from the parent, in classes (1, 2, 3 to 6, 7 and more);
-* `child.children`, whether the child has children of its own, and `distance`, that of the child from its parent in the same classes,
-  where these are generated before (Sangati et al. 2009, equation 3);
-* of the outermost children of the child, `child.left` and `child.right`, what is read; for labels only, which come last.
+* words: `parent`; `sibling`, the child of the parent that was generated before, on the same side;
+  `grandparent`; and `child`, as far as it has been generated already: its tag comes first, then its word,
+  then its case;
+* what is read: `tag`, `word` (uncased), `case` (lower, upper, first letter upper, mixed), `class` and
+  `class:2` to `class:16` (the path to the class of the uncased word, or so many steps of it, see
+  `text.word_classes`);
+* `direction`, the side on which the child stands; `grandparent.direction`, that of the parent;
+  `sibling.distance`, how far the sibling is from the parent, in classes (1, 2, 3 to 6, 7 and more);
+* `child.children`, whether the child has children of its own, and `distance`, that of the child from its
+  parent in the same classes, where these are generated before (Sangati et al. 2009, equation 3);
+* of the outermost children of the child, `child.left` and `child.right`, what is read; for labels only, which
+    come last.
 
-What does not exist has the symbol NULL: the sibling of the first child, the parent of the root's child's parent, and so on.
+What does not exist has the symbol NULL: the sibling of the first child, the parent of the root's child's
+parent, and so on.
 
-Elements that are joined by `+` are one: `parent.word+parent.case` are dropped together by back-off, as the paper's lists have it. Classes
-are not joined with others: what is read of them is behind the element.
+Elements that are joined by `+` are one: `parent.word+parent.case` are dropped together by back-off, as the
+paper's lists have it. Classes are not joined with others: what is read of them is behind the element.
 
-A *context row* holds the symbols of all elements that a pool's experts name, each once; an expert's context is a list of columns of
-that row.
+A *context row* holds the symbols of all elements that a pool's experts name, each once; an expert's context
+is a list of columns of that row.
 """
 
 from collections.abc import Sequence
@@ -81,7 +86,8 @@ def _elements() -> dict[str, tuple[int, int, int]]:
     return known
 
 
-#: Every element by its name: which word, what is read, and the first distribution that may be conditioned on it.
+#: Every element by its name: which word, what is read, and the first distribution that may be conditioned on
+#: it.
 ELEMENTS = _elements()
 
 
@@ -103,7 +109,9 @@ class Alphabets(NamedTuple):
 
     @property
     def symbols(self) -> np.ndarray:
-        """How many symbols of tags, words and cases contexts have (int32[3]): besides the outcomes ROOT, and what does not exist."""
+        """How many symbols of tags, words and cases contexts have (int32[3]): besides the outcomes ROOT, and
+        what does not exist.
+        """
         return np.array([self.tags + 2, self.words + 2, CASES + 2], dtype=np.int32)
 
 
@@ -114,21 +122,27 @@ def compile_contexts(
 
     experts (Sequence[Sequence[str]]): One list of element names for each expert, most important first.
     gates (Sequence[str]): Names of elements that are read besides.
-    RETURNS (tuple): elements (int32[elements, 8]), up to four pairs of rows of `ELEMENTS`, `NONE` past the last; columns
-        (int32[experts, depth]), each expert's positions in the context row, `NONE` past its end; and the positions of the gates
-        (int32[gates]).
+    RETURNS (tuple): elements (int32[elements, 8]), up to four pairs of rows of `ELEMENTS`, `NONE` past the
+        last; columns (int32[experts, depth]), each expert's positions in the context row, `NONE` past its
+        end; and the positions of the gates (int32[gates]).
     RAISES (ValueError): If a name is not known, is repeated within an expert, or cannot be known yet.
     """
 
     def check(part: str) -> None:
         if ELEMENTS[part][2] > DISTRIBUTIONS.index(distribution):
-            raise ValueError(f"'{part}' in '{distribution}' is not known yet when the {distribution} is generated.")
+            raise ValueError(
+                f"'{part}' in '{distribution}' is not known yet when the {distribution} is generated."
+            )
 
-    names, columns, places = compile_lists(experts, ELEMENTS, distribution, more=gates, joined=_PARTS, check=check)
+    names, columns, places = compile_lists(
+        experts, ELEMENTS, distribution, more=gates, joined=_PARTS, check=check
+    )
     elements = np.full((len(names), _WIDTH), NONE, dtype=np.int32)
     for row, name in zip(elements, names):
         if "+" in name and reads_classes(name.split("+")):
-            raise ValueError(f"'{name}' in '{distribution}' joins a class with something else: name it by itself.")
+            raise ValueError(
+                f"'{name}' in '{distribution}' joins a class with something else: name it by itself."
+            )
         pairs = np.ravel([ELEMENTS[part][:2] for part in name.split("+")])
         row[: len(pairs)] = pairs
     return elements, columns, places
@@ -139,7 +153,8 @@ def with_classes(elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
 
     elements (int32[elements, 8]): See `compile_contexts`.
     paths (Sequence[str]): The path to the class of each word of the vocabulary, or as much of it as is known.
-    RETURNS (int32[elements, 8 + *]): Behind each row what is read for each symbol of a word, if any of them reads classes.
+    RETURNS (int32[elements, 8 + *]): Behind each row what is read for each symbol of a word, if any of them
+        reads classes.
     """
     return with_class_symbols(elements, 1, _CLASS_OF, [*paths, "", ""])
 
@@ -167,15 +182,18 @@ def check_sizes(elements: np.ndarray, alphabets: Alphabets, distribution: str) -
                 size *= _EVENT_SIZES[what] if which == EVENT else int(alphabets.symbols[what])
         if size > np.iinfo(np.int32).max:
             raise ValueError(
-                f"Joined elements in '{distribution}' have more than two thousand million values. Join fewer of them: name those "
+                f"Joined elements in '{distribution}' have more than two thousand million values. Join fewer "
+                f"of them: name those "
                 "that have most values by themselves."
             )
 
 
 class Event(NamedTuple):
-    """Where a child is generated, as positions in a table of symbols, and what is known of it; in the order of what is read.
+    """Where a child is generated, as positions in a table of symbols, and what is known of it; in the order
+    of what is read.
 
-    parent, sibling, grandparent, child, child_left, child_right (int): Rows of the table of symbols; what does not exist has the last.
+    parent, sibling, grandparent, child, child_left, child_right (int): Rows of the table of symbols; what
+        does not exist has the last.
     direction, grand_direction (int): `LEFT` or `RIGHT`; for the latter 2 if there is none.
     children (int): Whether the child has children.
     distance (int): The class of its distance.
@@ -235,8 +253,8 @@ def symbols_of(words, tags, sizes):
 
     words (int32[n]): Cased words: the number of the uncased word times `CASES`, and the case.
     tags (int32[n]): The tags.
-    sizes (int32[3]): How many symbols of tags, words and cases there are; the last two of each are those of ROOT and of what does not
-        exist.
+    sizes (int32[3]): How many symbols of tags, words and cases there are; the last two of each are those of
+        ROOT and of what does not exist.
     RETURNS (int32[n + 2, 3]): The symbols.
     """
     n = len(words)

@@ -1,12 +1,14 @@
-"""The conditional distributions that generate a tree from its heads outward (Eisner 1996; Wallach, Sutton & McCallum 2008).
+"""The conditional distributions that generate a tree from its heads outward (Eisner 1996; Wallach, Sutton &
+McCallum 2008).
 
-ROOT generates one child. Every word then generates its left and its right children, the nearest first, until it generates STOP in the
-place of another one's tag. Of a child come its tag, its word, its case; and, where there are lists for them, whether it has children,
-its distance from its parent (Sangati, Zuidema & Bod 2009, equation 3), and the label of its arc. A distribution without a list
-generates nothing.
+ROOT generates one child. Every word then generates its left and its right children, the nearest first, until
+it generates STOP in the place of another one's tag. Of a child come its tag, its word, its case; and, where
+there are lists for them, whether it has children, its distance from its parent (Sangati, Zuidema & Bod 2009,
+equation 3), and the label of its arc. A distribution without a list generates nothing.
 
-All sentences with all of their trees together have at most the probability 1. They have less by what the model wastes: on a ROOT that
-generates STOP in the place of its child, and on distances that are not those of the tree.
+All sentences with all of their trees together have at most the probability 1. They have less by what the
+model wastes: on a ROOT that generates STOP in the place of its child, and on distances that are not those of
+the tree.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +48,8 @@ _EVENTS = {"tag": 4}
 
 @dataclass(frozen=True)
 class HeadOutwardContexts:
-    """The context elements of each distribution: a list of experts, each a list of names, most important first.
+    """The context elements of each distribution: a list of experts, each a list of names, most important
+    first.
 
     tag, word (Sequence[Sequence[str]]): There has to be one for tags.
     case, children, distance, label (Sequence[Sequence[str]]): Without a list, these are not generated.
@@ -83,18 +86,21 @@ class HeadOutwardDistributions(NamedTuple):
 def conditionals(contexts: HeadOutwardContexts, *, is_classed: bool = True) -> dict[str, Conditional]:
     """The distributions by their names.
 
-    is_classed (bool): Whether there are classes of words to read, see `text.elements.contexts_without_classes`.
-    RAISES (ValueError): If a context element is not known, there is no list for tags, or one for distances reads what is not
-        generated.
+    is_classed (bool): Whether there are classes of words to read, see
+        `text.elements.contexts_without_classes`.
+    RAISES (ValueError): If a context element is not known, there is no list for tags, or one for distances
+        reads what is not generated.
     """
     if not contexts.tag:
         raise ValueError("'tag' needs at least one context list, even if that is an empty one: [[]].")
     given = (lambda lists: lists) if is_classed else contexts_without_classes
     found = {name: _conditional(name, given(getattr(contexts, name))) for name in DISTRIBUTIONS}
-    # Words, tags and cases are given; whether there are children is a part of the tree, and would have no probability.
+    # Words, tags and cases are given; whether there are children is a part of the tree, and would have no
+    # probability.
     if reads(found["distance"].elements, EVENT, CHILDREN_OF) and not found["children"].experts:
         raise ValueError(
-            "'child.children' in 'distance' is not generated. Leave it out, or give 'children' a context list, if an empty one: [[]]."
+            "'child.children' in 'distance' is not generated. Leave it out, or give 'children' a context "
+            "list, if an empty one: [[]]."
         )
     return found
 
@@ -104,13 +110,16 @@ def _conditional(name: str, lists: Sequence[Sequence[str]]) -> Conditional:
     gates = () if len(experts) < 2 else GATES[name]
     elements, columns, places = compile_contexts(experts, name, gates)
     mixed = name == "word"
-    return Conditional(name, experts, elements, columns, places, mixed=mixed, events_of_word=_EVENTS.get(name, 1))
+    return Conditional(
+        name, experts, elements, columns, places, mixed=mixed, events_of_word=_EVENTS.get(name, 1)
+    )
 
 
 def unchartable(conditionals: dict[str, Conditional]) -> str | None:
     """What keeps the most probable tree from being found by dynamic programming, if anything does.
 
-    The chart knows a child's parent and its sibling. Labels are chosen when the tree is known, so that they may read more.
+    The chart knows a child's parent and its sibling. Labels are chosen when the tree is known, so that they
+    may read more.
     """
     if conditionals["children"].experts:
         return "'children' are generated"
@@ -133,5 +142,7 @@ def make_distributions(
         *(pools[name] for name in DISTRIBUTIONS),
         sizes=alphabets.symbols,
         generated=np.array([len(conditionals[name].experts) > 0 for name in DISTRIBUTIONS]),
-        reads_sibling=np.array([reads(each, SIBLING) or reads(each, EVENT, SIBLING_DISTANCE_OF) for each in elements]),
+        reads_sibling=np.array(
+            [reads(each, SIBLING) or reads(each, EVENT, SIBLING_DISTANCE_OF) for each in elements]
+        ),
     )

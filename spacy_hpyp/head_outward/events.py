@@ -100,7 +100,9 @@ def family_of(heads):
 
 @inner
 def _place(parent, sibling, grandparent, child, left, right, direction, n):
-    """Where a child is generated, `left` and `right` being its own outermost children; or STOP, where there is no child."""
+    """Where a child is generated, `left` and `right` being its own outermost children; or STOP, where there
+    is no child.
+    """
     if grandparent > n:
         grand_direction = _NEITHER
     else:

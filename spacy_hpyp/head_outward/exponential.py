@@ -1,7 +1,7 @@
 """The exponential function of many numbers at once.
 
-A call of the C library's for each of them would take most of the time of a sum over trees. What is here is arithmetic and no
-call, so a loop is compiled to instructions for several numbers each.
+A call of the C library's for each of them would take most of the time of a sum over trees. What is here is
+arithmetic and no call, so a loop is compiled to instructions for several numbers each.
 """
 
 from math import factorial, inf, log, log2

@@ -1,9 +1,10 @@
 """The k best trees, found as they are asked for (Huang & Chiang 2005, algorithm 3).
 
-Each item keeps a list of its derivations so far, the best first, and candidates for the next one. A derivation is a split and
-one derivation of each of the items that it is made of. The candidates that follow it have the next derivation in place of one of these;
-in place of the first only if the second is its item's best, so that there is one way to each. An item is looked at when its second
-derivation is asked for: till then the chart of best scores says what its best is worth.
+Each item keeps a list of its derivations so far, the best first, and candidates for the next one. A
+derivation is a split and one derivation of each of the items that it is made of. The candidates that follow
+it have the next derivation in place of one of these; in place of the first only if the second is its item's
+best, so that there is one way to each. An item is looked at when its second derivation is asked for: till
+then the chart of best scores says what its best is worth.
 """
 
 from math import inf
@@ -15,8 +16,8 @@ from ..compiled import NONE, borrowing, compiled, inner, inner_maker
 from ..inference.beam import longer
 from .chart import INCOMPLETE, KINDS, TREE, best_chart, choose, options, parts
 
-# Fields of a derivation: its item and split; a derivation of the first and of the second part, `NONE` for the best one if that
-# has not been looked at; the item's next derivation.
+# Fields of a derivation: its item and split; a derivation of the first and of the second part, `NONE` for the
+# best one if that has not been looked at; the item's next derivation.
 ITEM, SPLIT, FIRST, SECOND, NEXT = range(5)
 # And as a candidate, the item's candidate that was entered before it.
 OTHER = 5
@@ -48,8 +49,9 @@ def k_best(scores, k):
 
     scores (Scores): Of a sentence of n words, at least one.
     k (int): How many trees, at least one.
-    RETURNS (tuple[int32[found, n], float64[found]]): Their heads, as positions, `NONE` for the root's child; and their scores, the
-        highest first. No tree is there twice, and none that is impossible, so there may be fewer than k.
+    RETURNS (tuple[int32[found, n], float64[found]]): Their heads, as positions, `NONE` for the root's child;
+        and their scores, the highest first. No tree is there twice, and none that is impossible, so there may
+        be fewer than k.
     """
     n = len(scores.root)
     chart = best_chart(scores)
@@ -95,7 +97,13 @@ def _enter(derivations, item, split, first, second, score):
     entry = derivations.used[0]
     derivations.used[0] += 1
     record = derivations.record[entry]
-    record[ITEM], record[SPLIT], record[FIRST], record[SECOND], record[NEXT] = item, split, first, second, NONE
+    record[ITEM], record[SPLIT], record[FIRST], record[SECOND], record[NEXT] = (
+        item,
+        split,
+        first,
+        second,
+        NONE,
+    )
     derivations.score[entry] = score
     return entry
 
@@ -145,7 +153,9 @@ def _look_at(derivations, scores, chart, item, weights):
 
 @inner_maker
 def _find_next(derivations, scores, chart, derivation, stack, weights):
-    """Find the derivation that comes after one, of the same item. Returns the derivations, which may have moved."""
+    """Find the derivation that comes after one, of the same item. Returns the derivations, which may have
+    moved.
+    """
     n = len(scores.root)
     # What is asked for on the way, of ever smaller items.
     stack[0, 0] = derivation
@@ -169,7 +179,9 @@ def _find_next(derivations, scores, chart, derivation, stack, weights):
             is_best = True
             if second != NONE:
                 if record[current, SECOND] == NONE:
-                    record[current, SECOND] = _look_at(derivations, scores, chart, _number(n, second, c, d), weights)
+                    record[current, SECOND] = _look_at(
+                        derivations, scores, chart, _number(n, second, c, d), weights
+                    )
                 if record[record[current, SECOND], NEXT] == NONE:
                     stack[size, 0] = record[current, SECOND]
                     size += 1
@@ -177,7 +189,9 @@ def _find_next(derivations, scores, chart, derivation, stack, weights):
                 is_best = record[current, SECOND] == derivations.best[_number(n, second, c, d)]
             if is_best:
                 if record[current, FIRST] == NONE:
-                    record[current, FIRST] = _look_at(derivations, scores, chart, _number(n, first, a, b), weights)
+                    record[current, FIRST] = _look_at(
+                        derivations, scores, chart, _number(n, first, a, b), weights
+                    )
                 if record[record[current, FIRST], NEXT] == NONE:
                     stack[size, 0] = record[current, FIRST]
                     size += 1
@@ -193,7 +207,8 @@ def _find_next(derivations, scores, chart, derivation, stack, weights):
                             split,
                             new if part == FIRST else record[current, FIRST],
                             new if part == SECOND else record[current, SECOND],
-                            # Never above the score of what it follows, as it would be if the sum were made anew.
+                            # Never above the score of what it follows, as it would be if the sum were made
+                            # anew.
                             score[current] + (score[new] - score[old]),
                         )
                         _wait(derivations, item, entry)

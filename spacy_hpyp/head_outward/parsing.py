@@ -1,9 +1,10 @@
-"""Trees of sentences whose tags are given: the most probable one, or the one with the fewest wrong heads to be expected; and
-Metropolis-Hastings steps for sentences whose trees are latent.
+"""Trees of sentences whose tags are given: the most probable one, or the one with the fewest wrong heads to
+be expected; and Metropolis-Hastings steps for sentences whose trees are latent.
 
-A sentence leaves all distributions; a tree is drawn from the chart, which holds the counts fixed, and labels for its arcs; and it is
-accepted or not, see `spacy_hpyp.inference.metropolis`. What is drawn does not depend on the tree before: trees are proposed
-independently, and what leaves the posterior as it is is as in `spacy_hpyp.arc_standard.latent`.
+A sentence leaves all distributions; a tree is drawn from the chart, which holds the counts fixed, and labels
+for its arcs; and it is accepted or not, see `spacy_hpyp.inference.metropolis`. What is drawn does not depend
+on the tree before: trees are proposed independently, and what leaves the posterior as it is is as in
+`spacy_hpyp.arc_standard.latent`.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +31,8 @@ class HeadOutwardTrees(NamedTuple):
 
     heads (int32[words]): Positions in the sentence, `NONE` for the root's child.
     labels (int32[words]): `NONE` for the root's child.
-    head_probability (float64[words]): The sum of the probabilities of all trees that have the arc, given the sentence.
+    head_probability (float64[words]): The sum of the probabilities of all trees that have the arc, given the
+        sentence.
     log_probability (float64[sentences]): Of the words and tags, summed over all projective trees, in nats.
     """
 
@@ -54,7 +56,8 @@ def parse(
     model (HeadOutwardDistributions): Frozen.
     words, tags (int32[words]): The sentences, one after the other; words are cased.
     offsets (int64[sentences + 1]): Where each begins; none is empty.
-    consensus (bool): Whether to look for the tree with the fewest wrong heads to be expected, and not for the most probable one.
+    consensus (bool): Whether to look for the tree with the fewest wrong heads to be expected, and not for the
+        most probable one.
     threads (int): How many share the work; the result does not depend on it.
     """
     trees = HeadOutwardTrees(
@@ -95,8 +98,8 @@ def best_trees(model, words, tags, k):
     model (HeadOutwardDistributions): Frozen.
     words, tags (int32[n]): The sentence; words are cased.
     k (int): How many trees, at least 1.
-    RETURNS (tuple[int32[found, n], int32[found, n], float64[found]]): Heads, labels, and log-probabilities of the words, the tags and
-        the tree without labels, in nats, the best first.
+    RETURNS (tuple[int32[found, n], int32[found, n], float64[found]]): Heads, labels, and log-probabilities of
+        the words, the tags and the tree without labels, in nats, the best first.
     """
     heads, score = k_best(chart_scores(model, words, tags), k)
     labels = np.empty_like(heads)

@@ -1,4 +1,6 @@
-"""What a model says of the trees of a sentence: scores for the chart, the log-probability of a tree that is given, and labels."""
+"""What a model says of the trees of a sentence: scores for the chart, the log-probability of a tree that is
+given, and labels.
+"""
 
 from math import log
 from typing import Any, NamedTuple
@@ -46,7 +48,9 @@ def _room(pool):
 
 @inner
 def _log_probability(model, distribution, symbols, event, outcome, rooms):
-    """The log-probability of what one of the distributions generates. Words are mixed, and all else is multiplied."""
+    """The log-probability of what one of the distributions generates. Words are mixed, and all else is
+    multiplied.
+    """
     pool, room = pools_in_order(model)[distribution], rooms[distribution]
     read_context(pool.elements, model.sizes, symbols, event, room.row)
     if distribution == WORD:
@@ -61,13 +65,15 @@ def chart_scores(model, words, tags):
 
     model (Distributions): Such as `distributions.unchartable` has nothing against.
     words, tags (int32[n]): The sentence, at least one word; words are cased.
-    RETURNS (ChartScores): In nats. The sum over a tree's events is the log-probability of the words, the tags and the tree, without
-        labels.
+    RETURNS (ChartScores): In nats. The sum over a tree's events is the log-probability of the words, the tags
+        and the tree, without labels.
     """
     n = len(words)
     symbols, rooms = symbols_of(words, tags, model.sizes), _rooms(model)
     siblings = n if model.reads_sibling[TAG] or _reads_sibling(model) else min(n, 1)
-    scores = ChartScores(np.empty(n), np.empty((n, n)), np.empty((n, siblings, n)), np.empty((2, n)), np.empty((n, n)))
+    scores = ChartScores(
+        np.empty(n), np.empty((n, n)), np.empty((n, siblings, n)), np.empty((2, n)), np.empty((n, n))
+    )
     tag_room, stop = rooms[TAG], alphabet_of(model.tag) - 1
     rest = np.empty(n)
     for child in range(n):
@@ -137,7 +143,8 @@ def tree_log_probabilities(model, words, tags, heads, labels, given_labels):
     words, tags, heads (int32[n]): The sentence; words are cased.
     labels (int32[n]): The labels of the arcs, read if `given_labels`.
     given_labels (bool): Whether labels are generated, too.
-    RETURNS (float64[n]): In nats, with both STOPs of the word. They add up to the log-probability of the tree.
+    RETURNS (float64[n]): In nats, with both STOPs of the word. They add up to the log-probability of the
+        tree.
     """
     n = len(words)
     symbols, family, rooms = symbols_of(words, tags, model.sizes), family_of(heads), _rooms(model)
@@ -165,8 +172,8 @@ def candidate_log_probabilities(model, words, tags, heads, labels):
     model (Distributions): Frozen, or while it learns.
     words (int32[n]): The sentence; words are cased.
     tags, heads, labels (int32[k, n]): What each candidate has; labels may be `NONE` where they are not known.
-    RETURNS (float64[k, 2]): Of words, tags and tree; and of the labels of its arcs given all that. In nats. Labels that are not known
-        are as probable as any of them is to who knows nothing.
+    RETURNS (float64[k, 2]): Of words, tags and tree; and of the labels of its arcs given all that. In nats.
+        Labels that are not known are as probable as any of them is to who knows nothing.
     """
     k, n = heads.shape
     found = np.zeros((k, 2))

@@ -1,12 +1,13 @@
 """Trees of models with latent states: the most probable ones, and draws from the posterior.
 
-Children are independent of each other given their parent and there is no STOP, so that a tree's probability is a product over
-its arcs: of word d from its parent h, summed over its states,
+Children are independent of each other given their parent and there is no STOP, so that a tree's probability
+is a product over its arcs: of word d from its parent h, summed over its states,
 
     sum over s of p(s | h or document) p(d | s, h).
 
-With the counts held fixed these are scores of a chart. But the events of a sentence see each other, so a tree that is drawn
-from the chart, with states for its words, is accepted or not in a Metropolis-Hastings step, see `spacy_hpyp.inference.metropolis`.
+With the counts held fixed these are scores of a chart. But the events of a sentence see each other, so a tree
+that is drawn from the chart, with states for its words, is accepted or not in a Metropolis-Hastings step, see
+`spacy_hpyp.inference.metropolis`.
 """
 
 from collections.abc import Iterator
@@ -25,7 +26,16 @@ from ..inference.metropolis import derivation_of, draw_again, pools_of, propose,
 from ..pools.conditional import Conditional
 from ..pools.pool import SeatedPool
 from .chart import ChartScores, best_tree, inside, sample_tree
-from .states import STATE, Dependents, StateModel, enter_context, enter_word, reserve_words, state_weights, visit_words
+from .states import (
+    STATE,
+    Dependents,
+    StateModel,
+    enter_context,
+    enter_word,
+    reserve_words,
+    state_weights,
+    visit_words,
+)
 
 # Words that room is made for at a time, unless a sentence has more.
 _CHUNK = 8192
@@ -96,7 +106,8 @@ def score_arcs(model, word, document):
 
 @compiled
 def parse_sentences(model, word, offsets, heads):
-    """The most probable trees of sentences, with the counts of a model held fixed, in documents that are not known.
+    """The most probable trees of sentences, with the counts of a model held fixed, in documents that are not
+    known.
 
     model (StateModel): The model, which is only read.
     word (int32[n]): The words of all sentences.
@@ -156,7 +167,8 @@ def _propose(latent, number, old, rng):
 
 @compiled
 def visit_trees(latent, first, last, drawn, rng, probability, draws):
-    """A step for the tree and states of each of some sentences, and then a Gibbs step for the state of each of its words.
+    """A step for the tree and states of each of some sentences, and then a Gibbs step for the state of each
+    of its words.
 
     latent (LatentStateTrees): The sentences. With room for three times as many words.
     first, last (int): The sentences from the one to before the other are visited.
@@ -182,8 +194,8 @@ def sweep(
     probability: np.ndarray,
     draws: np.ndarray | None = None,
 ) -> StateModel:
-    """A Gibbs step for the state of every word, see `visit_words`; with `draws`, and one for the tree of every sentence, see
-    `visit_trees`.
+    """A Gibbs step for the state of every word, see `visit_words`; with `draws`, and one for the tree of
+    every sentence, see `visit_trees`.
 
     RETURNS (StateModel): The model to go on with; the one passed in must not be used any more.
     RAISES (ValueError): If a word is not seated as it should be.

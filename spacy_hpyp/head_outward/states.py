@@ -1,21 +1,22 @@
 """Dependency models of words with latent states (Wallach, Sutton & McCallum 2008).
 
-Words are untagged, uncased, and independent of their siblings: each is generated from its parent word, or from `root`. Between the
-two there may be a latent state:
+Words are untagged, uncased, and independent of their siblings: each is generated from its parent word, or
+from `root`. Between the two there may be a latent state:
 
     dependencies   word | parent
     syntactic      state | parent       word | state, parent
     semantic       state | document     word | state, parent
     lda            state | document     word | state
 
-All distributions have hierarchical Dirichlet priors: franchises whose discounts are 0. A word that depends on a state and a
-parent backs off to the state alone, so that a state is a distribution over words, which parents make differences to; or to the
-parent alone, so that states make differences to what is known of parents. Then it backs off to no context, and to the
-uniform distribution. A state backs off to how frequent it is anywhere. Each word has one event of each of two
-franchises, so that it sees none of its own when it is taken out. The states are drawn by collapsed Gibbs sampling: a word's
-two customers leave, its state is drawn in proportion to what is predicted from all other words, and they sit down again.
-That the state and the seats are drawn together leaves the posterior of all states and the seating as it is. The sum over
-the states is how probable the word is given all others and their states: its leave-one-out probability.
+All distributions have hierarchical Dirichlet priors: franchises whose discounts are 0. A word that depends on
+a state and a parent backs off to the state alone, so that a state is a distribution over words, which parents
+make differences to; or to the parent alone, so that states make differences to what is known of parents. Then
+it backs off to no context, and to the uniform distribution. A state backs off to how frequent it is anywhere.
+Each word has one event of each of two franchises, so that it sees none of its own when it is taken out. The
+states are drawn by collapsed Gibbs sampling: a word's two customers leave, its state is drawn in proportion
+to what is predicted from all other words, and they sit down again. That the state and the seats are drawn
+together leaves the posterior of all states and the seating as it is. The sum over the states is how probable
+the word is given all others and their states: its leave-one-out probability.
 """
 
 from math import log
@@ -167,7 +168,9 @@ def word_probabilities(model, word, context, place, probability):
                 serving = serving_of(franchise, place[state], word)
                 served = franchise.servings[serving, SERVED] if serving != NONE else 0
                 tables = franchise.servings[serving, OPEN] if serving != NONE else 0
-                probability[state] = restaurant_probability(franchise, place[state], served, tables, probability[state])
+                probability[state] = restaurant_probability(
+                    franchise, place[state], served, tables, probability[state]
+                )
 
 
 @borrowing
@@ -210,8 +213,10 @@ def visit_words(model, dependents, first, last, state, rng, probability):
     model (StateModel): With room for so many events.
     first, last (int): Those from the one to before the other are visited.
     state (int32[n]): Their states, overwritten; what is `NONE` is not seated yet, and is.
-    probability (float64[n]): Overwritten with the probability of each visited word given all others that are seated.
-    RETURNS (int): The first word that was not visited: one before `last` if that is not seated as it should be.
+    probability (float64[n]): Overwritten with the probability of each visited word given all others that are
+        seated.
+    RETURNS (int): The first word that was not visited: one before `last` if that is not seated as it should
+        be.
     """
     states = model.states.alphabet[0]
     place, generated, weight = np.empty(states, dtype=np.int64), np.empty(states), np.empty(states)
@@ -239,10 +244,10 @@ def reserve_words(model: StateModel, words: int) -> StateModel:
 def believe_states(model, word, parent, sweeps, rng, belief, log_probability):
     """How probable the states of the words of a new document are, with the counts of the model held fixed.
 
-    Where states depend on parents, the words are independent of each other, and this is exact. Where they depend on the document,
-    they are drawn by Gibbs sampling, and what each step goes by is averaged over the second half of the sweeps. The mean
-    of the inverse of what a word is predicted with is the inverse of its probability given all other words, their states
-    summed out.
+    Where states depend on parents, the words are independent of each other, and this is exact. Where they
+    depend on the document, they are drawn by Gibbs sampling, and what each step goes by is averaged over the
+    second half of the sweeps. The mean of the inverse of what a word is predicted with is the inverse of its
+    probability given all other words, their states summed out.
 
     model (StateModel): The model, which is only read.
     word, parent (int32[n]): The numbers of the words and of their parents.

@@ -1,4 +1,6 @@
-"""Seatings that nobody changes for a while, in files: what is made of them meanwhile takes as much memory again."""
+"""Seatings that nobody changes for a while, in files: what is made of them meanwhile takes as much memory
+again.
+"""
 
 import os
 from contextlib import suppress
@@ -15,7 +17,9 @@ _ROWS = {"restaurants": N_RESTAURANTS, "servings": N_SERVINGS, "cells": N_CELLS}
 
 
 class Aside:
-    """A copy of a franchise in a file without a name, in the directory of the cache; in memory where none can be written."""
+    """A copy of a franchise in a file without a name, in the directory of the cache; in memory where none can
+    be written.
+    """
 
     def __init__(self, franchise: Franchise) -> None:
         rest = unindexed(franchise)._asdict().items()
@@ -45,7 +49,8 @@ class Aside:
     def read(self, *, indexed: bool = True) -> Franchise:
         """The franchise as it was, with as much room.
 
-        indexed (bool): Whether anything is to be found in it; else it has nothing but the rows, see `unindexed`.
+        indexed (bool): Whether anything is to be found in it; else it has nothing but the rows, see
+            `unindexed`.
         """
         found, begin = {name: each.copy() for name, each in self._rest.items()}, 0
         for name, (shape, used) in self._shapes.items():

@@ -1,18 +1,20 @@
 """Chinese restaurant franchises: the seating behind hierarchical Pitman-Yor processes.
 
-A *franchise* holds one or more *experts* that predict the same alphabet of dishes. An expert is one HPYP: a tree of
-restaurants in which the restaurant of a context prefix has the restaurant of the prefix that is one element shorter as
-its parent, and whose root's base distribution is uniform over the alphabet (B&B section 3.1). Expert ``m`` reads the
-elements ``columns[m]`` of a context row, most important first; its root is restaurant ``m``. All restaurants of one
-expert at one depth form a *tier* and share a discount and a strength.
+A *franchise* holds one or more *experts* that predict the same alphabet of dishes. An expert is one HPYP: a
+tree of restaurants in which the restaurant of a context prefix has the restaurant of the prefix that is one
+element shorter as its parent, and whose root's base distribution is uniform over the alphabet (B&B section
+3.1). Expert ``m`` reads the elements ``columns[m]`` of a context row, most important first; its root is
+restaurant ``m``. All restaurants of one expert at one depth form a *tier* and share a discount and a
+strength.
 
-A *serving* is a dish as one restaurant serves it: its customers, its tables and, once there are two tables, the
-histogram of table sizes as a chain of *cells* (Blunsom, Cohn, Goldwater & Johnson 2009). With one table the histogram is
-the number of customers and takes no room.
+A *serving* is a dish as one restaurant serves it: its customers, its tables and, once there are two tables,
+the histogram of table sizes as a chain of *cells* (Blunsom, Cohn, Goldwater & Johnson 2009). With one table
+the histogram is the number of customers and takes no room.
 
-The state is a NamedTuple of flat arrays that compiled functions change in place. `reserve` makes room before a call;
-no compiled function allocates or writes beyond what has been reserved. Restaurants and servings that their last customer has
-left stay, since he may come back, until `reserve` lets them go where it would have to make room.
+The state is a NamedTuple of flat arrays that compiled functions change in place. `reserve` makes room before
+a call; no compiled function allocates or writes beyond what has been reserved. Restaurants and servings that
+their last customer has left stay, since he may come back, until `reserve` lets them go where it would have to
+make room.
 """
 
 from typing import NamedTuple
@@ -43,25 +45,31 @@ _MOVED = 1 << 18
 class Franchise(NamedTuple):
     """The seating of all experts of one distribution.
 
-    columns (int32[experts, depth]): The context-row element that each level of each expert reads, `NONE` past its end.
-    discount (float64[experts * (depth + 1)]): Discount d of each tier. With 0 its restaurants are Dirichlet processes; with 1 every
-        customer has a table of his own, so that they pass their parents' probabilities on.
+    columns (int32[experts, depth]): The context-row element that each level of each expert reads, `NONE` past
+        its end.
+    discount (float64[experts * (depth + 1)]): Discount d of each tier. With 0 its restaurants are Dirichlet
+        processes; with 1 every customer has a table of his own, so that they pass their parents'
+        probabilities on.
     strength (float64[experts * (depth + 1)]): Strength theta of each tier, theta > -d.
     alphabet (int64[1]): The number of dishes.
-    one_table (bool[1]): Whether a restaurant has one table at most for each dish, instead of as many as are sampled.
-        These are the counts of interpolated Kneser-Ney smoothing (Teh 2006, section 5): the minimal path.
-    own_tables (bool[1]): Whether every customer has a table of his own, so that each restaurant counts what has been observed,
-        as the estimators of Eisner (1996) do: the maximal path.
+    one_table (bool[1]): Whether a restaurant has one table at most for each dish, instead of as many as are
+        sampled. These are the counts of interpolated Kneser-Ney smoothing (Teh 2006, section 5): the minimal
+        path.
+    own_tables (bool[1]): Whether every customer has a table of his own, so that each restaurant counts what
+        has been observed, as the estimators of Eisner (1996) do: the maximal path.
     used (int64[5]): Restaurants, servings and cells in use, the first free cell, and servings in the index.
-    restaurants (int32[*, 6]): PARENT, SYMBOL (the context symbol that leads here from the parent), TIER, CUSTOMERS,
-        TABLES, FIRST (serving). A parent's number is smaller than its children's.
-    restaurant_index (int32[2**i]): Open addressing from (parent, symbol) to the restaurant. The key is read off the restaurant
-        itself, which is looked at next anyway.
-    servings (int32[*, 5 or 7]): RESTAURANT, DISH, SERVED (customers), ABOVE (the serving of the same dish in the parent restaurant),
-        NEXT (serving of this restaurant); and unless there is one table at most, OPEN (tables) and CELL (first, or `NONE`).
-    serving_index (int32[2**i]): Open addressing from (restaurant, dish) to the serving, of all but the first of each restaurant.
+    restaurants (int32[*, 6]): PARENT, SYMBOL (the context symbol that leads here from the parent), TIER,
+        CUSTOMERS, TABLES, FIRST (serving). A parent's number is smaller than its children's.
+    restaurant_index (int32[2**i]): Open addressing from (parent, symbol) to the restaurant. The key is read
+        off the restaurant itself, which is looked at next anyway.
+    servings (int32[*, 5 or 7]): RESTAURANT, DISH, SERVED (customers), ABOVE (the serving of the same dish in
+        the parent restaurant), NEXT (serving of this restaurant); and unless there is one table at most, OPEN
+        (tables) and CELL (first, or `NONE`).
+    serving_index (int32[2**i]): Open addressing from (restaurant, dish) to the serving, of all but the first
+        of each restaurant.
     cells (int32[*, 3]): SIZE of the table, COUNT of such tables, LINK to the next cell.
-    path (int32[depth + 1]), chain (int32[depth + 1]), value (float64[depth + 2]): Workspace of those who seat customers.
+    path (int32[depth + 1]), chain (int32[depth + 1]), value (float64[depth + 2]): Workspace of those who seat
+        customers.
     """
 
     columns: np.ndarray
@@ -152,7 +160,9 @@ def reserve(franchise: Franchise, events: int) -> Franchise:
 
 
 def reserve_to_leave(franchise: Franchise, events: int) -> Franchise:
-    """Make room for any customers to leave, after a number of events has been looked for that are not there; see `reserve`."""
+    """Make room for any customers to leave, after a number of events has been looked for that are not there;
+    see `reserve`.
+    """
     restaurants, servings, _ = _rooms_for(franchise, events)
     # There are never more sizes of tables than tables.
     tables = franchise.servings[: franchise.used[N_SERVINGS], OPEN:CELL]
@@ -175,7 +185,8 @@ def _rooms_for(franchise: Franchise, events: int) -> tuple[int, int, int]:
 def _has_room(franchise: Franchise, restaurants: int, servings: int, cells: int) -> bool:
     used = franchise.used
     return (
-        used[N_RESTAURANTS] + restaurants <= min(len(franchise.restaurants), _FULLEST * len(franchise.restaurant_index))
+        used[N_RESTAURANTS] + restaurants
+        <= min(len(franchise.restaurants), _FULLEST * len(franchise.restaurant_index))
         and used[N_SERVINGS] + servings <= len(franchise.servings)
         and used[N_INDEXED] + servings <= _FULLEST * len(franchise.serving_index)
         and used[N_CELLS] + cells <= len(franchise.cells)
@@ -191,11 +202,13 @@ def _unused(franchise: Franchise) -> float:
 
 
 def compact(franchise: Franchise) -> Franchise:
-    """Let go of restaurants and servings without customers, such as derivations leave behind that are derivations no more.
+    """Let go of restaurants and servings without customers, such as derivations leave behind that are
+    derivations no more.
 
     Those that stay keep their order, so that nothing that is predicted or drawn changes. Roots stay.
 
-    RETURNS (Franchise): The franchise to go on with, with as much room in all; the one passed in must not be used any more.
+    RETURNS (Franchise): The franchise to go on with, with as much room in all; the one passed in must not be
+        used any more.
     """
     fresh = franchise._replace(
         used=np.array([0, 0, 0, NONE, 0], dtype=np.int64),
@@ -270,7 +283,9 @@ def reserve_rows(franchise: Franchise, restaurants: int, servings: int, cells: i
     rows = _longer(franchise.restaurants, used[N_RESTAURANTS], restaurants)
     served = _longer(franchise.servings, used[N_SERVINGS], servings)
     held = _longer(franchise.cells, used[N_CELLS], cells)
-    index = _wider(franchise.restaurant_index, used[N_RESTAURANTS] + restaurants, rows, used[N_RESTAURANTS], few)
+    index = _wider(
+        franchise.restaurant_index, used[N_RESTAURANTS] + restaurants, rows, used[N_RESTAURANTS], few
+    )
     of_served = _wider(franchise.serving_index, used[N_INDEXED] + servings, served, used[N_SERVINGS], rows)
     return franchise._replace(
         restaurants=rows, servings=served, cells=held, restaurant_index=index, serving_index=of_served
@@ -292,7 +307,9 @@ def _longer(rows: np.ndarray, used: int, more: int) -> np.ndarray:
     return moved
 
 
-def _wider(index: np.ndarray, entries: int, rows: np.ndarray, used: int, restaurants: np.ndarray) -> np.ndarray:
+def _wider(
+    index: np.ndarray, entries: int, rows: np.ndarray, used: int, restaurants: np.ndarray
+) -> np.ndarray:
     """An index with room for so many entries, see `fill_index`."""
     size = len(index)
     while entries > _FULLEST * size:
@@ -307,9 +324,11 @@ def _wider(index: np.ndarray, entries: int, rows: np.ndarray, used: int, restaur
 
 @compiled
 def fill_index(index, rows, used, restaurants):
-    """Enter rows [0, used) into an empty open-addressing index under their first two columns; where the first is `NONE` (roots) there is no entry.
+    """Enter rows [0, used) into an empty open-addressing index under their first two columns; where the first
+    is `NONE` (roots) there is no entry.
 
-    restaurants (int32[*, 6]): Of servings, those that they belong to: the first one of each has no entry. Otherwise nothing.
+    restaurants (int32[*, 6]): Of servings, those that they belong to: the first one of each has no entry.
+        Otherwise nothing.
     RETURNS (int): How many entries there are.
     """
     entries = 0
@@ -323,7 +342,9 @@ def fill_index(index, rows, used, restaurants):
 @borrowing
 def first_slot(index, first, second):
     """Where in an open-addressing index to look first for (first, second)."""
-    mixed = np.uint64(first) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(second) * np.uint64(0xC2B2AE3D27D4EB4F)
+    mixed = np.uint64(first) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(second) * np.uint64(
+        0xC2B2AE3D27D4EB4F
+    )
     mixed ^= mixed >> np.uint64(32)
     mixed *= np.uint64(0xD6E8FEB86659FD93)
     mixed ^= mixed >> np.uint64(32)
@@ -332,8 +353,8 @@ def first_slot(index, first, second):
 
 @borrowing
 def slot_of(index, rows, first, second):
-    """Where the row with (first, second) in its first two columns stands in an open-addressing index, or the empty slot where it
-    belongs.
+    """Where the row with (first, second) in its first two columns stands in an open-addressing index, or the
+    empty slot where it belongs.
     """
     mask = np.int64(len(index) - 1)
     slot = first_slot(index, first, second)
@@ -351,7 +372,9 @@ def tables_of(serving):
 @borrowing
 def child(franchise, parent, symbol):
     """The restaurant one context symbol below a restaurant, or `NONE`."""
-    return franchise.restaurant_index[slot_of(franchise.restaurant_index, franchise.restaurants, parent, symbol)]
+    return franchise.restaurant_index[
+        slot_of(franchise.restaurant_index, franchise.restaurants, parent, symbol)
+    ]
 
 
 @borrowing
@@ -409,7 +432,10 @@ def deepest(franchise, expert, row):
 @borrowing
 def seen(franchise, restaurant):
     """The restaurant, or the nearest above it that is not empty, or the root."""
-    while franchise.restaurants[restaurant, CUSTOMERS] == 0 and franchise.restaurants[restaurant, PARENT] != NONE:
+    while (
+        franchise.restaurants[restaurant, CUSTOMERS] == 0
+        and franchise.restaurants[restaurant, PARENT] != NONE
+    ):
         restaurant = franchise.restaurants[restaurant, PARENT]
     return restaurant
 
@@ -468,7 +494,9 @@ def dish_probability(franchise, restaurant, dish):
             discount, strength = franchise.discount[row[TIER]], franchise.strength[row[TIER]]
             total = strength + row[CUSTOMERS]
             if serving != NONE:
-                probability += factor * (servings[serving, SERVED] - discount * tables_of(servings[serving])) / total
+                probability += (
+                    factor * (servings[serving, SERVED] - discount * tables_of(servings[serving])) / total
+                )
             factor *= (strength + discount * row[TABLES]) / total
         restaurant = row[PARENT]
     return probability + factor / franchise.alphabet[0]
@@ -483,7 +511,8 @@ def restaurant_distribution(franchise, restaurant, out):
     depth = franchise.restaurants[restaurant, TIER] % len(franchise.path)
     out[:] = 1.0 / franchise.alphabet[0]
     for level in range(depth + 1):
-        # Root first. To climb again for each level takes no workspace, so that several threads may ask at once.
+        # Root first. To climb again for each level takes no workspace, so that several threads may ask at
+        # once.
         here = restaurant
         for _ in range(depth - level):
             here = franchise.restaurants[here, PARENT]

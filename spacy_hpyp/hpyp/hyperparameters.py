@@ -1,9 +1,10 @@
 """Discounts and strengths, slice-sampled from what a tier's seating adds up to.
 
-The likelihood of a seating depends on a tier's discount d and strength theta only through three histograms: customers
-of each restaurant, tables of each restaurant, and sizes of tables. They are counted once for each resampling, so that
-an evaluation costs a few hundred terms however many restaurants there are. Priors: d ~ Beta(1, 1), that is uniform, and
-theta + d ~ Gamma(1, 1). A discount of 0, which makes a tier one of Dirichlet processes, stays as it is, and so does one of 1.
+The likelihood of a seating depends on a tier's discount d and strength theta only through three histograms:
+customers of each restaurant, tables of each restaurant, and sizes of tables. They are counted once for each
+resampling, so that an evaluation costs a few hundred terms however many restaurants there are. Priors: d ~
+Beta(1, 1), that is uniform, and theta + d ~ Gamma(1, 1). A discount of 0, which makes a tier one of Dirichlet
+processes, stays as it is, and so does one of 1.
 """
 
 from math import exp, lgamma, log, nan
@@ -17,19 +18,21 @@ from .franchise import Franchise, tables_of
 
 #: Below this discount the closed form of the likelihood loses its precision; a slice never goes there.
 SMALLEST_DISCOUNT = 1e-6
-#: Nor does one of theta + d go below this. Its posterior has a long tail on the log scale where no restaurant has two tables:
+#: Nor does one of theta + d go below this. Its posterior has a long tail on the log scale where no restaurant
+#: has two tables:
 #: theta would be -d in floating point, and what such a restaurant has not seen would have the probability 0.
 SMALLEST_SUM = 1e-14
 _DENSE = 128
-# A slice that shrinks has no room left after about a hundred steps, and one that steps out has left the floating-point numbers
-# after fewer than a thousand: whoever is still searching then searches for nothing.
+# A slice that shrinks has no room left after about a hundred steps, and one that steps out has left the
+# floating-point numbers after fewer than a thousand: whoever is still searching then searches for nothing.
 _STEPS = 1000
 
 
 class Histograms(NamedTuple):
     """How often each value occurs in each tier, as sparse triples (tier, value, count) sorted by tier.
 
-    customers, tables, sizes (int64[*, 3]): Customers of a restaurant, tables of a restaurant, customers of a table.
+    customers, tables, sizes (int64[*, 3]): Customers of a restaurant, tables of a restaurant, customers of a
+        table.
     """
 
     customers: np.ndarray
@@ -60,7 +63,8 @@ def _tally(franchise, small, large):
     """Count customers of restaurants, their tables, and sizes of tables.
 
     small (int64[3, tiers, _DENSE]): How often each value occurs is added.
-    large (int64[*, 4]): Overwritten with other values: which of the three they are, tiers, values, and how often.
+    large (int64[*, 4]): Overwritten with other values: which of the three they are, tiers, values, and how
+        often.
     RETURNS (int): How many of these there are.
     """
     restaurants, servings, cells = franchise.restaurants, franchise.servings, franchise.cells
@@ -104,8 +108,8 @@ def log_likelihood(customers, tables, sizes, discount, strength):
     """Log-probability of one tier's seating given its discount and strength, base distributions left out.
 
     customers, tables, sizes (int64[*, 3]): One tier's rows of `Histograms`.
-    RETURNS (float): In nats: sum over restaurants of log [theta|d]_t / [theta|1]_c, with the first table's factor
-        cancelled, plus the sum over tables of log [1 - d|1]_(size - 1) (Teh 2006 equation 8).
+    RETURNS (float): In nats: sum over restaurants of log [theta|d]_t / [theta|1]_c, with the first table's
+        factor cancelled, plus the sum over tables of log [1 - d|1]_(size - 1) (Teh 2006 equation 8).
     """
     total = 0.0
     start = lgamma(strength + 1.0)
@@ -119,7 +123,9 @@ def log_likelihood(customers, tables, sizes, discount, strength):
         start = lgamma(ratio + 1.0)
         for i in range(len(tables)):
             if tables[i, 1] > 1:
-                total += tables[i, 2] * ((tables[i, 1] - 1) * log(discount) + lgamma(ratio + tables[i, 1]) - start)
+                total += tables[i, 2] * (
+                    (tables[i, 1] - 1) * log(discount) + lgamma(ratio + tables[i, 1]) - start
+                )
     start = lgamma(1.0 - discount)
     for i in range(len(sizes)):
         if sizes[i, 1] > 1:
@@ -133,7 +139,8 @@ def sample_tier(customers, tables, sizes, discount, strength, rng):
 
     A discount of 0 is not sampled.
 
-    RETURNS (tuple[float, float]): The new discount and strength; NaN if there is no likelihood to be sampled from.
+    RETURNS (tuple[float, float]): The new discount and strength; NaN if there is no likelihood to be sampled
+        from.
     """
     if discount != 0.0:
         discount = _sample_discount(customers, tables, sizes, discount, strength, rng)
@@ -169,13 +176,17 @@ def _sample_strength(customers, tables, sizes, discount, strength, rng):
     for _ in range(_STEPS):
         if not (
             low > lowest
-            and log_likelihood(customers, tables, sizes, discount, exp(low) - discount) - exp(low) + low >= height
+            and log_likelihood(customers, tables, sizes, discount, exp(low) - discount) - exp(low) + low
+            >= height
         ):
             break
         low -= 1.0
     low = max(low, lowest)
     for _ in range(_STEPS):
-        if not log_likelihood(customers, tables, sizes, discount, exp(high) - discount) - exp(high) + high >= height:
+        if (
+            not log_likelihood(customers, tables, sizes, discount, exp(high) - discount) - exp(high) + high
+            >= height
+        ):
             break
         high += 1.0
     else:
@@ -199,8 +210,8 @@ def resample(franchise: Franchise, rng: np.random.Generator) -> None:
 
     franchise (Franchise): Its `discount` and `strength` are changed in place.
     rng (numpy.random.Generator): The source of randomness.
-    RAISES (ValueError): If the seating of a tier has no likelihood with its present discount and strength, or none is found that
-        is as likely; they are left as they are then.
+    RAISES (ValueError): If the seating of a tier has no likelihood with its present discount and strength, or
+        none is found that is as likely; they are left as they are then.
     """
     counted = histograms(franchise)
     tiers = np.arange(len(franchise.discount) + 1)
@@ -218,8 +229,10 @@ def resample(franchise: Franchise, rng: np.random.Generator) -> None:
         if not np.all(np.isfinite(sampled)):
             expert, level = divmod(int(tier), franchise.columns.shape[1] + 1)
             raise ValueError(
-                f"New hyperparameters of expert {expert + 1} for contexts of {level} elements cannot be sampled, because the "
-                f"counts have no likelihood with a discount of {discount:g} and a strength of {strength:g}. Go on from a "
+                f"New hyperparameters of expert {expert + 1} for contexts of {level} elements cannot be "
+                f"sampled, because the "
+                f"counts have no likelihood with a discount of {discount:g} and a strength of {strength:g}. "
+                f"Go on from a "
                 "pipeline that was saved earlier, or train from the beginning."
             )
         franchise.discount[tier], franchise.strength[tier] = sampled

@@ -1,7 +1,8 @@
-"""Leave-one-out predictions: what one expert says about events that it has not seen, while it has seen all the others.
+"""Leave-one-out predictions: what one expert says about events that it has not seen, while it has seen all
+the others.
 
-Events come in groups (sentences) that are removed together, predicted, and put back as they were; for one expert at a
-time, so that experts can be compared before any pool is made of them.
+Events come in groups (sentences) that are removed together, predicted, and put back as they were; for one
+expert at a time, so that experts can be compared before any pool is made of them.
 """
 
 from typing import NamedTuple
@@ -9,13 +10,22 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import borrowing, by_reference, compiled
-from .franchise import TIER, Franchise, dish_probability, new_franchise, reserve, restaurant_distribution, seen
+from .franchise import (
+    TIER,
+    Franchise,
+    dish_probability,
+    new_franchise,
+    reserve,
+    restaurant_distribution,
+    seen,
+)
 from .hyperparameters import resample
 from .seating import open_restaurant, seat, seat_as, unseat_noting
 
 # Events that room is made for at a time.
 _CHUNK = 8192
-# Samples of the hyperparameters before anything is predicted; they forget where they began after two or three.
+# Samples of the hyperparameters before anything is predicted; they forget where they began after two or
+# three.
 _SAMPLES = 5
 
 
@@ -68,7 +78,12 @@ def _seat_events(franchise, observations, events, rng):
 
 
 def leave_one_out(
-    franchise: Franchise, observations: Observations, groups: np.ndarray, rng: np.random.Generator, *, whole: bool
+    franchise: Franchise,
+    observations: Observations,
+    groups: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    whole: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Predict the events of some groups, each while its group is removed.
 
@@ -76,8 +91,9 @@ def leave_one_out(
     groups (int64[*]): The groups.
     rng (numpy.random.Generator): The source of randomness.
     whole (bool): Whether to predict all outcomes or only the one that was observed.
-    RETURNS (tuple): log-probabilities in nats (float32[events, alphabet], or float32[events, 1] of the outcome observed), and
-        depth (int8[events]): how many elements of each context the expert has seen elsewhere.
+    RETURNS (tuple): log-probabilities in nats (float32[events, alphabet], or float32[events, 1] of the
+        outcome observed), and depth (int8[events]): how many elements of each context the expert has seen
+        elsewhere.
     """
     events = int(np.sum(observations.offsets[groups + 1] - observations.offsets[groups]))
     log_probability = np.empty((events, observations.possible.shape[1] if whole else 1), dtype=np.float32)

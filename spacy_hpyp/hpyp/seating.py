@@ -1,7 +1,7 @@
 """Who sits down in a franchise, and who leaves it.
 
-A customer is put at a table by `seat`, drawn as often as it is probable, and taken from one by `unseat`; `seat_as` and `unseat_as` do again what was
-noted. `add` and `remove` do it for an event: a dish in a context.
+A customer is put at a table by `seat`, drawn as often as it is probable, and taken from one by `unseat`;
+`seat_as` and `unseat_as` do again what was noted. `add` and `remove` do it for an event: a dish in a context.
 """
 
 import numpy as np
@@ -41,9 +41,11 @@ from .franchise import (
 
 @borrowing
 def open_restaurants(franchise, row, restaurants):
-    """The restaurant of a context under every expert, founded with all that lead to it where they do not exist yet.
+    """The restaurant of a context under every expert, founded with all that lead to it where they do not
+    exist yet.
 
-    Nearly every step waits for the memory: those of all experts are fetched before any is taken, and so is what restaurants serve.
+    Nearly every step waits for the memory: those of all experts are fetched before any is taken, and so is
+    what restaurants serve.
 
     restaurants (int32[experts]): Overwritten.
     """
@@ -115,7 +117,9 @@ def _open_serving(franchise, restaurant, dish, above):
     restaurants[restaurant, FIRST] = serving
     if before != NONE:
         franchise.used[N_INDEXED] += 1
-        franchise.serving_index[slot_of(franchise.serving_index, servings, restaurant, servings[before, DISH])] = before
+        franchise.serving_index[
+            slot_of(franchise.serving_index, servings, restaurant, servings[before, DISH])
+        ] = before
     return serving
 
 
@@ -140,7 +144,8 @@ def _open_chain(franchise, depth, dish):
 
 @borrowing
 def _count_table(franchise, serving, size, change):
-    """Change the number of tables of one size in a serving's histogram, whose cells stand in the order of their sizes.
+    """Change the number of tables of one size in a serving's histogram, whose cells stand in the order of
+    their sizes.
 
     So what is drawn from a seating depends on what it is, and not on how it has come about or been stored.
     """
@@ -239,7 +244,9 @@ def _shrink_table(franchise, serving, size):
 
 @borrowing
 def _open_path(franchise, restaurant, dish):
-    """Write the way from the root to a restaurant and its servings of a dish into `path` and `chain`. Returns its depth."""
+    """Write the way from the root to a restaurant and its servings of a dish into `path` and `chain`. Returns
+    its depth.
+    """
     path = franchise.path
     depth = franchise.restaurants[restaurant, TIER] % len(path)
     for level in range(depth, -1, -1):
@@ -264,8 +271,9 @@ def seat(franchise, restaurant, dish, rng):
 def seat_noting(franchise, restaurant, dish, rng):
     """`seat`, with what `unseat_as` needs to undo it.
 
-    RETURNS (tuple[float, int, int]): The predictive probability; how many tables were opened, one restaurant above the
-        other; and the size of the table where the last customer sat down with others, with that customer, or 0.
+    RETURNS (tuple[float, int, int]): The predictive probability; how many tables were opened, one restaurant
+        above the other; and the size of the table where the last customer sat down with others, with that
+        customer, or 0.
     """
     path, chain, value = franchise.path, franchise.chain, franchise.value
     restaurants, servings = franchise.restaurants, franchise.servings
@@ -317,7 +325,8 @@ def seat_as(franchise, restaurant, dish, tables, size):
 
 @borrowing
 def unseat(franchise, restaurant, dish, rng):
-    """Take a customer for a dish away from a restaurant; a table that closes takes one from the parent restaurant.
+    """Take a customer for a dish away from a restaurant; a table that closes takes one from the parent
+    restaurant.
 
     RETURNS (bool): False, with nothing changed, if no such customer is seated.
     """
@@ -328,8 +337,9 @@ def unseat(franchise, restaurant, dish, rng):
 def unseat_noting(franchise, restaurant, dish, rng):
     """`unseat`, with what `seat_as` needs to undo it.
 
-    RETURNS (tuple[int, int]): How many tables were closed, one restaurant above the other, and the size of the table where
-        the last customer left others behind, with that customer, or 0. The former is -1 if no customer is seated.
+    RETURNS (tuple[int, int]): How many tables were closed, one restaurant above the other, and the size of
+        the table where the last customer left others behind, with that customer, or 0. The former is -1 if no
+        customer is seated.
     """
     serving = serving_of(franchise, restaurant, dish)
     if serving == NONE or franchise.servings[serving, SERVED] == 0:

@@ -1,7 +1,9 @@
-"""Sequences of symbols, each of a group: every symbol is generated given those before it and the group, up to an end symbol.
+"""Sequences of symbols, each of a group: every symbol is generated given those before it and the group, up to
+an end symbol.
 
-A context row holds the group, and then the symbols before, the nearest first; an expert's columns say which of these it reads, and
-which it drops first. The end is the last dish of the alphabet. As an element of a context it stands for what is before the beginning.
+A context row holds the group, and then the symbols before, the nearest first; an expert's columns say which
+of these it reads, and which it drops first. The end is the last dish of the alphabet. As an element of a
+context it stands for what is before the beginning.
 """
 
 from math import log
@@ -55,12 +57,12 @@ def learn_sequences(
 def visit_sequences(franchise, symbols, offsets, group, seated, rng):
     """One Gibbs step for each symbol of some sequences: it is removed, if it is seated, and added.
 
-    franchise (Franchise), symbols (int32[*]), offsets (int64[sequences + 1]), group (int32[sequences]): See `learn_sequences`; with
-        room for the symbols.
+    franchise (Franchise), symbols (int32[*]), offsets (int64[sequences + 1]), group (int32[sequences]): See
+        `learn_sequences`; with room for the symbols.
     seated (bool): Whether the sequences are seated.
     rng (numpy.random.Generator): The source of randomness.
-    RETURNS (float): The sum of the log-probabilities in nats, each predicted before it is added; if the sequences are seated,
-        that is from everything else.
+    RETURNS (float): The sum of the log-probabilities in nats, each predicted before it is added; if the
+        sequences are seated, that is from everything else.
     """
     total = 0.0
     end = franchise.alphabet[0] - 1
@@ -79,7 +81,8 @@ def visit_sequences(franchise, symbols, offsets, group, seated, rng):
 def score_sequences(franchise, symbols, offsets, group, out):
     """The log-probabilities of sequences. Several threads may ask at once.
 
-    franchise (Franchise), symbols (int32[*]), offsets (int64[sequences + 1]), group (int32[sequences]): See `learn_sequences`.
+    franchise (Franchise), symbols (int32[*]), offsets (int64[sequences + 1]), group (int32[sequences]): See
+        `learn_sequences`.
     out (float64[sequences]): Overwritten with log p(sequence | group), its end counted, in nats.
     """
     end = franchise.alphabet[0] - 1

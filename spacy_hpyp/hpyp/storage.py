@@ -1,9 +1,10 @@
 """Franchises as bytes: written compactly, and checked before anything compiled reads them.
 
-Empty restaurants are left out. Those that remain are numbered breadth first, expert by expert, and described by columns
-of small numbers (how many children, which symbol, how many dishes, ...), which compress to a few bits each. Dishes and customers are
-listed for the restaurants of whole contexts alone: all others serve what is served below them, a customer for each table there. That, and
-everything else, such as parents, tiers and totals, follows and is rebuilt.
+Empty restaurants are left out. Those that remain are numbered breadth first, expert by expert, and described
+by columns of small numbers (how many children, which symbol, how many dishes, ...), which compress to a few
+bits each. Dishes and customers are listed for the restaurants of whole contexts alone: all others serve what
+is served below them, a customer for each table there. That, and everything else, such as parents, tiers and
+totals, follows and is rebuilt.
 """
 
 from collections.abc import Iterable, Iterator
@@ -26,7 +27,8 @@ _SPARE = 8
 @giving_back
 def pack(franchise: Franchise) -> dict[str, Any]:
     """A franchise as a dictionary that srsly can write."""
-    # There are millions of rows, so that they are numbered, counted and sorted in 32 bits, and each column is copied by itself.
+    # There are millions of rows, so that they are numbered, counted and sorted in 32 bits, and each column is
+    # copied by itself.
     experts = len(franchise.columns)
     restaurants = franchise.restaurants[: franchise.used[column.N_RESTAURANTS]]
     servings = franchise.servings[: franchise.used[column.N_SERVINGS]]
@@ -89,8 +91,8 @@ def _sort(rows, keys, counts):
 def _number_occupied(franchise: Franchise) -> tuple[np.ndarray, np.ndarray, list[int]]:
     """Number the restaurants that are not empty: roots, then each expert's, breadth first.
 
-    RETURNS (tuple): The restaurants in the order of their numbers, int32[*]; the number of each restaurant or `NONE`, int32[*]; and how many
-        each expert has besides its root.
+    RETURNS (tuple): The restaurants in the order of their numbers, int32[*]; the number of each restaurant or
+        `NONE`, int32[*]; and how many each expert has besides its root.
     """
     experts, depth = franchise.columns.shape
     restaurants = franchise.restaurants[: franchise.used[column.N_RESTAURANTS]]
@@ -107,7 +109,9 @@ def _number_occupied(franchise: Franchise) -> tuple[np.ndarray, np.ndarray, list
         for level in range(1, depth + 1):
             tier = expert * (depth + 1) + level
             found = occupied[bounds[tier] : bounds[tier + 1]]
-            found = found[np.lexsort((restaurants[found, column.SYMBOL], number[restaurants[found, column.PARENT]]))]
+            found = found[
+                np.lexsort((restaurants[found, column.SYMBOL], number[restaurants[found, column.PARENT]]))
+            ]
             number[found] = np.arange(count, count + len(found))
             count += len(found)
             order.append(found)
@@ -117,7 +121,11 @@ def _number_occupied(franchise: Franchise) -> tuple[np.ndarray, np.ndarray, list
 
 def _list_cells(franchise: Franchise, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """For servings with several tables: how many table sizes each has; and all of their sizes and counts."""
-    rows = rows[franchise.servings[rows, column.OPEN] > 1] if franchise.servings.shape[1] > column.OPEN else rows[:0]
+    rows = (
+        rows[franchise.servings[rows, column.OPEN] > 1]
+        if franchise.servings.shape[1] > column.OPEN
+        else rows[:0]
+    )
     kinds, cells = walk_cells(franchise, rows)
     owner = np.repeat(np.arange(len(rows)), kinds)
     cells = cells[np.lexsort((cells[:, column.SIZE], owner))]
@@ -127,8 +135,9 @@ def _list_cells(franchise: Franchise, rows: np.ndarray) -> tuple[np.ndarray, np.
 def unpack_experts(
     packed: Any, columns: np.ndarray, alphabet: int, *, one_table: bool = False, own_tables: bool = False
 ) -> Iterator[Franchise]:
-    """Rebuild the experts of a franchise one after the other, each as a franchise of its own in which nothing can be found: a view needs
-    no more than the rows. Only when all are there is all that was packed known to be sound.
+    """Rebuild the experts of a franchise one after the other, each as a franchise of its own in which nothing
+    can be found: a view needs no more than the rows. Only when all are there is all that was packed known to
+    be sound.
 
     See `unpack`.
     """
@@ -157,7 +166,9 @@ def unpack_experts(
     families = [np.append(children[e], children[begins[e] : begins[e + 1]]) for e in range(experts)]
     bounds = [_generations(*each) for each in zip(families, levels)]
     # Of whole contexts, of which roots may be some.
-    spans = [(bound[-2], bound[-1]) if len(bound) == 2 else (bound[-2] - 1, bound[-1] - 1) for bound in bounds]
+    spans = [
+        (bound[-2], bound[-1]) if len(bound) == 2 else (bound[-2] - 1, bound[-1] - 1) for bound in bounds
+    ]
     _require(dishes.sum() == len(dish) == len(entered), "the servings are not all there")
     if len(dishes) == len(children):
         # Files of earlier versions list what all restaurants serve.
@@ -197,7 +208,11 @@ def unpack_experts(
         _require(_ascending(place, dish[chosen]), "a restaurant serves a dish twice")
         place, served_dish, above = _with_inner(place, dish[chosen].astype(np.int32), parent, alphabet)
         served = np.empty((len(place), width), dtype=np.int32)
-        served[:, column.RESTAURANT], served[:, column.DISH], served[:, column.ABOVE] = place, served_dish, above
+        served[:, column.RESTAURANT], served[:, column.DISH], served[:, column.ABOVE] = (
+            place,
+            served_dish,
+            above,
+        )
         tables, customers = np.ones(len(place), dtype=np.int32), served[:, column.SERVED]
         if len(opened):
             # Where its servings are among all: those of roots come first.
@@ -209,13 +224,17 @@ def unpack_experts(
         _require(sent < HIGHEST, "a restaurant has more customers than can be counted")
         customers[:] = sent
         customers[place >= deepest] = entered[chosen]
-        _require((1 <= tables) & (tables <= customers), "a serving has no table or more tables than customers")
+        _require(
+            (1 <= tables) & (tables <= customers), "a serving has no table or more tables than customers"
+        )
         # With a discount of 1 there is no choice.
         no_choice = (discount[own_tiers] == 1.0)[rows[place, column.TIER]]
         single = (tables == 1) | no_choice | (not one_table)
         _require(single, "a restaurant has several tables for a dish: its seating was sampled")
         alone = (tables == customers) | ~(own_tables | no_choice)
-        _require(alone, "customers share a table where raw counts or a discount of 1 give each one of his own")
+        _require(
+            alone, "customers share a table where raw counts or a discount of 1 give each one of his own"
+        )
         shared = np.flatnonzero(tables > 1)
         cells = np.empty((0, 3), dtype=np.int32)
         if width > column.OPEN:
@@ -224,8 +243,13 @@ def unpack_experts(
             number = kind[at[shared]]
             some = kinds[number]
             first = np.cumsum(some) - some
-            chosen, owner = np.repeat(cell[number] - first, some) + np.arange(some.sum()), np.repeat(shared, some)
-            cells = np.column_stack([size[chosen], count[chosen], np.arange(1, len(chosen) + 1)]).astype(np.int32)
+            chosen, owner = (
+                np.repeat(cell[number] - first, some) + np.arange(some.sum()),
+                np.repeat(shared, some),
+            )
+            cells = np.column_stack([size[chosen], count[chosen], np.arange(1, len(chosen) + 1)]).astype(
+                np.int32
+            )
             cells[_ends(owner), column.LINK] = NONE
             served[shared, column.CELL] = first
             _require(_ascending(owner, cells[:, column.SIZE]), "a table size is listed twice")
@@ -233,8 +257,12 @@ def unpack_experts(
                 np.bincount(owner, each, len(served))[shared]
                 for each in (size[chosen].astype(np.int64) * count[chosen], count[chosen])
             )
-            _require((seats == customers[shared]) & (at_tables == tables[shared]), "the table sizes do not add up")
-        franchise = new_franchise(columns[[expert]], alphabet, one_table=one_table, own_tables=own_tables)._replace(
+            _require(
+                (seats == customers[shared]) & (at_tables == tables[shared]), "the table sizes do not add up"
+            )
+        franchise = new_franchise(
+            columns[[expert]], alphabet, one_table=one_table, own_tables=own_tables
+        )._replace(
             discount=discount[own_tiers].copy(),
             strength=strength[own_tiers].copy(),
             used=np.array([len(rows), len(served), len(cells), NONE, 0], dtype=np.int64),
@@ -252,9 +280,9 @@ def unpack(
 ) -> Franchise:
     """Rebuild a franchise from what `pack` made of it.
 
-    columns (int32[experts, depth]), alphabet (int), one_table, own_tables (bool): What the franchise has to fit, see
-        `Franchise`. With one table at most for each dish, or one for each customer, it is a seating that could have been sampled
-        too, but not the other way round.
+    columns (int32[experts, depth]), alphabet (int), one_table, own_tables (bool): What the franchise has to
+        fit, see `Franchise`. With one table at most for each dish, or one for each customer, it is a seating
+        that could have been sampled too, but not the other way round.
     RETURNS (Franchise): The seating; later draws from it are those of the original.
     RAISES (ValueError): If the content is damaged or is no seating of such a franchise.
     """
@@ -264,7 +292,9 @@ def unpack(
 
 @giving_back
 def joined(franchise: Franchise, experts: Iterable[Franchise]) -> Franchise:
-    """A franchise, empty so far, with the seatings of its experts, see `unpack_experts`. There is room in it, which takes no memory."""
+    """A franchise, empty so far, with the seatings of its experts, see `unpack_experts`. There is room in it,
+    which takes no memory.
+    """
     found = [*experts]
     used = np.sum([franchise.used * 0, *(own.used for own in found)], axis=0)
     used[column.FREE_CELL] = NONE
@@ -293,7 +323,10 @@ def joined(franchise: Franchise, experts: Iterable[Franchise]) -> Franchise:
             for link in links:
                 table[:, link] = _moved(table[:, link], *moves)
         own.restaurants[:, column.TIER] += expert * tiers
-        restaurants[expert], restaurants[at : at + len(own.restaurants) - 1] = own.restaurants[0], own.restaurants[1:]
+        restaurants[expert], restaurants[at : at + len(own.restaurants) - 1] = (
+            own.restaurants[0],
+            own.restaurants[1:],
+        )
         servings[top : top + first], servings[inner : inner + len(own.servings) - first] = np.split(
             own.servings, [first]
         )
@@ -310,12 +343,16 @@ def joined(franchise: Franchise, experts: Iterable[Franchise]) -> Franchise:
 
 
 def _moved(numbers: np.ndarray, first: int, by_of_first: int, by: int) -> np.ndarray:
-    """The numbers of rows of one expert among those of all: so many of the first are raised by another number than the others."""
+    """The numbers of rows of one expert among those of all: so many of the first are raised by another number
+    than the others.
+    """
     return np.where(numbers == NONE, NONE, numbers + np.where(numbers < first, by_of_first, by))
 
 
 def _is_deepest(tier: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Which restaurants are those of whole contexts, by their tiers (bool[*]): what they serve has been observed there."""
+    """Which restaurants are those of whole contexts, by their tiers (bool[*]): what they serve has been
+    observed there.
+    """
     levels = np.sum(columns != NONE, axis=1)
     return tier % (columns.shape[1] + 1) == levels[tier // (columns.shape[1] + 1)]
 
@@ -323,7 +360,8 @@ def _is_deepest(tier: np.ndarray, columns: np.ndarray) -> np.ndarray:
 def _with_inner(
     place: np.ndarray, dish: np.ndarray, parent: np.ndarray, alphabet: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Servings of the restaurants of whole contexts, and those that there are above them, in the order of restaurants and dishes.
+    """Servings of the restaurants of whole contexts, and those that there are above them, in the order of
+    restaurants and dishes.
 
     place, dish (int32[*]): Of each serving, in this order.
     parent (int32[restaurants]): See `Franchise`.
@@ -346,7 +384,8 @@ def _with_inner(
 
 @compiled
 def _above(place, dish, parent, alphabet, begin):
-    """What parents serve of what their children do: places, dishes, and where that of each serving stands (int32[*] each), counted from `begin`.
+    """What parents serve of what their children do: places, dishes, and where that of each serving stands
+    (int32[*] each), counted from `begin`.
 
     place, dish (int32[*]): Of each serving. The children of a parent stand together.
     """
@@ -374,7 +413,8 @@ def _require(condition: bool | np.ndarray, problem: str) -> None:
 
 
 def _generations(children: np.ndarray, levels: int) -> list[int]:
-    """Where each generation of an expert's restaurants begins, the root's being the first, and where the last one ends.
+    """Where each generation of an expert's restaurants begins, the root's being the first, and where the last
+    one ends.
 
     children (int[*]): How many each restaurant has, in breadth-first order.
     """
@@ -399,8 +439,8 @@ def _ends(group: np.ndarray) -> np.ndarray:
 
 @compiled
 def _add_up(franchise):
-    """Enter the customers and tables of every restaurant, its first serving, and the next of each serving, which stand in the order of the
-    restaurants.
+    """Enter the customers and tables of every restaurant, its first serving, and the next of each serving,
+    which stand in the order of the restaurants.
 
     RETURNS (int): The highest number of customers.
     """

@@ -1,8 +1,9 @@
-"""Beams: weighted derivations that share particles; and what their weights say of the words, one after the other.
+"""Beams: weighted derivations that share particles; and what their weights say of the words, one after the
+other.
 
-The log-sum of the weights after word i has been generated is a lower bound of the log-probability of the words up to i with
-everything that may precede them. What the word adds to it has two parts: that it is generated and which tag it has, and the
-word itself (Roark et al. 2009).
+The log-sum of the weights after word i has been generated is a lower bound of the log-probability of the
+words up to i with everything that may precede them. What the word adds to it has two parts: that it is
+generated and which tag it has, and the word itself (Roark et al. 2009).
 """
 
 from math import exp, inf, log, log1p
@@ -57,7 +58,11 @@ def longer(array):
 def longer_beam(beam):
     """A copy with room for twice as many derivations."""
     return Beam(
-        longer(beam.record), longer(beam.weight), longer(beam.particles), longer(beam.depth), longer(beam.heuristic)
+        longer(beam.record),
+        longer(beam.weight),
+        longer(beam.particles),
+        longer(beam.depth),
+        longer(beam.heuristic),
     )
 
 
@@ -148,7 +153,8 @@ def new_sums(syntactic, lexical, log_probability):
 def note_tagged(sums, weight):
     """Take note of a derivation that generates the word.
 
-    weight (float): Its log-weight, with the probability that it generates and of all tags that the word may have.
+    weight (float): Its log-weight, with the probability that it generates and of all tags that the word may
+        have.
     """
     sums.tagged[0] = log_add(sums.tagged[0], weight)
 
@@ -160,7 +166,8 @@ def add_word(sums, word, prefix, after):
     prefix (float): Log of the sum of the weights.
     after (float): The same of what the next word is predicted from.
     """
-    # Nothing is added on the way, and where there is no choice nothing is lost: what is above 0 has been rounded.
+    # Nothing is added on the way, and where there is no choice nothing is lost: what is above 0 has been
+    # rounded.
     tagged = sums.tagged[0]
     sums.syntactic[word] = min(tagged - sums.before[0], 0.0)
     sums.lexical[word] = prefix - tagged if prefix - tagged < -_ROUNDING else 0.0

@@ -1,14 +1,16 @@
 """Particles that draw what they do: unbiased sums, and draws from the posterior.
 
-Particles take an option in proportion to its probability among those that are possible, and their weight is multiplied by the sum
-of what they could choose from. So the mean of the weights is an unbiased estimate of the probability of the words (Doucet,
-de Freitas & Gordon 2001). Where weights have become too unequal, the particles are resampled. Expected numbers are rounded
-systematically, with one random number for all of them, so that an actual number is never further than one from the expected one.
+Particles take an option in proportion to its probability among those that are possible, and their weight is
+multiplied by the sum of what they could choose from. So the mean of the weights is an unbiased estimate of
+the probability of the words (Doucet, de Freitas & Gordon 2001). Where weights have become too unequal, the
+particles are resampled. Expected numbers are rounded systematically, with one random number for all of them,
+so that an actual number is never further than one from the expected one.
 
-With a particle that follows a given derivation and is never dropped, this is the conditional filter of particle Gibbs sampling
-(Andrieu, Doucet & Holenstein 2010): given a derivation from the posterior, it draws another one from the posterior, however
-few particles there are. The numbers of particles are drawn given that the one that is *held* goes on: those of its derivation are then
-more probable in proportion to their size, and never zero (Chopin & Singh 2015, "On particle Gibbs sampling").
+With a particle that follows a given derivation and is never dropped, this is the conditional filter of
+particle Gibbs sampling (Andrieu, Doucet & Holenstein 2010): given a derivation from the posterior, it draws
+another one from the posterior, however few particles there are. The numbers of particles are drawn given that
+the one that is *held* goes on: those of its derivation are then more probable in proportion to their size,
+and never zero (Chopin & Singh 2015, "On particle Gibbs sampling").
 """
 
 from math import ceil, exp, floor, inf, log
@@ -67,7 +69,8 @@ def draw_derivation(beam, size, rng):
 
 @compiled
 def offset(expected, is_held, rng):
-    """Where the grid of whole numbers begins that an expected number of particles, laid out from 0, is rounded on.
+    """Where the grid of whole numbers begins that an expected number of particles, laid out from 0, is
+    rounded on.
 
     expected (float): The expected number.
     is_held (bool): Whether one of these particles is held.

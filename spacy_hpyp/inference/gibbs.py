@@ -1,17 +1,18 @@
 """Gibbs sampling of the seating (B&B section 3.1).
 
-What the events of a sentence are follows from its derivation; `read_events` is told by what it is handed. Given the derivations
-the distributions are independent of each other, so that each is visited on its own, in a thread of its own if need be.
+What the events of a sentence are follows from its derivation; `read_events` is told by what it is handed.
+Given the derivations the distributions are independent of each other, so that each is visited on its own, in
+a thread of its own if need be.
 
-What leaves the posterior of the seating as it is moves one customer at a time: it leaves, and sits down again given all
-others. To take a whole sentence out and seat its events one after the other is not such a step: what comes later in the
-sentence would have to weigh in on where the first ones sit. So a sentence that has to be out, for what is predicted from
-all other sentences, is put back as it was, and then its customers are moved. Its events are removed in reverse order,
-and each notes what it has changed; put back in order, each undoes that, with the events before it seated and those
-after it not.
+What leaves the posterior of the seating as it is moves one customer at a time: it leaves, and sits down again
+given all others. To take a whole sentence out and seat its events one after the other is not such a step:
+what comes later in the sentence would have to weigh in on where the first ones sit. So a sentence that has to
+be out, for what is predicted from all other sentences, is put back as it was, and then its customers are
+moved. Its events are removed in reverse order, and each notes what it has changed; put back in order, each
+undoes that, with the events before it seated and those after it not.
 
-With one table at most for each dish (Kneser-Ney counts) the seating is a function of the events: whatever is taken out and
-added again sits where it sat, and nothing has to be moved.
+With one table at most for each dish (Kneser-Ney counts) the seating is a function of the events: whatever is
+taken out and added again sits where it sat, and nothing has to be moved.
 
 A sentence that is seated for the first time is added event by event.
 """
@@ -22,7 +23,15 @@ import numpy as np
 
 from ..compiled import borrowing, compiled, generic_maker, inner
 from ..hpyp.seating import open_restaurants
-from ..pools.pool import is_plain, learn_event, move_all, read_symbols, seat_all_as, seat_event, unseat_all_noting
+from ..pools.pool import (
+    is_plain,
+    learn_event,
+    move_all,
+    read_symbols,
+    seat_all_as,
+    seat_event,
+    unseat_all_noting,
+)
 
 
 class Events(NamedTuple):
@@ -32,7 +41,8 @@ class Events(NamedTuple):
     kind (int32[*]): The kinds of contexts, see `SeatedPool.possible`.
     restaurants (int32[*, experts]): The restaurants that the contexts lead to.
     symbols (int32[*, gates]): The symbols of the pool's gates.
-    moved (int32[*, experts, 2]): What removing or adding an event has changed under each expert, so that it can be undone.
+    moved (int32[*, experts, 2]): What removing or adding an event has changed under each expert, so that it
+        can be undone.
     row (int32[elements]): The context row of the next event.
     count (int64[1]): The number of events.
     """
@@ -76,7 +86,8 @@ def enter_event(pool, events, kind, dish):
 
 @generic_maker
 def read_events(generated, number, pool):
-    """The events (Events) of one distribution in the derivation of a sentence, no more than two for each word.
+    """The events (Events) of one distribution in the derivation of a sentence, no more than two for each
+    word.
 
     generated: The derivations of some sentences, with `offsets` (int64[sentences + 1]), where each begins.
     number (int): Which of the sentences.
@@ -90,7 +101,8 @@ def remove_events(pool, events, rng):
     removed = True
     for i in range(events.count[0] - 1, -1, -1):
         removed = (
-            unseat_all_noting(pool.franchise, events.restaurants[i], events.dish[i], rng, events.moved[i]) and removed
+            unseat_all_noting(pool.franchise, events.restaurants[i], events.dish[i], rng, events.moved[i])
+            and removed
         )
     return removed
 
@@ -104,10 +116,14 @@ def put_back(pool, events):
 
 @borrowing
 def add_events(pool, events, rng):
-    """Add the events of a sentence. Returns the sum of their log-probabilities in nats, each before it is added."""
+    """Add the events of a sentence. Returns the sum of their log-probabilities in nats, each before it is
+    added.
+    """
     total = 0.0
     for i in range(events.count[0]):
-        total += seat_event(pool, events.restaurants[i], events.symbols[i], events.kind[i], events.dish[i], rng)
+        total += seat_event(
+            pool, events.restaurants[i], events.symbols[i], events.kind[i], events.dish[i], rng
+        )
     return total
 
 
@@ -115,9 +131,9 @@ def add_events(pool, events, rng):
 def visit_seated(pool, events, rng):
     """One Gibbs step for a sentence that is seated.
 
-    RETURNS (tuple[bool, float]): Whether it was seated as it should be, and the sum of its events' log-probabilities in nats:
-        of a plain pool whose seating is sampled each given all others, of other pools each given the events before it and
-        all other sentences. In these the gradient is added up.
+    RETURNS (tuple[bool, float]): Whether it was seated as it should be, and the sum of its events'
+        log-probabilities in nats: of a plain pool whose seating is sampled each given all others, of other
+        pools each given the events before it and all other sentences. In these the gradient is added up.
     """
     total = 0.0
     if pool.franchise.one_table[0] or not is_plain(pool):
@@ -127,7 +143,9 @@ def visit_seated(pool, events, rng):
         return True, add_events(pool, events, rng)
     if not is_plain(pool):
         for i in range(events.count[0]):
-            total += learn_event(pool, events.restaurants[i], events.symbols[i], events.kind[i], events.dish[i])
+            total += learn_event(
+                pool, events.restaurants[i], events.symbols[i], events.kind[i], events.dish[i]
+            )
             seat_all_as(pool.franchise, events.restaurants[i], events.dish[i], events.moved[i])
     given_others = 0.0
     for i in range(events.count[0]):
@@ -145,8 +163,9 @@ def visit_sentences(pool, generated, seated, rng):
     generated: What the distribution has generated in them, see `read_events`.
     seated (bool[sentences]): Whether a sentence is seated; others are added.
     rng (numpy.random.Generator): The source of randomness.
-    RETURNS (tuple[float, int]): The sum of the events' log-probabilities in nats, see `visit_seated` and `add_events`, and how many
-        sentences were visited: fewer than there are if the next one was not seated as it should be.
+    RETURNS (tuple[float, int]): The sum of the events' log-probabilities in nats, see `visit_seated` and
+        `add_events`, and how many sentences were visited: fewer than there are if the next one was not seated
+        as it should be.
     """
     total = 0.0
     for number in range(len(seated)):

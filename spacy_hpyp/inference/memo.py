@@ -31,7 +31,9 @@ def new_memo(size, best):
 
     size (int): A power of two.
     """
-    return Memo(np.zeros(size, dtype=np.uint64), np.empty((size, best), dtype=np.int32), np.empty((size, best)))
+    return Memo(
+        np.zeros(size, dtype=np.uint64), np.empty((size, best), dtype=np.int32), np.empty((size, best))
+    )
 
 
 @borrowing
@@ -47,7 +49,8 @@ def mixed(key):
 
 @borrowing
 def recall(fingerprints, key):
-    """Look a key up and make it the key of its slot. That two keys have one fingerprint is not to be expected in any lifetime.
+    """Look a key up and make it the key of its slot. That two keys have one fingerprint is not to be expected
+    in any lifetime.
 
     fingerprints (uint64[2**i]): Those of the slots.
     key (int32[width]): What is asked.

@@ -1,15 +1,17 @@
 """Metropolis-Hastings steps for what a whole sentence is made of (Johnson, Griffiths & Goldwater 2007).
 
-While a sentence is out, another derivation D' is drawn with the probability q(D') that its events have with the counts held fixed. But
-the events of one sentence see each other: the true probability T(D') is that of seating them one after the other. So D' is accepted
-in the place of D with the probability
+While a sentence is out, another derivation D' is drawn with the probability q(D') that its events have with
+the counts held fixed. But the events of one sentence see each other: the true probability T(D') is that of
+seating them one after the other. So D' is accepted in the place of D with the probability
 
     min(1, T(D') q(D) / (T(D) q(D'))),
 
-where T(D) is found by taking the events of D out in reverse order, each predicted when it has left. Why the tables at which the
-customers sit cancel, and what that asks of the proposal, is said in `spacy_hpyp.arc_standard.latent`.
+where T(D) is found by taking the events of D out in reverse order, each predicted when it has left. Why the
+tables at which the customers sit cancel, and what that asks of the proposal, is said in
+`spacy_hpyp.arc_standard.latent`.
 
-What is latent is handed to `visit_latent`: it says which distributions there are, reads their events off a derivation, and draws another one.
+What is latent is handed to `visit_latent`: it says which distributions there are, reads their events off a
+derivation, and draws another one.
 """
 
 from math import log
@@ -59,7 +61,8 @@ def _predict(pool, events, i):
 def remove_weighing(pool, events, rng):
     """Remove the events of a sentence from one distribution, the last one first.
 
-    RETURNS (tuple[bool, float]): Whether they were all seated, and this distribution's part of log T(D) - log q(D), in nats.
+    RETURNS (tuple[bool, float]): Whether they were all seated, and this distribution's part of log T(D) - log
+        q(D), in nats.
     """
     weight = 0.0
     for i in range(events.count[0] - 1, -1, -1):
@@ -92,7 +95,8 @@ def take_back(pool, events):
 
 @compiled
 def draw_again(latent, number, rng, draws):
-    """A Metropolis-Hastings step for the derivation of a sentence that is seated, overwritten if another one is accepted.
+    """A Metropolis-Hastings step for the derivation of a sentence that is seated, overwritten if another one
+    is accepted.
 
     latent (NamedTuple), rng (numpy.random.Generator), draws (int64[2]): See `visit_latent`.
     number (int): Which sentence.
@@ -131,10 +135,12 @@ def visit_latent(latent, seated, rng, totals, draws):
     latent (NamedTuple): What the derivations are of; they are overwritten with the new ones.
     seated (bool[sentences]): Whether a sentence is seated, with its derivation; others are added.
     rng (numpy.random.Generator): The source of randomness.
-    totals (float64[distributions]): Each one's log-probability of its events is added, in nats, see `visit_seated` and `add_events`.
-    draws (int64[2]): How many derivations were proposed that differ from those before, and how many of these were accepted,
-        are added to it.
-    RETURNS (int): How many sentences were visited: fewer than there are if the next one was not seated as it should be.
+    totals (float64[distributions]): Each one's log-probability of its events is added, in nats, see
+        `visit_seated` and `add_events`.
+    draws (int64[2]): How many derivations were proposed that differ from those before, and how many of these
+        were accepted, are added to it.
+    RETURNS (int): How many sentences were visited: fewer than there are if the next one was not seated as it
+        should be.
     """
     pools = pools_of(latent)
     for number in range(len(seated)):

@@ -1,17 +1,19 @@
 """The particle filter: weighted derivations of the same words, word by word.
 
-A beam holds derivations that have generated the same number of words. Each carries a log-weight, log theta, and a count of
-particles, k: particles that have done the same have the same weight and are entered once. A pass divides the particles of each
-derivation between generating the next word and attaching first; a selection follows. The loop is `run`. What differs is
-handed to it:
+A beam holds derivations that have generated the same number of words. Each carries a log-weight, log theta,
+and a count of particles, k: particles that have done the same have the same weight and are entered once. A
+pass divides the particles of each derivation between generating the next word and attaching first; a
+selection follows. The loop is `run`. What differs is handed to it:
 
-* the *task*: what is derived. `weigh_actions`, `weigh_attachments` and `weigh_tokens` say what a configuration can be followed by
-  and how probable it is; its transition *system* does it, by `attach` and `generate`;
-* the resampling *scheme*: how many particles take which option, what that makes of their weight, and which go on after a word.
-  Algorithm 1 rounds (`rounding`), posterior sampling draws (`drawing`), and a beam of fixed size tries everything and prunes it (`pruning`).
+* the *task*: what is derived. `weigh_actions`, `weigh_attachments` and `weigh_tokens` say what a
+  configuration can be followed by and how probable it is; its transition *system* does it, by `attach` and
+  `generate`;
+* the resampling *scheme*: how many particles take which option, what that makes of their weight, and which go
+  on after a word. Algorithm 1 rounds (`rounding`), posterior sampling draws (`drawing`), and a beam of fixed
+  size tries everything and prunes it (`pruning`).
 
-A *watcher* may look at the beam after each word. With a derivation that one particle follows and that is never dropped, `run` is the
-conditional filter of particle Gibbs sampling (Andrieu, Doucet & Holenstein 2010).
+A *watcher* may look at the beam after each word. With a derivation that one particle follows and that is
+never dropped, `run` is the conditional filter of particle Gibbs sampling (Andrieu, Doucet & Holenstein 2010).
 """
 
 from math import log
@@ -32,8 +34,9 @@ class Options(NamedTuple):
     outcome (int32[*]): Which attachments, or which tokens.
     probability (float64[*]): How probable each is.
     particles (int64[*]): How many particles take it.
-    heuristic (float64[*]): Of tokens, what can be said of the log-probability of the words to come after this one, in nats;
-        0 where nothing can be. A search may give particles by it; it is no part of any probability.
+    heuristic (float64[*]): Of tokens, what can be said of the log-probability of the words to come after this
+        one, in nats; 0 where nothing can be. A search may give particles by it; it is no part of any
+        probability.
     priority (float64[*]): Workspace.
     """
 
@@ -48,7 +51,11 @@ class Options(NamedTuple):
 def new_options(size):
     """Room for a number of options."""
     return Options(
-        np.empty(size, dtype=np.int32), np.empty(size), np.empty(size, dtype=np.int64), np.zeros(size), np.empty(size)
+        np.empty(size, dtype=np.int32),
+        np.empty(size),
+        np.empty(size, dtype=np.int64),
+        np.zeros(size),
+        np.empty(size),
     )
 
 
@@ -91,8 +98,9 @@ def generate(system, records, used, top, word, outcome):
     """Generate a word. Writes record `used`."""
 
 
-# What a task does. Its fields are the transition `system`, `options` (Options), `length`, the number of words, and `passes`, how
-# many times `run` passes over the beam: once for each word and, if the derivations are to be finished, once more.
+# What a task does. Its fields are the transition `system`, `options` (Options), `length`, the number of
+# words, and `passes`, how many times `run` passes over the beam: once for each word and, if the derivations
+# are to be finished, once more.
 
 
 @generic
@@ -117,7 +125,8 @@ def weigh_tokens(task, records, top, word, particles):
     """Enter what the next word can be generated as in `task.options`.
 
     particles (int): How many particles will be divided: what would not get one need not be found.
-    RETURNS (tuple[int, float]): How many options there are, and the probability of all tags of the word, entered or not.
+    RETURNS (tuple[int, float]): How many options there are, and the probability of all tags of the word,
+        entered or not.
     """
 
 
@@ -143,15 +152,19 @@ def is_pursued(scheme, weight, depth, heuristic):
 def take_out(scheme, beam, first, size):
     """Take the derivation at place `first` out of those that are still to be continued.
 
-    beam (Beam), first (int), size (int): They are at places from `first` up to `size`; their order may change.
-    RETURNS (tuple[int, int]): `first` and `size` of the rest. The one to be continued next is at place `first`.
+    beam (Beam), first (int), size (int): They are at places from `first` up to `size`; their order may
+        change.
+    RETURNS (tuple[int, int]): `first` and `size` of the rest. The one to be continued next is at place
+        `first`.
     """
     return first + 1, size
 
 
 @generic_default
 def put_in(scheme, beam, size):
-    """Let a derivation that has been entered at the last place, `size` - 1, take its turn among those to be continued."""
+    """Let a derivation that has been entered at the last place, `size` - 1, take its turn among those to be
+    continued.
+    """
 
 
 @generic
@@ -176,7 +189,9 @@ def allot(scheme, options, count, mass, particles, held):
 
 @generic_default
 def gain(scheme, probability, mass):
-    """The factor of the weight, as a log, of a particle that took an option out of some with a sum of probabilities."""
+    """The factor of the weight, as a log, of a particle that took an option out of some with a sum of
+    probabilities.
+    """
     return log(probability)
 
 
@@ -186,14 +201,16 @@ def note(scheme, weight, probability, generated, depth, heuristic):
 
     weight (float): Its log-weight before.
     probability (float): That it generates, and a tag that the word may have.
-    generated (float), depth (int), heuristic (float): Log-weight, depth of the stack and heuristic once it has generated the word as
-        the first of the options.
+    generated (float), depth (int), heuristic (float): Log-weight, depth of the stack and heuristic once it
+        has generated the word as the first of the options.
     """
 
 
 @generic_default
 def arrive(scheme, weight, depth, heuristic):
-    """Take note of a derivation that is through with the pass: it has generated the word, or is finished at last."""
+    """Take note of a derivation that is through with the pass: it has generated the word, or is finished at
+    last.
+    """
 
 
 @generic
@@ -210,14 +227,17 @@ def select(scheme, beam, size, held, word, is_last):
 
 @inner_maker
 def make_room(system, records, used, more, beam, waiting, first, size, shifted, shifted_size):
-    """Forget the records that no derivation in the beam needs any more; where many are needed, take more room.
+    """Forget the records that no derivation in the beam needs any more; where many are needed, take more
+    room.
 
-    At least half of the room is free then, so that the time that this takes grows with the number of records that are made,
-    and the room with what the derivations in the beam have to remember, which is mostly the same.
+    At least half of the room is free then, so that the time that this takes grows with the number of records
+    that are made, and the room with what the derivations in the beam have to remember, which is mostly the
+    same.
 
-    records (int32[*, FIELDS]), used (int), more (int): The records, how many there are, and how many are to follow.
-    beam (Beam), waiting (int), first (int), size (int): The derivations at places up to `waiting`, and from `first` up to `size`, which
-        are still to be divided.
+    records (int32[*, FIELDS]), used (int), more (int): The records, how many there are, and how many are to
+        follow.
+    beam (Beam), waiting (int), first (int), size (int): The derivations at places up to `waiting`, and from
+        `first` up to `size`, which are still to be divided.
     shifted (Beam), shifted_size (int): Those that have generated the next word.
     RETURNS (tuple[int32[*, FIELDS], int]): The records, and how many are left. The beams refer to them.
     """
@@ -246,17 +266,21 @@ class Path(NamedTuple):
 
 
 @inner_maker
-def search_step(task, scheme, records, used, beam, first, size, shifted, shifted_size, word, path, held, step):
+def search_step(
+    task, scheme, records, used, beam, first, size, shifted, shifted_size, word, path, held, step
+):
     """Search step: divide derivations until they have generated a word or, behind the last one, are finished.
 
     records (int32[*, FIELDS]), used (int): Written on.
-    beam (Beam), first (int), size (int): The derivations are at places from `first` up to `size`. Those that attach are entered behind
-        them, and so continued in the same pass; places before `first` stay as they are.
+    beam (Beam), first (int), size (int): The derivations are at places from `first` up to `size`. Those that
+        attach are entered behind them, and so continued in the same pass; places before `first` stay as they
+        are.
     shifted (Beam), shifted_size (int): Those that are through are entered behind the first `shifted_size`.
     word (int): Which word it is.
-    path (Path), held (int), step (int): What one particle follows, which derivation that is, or `NONE`, and how far it has come.
-    RETURNS (tuple[records, int, Beam, Beam, int, int, int]): `records` and `used`, both beams, grown as was needed, `shifted_size`, the
-        derivation there that one particle follows, and `step`.
+    path (Path), held (int), step (int): What one particle follows, which derivation that is, or `NONE`, and
+        how far it has come.
+    RETURNS (tuple[records, int, Beam, Beam, int, int, int]): `records` and `used`, both beams, grown as was
+        needed, `shifted_size`, the derivation there that one particle follows, and `step`.
     """
     system, options = task.system, task.options
     shifted_held = NONE
@@ -265,7 +289,9 @@ def search_step(task, scheme, records, used, beam, first, size, shifted, shifted
         # Each new derivation has a particle at least.
         room = min(beam.particles[i], 2 * len(options.outcome)) + 1
         if used + room > len(records):
-            records, used = make_room(system, records, used, room, beam, first, i, size, shifted, shifted_size)
+            records, used = make_room(
+                system, records, used, room, beam, first, i, size, shifted, shifted_size
+            )
         while size + room > len(beam.record):
             beam = longer_beam(beam)
         while shifted_size + room > len(shifted.record):
@@ -286,7 +312,9 @@ def search_step(task, scheme, records, used, beam, first, size, shifted, shifted
             continue
         follows = np.int64(path.attachments[step]) if is_held else NONE
         step += is_held
-        k_generate = divide(scheme, theta, depth, k, p_generate, p_attach, is_held, is_held and follows == NONE)
+        k_generate = divide(
+            scheme, theta, depth, k, p_generate, p_attach, is_held, is_held and follows == NONE
+        )
         k_attach = k - k_generate
         if k_attach > 0:
             count = weigh_attachments(task, records, top, word, k_attach)
@@ -317,10 +345,14 @@ def search_step(task, scheme, records, used, beam, first, size, shifted, shifted
                 shifted_held = shifted_size if holds and options.outcome[j] == follows else shifted_held
                 weight = generated + gain(scheme, options.probability[j], mass)
                 heuristic = options.heuristic[j]
-                shifted_size = append(shifted, shifted_size, used, weight, options.particles[j], depth + 1, heuristic)
+                shifted_size = append(
+                    shifted, shifted_size, used, weight, options.particles[j], depth + 1, heuristic
+                )
                 arrive(scheme, weight, depth + 1, heuristic)
                 used += 1
-            note(scheme, theta, p_generate * p_tags, shifted.weight[begun], depth + 1, shifted.heuristic[begun])
+            note(
+                scheme, theta, p_generate * p_tags, shifted.weight[begun], depth + 1, shifted.heuristic[begun]
+            )
     return records, used, beam, shifted, shifted_size, shifted_held, step
 
 
@@ -329,7 +361,8 @@ def run(task, scheme, particles, retained, retained_tokens, records, watcher):
     """Pass over the words of a task.
 
     particles (int): K, at least 1.
-    retained (int32[*]), retained_tokens (int32[n]): The derivation that one particle follows, see `Path`; or empty.
+    retained (int32[*]), retained_tokens (int32[n]): The derivation that one particle follows, see `Path`; or
+        empty.
     records (int32[*, FIELDS]): Written on.
     watcher (NamedTuple | None): See `watch`.
     RETURNS (tuple[records, Beam, int]): The records, grown as was needed, the final beam and its size.

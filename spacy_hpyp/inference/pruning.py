@@ -1,9 +1,10 @@
 """Beam search: after each word so many derivations are kept, the most probable ones (B&B section 5.2).
 
-Where Algorithm 1 divides particles, everything that a derivation can be followed by is tried here. A word's derivations multiply
-with the depth of their stacks, but weights never rise: once as many as are to be kept have generated the word, one that could not
-catch up with the last of these, whatever it does, is given up. The most probable ones are continued first, so that no other is
-continued in vain, and the beam is the same as if all of them had been.
+Where Algorithm 1 divides particles, everything that a derivation can be followed by is tried here. A word's
+derivations multiply with the depth of their stacks, but weights never rise: once as many as are to be kept
+have generated the word, one that could not catch up with the last of these, whatever it does, is given up.
+The most probable ones are continued first, so that no other is continued in vain, and the beam is the same as
+if all of them had been.
 """
 
 from math import inf, log
@@ -20,8 +21,9 @@ from .rounding import Search, expected_weight
 class BeamSearch(Search):
     """How to search with a beam of fixed size: `particles` is how many derivations are kept.
 
-    These are the ones that are best by `lookahead` and `outlook`, too, where these are not 0. `tag_threshold` should be 0, as there
-    are no particles that a tag could get a part of; `attachments`, `spread` and, in the selection, `temperature` have no meaning.
+    These are the ones that are best by `lookahead` and `outlook`, too, where these are not 0. `tag_threshold`
+    should be 0, as there are no particles that a tag could get a part of; `attachments`, `spread` and, in the
+    selection, `temperature` have no meaning.
     """
 
     __slots__ = ()
@@ -32,12 +34,12 @@ class Pruning(NamedTuple):
 
     search (BeamSearch): How many derivations are kept, and what corrects their weights.
     sums (Sums): What the weights say of the words.
-    options (int): How many options a derivation has at the most. It has a particle for each, so that none goes without, and each
-        option has as many again.
+    options (int): How many options a derivation has at the most. It has a particle for each, so that none
+        goes without, and each option has as many again.
     highest (float64[n + 1]): The highest heuristic that a derivation can have after each pass.
     word (int64[1]): Which word is generated in the present pass.
-    best (float64[K]): The highest `expected_weight`s of what has come through the present pass, in order; -inf where there are fewer. What
-        is below the last of them cannot be kept.
+    best (float64[K]): The highest `expected_weight`s of what has come through the present pass, in order;
+        -inf where there are fewer. What is below the last of them cannot be kept.
     """
 
     search: BeamSearch
@@ -51,7 +53,9 @@ class Pruning(NamedTuple):
 @inner_maker
 def new_pruning(search, options, highest, sums):
     """A beam of fixed size before the first word; for the arguments see `Pruning`."""
-    return Pruning(search, sums, options, highest, np.zeros(1, dtype=np.int64), np.full(search.particles, -inf))
+    return Pruning(
+        search, sums, options, highest, np.zeros(1, dtype=np.int64), np.full(search.particles, -inf)
+    )
 
 
 @implements(divide, Pruning)
@@ -78,14 +82,18 @@ def _is_pursued(scheme, weight, depth, heuristic):
 
 @inner
 def _can_be_kept(scheme, weight, depth):
-    """Whether a derivation of that weight, with such a stack behind the word, may be among the best, by what has come through so far."""
+    """Whether a derivation of that weight, with such a stack behind the word, may be among the best, by what
+    has come through so far.
+    """
     return expected_weight(weight, depth, scheme.highest[scheme.word[0]], scheme.search) >= scheme.best[-1]
 
 
 @implements(take_out, Pruning)
 @inner
 def _take_out(scheme, beam, first, size):
-    """Those to be continued are a heap, the most probable one first: what it could become does not depend on anything else."""
+    """Those to be continued are a heap, the most probable one first: what it could become does not depend on
+    anything else.
+    """
     size -= 1
     swap(beam, 0, size)
     place = 0
@@ -131,7 +139,9 @@ def _arrive(scheme, weight, depth, heuristic):
 @implements(select, Pruning)
 @inner
 def _select(scheme, beam, size, held, word, is_last):
-    """Find what the word adds to the sum of the weights, and keep the best derivations, of equals those that were found first."""
+    """Find what the word adds to the sum of the weights, and keep the best derivations, of equals those that
+    were found first.
+    """
     prefix = log_sum(beam.weight, size)
     least, room = scheme.best[-1], len(scheme.best)
     for i in range(size):

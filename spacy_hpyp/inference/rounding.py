@@ -1,8 +1,9 @@
 """Algorithm 1 of Buys & Blunsom (2015): particles are divided by rounding instead of sampling.
 
-In the search step the particles of a derivation are divided between generating and attaching by p(shift), and those of either
-between its best options in proportion to their probabilities; the derivation's weight is multiplied by the probability of what it
-takes. The selection step reallocates K particles in proportion to k * theta and drops the derivations that get none.
+In the search step the particles of a derivation are divided between generating and attaching by p(shift), and
+those of either between its best options in proportion to their probabilities; the derivation's weight is
+multiplied by the probability of what it takes. The selection step reallocates K particles in proportion to k
+* theta and drops the derivations that get none.
 """
 
 from math import exp, floor, inf, log
@@ -20,29 +21,31 @@ class Search(NamedTuple):
     """How to search.
 
     particles (int): K, how many particles the beam's derivations share.
-    lookahead (float): In nats, what attaching a word that is on the stack can be expected to cost. With 0, the selection
-        step is that of Algorithm 1 to the letter.
-    marginals (bool): Whether to find the posterior probabilities of heads and tags. The selection step then keeps what
-        stands for the posterior, and not only what may still be the best.
-    consensus (bool): Whether to choose the parse with the least expected loss and not the best derivation's; needs
-        `marginals`.
-    temperature (float): With `marginals`, what log-weights are divided by before they are normalised, in the selection step
-        and in the end; 1 for the posterior of the model.
+    lookahead (float): In nats, what attaching a word that is on the stack can be expected to cost. With 0,
+        the selection step is that of Algorithm 1 to the letter.
+    marginals (bool): Whether to find the posterior probabilities of heads and tags. The selection step then
+        keeps what stands for the posterior, and not only what may still be the best.
+    consensus (bool): Whether to choose the parse with the least expected loss and not the best derivation's;
+        needs `marginals`.
+    temperature (float): With `marginals`, what log-weights are divided by before they are normalised, in the
+        selection step and in the end; 1 for the posterior of the model.
     labels_per_arc (int): How many labels of a left- or right-arc a derivation is divided between.
     tags_per_word (int): How many tags of a word a derivation is divided between.
-    tag_threshold (float): A tag is not tried if it is expected to get less than this part of a particle beside the best one,
-        and no more are the labels of a direction of attaching.
-    attachments (int): A derivation is given up when it would have no particle even if it went on to attach so many words for
-        nothing, by `lookahead`, see `lead_of_the_last`.
-    outlook (float): How much of what a tag promises of the words to come, in nats, counts where particles are divided and in the selection
-        step; it never counts in a derivation's weight. With 0, they are those of Algorithm 1.
+    tag_threshold (float): A tag is not tried if it is expected to get less than this part of a particle
+        beside the best one, and no more are the labels of a direction of attaching.
+    attachments (int): A derivation is given up when it would have no particle even if it went on to attach so
+        many words for nothing, by `lookahead`, see `lead_of_the_last`.
+    outlook (float): How much of what a tag promises of the words to come, in nats, counts where particles are
+        divided and in the selection step; it never counts in a derivation's weight. With 0, they are those of
+        Algorithm 1.
     guides (bool): Whether to find the most probable heads and tags of each word; needs `marginals`.
-    predictive (bool): Whether the probability of a word is that given the derivations that the selection step has left, and not
-        given all that there were before it. It is no lower bound then, but what is dropped is not lost for good.
-    spread (int): By how much the particles are multiplied after the selection step: what follows a word is divided more finely
-        than what is kept of the words before it.
-    apart (bool): Whether only the probabilities of words are to be found, and those of running text by `running_text.read`: sentences
-        that begin at different words are searched for apart.
+    predictive (bool): Whether the probability of a word is that given the derivations that the selection step
+        has left, and not given all that there were before it. It is no lower bound then, but what is dropped
+        is not lost for good.
+    spread (int): By how much the particles are multiplied after the selection step: what follows a word is
+        divided more finely than what is kept of the words before it.
+    apart (bool): Whether only the probabilities of words are to be found, and those of running text by
+        `running_text.read`: sentences that begin at different words are searched for apart.
     """
 
     particles: int
@@ -68,8 +71,8 @@ class Rounding(NamedTuple):
     sums (Sums): What the weights say of the words.
     lead (float): See `lead_of_the_last`.
     best (float64[1]): The highest `expected_weight` of the present pass.
-    ended (float64[1]): With `search.apart`, log of the sum of the weights of the derivations that have ended a sentence in the present
-        pass.
+    ended (float64[1]): With `search.apart`, log of the sum of the weights of the derivations that have ended
+        a sentence in the present pass.
     """
 
     search: Search
@@ -118,7 +121,12 @@ def _allot(scheme, options, count, mass, particles, held):
             if priority[j] > priority[best]:
                 best = j
         # Those between keep their order: of equals the first one comes first.
-        found, p_found, own_heuristic, own_priority = outcome[best], probability[best], heuristic[best], priority[best]
+        found, p_found, own_heuristic, own_priority = (
+            outcome[best],
+            probability[best],
+            heuristic[best],
+            priority[best],
+        )
         for j in range(best, i, -1):
             outcome[j], probability[j] = outcome[j - 1], probability[j - 1]
             heuristic[j], priority[j] = heuristic[j - 1], priority[j - 1]
@@ -131,8 +139,8 @@ def _allot(scheme, options, count, mass, particles, held):
 @implements(is_pursued, Rounding)
 @inner
 def _is_pursued(scheme, weight, depth, heuristic):
-    # What is so far behind a derivation that has generated the word would attach, a particle at a time, down to the bottom of
-    # its stack, and that for every word of a text in which nothing can be attached.
+    # What is so far behind a derivation that has generated the word would attach, a particle at a time, down
+    # to the bottom of its stack, and that for every word of a text in which nothing can be attached.
     return expected_weight(weight, depth, heuristic, scheme.search) >= scheme.best[0] - scheme.lead
 
 
@@ -168,7 +176,8 @@ def _select(scheme, beam, size, held, word, is_last):
 
 @compiled
 def share(particles, probability, mass):
-    """How many of the remaining particles the best of the remaining options gets: its share, but at least one.
+    """How many of the remaining particles the best of the remaining options gets: its share, but at least
+    one.
 
     probability, mass (float): The option's probability, and the sum of those of the remaining options.
     """
@@ -177,19 +186,20 @@ def share(particles, probability, mass):
 
 @borrowing
 def expected_weight(weight, depth, heuristic, search):
-    """The log-weight of a derivation with what its last tag promises of the words to come, less what attaching its open words can
-    be expected to cost; see `reallocate`.
+    """The log-weight of a derivation with what its last tag promises of the words to come, less what
+    attaching its open words can be expected to cost; see `reallocate`.
     """
     return weight + heuristic - search.lookahead * depth
 
 
 @borrowing
 def lead_of_the_last(search):
-    """How far behind the best one, in nats of `expected_weight`, a derivation gets no particle in the selection step.
+    """How far behind the best one, in nats of `expected_weight`, a derivation gets no particle in the
+    selection step.
 
     Selected by k * theta, one particle at best against K, it would need 1 / K of the mass; selected by
-    theta ** (1 / temperature), the same without k. A derivation that goes on to attach words gains on the others what it does
-    not cost: so much is allowed for `attachments` of them.
+    theta ** (1 / temperature), the same without k. A derivation that goes on to attach words gains on the
+    others what it does not cost: so much is allowed for `attachments` of them.
     """
     nats = search.temperature if search.marginals else 2.0
     return nats * log(float(search.particles)) + search.attachments * search.lookahead
@@ -197,15 +207,16 @@ def lead_of_the_last(search):
 
 @borrowing
 def reallocate(beam, size, particles, search):
-    """Selection step: reallocate K particles in proportion to k * theta, and drop the derivations that get none.
+    """Selection step: reallocate K particles in proportion to k * theta, and drop the derivations that get
+    none.
 
-    As k has come about in proportion to what theta was before, k * theta counts the past again at each step, and soon one
-    derivation has all particles. That serves the search for the best one. For marginals, K particles are shared in
-    proportion to theta ** (1 / temperature) alone.
+    As k has come about in proportion to what theta was before, k * theta counts the past again at each step,
+    and soon one derivation has all particles. That serves the search for the best one. For marginals, K
+    particles are shared in proportion to theta ** (1 / temperature) alone.
 
-    A word that waits on the stack for its head will still have to be attached. Derivations that put this off look better
-    than they are, and where no end of the sentence is in sight the beam would fill up with them; so theta is reduced for
-    the comparison by what each open word can be expected to cost.
+    A word that waits on the stack for its head will still have to be attached. Derivations that put this off
+    look better than they are, and where no end of the sentence is in sight the beam would fill up with them;
+    so theta is reduced for the comparison by what each open word can be expected to cost.
 
     beam (Beam): The derivations, changed in place; their weights stay as they are.
     particles (int): K.

@@ -1,13 +1,14 @@
 """The probabilities of the words of running text: sums over where its sentences end.
 
-Given where they end, sentences are independent of each other. So with α(s) for the probability of the words before word s and that a
-sentence ends there,
+Given where they end, sentences are independent of each other. So with α(s) for the probability of the words
+before word s and that a sentence ends there,
 
     α(t) = sum over s of α(s) p(words s to t - 1 are a sentence)
     p(words up to t) = sum over s of α(s) p(words s to t begin a sentence)
 
-where α(0) = 1. For each s there is a beam of Algorithm 1 that holds the last factor. In one beam for all of them, what is less probable
-for a word or two would lose all of its particles, and be missing when the next word shows that it was right.
+where α(0) = 1. For each s there is a beam of Algorithm 1 that holds the last factor. In one beam for all of
+them, what is less probable for a word or two would lose all of its particles, and be missing when the next
+word shows that it was right.
 """
 
 from math import ceil, exp, inf, sqrt
@@ -28,7 +29,8 @@ _SMALLEST = 1024
 
 @inner_maker
 def read(task, scheme, records):
-    """Pass over the words of a task, as `particle_filter.run` does, and find what each of them adds to the sum.
+    """Pass over the words of a task, as `particle_filter.run` does, and find what each of them adds to the
+    sum.
 
     scheme (Rounding): With `search.apart`. Its `sums` are written on.
     records (int32[*, FIELDS]): Written on.
@@ -37,7 +39,8 @@ def read(task, scheme, records):
     search, ended = scheme.search, scheme.ended
     used, top = begin(task.system, records)
     beam, shifted = new_beam(_SMALLEST), new_beam(_SMALLEST)
-    # The beams of all sentences are parts of one, between two bounds each. The first is that of the sentence that the next word begins.
+    # The beams of all sentences are parts of one, between two bounds each. The first is that of the sentence
+    # that the next word begins.
     bounds, shifted_bounds = np.arange(_MOST), np.arange(_MOST)
     append(beam, 0, top, 0.0, search.particles, 1, 0.0)
     sentences = 1
@@ -47,7 +50,8 @@ def read(task, scheme, records):
         ended[0] = 0.0 if word == 0 else -inf
         shifted_size = append(shifted, 0, top, -inf, search.particles, 1, 0.0)
         begun = 1
-        # The last one first: what it is followed by is entered behind it. When it is the first one's turn, all others have ended.
+        # The last one first: what it is followed by is entered behind it. When it is the first one's turn,
+        # all others have ended.
         for sentence in range(sentences - 1, -1, -1):
             first, size = bounds[sentence], bounds[sentence + 1]
             if sentence == 0:
@@ -72,8 +76,9 @@ def read(task, scheme, records):
 
 @inner_maker
 def _select(beam, bounds, sentences, search):
-    """Selection step: each sentence that is not given up gets particles of its own. They are not in proportion to its probability: an
-    improbable sentence is to be summed up nearly as well as the others, in case the next words make it the one that is.
+    """Selection step: each sentence that is not given up gets particles of its own. They are not in
+    proportion to its probability: an improbable sentence is to be summed up nearly as well as the others, in
+    case the next words make it the one that is.
 
     beam (Beam), bounds (int64[*]), sentences (int): Their beams; changed in place.
     RETURNS (int): How many sentences are left.
@@ -90,7 +95,15 @@ def _select(beam, bounds, sentences, search):
         size = reallocate(own, len(own.record), particles, search)
         first = bounds[left]
         for i in range(size):
-            append(beam, first + i, own.record[i], own.weight[i], own.particles[i], own.depth[i], own.heuristic[i])
+            append(
+                beam,
+                first + i,
+                own.record[i],
+                own.weight[i],
+                own.particles[i],
+                own.depth[i],
+                own.heuristic[i],
+            )
         left += 1
         bounds[left] = first + size
     return left

@@ -1,6 +1,7 @@
 """The best tree with one root, projective or not (Chu & Liu 1965, Edmonds 1967).
 
-It takes little more time and memory than in proportion to the number of arcs (Tarjan 1977, Gabow et al. 1986).
+It takes little more time and memory than in proportion to the number of arcs (Tarjan 1977, Gabow et al.
+1986).
 """
 
 from typing import NamedTuple
@@ -27,7 +28,8 @@ class Heaps(NamedTuple):
 class Nodes(NamedTuple):
     """Which words have been made one node: a word of it stands for it.
 
-    above (int64[n + 1]): From each, the way to the one that stands for its node, which has itself here. The last is the root.
+    above (int64[n + 1]): From each, the way to the one that stands for its node, which has itself here. The
+        last is the root.
     size (int64[n + 1]): How many there are in the node that it stands for.
     joined (int64[n]): Those that do not stand for their nodes any more, in order.
     """
@@ -39,13 +41,15 @@ class Nodes(NamedTuple):
 
 @compiled
 def maximum_spanning_tree(head, word, score):
-    """The tree with the greatest sum of scores of all that some arcs make and that have one child of the root.
+    """The tree with the greatest sum of scores of all that some arcs make and that have one child of the
+    root.
 
-    From each word a path is followed over the best heads. Where it meets itself, the words of the cycle are made one node, whose head is
-    that of the word for which leaving the cycle costs the least. Each arc of the root costs more than all others could bring, so that
-    the best tree has one.
+    From each word a path is followed over the best heads. Where it meets itself, the words of the cycle are
+    made one node, whose head is that of the word for which leaving the cycle costs the least. Each arc of the
+    root costs more than all others could bring, so that the best tree has one.
 
-    head, word (int64[arcs]): Positions, `NONE` for the root as a head. Each of the n words has an arc of the root, and there is a tree.
+    head, word (int64[arcs]): Positions, `NONE` for the root as a head. Each of the n words has an arc of the
+        root, and there is a tree.
     score (float64[arcs]): Finite.
     RETURNS (int64[n]): Which arc leads to each word.
     """
@@ -55,7 +59,8 @@ def maximum_spanning_tree(head, word, score):
     heaps = Heaps(below, below.copy(), score.copy(), np.zeros(arcs))
     heaps.score[head == NONE] -= 2.0 * n * (np.max(np.abs(score)) + 1.0)
     nodes = Nodes(np.arange(n + 1), np.ones(n + 1, dtype=np.int64), np.empty(n, dtype=np.int64))
-    # Of each node, the heap of the arcs that lead to it, the arc that has been chosen, and the word that a path came from.
+    # Of each node, the heap of the arcs that lead to it, the arc that has been chosen, and the word that a
+    # path came from.
     top, chosen, seen = np.full(n + 1, NONE), np.full(n + 1, NONE), np.full(n + 1, NONE)
     for arc in range(arcs):
         top[word[arc]] = _merge(heaps, top[word[arc]], arc)
@@ -100,7 +105,8 @@ def maximum_spanning_tree(head, word, score):
                 cycles += 1
         for i in range(length):
             chosen[_find(nodes, word[path[i]])] = path[i]
-    # From the outermost cycle inwards: the word that is entered has its head from outside, the others from the cycle.
+    # From the outermost cycle inwards: the word that is entered has its head from outside, the others from
+    # the cycle.
     for cycle in range(cycles - 1, -1, -1):
         entering = chosen[cycle_node[cycle]]
         while joined > before[cycle]:

@@ -54,7 +54,8 @@ def generate_docs(
 
     begin_with (Sequence[str]): The words that all of them begin with, no more than `max_length`.
     seed (int): Fixes them. The first sentences are the same for every count.
-    search (Search): How the sentences' probabilities are summed up, and how many particles there are for `begin_with`.
+    search (Search): How the sentences' probabilities are summed up, and how many particles there are for
+        `begin_with`.
     YIELDS (Doc): With the tags and the tree that were drawn, and probabilities as after parsing.
     RAISES (ValueError): If no sentence that is short enough is found.
     """
@@ -94,12 +95,15 @@ def unfound(drawn: str, begin_with: Sequence[str], max_length: int) -> ValueErro
     """The error that no sentence was found in what was drawn `ATTEMPTS` times."""
     beginning_with = f" that begins with '{' '.join(begin_with)}'" if begin_with else ""
     return ValueError(
-        f"{ATTEMPTS:,} {drawn} were drawn, and none made a sentence of {max_length} words or fewer{beginning_with}. Allow "
+        f"{ATTEMPTS:,} {drawn} were drawn, and none made a sentence of {max_length} words or "
+        f"fewer{beginning_with}. Allow "
         "longer sentences."
     )
 
 
-def _annotation(model: JointModel, drawn: Sequence[Derivation], search: Search, threads: int) -> tuple[Layout, Parses]:
+def _annotation(
+    model: JointModel, drawn: Sequence[Derivation], search: Search, threads: int
+) -> tuple[Layout, Parses]:
     """The trees that were drawn, and what the beam says of the words."""
     blocks = sentence_blocks([one.words for one in drawn])
     offsets = blocks.offsets
@@ -116,4 +120,6 @@ def _doc(
 ) -> Doc:
     others = numbers[len(begin_with) :].tolist()
     words = [*begin_with, *(write_out(model.vocabulary, model.spelling, number, rng) for number in others)]
-    return Doc(vocab, words=words, spaces=spaces_between(words, separated=vocab.writing_system["has_letters"]))
+    return Doc(
+        vocab, words=words, spaces=spaces_between(words, separated=vocab.writing_system["has_letters"])
+    )

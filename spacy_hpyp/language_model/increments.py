@@ -1,8 +1,10 @@
-"""What a parser's beam holds after each word, for readers: entropies, and the parses of the words so far with their probabilities.
+"""What a parser's beam holds after each word, for readers: entropies, and the parses of the words so far with
+their probabilities.
 
-The entropy over analyses is that of the parses that the beam goes on with after a word (Roark et al. 2009; Hale 2006): what is on the
-stack, what has been attached, and which tags there are. Several derivations of the same are one. The entropy over next words is that of
-the distribution of the next word or the end of the sentence, see `spacy_hpyp.arc_standard.increments`: a rare word counts as its class.
+The entropy over analyses is that of the parses that the beam goes on with after a word (Roark et al. 2009;
+Hale 2006): what is on the stack, what has been attached, and which tags there are. Several derivations of the
+same are one. The entropy over next words is that of the distribution of the next word or the end of the
+sentence, see `spacy_hpyp.arc_standard.increments`: a rare word counts as its class.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,7 +23,8 @@ from .surprisal import entropy
 
 #: What entropies are over.
 ENTROPIES = ("next", "analyses")
-# How many sentences are looked at together: of each word, there may be a distribution over the whole vocabulary.
+# How many sentences are looked at together: of each word, there may be a distribution over the whole
+# vocabulary.
 _BATCH = 16
 
 
@@ -51,9 +54,10 @@ class Increment:
 
     token (int): The word's position in the Doc.
     words (list[int]): The positions of the words of its sentence up to it.
-    entropy_next, entropy_analyses (float): Of the next word, and of the analyses of the words so far, in bits.
-    next_words (list[tuple[str, float]]): What is expected next, the most probable first: words, classes of rare words in angle brackets,
-        or "" for the end of the sentence.
+    entropy_next, entropy_analyses (float): Of the next word, and of the analyses of the words so far, in
+        bits.
+    next_words (list[tuple[str, float]]): What is expected next, the most probable first: words, classes of
+        rare words in angle brackets, or "" for the end of the sentence.
     parses (list[PartialParse]): The most probable first.
     """
 
@@ -66,7 +70,13 @@ class Increment:
 
 
 def find_increments(
-    model: JointModel, docs: Sequence[Doc], search: Search, k: int, *, threads: int = 1, given_tags: bool = False
+    model: JointModel,
+    docs: Sequence[Doc],
+    search: Search,
+    k: int,
+    *,
+    threads: int = 1,
+    given_tags: bool = False,
 ) -> list[list[Increment]]:
     """What the beam holds after each word of parsed documents; each sentence is read by itself.
 
@@ -110,20 +120,24 @@ def _encode(model: JointModel, docs: Sequence[Doc], given_tags: bool) -> tuple[B
     return encode_docs(docs, model.encoder, given_tags=given_tags)
 
 
-def _follow(model: JointModel, blocks: Blocks, search: Search, threads: int, *, parses: bool) -> Iterator[Increments]:
+def _follow(
+    model: JointModel, blocks: Blocks, search: Search, threads: int, *, parses: bool
+) -> Iterator[Increments]:
     """What there is after each word, a sentence after the other; that of a few is held in memory."""
     # The beam is to stand for the posterior, and knows nothing of the words to come.
     search = search._replace(marginals=True, consensus=False, guides=False, outlook=0.0)
     for first in range(0, len(blocks.offsets) - 1, _BATCH):
         offsets = blocks.offsets[first : first + _BATCH + 1]
         start, end = offsets[0], offsets[-1]
-        some = Blocks(blocks.words[start:end], blocks.tags[start:end], blocks.may_start[start:end], offsets - start)
+        some = Blocks(
+            blocks.words[start:end], blocks.tags[start:end], blocks.may_start[start:end], offsets - start
+        )
         yield from follow(model.frozen, some, search, threads, parses=parses)
 
 
 def _merged(found: Increments, word: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The analyses after a word: their probabilities (float64[m]) and log-weights (float64[m]), and of each a derivation that has it
-    (int64[m]); the most probable first.
+    """The analyses after a word: their probabilities (float64[m]) and log-weights (float64[m]), and of each a
+    derivation that has it (int64[m]); the most probable first.
     """
     size = found.size[word]
     _, first, place = np.unique(found.analysis[word, :size], return_index=True, return_inverse=True)
@@ -141,14 +155,18 @@ def _increment(model: JointModel, found: Increments, token: list[int], word: int
     end = len(expected) - 1
     parses = []
     for share, value, i in zip(probability[:k].tolist(), log_prob[:k].tolist(), places[:k].tolist()):
-        heads, labels, tags = (part[word, i, : word + 1].tolist() for part in (found.heads, found.labels, found.tags))
+        heads, labels, tags = (
+            part[word, i, : word + 1].tolist() for part in (found.heads, found.labels, found.tags)
+        )
         parses.append(
             PartialParse(
                 probability=share,
                 log_prob=value,
                 tags=[model.tags[tag] for tag in tags],
                 heads=[None if head == OPEN else token[head] for head in heads],
-                deps=["" if label < 0 else model.labels[label].split(nonproj.DELIMITER)[0] for label in labels],
+                deps=[
+                    "" if label < 0 else model.labels[label].split(nonproj.DELIMITER)[0] for label in labels
+                ],
                 stack=[token[j] for j, head in enumerate(heads) if head == OPEN],
             )
         )

@@ -2,21 +2,25 @@
 
     p(w | before) = s_k p_parser(w | before) + (1 - s_k) p_ngram(w | before)
 
-A parser knows what an n-gram model has lost sight of, and an n-gram model has seen more of the words that are near, so that each
-predicts what surprises the other; B&B section 5.2 leaves this out. k says how much the n-gram model has seen of the words before: how
-often what they leave to its uniform distribution would have to be doubled to be all. The shares s_k are those that make held-out
-sentences most probable, found by the EM algorithm. What one of the models has learned from it knows better than other text, so that
-no sentence of either must be among them.
+A parser knows what an n-gram model has lost sight of, and an n-gram model has seen more of the words that are
+near, so that each predicts what surprises the other; B&B section 5.2 leaves this out. k says how much the
+n-gram model has seen of the words before: how often what they leave to its uniform distribution would have to
+be doubled to be all. The shares s_k are those that make held-out sentences most probable, found by the EM
+algorithm. What one of the models has learned from it knows better than other text, so that no sentence of
+either must be among them.
 
-What the parser says of a word is its probability given the derivations that its beam has kept (`Search.predictive`), or else the
-ratio of two successive sums over the beam. In either case the beam knows nothing of the words that follow, and leaves derivations
-out: all words and the end of the sentence together have at most 1 after every prefix, and so they have in the mixture. It is a
-language model of its own, which gives what is left out to nothing: its perplexity is at least what it would be with the rest shared
-out. Products of the ratios are lower bounds of the parser's exact probabilities; those of the mixture are not, since a single ratio may
-be higher than it were with all derivations.
+What the parser says of a word is its probability given the derivations that its beam has kept
+(`Search.predictive`), or else the ratio of two successive sums over the beam. In either case the beam knows
+nothing of the words that follow, and leaves derivations
+out: all words and the end of the sentence together have at most 1 after every prefix, and so they have in the
+mixture. It is a language model of its own, which gives what is left out to nothing: its perplexity is at
+least what it would be with the rest shared out. Products of the ratios are lower bounds of the parser's exact
+probabilities; those of the mixture are not, since a single ratio may be higher than it were with all
+derivations.
 
-What is mixed are the probabilities of known words and of classes. Where the parser spells rare words out, both models have the same
-classes spelled, so that the probability of the letters given the class is a factor of both sides: its log is added once, after mixing.
+What is mixed are the probabilities of known words and of classes. Where the parser spells rare words out,
+both models have the same classes spelled, so that the probability of the letters given the class is a factor
+of both sides: its log is added once, after mixing.
 """
 
 import hashlib
@@ -47,15 +51,18 @@ _TOLERANCE = 1e-7
 _STEPS = 1000
 # Of the shares: so many are the same after they have been saved.
 _DIGITS = 6
-# As many predictions, shared by the mean over all k, are seen at each k besides those of the held-out sentences.
+# As many predictions, shared by the mean over all k, are seen at each k besides those of the held-out
+# sentences.
 _PRIOR = 5.0
 
 
 class PairedPredictions(NamedTuple):
-    """What both models say of the words and the ends of some blocks; behind the words of each block stands its end.
+    """What both models say of the words and the ends of some blocks; behind the words of each block stands
+    its end.
 
     parser, ngram (float64[words + blocks]): Log-probabilities in nats, given the words before in the block.
-    level (int64[words + blocks]): How much the n-gram model has seen of these words, k, from 0 to `LEVELS` - 1.
+    level (int64[words + blocks]): How much the n-gram model has seen of these words, k, from 0 to `LEVELS` -
+        1.
     """
 
     parser: np.ndarray
@@ -74,12 +81,14 @@ class Perplexities(NamedTuple):
 def check_vocabularies(model: JointModel, ngrams: NGramModel) -> None:
     """See that two models can be mixed.
 
-    RAISES (ValueError): If the first one gives no probability to words, or their words or classes are not the same.
+    RAISES (ValueError): If the first one gives no probability to words, or their words or classes are not the
+        same.
     """
     check_lexicalised(model)
     if _names(model.vocabulary) != _names(ngrams.vocabulary):
         raise ValueError(
-            "The parser and the n-gram model have not the same words and classes of rare words, and cannot be mixed. Train an "
+            "The parser and the n-gram model have not the same words and classes of rare words, and cannot "
+            "be mixed. Train an "
             "n-gram model with the parser's: 'python -m spacy hpyp ngram TRAIN OUTPUT --vocab-from PIPELINE'."
         )
 
@@ -103,8 +112,8 @@ def mix(predictions: PairedPredictions, shares: np.ndarray) -> np.ndarray:
 
 
 def fit_shares(predictions: PairedPredictions, *, steps: int = _STEPS) -> np.ndarray:
-    """The shares that make predictions most probable, by the EM algorithm: first one for all k, then one for each k, where some
-    predictions that say what the one share says keep it in bounds.
+    """The shares that make predictions most probable, by the EM algorithm: first one for all k, then one for
+    each k, where some predictions that say what the one share says keep it in bounds.
 
     predictions (PairedPredictions): At least one, of words that no model has learned from.
     steps (int): How many steps of EM there are at the most, each time.
@@ -144,7 +153,9 @@ class Interpolation:
         self.ngrams = ngrams
         self.shares = np.round(np.array(shares, dtype=np.float64), _DIGITS)
         if self.shares.shape != (LEVELS,) or not np.all((self.shares >= 0.0) & (self.shares <= 1.0)):
-            raise ValueError(f"the weights of a mixture are {LEVELS} numbers from 0 to 1, but these are {shares}.")
+            raise ValueError(
+                f"the weights of a mixture are {LEVELS} numbers from 0 to 1, but these are {shares}."
+            )
 
     @classmethod
     def learn(
@@ -158,8 +169,10 @@ class Interpolation:
     ) -> "Interpolation":
         """Find the shares that make sentences most probable.
 
-        sentences (Iterable[Sequence[str]]): Sentences that neither model has learned from, each with a word at least.
-        search (Search), threads (int): How the parser searches, and in how many threads, on which the result does not depend.
+        sentences (Iterable[Sequence[str]]): Sentences that neither model has learned from, each with a word
+            at least.
+        search (Search), threads (int): How the parser searches, and in how many threads, on which the result
+            does not depend.
         RAISES (ValueError): If the models cannot be mixed, or there are no sentences.
         """
         check_vocabularies(model, ngrams)
@@ -168,10 +181,13 @@ class Interpolation:
             raise ValueError("There is no sentence to learn the weights of the mixture from.")
         return cls(model, ngrams, fit_shares(PairedPredictions(*map(np.concatenate, zip(*found)))).tolist())
 
-    def perplexities(self, sentences: Iterable[Sequence[str]], search: Search, *, threads: int = 1) -> Perplexities:
+    def perplexities(
+        self, sentences: Iterable[Sequence[str]], search: Search, *, threads: int = 1
+    ) -> Perplexities:
         """The perplexities of a text, all with the parser's letters if it spells rare words out.
 
-        sentences (Iterable[Sequence[str]]): Its sentences, each with a word at least; the weights must not be learned from them.
+        sentences (Iterable[Sequence[str]]): Its sentences, each with a word at least; the weights must not be
+            learned from them.
         search (Search), threads (int): As for `learn`.
         RAISES (ValueError): If there are no sentences.
         """
@@ -182,17 +198,24 @@ class Interpolation:
             letters = [score_of(self.model, words, own, 0.0) for words, own in zip(batch, numbers)]
             for scores, values in zip(scored, (found.parser, found.ngram, mix(found, self.shares))):
                 totals = np.add.reduceat(values, starts + np.arange(len(starts))).tolist()
-                scores.extend(one._replace(log_prob=one.log_prob + total) for one, total in zip(letters, totals))
+                scores.extend(
+                    one._replace(log_prob=one.log_prob + total) for one, total in zip(letters, totals)
+                )
         return Perplexities(*map(perplexity_of, scored))
 
-    def surprisals(self, blocks: Blocks, parser: np.ndarray, letters: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def surprisals(
+        self, blocks: Blocks, parser: np.ndarray, letters: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The surprisals of words, without the ends of the blocks.
 
-        blocks (Blocks): Where sentences may begin inside of a block the n-gram model, too, sums over where they do, and the end of a
-            sentence is counted with the word after it.
-        parser (float64[words]): The parser's surprisals of the same words, in bits, with those of letters in them.
-        letters (float64[words]): The log-probabilities of the letters of rare words in nats, see `JointModel.spell`; 0 for others.
-        RETURNS (float64[words], float64[words]): Those of the n-gram model and of the mixture, in bits, with letters, too.
+        blocks (Blocks): Where sentences may begin inside of a block the n-gram model, too, sums over where
+            they do, and the end of a sentence is counted with the word after it.
+        parser (float64[words]): The parser's surprisals of the same words, in bits, with those of letters in
+            them.
+        letters (float64[words]): The log-probabilities of the letters of rare words in nats, see
+            `JointModel.spell`; 0 for others.
+        RETURNS (float64[words], float64[words]): Those of the n-gram model and of the mixture, in bits, with
+            letters, too.
         """
         ends = blocks.offsets[1:] + np.arange(len(blocks.offsets) - 1)
         ngram, level = (np.delete(values, ends) for values in _score(self.ngrams, blocks))

@@ -1,8 +1,9 @@
-"""The n-gram model: a hierarchical Pitman-Yor process over the previous words (Teh 2006), the baseline of B&B section 5.2.
+"""The n-gram model: a hierarchical Pitman-Yor process over the previous words (Teh 2006), the baseline of B&B
+section 5.2.
 
-A word, or the end of the sentence, is predicted from the n - 1 words before it; each back-off level drops the farthest one.
-Rare words are their class, by the same rules as in the parser. After Gibbs sampling, a prediction is the mean of the
-predictive probabilities of several samples.
+A word, or the end of the sentence, is predicted from the n - 1 words before it; each back-off level drops the
+farthest one. Rare words are their class, by the same rules as in the parser. After Gibbs sampling, a
+prediction is the mean of the predictive probabilities of several samples.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,7 +41,8 @@ HIGHEST_ORDER = 20
 _BATCH = 512
 # How many words are visited at once.
 _CUSTOMERS = 1 << 14
-#: What the rule of a parser is called in a file that knows rare words by their classes: the parser alone has these.
+#: What the rule of a parser is called in a file that knows rare words by their classes: the parser alone has
+#: these.
 CLASSED_RULE = "that of a parser with classes of words"
 # The rule that has to be told the language.
 _BY_LANGUAGE = "spacy-hpyp.UnknownWords.v1"
@@ -49,15 +51,17 @@ _STRUCTURE = ("restaurants", "children", "symbol", "dishes", "dish")
 
 
 class UnknownRuleError(ValueError):
-    """A model's rule for unknown words is not one of this package and has not been handed in, or the other way round."""
+    """A model's rule for unknown words is not one of this package and has not been handed in, or the other
+    way round.
+    """
 
 
 class NGramVocabulary(NamedTuple):
     """A vocabulary, and how to make its rule for unknown words again.
 
     vocabulary (Vocabulary): The words and the classes of rare words.
-    unknown_words (dict[str, Any]): Its rule as a block of a config, {"@misc": name, ...}. Of a rule that is not one of this
-        package, a file has the name alone.
+    unknown_words (dict[str, Any]): Its rule as a block of a config, {"@misc": name, ...}. Of a rule that is
+        not one of this package, a file has the name alone.
     lang (str): The language code of the tokenizer that the words come from.
     """
 
@@ -83,8 +87,8 @@ class NgramProgress(NamedTuple):
     sweep (int): The number of the sweep, from 1.
     predictions (int): Words and ends of sentences visited since the last report.
     total (int): Those to be visited in all sweeps.
-    log_prob (float): The mean log-probability of a prediction in this sweep so far, in nats. Each sentence is predicted
-        from all others; in the first sweep, from those before it.
+    log_prob (float): The mean log-probability of a prediction in this sweep so far, in nats. Each sentence is
+        predicted from all others; in the first sweep, from those before it.
     """
 
     sweep: int
@@ -94,8 +98,8 @@ class NgramProgress(NamedTuple):
 
 
 def resolve_rule(unknown_words: dict[str, Any]) -> UnknownWordRule:
-    """The rule for unknown words that a block of a config describes. It may be any registered function with any arguments, so the
-    block must not come from a file of a model.
+    """The rule for unknown words that a block of a config describes. It may be any registered function with
+    any arguments, so the block must not come from a file of a model.
 
     unknown_words (dict[str, Any]): Such as {"@misc": "spacy-hpyp.UnknownWords.v1", "lang": "en"}.
     RAISES (ValueError): If it is no such block.
@@ -115,7 +119,9 @@ def _own_rule(unknown_words: Any) -> UnknownWordRule | None:
     name = _name_of_rule(unknown_words)
     if name not in RULES:
         return None
-    return plain_rule(name, {argument: value for argument, value in unknown_words.items() if argument != "@misc"})
+    return plain_rule(
+        name, {argument: value for argument, value in unknown_words.items() if argument != "@misc"}
+    )
 
 
 def _stored_rule(unknown_words: dict[str, Any]) -> dict[str, Any]:
@@ -136,12 +142,14 @@ def collect_vocabulary(
     """The vocabulary of a text: its frequent words, and the classes of the others by a rule.
 
     sentences (Iterable[Sequence[str]]): The words of each sentence, in any order.
-    unknown_words (str | None): The name of the rule, a function in `spacy.registry.misc` that can be called without arguments,
-        or "spacy-hpyp.UnknownWords.v1"; by default the latter, and for English "spacy-hpyp.EnglishSignatures.v1".
+    unknown_words (str | None): The name of the rule, a function in `spacy.registry.misc` that can be called
+        without arguments, or "spacy-hpyp.UnknownWords.v1"; by default the latter, and for English
+        "spacy-hpyp.EnglishSignatures.v1".
     min_count (int): Words seen less often are known by their class only.
     min_class_count (int): Classes seen less often give way to more general ones.
     spelling (bool): Whether to learn how rare words are spelled, so that the vocabulary is an open one.
-    RAISES (ValueError): If a threshold is not a whole number of at least 1, there is no such rule, or there are no sentences.
+    RAISES (ValueError): If a threshold is not a whole number of at least 1, there is no such rule, or there
+        are no sentences.
     """
     whole("min_count", min_count)
     whole("min_class_count", min_class_count)
@@ -162,15 +170,19 @@ def collect_vocabulary(
             yield words, [0] * len(words)
 
     vocabulary = Vocabulary.collect(read(), [""], settings)
-    learned = Spelling.learn(vocabulary, sorted(types), np.random.default_rng([seed, 0, 4])) if spelling else None
+    learned = (
+        Spelling.learn(vocabulary, sorted(types), np.random.default_rng([seed, 0, 4])) if spelling else None
+    )
     return NGramVocabulary(vocabulary, rule, lang, learned)
 
 
 class NGramModel:
-    """A trained n-gram model. Make one with `train_ngram_model`, `NGramModel.from_bytes` or `NGramModel.from_disk`.
+    """A trained n-gram model. Make one with `train_ngram_model`, `NGramModel.from_bytes` or
+    `NGramModel.from_disk`.
 
     order (int): n, the length of the longest n-gram.
-    samples (Sequence[dict[str, Any]]): At least one seating of the same sentences, as `hpyp.storage.pack` describes it.
+    samples (Sequence[dict[str, Any]]): At least one seating of the same sentences, as `hpyp.storage.pack`
+        describes it.
     RAISES (ValueError): If there is no sample, or one does not fit the others, the order or the vocabulary.
     """
 
@@ -196,8 +208,9 @@ class NGramModel:
     def log_probs(self, words: Sequence[str]) -> np.ndarray:
         """The log-probabilities of a sentence's words and of its end.
 
-        RETURNS (float64[n + 1]): In nats, of each word given those before it, and of the end. A word that is not in the
-            vocabulary has the probability of its class, times that of its letters if it is spelled out.
+        RETURNS (float64[n + 1]): In nats, of each word given those before it, and of the end. A word that is
+            not in the vocabulary has the probability of its class, times that of its letters if it is spelled
+            out.
         """
         numbers = np.array(self.vocabulary.numbers(words), dtype=np.int32)
         found, _ = self.score_blocks(sentence_blocks([numbers]))
@@ -207,8 +220,8 @@ class NGramModel:
     def next_words(self, words: Sequence[str]) -> np.ndarray:
         """The distributions of the next word, or the end, after each prefix of a sentence.
 
-        RETURNS (float64[n + 1, outcomes]): Probabilities of all words and classes of the vocabulary by their numbers, and in the last
-            column of the end; before the first word and after each.
+        RETURNS (float64[n + 1, outcomes]): Probabilities of all words and classes of the vocabulary by their
+            numbers, and in the last column of the end; before the first word and after each.
         """
         found = np.empty((len(words) + 1, len(self.vocabulary) + 1))
         next_distributions(self._average, np.array(self.vocabulary.numbers(words), dtype=np.int32), found)
@@ -227,13 +240,15 @@ class NGramModel:
                 yield score_of(self, words, own, float(log_probs.sum()))
 
     def score_blocks(self, blocks: Blocks) -> tuple[np.ndarray, np.ndarray]:
-        """The log-probabilities of the words and ends of blocks, summed over the boundaries that are not known.
+        """The log-probabilities of the words and ends of blocks, summed over the boundaries that are not
+        known.
 
-        blocks (Blocks): Numbers of this model's vocabulary. Where sentences may begin inside of a block, the end of a sentence is
-            counted with the word after it.
-        RETURNS (float64[words + blocks], float64[words + blocks]): In nats, of each word given those before it in its block, and
-            of the end behind each block's words; and what the words before leave of these predictions to the uniform
-            distribution below all counts: the less it is, the more has been seen of them.
+        blocks (Blocks): Numbers of this model's vocabulary. Where sentences may begin inside of a block, the
+            end of a sentence is counted with the word after it.
+        RETURNS (float64[words + blocks], float64[words + blocks]): In nats, of each word given those before
+            it in its block, and of the end behind each block's words; and what the words before leave of
+            these predictions to the uniform distribution below all counts: the less it is, the more has been
+            seen of them.
         """
         log_probability, passed_on = np.empty((2, len(blocks.words) + len(blocks.offsets) - 1))
         for block, (start, end) in enumerate(zip(blocks.offsets[:-1], blocks.offsets[1:])):
@@ -254,8 +269,8 @@ class NGramModel:
     ) -> Iterator[DrawnSentence]:
         """Draw sentences from the model, word by word (B&B section 5.5).
 
-        They are drawn from its distribution given that they have a word and are not too long. Rare words are spelled out where the
-        model does that, and else written as the name of their class in angle brackets.
+        They are drawn from its distribution given that they have a word and are not too long. Rare words are
+        spelled out where the model does that, and else written as the name of their class in angle brackets.
 
         max_length (int): The most words of a sentence.
         seed (int): Fixes the sentences. The first ones are the same for every count.
@@ -271,7 +286,8 @@ class NGramModel:
             if n == 0:
                 raise unfound("sentences", begin_with, max_length)
             drawn = [
-                write_out(self.vocabulary, self.spelling, word, rng) for word in stream[len(begin_with) : n].tolist()
+                write_out(self.vocabulary, self.spelling, word, rng)
+                for word in stream[len(begin_with) : n].tolist()
             ]
             words = [*begin_with, *drawn]
             values, _ = self.score_blocks(sentence_blocks([stream[:n]]))
@@ -280,7 +296,9 @@ class NGramModel:
         return map(draw, range(count))
 
     def spell(self, words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
-        """What words have in log-probability besides that of what the vocabulary knows them by, see `models.spelling.spell`."""
+        """What words have in log-probability besides that of what the vocabulary knows them by, see
+        `models.spelling.spell`.
+        """
         return spell(self.spelling, len(self.vocabulary.words), words, numbers)
 
     # Storage
@@ -302,7 +320,8 @@ class NGramModel:
             **rare_to_message(vocabulary),
             "structure": {name: self._samples[0][name] for name in _STRUCTURE},
             "samples": [
-                {name: value for name, value in sample.items() if name not in _STRUCTURE} for sample in self._samples
+                {name: value for name, value in sample.items() if name not in _STRUCTURE}
+                for sample in self._samples
             ],
             **({} if self.spelling is None else {"spelling": self.spelling.to_message()}),
         }
@@ -312,9 +331,10 @@ class NGramModel:
     def from_bytes(cls, data: bytes, *, unknown_words: UnknownWordRule | None = None) -> "NGramModel":
         """Read what `to_bytes` wrote.
 
-        unknown_words (UnknownWordRule | None): The rule for unknown words that it was trained with, if that is not one of this
-            package: which code is run is not for a file to say.
-        RAISES (ValueError): If the bytes are damaged or are no n-gram model, or the rule is not given, or one too many is.
+        unknown_words (UnknownWordRule | None): The rule for unknown words that it was trained with, if that
+            is not one of this package: which code is run is not for a file to say.
+        RAISES (ValueError): If the bytes are damaged or are no n-gram model, or the rule is not given, or one
+            too many is.
         """
         message = unpack_message(data)
         if message.get("kind") != KIND or message.get("format") != FORMAT:
@@ -344,7 +364,9 @@ class NGramModel:
         except UnknownRuleError as error:
             raise UnknownRuleError(f"The n-gram model '{path}' cannot be read: {error}.") from error
         except ValueError as error:
-            raise ValueError(f"The n-gram model '{path}' cannot be read: {error}. Train or copy it again.") from error
+            raise ValueError(
+                f"The n-gram model '{path}' cannot be read: {error}. Train or copy it again."
+            ) from error
 
 
 def _read_vocabulary(message: dict[str, Any], given: UnknownWordRule | None) -> NGramVocabulary:
@@ -357,14 +379,20 @@ def _read_vocabulary(message: dict[str, Any], given: UnknownWordRule | None) -> 
     if not names["classes"]:
         raise ValueError("there is no class of unknown words")
     usual = unpack_integers(message["usual_tags"])
-    if len(usual) != len(names["words"]) + len(names["classes"]) or int(usual.max(initial=0)) >= len(names["tags"]):
+    if len(usual) != len(names["words"]) + len(names["classes"]) or int(usual.max(initial=0)) >= len(
+        names["tags"]
+    ):
         raise ValueError("the tags do not fit the vocabulary")
     if not isinstance(message["lang"], str):
         raise ValueError("the language is damaged")
     rule = _rule_of_file(message["unknown_words"], given)
     rare = rare_from_message(message, names["words"], names["tags"])
-    vocabulary = Vocabulary(**names, tag_offsets=np.arange(len(usual) + 1), candidate_tags=usual, rule=rule, rare=rare)
-    spelling = Spelling.from_message(message["spelling"], len(vocabulary.classes)) if "spelling" in message else None
+    vocabulary = Vocabulary(
+        **names, tag_offsets=np.arange(len(usual) + 1), candidate_tags=usual, rule=rule, rare=rare
+    )
+    spelling = (
+        Spelling.from_message(message["spelling"], len(vocabulary.classes)) if "spelling" in message else None
+    )
     return NGramVocabulary(vocabulary, _stored_rule(message["unknown_words"]), message["lang"], spelling)
 
 
@@ -374,8 +402,10 @@ def _rule_of_file(unknown_words: Any, given: UnknownWordRule | None) -> UnknownW
         raise UnknownRuleError(f"its rule for unknown words is {name!r}, and it cannot have another one")
     if own is None and given is None:
         raise UnknownRuleError(
-            f"its rule for unknown words is {name!r}, a function that does not belong to spacy-hpyp, and which code is run is not "
-            "for a file to say. If you trust that function, hand it in, as NGramModel.from_disk(path, unknown_words=rule), or "
+            f"its rule for unknown words is {name!r}, a function that does not belong to spacy-hpyp, and "
+            f"which code is run is not "
+            "for a file to say. If you trust that function, hand it in, as NGramModel.from_disk(path, "
+            "unknown_words=rule), or "
             "name it, as 'hpyp perplexity --unknown-words NAME'"
         )
     rule = given if own is None else own
@@ -384,7 +414,9 @@ def _rule_of_file(unknown_words: Any, given: UnknownWordRule | None) -> UnknownW
 
 
 def columns_of(order: int) -> np.ndarray:
-    """The context elements of an n-gram model's only expert (int32[1, order - 1]): the previous words, the nearest first."""
+    """The context elements of an n-gram model's only expert (int32[1, order - 1]): the previous words, the
+    nearest first.
+    """
     return np.arange(BEFORE, BEFORE + order - 1, dtype=np.int32).reshape(1, order - 1)
 
 
@@ -400,11 +432,12 @@ def train_ngram_model(
 ) -> NGramModel:
     """Train an n-gram model by Gibbs sampling.
 
-    The first sweep seats every n-gram, the others remove each and add it again, in an order that does not depend on that of the text; after
-    every sweep, discounts and strengths are resampled. The samples are seatings of the second half of the sweeps, equally far apart, the last
-    one that after the last sweep.
+    The first sweep seats every n-gram, the others remove each and add it again, in an order that does not
+    depend on that of the text; after every sweep, discounts and strengths are resampled. The samples are
+    seatings of the second half of the sweeps, equally far apart, the last one that after the last sweep.
 
-    text (Iterable[Sequence[str]] | NGrams): The words of each sentence, which are read once; or how often n-grams are there, by `ngram_rows`.
+    text (Iterable[Sequence[str]] | NGrams): The words of each sentence, which are read once; or how often
+        n-grams are there, by `ngram_rows`.
     words (NGramVocabulary | Callable): The vocabulary, or what makes one of all words.
     order (int): n, from 1 to 20.
     samples (int): How many samples are averaged, no more than there are sweeps.

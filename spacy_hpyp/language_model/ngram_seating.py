@@ -1,8 +1,8 @@
 """Scoring and drawing of an n-gram model: a word is conditioned on the words before it.
 
-A text is a *stream*: the numbers of its words with the *boundary*, the last dish of the alphabet, after each sentence.
-The boundary is predicted like a word. As an element of a context it stands for what is before the beginning of the
-sentence. See `spacy_hpyp.hpyp.sequences`.
+A text is a *stream*: the numbers of its words with the *boundary*, the last dish of the alphabet, after each
+sentence. The boundary is predicted like a word. As an element of a context it stands for what is before the
+beginning of the sentence. See `spacy_hpyp.hpyp.sequences`.
 """
 
 from math import log
@@ -44,7 +44,8 @@ def draw_stream(average, beginning, attempts, rng, stream):
     beginning (int32[m]): The words it begins with; may be empty.
     attempts (int): How often to begin: a sentence without words, or with one word too many, is given up.
     rng (numpy.random.Generator): The source of randomness.
-    stream (int32[*]): Overwritten with the words and the boundary; has room for the longest sentence that is wanted.
+    stream (int32[*]): Overwritten with the words and the boundary; has room for the longest sentence that is
+        wanted.
     RETURNS (int): How many words there are, or 0 if none of the attempts led to a sentence.
     """
     boundary = average.franchise.alphabet[0] - 1
@@ -67,7 +68,8 @@ def next_distributions(average, words, out):
 
     average (Average): Of seatings that `visit` made.
     words (int32[n]): The words of the sentence.
-    out (float64[n + 1, alphabet]): Overwritten with p(word or boundary | the words before), before the first word and after each.
+    out (float64[n + 1, alphabet]): Overwritten with p(word or boundary | the words before), before the first
+        word and after each.
     """
     boundary = average.franchise.alphabet[0] - 1
     row = np.empty(BEFORE + average.franchise.columns.shape[1], dtype=np.int32)
@@ -79,20 +81,23 @@ def next_distributions(average, words, out):
 
 @compiled
 def score_block(average, words, may_start, log_probability, passed_on):
-    """The log-probabilities of a block's words and of its end, each given the words before it, averaged over samples and
-    summed over where sentences begin: what is known of that is how probable each beginning of the present sentence is.
+    """The log-probabilities of a block's words and of its end, each given the words before it, averaged over
+    samples and summed over where sentences begin: what is known of that is how probable each beginning of the
+    present sentence is.
 
     average (Average): Of seatings that `visit` made.
-    words (int32[n]), may_start (bool[n]): A block, see `Blocks`. Where another sentence may begin, the end of the one before is
-        counted with its first word.
+    words (int32[n]), may_start (bool[n]): A block, see `Blocks`. Where another sentence may begin, the end of
+        the one before is counted with its first word.
     log_probability (float64[n + 1]): Overwritten with log p(word | the words before it in the block) in nats.
-    passed_on (float64[n + 1]): Overwritten with how much of each prediction comes from the uniform distribution below all counts,
-        where the present sentence begins as is most probable. The less it is, the more has been seen of such a context.
+    passed_on (float64[n + 1]): Overwritten with how much of each prediction comes from the uniform
+        distribution below all counts, where the present sentence begins as is most probable. The less it is,
+        the more has been seen of such a context.
     """
     boundary = average.franchise.alphabet[0] - 1
     longest = average.franchise.columns.shape[1]
     row = np.empty(BEFORE + longest, dtype=np.int32)
-    # How probable it is that so many words of the sentence precede; the last place is for more of them as well.
+    # How probable it is that so many words of the sentence precede; the last place is for more of them as
+    # well.
     begun, continued = np.zeros(longest + 1), np.empty(longest + 1)
     begun[0] = 1.0
     for place in range(len(words) + 1):

@@ -1,6 +1,8 @@
-"""Do surprisals predict how long words are read? Regressions with and without them, on texts that were left out (Goodkind & Bicknell 2018).
+"""Do surprisals predict how long words are read? Regressions with and without them, on texts that were left
+out (Goodkind & Bicknell 2018).
 
-Times and predictors are taken as deviations from the mean of their text: how fast a text is read as a whole is not what they have to tell.
+Times and predictors are taken as deviations from the mean of their text: how fast a text is read as a whole
+is not what they have to tell.
 """
 
 from collections.abc import Sequence
@@ -18,7 +20,8 @@ _RELATED = 10
 class Effect(NamedTuple):
     """How much longer a word is read where a predictor has one more.
 
-    column (str): The predictor, of the word or of one before it; or the predictor's name and "total": of the word and those before it.
+    column (str): The predictor, of the word or of one before it; or the predictor's name and "total": of the
+        word and those before it.
     value, low, high (float): In the unit of times, and a 95 % confidence interval.
     """
 
@@ -33,8 +36,8 @@ class ReadingTimes(NamedTuple):
 
     words (int): How many words have a time and all predictors.
     left_out (int): How many rows have not.
-    gains (dict[str, float]): By text, by how much the log-likelihood of its times is higher with the predictors than without them, in
-        nats, where the others were learned from.
+    gains (dict[str, float]): By text, by how much the log-likelihood of its times is higher with the
+        predictors than without them, in nats, where the others were learned from.
     effects (list[Effect]): Of the predictors, in all texts together.
     """
 
@@ -50,7 +53,8 @@ class ReadingTimes(NamedTuple):
 
 
 def columns_of(table: "DataFrame", names: Sequence[str]) -> list[str]:
-    """The columns of predictors: those of a word, and of as many words before it as the table has (`hpyp surprisal --lags`).
+    """The columns of predictors: those of a word, and of as many words before it as the table has (`hpyp
+    surprisal --lags`).
 
     RAISES (ValueError): If one is not there.
     """
@@ -67,10 +71,12 @@ def predict_times(
 ) -> ReadingTimes:
     """Regress reading times on predictors and without them.
 
-    table (DataFrame): One word a row, the rows of a text in their order, with columns of numbers as of `hpyp surprisal --text-by`. Rows
-        where a predictor is missing, or the time is missing or 0, are left out.
-    predictors, baseline (Sequence[str]): The columns whose gain is asked for, and those that are there without them, too.
-    RAISES (ValueError): If a column is not there or has something else than numbers, or there are less than two texts with enough words.
+    table (DataFrame): One word a row, the rows of a text in their order, with columns of numbers as of `hpyp
+        surprisal --text-by`. Rows where a predictor is missing, or the time is missing or 0, are left out.
+    predictors, baseline (Sequence[str]): The columns whose gain is asked for, and those that are there
+        without them, too.
+    RAISES (ValueError): If a column is not there or has something else than numbers, or there are less than
+        two texts with enough words.
     RAISES (ImportError): If there is no statsmodels.
     """
     given, own = columns_of(table, baseline), columns_of(table, predictors)
@@ -81,19 +87,22 @@ def predict_times(
     for name in numbers:
         if numbers[name].dtype.kind not in "ifu":
             raise ValueError(
-                f"The column '{name}' should have numbers only, but it has '{numbers[name].dropna().iloc[0]}'."
+                f"The column '{name}' should have numbers only, but it has "
+                f"'{numbers[name].dropna().iloc[0]}'."
             )
     numbers = numbers[np.isfinite(numbers).all(axis=1) & (numbers[time] > 0.0)]
     texts = table.loc[numbers.index, text_by].astype(str)
     if texts.nunique() < 2 or texts.value_counts().min() <= numbers.shape[1]:
         raise ValueError(
-            f"Each text is predicted from the others: at least two of '{text_by}' need more words with a time and all predictors than "
+            f"Each text is predicted from the others: at least two of '{text_by}' need more words with a "
+            f"time and all predictors than "
             f"there are columns of these, {numbers.shape[1] - 1}, but there are {dict(texts.value_counts())}."
         )
     numbers = numbers - numbers.groupby(texts).transform("mean")
     times, without, with_them = numbers[time], numbers[given], numbers[given + own]
     gains = {
-        text: _log_likelihood(times, with_them, texts != text) - _log_likelihood(times, without, texts != text)
+        text: _log_likelihood(times, with_them, texts != text)
+        - _log_likelihood(times, without, texts != text)
         for text in texts.unique()
     }
     effects = _effects(times, with_them, texts, predictors)

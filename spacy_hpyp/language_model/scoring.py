@@ -1,13 +1,15 @@
 """Perplexity: how well a model predicts text, by the convention of a closed vocabulary or of an open one.
 
-One prediction is counted for each word and one for the end of each sentence. With a closed vocabulary a word that the model knows
-by its class only counts as the class: its probability is not shared out among the words of the class. So perplexities can be compared
-between models whose vocabularies and classes are the same, and only between these.
+One prediction is counted for each word and one for the end of each sentence. With a closed vocabulary a word
+that the model knows by its class only counts as the class: its probability is not shared out among the words
+of the class. So perplexities can be compared between models whose vocabularies and classes are the same, and
+only between these.
 
-With an open vocabulary such a word is spelled out, and its probability is that of its class times that of its letters
-(`spacy_hpyp.models.spelling`). It is lower, so that the perplexity is higher, and can be compared between all models that spell, and
-bits a character with those of any model of the same text: minus the binary log of the text's probability, divided by the number
-of its characters. The end of each word is one of these, as the space between two words or the line end after a sentence.
+With an open vocabulary such a word is spelled out, and its probability is that of its class times that of its
+letters (`spacy_hpyp.models.spelling`). It is lower, so that the perplexity is higher, and can be compared
+between all models that spell, and bits a character with those of any model of the same text: minus the binary
+log of the text's probability, divided by the number of its characters. The end of each word is one of these,
+as the space between two words or the line end after a sentence.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,10 +30,12 @@ from ..models.joint_model import JointModel
 from ..settings import HIGHEST_PARTICLES, whole
 
 _BATCH = 256
-# With fewer particles, surprisals of long sentences are further than a few tenths of a bit from those with very many.
+# With fewer particles, surprisals of long sentences are further than a few tenths of a bit from those with
+# very many.
 _READING = 5000
-# How many labels of an arc and tags of a word a derivation is divided between at least where probabilities are summed up, and by how
-# much its particles are multiplied for that. With more of them the sums hardly grow.
+# How many labels of an arc and tags of a word a derivation is divided between at least where probabilities
+# are summed up, and by how much its particles are multiplied for that. With more of them the sums hardly
+# grow.
 _LABELS, _TAGS, _SPREAD = 5, 8, 10
 
 
@@ -39,10 +43,12 @@ class Perplexity(NamedTuple):
     """What a model says of a text, or of one of its sentences.
 
     log_prob (float): The log-probability of the words and of the ends of the sentences, in nats.
-    words, unknown, sentences (int): Numbers of words, of those that the model knows by their class only, and of sentences.
+    words, unknown, sentences (int): Numbers of words, of those that the model knows by their class only, and
+        of sentences.
     variance (float): Of the log-probability where that is an estimate, else 0.
     characters (int): The number of characters of the words, their ends left out.
-    spelling (float | None): The part of `log_prob` that the letters of those words have; None if the vocabulary is a closed one.
+    spelling (float | None): The part of `log_prob` that the letters of those words have; None if the
+        vocabulary is a closed one.
     """
 
     log_prob: float
@@ -75,8 +81,8 @@ class Perplexity(NamedTuple):
 
     @property
     def bias(self) -> float:
-        """About how much `log_prob_per_prediction` is off on average, in nats: the log of an unbiased estimate is too low by
-        half of its variance.
+        """About how much `log_prob_per_prediction` is off on average, in nats: the log of an unbiased
+        estimate is too low by half of its variance.
         """
         return -0.5 * self.variance / self.predictions + 0.0
 
@@ -87,7 +93,9 @@ class Perplexity(NamedTuple):
 
     @property
     def bits_per_character(self) -> float | None:
-        """The bits of the text divided by its characters, each word with its end; None if a word counts as its class only."""
+        """The bits of the text divided by its characters, each word with its end; None if a word counts as
+        its class only.
+        """
         if self.spelling is None and self.unknown > 0:
             return None
         return -self.log_prob / log(2.0) / (self.characters + self.words)
@@ -100,12 +108,20 @@ class Perplexity(NamedTuple):
 
     def _plus(self, other: "Perplexity") -> "Perplexity":
         spelled = [each.spelling for each in (self, other) if each.spelling is not None]
-        sums = {name: getattr(self, name) + getattr(other, name) for name in self._fields if name != "spelling"}
+        sums = {
+            name: getattr(self, name) + getattr(other, name) for name in self._fields if name != "spelling"
+        }
         return Perplexity(**sums, spelling=sum(spelled) if spelled else None)
 
     def to_dict(self) -> dict[str, Any]:
         """All figures by name, and the convention."""
-        figures = ("predictions", "log_prob_per_prediction", "perplexity", "closed_perplexity", "bits_per_character")
+        figures = (
+            "predictions",
+            "log_prob_per_prediction",
+            "perplexity",
+            "closed_perplexity",
+            "bits_per_character",
+        )
         figures += ("standard_error", "bias", "convention")
         return self._asdict() | {name: getattr(self, name) for name in figures}
 
@@ -123,12 +139,12 @@ def perplexity_of(sentences: Iterable[Perplexity]) -> Perplexity:
 
 
 def search_for_sums(search: Search, *, predictive: bool = False) -> Search:
-    """The search that leaves little out of a sum, with the same number of particles: the beam stands for the posterior and is not
-    narrowed down to the best derivation, more labels and tags are tried, derivations are divided more finely, and none is preferred
-    for what its tags promise of the words to come. It is slower.
+    """The search that leaves little out of a sum, with the same number of particles: the beam stands for the
+    posterior and is not narrowed down to the best derivation, more labels and tags are tried, derivations are
+    divided more finely, and none is preferred for what its tags promise of the words to come. It is slower.
 
-    predictive (bool): Whether the probabilities of words are those given the derivations that are kept, see `Search`; else their
-        products are lower bounds of those of sentences.
+    predictive (bool): Whether the probabilities of words are those given the derivations that are kept, see
+        `Search`; else their products are lower bounds of those of sentences.
     """
     return search._replace(
         marginals=True,
@@ -146,10 +162,12 @@ def search_for_sums(search: Search, *, predictive: bool = False) -> Search:
 
 
 def search_for_reading(search: Search, particles: int | None = None) -> Search:
-    """The search by which texts are read for the surprisals of their words: each is predicted from the words before it alone, and where
-    sentences are to be found, the sum goes over all places where they may end, see `inference.running_text`.
+    """The search by which texts are read for the surprisals of their words: each is predicted from the words
+    before it alone, and where sentences are to be found, the sum goes over all places where they may end, see
+    `inference.running_text`.
 
-    particles (int | None): How many particles, instead of those that parses are searched with, or 5,000 if these are fewer.
+    particles (int | None): How many particles, instead of those that parses are searched with, or 5,000 if
+        these are fewer.
     """
     return search._replace(
         particles=max(search.particles, _READING) if particles is None else particles,
@@ -166,7 +184,8 @@ def score_by_beam(
     """The log-probability of each sentence as the sum over the final beam, a lower bound.
 
     model (JointModel): A trained model that generates words.
-    sentences (Iterable[Sequence[str]]): The words of each sentence, at least one; some are held in memory at a time.
+    sentences (Iterable[Sequence[str]]): The words of each sentence, at least one; some are held in memory at
+        a time.
     RAISES (ValueError): If a sentence has no words.
     """
     for batch, blocks, parses in decoded(model, sentences, search, threads):
@@ -178,7 +197,9 @@ def score_by_beam(
 def decoded(
     model: JointModel, sentences: Iterable[Sequence[str]], search: Search, threads: int
 ) -> Iterator[tuple[list[Sequence[str]], Blocks, Parses]]:
-    """Sentences, some at a time: their words, and what the parser says of them. The arguments are those of `score_by_beam`."""
+    """Sentences, some at a time: their words, and what the parser says of them. The arguments are those of
+    `score_by_beam`.
+    """
     for batch in minibatch(sentences, _BATCH):
         blocks = sentence_blocks([_numbers(model, words) for words in batch])
         yield batch, blocks, decode(model.frozen, blocks, search, threads)
@@ -195,19 +216,23 @@ def score_by_particles(
 ) -> Iterator[Perplexity]:
     """The log-probability of each sentence, estimated by particle filters that are independent of each other.
 
-    The mean of the filters' estimates is an unbiased estimate of the probability. Its log has the variance s² / (R p²), where
-    s² is the variance of the R estimates and p their mean (the delta method), and is too low by half of that on
+    The mean of the filters' estimates is an unbiased estimate of the probability. Its log has the variance s²
+    / (R p²), where s² is the variance of the R estimates and p their mean (the delta method), and is too low
+    by half of that on
     average (`Perplexity.bias`).
 
     model, sentences, threads: As for `score_by_beam`.
     particles (int): How many particles a filter has.
     replicates (int): How many filters there are for each sentence, at least 2.
-    RAISES (ValueError): If a sentence has no words, there are too few filters, or a setting is out of its range.
+    RAISES (ValueError): If a sentence has no words, there are too few filters, or a setting is out of its
+        range.
     """
     whole("particles", particles, highest=HIGHEST_PARTICLES)
     whole("seed", seed, least=0)
     if replicates < 2:
-        raise ValueError(f"'replicates' must be at least 2, or there is no standard error, but it is {replicates}.")
+        raise ValueError(
+            f"'replicates' must be at least 2, or there is no standard error, but it is {replicates}."
+        )
     check_lexicalised(model)
     frozen = model.frozen
 
@@ -236,7 +261,9 @@ def check_lexicalised(model: JointModel) -> None:
     RAISES (ValueError): If it gives no probability to words.
     """
     if not model.is_initialized or not model.is_lexicalised:
-        raise ValueError("An unlexicalised model, or one that has not been trained, gives no probability to words.")
+        raise ValueError(
+            "An unlexicalised model, or one that has not been trained, gives no probability to words."
+        )
 
 
 def _numbers(model: JointModel, words: Sequence[str]) -> np.ndarray:
@@ -249,7 +276,8 @@ def _numbers(model: JointModel, words: Sequence[str]) -> np.ndarray:
 def score_of(
     model: Any, words: Sequence[str], numbers: np.ndarray, log_prob: float, variance: float = 0.0
 ) -> Perplexity:
-    """A sentence with the log-probability of its known words and classes, to which that of letters is added if rare words are spelled out.
+    """A sentence with the log-probability of its known words and classes, to which that of letters is added
+    if rare words are spelled out.
 
     model (JointModel | NGramModel): Whose vocabulary and spelling it is.
     words (Sequence[str]), numbers (int32[n]): Its words, and their numbers in the vocabulary.

@@ -1,10 +1,12 @@
-"""Tables of stimuli: CSV or TSV with a header and the columns `item`, perhaps `condition`, and `text` or `regions`.
+"""Tables of stimuli: CSV or TSV with a header and the columns `item`, perhaps `condition`, and `text` or
+`regions`.
 
-In `regions`, the regions of a text are separated by `|`. Other columns are carried through to the table of surprisals; what is called as a
-column of that one gets `input_` before its name. Instead of a text there may be a `prefix` and a `continuation`, which is read after it
-and is one region.
+In `regions`, the regions of a text are separated by `|`. Other columns are carried through to the table of
+surprisals; what is called as a column of that one gets `input_` before its name. Instead of a text there may
+be a `prefix` and a `continuation`, which is read after it and is one region.
 
-Tables of words, as corpora of reading times are, have one word a row, and a column that says which text it belongs to.
+Tables of words, as corpora of reading times are, have one word a row, and a column that says which text it
+belongs to.
 """
 
 import csv
@@ -25,11 +27,25 @@ _TEXTS = ("text", "regions")
 _CONTINUED = ("prefix", "continuation")
 # What a table of surprisals has columns of its own for.
 _TAKEN = {
-    *("file", "sentence", "words", "tokens", "start", "end", "tag", "known", "class", "log_prob", *ROWS, *MIXED),
+    *(
+        "file",
+        "sentence",
+        "words",
+        "tokens",
+        "start",
+        "end",
+        "tag",
+        "known",
+        "class",
+        "log_prob",
+        *ROWS,
+        *MIXED,
+    ),
     *("surprisal", *PARTS),
     *(f"{kind}_{name}" for kind in ("entropy", "reduction") for name in ("next", "analyses")),
 }
-# Of a text, so many lines are looked at to see whether it is a table, and a list in prose may look like one of fewer lines.
+# Of a text, so many lines are looked at to see whether it is a table, and a list in prose may look like one
+# of fewer lines.
 _LOOKED_AT, _LEAST_LINES = 100, 3
 _TAB = "\t"
 _BYTE_ORDER_MARK = "\ufeff"
@@ -46,10 +62,12 @@ def is_table(path: Path) -> bool:
 def read_stimuli(path: Path, context: str | None = None) -> list[TextPassage]:
     """The passages of a table of stimuli.
 
-    path (Path): A file in UTF-8, perhaps with a byte order mark. A `.tsv` file has tabs between its columns; a `.csv` file what its first
-        line says, as "sep=;", or commas, semicolons or tabs, whichever its header has.
-    RAISES (ValueError): If it is not in UTF-8, has not the columns, or no rows, if a row has more or fewer fields than the header, no
-        item or condition, those of another row, or an empty text or region. The message says in which line.
+    path (Path): A file in UTF-8, perhaps with a byte order mark. A `.tsv` file has tabs between its columns;
+        a `.csv` file what its first line says, as "sep=;", or commas, semicolons or tabs, whichever its
+        header has.
+    RAISES (ValueError): If it is not in UTF-8, has not the columns, or no rows, if a row has more or fewer
+        fields than the header, no item or condition, those of another row, or an empty text or region. The
+        message says in which line.
     """
     rows = _rows_of(path)
     header = _header(*next(rows), path)
@@ -69,7 +87,8 @@ def read_stimuli(path: Path, context: str | None = None) -> list[TextPassage]:
         if key in seen:
             condition = f" with condition '{key[1]}'" if key[1] else ""
             raise ValueError(
-                f"Item '{key[0]}' stands twice{condition}: in {seen[key]} and {name}. Give one of them another name."
+                f"Item '{key[0]}' stands twice{condition}: in {seen[key]} and {name}. Give one of them "
+                f"another name."
             )
         seen[key] = name
         found.append(passage)
@@ -77,7 +96,9 @@ def read_stimuli(path: Path, context: str | None = None) -> list[TextPassage]:
 
 
 def _rows_of(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The rows of a table that are not empty, and in which line each begins. The first is the header, and the others have as many fields."""
+    """The rows of a table that are not empty, and in which line each begins. The first is the header, and the
+    others have as many fields.
+    """
     text = _decode(path)
     said = _SAID.match(text)
     # Else there is between the columns of a CSV file what its header has most of.
@@ -96,13 +117,15 @@ def _rows_of(path: Path) -> Iterator[tuple[int, list[str]]]:
             rows, width = rows + 1, width or len(fields)
             if len(fields) != width:
                 raise ValueError(
-                    f"Line {line} of '{path}' has {len(fields)} fields, but the header has {width} columns. A field that has the "
+                    f"Line {line} of '{path}' has {len(fields)} fields, but the header has {width} columns. "
+                    f"A field that has the "
                     "separator in it must be quoted."
                 )
             yield line, fields
     except csv.Error as error:
         raise ValueError(
-            f"Line {start} of '{path}' cannot be read as a row of a table: {error}. A field that begins with a quotation mark ends "
+            f"Line {start} of '{path}' cannot be read as a row of a table: {error}. A field that begins with "
+            f"a quotation mark ends "
             "with one, and those in it are doubled."
         ) from error
     if rows == 0:
@@ -135,8 +158,8 @@ def texts_of_words(
 
     rows (Iterable[tuple[str, Mapping[str, Any]]]): What each row is called in errors, and its columns.
     columns (Mapping[str, Any]): What there is to say of all of them.
-    RAISES (ValueError): If a column is not there or a word is no string, a row does not say its text, the rows of a text do not stand
-        together, or a text has no words.
+    RAISES (ValueError): If a column is not there or a word is no string, a row does not say its text, the
+        rows of a text do not stand together, or a text has no words.
     """
     found: list[TextPassage] = []
     ended: dict[str, str] = {}
@@ -145,7 +168,8 @@ def texts_of_words(
         first = own[0][0]
         if text in ended:
             raise ValueError(
-                f"{capital(first)} belongs to the text '{text}', whose rows ended with {ended[text]}. The rows of a text must stand "
+                f"{capital(first)} belongs to the text '{text}', whose rows ended with {ended[text]}. The "
+                f"rows of a text must stand "
                 "together: sort the table."
             )
         ended[text] = own[-1][0]
@@ -154,7 +178,8 @@ def texts_of_words(
             if "\n" in row[word]:
                 # Words that begin and end direct speech would take all between them along.
                 raise ValueError(
-                    f"The word of {name} goes on in the next line: it begins with a quotation mark that another row ends. Where quotation "
+                    f"The word of {name} goes on in the next line: it begins with a quotation mark that "
+                    f"another row ends. Where quotation "
                     "marks belong to words, quote these and double the marks."
                 )
             if content:
@@ -186,7 +211,9 @@ def _string(name: str, row: Mapping[str, Any], column: str) -> str:
 
 def _cell(name: str, row: Mapping[str, Any], column: str) -> Any:
     if column not in row:
-        raise ValueError(f"There is no column '{column}' in {name}, but there are: {', '.join(map(str, row))}.")
+        raise ValueError(
+            f"There is no column '{column}' in {name}, but there are: {', '.join(map(str, row))}."
+        )
     return row[column]
 
 
@@ -209,12 +236,16 @@ def read_counts(path: Path) -> dict[str, int]:
     return found
 
 
-def stimulus(columns: Mapping[str, Any], row: Mapping[str, Any], name: str, context: str | None = None) -> TextPassage:
+def stimulus(
+    columns: Mapping[str, Any], row: Mapping[str, Any], name: str, context: str | None = None
+) -> TextPassage:
     """A row of a table as a passage.
 
     columns (Mapping[str, Any]): Columns that are to come first.
-    row (Mapping[str, Any]): The row, with the text as `text` or its regions as `regions`: a string with `|`, or a list of strings.
-    RAISES (ValueError): If the text or a region is empty or no string, or a column has the name of one of the table of surprisals.
+    row (Mapping[str, Any]): The row, with the text as `text` or its regions as `regions`: a string with `|`,
+        or a list of strings.
+    RAISES (ValueError): If the text or a region is empty or no string, or a column has the name of one of the
+        table of surprisals.
     """
     texts = [key for key in row if key in _TEXTS]
     if context is None and not texts and all(key in row for key in _CONTINUED):
@@ -272,7 +303,8 @@ def check_prose(file: Iterable[bytes], path: Path) -> None:
         if is_header or (alike and not (spaced and lines[0].endswith(_ENDINGS))):
             what = {_TAB: "tabs", ",": "commas", ";": "semicolons"}[separator]
             raise ValueError(
-                f"'{path}' looks like a table: its lines are divided by {what}. Of a table, the name must end with .csv or .tsv, and it "
+                f"'{path}' looks like a table: its lines are divided by {what}. Of a table, the name must "
+                f"end with .csv or .tsv, and it "
                 "has the columns item, condition, and text or regions. If it is prose, "
                 f"{'write spaces for tabs' if separator == _TAB else 'end its first line with a full stop, and have spaces behind ' + what}."
             )
@@ -293,7 +325,8 @@ def _passage(parts: Sequence[str], columns: dict[str, Any], name: str) -> TextPa
         words = " ".join(part.split())
         if not words:
             raise ValueError(
-                f"Region {number} of {name} is empty. Where a condition lacks words that another one has, let them be a part of the region "
+                f"Region {number} of {name} is empty. Where a condition lacks words that another one has, "
+                f"let them be a part of the region "
                 "before or after."
             )
         if text and (part[:1].isspace() or parts[number - 2][-1:].isspace()):
@@ -311,13 +344,16 @@ def _header(line: int, fields: list[str], path: Path) -> list[str]:
         missing.append("text' or 'regions")
     if missing:
         raise ValueError(
-            f"The table '{path}' has no column '{missing[0]}'. A table of stimuli has a header with the columns item, perhaps condition, "
-            f"and text or regions; in line {line} there are: {', '.join(header)}. Of a table with one word a row, name "
+            f"The table '{path}' has no column '{missing[0]}'. A table of stimuli has a header with the "
+            f"columns item, perhaps condition, "
+            f"and text or regions; in line {line} there are: {', '.join(header)}. Of a table with one word a "
+            f"row, name "
             "the column of its texts: --text-by."
         )
     if all(name in header for name in _TEXTS):
         raise ValueError(
-            f"The table '{path}' has both a column 'text' and a column 'regions'. Leave one out, or rename it."
+            f"The table '{path}' has both a column 'text' and a column 'regions'. Leave one out, or rename "
+            f"it."
         )
     return _unique(header, path)
 
@@ -325,26 +361,31 @@ def _header(line: int, fields: list[str], path: Path) -> list[str]:
 def _unique(header: list[str], path: Path) -> list[str]:
     if twice := [name for name in header if header.count(name) > 1 or not name]:
         raise ValueError(
-            f"The header of the table '{path}' has a column without a name, or two with the same: '{twice[0]}'."
+            f"The header of the table '{path}' has a column without a name, or two with the same: "
+            f"'{twice[0]}'."
         )
     return header
 
 
 def _decode(path: Path) -> str:
     lines = path.read_bytes().splitlines(keepends=True)
-    return "".join(_text_of(line, number, path) for number, line in enumerate(lines, 1)).removeprefix(_BYTE_ORDER_MARK)
+    return "".join(_text_of(line, number, path) for number, line in enumerate(lines, 1)).removeprefix(
+        _BYTE_ORDER_MARK
+    )
 
 
 def _text_of(line: bytes, number: int, path: Path) -> str:
     # What is in UTF-16 without a mark may be valid UTF-8.
     if b"\0" in line:
         raise ValueError(
-            f"'{path}' is not text in UTF-8: line {number} has the byte 0x00. It may be UTF-16: save it as UTF-8."
+            f"'{path}' is not text in UTF-8: line {number} has the byte 0x00. It may be UTF-16: save it as "
+            f"UTF-8."
         )
     try:
         return line.decode("utf8")
     except UnicodeDecodeError as error:
         raise ValueError(
-            f"'{path}' is not text in UTF-8: line {number} has the byte {line[error.start]:#04x}. Save it as UTF-8 (in Excel, 'CSV "
+            f"'{path}' is not text in UTF-8: line {number} has the byte {line[error.start]:#04x}. Save it as "
+            f"UTF-8 (in Excel, 'CSV "
             "UTF-8')."
         ) from error

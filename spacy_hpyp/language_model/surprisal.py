@@ -1,4 +1,6 @@
-"""Tables of surprisals for readers of a text: one row a token, a word between white space, or a region of a stimulus."""
+"""Tables of surprisals for readers of a text: one row a token, a word between white space, or a region of a
+stimulus.
+"""
 
 from bisect import bisect_right
 from collections import Counter
@@ -16,7 +18,8 @@ from ..text.vocabulary import Vocabulary
 #: What a row may stand for.
 TOKEN, WORD, REGION = "token", "word", "region"
 ROWS = (TOKEN, WORD, REGION)
-#: What the surprisals of a parser consist of: the first two are all of it, and the letters of rare words are in the first one.
+#: What the surprisals of a parser consist of: the first two are all of it, and the letters of rare words are
+#: in the first one.
 PARTS = ("surprisal_lexical", "surprisal_syntactic", "surprisal_letters")
 #: The columns of an n-gram model and of its mixture with a parser.
 MIXED = ("surprisal_ngram", "surprisal_mixed")
@@ -50,7 +53,8 @@ class TextPassage(NamedTuple):
     offset (int): How many characters of the file come before it.
     ends (tuple[int, ...]): Where its regions end, in characters of the text; empty if it has none.
     rows (tuple[TableRow, ...]): The rows that it is made of, if it is; its regions are their words.
-    context (int): How many of its characters, from the beginning, are read for what follows alone: their words have no rows.
+    context (int): How many of its characters, from the beginning, are read for what follows alone: their
+        words have no rows.
     """
 
     text: str
@@ -64,13 +68,16 @@ class TextPassage(NamedTuple):
 
 @dataclass(frozen=True)
 class TokenScores:
-    """What a model says of the n tokens of a Doc, which are syntactic words. Where a token is white space the values mean nothing.
+    """What a model says of the n tokens of a Doc, which are syntactic words. Where a token is white space the
+    values mean nothing.
 
     spans (int64[n, 2]): Where each begins and ends in the text; words of one token stand where that does.
-    summed (dict[str, float64[n]]): Columns that add up over the tokens of a word, as surprisals do by the chain rule.
+    summed (dict[str, float64[n]]): Columns that add up over the tokens of a word, as surprisals do by the
+        chain rule.
     classes (list[str]): The classes of words that are not in the model's vocabulary, "" for those that are.
     tags (list[str] | None): Their tags, if the model finds any.
-    entropies (dict[str, float64[n, 2]]): By what they are entropies of, in bits, before each token and after it.
+    entropies (dict[str, float64[n, 2]]): By what they are entropies of, in bits, before each token and after
+        it.
     """
 
     spans: np.ndarray
@@ -81,8 +88,9 @@ class TokenScores:
 
 
 class Frequencies:
-    """Frequencies of words on the Zipf scale (van Heuven et al. 2014): log10 of how often a word occurs in a billion. Each is counted once more
-    than it was seen, so that those that were not seen have one, too. Capitals and small letters are the same.
+    """Frequencies of words on the Zipf scale (van Heuven et al. 2014): log10 of how often a word occurs in a
+    billion. Each is counted once more than it was seen, so that those that were not seen have one, too.
+    Capitals and small letters are the same.
 
     counts (Mapping[str, int]): How often words were seen.
     total (int | None): How many words were seen, if not all of them are in the counts.
@@ -96,7 +104,8 @@ class Frequencies:
 
     @classmethod
     def of_training(cls, vocabulary: Vocabulary, seen: np.ndarray) -> "Frequencies":
-        """Those of what a model has learned from. Words that it knows by their class alone were not seen, for all that it remembers.
+        """Those of what a model has learned from. Words that it knows by their class alone were not seen, for
+        all that it remembers.
 
         seen (int64[words + classes]): How often each number of the vocabulary was seen.
         """
@@ -104,7 +113,9 @@ class Frequencies:
         return cls({**rare, **dict(zip(vocabulary.words, seen.tolist()))}, int(seen.sum()))
 
     def of(self, word: str, tokens: Sequence[str]) -> float:
-        """The frequency of a word: without the punctuation around it, or if it was not seen like this, that of its rarest token."""
+        """The frequency of a word: without the punctuation around it, or if it was not seen like this, that
+        of its rarest token.
+        """
         places = [i for i, letter in enumerate(word) if letter.isalnum()]
         bare = word[places[0] : places[-1] + 1].lower() if places else word
         parts = [token.lower() for token in tokens] or [bare]
@@ -132,11 +143,15 @@ def passage_rows(
 
     doc (Doc): Its words as tokens, with sentence boundaries.
     by (str): What a row stands for, one of `ROWS`.
-    punctuation (bool): Whether tokens that are punctuation have rows and are counted in sums. The others are numbered alike.
-    RAISES (ValueError): If the border of a region is inside of a token, or there are no regions where they are asked for.
+    punctuation (bool): Whether tokens that are punctuation have rows and are counted in sums. The others are
+        numbered alike.
+    RAISES (ValueError): If the border of a region is inside of a token, or there are no regions where they
+        are asked for.
     """
     if by == REGION and not passage.ends:
-        raise ValueError(f"There are no regions in {passage.name}: separate them by '|' in a column 'regions'.")
+        raise ValueError(
+            f"There are no regions in {passage.name}: separate them by '|' in a column 'regions'."
+        )
     tokens = [row for row in _tokens(doc, scores, passage) if punctuation or not doc[row["i"]].is_punct]
     # Words and regions are numbered, as tokens are.
     for _, group in groupby(tokens, key=lambda row: row[by]):
@@ -152,7 +167,8 @@ def carried(columns: Row, taken: Container[str], name: str) -> Row:
     found = {f"{_INPUT}{column}" if column in taken else column: value for column, value in columns.items()}
     if len(found) < len(columns):
         raise ValueError(
-            f"{capital(name)} has a column with the name of one of the result, and one with '{_INPUT}' before it. Rename one."
+            f"{capital(name)} has a column with the name of one of the result, and one with '{_INPUT}' "
+            f"before it. Rename one."
         )
     return found
 
@@ -171,14 +187,17 @@ def table_rows(
     lags: int = 0,
     punctuation: bool = True,
 ) -> Iterator[Row]:
-    """The rows that a passage is made of, with what there is to say of their words. Where there is no word, or it is punctuation that is not
-    to be counted, there is nothing (None), and it is none of the words before.
+    """The rows that a passage is made of, with what there is to say of their words. Where there is no word,
+    or it is punctuation that is not to be counted, there is nothing (None), and it is none of the words
+    before.
 
     doc (Doc), scores (TokenScores), passage (TextPassage), punctuation (bool): See `passage_rows`.
     lags (int): Of so many words before there are columns, too.
     RAISES (ValueError): If a token reaches over two rows, or two columns would have the same name.
     """
-    regions = {row["region"]: row for row in passage_rows(doc, scores, passage, by=REGION, punctuation=punctuation)}
+    regions = {
+        row["region"]: row for row in passage_rows(doc, scores, passage, by=REGION, punctuation=punctuation)
+    }
     # Where a token stands, a region does: the words of one are found by where they end.
     forms: dict[int, list[str]] = {number: [] for number in regions}
     for token, region in zip(doc, 1 + np.searchsorted(passage.ends, scores.spans[:, 1])):
@@ -195,7 +214,10 @@ def table_rows(
         if found is not None:
             text = found["text"]
             own = {name: found[name] for name in said}
-            own |= {"length": sum(map(str.isalnum, text)), "log_frequency": frequencies.of(text, forms[number])}
+            own |= {
+                "length": sum(map(str.isalnum, text)),
+                "log_frequency": frequencies.of(text, forms[number]),
+            }
         row = dict(own)
         for lag in range(1, lags + 1):
             one = before[-lag] if found is not None and lag <= len(before) else {}
@@ -225,7 +247,8 @@ def _tokens(doc: Doc, scores: TokenScores, passage: TextPassage) -> Iterator[Row
                     if row.region == own:
                         what, instead = f"The word of {row.name}", "Write it and the next one into one row."
                 raise ValueError(
-                    f"{what} ends inside of the token '{token.text}', whose surprisal cannot be divided. {instead}"
+                    f"{what} ends inside of the token '{token.text}', whose surprisal cannot be divided. "
+                    f"{instead}"
                 )
             yield {"i": token.i, "region": own, "sentence": sentence - before, "word": word, "token": number}
 

@@ -44,13 +44,14 @@ def HPYPModel(
 
     Its attribute `joint_model` holds alphabets and seating, its parameters are the pools' weights.
 
-    transition, tag, word (Sequence[Sequence[str]]): The context elements of each distribution, a list of names for each
-        expert of its pool, most important first. An empty list of experts for words makes the model unlexicalised.
+    transition, tag, word (Sequence[Sequence[str]]): The context elements of each distribution, a list of
+        names for each expert of its pool, most important first. An empty list of experts for words makes the
+        model unlexicalised.
     unknown_words (UnknownWordRule): Maps words that are too rare to classes.
-    label (Sequence[Sequence[str]]): Context lists of the label given the direction of an arc. Without any, the label is
-        part of the transition, as in the paper.
-    gates (dict[str, list[str]] | None): By distribution, the elements whose symbols add to the weights of a pool's experts; where
-        nothing is said, see `spacy_hpyp.arc_standard.distributions.GATES`.
+    label (Sequence[Sequence[str]]): Context lists of the label given the direction of an arc. Without any,
+        the label is part of the transition, as in the paper.
+    gates (dict[str, list[str]] | None): By distribution, the elements whose symbols add to the weights of a
+        pool's experts; where nothing is said, see `spacy_hpyp.arc_standard.distributions.GATES`.
     **settings: See `spacy_hpyp.models.settings`.
     RETURNS (Model): Takes Docs and gives their parses, by a search of its own.
     RAISES (ValueError): If a context element is not known, or a setting is not what it may be.

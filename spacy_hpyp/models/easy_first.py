@@ -37,7 +37,8 @@ def _architecture(
 
         Its attribute `classifier` holds words, outcomes and weights; it has no parameters.
 
-        templates (Sequence[Sequence[str]]): The elements that each feature reads, see `spacy_hpyp.easy_first.words`.
+        templates (Sequence[Sequence[str]]): The elements that each feature reads, see
+            `spacy_hpyp.easy_first.words`.
         unknown_words (UnknownWordRule): Maps words that are too rare to classes.
         **settings: See `spacy_hpyp.models.settings`.
         RETURNS (Model): Takes Docs and gives the outcome of each word (int32[words]), by greedy search.
@@ -45,7 +46,9 @@ def _architecture(
         """
         found = group(**settings)
         open_class_below = getattr(found, "open_class_below", 0)
-        vocabulary = VocabularySettings(unknown_words, found.min_count, found.min_class_count, open_class_below)
+        vocabulary = VocabularySettings(
+            unknown_words, found.min_count, found.min_class_count, open_class_below
+        )
         model = WordClassifier(task, templates, vocabulary, places=found.places)
         return model_holding(model, f"easy_first_{task.outcome}", CLASSIFIER, _decide)
 
@@ -66,7 +69,10 @@ def _decide(classifier: WordClassifier, docs: list[Doc]) -> np.ndarray:
 @registry.architectures("spacy-hpyp.EasyFirstParser.v1")
 @taking(TreeModelSettings)
 def EasyFirstParser(
-    arcs: Sequence[Sequence[str]], labels: Sequence[Sequence[str]], unknown_words: UnknownWordRule, **settings: Any
+    arcs: Sequence[Sequence[str]],
+    labels: Sequence[Sequence[str]],
+    unknown_words: UnknownWordRule,
+    **settings: Any,
 ) -> Model[list[Doc], EasyFirstTrees]:
     """A model of trees that are joined from partial ones (Ma et al. 2013) as a thinc model.
 

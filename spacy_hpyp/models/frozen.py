@@ -14,17 +14,18 @@ from ..compiled import NONE
 from ..pools.pool import FrozenPool
 from ..text.vocabulary import Vocabulary
 
-# How many configurations the exact sum over a tree's derivations may keep, how many probabilities it remembers, and how many particles an
-# estimate is made with.
+# How many configurations the exact sum over a tree's derivations may keep, how many probabilities it
+# remembers, and how many particles an estimate is made with.
 _AFFORDABLE, _REMEMBERED, _PARTICLES = 10_000, 8192, 1000
 
 
 class TreeLogProbs(NamedTuple):
-    """How probable some sentences are together with their tags and trees, each summed over the derivations of its tree.
+    """How probable some sentences are together with their tags and trees, each summed over the derivations of
+    its tree.
 
     log_prob (float64[n]): In nats.
-    exact (bool[n]): Whether it is the sum itself and not an estimate. Where a word has very many dependents on both sides there are too
-        many derivations to sum up, and a particle filter estimates the sum.
+    exact (bool[n]): Whether it is the sum itself and not an estimate. Where a word has very many dependents
+        on both sides there are too many derivations to sum up, and a particle filter estimates the sum.
     """
 
     log_prob: np.ndarray
@@ -66,10 +67,11 @@ def search_model(pools: Sequence[FrozenPool], vocabulary: Vocabulary, root_tag: 
 
 
 def tree_log_probs(parser: SearchModel, sentences: Sentences, *, seed: int = 0) -> TreeLogProbs:
-    """The log-probability of each sentence with its tags and its tree, in nats, summed over the tree's derivations.
+    """The log-probability of each sentence with its tags and its tree, in nats, summed over the tree's
+    derivations.
 
-    The sum is exact where dynamic programming can afford it, and estimated by a particle filter elsewhere (for very
-    few sentences, those whose words have very many dependents on both sides).
+    The sum is exact where dynamic programming can afford it, and estimated by a particle filter elsewhere
+    (for very few sentences, those whose words have very many dependents on both sides).
 
     sentences (Sentences): Projective trees.
     seed (int): Fixes the estimates.

@@ -1,7 +1,8 @@
 """Who may read what a model has learned while it learns: nobody.
 
-A step of learning changes one thing after the other: where customers sit, which sentences are seated, how far a sweep is. Between the
-first and the last of these changes there is nothing to predict by, to save or to go on from.
+A step of learning changes one thing after the other: where customers sit, which sentences are seated, how far
+a sweep is. Between the first and the last of these changes there is nothing to predict by, to save or to go
+on from.
 """
 
 from collections.abc import Callable
@@ -16,8 +17,8 @@ _Result = TypeVar("_Result")
 def uninterrupted(step: Callable[[], _Result]) -> _Result:
     """Take a step in a thread of its own, and wait for it.
 
-    An interrupt (Ctrl-C) is raised in the main thread and nowhere else: it ends the waiting, and never the step. Where it comes before
-    the step has begun, the step is not taken.
+    An interrupt (Ctrl-C) is raised in the main thread and nowhere else: it ends the waiting, and never the
+    step. Where it comes before the step has begun, the step is not taken.
     """
     outcome: Future[_Result] = Future()
     context = copy_context()
@@ -30,7 +31,8 @@ def uninterrupted(step: Callable[[], _Result]) -> _Result:
                 outcome.set_exception(error)
 
     try:
-        # An executor would not know of a thread that an interrupt comes to while it is started, and not wait for it.
+        # An executor would not know of a thread that an interrupt comes to while it is started, and not wait
+        # for it.
         Thread(target=take).start()
         return outcome.result()
     finally:
@@ -59,7 +61,8 @@ class Guard:
         with self._lock:
             if self._broken:
                 raise ValueError(
-                    "A step of learning has failed on its way, and what it has left of the model is nothing to go on from. Load what "
+                    "A step of learning has failed on its way, and what it has left of the model is nothing "
+                    "to go on from. Load what "
                     "was saved before, or train from the beginning."
                 )
             return read()

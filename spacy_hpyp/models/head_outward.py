@@ -42,8 +42,8 @@ from .stored import model_holding
 HEAD_OUTWARD = "head_outward"
 # Sentences of Docs that come without a component and its settings are cut into parts of so many words.
 _LONGEST_OF_DOCS = 150
-# Eisner's constants (1996): what a context's counts are smoothed with by the next coarser context, and the last one by a uniform
-# distribution.
+# Eisner's constants (1996): what a context's counts are smoothed with by the next coarser context, and the
+# last one by a uniform distribution.
 _FINER, _COARSEST = 3.0, 0.5
 _LOWER, _UPPER, _CAPITALISED, _MIXED = range(CASES)
 
@@ -52,11 +52,14 @@ class CasedEncoder(Encoder):
     """Sentences as numbers: a word is the number of its uncased form times `CASES`, and its case."""
 
     def encode(self, sentence: GoldSentence) -> np.ndarray | str:
-        """A sentence as int32[4, tokens]: cased words, tags, heads and labels; or what keeps it from being used.
+        """A sentence as int32[4, tokens]: cased words, tags, heads and labels; or what keeps it from being
+        used.
 
         The labels of arcs are read if all words but the root have a head.
         """
-        lower = GoldSentence([word.lower() for word in sentence.words], sentence.tags, sentence.heads, sentence.labels)
+        lower = GoldSentence(
+            [word.lower() for word in sentence.words], sentence.tags, sentence.heads, sentence.labels
+        )
         rows = super().encode(lower)
         if not isinstance(rows, str):
             rows[0] = rows[0] * CASES + [case_of(word) for word in sentence.words]
@@ -65,7 +68,9 @@ class CasedEncoder(Encoder):
     def encode_words(self, forms: Sequence[str]) -> np.ndarray:
         """Words as cased words (int32[words])."""
         numbers = self.vocabulary.numbers([form.lower() for form in forms])
-        return np.array(numbers, dtype=np.int32) * CASES + np.array([case_of(form) for form in forms], dtype=np.int32)
+        return np.array(numbers, dtype=np.int32) * CASES + np.array(
+            [case_of(form) for form in forms], dtype=np.int32
+        )
 
 
 def case_of(word: str) -> int:
@@ -83,7 +88,8 @@ class HeadOutwardModel(CountModel):
 
     vocabulary_settings (VocabularySettings): How its vocabulary is made, of uncased words.
 
-    progress (Progress): How far training is. The derivations in it are trees that have been drawn: heads and labels.
+    progress (Progress): How far training is. The derivations in it are trees that have been drawn: heads and
+        labels.
     """
 
     called = "a head-outward model"
@@ -110,12 +116,16 @@ class HeadOutwardModel(CountModel):
     other_symbols = 3
 
     def __init__(
-        self, contexts: HeadOutwardContexts, vocabulary_settings: VocabularySettings, settings: EstimatorSettings
+        self,
+        contexts: HeadOutwardContexts,
+        vocabulary_settings: VocabularySettings,
+        settings: EstimatorSettings,
     ) -> None:
         self.contexts = contexts
         self.settings = settings
         own_tables = settings.prior == "eisner"
-        # Whatever is wrong with lists is to be known now, also of those that are left out where there are no classes of words.
+        # Whatever is wrong with lists is to be known now, also of those that are left out where there are no
+        # classes of words.
         self.unchartable = unchartable(self._conditionals(is_classed=True))
         super().__init__(
             vocabulary_settings,
@@ -214,7 +224,9 @@ class HeadOutwardModel(CountModel):
         heads, labels = path.reshape(2, -1)
         # A root has no label, and what is none has one.
         return (
-            is_tree(heads) and labels.max() < max(1, len(self.labels)) and np.array_equal(heads == NONE, labels == NONE)
+            is_tree(heads)
+            and labels.max() < max(1, len(self.labels))
+            and np.array_equal(heads == NONE, labels == NONE)
         )
 
 
@@ -230,19 +242,23 @@ def HeadOutward(
     label: Sequence[Sequence[str]] = (),
     **settings: Any,
 ) -> Model[list[Doc], HeadOutwardTrees]:
-    """The head-outward model of Eisner (1996) with the priors of Wallach, Sutton & McCallum (2008) as a thinc model.
+    """The head-outward model of Eisner (1996) with the priors of Wallach, Sutton & McCallum (2008) as a thinc
+    model.
 
     Its attribute `head_outward` holds alphabets and seating, its parameters are the weights of pools.
 
-    tag, word, case, children, distance, label (Sequence[Sequence[str]]): The context elements of each distribution, a list of names
-        for each expert of its pool, most important first; see `spacy_hpyp.head_outward.contexts`. What has no list is not generated.
+    tag, word, case, children, distance, label (Sequence[Sequence[str]]): The context elements of each
+        distribution, a list of names for each expert of its pool, most important first; see
+        `spacy_hpyp.head_outward.contexts`. What has no list is not generated.
     unknown_words (UnknownWordRule): Maps words that are too rare to classes.
     **settings: See `spacy_hpyp.models.settings`.
     RETURNS (Model): Takes Docs with tags and gives their trees.
     RAISES (ValueError): If a context element is not known, or a setting is not what it may be.
     """
     found = EstimatorSettings(**settings)
-    contexts = HeadOutwardContexts(tag=tag, word=word, case=case, children=children, distance=distance, label=label)
+    contexts = HeadOutwardContexts(
+        tag=tag, word=word, case=case, children=children, distance=distance, label=label
+    )
     vocabulary = VocabularySettings(unknown_words, found.min_count, found.min_class_count)
     model = HeadOutwardModel(contexts, vocabulary, found)
     return set_pooled(model_holding(model, "head_outward", HEAD_OUTWARD, _parse), HEAD_OUTWARD, model)
@@ -260,13 +276,15 @@ def read_docs(
 
     docs (Sequence[Doc]): With tags; what is not known is taken for an unknown tag.
     longest (int): How many words are parsed together. Longer sentences are cut into parts.
-    RETURNS (tuple): Cased words and tags (int32[words]), where each sentence or part of one begins (int64[parts + 1]), and the words
-        with their layout.
+    RETURNS (tuple): Cased words and tags (int32[words]), where each sentence or part of one begins
+        (int64[parts + 1]), and the words with their layout.
     """
     words = read_words(docs)
     names, tag = read_written(docs, words.layout, "tag")
     encoder = model.encoder
     tags = np.array([encoder.tags.get(name, len(model.tags)) for name in names], dtype=np.int32)[tag]
-    starts = [np.arange(start, end, longest) for start, end in zip(words.layout.offsets, words.layout.offsets[1:])]
+    starts = [
+        np.arange(start, end, longest) for start, end in zip(words.layout.offsets, words.layout.offsets[1:])
+    ]
     offsets = np.concatenate([*starts, words.layout.offsets[-1:]]).astype(np.int64)
     return encoder.encode_words(words.forms)[words.place], tags, offsets, words

@@ -42,9 +42,13 @@ from .spelling import Spelling, spell
 
 _PASSAGES = group(
     sizes=integers("sentences"),
-    rows=arrays("words", "rows", "the passages of its sweep are damaged", keys="keys", rows=4, lowest=NONE, shortest=1),
+    rows=arrays(
+        "words", "rows", "the passages of its sweep are damaged", keys="keys", rows=4, lowest=NONE, shortest=1
+    ),
 )
-_SWEEP = group(visited=number("visited"), missing=copies("keys", "copies"), passages=inside("passages", _PASSAGES))
+_SWEEP = group(
+    visited=number("visited"), missing=copies("keys", "copies"), passages=inside("passages", _PASSAGES)
+)
 
 
 class JointModel(CountModel):
@@ -55,7 +59,8 @@ class JointModel(CountModel):
     spelled (bool): Whether rare words are spelled out, see `spacy_hpyp.models.spelling`.
 
     spelling (Spelling | None): How rare words are spelled, if they are. No derivation depends on it.
-    confidence (Confidence | None): How posterior probabilities are to be taken; None until it has been learned.
+    confidence (Confidence | None): How posterior probabilities are to be taken; None until it has been
+        learned.
     """
 
     format = 2
@@ -63,7 +68,14 @@ class JointModel(CountModel):
         seated=copies("seated", "copies"),
         derivations=inside(
             "derivations",
-            arrays("words", "paths", "the derivations of its sentences are damaged", keys="keys", times=3, shortest=1),
+            arrays(
+                "words",
+                "paths",
+                "the derivations of its sentences are damaged",
+                keys="keys",
+                times=3,
+                shortest=1,
+            ),
         ),
         sweep=inside("sweep", _SWEEP),
         **numbers("steps", "tokens", "sweeps"),
@@ -144,7 +156,8 @@ class JointModel(CountModel):
         return Encoder(self.vocabulary, self.labels, labelled=self.labelled)
 
     def without(self, sentences: Sentences, rng: np.random.Generator, threads: int = 1) -> "JointModel":
-        """The model as if it had not learned from some sentences, to predict with: it cannot learn. This one stays as it is.
+        """The model as if it had not learned from some sentences, to predict with: it cannot learn. This one
+        stays as it is.
 
         sentences (Sentences): As the static oracle derives them.
         rng (numpy.random.Generator), threads (int): As for `visit`.
@@ -191,7 +204,9 @@ class JointModel(CountModel):
         """
         candidates = self.vocabulary.tag_offsets, self.vocabulary.candidate_tags
         model = Distributions(*pools.values(), *candidates, self.root_tag)
-        latent = latent_derivations(model, sentences, derivations, given_trees=given_trees, particles=particles)
+        latent = latent_derivations(
+            model, sentences, derivations, given_trees=given_trees, particles=particles
+        )
         return visit_latent(latent, seated, rng, totals, self.draws)
 
     def predicting(self, pools: Mapping[str, FrozenPool]) -> SearchModel:
@@ -204,10 +219,13 @@ class JointModel(CountModel):
         actions, tags = path[: 2 * n], path[2 * n :]
         return bool(is_derivation(actions, n, len(self.labels)) and tags.max() < len(self.tags))
 
-    def tree_log_probs(self, sentences: Sequence[tuple[GoldSentence, np.ndarray]], *, seed: int) -> TreeLogProbs:
+    def tree_log_probs(
+        self, sentences: Sequence[tuple[GoldSentence, np.ndarray]], *, seed: int
+    ) -> TreeLogProbs:
         """How probable sentences are together with their tags, their trees and the letters of rare words.
 
-        sentences (Sequence[tuple[GoldSentence, int32[4, *]]]): Projective trees, and what the encoder has made of them.
+        sentences (Sequence[tuple[GoldSentence, int32[4, *]]]): Projective trees, and what the encoder has
+            made of them.
         seed (int): See `models.frozen.tree_log_probs`.
         """
         if not sentences:
@@ -219,7 +237,9 @@ class JointModel(CountModel):
     # Words in letters
 
     def spell(self, words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
-        """What words have in log-probability besides that of what the vocabulary knows them by, see `models.spelling.spell`."""
+        """What words have in log-probability besides that of what the vocabulary knows them by, see
+        `models.spelling.spell`.
+        """
         return spell(self.spelling, len(self.vocabulary.words), words, self.vocabulary.outcomes[numbers])
 
     def spell_docs(self, docs: Sequence[Doc], layout: Layout, numbers: np.ndarray) -> np.ndarray:
@@ -237,14 +257,15 @@ class JointModel(CountModel):
     # Storage
 
     def _fixed(self) -> dict[str, tuple[Any, str]]:
-        contexts = (
-            "its context lists are not those of the config: a trained model cannot change what it is conditioned on"
-        )
+        contexts = "its context lists are not those of the config: a trained model cannot change what it is conditioned on"
         gates = "its 'gates' or 'gate_pace' are not those of the config: the weights of a trained model are for its own ones"
         root = "its 'root' is not that of the config: a trained model cannot change where ROOT stands, which ends its sentences"
         own = {name: list(self.contexts.gates.get(name, usual)) for name, usual in GATES.items()}
         return {
-            "contexts": ({name: [*map(list, getattr(self.contexts, name))] for name in DISTRIBUTIONS}, contexts),
+            "contexts": (
+                {name: [*map(list, getattr(self.contexts, name))] for name in DISTRIBUTIONS},
+                contexts,
+            ),
             "gates": (own, gates),
             "gate_pace": (self.pools.gate_pace, gates),
             "root_last": (self.root_last, root),
@@ -277,5 +298,9 @@ class JointModel(CountModel):
         for rows in (rows for passage in passages for rows in passage.rows):
             limits = np.array([[sizes["word"]], [sizes["tag"] - self.root_last], [rows.shape[1]], [labels]])
             # A root has no label, and what is none has one.
-            if np.any(rows >= limits) or np.any(rows[:2] < 0) or np.any((rows[2] == NONE) != (rows[3] == NONE)):
+            if (
+                np.any(rows >= limits)
+                or np.any(rows[:2] < 0)
+                or np.any((rows[2] == NONE) != (rows[3] == NONE))
+            ):
                 raise ValueError("the passages of its sweep have words, tags or labels that do not exist")

@@ -1,4 +1,6 @@
-"""A model of words with latent states: its vocabulary, what is seated, and how far its training is; and its registered architecture."""
+"""A model of words with latent states: its vocabulary, what is seated, and how far its training is; and its
+registered architecture.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -58,12 +60,13 @@ class StateTraining:
 
     documents (dict[bytes, int]): The number of each document that is seated, by what identifies it.
     states (list[int32[words]]): The states of the words of each of these.
-    heads (dict[int, int32[words]]): The heads that have been drawn for the words of some of them, by their numbers.
+    heads (dict[int, int32[words]]): The heads that have been drawn for the words of some of them, by their
+        numbers.
     size (int): How many words the training part has.
     visited (int): How many have been visited since the strengths were last sampled.
     steps (int): How many times documents have been visited.
-    draws (int64[2]): Since the strengths were last sampled: how many trees with states were proposed that differ from those
-        before, and how many of these were accepted.
+    draws (int64[2]): Since the strengths were last sampled: how many trees with states were proposed that
+        differ from those before, and how many of these were accepted.
     """
 
     documents: dict[bytes, int] = field(default_factory=dict)
@@ -76,7 +79,9 @@ class StateTraining:
 
 
 _TRAINING = group(
-    documents=arrays("lengths", "state", "the states of the documents are damaged", keys="documents", below="states"),
+    documents=arrays(
+        "lengths", "state", "the states of the documents are damaged", keys="documents", below="states"
+    ),
     drawn=integers("drawn"),
     heads=integers("heads"),
     **numbers("size", "visited", "steps"),
@@ -84,19 +89,23 @@ _TRAINING = group(
 
 
 class LatentStates(StoredModel):
-    """A model of words with latent states (Wallach, Sutton & McCallum 2008), see `spacy_hpyp.head_outward.states`.
+    """A model of words with latent states (Wallach, Sutton & McCallum 2008), see
+    `spacy_hpyp.head_outward.states`.
 
-    kind (str), reads_parents (bool): One of the `KINDS` of models, and whether words are generated from their parents in it.
+    kind (str), reads_parents (bool): One of the `KINDS` of models, and whether words are generated from their
+        parents in it.
     back_off (str): One of the `BACK_OFFS`.
     RAISES (ValueError): If the model is to have states that its kind does not have.
 
-    vocabulary (Vocabulary | None), seating (StateModel | None): The words, and the seating of words and states; none until `initialize` has
-        been called or the model has been read from a file.
+    vocabulary (Vocabulary | None), seating (StateModel | None): The words, and the seating of words and
+        states; none until `initialize` has been called or the model has been read from a file.
     """
 
     learned = "of_words"
 
-    def __init__(self, kind: str, states: int, back_off: str, vocabulary_settings: VocabularySettings) -> None:
+    def __init__(
+        self, kind: str, states: int, back_off: str, vocabulary_settings: VocabularySettings
+    ) -> None:
         if kind == DEPENDENCIES and states != 1:
             raise ValueError(f"A model of the kind '{kind}' has no states: 'states' must be 1, not {states}.")
         self.kind, self.reads_parents = kind, kind in OF_PARENTS
@@ -135,12 +144,19 @@ class LatentStates(StoredModel):
         return words.complete() if self.reads_parents else words
 
     def visit(
-        self, texts: Sequence[tuple[bytes, UncasedWords]], rng: np.random.Generator, *, draw_trees: bool = False
+        self,
+        texts: Sequence[tuple[bytes, UncasedWords]],
+        rng: np.random.Generator,
+        *,
+        draw_trees: bool = False,
     ) -> np.ndarray:
-        """A Gibbs step for every word of some documents; documents that are not seated yet are, with the trees that they have.
+        """A Gibbs step for every word of some documents; documents that are not seated yet are, with the
+        trees that they have.
 
-        texts (Sequence[tuple[bytes, UncasedWords]]): Documents that differ from each other, and what identifies each.
-        draw_trees (bool): Whether there is a step for the tree of every sentence, too, if all documents are seated.
+        texts (Sequence[tuple[bytes, UncasedWords]]): Documents that differ from each other, and what
+            identifies each.
+        draw_trees (bool): Whether there is a step for the tree of every sentence, too, if all documents are
+            seated.
         RETURNS (float64[words]): The probability of each word given all others that are seated.
         RAISES (ValueError): If a document is not seated as it should be.
         """
@@ -150,15 +166,20 @@ class LatentStates(StoredModel):
             if number == len(training.states):
                 training.states.append(np.full(len(words.forms), NONE, dtype=np.int32))
         trees = [
-            replace(text, heads=training.heads.get(number, text.heads)) for number, (_, text) in zip(numbers, texts)
+            replace(text, heads=training.heads.get(number, text.heads))
+            for number, (_, text) in zip(numbers, texts)
         ]
         dependents = self.encode(trees, numbers)
-        state = np.concatenate([np.empty(0, dtype=np.int32), *(training.states[number] for number in numbers)])
+        state = np.concatenate(
+            [np.empty(0, dtype=np.int32), *(training.states[number] for number in numbers)]
+        )
         probability = np.empty(len(state))
         if len(state) != len(dependents.word) or len(dependents.head) != len(dependents.word):
             raise ValueError("The states and the words of a document do not belong together.")
         draw_trees = draw_trees and bool(np.all(state != NONE))
-        self.seating = sweep(self.seating, dependents, state, rng, probability, training.draws if draw_trees else None)
+        self.seating = sweep(
+            self.seating, dependents, state, rng, probability, training.draws if draw_trees else None
+        )
         bounds = np.cumsum([0, *(len(words.forms) for words in trees)]).tolist()
         for number, start, end in zip(numbers, bounds, bounds[1:]):
             training.states[number] = state[start:end].copy()
@@ -181,7 +202,9 @@ class LatentStates(StoredModel):
         sizes = [len(words.forms) for words in texts]
         starts = np.cumsum([0, *sizes]).tolist()
         empty = np.empty(0, dtype=np.int32)
-        heads = [np.where(words.heads == NONE, NONE, words.heads + start) for words, start in zip(texts, starts)]
+        heads = [
+            np.where(words.heads == NONE, NONE, words.heads + start) for words, start in zip(texts, starts)
+        ]
         words = [number for text in texts for number in self.vocabulary.numbers(text.forms)]
         ends = [text.offsets[1:] + start for text, start in zip(texts, starts)]
         return Dependents(
@@ -191,13 +214,15 @@ class LatentStates(StoredModel):
             offsets=np.concatenate([[0], *ends]).astype(np.int64),
         )
 
-    def find_states(self, words: UncasedWords, sweeps: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def find_states(
+        self, words: UncasedWords, sweeps: int, rng: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
         """The most probable state of each word of a document, while the counts of the model stay as they are.
 
         words (UncasedWords): The words; all their parents are known if the model reads them.
         sweeps (int): Gibbs sweeps where states depend on the document, at least 2.
-        RETURNS (tuple[int64[n], float64[n]]): The states, and the log-probability of each word given the others of the document,
-            in nats.
+        RETURNS (tuple[int64[n], float64[n]]): The states, and the log-probability of each word given the
+            others of the document, in nats.
         """
         dependents = self.encode([words], [0])
         parent = np.where(dependents.head == NONE, self.seating.root, dependents.word[dependents.head])
@@ -207,12 +232,14 @@ class LatentStates(StoredModel):
         return np.argmax(belief, axis=1), log_probability
 
     def parse(self, texts: Sequence[UncasedWords]) -> list[np.ndarray]:
-        """The most probable projective trees of the sentences of some documents, while the counts stay as they are.
+        """The most probable projective trees of the sentences of some documents, while the counts stay as
+        they are.
 
         States are summed out. Those that depend on documents are as frequent as anywhere.
 
         texts (Sequence[UncasedWords]): The documents, whose heads are not read.
-        RETURNS (list[int32[n]]): The heads of each, as positions among its words, `NONE` for the root's children.
+        RETURNS (list[int32[n]]): The heads of each, as positions among its words, `NONE` for the root's
+            children.
         RAISES (ValueError): If words do not depend on parents.
         """
         if not self.reads_parents:
@@ -227,8 +254,8 @@ class LatentStates(StoredModel):
     def top_words(self, count: int) -> list[list[StateWord]]:
         """What is typical of each state: the words that make most of the difference between it and all words.
 
-        They are in the order of p(word | state) · log(p(word | state) / p(word)), whose sum is the divergence of the two
-        distributions. Words that are frequent everywhere come late.
+        They are in the order of p(word | state) · log(p(word | state) / p(word)), whose sum is the divergence
+        of the two distributions. Words that are frequent everywhere come late.
 
         count (int): How many words of each state.
         RETURNS (list[list[StateWord]]): Of each state, fewer if it has not generated so many.
@@ -248,7 +275,10 @@ class LatentStates(StoredModel):
 
     def _fixed(self) -> dict[str, tuple[Any, str]]:
         fixed = {"kind": self.kind, "states": self.states, "back_off": self.back_off}
-        return {name: (own, f"its '{name}' is {{}}, and that of the config {own!r}") for name, own in fixed.items()}
+        return {
+            name: (own, f"its '{name}' is {{}}, and that of the config {own!r}")
+            for name, own in fixed.items()
+        }
 
     def _write(self) -> Message:
         if not self.is_initialized:
@@ -293,7 +323,9 @@ class LatentStates(StoredModel):
         self._check(states.values)
 
     def _check(self, state: np.ndarray) -> None:
-        """RAISES (ValueError): If the seating is not that of the documents' words and of their states (int32[words])."""
+        """RAISES (ValueError): If the seating is not that of the documents' words and of their states
+        (int32[words]).
+        """
         states, words = self.seating.states, self.seating.words
         contexts = len(self.vocabulary) + 1
         _check_symbols(states, [len(self.training.documents) if self.kind in OF_DOCUMENTS else contexts])
@@ -331,4 +363,6 @@ def LatentStatesModel(unknown_words: UnknownWordRule, **settings: Any) -> Model[
 
 
 def _find(model: LatentStates, docs: list[Doc]) -> list[np.ndarray]:
-    return [model.find_states(read_uncased(doc), _SWEEPS_OF_DOCS, np.random.default_rng(0))[0] for doc in docs]
+    return [
+        model.find_states(read_uncased(doc), _SWEEPS_OF_DOCS, np.random.default_rng(0))[0] for doc in docs
+    ]

@@ -81,13 +81,18 @@ def vocabulary_from_message(msg: Message, rule: UnknownWordRule) -> Vocabulary:
     values, offsets = found.pop("candidates")
     if len(offsets) == 1:
         raise ValueError("there are no words")
-    rare, seen = rare_from_message(msg, found["words"], found["tags"]), seen_from_message(msg, len(found["tags"]))
+    rare, seen = (
+        rare_from_message(msg, found["words"], found["tags"]),
+        seen_from_message(msg, len(found["tags"])),
+    )
     forms = None
     if "forms" in msg:
         own = part(msg, "forms", dict)
         names = different_names("names").read(own, {})
         forms = SeenForms(names, seen_from_message(own, len(found["tags"]), len(names)))
-    return Vocabulary(**found, tag_offsets=offsets, candidate_tags=values, rule=rule, rare=rare, seen=seen, forms=forms)
+    return Vocabulary(
+        **found, tag_offsets=offsets, candidate_tags=values, rule=rule, rare=rare, seen=seen, forms=forms
+    )
 
 
 def seen_to_message(seen: SeenTags | None) -> Message:

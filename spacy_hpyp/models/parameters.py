@@ -17,7 +17,8 @@ _HIGHEST_WEIGHT = 100.0
 
 
 class Parameters(Mapping[str, Weights]):
-    """The weights of the pools, by distribution, as the parameters of a thinc model have them when they are asked for.
+    """The weights of the pools, by distribution, as the parameters of a thinc model have them when they are
+    asked for.
 
     attribute (str): The name of the attribute that holds a `CountModel`.
     """
@@ -66,8 +67,8 @@ def _weights(pooled: "CountModel", name: str, parameter: Callable[[str], Any]) -
 
 
 def add_gradients(model: Model, attribute: str, gradient: Mapping[str, Weights], tokens: int) -> None:
-    """Add the gradient of the loss to those of the parameters: of the negative log-likelihood for each token, and of a
-    Gaussian prior around the weights that the pools begin with.
+    """Add the gradient of the loss to those of the parameters: of the negative log-likelihood for each token,
+    and of a Gaussian prior around the weights that the pools begin with.
 
     model (Model), attribute (str): See `Parameters`.
     gradient (Mapping[str, Weights]): The gradient of the log-likelihood of a batch.

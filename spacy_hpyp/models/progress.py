@@ -1,4 +1,6 @@
-"""How far the training of a count model is: what is seated, what was drawn for it, and what is left of the sweep."""
+"""How far the training of a count model is: what is seated, what was drawn for it, and what is left of the
+sweep.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -15,8 +17,8 @@ from ..storage.schema import Keyed, Ragged
 class Sweep:
     """A sweep that is not complete.
 
-    copies (Counter[bytes]): How often each sentence of the treebank occurs, as far as is known, by what identifies its content.
-        It is seated no more often than that.
+    copies (Counter[bytes]): How often each sentence of the treebank occurs, as far as is known, by what
+        identifies its content. It is seated no more often than that.
     visited (int): How many sentences have been visited.
     passages (list[Passage]): Those of them that confidence is to be learned from.
     """
@@ -39,11 +41,13 @@ class Progress:
     """What has been learned from, as far as training needs it to go on.
 
     seated (dict[bytes, int]): How many copies of each sentence are seated, by what identifies it.
-    derivations (dict[bytes, list[int32[*]]]): The derivations that have been drawn for seated sentences, see the model.
+    derivations (dict[bytes, list[int32[*]]]): The derivations that have been drawn for seated sentences, see
+        the model.
     sweep (Sweep): How far the present sweep is.
     tokens (int): How many tokens are seated.
     steps, sweeps (int): How many updates and how many sweeps there have been.
-    awaits_contrast (bool): Whether weights are to be contrasted when the next sweep is complete, if they have not been by then.
+    awaits_contrast (bool): Whether weights are to be contrasted when the next sweep is complete, if they have
+        not been by then.
     """
 
     seated: dict[bytes, int] = field(default_factory=dict)
@@ -54,15 +58,20 @@ class Progress:
     sweeps: int = 0
     awaits_contrast: bool = False
 
-    def take_drawn(self, keys: Iterable[bytes], places: Iterable[Sequence[np.ndarray]], drawn: str) -> list[bool]:
-        """Take out what has been drawn for some seated sentences, and write it over what the treebank says of them.
+    def take_drawn(
+        self, keys: Iterable[bytes], places: Iterable[Sequence[np.ndarray]], drawn: str
+    ) -> list[bool]:
+        """Take out what has been drawn for some seated sentences, and write it over what the treebank says of
+        them.
 
-        Of the copies of a sentence each has its turn, whatever batches they are in: first those that nothing was drawn for, then those
-        that wait the longest.
+        Of the copies of a sentence each has its turn, whatever batches they are in: first those that nothing
+        was drawn for, then those that wait the longest.
 
-        places (Iterable[Sequence[int32[*]]]): Of each, the parts of arrays that its derivation is in, one after the other.
+        places (Iterable[Sequence[int32[*]]]): Of each, the parts of arrays that its derivation is in, one
+            after the other.
         drawn (str): What a derivation is called.
-        RETURNS (list[bool]): For which of them something has been drawn; the others are still as the treebank says.
+        RETURNS (list[bool]): For which of them something has been drawn; the others are still as the treebank
+            says.
         RAISES (ValueError): If a derivation has another length.
         """
         found: list[bool] = []
@@ -87,7 +96,10 @@ class Progress:
 
     def values(self) -> dict[str, Any]:
         """What the fields of a schema write: all but numbers is in the form in which it is stored."""
-        sweep, drawn = self.sweep, [(key, path) for key in sorted(self.derivations) for path in self.derivations[key]]
+        sweep, drawn = (
+            self.sweep,
+            [(key, path) for key in sorted(self.derivations) for path in self.derivations[key]],
+        )
         rows = [sentence for passage in sweep.passages for sentence in passage.rows]
         return {
             **vars(self),
@@ -95,16 +107,22 @@ class Progress:
             "sweep": {
                 "visited": sweep.visited,
                 # After the first sweep there are none.
-                "missing": {key: count for key, count in sweep.copies.items() if count != self.seated.get(key, 0)},
+                "missing": {
+                    key: count for key, count in sweep.copies.items() if count != self.seated.get(key, 0)
+                },
                 "passages": {
                     "sizes": np.array([len(passage.rows) for passage in sweep.passages], dtype=np.int64),
-                    "rows": Keyed([key for passage in sweep.passages for key in passage.keys], Ragged.of(rows)),
+                    "rows": Keyed(
+                        [key for passage in sweep.passages for key in passage.keys], Ragged.of(rows)
+                    ),
                 },
             },
         }
 
     @classmethod
-    def of_values(cls, values: dict[str, Any], is_derivation: Callable[[np.ndarray], bool], drawn: str) -> "Progress":
+    def of_values(
+        cls, values: dict[str, Any], is_derivation: Callable[[np.ndarray], bool], drawn: str
+    ) -> "Progress":
         """Read what `values` gives, and check that it belongs together.
 
         is_derivation (Callable): Whether an array is a derivation.
@@ -123,7 +141,9 @@ class Progress:
         return cls(
             seated,
             derivations,
-            Sweep(Counter(seated | sweep["missing"]), sweep["visited"], _passages(**sweep.get("passages", {}))),
+            Sweep(
+                Counter(seated | sweep["missing"]), sweep["visited"], _passages(**sweep.get("passages", {}))
+            ),
             **{name: values[name] for name in ("tokens", "steps", "sweeps")},
         )
 
@@ -135,4 +155,6 @@ def _passages(sizes: np.ndarray | None = None, rows: Keyed | None = None) -> lis
     if np.any(sizes < 1) or sizes.sum() != len(rows.keys):
         raise ValueError("the passages of its sweep are damaged")
     sentences, ends = rows.arrays.parts(), np.cumsum(sizes).tolist()
-    return [Passage(rows.keys[end - n : end], sentences[end - n : end]) for n, end in zip(sizes.tolist(), ends)]
+    return [
+        Passage(rows.keys[end - n : end], sentences[end - n : end]) for n, end in zip(sizes.tolist(), ends)
+    ]

@@ -1,7 +1,8 @@
-"""Which of several candidate trees of a sentence is the right one: a conditional log-linear model, and its registered architecture.
+"""Which of several candidate trees of a sentence is the right one: a conditional log-linear model, and its
+registered architecture.
 
-The probability of a candidate is proportional to the exponential of a weighted sum of what several sources say of it. Its
-log-likelihood is concave in the weights, and Newton's method finds them.
+The probability of a candidate is proportional to the exponential of a weighted sum of what several sources
+say of it. Its log-likelihood is concave in the weights, and Newton's method finds them.
 """
 
 from dataclasses import dataclass, field
@@ -25,7 +26,8 @@ from .votes import Groups, fit, log_likelihood, shares
 
 #: The attribute of a thinc Model that holds a `Ranking`, beside that of the head-outward model.
 RANKING = "ranking"
-#: What is known of a candidate: whether it is the tree that the document has; the source's score; what the generative model says of
+#: What is known of a candidate: whether it is the tree that the document has; the source's score; what the
+#: generative model says of
 #: words, tags and tree, and of the labels given these; and what an `hpyp_parser` says of all of it.
 FEATURES = ("own", "source", "tree", "labels", "generative")
 #: Before anything is learned: the generative model alone, as in Sangati, Zuidema & Bod (2009).
@@ -54,8 +56,10 @@ class Ranking(StoredModel):
     """What has been learned of ranking.
 
     weights (float64[FEATURES]): Of the features.
-    held_out (set[bytes]): What identifies the sentences that they are learned from, and the generative model is not.
-    sweeps (int): How many sweeps that had made when they were learned. It is not stored: what is saved has learned them.
+    held_out (set[bytes]): What identifies the sentences that they are learned from, and the generative model
+        is not.
+    sweeps (int): How many sweeps that had made when they were learned. It is not stored: what is saved has
+        learned them.
     """
 
     weights: np.ndarray = field(default_factory=UNLEARNED.copy)
@@ -100,7 +104,8 @@ def probabilities(features: np.ndarray, weights: np.ndarray, offsets: np.ndarray
 def learn_weights(lists: Lists, used: np.ndarray) -> np.ndarray:
     """Find the weights under which the best candidates are most probable, by penalised maximum likelihood.
 
-    lists (Lists): At least one sentence. Of candidates that are equally right each is the right one by an equal share.
+    lists (Lists): At least one sentence. Of candidates that are equally right each is the right one by an
+        equal share.
     used (bool[FEATURES]): Which features are used; the weights of the others are 0.
     RETURNS (float64[FEATURES]): The weights.
     """
@@ -138,8 +143,8 @@ def _target(lists: Lists) -> np.ndarray:
 @registry.architectures("spacy-hpyp.Reranker.v1")
 @wraps(HeadOutward, assigned=(), updated=())
 def Reranker(**lists: Any) -> Model:
-    """A head-outward model that says how probable given trees are, and the weights of what else is known of them (Sangati, Zuidema &
-    Bod 2009).
+    """A head-outward model that says how probable given trees are, and the weights of what else is known of
+    them (Sangati, Zuidema & Bod 2009).
 
     The arguments are those of `spacy-hpyp.HeadOutwardModel.v1`; lists may read what a chart does not know.
     RETURNS (Model): What a `parse_reranker` has.
@@ -153,8 +158,9 @@ def Reranker(**lists: Any) -> Model:
 def tree_features(model: HeadOutwardModel, doc: Doc, candidates: Candidates) -> np.ndarray:
     """What a head-outward model says of candidates.
 
-    doc (Doc), candidates (Candidates): A sentence of it. Trees that are not projective are made so. Tags that the model does not have
-        are unknown ones; decorated labels that it does not have are taken for those without decoration.
+    doc (Doc), candidates (Candidates): A sentence of it. Trees that are not projective are made so. Tags that
+        the model does not have are unknown ones; decorated labels that it does not have are taken for those
+        without decoration.
     RETURNS (float64[k, 2]): See `candidate_log_probabilities`.
     """
     sentences = candidates.sentences(doc)
@@ -170,7 +176,10 @@ def tree_features(model: HeadOutwardModel, doc: Doc, candidates: Candidates) -> 
         np.array([[tags.get(tag, len(tags)) for tag in each.tags] for each in sentences], dtype=np.int32),
         np.array([each.heads for each in sentences], dtype=np.int32),
         np.array(
-            [[NONE if label == ROOT_LABEL else number_of(label) for label in each.labels] for each in sentences],
+            [
+                [NONE if label == ROOT_LABEL else number_of(label) for label in each.labels]
+                for each in sentences
+            ],
             dtype=np.int32,
         ),
     )

@@ -1,4 +1,5 @@
-"""What the models of this package have in common: a thinc Model holds them, and they are saved with all that they have learned.
+"""What the models of this package have in common: a thinc Model holds them, and they are saved with all that
+they have learned.
 
 Those that read classes of words read the ones that they have learned with, and no others.
 """
@@ -27,7 +28,8 @@ _FEW = 1 << 16
 class StoredModel(ABC):
     """A model that an attribute of a thinc Model holds.
 
-    A subclass says what it is called, defines `_forget`, `_write` and `_read`, and calls `_forget` when its settings are known.
+    A subclass says what it is called, defines `_forget`, `_write` and `_read`, and calls `_forget` when its
+    settings are known.
 
     guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
@@ -61,8 +63,8 @@ class StoredModel(ABC):
         """
 
     def _fixed(self) -> dict[str, tuple[Any, str]]:
-        """What a trained model cannot change, by the name of the part: what it is, as srsly reads it, and what is wrong with a file that has
-        another one, which that may name: {}.
+        """What a trained model cannot change, by the name of the part: what it is, as srsly reads it, and
+        what is wrong with a file that has another one, which that may name: {}.
         """
         return {}
 
@@ -81,7 +83,8 @@ class StoredModel(ABC):
     def from_bytes(self: _Stored, data: bytes, origin: str | None = None) -> _Stored:
         """Read what `to_bytes` wrote. What is read is checked before anything compiled works on it.
 
-        origin (str | None): What identifies the bytes, if that is known: the checksum of the file that they are from.
+        origin (str | None): What identifies the bytes, if that is known: the checksum of the file that they
+            are from.
         RETURNS (StoredModel): A new model with the settings of this one, which stays as it is.
         RAISES (ValueError): If the bytes are damaged or belong to a model with other settings.
         """
@@ -110,14 +113,17 @@ def model_holding(
     """A thinc Model that holds a model, of which its component asks more than a thinc Model gives.
 
     name (str), attribute (str): That of the thinc Model, and that of its attribute.
-    predict (Callable): What the model says of Docs that come without a component and its settings, as `spacy debug model` gives them.
+    predict (Callable): What the model says of Docs that come without a component and its settings, as `spacy
+        debug model` gives them.
     """
     model = Model(name, partial(_forward, attribute, predict))
     model.attrs[attribute] = learned
     return model
 
 
-def _forward(attribute: str, predict: Callable, model: Model, docs: list[Doc], is_train: bool) -> tuple[Any, Callable]:
+def _forward(
+    attribute: str, predict: Callable, model: Model, docs: list[Doc], is_train: bool
+) -> tuple[Any, Callable]:
     """There is nothing to propagate back: all of these models have other ways to learn."""
     return predict(model.attrs[attribute], docs), lambda gradient: gradient
 
@@ -135,9 +141,11 @@ def _deserialize(default: StoredModel, value: bytes, name: str, model: Model) ->
 
 
 class ClassedModel(StoredModel):
-    """A model that reads classes of words (`text.word_classes`), if the pipeline has some when it is initialized, and then always.
+    """A model that reads classes of words (`text.word_classes`), if the pipeline has some when it is
+    initialized, and then always.
 
-    A subclass defines `_read_with`, calls `use_classes` when its settings are known, and keeps `_classed` in its messages.
+    A subclass defines `_read_with`, calls `use_classes` when its settings are known, and keeps `_classed` in
+    its messages.
 
     is_classed (bool): Whether it has learned with classes, or is going to.
     """
@@ -175,25 +183,31 @@ class ClassedModel(StoredModel):
     def classes(self, classes: Classes) -> None:
         if self._learned_with is not None and self._learned_with != _size_of(classes):
             raise ValueError(
-                f"The classes of words of the pipeline, of {len(classes):,} words, are not those that its components have learned with, of "
+                f"The classes of words of the pipeline, of {len(classes):,} words, are not those that its "
+                f"components have learned with, of "
                 f"{self._learned_with[0]:,} words. Read the same file as when they were trained."
             )
         self._classes = classes
         self._know_classes()
 
     def check_classes(self, called: str = "model") -> None:
-        """See that it has classes, if it has learned with some: compiled code would read them behind the end of what has none.
+        """See that it has classes, if it has learned with some: compiled code would read them behind the end
+        of what has none.
 
         RAISES (ValueError): If it has not.
         """
         if self.is_classed and self._classes is None:
             raise ValueError(
-                f"The {called} reads classes of words, but the pipeline has none. They are in the vocabulary of the pipeline that it was "
-                "trained in: read them by [initialize.before_init], or take the vocabulary of that pipeline (exclude=[] when it is saved and loaded)."
+                f"The {called} reads classes of words, but the pipeline has none. They are in the vocabulary "
+                f"of the pipeline that it was "
+                "trained in: read them by [initialize.before_init], or take the vocabulary of that pipeline "
+                "(exclude=[] when it is saved and loaded)."
             )
 
     def _classed(self) -> Message:
-        """The parts of a message, none without classes. Which classes these are the vocabulary of the pipeline says, that may be another one by now."""
+        """The parts of a message, none without classes. Which classes these are the vocabulary of the
+        pipeline says, that may be another one by now.
+        """
         return {"classed": True, "learned_with": self._learned_with} if self.is_classed else {}
 
     def _read_classed(self, message: Message) -> None:
@@ -204,5 +218,7 @@ class ClassedModel(StoredModel):
 
 
 def _size_of(classes: Classes | None) -> list[int] | None:
-    """How many words classes have, and how often these have been counted: other classes of words have not both."""
+    """How many words classes have, and how often these have been counted: other classes of words have not
+    both.
+    """
     return None if classes is None else [len(classes), sum(count for _, _, count in classes.values())]

@@ -42,7 +42,14 @@ from ..storage.schema import (
     part,
     sentence_keys,
 )
-from ..text.elements import CLASS_ATTRIBUTES, FormRows, class_symbols, reads_classes, string_number, without_classes
+from ..text.elements import (
+    CLASS_ATTRIBUTES,
+    FormRows,
+    class_symbols,
+    reads_classes,
+    string_number,
+    without_classes,
+)
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from ..text.word_classes import path_of
 from .messages import labels_from_message, vocabulary_from_message, vocabulary_to_message
@@ -57,7 +64,9 @@ _SUFFIX = 3
 
 
 class _Task(NamedTuple):
-    """What one of the perceptrons reads: the names of elements, their rows (int32[elements, 4]) and templates; and the size of its table."""
+    """What one of the perceptrons reads: the names of elements, their rows (int32[elements, 4]) and
+    templates; and the size of its table.
+    """
 
     names: list[str]
     elements: np.ndarray
@@ -71,14 +80,15 @@ class _Task(NamedTuple):
 
 @dataclass
 class ParserProgress:
-    """How far training is, and what it needs to go on. Sentences are known by what identifies them (`RawSentence.key`).
+    """How far training is, and what it needs to go on. Sentences are known by what identifies them
+    (`RawSentence.key`).
 
     sentences (int): How many there are to learn from.
     visited (int): How many have been visited since a pass over them began.
     passes, steps (int): How many passes and calls of `learn` there have been.
     counts (dict[str, int]): How often each of their words occurs; those that occur once are left out.
-    tags (dict[bytes, int32[*]]): The tags that each is learned with in place of its own, `NONE` for those that the model does
-        not know.
+    tags (dict[bytes, int32[*]]): The tags that each is learned with in place of its own, `NONE` for those
+        that the model does not know.
     held_out (dict[bytes, Lessons]): Those that nothing but confidence is learned from, each by itself.
     """
 
@@ -91,7 +101,8 @@ class ParserProgress:
     held_out: dict[bytes, Lessons] = field(default_factory=dict)
 
 
-# The tables of `_tables`, in their order: what they are of, and what they have as many columns as, or how many.
+# The tables of `_tables`, in their order: what they are of, and what they have as many columns as, or how
+# many.
 _TABLES = [
     *((np.int32, "columns"), (np.int32, "guides"), (np.float32, "guides"), (np.int32, "guides")),
     *((np.float32, 2), (np.int32, 2)),
@@ -131,7 +142,9 @@ def _read_held_out(message: Message, sizes: Sizes) -> dict[bytes, Lessons]:
     found = {}
     for key, end, length in zip(keys, np.cumsum(lengths).tolist(), lengths.tolist(), strict=True):
         words = [np.ascontiguousarray(each[end - length : end]) for each in (*said, heads, labels)]
-        found[key] = Lessons(*words, np.zeros(length, dtype=np.float32), np.array([0, length], dtype=np.int64))
+        found[key] = Lessons(
+            *words, np.zeros(length, dtype=np.float32), np.array([0, length], dtype=np.int64)
+        )
     return found
 
 
@@ -141,7 +154,8 @@ def _tables(lessons: Lessons) -> list[np.ndarray]:
     return [lessons.symbols, lessons.heads, lessons.probability, lessons.labels, lessons.expected, gold]
 
 
-#: `ParserProgress` in messages. Sentences that confidence is learned from are stored without how rare their words are.
+#: `ParserProgress` in messages. Sentences that confidence is learned from are stored without how rare their
+#: words are.
 _PROGRESS = inside(
     "progress",
     group(
@@ -149,7 +163,14 @@ _PROGRESS = inside(
         counts=inside("counts", group(words=different_names("words"), counts=integers("counts"))),
         tags=inside(
             "tags",
-            arrays("lengths", "tags", "the tags of its sentences are damaged", keys="keys", lowest=NONE, below="tags"),
+            arrays(
+                "lengths",
+                "tags",
+                "the tags of its sentences are damaged",
+                keys="keys",
+                lowest=NONE,
+                below="tags",
+            ),
         ),
         held_out=inside("held_out", Field(_write_held_out, _read_held_out)),
     ),
@@ -190,7 +211,10 @@ class TreeModel(ClassedModel):
 
     @property
     def _lists(self) -> list[tuple[list[list[str]], Mapping[str, arcs.Element], str]]:
-        return [(self.arc_templates, arcs.ELEMENTS, "arcs"), (self.label_templates, labels.ELEMENTS, "labels")]
+        return [
+            (self.arc_templates, arcs.ELEMENTS, "arcs"),
+            (self.label_templates, labels.ELEMENTS, "labels"),
+        ]
 
     def _read_with(self, *, is_classed: bool) -> bool:
         self._arcs, self._labels = (
@@ -255,7 +279,12 @@ class TreeModel(ClassedModel):
         return [*own, *class_symbols(path)]
 
     def encode(
-        self, forms: Sequence[str], place: np.ndarray, tags: np.ndarray, offsets: np.ndarray, guides: Guides | None
+        self,
+        forms: Sequence[str],
+        place: np.ndarray,
+        tags: np.ndarray,
+        offsets: np.ndarray,
+        guides: Guides | None,
     ) -> SentencesToParse:
         """Words as what is parsed.
 
@@ -273,7 +302,9 @@ class TreeModel(ClassedModel):
             columns += [np.zeros_like(word)] * len(arcs.GUIDE_SYMBOLS)
         if self.is_classed:
             columns += classes
-        return SentencesToParse(np.column_stack(columns).astype(np.int32), *guide_rows(guides, offsets), offsets)
+        return SentencesToParse(
+            np.column_stack(columns).astype(np.int32), *guide_rows(guides, offsets), offsets
+        )
 
     def read_docs(self, docs: Sequence[Doc], *, reader: str = "model") -> tuple[SentencesToParse, Words]:
         """The words of Docs as what is parsed: a sentence goes from one boundary that is set to the next.
@@ -308,17 +339,25 @@ class TreeModel(ClassedModel):
             )
         return self._predicting
 
-    def parse(self, sentences: SentencesToParse, *, width: int, merge: bool, threads: int = 1) -> EasyFirstTrees:
+    def parse(
+        self, sentences: SentencesToParse, *, width: int, merge: bool, threads: int = 1
+    ) -> EasyFirstTrees:
         """Parse sentences with the averaged weights, see `spacy_hpyp.easy_first.parsing.parse`."""
         return parse(*self.guard.read(self._scorers), sentences, width=width, merge=merge, threads=threads)
 
-    def k_best(self, sentences: SentencesToParse, i: int, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The trees of the final beam of a sentence with their scores, see `spacy_hpyp.easy_first.parsing.parse_beam`."""
+    def k_best(
+        self, sentences: SentencesToParse, i: int, width: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The trees of the final beam of a sentence with their scores, see
+        `spacy_hpyp.easy_first.parsing.parse_beam`.
+        """
         return parse_beam(*self.guard.read(self._scorers), sentences, i, width)
 
     # Training
 
-    def learn(self, lessons: Lessons, learning: Learning, rng: np.random.Generator, threads: int = 1) -> Report:
+    def learn(
+        self, lessons: Lessons, learning: Learning, rng: np.random.Generator, threads: int = 1
+    ) -> Report:
         """Learn from some sentences, see `spacy_hpyp.easy_first.learning.learn_parsing`.
 
         RAISES (ValueError): After `compact`.
@@ -330,7 +369,9 @@ class TreeModel(ClassedModel):
         return learn_parsing(*how, lessons, learning, rng, threads)
 
     def compact(self) -> None:
-        """Forget what only further training needs. What is found afterwards may differ where two arcs are all but equally easy."""
+        """Forget what only further training needs. What is found afterwards may differ where two arcs are all
+        but equally easy.
+        """
         self.arc_perceptron = averages_alone(self.arc_perceptron)
         self.label_perceptron = averages_alone(self.label_perceptron)
         self.progress, self._predicting = ParserProgress(), None
@@ -373,7 +414,9 @@ class TreeModel(ClassedModel):
         self.initialize(vocabulary_from_message(message, self.vocabulary_settings.rule), labels, empty=True)
         self._read_classed(message)
         of_arcs, of_labels = part(message, "arcs", dict), part(message, "arc_labels", dict)
-        self.arc_perceptron = StoredPerceptron(of_arcs, self.arc_places, 2, self.origin and f"{self.origin} arcs")
+        self.arc_perceptron = StoredPerceptron(
+            of_arcs, self.arc_places, 2, self.origin and f"{self.origin} arcs"
+        )
         outcomes, key = max(1, len(labels)), self.origin and f"{self.origin} labels"
         self.label_perceptron = StoredPerceptron(of_labels, self.label_places, outcomes, key, sparse=True)
         if message.get("confidence") is not None:
@@ -389,7 +432,9 @@ class TreeModel(ClassedModel):
         self.progress = ParserProgress(**found)
 
 
-def _task(templates: list[list[str]], elements: Mapping[str, tuple[int, ...]], name: str, places: int) -> _Task:
+def _task(
+    templates: list[list[str]], elements: Mapping[str, tuple[int, ...]], name: str, places: int
+) -> _Task:
     names, compiled = compile_templates(templates, elements, name)
     rows = np.array([elements[element] for element in names], dtype=np.int32)
     return _Task(names, rows, compiled, places)
@@ -404,8 +449,12 @@ def _sides(guides: Guides, offsets: np.ndarray) -> np.ndarray:
     return np.where(probability > 0.0, 1 + 4 * side + sure, arcs.NULL)
 
 
-def guide_rows(guides: Guides | None, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """What features read of guides besides symbols: heads, probabilities, labels, and expected children; see `SentencesToParse`."""
+def guide_rows(
+    guides: Guides | None, offsets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """What features read of guides besides symbols: heads, probabilities, labels, and expected children; see
+    `SentencesToParse`.
+    """
     n = int(offsets[-1])
     expected = np.zeros((n, 2), dtype=np.float32)
     if guides is None:
@@ -428,8 +477,8 @@ def confidence_features(trees: EasyFirstTrees, offsets: np.ndarray, *, guided: b
     """What confidence in arcs is learned from.
 
     offsets (int64[sentences + 1]): Where each sentence begins.
-    RETURNS (float64[words, 6]): 1; how much easier the arc was than others; the log-odds of its share of the beam, and of its
-        probability to a guide; log(1 + its length in words); whether it is a root's.
+    RETURNS (float64[words, 6]): 1; how much easier the arc was than others; the log-odds of its share of the
+        beam, and of its probability to a guide; log(1 + its length in words); whether it is a root's.
     """
     is_root = trees.heads == NONE
     position = np.arange(len(trees.heads)) - block_starts(offsets)

@@ -1,4 +1,6 @@
-"""Frozen views as a file, see `storage.mapped`: a view that is not used is made again, as it follows from the seating, which is in the model's file."""
+"""Frozen views as a file, see `storage.mapped`: a view that is not used is made again, as it follows from the
+seating, which is in the model's file.
+"""
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -30,10 +32,13 @@ _KINDS = {f"{name}.{part}": _PARTS[part] for name, part in product(DISTRIBUTIONS
 def write_views(path: Path, views: Iterable[tuple[str, View]], model: str) -> None:
     """Write views to a file, in the place of what was there.
 
-    views (Iterable[tuple[str, View]]): All distributions in their order; each is needed only until it is written.
+    views (Iterable[tuple[str, View]]): All distributions in their order; each is needed only until it is
+        written.
     model (str): What identifies the file of the model.
     """
-    write_arrays(path, ((f"{name}.{part}", getattr(view, part)) for name, view in views for part in _PARTS), model)
+    write_arrays(
+        path, ((f"{name}.{part}", getattr(view, part)) for name, view in views for part in _PARTS), model
+    )
 
 
 def read_views(
@@ -45,10 +50,11 @@ def read_views(
 ) -> tuple[dict[str, View], MappedFile] | None:
     """Map the views of a file into memory.
 
-    conditionals (Mapping[str, Conditional]), alphabets (Mapping[str, int]), packed (Mapping[str, Any]): What they have to fit; the
-        last as `hpyp.storage.pack` makes it.
+    conditionals (Mapping[str, Conditional]), alphabets (Mapping[str, int]), packed (Mapping[str, Any]): What
+        they have to fit; the last as `hpyp.storage.pack` makes it.
     model (str): What identifies the file of the model.
-    RETURNS (tuple[dict[str, View], MappedFile] | None): By distribution, and where they are mapped from; none without a file.
+    RETURNS (tuple[dict[str, View], MappedFile] | None): By distribution, and where they are mapped from; none
+        without a file.
     RAISES (ValueError): If they are damaged, or those of another model.
     RAISES (OSError): If the file cannot be read.
     """

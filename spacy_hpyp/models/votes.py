@@ -1,9 +1,12 @@
-"""Votes of several parsers on the heads, labels and tags of words, each with the weight that it has earned (Sagae & Lavie 2006).
+"""Votes of several parsers on the heads, labels and tags of words, each with the weight that it has earned
+(Sagae & Lavie 2006).
 
-Voters who agree make up a group. How probable it is that a group is right, and that none is, is learned by multinomial logistic
-regression: of a group's features, which are those of its members and of who agrees with whom, the exponential is the odds of its
-being right against that of none. So the probabilities of a word's groups and of none of them sum to one. Weights have a normal
-prior; what is maximised is concave. Its variance is chosen by words that are left out.
+Voters who agree make up a group. How probable it is that a group is right, and that none is, is learned by
+multinomial logistic
+regression: of a group's features, which are those of its members and of who agrees with whom, the exponential
+is the odds of its being right against that of none. So the probabilities of a word's groups and of none of
+them sum to one. Weights have a normal prior; what is maximised is concave. Its variance is chosen by words
+that are left out.
 
 The registered architecture is that of what is learned about voters.
 """
@@ -31,14 +34,16 @@ from .stored import StoredModel, model_holding
 #: The attribute of a thinc Model that holds `Votes`.
 VOTES = "votes"
 
-# How sure weights may be to be 0, in tokens: what is best for words that are left out, stretches of so many in one of so many parts.
+# How sure weights may be to be 0, in tokens: what is best for words that are left out, stretches of so many
+# in one of so many parts.
 _PRIORS = (256.0, 64.0, 16.0, 4.0, 1.0)
 _STRETCH, _PARTS = 500, 5
 _CLOSE = 1e-5
 _HIGHEST = 100.0
 # How many rows of features are looked at together.
 _ROWS = 20_000
-# What is known of an arc besides its tags and its label, see `_arc_numbers`; and of the label of an arc and of a tag.
+# What is known of an arc besides its tags and its label, see `_arc_numbers`; and of the label of an arc and
+# of a tag.
 _ARC, _LABEL, _TAG = 7, 4, 3
 # The weights that leave the votes of the arcs of a tree as they are.
 _AS_VOTED = np.array([0.0, 1.0])
@@ -49,7 +54,8 @@ class Result(NamedTuple):
     """What was elected.
 
     heads (int32[words]): Positions in the sentence, `NONE` for roots.
-    labels, tags (int32[words]): Numbers; a label is `ABSENT` if no voter has said one that the arc can have, a tag if there is none.
+    labels, tags (int32[words]): Numbers; a label is `ABSENT` if no voter has said one that the arc can have,
+        a tag if there is none.
     head_probability, tag_probability (float64[words]): How probable it is that they are right.
     """
 
@@ -73,19 +79,24 @@ class Groups(NamedTuple):
     features: np.ndarray
 
 
-def group_voters(choice: np.ndarray, numbers: np.ndarray, categories: Sequence[tuple[np.ndarray, int]]) -> Groups:
+def group_voters(
+    choice: np.ndarray, numbers: np.ndarray, categories: Sequence[tuple[np.ndarray, int]]
+) -> Groups:
     """Groups of voters, with a feature for each voter and number, voter and category, and pair of voters.
 
     choice (int32[words, voters]): What each says; `ABSENT` is nothing.
     numbers (float64[words, voters, k]): What is known of it.
-    categories (Sequence[tuple[int64[words, voters], int]]): Which of so many it is; what is none of them is left out.
+    categories (Sequence[tuple[int64[words, voters], int]]): Which of so many it is; what is none of them is
+        left out.
     """
     words, voters = choice.shape
     present = choice != ABSENT
     first = (choice[:, :, None] == choice[:, None, :]).argmax(axis=2)
     begins = present & (first == np.arange(voters))
     row = np.take_along_axis((np.cumsum(begins.ravel()) - 1).reshape(words, voters), first, axis=1)
-    features = np.zeros((int(begins.sum()), number_of_features(voters, numbers.shape[2], [n for _, n in categories])))
+    features = np.zeros(
+        (int(begins.sum()), number_of_features(voters, numbers.shape[2], [n for _, n in categories]))
+    )
     column = 0
     for v in range(voters):
         own = np.flatnonzero(present[:, v])
@@ -108,12 +119,18 @@ def number_of_features(voters: int, numbers: int, categories: Sequence[int]) -> 
 
 
 def shares(groups: Groups, weights: np.ndarray, *, or_none: bool = True) -> np.ndarray:
-    """How probable it is that each group is right (float64[groups]). What is left of a word's is that none is, if that may be."""
+    """How probable it is that each group is right (float64[groups]). What is left of a word's is that none
+    is, if that may be.
+    """
     return np.exp(_log_shares(groups, weights, or_none=or_none)[1])
 
 
-def _log_shares(groups: Groups, weights: np.ndarray, *, or_none: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which word each group is of, without those that have none; the logs of `shares`; and that none of a word's groups is right."""
+def _log_shares(
+    groups: Groups, weights: np.ndarray, *, or_none: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which word each group is of, without those that have none; the logs of `shares`; and that none of a
+    word's groups is right.
+    """
     score = groups.features @ weights
     _, place = np.unique(groups.word, return_inverse=True)
     highest = np.full(int(place.max(initial=-1)) + 1, 0.0 if or_none else -np.inf)
@@ -124,7 +141,8 @@ def _log_shares(groups: Groups, weights: np.ndarray, *, or_none: bool) -> tuple[
 
 
 def learn_votes(groups: Groups, right: np.ndarray) -> np.ndarray:
-    """Fit weights by penalised maximum likelihood; the penalty is the one with which words that are left out are most probable.
+    """Fit weights by penalised maximum likelihood; the penalty is the one with which words that are left out
+    are most probable.
 
     groups (Groups): Of words whose right choice is known.
     right (bool[groups]): Whether they are right; one of a word's is, or none.
@@ -159,7 +177,8 @@ def fit(
 ) -> np.ndarray:
     """Fit weights by penalised maximum likelihood, with Newton's method.
 
-    groups, right: As for `learn_votes`; where several are right, the part that each has of that (float64[groups]).
+    groups, right: As for `learn_votes`; where several are right, the part that each has of that
+    (float64[groups]).
     weights (float64[m]): Where to begin.
     prior (float): How sure they are to be 0: the inverse of a variance.
     or_none (bool): Whether it may be that none of a word's is right.
@@ -171,7 +190,9 @@ def fit(
     bounds = [*range(0, len(starts), _ROWS), len(starts)]
 
     def objective(weights: np.ndarray) -> float:
-        return log_likelihood(groups, right, weights, or_none=or_none) - 0.5 * prior * float(weights @ weights)
+        return log_likelihood(groups, right, weights, or_none=or_none) - 0.5 * prior * float(
+            weights @ weights
+        )
 
     def derivatives(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         share, information = shares(groups, weights, or_none=or_none), prior * np.eye(len(weights))
@@ -210,7 +231,9 @@ class Votes(StoredModel):
         self.guard = Guard()
         self._use(voters, tags, labels, weights)
 
-    def _use(self, voters: Sequence[str], tags: Sequence[str], labels: Sequence[str], weights: Any = None) -> None:
+    def _use(
+        self, voters: Sequence[str], tags: Sequence[str], labels: Sequence[str], weights: Any = None
+    ) -> None:
         self.voters, self.tags, self.labels = list(voters), list(tags), list(labels)
         v, t, n = len(self.voters), len(self.tags), len(self.labels)
         sizes = {
@@ -244,7 +267,9 @@ class Votes(StoredModel):
         """Whether what votes are worth has been learned."""
         return not np.array_equal(self.weights["elected"], _AS_VOTED)
 
-    def learn(self, ballots: Ballots, gold: Gold, *, longest: int, root: int, kept: int | None = None) -> None:
+    def learn(
+        self, ballots: Ballots, gold: Gold, *, longest: int, root: int, kept: int | None = None
+    ) -> None:
         """Learn from words whose annotation is known.
 
         longest (int), kept (int | None): See `elect`.
@@ -279,10 +304,12 @@ class Votes(StoredModel):
     def elect(self, ballots: Ballots, *, longest: int, root: int, kept: int | None = None) -> Result:
         """Find the best trees, labels and tags.
 
-        longest (int): Of sentences of no more words the projective tree with the most votes is found. Of longer ones it is any tree of
-            arcs that have votes, arcs between neighbours and arcs of the root; 0: of all of them.
+        longest (int): Of sentences of no more words the projective tree with the most votes is found. Of
+            longer ones it is any tree of arcs that have votes, arcs between neighbours and arcs of the root;
+            0: of all of them.
         root (int): The label of roots.
-        kept (int | None): The voter whose trees and labels are to stay, if one's are: only how probable they are is asked.
+        kept (int | None): The voter whose trees and labels are to stay, if one's are: only how probable they
+            are is asked.
         """
         words = len(ballots.heads)
         tags, tag_probability = _best(self._tag_groups(ballots), self.weights["tags"], words)
@@ -295,7 +322,9 @@ class Votes(StoredModel):
         sure = logistic(_of_votes(head_probability) @ self.weights["elected"])
         return Result(heads, labels, tags, sure, tag_probability)
 
-    def _elect(self, groups: Groups, ballots: Ballots, longest: int, kept: int | None) -> tuple[np.ndarray, np.ndarray]:
+    def _elect(
+        self, groups: Groups, ballots: Ballots, longest: int, kept: int | None
+    ) -> tuple[np.ndarray, np.ndarray]:
         share, offsets = shares(groups, self.weights["heads"]), ballots.offsets
         if kept is not None:
             heads, probability = ballots.heads[:, kept], np.zeros(len(ballots.heads))
@@ -330,13 +359,19 @@ class Votes(StoredModel):
         own_tags = np.broadcast_to(tags[:, None], heads.shape)
         head_tags = np.where(heads >= 0, tags[place], ABSENT)
         numbers = _arc_numbers(ballots, starts)
-        categories = [(own_tags, len(self.tags)), (head_tags, len(self.tags)), (ballots.labels, len(self.labels))]
+        categories = [
+            (own_tags, len(self.tags)),
+            (head_tags, len(self.tags)),
+            (ballots.labels, len(self.labels)),
+        ]
         return group_voters(heads, numbers, categories)
 
     def _label_groups(self, ballots: Ballots, tags: np.ndarray, heads: np.ndarray, root: int) -> Groups:
         choice = np.where((heads[:, None] == NONE) | (ballots.labels == root), ABSENT, ballots.labels)
         agrees = ballots.heads == heads[:, None]
-        numbers = np.concatenate([agrees[:, :, None], _log_odds(ballots.head_probability) * agrees[:, :, None]], axis=2)
+        numbers = np.concatenate(
+            [agrees[:, :, None], _log_odds(ballots.head_probability) * agrees[:, :, None]], axis=2
+        )
         own_tags = np.broadcast_to(tags[:, None], choice.shape)
         n = len(self.labels)
         return group_voters(
@@ -357,8 +392,8 @@ def _best_projective_tree(matrix: np.ndarray) -> np.ndarray:
 def vote_matrix(word: np.ndarray, head: np.ndarray, share: np.ndarray, n: int) -> np.ndarray:
     """The votes for all arcs of a sentence, see `vote_arcs`.
 
-    RETURNS (float64[n, n]): At h, d: that h is the head of d; at d, d: that d is the root. Each column sums to 1, if there is an arc
-        without votes.
+    RETURNS (float64[n, n]): At h, d: that h is the head of d; at d, d: that d is the root. Each column sums
+        to 1, if there is an arc without votes.
     """
     word, head, votes = vote_arcs(word, head, share, n, reach=n - 1)
     matrix = np.zeros((n, n))
@@ -376,7 +411,8 @@ def vote_arcs(
     word, head (int[groups]): The arcs with votes; the head is `NONE` for roots.
     share (float64[groups]): Their probabilities.
     reach (int): How many words away heads may be that have no votes.
-    RETURNS (tuple[int64[arcs], int64[arcs], float64[arcs]]): Words, heads and votes: first those with votes, then others.
+    RETURNS (tuple[int64[arcs], int64[arcs], float64[arcs]]): Words, heads and votes: first those with votes,
+        then others.
     """
     words = np.arange(n)
     # What an arc over so many words has of what is left; a root's counts for one over all.
@@ -385,7 +421,8 @@ def vote_arcs(
     with_votes = np.bincount(word, part[np.where(head == NONE, n, np.abs(head - word))], minlength=n)
     total = both_sides[words] + both_sides[::-1][1:] + part[n] - with_votes
     left = np.clip(1.0 - np.bincount(word, share, minlength=n), 0.0, 1.0)
-    # A row for each word, and in it a head for each distance; in the middle, in the place of the word itself, the root.
+    # A row for each word, and in it a head for each distance; in the middle, in the place of the word itself,
+    # the root.
     heads = words[:, None] + np.arange(-reach, reach + 1)
     is_new = (heads >= 0) & (heads < n)
     heads[:, reach] = NONE
@@ -425,7 +462,9 @@ def _best(groups: Groups, weights: np.ndarray, words: int) -> tuple[np.ndarray, 
 
 
 def _of_votes(probability: np.ndarray) -> np.ndarray:
-    """What confidence in elected arcs is learned from: 1, and the log-odds of their votes (float64[words, 2])."""
+    """What confidence in elected arcs is learned from: 1, and the log-odds of their votes (float64[words,
+    2]).
+    """
     return _log_odds(probability)[:, :2]
 
 
@@ -436,7 +475,9 @@ def _log_odds(probability: np.ndarray) -> np.ndarray:
 
 
 def _arc_numbers(ballots: Ballots, starts: np.ndarray) -> np.ndarray:
-    """`_log_odds`; log(1 + the length of the arc); whether it goes to the left; is a root's; joins neighbours."""
+    """`_log_odds`; log(1 + the length of the arc); whether it goes to the left; is a root's; joins
+    neighbours.
+    """
     position = np.arange(len(ballots.heads))[:, None] - starts
     is_root = ballots.heads == NONE
     length = np.where(is_root, 0, ballots.heads - position)
@@ -450,8 +491,9 @@ def ParseVotes(voters: Sequence[str]) -> Model[list[Doc], Result]:
 
     Its attribute `votes` holds names and weights; it has no parameters.
 
-    voters (Sequence[str]): The names of their parses in `doc._.parses`, in the order of their say about sentence boundaries. Without any,
-        they are those whose parses the pipeline keeps before the component, when it is initialized.
+    voters (Sequence[str]): The names of their parses in `doc._.parses`, in the order of their say about
+        sentence boundaries. Without any, they are those whose parses the pipeline keeps before the component,
+        when it is initialized.
     RETURNS (Model): Takes Docs with parses and gives what was elected.
     RAISES (ValueError): If one is named twice.
     """

@@ -33,7 +33,12 @@ from ..text.candidates import WordOutcomes
 from ..text.elements import reads_classes, without_classes
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from ..text.word_classes import path_of
-from .messages import candidates_from_message, candidates_to_message, vocabulary_from_message, vocabulary_to_message
+from .messages import (
+    candidates_from_message,
+    candidates_to_message,
+    vocabulary_from_message,
+    vocabulary_to_message,
+)
 from .stored import ClassedModel
 
 # How far a pass is, as it is stored.
@@ -62,8 +67,8 @@ class WordClassifier(ClassedModel):
     RAISES (ValueError): If a template names what is not known, or the size is no power of two.
 
     outcomes (list[str]): What a word may be.
-    lexicon (Lexicon | None), perceptron (Perceptron | None): The symbols of words, and what has been learned; none until `initialize` has
-        been called or the model has been read from a file.
+    lexicon (Lexicon | None), perceptron (Perceptron | None): The symbols of words, and what has been learned;
+        none until `initialize` has been called or the model has been read from a file.
     """
 
     perceptron = Unpacked()
@@ -119,7 +124,10 @@ class WordClassifier(ClassedModel):
         return self.lexicon.vocabulary
 
     def initialize(
-        self, vocabulary: Vocabulary, candidates: WordOutcomes | None = None, perceptron: Perceptron | None = None
+        self,
+        vocabulary: Vocabulary,
+        candidates: WordOutcomes | None = None,
+        perceptron: Perceptron | None = None,
     ) -> None:
         """Fix the words and outcomes, and forget what was learned.
 
@@ -163,15 +171,21 @@ class WordClassifier(ClassedModel):
             names, place = read_written(docs, words.layout, name.removeprefix("written."))
             found[name] = np.array(list(name_symbols(names).values()), dtype=np.int32)[place]
         if self.is_guided:
-            tags, labels = name_symbols(names_in_guides(docs, "tag_names")), names_in_guides(docs, "label_names")
+            tags, labels = (
+                name_symbols(names_in_guides(docs, "tag_names")),
+                names_in_guides(docs, "label_names"),
+            )
             if self.task == TAGS:
                 tags = {outcome: number for number, outcome in enumerate(self.outcomes)}
             guides = block_guides(docs, words.layout, name_symbols(labels), tags, reader=reader)
             found |= guide_symbols(guides, words.layout.offsets)
         return found
 
-    def learn(self, sequences: Sequences, gold: np.ndarray, search: EasyFirstSearch, *, margin: float) -> np.ndarray:
-        """Learn from some sequences, one after the other, see `spacy_hpyp.easy_first.classification_learning.learn_outcomes`.
+    def learn(
+        self, sequences: Sequences, gold: np.ndarray, search: EasyFirstSearch, *, margin: float
+    ) -> np.ndarray:
+        """Learn from some sequences, one after the other, see
+        `spacy_hpyp.easy_first.classification_learning.learn_outcomes`.
 
         gold (int32[words]): The right outcomes, `NONE` where they are not known.
         margin (float): By how much right outcomes are to be ahead of wrong ones.
@@ -182,11 +196,15 @@ class WordClassifier(ClassedModel):
         counts = np.zeros(2, dtype=np.int64)
         self._weights = None
         board = new_board(self._reading, self._possible, search)
-        learn_outcomes(self._reading, self.perceptron, sequences, self._possible, gold, search, margin, counts, board)
+        learn_outcomes(
+            self._reading, self.perceptron, sequences, self._possible, gold, search, margin, counts, board
+        )
         return counts
 
     def compact(self) -> None:
-        """Forget what only further training needs. What is found afterwards may differ where two outcomes score all but the same."""
+        """Forget what only further training needs. What is found afterwards may differ where two outcomes
+        score all but the same.
+        """
         self.perceptron, self._weights = averages_alone(self.perceptron), None
 
     def decide(self, sequences: Sequences, search: EasyFirstSearch, threads: int = 1) -> np.ndarray:
@@ -213,7 +231,8 @@ class WordClassifier(ClassedModel):
         return found
 
     def leads(self, sequences: Sequences, outcomes: np.ndarray) -> np.ndarray:
-        """By how much the second outcome of each word is ahead of the first, see `spacy_hpyp.easy_first.classification.find_leads`.
+        """By how much the second outcome of each word is ahead of the first, see
+        `spacy_hpyp.easy_first.classification.find_leads`.
 
         outcomes (int32[words]): What `decide` has found.
         RETURNS (float64[words]): Differences of scores.

@@ -1,4 +1,6 @@
-"""What a conditional distribution is: its name, what it reads, how its experts work together, what its outcomes are."""
+"""What a conditional distribution is: its name, what it reads, how its experts work together, what its
+outcomes are.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -18,8 +20,8 @@ class Conditional:
     """A conditional distribution, without what it has seen.
 
     name (str): What it is a distribution of.
-    experts (tuple[tuple[str, ...], ...]): The context list of each expert, most important element first; none if the outcome is
-        not generated.
+    experts (tuple[tuple[str, ...], ...]): The context list of each expert, most important element first; none
+        if the outcome is not generated.
     elements (int32[elements, 4]): What a context row holds; opaque here.
     columns (int32[experts, depth]): What each expert reads of it, see `Franchise`.
     gates (int32[gates]): The entries of a context row whose symbols add to the weights of the experts.
@@ -46,7 +48,8 @@ class Conditional:
         """Weights before any are learned: all experts are worth the same, and deeper restaurants more.
 
         symbols (int): How many symbols a gate may have.
-        total (float): What the weights of experts that are multiplied add up to, half way down; each is at most 1 there.
+        total (float): What the weights of experts that are multiplied add up to, half way down; each is at
+            most 1 there.
         """
         experts, depth = self.columns.shape
         level = np.tile(np.arange(depth + 1), experts) / max(depth, 1)
@@ -82,7 +85,9 @@ class Conditional:
 
     def view_of(self, experts: Iterable[Franchise], alphabet: int) -> View:
         """The frozen view of a seating that comes expert by expert, see `view_of_experts`."""
-        return view_of_experts(experts, self.columns, alphabet, multiplied=not self.is_plain and not self.mixed)
+        return view_of_experts(
+            experts, self.columns, alphabet, multiplied=not self.is_plain and not self.mixed
+        )
 
     def frozen(self, view: View, weights: Weights) -> FrozenPool:
         """The pool while it predicts.

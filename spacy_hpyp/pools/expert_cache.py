@@ -1,12 +1,14 @@
 """What the experts of a pool have said lately.
 
-The derivations of a beam differ in little, so most experts meet the same context again and again. What one has found is kept
-under a *fingerprint* of expert, context and dish, in a table that fits a processor's cache; two that fall into one slot
-displace each other. Fingerprints have 64 bits: that two contexts share one is not to be expected in any lifetime.
+The derivations of a beam differ in little, so most experts meet the same context again and again. What one
+has found is kept under a *fingerprint* of expert, context and dish, in a table that fits a processor's cache;
+two that fall into one slot displace each other. Fingerprints have 64 bits: that two contexts share one is not
+to be expected in any lifetime.
 
-A view does not fit the cache: nearly every step towards the deepest restaurant of a context waits for the memory. So all experts
-of which nothing is known go down level by level, and at each level all places are fetched before any is looked at, with what they
-serve behind them: a processor fetches a dozen of them in the time of one.
+A view does not fit the cache: nearly every step towards the deepest restaurant of a context waits for the
+memory. So all experts of which nothing is known go down level by level, and at each level all places are
+fetched before any is looked at, with what they serve behind them: a processor fetches a dozen of them in the
+time of one.
 """
 
 from typing import NamedTuple
@@ -53,8 +55,8 @@ class Questions(NamedTuple):
     expert (uint32[*]): Which expert.
     symbols (uint32[* * depth]): The symbols that it reads, level by level.
     fingerprint (uint64[*]): Of the question.
-    place, level, list, row (uint32[*]): The restaurant that it has come to, how deep that is, its LIST and, where experts are multiplied,
-        its row.
+    place, level, list, row (uint32[*]): The restaurant that it has come to, how deep that is, its LIST and,
+        where experts are multiplied, its row.
     probability (float64[*]): Of the dish; negative where the restaurant does not serve it.
     active (uint32[*]): The questions that go on.
     trial (uint32[*]): Where to look next.
@@ -82,8 +84,8 @@ class ExpertCache(NamedTuple):
     known (float64[slots]), known_entry (uint32[slots, 3]): The answers.
     weight (float64[experts]): The weight that the expert has in the deepest restaurant of the context.
     weight_at (uint32[experts]): Where that stands in `pool.Weights.bucket`, flattened.
-    probability (float64[experts]): Of experts that are mixed, p(dish | context). Of others what the restaurant's single dish has in
-        excess of its row, or how many dishes it lists.
+    probability (float64[experts]): Of experts that are mixed, p(dish | context). Of others what the
+        restaurant's single dish has in excess of its row, or how many dishes it lists.
     row, list (uint32[experts]): Of experts that are multiplied, the restaurant's row and list, see `View`.
     questions (Questions): Workspace.
     """
@@ -105,7 +107,9 @@ def new_expert_cache(view):
     experts, depth = view.columns.shape
     of, answer = np.empty((11, experts), dtype=np.uint32), np.empty((3, experts))
     symbols, fingerprint = np.empty(experts * depth, dtype=np.uint32), np.empty(experts, dtype=np.uint64)
-    questions = Questions(of[0], symbols, fingerprint, of[1], of[2], of[9], of[10], answer[0], of[3], of[4], of[5])
+    questions = Questions(
+        of[0], symbols, fingerprint, of[1], of[2], of[9], of[10], answer[0], of[3], of[4], of[5]
+    )
     slots, known = np.zeros(_SLOTS, dtype=np.uint64), np.empty(_SLOTS)
     entries = np.empty((_SLOTS, 3), dtype=np.uint32)
     return ExpertCache(slots, known, entries, answer[1], of[6], answer[2], of[7], of[8], questions)
@@ -173,7 +177,9 @@ def _answer(view, weights, cache, expert, slot, dish):
 
 @borrowing
 def _go_down(view, dish, count, cache):
-    """Let the first questions find the deepest restaurant of their context, and the probability of the dish there."""
+    """Let the first questions find the deepest restaurant of their context, and the probability of the dish
+    there.
+    """
     questions, table, depth = cache.questions, view.restaurants, np.uint64(view.columns.shape[1])
     symbols, place, active, trial = questions.symbols, questions.place, questions.active, questions.trial
     reached, levels = questions.reached, questions.level

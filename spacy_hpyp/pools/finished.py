@@ -1,11 +1,13 @@
-"""The finished probabilities of a seating, restaurant by restaurant and serving by serving; and averages over several seatings.
+"""The finished probabilities of a seating, restaurant by restaurant and serving by serving; and averages over
+several seatings.
 
-While nobody sits down or leaves, the probability of a dish in a restaurant that serves it is a number, and of every other
-dish the parent's probability times one factor for the restaurant.
+While nobody sits down or leaves, the probability of a dish in a restaurant that serves it is a number, and of
+every other dish the parent's probability times one factor for the restaurant.
 
-The prediction of a Bayesian model is the mean of what its samples predict: p(y|u) = 1/S sum_s p_s(y|u). Samples that have
-seated the same events have the same restaurants with the same servings: they differ in customers, tables, discounts and
-strengths only. So the structure is kept once, and of each sample two numbers for each entry of it.
+The prediction of a Bayesian model is the mean of what its samples predict: p(y|u) = 1/S sum_s p_s(y|u).
+Samples that have seated the same events have the same restaurants with the same servings: they differ in
+customers, tables, discounts and strengths only. So the structure is kept once, and of each sample two numbers
+for each entry of it.
 """
 
 from collections.abc import Iterable
@@ -24,7 +26,8 @@ class Finished(NamedTuple):
 
     franchise (Franchise): The seating, which must not change any more.
     probability (float64[*]): p(dish | restaurant) of every serving.
-    back_off (float64[*]): What multiplies the parent's probability of a dish that a restaurant does not serve.
+    back_off (float64[*]): What multiplies the parent's probability of a dish that a restaurant does not
+        serve.
     """
 
     franchise: Franchise
@@ -64,9 +67,11 @@ def _finish(franchise):
 class Average(NamedTuple):
     """The views of several samples of the same franchise, of one expert.
 
-    franchise (Franchise): One of the samples: of the others customers, tables, discounts and strengths are other ones.
+    franchise (Franchise): One of the samples: of the others customers, tables, discounts and strengths are
+        other ones.
     probability (float64[servings, samples]): p_s(dish | restaurant) of every serving.
-    passed_on (float64[restaurants, samples]): The product of the back-off factors of a restaurant and all above it.
+    passed_on (float64[restaurants, samples]): The product of the back-off factors of a restaurant and all
+        above it.
     """
 
     franchise: Franchise
@@ -120,7 +125,9 @@ def _alike(one: Finished, other: Finished) -> bool:
         ("servings", "probability", (column.RESTAURANT, column.DISH)),
     )
     return all(
-        np.array_equal(*(getattr(each.franchise, rows)[: len(getattr(each, name)), keys] for each in (one, other)))
+        np.array_equal(
+            *(getattr(each.franchise, rows)[: len(getattr(each, name)), keys] for each in (one, other))
+        )
         for rows, name, keys in numbered
     )
 
@@ -151,9 +158,11 @@ def average_probability(average, row, dish):
 
 @borrowing
 def draw_dish(average, row, rng):
-    """Draw a dish from the mean over the samples of p_s(. | context): from one of them, each as probable as the others.
+    """Draw a dish from the mean over the samples of p_s(. | context): from one of them, each as probable as
+    the others.
 
-    There, a restaurant chooses one of its tables, or passes on to its parent, and the last one to the uniform distribution.
+    There, a restaurant chooses one of its tables, or passes on to its parent, and the last one to the uniform
+    distribution.
 
     row (int32[elements]): The context row.
     rng (numpy.random.Generator): The source of randomness.

@@ -1,9 +1,9 @@
 """The weights of a pool that make left-out events most likely, and what another expert would add to it.
 
-Given the experts' leave-one-out predictions, a pool's log-likelihood is a function of its weights alone: one for each expert
-and depth that its context was seen to. For a product of experts it is concave; for a mixture, whose shares are the softmax of the
-weights, each step maximises the bound of the EM algorithm to second order. A Gaussian prior around 0 keeps weights in bounds
-that the events say nothing about.
+Given the experts' leave-one-out predictions, a pool's log-likelihood is a function of its weights alone: one
+for each expert and depth that its context was seen to. For a product of experts it is concave; for a mixture,
+whose shares are the softmax of the weights, each step maximises the bound of the EM algorithm to second
+order. A Gaussian prior around 0 keeps weights in bounds that the events say nothing about.
 """
 
 from math import exp, log
@@ -27,7 +27,8 @@ _NO_VISITS = 1e-9
 class ExpertPredictions(NamedTuple):
     """What some experts say about the same events without having seen them.
 
-    log_probability (float32[experts, events, width]): Logs in nats, of all outcomes or, for a mixture, of the one observed.
+    log_probability (float32[experts, events, width]): Logs in nats, of all outcomes or, for a mixture, of the
+        one observed.
     depth (int8[experts, events]): How many elements of each context an expert has seen elsewhere.
     dish (int32[events]): The outcomes observed.
     kind (int32[events]): The kinds of contexts.
@@ -70,7 +71,9 @@ def fit_weights(
 
 @borrowing
 def _distribution(predictions, experts, weights, event, total):
-    """A product pool's probabilities; those of impossible outcomes are 0. Returns the log-probability of what was observed."""
+    """A product pool's probabilities; those of impossible outcomes are 0. Returns the log-probability of what
+    was observed.
+    """
     total[:] = 0.0
     for m in range(len(experts)):
         weight = weights[m, predictions.depth[experts[m], event]]
@@ -98,7 +101,8 @@ def _distribution(predictions, experts, weights, event, total):
 def _product_likelihood(predictions, experts, weights, derived):
     """A product pool's log-likelihood, and if it is to be `derived` its gradient and negative Hessian.
 
-    They are what was observed less what was expected of each expert's log-probability, and the covariance of these.
+    They are what was observed less what was expected of each expert's log-probability, and the covariance of
+    these.
     """
     size, depths = weights.shape
     alphabet = predictions.log_probability.shape[2]
@@ -149,7 +153,9 @@ def _shares(predictions, experts, weights, event, share, posterior):
 
 @compiled
 def _mixture_likelihood(predictions, experts, weights, derived):
-    """A mixture's log-likelihood, and if it is to be `derived` its gradient, and the negative Hessian of the bound that EM maximises."""
+    """A mixture's log-likelihood, and if it is to be `derived` its gradient, and the negative Hessian of the
+    bound that EM maximises.
+    """
     size, depths = weights.shape
     likelihood = 0.0
     gradient, curvature = np.zeros(size * depths), np.zeros((size * depths, size * depths))
@@ -169,15 +175,22 @@ def _mixture_likelihood(predictions, experts, weights, derived):
 
 
 def added_gains(
-    predictions: ExpertPredictions, experts: np.ndarray, weights: np.ndarray, candidates: np.ndarray, *, mixed: bool
+    predictions: ExpertPredictions,
+    experts: np.ndarray,
+    weights: np.ndarray,
+    candidates: np.ndarray,
+    *,
+    mixed: bool,
 ) -> np.ndarray:
-    """About how much the log-likelihood of a pool would rise with one more expert and the weights of the others as they are.
+    """About how much the log-likelihood of a pool would rise with one more expert and the weights of the
+    others as they are.
 
     predictions (ExpertPredictions): Of the pool's experts and the candidates.
-    experts (int64[pool]), weights (float64[pool, depths]): The pool. A product without experts is uniform over what is possible.
+    experts (int64[pool]), weights (float64[pool, depths]): The pool. A product without experts is uniform
+        over what is possible.
     candidates (int64[candidates]): The experts to try.
-    RETURNS (float64[candidates]): The gain of one Newton step or a few steps of EM, in nats for each event; of an empty
-        mixture, which predicts nothing, each candidate's own log-likelihood.
+    RETURNS (float64[candidates]): The gain of one Newton step or a few steps of EM, in nats for each event;
+        of an empty mixture, which predicts nothing, each candidate's own log-likelihood.
     """
     gains_of = _mixture_gains if mixed else _product_gains
     return gains_of(predictions, experts, weights, candidates) / max(len(predictions.dish), 1)
@@ -185,7 +198,9 @@ def added_gains(
 
 @compiled
 def _product_gains(predictions, experts, weights, candidates):
-    """The one-step gain g^2 / 2h, for each candidate and depth, of the gradient g and the curvature h at weight 0."""
+    """The one-step gain g^2 / 2h, for each candidate and depth, of the gradient g and the curvature h at
+    weight 0.
+    """
     alphabet = predictions.log_probability.shape[2]
     depths = weights.shape[1]
     slope, bend = np.zeros((len(candidates), depths)), np.full((len(candidates), depths), _PRECISION)
@@ -228,7 +243,9 @@ def _mixture_gains(predictions, experts, weights, candidates):
                 hits, visits = np.zeros(depths), np.full(depths, _NO_VISITS)
                 for event in range(events):
                     share_of_own = mine[depth[event]] * own[event]
-                    hits[depth[event]] += share_of_own / (share_of_own + (1.0 - mine[depth[event]]) * pool[event])
+                    hits[depth[event]] += share_of_own / (
+                        share_of_own + (1.0 - mine[depth[event]]) * pool[event]
+                    )
                     visits[depth[event]] += 1.0
                 mine = hits / visits
         gains[c] = -present

@@ -38,7 +38,8 @@ from .view import (
     view_of,
 )
 
-# A restaurant that serves at least this part of the alphabet, or so many dishes, has a row of logs; one dish never makes a row.
+# A restaurant that serves at least this part of the alphabet, or so many dishes, has a row of logs; one dish
+# never makes a row.
 _DENSE_SHARE = 0.12
 _DENSE = 5
 _LEAST = 1.2e-38
@@ -61,7 +62,8 @@ def make_view(franchise: Franchise, *, multiplied: bool = False) -> View:
 def view_of_experts(
     experts: Iterable[Franchise], columns: np.ndarray, alphabet: int, *, multiplied: bool = False
 ) -> View:
-    """The view of a seating whose experts come one after the other, each as a franchise of its own, see `make_view`.
+    """The view of a seating whose experts come one after the other, each as a franchise of its own, see
+    `make_view`.
 
     columns (int32[experts, depth]), alphabet (int): As in `Franchise`.
     """
@@ -72,10 +74,13 @@ def view_of_experts(
     )
     row = np.empty((sum(len(each.row) for each in made), alphabet if multiplied else 0), dtype=np.int16)
     _check_room(max(len(restaurants), len(servings)))
-    # What roots have, of which each has a row if experts are multiplied and may have a list otherwise, comes before what others have.
+    # What roots have, of which each has a row if experts are multiplied and may have a list otherwise, comes
+    # before what others have.
     lists = [0 if multiplied else _numbers_listed(each) for each in made]
     chains = np.array([sum(int(each.chains[0]) for each in made)], dtype=np.int64)
-    large = large_symbols(np.concatenate([each.large for each in made]) if made else np.empty(0, dtype=np.int32))
+    large = large_symbols(
+        np.concatenate([each.large for each in made]) if made else np.empty(0, dtype=np.int32)
+    )
     at, chain, top, listed, number = len(made) * WIDTH, int(chains[0]), 0, sum(lists), len(made)
     for expert, first in enumerate(lists):
         # Each is let go when it has been entered.
@@ -85,12 +90,20 @@ def view_of_experts(
         for keys in (table[:, offset.KEY], own.restaurants[end + LINK - 1 :: LINK]):
             renumber(keys, own.large, large)
         there = table[:, offset.KEY] != EMPTY
-        below, several, row_at = table[:, offset.FIRST], table[:, offset.LIST] < SINGLE, table[:, offset.LIST] == EMPTY
+        below, several, row_at = (
+            table[:, offset.FIRST],
+            table[:, offset.LIST] < SINGLE,
+            table[:, offset.LIST] == EMPTY,
+        )
         below[there] += np.where(below[there] % LINK == 1, chain - end, at - WIDTH).astype("u4")
         several, row_at = there & several, there & row_at
-        table[several, offset.LIST] += np.where(table[several, offset.LIST] < first, top, listed - first).astype("u4")
+        table[several, offset.LIST] += np.where(
+            table[several, offset.LIST] < first, top, listed - first
+        ).astype("u4")
         if multiplied:
-            table[row_at, offset.VALUE] += np.where(table[row_at, offset.VALUE] == 0, expert, number - 1).astype("u4")
+            table[row_at, offset.VALUE] += np.where(
+                table[row_at, offset.VALUE] == 0, expert, number - 1
+            ).astype("u4")
         for whole, of_root, of_others, part, of_first in (
             (restaurants, expert * WIDTH, at, own.restaurants[:end], WIDTH),
             (restaurants, chain, chain, own.restaurants[end:], 0),
@@ -110,12 +123,15 @@ def _numbers_listed(view: View) -> int:
 
 
 def _make_view(franchise: Franchise, multiplied: bool) -> View:
-    # There are millions of restaurants and servings: what is noted of each has 32 bits, and is let go when it is not needed any more.
+    # There are millions of restaurants and servings: what is noted of each has 32 bits, and is let go when it
+    # is not needed any more.
     large = large_symbols(franchise.restaurants[: franchise.used[column.N_RESTAURANTS], column.SYMBOL])
     children, served = _count(franchise)
     if multiplied:
         if franchise.alphabet[0] > DISHES:
-            raise ValueError(f"Experts of more than {DISHES} outcomes cannot be multiplied. Let them be mixed.")
+            raise ValueError(
+                f"Experts of more than {DISHES} outcomes cannot be multiplied. Let them be mixed."
+            )
         least = max(2.0, min(_DENSE_SHARE * franchise.alphabet[0], _DENSE))
         own_row, rows = _number_rows(franchise, served, least)
     numbers = _number_rooms(_room_for(children))
@@ -142,7 +158,9 @@ def _make_view(franchise: Franchise, multiplied: bool) -> View:
 
 def _check_room(numbers: int) -> None:
     if numbers > SINGLE:
-        raise MemoryError(f"A view cannot hold a table of {numbers} numbers. Use shorter contexts or less text.")
+        raise MemoryError(
+            f"A view cannot hold a table of {numbers} numbers. Use shorter contexts or less text."
+        )
 
 
 def _room_for(counts: np.ndarray) -> np.ndarray:
@@ -151,7 +169,9 @@ def _room_for(counts: np.ndarray) -> np.ndarray:
 
 
 def _empty_lists(listed: np.ndarray, rooms: np.ndarray, width: int) -> np.ndarray:
-    """The lists of restaurants that list so many dishes and take so many entries of a width, one behind the other (uint32[*])."""
+    """The lists of restaurants that list so many dishes and take so many entries of a width, one behind the
+    other (uint32[*]).
+    """
     numbers = width * int(rooms.sum(dtype=np.int64, where=listed > 1))
     _check_room(numbers)
     return np.full(numbers, EMPTY, dtype=np.uint32)
@@ -197,7 +217,9 @@ def _find_chains(franchise, children, listed):
 
 @compiled
 def _count(franchise):
-    """How many restaurants with customers are the children of each restaurant, and how many dishes it serves (int32[restaurants] each)."""
+    """How many restaurants with customers are the children of each restaurant, and how many dishes it serves
+    (int32[restaurants] each).
+    """
     restaurants, servings = franchise.restaurants, franchise.servings
     children = np.zeros(franchise.used[column.N_RESTAURANTS], dtype=np.int32)
     served = np.zeros(franchise.used[column.N_RESTAURANTS], dtype=np.int32)
@@ -212,7 +234,8 @@ def _count(franchise):
 
 @compiled
 def _settle(franchise, counts, numbers, in_chain, large, chains, restaurants):
-    """Give every restaurant with customers its place: those of one expert depth first, children in the order of the rows.
+    """Give every restaurant with customers its place: those of one expert depth first, children in the order
+    of the rows.
 
     counts (int32[used]), numbers (uint8[used]): How many children each row has, and the number of its room.
     in_chain (bool[used]), chains (int): Which are in chains, and where these begin.
@@ -272,11 +295,12 @@ def _settle(franchise, counts, numbers, in_chain, large, chains, restaurants):
 def _number_rows(franchise, served, least):
     """Which restaurants have rows of logs, and how many dishes the others list.
 
-    What the parent lists, a restaurant without a row lists too: with excesses of its own, or with its parent's.
+    What the parent lists, a restaurant without a row lists too: with excesses of its own, or with its
+    parent's.
 
     served (int32[*]): How many dishes each restaurant serves; overwritten with how many it lists.
-    RETURNS (tuple[int32[*], int]): The row of each restaurant, or ~row of the nearest above it if it serves fewer dishes than `least`; and
-        how many rows there are.
+    RETURNS (tuple[int32[*], int]): The row of each restaurant, or ~row of the nearest above it if it serves
+        fewer dishes than `least`; and how many rows there are.
     """
     own_row = np.empty(len(served), dtype=np.int32)
     rows = 0
@@ -298,16 +322,25 @@ def _enter_excesses(finished, places, own_row, lists, row, restaurants, servings
 
     finished (Finished): Its back-off factors are overwritten.
     places (int32[*]): Where each restaurant stands, or `NONE`.
-    own_row, lists (int32[*]): As `_number_rows` returns and leaves them. Lists of excesses are read as a whole, and have no gaps.
+    own_row, lists (int32[*]): As `_number_rows` returns and leaves them. Lists of excesses are read as a
+        whole, and have no gaps.
     row (float32[rows, alphabet]): In nats.
     """
-    rows, seated, alphabet = finished.franchise.restaurants, finished.franchise.servings, finished.franchise.alphabet[0]
+    rows, seated, alphabet = (
+        finished.franchise.restaurants,
+        finished.franchise.servings,
+        finished.franchise.alphabet[0],
+    )
     value = restaurants.view(np.float32)
     # In the place of the factors, logs of their products since the row.
     passed_on = finished.back_off
     free = np.int64(0)
     for restaurant in range(len(places)):
-        own, parent, count = np.int64(places[restaurant]), rows[restaurant, column.PARENT], np.int64(lists[restaurant])
+        own, parent, count = (
+            np.int64(places[restaurant]),
+            rows[restaurant, column.PARENT],
+            np.int64(lists[restaurant]),
+        )
         if own == NONE:
             continue
         has_row = own_row[restaurant] >= 0
@@ -372,11 +405,17 @@ def _enter_probabilities(finished, places, served, rooms, restaurants, servings)
     value, serving_value = restaurants.view(np.float32), servings.view(np.float32)
     free = np.int64(0)
     for restaurant in range(len(places)):
-        own, count, room = np.int64(places[restaurant]), np.int64(served[restaurant]), np.int64(rooms[restaurant])
+        own, count, room = (
+            np.int64(places[restaurant]),
+            np.int64(served[restaurant]),
+            np.int64(rooms[restaurant]),
+        )
         if own == NONE:
             continue
         back_off = finished.back_off[restaurant]
-        value[value_at(own)] = -_round_down(1.0 - back_off) if count == 1 and back_off > 0.5 else _round_down(back_off)
+        value[value_at(own)] = (
+            -_round_down(1.0 - back_off) if count == 1 and back_off > 0.5 else _round_down(back_off)
+        )
         if count > 1:
             restaurants[own + offset.LIST], servings[free + SHARE] = free, room
             free += PAIR
@@ -385,7 +424,10 @@ def _enter_probabilities(finished, places, served, rooms, restaurants, servings)
             dish = seated[serving, column.DISH]
             if seated[serving, column.SERVED] > 0 and count > 1:
                 place = find(servings, free, room, PAIR, 0, dish, dish)
-                servings[place], serving_value[place + SHARE] = dish, _round_down(finished.probability[serving])
+                servings[place], serving_value[place + SHARE] = (
+                    dish,
+                    _round_down(finished.probability[serving]),
+                )
             elif seated[serving, column.SERVED] > 0 and not is_in_chain(own):
                 restaurants[own + offset.LIST] = EMPTY - 1 - dish
             serving = seated[serving, column.NEXT]

@@ -1,11 +1,13 @@
 """Pools: one conditional distribution made of several HPYP experts.
 
-Small alphabets multiply their experts, p(y|x) proportional to the product over m of p_m(y|c_m(x)) ** weight_m; words mix
-them, p(w|x) = sum over m of share_m p_m(w|c_m(x)). How much an expert has to say depends on how much it has seen: its
-weight is chosen by how deep the restaurant lies that its context leads to, and by the *bucket* of the number of its
-customers (Jelinek & Mercer 1980). And it depends on the situation: *gates* are columns of the context row (the tags of the two top
-items, say) whose symbols add to the weights of the experts. Shares are the weights' softmax. One expert is the plain HPYP either way. A pool without experts
-says nothing: its outcome is not generated and has probability 1.
+Small alphabets multiply their experts, p(y|x) proportional to the product over m of p_m(y|c_m(x)) **
+weight_m; words mix them, p(w|x) = sum over m of share_m p_m(w|c_m(x)). How much an expert has to say depends
+on how much it has seen: its weight is chosen by how deep the restaurant lies that its context leads to, and
+by the *bucket* of the number of its
+customers (Jelinek & Mercer 1980). And it depends on the situation: *gates* are columns of the context row
+(the tags of the two top items, say) whose symbols add to the weights of the experts. Shares are the weights'
+softmax. One expert is the plain HPYP either way. A pool without experts says nothing: its outcome is not
+generated and has probability 1.
 
 Weights are learned while the pool is: what it predicts for events that have just been removed is held out.
 """
@@ -40,8 +42,8 @@ _LEAST = -200.0
 class Weights(NamedTuple):
     """The weights of a pool's experts, or a gradient with respect to them.
 
-    bucket (float64[tiers, BUCKETS]): The weight of an expert by the tier and the bucket of its restaurant; empty for a pool of one
-        expert whose every outcome is always possible, which needs none.
+    bucket (float64[tiers, BUCKETS]): The weight of an expert by the tier and the bucket of its restaurant;
+        empty for a pool of one expert whose every outcome is always possible, which needs none.
     gate (float64[gates, symbols, experts]): What the symbol of a gate adds to the weight of each expert.
     """
 
@@ -75,7 +77,9 @@ class SeatedPool(NamedTuple):
 
 @by_reference
 class FrozenPool(NamedTuple):
-    """A pool while it predicts: as `SeatedPool`, with `finished` probabilities (View) in place of the seating."""
+    """A pool while it predicts: as `SeatedPool`, with `finished` probabilities (View) in place of the
+    seating.
+    """
 
     # Numba reads no field that is called `view`.
     finished: View
@@ -132,10 +136,12 @@ def unseat_all_as(franchise, restaurants, dish, moved):
 
 @borrowing
 def move_all(franchise, restaurants, dish, rng):
-    """Let the customers of one event, one for each expert, leave and sit down again: a Gibbs step for each of them.
+    """Let the customers of one event, one for each expert, leave and sit down again: a Gibbs step for each of
+    them.
 
-    RETURNS (tuple[bool, float]): Whether they were all seated (if not, the others have not moved); and the sum of the logs of
-        the dish's probability under each expert, in nats, given all customers but the one who moves.
+    RETURNS (tuple[bool, float]): Whether they were all seated (if not, the others have not moved); and the
+        sum of the logs of the dish's probability under each expert, in nats, given all customers but the one
+        who moves.
     """
     total = 0.0
     for restaurant in restaurants:
@@ -205,8 +211,8 @@ def learn_event(pool, restaurants, symbols, kind, dish):
 def predict_event(pool, restaurants, symbols, kind, dish):
     """The log-probability of one event, given the present seating.
 
-    Leaves in `pool.scratch`, of a product, the logs of the experts' distributions, and behind them the probabilities of the pool; of a
-    mixture, the experts' shares and their probabilities of the dish.
+    Leaves in `pool.scratch`, of a product, the logs of the experts' distributions, and behind them the
+    probabilities of the pool; of a mixture, the experts' shares and their probabilities of the dish.
 
     restaurants (int32[experts]): Where the context leads under each expert.
     symbols (int32[gates]): The symbols of the gates.
@@ -358,8 +364,8 @@ def mixture_probability(pool, row, dish, scratch):
 
 @borrowing
 def find_shares(pool, row, dish, scratch):
-    """What each expert of a mixture pool is worth in a context, into `scratch.cache.weight`; with its probability of a dish, into
-    `scratch.cache.probability`. Returns the sum of the former.
+    """What each expert of a mixture pool is worth in a context, into `scratch.cache.weight`; with its
+    probability of a dish, into `scratch.cache.probability`. Returns the sum of the former.
     """
     cache, mass = scratch.cache, 0.0
     recall_all(pool.finished, pool.weights.bucket, row, dish, cache)
@@ -402,7 +408,9 @@ def add_product_gradient(pool, row, kind, dish, share, scratch, out, gradient):
 
 @inner
 def add_mixture_gradient(pool, row, dish, share, scratch, gradient):
-    """Add the gradient of a dish's log-probability under a mixture pool with respect to the weights, see `add_product_gradient`."""
+    """Add the gradient of a dish's log-probability under a mixture pool with respect to the weights, see
+    `add_product_gradient`.
+    """
     if is_plain(pool):
         return
     probability = mixture_probability(pool, row, dish, scratch)

@@ -1,7 +1,8 @@
 """What a pool predicts, whether it is still learning (`SeatedPool`) or frozen (`FrozenPool`).
 
-Inference that draws samples is the same in both cases: while a model learns, a derivation is drawn given the seating of all
-other sentences; afterwards, given a view. The functions of this module are compiled for either kind of pool.
+Inference that draws samples is the same in both cases: while a model learns, a derivation is drawn given the
+seating of all other sentences; afterwards, given a view. The functions of this module are compiled for either
+kind of pool.
 """
 
 from typing import NamedTuple

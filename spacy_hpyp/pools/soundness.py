@@ -24,7 +24,8 @@ from .view import (
 
 
 def is_sound(view: View, part: str, numbers: np.ndarray, begin: int, *, multiplied: bool) -> bool:
-    """Whether compiled code can work on a piece of a view: no number leads outside of the arrays, and each is what it can be.
+    """Whether compiled code can work on a piece of a view: no number leads outside of the arrays, and each is
+    what it can be.
 
     part (str): Which array, "large", "chains", "restaurants", "servings" or "row".
     numbers (int64[*] | uint32[*] | int16[*]): The piece, flattened; of whole entries.
@@ -35,13 +36,20 @@ def is_sound(view: View, part: str, numbers: np.ndarray, begin: int, *, multipli
     if part == "large":
         return bool((np.diff(numbers) > 0).all()) and len(numbers) <= SYMBOLS - LARGE
     if part == "chains":
-        return len(numbers) == 1 and numbers[0] % WIDTH == 0 and roots <= numbers[0] <= places and places % LINK == 0
+        return (
+            len(numbers) == 1
+            and numbers[0] % WIDTH == 0
+            and roots <= numbers[0] <= places
+            and places % LINK == 0
+        )
     if part == "row":
         return True
     if part == "servings" and multiplied:
         return bool((numbers >> DISH_SHIFT < view.alphabet[0]).all())
     if part == "servings":
-        return len(numbers) % PAIR == 0 and _are_sound_servings(numbers, numbers.view(np.float32), view.alphabet[0])
+        return len(numbers) % PAIR == 0 and _are_sound_servings(
+            numbers, numbers.view(np.float32), view.alphabet[0]
+        )
     # Where chains begin says what the numbers of restaurants are.
     return is_sound(view, "chains", view.chains, 0, multiplied=multiplied) and _are_sound_restaurants(
         view, numbers, numbers.view(np.float32), begin, multiplied
@@ -88,7 +96,11 @@ def _are_sound_restaurants(view, numbers, value, begin, multiplied):
         elif listed < SINGLE:
             length = np.int64(numbers[place + VALUE])
             if not multiplied:
-                if listed % PAIR > 0 or listed + PAIR > len(view.servings) or view.servings[listed + DISH] != EMPTY:
+                if (
+                    listed % PAIR > 0
+                    or listed + PAIR > len(view.servings)
+                    or view.servings[listed + DISH] != EMPTY
+                ):
                     return False
                 length = PAIR + PAIR * np.int64(view.servings[listed + SHARE])
             if length == (0 if multiplied else PAIR) or listed + length > len(view.servings):

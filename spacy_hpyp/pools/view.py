@@ -1,13 +1,15 @@
 """A frozen view of a seating: what predictions read.
 
-While nobody sits down or leaves, the probability of a dish in a restaurant that serves it is a number, and of every other dish
-the parent's probability times one factor for the restaurant. So a prediction walks from the root of an expert to the deepest
-restaurant of its context, and keeps the last number that it meets on the way.
+While nobody sits down or leaves, the probability of a dish in a restaurant that serves it is a number, and of
+every other dish the parent's probability times one factor for the restaurant. So a prediction walks from the
+root of an expert to the deepest restaurant of its context, and keeps the last number that it meets on the
+way.
 
-A view takes little memory, and a prediction few visits to it. The children of a restaurant stand together, each where its symbol
-leads, with all that a prediction asks of it in sixteen bytes. Most contexts have been seen once: below what they share with others,
-they are *chains* of only children that serve the same dish, each of which takes eight bytes next to its parent. Numbers have 32 bits,
-logs of probabilities 16. Probabilities are rounded down, so that those of all dishes sum up to 1 at most, and what is summed up from
+A view takes little memory, and a prediction few visits to it. The children of a restaurant stand together,
+each where its symbol leads, with all that a prediction asks of it in sixteen bytes. Most contexts have been
+seen once: below what they share with others, they are *chains* of only children that serve the same dish,
+each of which takes eight bytes next to its parent. Numbers have 32 bits, logs of probabilities 16.
+Probabilities are rounded down, so that those of all dishes sum up to 1 at most, and what is summed up from
 them stays a lower bound. A view is made of plain arrays, which can be stored and read as they are.
 """
 
@@ -18,7 +20,8 @@ import numpy as np
 
 from ..compiled import NONE, borrowing, by_reference, compiled
 
-#: Restaurants are told apart by the buckets of their numbers of customers: 1, 2, 3 to 4, 5 to 8, and so on, the last one being open.
+#: Restaurants are told apart by the buckets of their numbers of customers: 1, 2, 3 to 4, 5 to 8, and so on,
+#: the last one being open.
 BUCKETS = 8
 BUCKET_BITS = 3
 
@@ -32,7 +35,8 @@ LINK = 2
 DISH, SHARE = 0, 1
 PAIR = 2
 
-#: The unit of logs of 16 bits, in nats; whatever is less probable than the best by more than there is room for is lifted.
+#: The unit of logs of 16 bits, in nats; whatever is less probable than the best by more than there is room
+#: for is lifted.
 LOG_STEP = 2.0**-10
 _LOWEST, _HIGHEST = -(1 << 15), (1 << 15) - 1
 #: Where experts are multiplied, outcomes are less.
@@ -43,7 +47,8 @@ DISH_SHIFT = 16
 # What `KEY` is put together from.
 _ROOM_BITS = 7
 SYMBOL_SHIFT = BUCKET_BITS + _ROOM_BITS
-#: Symbols from here on, as those of classes, are numbered from here on in the order of `View.large`, and there are less numbers than this.
+#: Symbols from here on, as those of classes, are numbered from here on in the order of `View.large`, and
+#: there are less numbers than this.
 LARGE, SYMBOLS = 1 << 21, (1 << 22) - 1
 # Rooms below have a number of their own; of those above, only the first three binary digits are free.
 _EXACT_ROOM = 16
@@ -57,7 +62,9 @@ _SPREAD = np.uint64(0x9E3779B1)
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 # An index that is known not to be negative takes fewer instructions.
-_BUCKET_BITS, _ROOM, _TWO, _THREE, _FOUR = (np.uint64(each) for each in (BUCKET_BITS, (1 << _ROOM_BITS) - 1, 2, 3, 4))
+_BUCKET_BITS, _ROOM, _TWO, _THREE, _FOUR = (
+    np.uint64(each) for each in (BUCKET_BITS, (1 << _ROOM_BITS) - 1, 2, 3, 4)
+)
 # How much more a number may have been before it was rounded down.
 _OVER = 1.0 + 2.0**-23
 
@@ -69,31 +76,35 @@ class View(NamedTuple):
     columns (int32[experts, depth]), alphabet (int64[1]): As in `Franchise`.
     large (int32[*]): The symbols that are too large for a KEY, in ascending order.
     chains (int64[1]): Where chains begin.
-    restaurants (uint32[*]): `WIDTH` numbers for each of the experts' roots, and behind them for each restaurant with customers that is not
-        in a chain, and then `LINK` numbers for each that is. A restaurant is known by the place of its KEY.
+    restaurants (uint32[*]): `WIDTH` numbers for each of the experts' roots, and behind them for each
+        restaurant with customers that is not in a chain, and then `LINK` numbers for each that is. A
+        restaurant is known by the place of its KEY.
 
-        KEY: The context symbol that leads here from the parent, for how many children there is room, and the restaurant's bucket, see
-            `key_of`; `EMPTY` where no restaurant stands.
+        KEY: The context symbol that leads here from the parent, for how many children there is room, and the
+            restaurant's bucket, see `key_of`; `EMPTY` where no restaurant stands.
         FIRST: Where its children begin. In a chain, the only one comes next.
-        LIST: What it serves: the place in `servings` where several dishes begin, or a single dish d as ~(d + 1), or `EMPTY` if
-            there is nothing to list. A restaurant in a chain serves what its parent does.
+        LIST: What it serves: the place in `servings` where several dishes begin, or a single dish d as ~(d +
+            1), or `EMPTY` if there is nothing to list. A restaurant in a chain serves what its parent does.
 
-        If experts are multiplied, only the dishes that a restaurant serves differ from a row of logs, apart from a constant that
-        is lost when the product is normalised. By how much is the *excess* of a dish. A restaurant that has a row lists nothing, and the
-        others have that of the nearest one above.
+        If experts are multiplied, only the dishes that a restaurant serves differ from a row of logs, apart
+        from a constant that is lost when the product is normalised. By how much is the *excess* of a dish. A
+        restaurant that has a row lists nothing, and the others have that of the nearest one above.
 
-        VALUE: Of the single dish its excess, as a float; if there are several, their number; if there is none, the number of the row.
+        VALUE: Of the single dish its excess, as a float; if there are several, their number; if there is
+            none, the number of the row.
 
         Otherwise:
 
-        VALUE: What multiplies the parent's probability of a dish that the restaurant does not serve, as a float. The single dish gets
-            what this leaves over. So that neither is known less precisely, the negative of that stands here where it is the smaller one.
+        VALUE: What multiplies the parent's probability of a dish that the restaurant does not serve, as a
+            float. The single dish gets what this leaves over. So that neither is known less precisely, the
+            negative of that stands here where it is the smaller one.
     value (float32[*]): The same memory, to read the floats.
-    servings (uint32[*]), serving_value (float32[*]): Lists, in one memory. If experts are multiplied, an entry is a dish and its excess, see
-        `entry_of`. Otherwise it is a pair of DISH and SHARE, p(dish | restaurant), and a pair comes before each list that is none: `EMPTY`
-        and for how many dishes there is room.
-    row (int16[rows, alphabet]): Logs of all probabilities of restaurants that serve many dishes, if experts are multiplied, in units of
-        `LOG_STEP`; the highest of each row is 0.
+    servings (uint32[*]), serving_value (float32[*]): Lists, in one memory. If experts are multiplied, an
+        entry is a dish and its excess, see `entry_of`. Otherwise it is a pair of DISH and SHARE, p(dish |
+        restaurant), and a pair comes before each list that is none: `EMPTY` and for how many dishes there is
+        room.
+    row (int16[rows, alphabet]): Logs of all probabilities of restaurants that serve many dishes, if experts
+        are multiplied, in units of `LOG_STEP`; the highest of each row is 0.
     """
 
     columns: np.ndarray
@@ -248,9 +259,11 @@ def first_try(number, room):
 
 @borrowing
 def find(table, first, room, width, shift, hashed, number):
-    """The place of a symbol or dish in a table, or the empty one where it belongs, or `NONE` if there is neither.
+    """The place of a symbol or dish in a table, or the empty one where it belongs, or `NONE` if there is
+    neither.
 
-    table (uint32[*]): With the number of the symbol or dish in the first number of each entry, above the lowest `shift` bits.
+    table (uint32[*]): With the number of the symbol or dish in the first number of each entry, above the
+        lowest `shift` bits.
     hashed (int): The symbol or dish itself.
     first, room, width (int): Where the entries begin, how many they are, and how many numbers each has.
     """
@@ -361,7 +374,8 @@ def back_off_of(view, restaurant):
 def share_or_less(view, restaurant, listed, dish, above):
     """p(dish | restaurant), negative if the restaurant does not serve the dish.
 
-    What a restaurant does not serve, none below it serves either: from there on only the back-off factors matter.
+    What a restaurant does not serve, none below it serves either: from there on only the back-off factors
+    matter.
 
     listed (int): Its LIST.
     above (float): The same of its parent, or of a root the uniform distribution's.
@@ -393,7 +407,9 @@ def view_probability(view, expert, row, dish):
 def probability_below(view, expert, symbol, dish):
     """p(dish | context) under one expert, of a context of one symbol."""
     root = np.int64(expert) * WIDTH
-    probability = share_or_less(view, root, np.int64(view.restaurants[root + LIST]), dish, 1.0 / view.alphabet[0])
+    probability = share_or_less(
+        view, root, np.int64(view.restaurants[root + LIST]), dish, 1.0 / view.alphabet[0]
+    )
     restaurant = below(view, root, symbol)
     if restaurant != NONE:
         # Children of a root are not in a chain.
@@ -434,7 +450,9 @@ def view_distribution(view, expert, row, out):
 
 
 def product_below(view: View, expert: int, symbol: int) -> np.ndarray:
-    """p(. | context) of all dishes under one of some experts that are multiplied, of a context of one symbol (float64[alphabet])."""
+    """p(. | context) of all dishes under one of some experts that are multiplied, of a context of one symbol
+    (float64[alphabet]).
+    """
     root = expert * WIDTH
     restaurant = below(view, root, symbol)
     restaurant = root if restaurant == NONE else restaurant

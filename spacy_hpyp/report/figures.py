@@ -1,4 +1,6 @@
-"""Figures as SVG that is a part of a page: its colours are those of the page, its text is text in the page's font."""
+"""Figures as SVG that is a part of a page: its colours are those of the page, its text is text in the page's
+font.
+"""
 
 import logging
 import re
@@ -76,7 +78,8 @@ def _style() -> Iterator[None]:
 def _figure(draw: Callable[..., None]) -> Callable[..., Markup]:
     """Make a function that draws into axes one that returns a figure.
 
-    It has two more arguments, before its own: the name (str) of the figure on the page, which no other has, and its title (str).
+    It has two more arguments, before its own: the name (str) of the figure on the page, which no other has,
+    and its title (str).
     """
 
     @wraps(draw)
@@ -115,7 +118,9 @@ def _lines(axes: "Axes", lines: Lines) -> None:
         }
         axes.plot(x, y, label=name, **({**style, "linewidth": 1.0, "markersize": 3} if numbered else style))
         if numbered and len(x):
-            axes.annotate(name, (x[-1], y[-1]), xytext=(4, 0), textcoords="offset points", va="center", fontsize=7)
+            axes.annotate(
+                name, (x[-1], y[-1]), xytext=(4, 0), textcoords="offset points", va="center", fontsize=7
+            )
     if 1 < len(lines) <= _NAMED:
         _legend(axes, 3 if len(lines) > 4 else 2)
 
@@ -131,7 +136,8 @@ def line_figure(
 ) -> None:
     """Lines.
 
-    lines (Lines): By their names, x and y. If there are many, their names stand where they end, and should be numbers.
+    lines (Lines): By their names, x and y. If there are many, their names stand where they end, and should be
+        numbers.
     x_names (Sequence[str]): The names of 0, 1, … on the first axis.
     log (bool): Whether the second is logarithmic, as far as it can be.
     """
@@ -169,7 +175,12 @@ def interval_figure(axes: "Axes", names: Sequence[str], scores: Sequence[tuple[f
 
 @_figure
 def bar_figure(
-    axes: "Axes", names: Sequence[str], parts: Mapping[str, Sequence[float]], *, x_label: str, ends: Sequence[int] = ()
+    axes: "Axes",
+    names: Sequence[str],
+    parts: Mapping[str, Sequence[float]],
+    *,
+    x_label: str,
+    ends: Sequence[int] = (),
 ) -> None:
     """Bars of several parts, one below the other.
 

@@ -22,8 +22,8 @@ class Cell(NamedTuple):
 
 
 class PageTable(NamedTuple):
-    """A table: its title and columns; rows of cells, or of what is made a cell (see `cell`), each with its name first; and whether it is
-    folded, to be shown only when it is asked for.
+    """A table: its title and columns; rows of cells, or of what is made a cell (see `cell`), each with its
+    name first; and whether it is folded, to be shown only when it is asked for.
     """
 
     title: str
@@ -67,22 +67,32 @@ class Section:
 
 
 def cell(value: object) -> Cell:
-    """A value as a cell: a whole number, a word, a proportion that is shown in percent, or None, which is a dash."""
+    """A value as a cell: a whole number, a word, a proportion that is shown in percent, or None, which is a
+    dash.
+    """
     if isinstance(value, Cell):
         return value
     if value is None:
         return Cell("–")
-    return Cell(f"{100 * value:.2f}") if isinstance(value, float) else Cell(str(value), is_text=isinstance(value, str))
+    return (
+        Cell(f"{100 * value:.2f}")
+        if isinstance(value, float)
+        else Cell(str(value), is_text=isinstance(value, str))
+    )
 
 
 def write_page(title: str, facts: Sequence[tuple[str, str]], sections: Sequence[Section]) -> str:
-    """The page as HTML: one file that needs no other, with a title, facts by their names, and its parts. All text is escaped."""
+    """The page as HTML: one file that needs no other, with a title, facts by their names, and its parts. All
+    text is escaped.
+    """
     template = _environment().get_template("page.html")
     return template.render(title=title, facts=facts, sections=sections, version=__version__)
 
 
 def write_tree(words: Sequence[str], tree: DrawnTree, title: str) -> str:
-    """A tree as a part of another page, which has the style `tree_style`; the title is for those who do not see it."""
+    """A tree as a part of another page, which has the style `tree_style`; the title is for those who do not
+    see it.
+    """
     return str(_environment().get_template("tree.html").module.drawn(words, tree, title))
 
 

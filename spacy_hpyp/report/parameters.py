@@ -1,4 +1,6 @@
-"""What the distributions of a model have learned besides counts: discounts and strengths of tiers, weights of experts."""
+"""What the distributions of a model have learned besides counts: discounts and strengths of tiers, weights of
+experts.
+"""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -12,7 +14,12 @@ from ..pools.pool import Weights
 from ..pools.view import BUCKETS
 
 #: How many customers a restaurant of each bucket has.
-BUCKET_NAMES = ("1", "2", *(f"{2 ** (i - 1) + 1}–{2**i}" for i in range(2, BUCKETS - 1)), f"{2 ** (BUCKETS - 2) + 1}+")
+BUCKET_NAMES = (
+    "1",
+    "2",
+    *(f"{2 ** (i - 1) + 1}–{2**i}" for i in range(2, BUCKETS - 1)),
+    f"{2 ** (BUCKETS - 2) + 1}+",
+)
 
 
 class Tier(NamedTuple):
@@ -23,8 +30,8 @@ class Tier(NamedTuple):
     depth (int): Of how many elements the contexts of the restaurants are.
     discount, strength (float): The hyperparameters that they share.
     restaurants, customers (int): How many there are, and how many customers they have together.
-    weights (tuple[float, ...]): The weight of the expert where a context leads here, by the restaurant's bucket; empty where there
-        are no weights.
+    weights (tuple[float, ...]): The weight of the expert where a context leads here, by the restaurant's
+        bucket; empty where there are no weights.
     """
 
     expert: int
@@ -38,7 +45,9 @@ class Tier(NamedTuple):
 
 
 class Learned(NamedTuple):
-    """What a distribution has learned: its experts, which are mixed or else multiplied, each from the empty context to the whole one."""
+    """What a distribution has learned: its experts, which are mixed or else multiplied, each from the empty
+    context to the whole one.
+    """
 
     name: str
     mixed: bool
@@ -46,7 +55,9 @@ class Learned(NamedTuple):
 
 
 def learned_parameters(
-    conditionals: Mapping[str, Conditional], franchises: Mapping[str, Franchise], weights: Mapping[str, Weights]
+    conditionals: Mapping[str, Conditional],
+    franchises: Mapping[str, Franchise],
+    weights: Mapping[str, Weights],
 ) -> list[Learned]:
     """What the distributions of a model have learned, those that have experts; all is given by distribution."""
     return [

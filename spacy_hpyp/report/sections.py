@@ -25,8 +25,10 @@ def scores_section(intervals: Mapping[str, Interval], resamples: int) -> Section
     """The scores with their intervals, which are from so many samples."""
     percent = {name: intervals[key] for key, name in _SCORES.items() if key in intervals}
     text = (
-        f"On gold tokens and gold sentence boundaries, without punctuation but for tags; MATCH is the part of the sentences whose "
-        f"heads are all right. The intervals hold {LEVEL:.0%} of the scores of {resamples:,} bootstrap samples of the sentences."
+        f"On gold tokens and gold sentence boundaries, without punctuation but for tags; MATCH is the part "
+        f"of the sentences whose "
+        f"heads are all right. The intervals hold {LEVEL:.0%} of the scores of {resamples:,} bootstrap "
+        f"samples of the sentences."
     )
     section = Section("scores", "Scores", [text])
     title = f"Scores in percent, with {LEVEL:.0%} intervals"
@@ -34,7 +36,9 @@ def scores_section(intervals: Mapping[str, Interval], resamples: int) -> Section
     section.draw(interval_figure, title, [*percent], values, height=0.45 * len(percent) + 0.9)
     rows: list[list[object]] = [[name, *each] for name, each in percent.items()]
     if _LOG_PROB in intervals:
-        rows.append(["log-probability, nats a token", *(Cell(f"{value:.4f}") for value in intervals[_LOG_PROB])])
+        rows.append(
+            ["log-probability, nats a token", *(Cell(f"{value:.4f}") for value in intervals[_LOG_PROB])]
+        )
     section.tabulate("Scores", ["score", "", "from", "to"], rows)
     return section
 
@@ -67,33 +71,51 @@ def training_section(
         section.texts.append(f"{len(checks)} evaluations, the last after {checks[-1].step:,} steps.")
     if progress:
         names = list(dict.fromkeys(name for counts in progress.values() for name in counts))
-        rows = [[component, *(_count(counts.get(name)) for name in names)] for component, counts in progress.items()]
+        rows = [
+            [component, *(_count(counts.get(name)) for name in names)]
+            for component, counts in progress.items()
+        ]
         section.tabulate("What the components have gone over", ["component", *names], rows)
-    kept = {name: value for name, value in performance.items() if isinstance(value, int | float) and name != "speed"}
+    kept = {
+        name: value
+        for name, value in performance.items()
+        if isinstance(value, int | float) and name != "speed"
+    }
     if kept:
         rows = [[name, Cell(f"{value:.4f}")] for name, value in sorted(kept.items())]
         section.tabulate("What training measured of this model (meta.json)", ["name", "value"], rows)
     else:
-        section.texts.append("The pipeline does not say what training measured: its meta.json has no performance.")
+        section.texts.append(
+            "The pipeline does not say what training measured: its meta.json has no performance."
+        )
     return section
 
 
 def discounts_section(found: Mapping[str, Sequence[Learned]]) -> Section:
-    """Discounts and strengths by depth of the context, by component; none of those whose distributions are estimators of Eisner (1996)."""
+    """Discounts and strengths by depth of the context, by component; none of those whose distributions are
+    estimators of Eisner (1996).
+    """
     section = Section("discounts", "Discounts and strengths", for_experts=True)
     if not found:
-        section.texts.append("The pipeline has no component with Pitman–Yor processes, so that there are none.")
+        section.texts.append(
+            "The pipeline has no component with Pitman–Yor processes, so that there are none."
+        )
         return section
     section.texts.append(
-        "By how many elements of an expert's context are read: 0 is the distribution without any. The lines are the experts, with the "
-        "numbers that they have in the tables. A high discount at some depth says that contexts of that depth say little about what comes "
+        "By how many elements of an expert's context are read: 0 is the distribution without any. The lines "
+        "are the experts, with the "
+        "numbers that they have in the tables. A high discount at some depth says that contexts of that "
+        "depth say little about what comes "
         "next which shorter ones do not say."
     )
     for component, distributions in found.items():
         for learned in distributions:
             for what in ("discount", "strength"):
                 lines = {
-                    str(each[0].expert): ([tier.depth for tier in each], [getattr(tier, what) for tier in each])
+                    str(each[0].expert): (
+                        [tier.depth for tier in each],
+                        [getattr(tier, what) for tier in each],
+                    )
                     for each in learned.experts
                 }
                 title = f"{component}, {learned.name}: {what} by depth of the context"
@@ -107,7 +129,9 @@ def discounts_section(found: Mapping[str, Sequence[Learned]]) -> Section:
                 for tier in each
             ]
             columns = ["expert", "context", "depth", "discount", "strength", "restaurants", "customers"]
-            section.tabulate(f"{component}, {learned.name}: discounts and strengths", columns, rows, folded=True)
+            section.tabulate(
+                f"{component}, {learned.name}: discounts and strengths", columns, rows, folded=True
+            )
     return section
 
 
@@ -117,11 +141,15 @@ def weights_section(found: Mapping[str, Sequence[Learned]]) -> Section:
     all_learned = [(component, learned) for component, own in found.items() for learned in own]
     shown = [(component, learned) for component, learned in all_learned if learned.experts[0][-1].weights]
     if not shown:
-        section.texts.append("No distribution of the pipeline has several experts, so that there are no weights.")
+        section.texts.append(
+            "No distribution of the pipeline has several experts, so that there are no weights."
+        )
         return section
     section.texts.append(
-        "Where the whole context of an expert has been seen, by how often. The weights of experts that are multiplied are exponents; those "
-        "of experts that are mixed are logarithms of shares, up to a constant. What tags add to them (the gates) is left out."
+        "Where the whole context of an expert has been seen, by how often. The weights of experts that are "
+        "multiplied are exponents; those "
+        "of experts that are mixed are logarithms of shares, up to a constant. What tags add to them (the "
+        "gates) is left out."
     )
     for component, learned in shown:
         whole = [each[-1] for each in learned.experts]
@@ -152,8 +180,10 @@ def calibration_section(heads: Calibration, tags: Calibration) -> Section:
         filled = found.tokens > 0
         reliability[name] = found.confidence[filled].tolist(), found.accuracy[filled].tolist()
     section.texts.append(
-        "What is calibrated lies on the dotted line: of what it is sure of by 80 %, 80 % are right. To keep to the surest choices only "
-        "is to move to the left in the second figure. AUROC is how probable it is that a right choice is surer than a wrong one."
+        "What is calibrated lies on the dotted line: of what it is sure of by 80 %, 80 % are right. To keep "
+        "to the surest choices only "
+        "is to move to the left in the second figure. AUROC is how probable it is that a right choice is "
+        "surer than a wrong one."
     )
     title = "Calibration: how many are right, by how sure they are"
     section.draw(calibration_figure, title, reliability)
@@ -168,7 +198,9 @@ def calibration_section(heads: Calibration, tags: Calibration) -> Section:
 
 
 def error_tables(found: Errors) -> list[PageTable]:
-    """The tables of errors that there are: by length, of known and unknown words, and folded those by label and by tag, which may be long."""
+    """The tables of errors that there are: by length, of known and unknown words, and folded those by label
+    and by tag, which may be long.
+    """
     by_length = ["length", "gold", "predicted", "precision", "recall", "las"]
     of_sentences = ["sentences", "tokens", "uas", "las", "tag_acc", "complete_match"]
     by_name = ["name", "gold", "predicted", "precision", "recall", "f"]
@@ -179,7 +211,9 @@ def error_tables(found: Errors) -> list[PageTable]:
         ("By label", found.labels, [*by_name, "uas"]),
         ("By tag", found.tags if any(row["predicted"] for row in found.tags) else [], by_name),
     ]
-    read = [(title, columns, [[row[name] for name in columns] for row in rows]) for title, rows, columns in tables]
+    read = [
+        (title, columns, [[row[name] for name in columns] for row in rows]) for title, rows, columns in tables
+    ]
     return [
         PageTable(title, [name.replace("_", " ") for name in columns], cells, folded=columns[0] == "name")
         for title, columns, cells in read
@@ -213,7 +247,8 @@ def confusions_section(found: Errors) -> Section:
     if section.tables:
         section.texts.insert(
             0,
-            "The labels and tags with the most errors: a row has the tokens of a gold one by what they were given, the darker the larger "
+            "The labels and tags with the most errors: a row has the tokens of a gold one by what they were "
+            "given, the darker the larger "
             "the part of the row.",
         )
     return section
@@ -248,7 +283,9 @@ def _tabulate_confusions(
     ]
     columns = ["gold", *(kind or "–" for kind in shown), "others"]
     section.tabulate(f"Confusion of {name}s: gold in rows, predicted in columns", columns, rows)
-    section.tabulate(f"The most frequent confusions of {name}s", ["gold → predicted", "tokens", "as in"], listed)
+    section.tabulate(
+        f"The most frequent confusions of {name}s", ["gold → predicted", "tokens", "as in"], listed
+    )
 
 
 def trees_section(trees: Sequence[dict[str, Any]], asked: int) -> Section:
@@ -266,15 +303,23 @@ def surprisal_section(tokens: Sequence[Token], source: str) -> Section:
     """The surprisal along a text: tokens with their surprisals, perhaps none, and where they are from."""
     section = Section("surprisal", "Surprisal along a text")
     if not tokens:
-        section.texts.append("No component of the pipeline has surprisals of words: that needs an hpyp_parser.")
+        section.texts.append(
+            "No component of the pipeline has surprisals of words: that needs an hpyp_parser."
+        )
         return section
     section.texts.append(
-        f"In bits, of the first {len(tokens)} tokens of {source}. The syntactic part leads to the tag of a word, the lexical part is "
+        f"In bits, of the first {len(tokens)} tokens of {source}. The syntactic part leads to the tag of a "
+        f"word, the lexical part is "
         "the word given its tag. A line ends a sentence."
     )
     words = [_short(token.text) for token in tokens]
-    parts = {name: [getattr(token._, f"surprisal_{name}") for token in tokens] for name in ("syntactic", "lexical")}
-    axes = {"x_label": "surprisal, bits", "ends": [i for i, token in enumerate(tokens[:-1]) if token.is_sent_end]}
+    parts = {
+        name: [getattr(token._, f"surprisal_{name}") for token in tokens] for name in ("syntactic", "lexical")
+    }
+    axes = {
+        "x_label": "surprisal, bits",
+        "ends": [i for i, token in enumerate(tokens[:-1]) if token.is_sent_end],
+    }
     section.draw(bar_figure, "Surprisal of each token", words, parts, **axes, height=0.21 * len(tokens) + 0.9)
     rows: list[list[object]] = []
     for token, syntactic, lexical in zip(tokens, *parts.values()):

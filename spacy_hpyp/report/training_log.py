@@ -24,10 +24,12 @@ class Check(NamedTuple):
 
 
 def read_training_log(path: Path) -> list[Check]:
-    """Read the log of a training run: the table that `spacy train` prints, or the lines of JSON that `spacy.ConsoleLogger.v3` writes
-    to its `output_file`. What stands between the lines of the table is passed over.
+    """Read the log of a training run: the table that `spacy train` prints, or the lines of JSON that
+    `spacy.ConsoleLogger.v3` writes to its `output_file`. What stands between the lines of the table is passed
+    over.
 
-    RETURNS (list[Check]): The evaluations, in the order of their steps. Of one that is there twice, because training was resumed, the last.
+    RETURNS (list[Check]): The evaluations, in the order of their steps. Of one that is there twice, because
+        training was resumed, the last.
     RAISES (ValueError): If there is none.
     """
     try:
@@ -49,7 +51,8 @@ def read_training_log(path: Path) -> list[Check]:
             found[check.step] = check
     if not found:
         raise ValueError(
-            f"There is no evaluation in '{path}': a log is what 'spacy train' prints, or its logger's output_file."
+            f"There is no evaluation in '{path}': a log is what 'spacy train' prints, or its logger's "
+            f"output_file."
         )
     return [found[step] for step in sorted(found)]
 
@@ -75,6 +78,12 @@ def _of_table(line: str, names: list[str]) -> Check | None:
     own = dict(zip(names[2:-1], values[2:-1]))
     return Check(
         step=int(values[1]),
-        losses={name.removeprefix(_LOSS).lower(): value for name, value in own.items() if name.startswith(_LOSS)},
-        scores={name.lower(): value for name, value in own.items() if not name.startswith(_LOSS) and name != "SPEED"},
+        losses={
+            name.removeprefix(_LOSS).lower(): value for name, value in own.items() if name.startswith(_LOSS)
+        },
+        scores={
+            name.lower(): value
+            for name, value in own.items()
+            if not name.startswith(_LOSS) and name != "SPEED"
+        },
     )

@@ -29,8 +29,8 @@ class DrawnArc(NamedTuple):
 
 
 class DrawnTree(NamedTuple):
-    """A tree: the tags of its words; all arcs but those of roots; the label and the head of each word, as a reader finds them in a table; and how
-    high the highest arc is, at least 1.
+    """A tree: the tags of its words; all arcs but those of roots; the label and the head of each word, as a
+    reader finds them in a table; and how high the highest arc is, at least 1.
     """
 
     tags: list[str]
@@ -50,10 +50,12 @@ class _Arc(NamedTuple):
 def worst_trees(examples: Sequence[Example], count: int) -> list[dict[str, Any]]:
     """The sentences with the most wrong arcs, the first ones of equally bad ones.
 
-    examples (Sequence[Example]): Parsed documents, each of them one sentence, and their references with the same tokens.
+    examples (Sequence[Example]): Parsed documents, each of them one sentence, and their references with the
+        same tokens.
     count (int): How many there are to be at most. None is without a wrong arc.
-    RETURNS (list[dict]): "number", which sentence of the data it is, from 1; "doc"; "direction", "ltr" or "rtl", as it is written; how many of
-        its "arcs" have a "wrong" head or label, punctuation left out; the "gold" and the "predicted" `DrawnTree`.
+    RETURNS (list[dict]): "number", which sentence of the data it is, from 1; "doc"; "direction", "ltr" or
+        "rtl", as it is written; how many of its "arcs" have a "wrong" head or label, punctuation left out;
+        the "gold" and the "predicted" `DrawnTree`.
     """
     rated = []
     for number, example in enumerate(examples):
@@ -85,7 +87,8 @@ def draw_tree(sentence: Span, other: Span | None = None, sure: Sequence[float | 
     """A tree as it is drawn.
 
     other (Span | None): The same sentence with another tree, to be compared.
-    sure (Sequence[float | None]): How probable it is that the arc of each word is right, if that is to be shown.
+    sure (Sequence[float | None]): How probable it is that the arc of each word is right, if that is to be
+        shown.
     """
     drawn: list[DrawnArc] = []
     heads = [""] * len(sentence)
@@ -96,7 +99,9 @@ def draw_tree(sentence: Span, other: Span | None = None, sure: Sequence[float | 
         heads[arc.word] = arc.label if arc.word == arc.head else f"{arc.label}: {head.text} ({arc.head + 1})"
         if arc.word != arc.head:
             start, end = sorted((arc.word, arc.head))
-            level = 1 + max((each.level for each in drawn if each.start < end and start < each.end), default=0)
+            level = 1 + max(
+                (each.level for each in drawn if each.start < end and start < each.end), default=0
+            )
             wrong = others is not None and arc not in others
             probability = sure[arc.word] if sure else None
             drawn.append(DrawnArc(start, end, level, arc.label, arc.word < arc.head, wrong, probability))

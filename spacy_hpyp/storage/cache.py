@@ -1,14 +1,17 @@
-"""What follows from model files and takes time to make, kept for the next process: a directory of the user's, with an upper size.
+"""What follows from model files and takes time to make, kept for the next process: a directory of the user's,
+with an upper size.
 
-`SPACY_HPYP_CACHE` names the directory, otherwise it is where the platform's conventions have such files; `SPACY_HPYP_CACHE_GB` is its upper
-size. Whatever is there may be removed at any time: a process that has mapped a file goes on with it.
+`SPACY_HPYP_CACHE` names the directory, otherwise it is where the platform's conventions have such files;
+`SPACY_HPYP_CACHE_GB` is its upper size. Whatever is there may be removed at any time: a process that has
+mapped a file goes on with it.
 
-A file is checked as a whole before it is used, and a note beside it says that of this very file, so that it is not read as a whole again.
-A note holds only for the version that has written it, and where nobody but this user can have written the note or the file: who else could
-write there would have compiled code read beyond the end of arrays. A note is for one inode, size and time of the last change; it is
-not written for a file that was changed a moment ago, as two changes could have the same time. A file is complete when it gets its name, and a
-note that is not complete is none. What nobody sees any more is a disk that garbles a file later, or the user setting back the time of one
-that he has edited: `hpyp cache --empty` has all made again.
+A file is checked as a whole before it is used, and a note beside it says that of this very file, so that it
+is not read as a whole again. A note holds only for the version that has written it, and where nobody but this
+user can have written the note or the file: who else could write there would have compiled code read beyond
+the end of arrays. A note is for one inode, size and time of the last change; it is not written for a file
+that was changed a moment ago, as two changes could have the same time. A file is complete when it gets its
+name, and a note that is not complete is none. What nobody sees any more is a disk that garbles a file later,
+or the user setting back the time of one that he has edited: `hpyp cache --empty` has all made again.
 """
 
 import os
@@ -79,9 +82,11 @@ def cached_file(key: str) -> Path:
 
 @contextmanager
 def in_cache(key: str) -> Iterator[Path]:
-    """The file of the cache for a key, to be written if it is not there by now: only one process writes at a time.
+    """The file of the cache for a key, to be written if it is not there by now: only one process writes at a
+    time.
 
-    What has not been asked for for the longest time is removed then, until the files have the size that they may have.
+    What has not been asked for for the longest time is removed then, until the files have the size that they
+    may have.
 
     RAISES (OSError): If nothing can be written there, or the environment does not say how large it may be.
     """
@@ -113,7 +118,11 @@ def note_checked(mapped: MappedFile) -> None:
     """Note that a file has been checked, if it is one of the cache and may be trusted from now on."""
     # Where it cannot be noted it is checked again.
     with suppress(OSError):
-        if _is_own(mapped.path) and _is_safe(mapped.state) and time.time_ns() - mapped.state.st_mtime_ns > _TICK:
+        if (
+            _is_own(mapped.path)
+            and _is_safe(mapped.state)
+            and time.time_ns() - mapped.state.st_mtime_ns > _TICK
+        ):
             replace_file(mapped.path.with_suffix(_NOTE), _note_of(mapped))
 
 

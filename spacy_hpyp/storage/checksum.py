@@ -10,7 +10,8 @@ from typing import Any
 import srsly
 from srsly.msgpack.exceptions import UnpackException
 
-#: What damaged bytes, and values of a wrong kind in them, make Python, NumPy and srsly raise. Compiled code, whose errors can be
+#: What damaged bytes, and values of a wrong kind in them, make Python, NumPy and srsly raise. Compiled code,
+#: whose errors can be
 #: of the same kinds and have other causes, must not run where these are caught.
 DAMAGE = (
     *(ValueError, TypeError, LookupError, AttributeError, OverflowError),
@@ -21,7 +22,8 @@ DAMAGE = (
 
 @contextmanager
 def blaming(problem: str) -> Iterator[None]:
-    """What is damaged of what is read here is an error that says so. Compiled code must not run inside, see `DAMAGE`.
+    """What is damaged of what is read here is an error that says so. Compiled code must not run inside, see
+    `DAMAGE`.
 
     problem (str): What is said before what is wrong.
     RAISES (ValueError): If something is.
@@ -32,8 +34,8 @@ def blaming(problem: str) -> Iterator[None]:
         raise ValueError(f"{problem}: {error}") from error
 
 
-# No msgpack begins like this, as what was written before there were checksums does, not even with one bit changed. The line
-# end is one that a transfer as text would change.
+# No msgpack begins like this, as what was written before there were checksums does, not even with one bit
+# changed. The line end is one that a transfer as text would change.
 _MARK = b"\xc1hpyp\x01\r\n"
 _DIGEST = 16
 
@@ -44,7 +46,8 @@ def with_checksum(content: bytes) -> bytes:
 
 
 def without_checksum(data: bytes) -> bytes:
-    """Check and remove what `with_checksum` put before some bytes. Bytes without the mark are older, and stay as they are.
+    """Check and remove what `with_checksum` put before some bytes. Bytes without the mark are older, and stay
+    as they are.
 
     RAISES (ValueError): If the content is not what it was, or these are no bytes at all.
     """
@@ -71,7 +74,8 @@ def identity_of_file(path: Path) -> str:
 
 
 def unpack_message(data: bytes) -> dict[str, Any]:
-    """Check the checksum of a msgpack message, which an older one does not have, and read its parts by their names.
+    """Check the checksum of a msgpack message, which an older one does not have, and read its parts by their
+    names.
 
     RAISES (ValueError): If it is damaged, or is no such message.
     """

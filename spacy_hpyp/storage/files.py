@@ -23,10 +23,11 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def replacing(path: Path, mode: str = "wb", **settings: Any) -> Iterator[Any]:
-    """A file to write that takes the place of the one at a path when it is complete, and is dropped after an error.
+    """A file to write that takes the place of the one at a path when it is complete, and is dropped after an
+    error.
 
-    Until then it stands in the same directory, under a name that nobody can guess. What a process that was killed has left there
-    of the path is removed by the next one that writes to it.
+    Until then it stands in the same directory, under a name that nobody can guess. What a process that was
+    killed has left there of the path is removed by the next one that writes to it.
 
     path (Path): Where the old or the new content stands at every moment.
     mode (str), settings: As of `open`.
@@ -126,7 +127,9 @@ class MappedFile(NamedTuple):
     state: os.stat_result
 
     def is_there(self) -> bool:
-        """Whether its path still leads to it. A file that was replaced or removed goes on for who has mapped it."""
+        """Whether its path still leads to it. A file that was replaced or removed goes on for who has mapped
+        it.
+        """
         try:
             return os.path.samestat(self.path.stat(), self.state)
         except OSError:
@@ -141,7 +144,8 @@ class MappedFile(NamedTuple):
 
 
 def prepare_folder(folder: Path) -> None:
-    """Make a directory that is to be written to after a long time, where it is not there yet, and try whether that is possible.
+    """Make a directory that is to be written to after a long time, where it is not there yet, and try whether
+    that is possible.
 
     RAISES (OSError): If it is not.
     """
@@ -185,7 +189,8 @@ def synchronise_folder(folder: Path) -> None:
 def _synchronise(folder: Path) -> None:
     """Write the names in a directory to the disk, where the platform can.
 
-    Where it cannot, the old content may stand under its name again after a power failure: that is complete, too.
+    Where it cannot, the old content may stand under its name again after a power failure: that is complete,
+    too.
     """
     if os.name == "nt":
         return

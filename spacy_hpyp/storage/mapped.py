@@ -1,8 +1,9 @@
 """Arrays as a file: as they are used, which are mapped into memory and not read.
 
-Processes that map the same file share the memory. What is mapped is checked first: that nothing has changed since it was written, and
-that it belongs to what it follows from, a model's own file for instance. What does not pass is not used, and made again. Of a file of the
-user's cache whose numbers have been checked before only the beginning is, see `cache`.
+Processes that map the same file share the memory. What is mapped is checked first: that nothing has changed
+since it was written, and that it belongs to what it follows from, a model's own file for instance. What does
+not pass is not used, and made again. Of a file of the user's cache whose numbers have been checked before
+only the beginning is, see `cache`.
 """
 
 import math
@@ -21,7 +22,8 @@ from .checksum import DAMAGE, with_checksum, without_checksum
 from .files import MappedFile, replacing
 
 FORMAT = 3
-# The file begins with a page that says what there is, and each array where a line of a processor's cache does.
+# The file begins with a page that says what there is, and each array where a line of a processor's cache
+# does.
 _HEAD, _LINE = 4096, 64
 # So many numbers are checked at a time, and forgotten again: a multiple of the width of any entry.
 _CHUNK = 3 << 18
@@ -31,7 +33,9 @@ Kinds = Mapping[str, tuple[type, int]]
 
 
 class StoredArray(NamedTuple):
-    """An array in a file: where it begins, what it is, and the checksum of its bytes and of what fills its last line."""
+    """An array in a file: where it begins, what it is, and the checksum of its bytes and of what fills its
+    last line.
+    """
 
     begin: int
     array: np.ndarray
@@ -75,7 +79,8 @@ def map_arrays(path: Path, kinds: Kinds, owner: str) -> tuple[dict[str, StoredAr
             head = srsly.json_loads(without_checksum(file.read(_HEAD)))
             if (head["format"], head["model"]) != (FORMAT, owner):
                 raise ValueError("it belongs to another model, or to another version of spacy-hpyp")
-            # Copied where they are written to, which they never are: for Numba that is the type that fresh arrays have.
+            # Copied where they are written to, which they never are: for Numba that is the type that fresh
+            # arrays have.
             return _locate(head["parts"], kinds, np.memmap(file, dtype=np.uint8, mode="c")), mapped
         except DAMAGE as error:
             raise ValueError(f"what it begins with is not what it should be ({error})") from error
@@ -102,12 +107,16 @@ def _locate(parts: dict[str, Any], kinds: Kinds, memory: np.ndarray) -> dict[str
     return found
 
 
-def check_array(path: Path, stored: StoredArray, called: str, is_sound: Callable[[np.ndarray, int], bool]) -> None:
-    """See that an array is what was written, and that compiled code can work on it. It is read by the way, and not mapped.
+def check_array(
+    path: Path, stored: StoredArray, called: str, is_sound: Callable[[np.ndarray, int], bool]
+) -> None:
+    """See that an array is what was written, and that compiled code can work on it. It is read by the way,
+    and not mapped.
 
     path (Path): The file.
     called (str): What errors call it.
-    is_sound (Callable): Told some numbers in a row, and how many there are before them, says whether they are what they can be.
+    is_sound (Callable): Told some numbers in a row, and how many there are before them, says whether they are
+        what they can be.
     RAISES (ValueError): If it is not.
     """
     array, found, sound = stored.array, 0, True
@@ -141,7 +150,8 @@ def check_once(mapped: MappedFile, check: Callable[[], None]) -> None:
 def kept_arrays(
     key: str, kinds: Kinds, make: Callable[[], Iterable[np.ndarray]], is_sound: Callable[..., bool]
 ) -> list[np.ndarray]:
-    """Arrays that follow from something, mapped from the user's cache; they are made if they are not there, and kept if that is possible.
+    """Arrays that follow from something, mapped from the user's cache; they are made if they are not there,
+    and kept if that is possible.
 
     key (str): What identifies what they follow from.
     kinds (Kinds), make (Callable): What they are, and what makes them.

@@ -1,8 +1,9 @@
 """What stored models are made of: fields, said once, by which messages are written, read and checked.
 
-A message is a dictionary that srsly can write. A `Field` says how one thing stands in it: `write` makes parts of a message of a value, and
-`read` makes the value again, or says what is wrong. Fields are made of fields. How many things one of them has, and how high its numbers
-may be, depends on others: `sizes` has the lengths of the lists of names that have been read before, and what else a model knows.
+A message is a dictionary that srsly can write. A `Field` says how one thing stands in it: `write` makes parts
+of a message of a value, and `read` makes the value again, or says what is wrong. Fields are made of fields.
+How many things one of them has, and how high its numbers may be, depends on others: `sizes` has the lengths
+of the lists of names that have been read before, and what else a model knows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,8 +21,8 @@ class Field(NamedTuple):
     """How one thing stands in a message.
 
     write (Callable): The parts of a message that stand for a value.
-    read (Callable): The value that parts of a message stand for, given `sizes`. It raises a ValueError if a part is missing, of another
-        kind, damaged, or does not fit the others.
+    read (Callable): The value that parts of a message stand for, given `sizes`. It raises a ValueError if a
+        part is missing, of another kind, damaged, or does not fit the others.
     """
 
     write: Callable[[Any], Message]
@@ -29,7 +30,9 @@ class Field(NamedTuple):
 
 
 class Ragged(NamedTuple):
-    """Arrays of integers, one after the other: all of their numbers (int32[*] | int32[rows, *]), and where each begins (int64[n + 1])."""
+    """Arrays of integers, one after the other: all of their numbers (int32[*] | int32[rows, *]), and where
+    each begins (int64[n + 1]).
+    """
 
     values: np.ndarray
     offsets: np.ndarray
@@ -47,7 +50,9 @@ class Ragged(NamedTuple):
 
 
 class Keyed(NamedTuple):
-    """Arrays of integers that belong to sentences or documents, and what identifies each of these; all keys have the same length."""
+    """Arrays of integers that belong to sentences or documents, and what identifies each of these; all keys
+    have the same length.
+    """
 
     keys: list[bytes]
     arrays: Ragged
@@ -70,7 +75,9 @@ def numbers(*names: str) -> dict[str, Field]:
 
 
 def different_names(name: str) -> Field:
-    """Different names, none of which is empty (list[str]). How many there are is known by the name of the part."""
+    """Different names, none of which is empty (list[str]). How many there are is known by the name of the
+    part.
+    """
 
     def read(message: Message, sizes: Sizes) -> list[str]:
         found = part(message, name, list)
@@ -89,7 +96,8 @@ def different_names(name: str) -> Field:
 def integers(name: str) -> Field:
     """An array of integers from 0 on (int32[*])."""
     return Field(
-        lambda value: {name: pack_integers(value)}, lambda message, _: unpack_integers(part(message, name, dict))
+        lambda value: {name: pack_integers(value)},
+        lambda message, _: unpack_integers(part(message, name, dict)),
     )
 
 
@@ -138,14 +146,18 @@ def arrays(
         found += np.int32(lowest)
         if below and found.max(initial=lowest) >= sizes[below]:
             raise ValueError(beyond or problem)
-        ragged = Ragged(found.reshape(rows, -1) if rows > 1 else found, np.concatenate([[0], np.cumsum(size)]))
+        ragged = Ragged(
+            found.reshape(rows, -1) if rows > 1 else found, np.concatenate([[0], np.cumsum(size)])
+        )
         return Keyed(owners, ragged) if keys else ragged
 
     return Field(write, read)
 
 
 def copies(keys: str, counts: str) -> Field:
-    """How often each of some sentences is there (dict[bytes, int]): the parts `keys` and `counts`, in the order of the keys."""
+    """How often each of some sentences is there (dict[bytes, int]): the parts `keys` and `counts`, in the
+    order of the keys.
+    """
 
     def write(value: Mapping[bytes, int]) -> Message:
         found = np.array([value[key] for key in sorted(value)], dtype=np.int64)
@@ -165,12 +177,16 @@ def group(**fields: Field) -> Field:
     def write(value: Mapping[str, Any]) -> Message:
         return {part: own for name, field in fields.items() for part, own in field.write(value[name]).items()}
 
-    return Field(write, lambda message, sizes: {name: field.read(message, sizes) for name, field in fields.items()})
+    return Field(
+        write, lambda message, sizes: {name: field.read(message, sizes) for name, field in fields.items()}
+    )
 
 
 def inside(name: str, field: Field) -> Field:
     """What stands in a message of its own, which is a part of another one."""
-    return Field(lambda value: {name: field.write(value)}, lambda msg, sizes: field.read(part(msg, name, dict), sizes))
+    return Field(
+        lambda value: {name: field.write(value)}, lambda msg, sizes: field.read(part(msg, name, dict), sizes)
+    )
 
 
 def part(message: Message, name: str, kind: type) -> Any:

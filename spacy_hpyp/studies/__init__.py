@@ -1,1 +1,3 @@
-"""Studies: commands to run, the tables that their figures fill, and a page that shows them beside those of a paper."""
+"""Studies: commands to run, the tables that their figures fill, and a page that shows them beside those of a
+paper.
+"""

@@ -1,5 +1,5 @@
-"""The page of a study: its tables, beside the published ones if there are any, what was claimed, and the commands that printed the
-figures.
+"""The page of a study: its tables, beside the published ones if there are any, what was claimed, and the
+commands that printed the figures.
 """
 
 import json
@@ -24,10 +24,10 @@ _SAID = {None: "not known yet", True: "holds", False: "does not hold"}
 def to_json(study: Study, runner: Runner, tables: Iterable[StudyTable]) -> dict[str, Any]:
     """All figures of some tables, for programs.
 
-    RETURNS (dict[str, Any]): "machine", "variables", and "tables": of each "title", "paper"; "rows", with "published" and "found" figures
-        by column, the "command", and the "problem" if there is nothing found though there is a run; "claims", with what each "says",
-        whether it "holds" (None where a figure is not there) and its "steps" from row to row; and "samples", lines "published" and
-        "found".
+    RETURNS (dict[str, Any]): "machine", "variables", and "tables": of each "title", "paper"; "rows", with
+        "published" and "found" figures by column, the "command", and the "problem" if there is nothing found
+        though there is a run; "claims", with what each "says", whether it "holds" (None where a figure is not
+        there) and its "steps" from row to row; and "samples", lines "published" and "found".
     """
     found = {table.name: _of_table(study, runner, table) for table in tables}
     return {"machine": dict(machine()), "variables": dict(study.variables), "tables": found}
@@ -72,11 +72,15 @@ def _read_output(path: Path) -> Any:
 
 
 def _pick(output: Any, records: str, pick: Mapping[str, Any]) -> Any:
-    """The first record that has what is asked for, or the output itself where nothing is; None if there is none."""
+    """The first record that has what is asked for, or the output itself where nothing is; None if there is
+    none.
+    """
     if not pick:
         return output
     found = _find(output, records) if records else output
-    return next((each for each in found or [] if all(each.get(name) == value for name, value in pick.items())), None)
+    return next(
+        (each for each in found or [] if all(each.get(name) == value for name, value in pick.items())), None
+    )
 
 
 def _find(record: Any, key: str) -> Any:
@@ -134,20 +138,27 @@ def to_markdown(study: Study, runner: Runner, tables: Sequence[StudyTable]) -> s
     measured = f"{where['processor']}, {where['cores']} cores, {where['system']}, Python {where['python']}"
     page = [f"# {study.head.title}", *([study.head.note] if study.head.note else [])]
     page.append(
-        f"{first} number in brackets is that of the command that printed a figure, see [Commands](#commands). Measured on {measured}."
+        f"{first} number in brackets is that of the command that printed a figure, see "
+        f"[Commands](#commands). Measured on {measured}."
     )
     found = to_json(study, runner, tables)["tables"]
     for table in tables:
         page += _section(study, runner, table, found[table.name], numbers)
     usual = Counter(_when(noted) for run in runs if (noted := runner.made(run))).most_common(1)
     told = [f"Where nothing else is said, they ran on {usual[0][0]}.", ""] if usual else []
-    told += [f"{i}. `{runner.command(run)}` {_state(runner, run, usual)}" for i, run in enumerate(runs, start=1)]
-    return "\n\n".join([*page, "## Commands", _folded(f"{len(runs)} commands, each with its time", told)]) + "\n"
+    told += [
+        f"{i}. `{runner.command(run)}` {_state(runner, run, usual)}" for i, run in enumerate(runs, start=1)
+    ]
+    return (
+        "\n\n".join([*page, "## Commands", _folded(f"{len(runs)} commands, each with its time", told)]) + "\n"
+    )
 
 
 def _folded(summary: str, lines: Sequence[str]) -> str:
     # GitHub reads the Markdown between the tags anyway, a site made by MkDocs where it is told to.
-    return "\n".join(['<details markdown="1">', f"<summary>{summary}</summary>", "", *lines, "", "</details>"])
+    return "\n".join(
+        ['<details markdown="1">', f"<summary>{summary}</summary>", "", *lines, "", "</details>"]
+    )
 
 
 def _when(noted: Mapping[str, Any]) -> str:
@@ -165,9 +176,15 @@ def _state(runner: Runner, run: Run, usual: list[tuple[str, int]]) -> str:
 
 
 def _section(
-    study: Study, runner: Runner, table: StudyTable, found: Mapping[str, Any], numbers: Mapping[str | None, str]
+    study: Study,
+    runner: Runner,
+    table: StudyTable,
+    found: Mapping[str, Any],
+    numbers: Mapping[str | None, str],
 ) -> Iterator[str]:
-    """The paragraphs of the page that a table has, with its figures, see `to_json`, and the numbers of commands."""
+    """The paragraphs of the page that a table has, with its figures, see `to_json`, and the numbers of
+    commands.
+    """
     yield f"## {table.title}"
     if about := f"{table.paper} (`{table.name}`). {table.note}" if table.paper else table.note:
         yield about.rstrip()
@@ -175,7 +192,11 @@ def _section(
         sources = {"published": ", paper", "found": ""} if table.paper else {"found": ""}
         rows = [["", *(f"{key}{kind}" for key in table.columns for kind in sources.values()), ""]]
         for name, each in found["rows"].items():
-            shown = [_shown(study.columns[key], each[source].get(key)) for key in table.columns for source in sources]
+            shown = [
+                _shown(study.columns[key], each[source].get(key))
+                for key in table.columns
+                for source in sources
+            ]
             rows.append([name, *shown, numbers.get(table.rows[name].run, "")])
         header, *others = ([cell.replace("|", r"\|") for cell in row] for row in rows)
         yield MarkdownRenderer().table(others, header)
@@ -201,7 +222,9 @@ def _section(
 
 
 def _verdict(column: Column, claim: Claim, judged: Mapping[str, Any]) -> str:
-    """What is claimed, with the changes from step to step if it does not hold. By how much it does the table has, but for factors."""
+    """What is claimed, with the changes from step to step if it does not hold. By how much it does the table
+    has, but for factors.
+    """
     if judged["holds"] and claim.factor == 1.0:
         return claim.says
     steps = []

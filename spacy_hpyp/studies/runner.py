@@ -32,7 +32,9 @@ _SPACY = f"spaCy {version('spacy')}"
 
 
 def program_version(package: Path) -> str:
-    """The version of the package, and a checksum of all sources in its directory but those that only show what others have found."""
+    """The version of the package, and a checksum of all sources in its directory but those that only show
+    what others have found.
+    """
     found = hashlib.sha256()
     for path in sorted([*package.rglob("*.py"), *package.rglob("*.cfg")]):
         name = path.relative_to(package).as_posix()
@@ -42,7 +44,8 @@ def program_version(package: Path) -> str:
 
 
 class Runner:
-    """Runs what a study needs. As spaCy's projects do, it notes in a lock file what each output was made of, so that nothing is run twice.
+    """Runs what a study needs. As spaCy's projects do, it notes in a lock file what each output was made of,
+    so that nothing is run twice.
 
     version (str): Of the program, see `program_version`.
     share (float): How large the training part is beside that which the study's seconds are given for.
@@ -76,8 +79,9 @@ class Runner:
         return f"{typed} > {run.output}" if run.of.prints else typed
 
     def made(self, run: Run) -> Mapping[str, Any] | None:
-        """What was noted when the output of a run was made: "script", which is its command and the version of the program, "seconds" and
-        "ended"; None if there is no output that the run would make now of what is there.
+        """What was noted when the output of a run was made: "script", which is its command and the version of
+        the program, "seconds" and "ended"; None if there is no output that the run would make now of what is
+        there.
         """
         noted = self._noted.get(run.name)
         if run.name not in self._made:
@@ -95,11 +99,18 @@ class Runner:
         deps = [*run.inputs, *(self._study.runs[name].output for name in run.needs)]
         version = _SPACY if run.of.foreign else self._version
         script = [self.command(run), version]
-        command = {"name": run.name, "script": script, "deps": list(map(str, deps)), "outputs": [str(run.output)]}
+        command = {
+            "name": run.name,
+            "script": script,
+            "deps": list(map(str, deps)),
+            "outputs": [str(run.output)],
+        }
         return get_lock_entry(Path(), command)
 
     def seconds(self, run: Run) -> float:
-        """How long a run takes: as long as the last time, or as long as the study says on so large a treebank."""
+        """How long a run takes: as long as the last time, or as long as the study says on so large a
+        treebank.
+        """
         if run.name in self._noted:
             return self._noted[run.name]["seconds"]
         start = min(_START, run.line.seconds)
@@ -114,7 +125,8 @@ class Runner:
         if run.missing:
             return f"'{run.missing[0]}' of [vars] is null"
         for path in run.inputs:
-            # Whatever has a point in its name may be a file, but only what is in a directory that is there must be one.
+            # Whatever has a point in its name may be a file, but only what is in a directory that is there
+            # must be one.
             if "/" in str(path) and not path.exists():
                 return f"there is no '{path}'"
         problems = (self.problem(self._study.runs[name]) for name in run.needs)
@@ -125,8 +137,10 @@ class Runner:
 
         runs (Sequence[Run]): Some of the study's, each after those that it needs.
         jobs (int): How many run at a time; those that measure speed run alone.
-        RETURNS (dict[str, str]): The names of those that failed, and of those that could not be run without them, and why.
-        RAISES (KeyboardInterrupt): After Ctrl-C, and when the process is told to terminate; what runs is ended before.
+        RETURNS (dict[str, str]): The names of those that failed, and of those that could not be run without
+            them, and why.
+        RAISES (KeyboardInterrupt): After Ctrl-C, and when the process is told to terminate; what runs is
+            ended before.
         """
         waiting = self.to_do(runs)
         begun: dict[str, tuple[Run, float]] = {}
@@ -143,9 +157,14 @@ class Runner:
                     if failed or (not pending & set(run.needs) and self.made(run) is not None):
                         waiting.remove(run)
                         pending.discard(run.name)
-                while (run := _next(waiting, pending, [begun[name][0] for name in processes], jobs)) is not None:
+                while (
+                    run := _next(waiting, pending, [begun[name][0] for name in processes], jobs)
+                ) is not None:
                     left = wall_seconds(self, waiting, jobs)
-                    report(f"{run.name}, about {minutes(self.seconds(run))} of {minutes(left)}\n{self.command(run)}")
+                    report(
+                        f"{run.name}, about {minutes(self.seconds(run))} of "
+                        f"{minutes(left)}\n{self.command(run)}"
+                    )
                     waiting.remove(run)
                     processes[run.name], begun[run.name] = self._start(run), (run, time.monotonic())
                 for name, code in ended(processes):
@@ -171,7 +190,9 @@ class Runner:
     def _end(self, run: Run, code: int, seconds: float) -> str | None:
         """Note that a run has made its output, or say why it has not."""
         if code == 0 and run.output.exists():
-            self._note(run, {**self._entry(run), "seconds": seconds, "ended": time.strftime("%Y-%m-%d %H:%M")})
+            self._note(
+                run, {**self._entry(run), "seconds": seconds, "ended": time.strftime("%Y-%m-%d %H:%M")}
+            )
             return None
         log = self._log_path(run).read_text(encoding="utf8", errors="replace")
         # A progress bar overwrites its own line.
@@ -194,19 +215,24 @@ class Runner:
 
 @contextmanager
 def only_one(folder: Path) -> Iterator[None]:
-    """Keep a second process from filling tables in the same directory, where each would remove what the other is reading.
+    """Keep a second process from filling tables in the same directory, where each would remove what the other
+    is reading.
 
     RAISES (ValueError): If another process does that now. One that has been killed is no hindrance.
     """
     with locked(folder / "running.lock", wait=False) as is_free:
         if not is_free:
-            raise ValueError(f"Another process is filling tables in '{folder}'. Wait, or choose another --output.")
+            raise ValueError(
+                f"Another process is filling tables in '{folder}'. Wait, or choose another --output."
+            )
         yield
 
 
 @contextmanager
 def _interrupted_when_terminated() -> Iterator[None]:
-    """What batch systems and `kill` send is the same as Ctrl-C; else what runs would go on, and write where the next one does."""
+    """What batch systems and `kill` send is the same as Ctrl-C; else what runs would go on, and write where
+    the next one does.
+    """
 
     def interrupt(number: int, frame: object) -> None:
         raise KeyboardInterrupt

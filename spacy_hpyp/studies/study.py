@@ -6,8 +6,9 @@ It is read from a config:
     [commands.NAME]             a command of `python -m spacy`, and what all its runs have in common
     [runs.NAME]                 a run of a command; "{NAME}" is where its output is, and who names it needs it
     [columns.NAME]              where in an output a figure is
-    [tables.NAME]               rows of figures, the published ones beside those of runs, and claims about them
-    [quick]                     settings that are different in a study that is to be over soon, by their names with dots
+    [tables.NAME]               rows of figures, the published ones beside those of runs, and claims about
+    them [quick]                     settings that are different in a study that is to be over soon, by their
+    names with dots
 
 What a section may have are the settings of a class below.
 """
@@ -36,7 +37,9 @@ class Head(Settings):
     """What a study is about."""
 
     title: str = setting(MISSING, NAME, "what its page begins with")
-    tokens: int = setting(MISSING, Whole(), "how many tokens the training part has that seconds are given for")
+    tokens: int = setting(
+        MISSING, Whole(), "how many tokens the training part has that seconds are given for"
+    )
     note: str = setting("", NAME, "what comes after the title")
     train: str | None = setting(None, NAME, "the training part here")
     part: float = setting(1.0, Number(0.0), "how much of it is used")
@@ -52,7 +55,9 @@ class Command(Settings):
     prints: bool = setting(False, TRUTH, "whether the output is what it prints")
     fills: bool = setting(False, TRUTH, "whether the output is a directory that has to be there before")
     foreign: bool = setting(
-        False, TRUTH, "whether nothing of this package is used, so that its outputs are those of any version of it"
+        False,
+        TRUTH,
+        "whether nothing of this package is used, so that its outputs are those of any version of it",
     )
     alone: bool = setting(False, TRUTH, "whether nothing else may run beside it, because speed is measured")
 
@@ -110,9 +115,13 @@ class Column(Settings):
 class Row(Settings):
     """A row of a table."""
 
-    run: str | None = setting(None, NAME, "where its figures are from; none where there are published ones only")
+    run: str | None = setting(
+        None, NAME, "where its figures are from; none where there are published ones only"
+    )
     published: Sequence[float | None] = setting([], LIST, "those of the paper, by column")
-    pick: Mapping[str, Any] = setting({}, SECTION, "of an output with several records, what the one that is meant has")
+    pick: Mapping[str, Any] = setting(
+        {}, SECTION, "of an output with several records, what the one that is meant has"
+    )
 
 
 @dataclass(frozen=True)
@@ -310,7 +319,9 @@ class _Names:
                 self.needs.add(name)
                 return str(self.outputs[name])
             if name not in self._variables:
-                raise ValueError(f"[{self._section}] names '{name}', but there is no such variable and no such run.")
+                raise ValueError(
+                    f"[{self._section}] names '{name}', but there is no such variable and no such run."
+                )
             return str(self.text(f"{{{name}}}", own, depth + 1))
 
         return _PLACE.sub(found_for, value)
@@ -321,7 +332,8 @@ def _make_run(name: str, of: Command, line: Line, names: _Names) -> Run:
     values = [names.text(argument, own) for argument in line.arguments]
     for option, given in {**of.options, **line.options}.items():
         value = names.text(given, own)
-        # What is null is left to the command, and so is a flag that is not set; a setting of a config can be true where this is not.
+        # What is null is left to the command, and so is a flag that is not set; a setting of a config can be
+        # true where this is not.
         is_setting = "." in option
         if value is None or (value is False and not is_setting):
             continue
@@ -357,7 +369,8 @@ def _check_names(study: Study) -> None:
         for name, row in table.rows.items():
             if len(row.published) not in (0, len(table.columns)):
                 raise ValueError(
-                    f"{where} has {len(row.published)} published figures in the row '{name}', but {len(table.columns)} columns."
+                    f"{where} has {len(row.published)} published figures in the row '{name}', but "
+                    f"{len(table.columns)} columns."
                 )
         for claim in table.claims:
             unknown = [row for row in claim.order if row not in table.rows]

@@ -1,8 +1,9 @@
 """What a word may be where there are many possibilities: what it was, or what words were that end as it does.
 
-Morphological features and rules for lemmas are hundreds; a word has few of them. A frequent word has those that it was seen with. A rare
-one may have, besides, those of rare words with the same ending, the longest that enough of them have; and so may a word that was never
-seen. Words with a capital at the beginning have endings of their own.
+Morphological features and rules for lemmas are hundreds; a word has few of them. A frequent word has those
+that it was seen with. A rare one may have, besides, those of rare words with the same ending, the longest
+that enough of them have; and so may a word that was never seen. Words with a capital at the beginning have
+endings of their own.
 """
 
 from collections import Counter
@@ -28,11 +29,14 @@ class WordOutcomes:
     """The kinds of words, and which outcomes each may have.
 
     forms (list[str]): Words; they are the first kinds.
-    endings (list[str]): The endings of words, see `_endings`; they are the others. Every word has one of them.
+    endings (list[str]): The endings of words, see `_endings`; they are the others. Every word has one of
+        them.
     offsets (int64[kinds + 1]), outcomes (int32[*]): The outcomes of each kind, the most frequent first.
     """
 
-    def __init__(self, forms: list[str], endings: list[str], offsets: np.ndarray, outcomes: np.ndarray) -> None:
+    def __init__(
+        self, forms: list[str], endings: list[str], offsets: np.ndarray, outcomes: np.ndarray
+    ) -> None:
         self.forms, self.endings, self.offsets, self.outcomes = forms, endings, offsets, outcomes
         self._of_form = {form: number for number, form in enumerate(forms)}
         self._of_ending = {ending: number for number, ending in enumerate(endings, len(forms))}
@@ -56,7 +60,11 @@ class WordOutcomes:
                 different.update(_endings(form))
                 for ending in _endings(form):
                     by_ending.setdefault(ending, Counter()).update(own)
-        kept = {ending: by_frequency(own)[:_MOST] for ending, own in by_ending.items() if different[ending] >= _ENOUGH}
+        kept = {
+            ending: by_frequency(own)[:_MOST]
+            for ending, own in by_ending.items()
+            if different[ending] >= _ENOUGH
+        }
         for ending in ANY_ENDING:
             kept.setdefault(ending, by_frequency(everything)[:_MOST])
         # A word that only a capital tells from a known one may be that.
@@ -77,7 +85,9 @@ class WordOutcomes:
 
 
 def _joined(own: Counter[int], by_ending: dict[str, list[int]], form: str, frequent: int | None) -> list[int]:
-    """The outcomes of a word that was seen with some, and with others that its ending has if it was seen less often than `frequent`."""
+    """The outcomes of a word that was seen with some, and with others that its ending has if it was seen less
+    often than `frequent`.
+    """
     found = by_frequency(own)
     if frequent is not None and own.total() >= frequent:
         return found

@@ -1,7 +1,7 @@
 """Lists of elements: what a distribution is conditioned on, or a feature reads, said by names in a config.
 
-Each system says for itself what elements there are and how they are read. What its lists name is read once, into a *row* of symbols;
-a list is then a list of columns of that row.
+Each system says for itself what elements there are and how they are read. What its lists name is read once,
+into a *row* of symbols; a list is then a list of columns of that row.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -33,12 +33,13 @@ def compile_lists(
 
     lists (Sequence[Sequence[str]]): Lists of names, most important first.
     known (Collection[str]): The elements that there are.
-    reader (str): What the lists are for, and `element` and `a_list` what an element and a list are called, for errors.
+    reader (str): What the lists are for, and `element` and `a_list` what an element and a list are called,
+        for errors.
     more (Sequence[str]): Names of elements that are read besides.
     joined (int): How many elements may be one if their names are joined by `+`.
     check (Callable): Raises an error if an element may not be read.
-    RETURNS (tuple[list[str], int32[lists, longest], int32[more]]): The names in the order of the row, each once; each list's columns,
-        -1 past its end; and the columns of `more`.
+    RETURNS (tuple[list[str], int32[lists, longest], int32[more]]): The names in the order of the row, each
+        once; each list's columns, -1 past its end; and the columns of `more`.
     RAISES (ValueError): If a name is not known, is repeated within a list, or too many are joined.
     """
     names: list[str] = []
@@ -86,11 +87,15 @@ class FormRows(dict[str, bytes]):
         for form in forms:
             if form not in self:
                 self[form] = np.fromiter(find(form), dtype=np.uint32, count=self._columns).tobytes()
-        return np.frombuffer(b"".join([self[form] for form in forms]), dtype=np.int32).reshape(-1, self._columns)
+        return np.frombuffer(b"".join([self[form] for form in forms]), dtype=np.int32).reshape(
+            -1, self._columns
+        )
 
 
 def class_symbols(path: str) -> list[int]:
-    """What is read of a class, in the order of `CLASS_ATTRIBUTES`: numbers that are the same in every process, 0 where there is no class."""
+    """What is read of a class, in the order of `CLASS_ATTRIBUTES`: numbers that are the same in every
+    process, 0 where there is no class.
+    """
     return [string_number(path[:steps]) >> 1 if path else 0 for steps in CLASS_ATTRIBUTES.values()]
 
 
@@ -107,13 +112,15 @@ def without_classes(lists: Iterable[Sequence[str]]) -> list[Sequence[str]]:
 def contexts_without_classes(experts: Sequence[Sequence[str]]) -> list[list[str]]:
     """Context lists as they are where there are no classes of words.
 
-    Classes are left out of each list; and what is then the beginning of another list is left out, since that one backs off to it.
+    Classes are left out of each list; and what is then the beginning of another list is left out, since that
+    one backs off to it.
     """
     own = [[name for name in names if not reads_classes([name])] for names in experts]
 
     def is_covered(i: int) -> bool:
         return any(
-            other[: len(own[i])] == own[i] and (len(other) > len(own[i]) or j < i or not reads_classes(experts[j]))
+            other[: len(own[i])] == own[i]
+            and (len(other) > len(own[i]) or j < i or not reads_classes(experts[j]))
             for j, other in enumerate(own)
             if j != i
         )
@@ -125,14 +132,19 @@ def with_class_symbols(elements: np.ndarray, column: int, first: int, paths: Seq
     """Elements that read classes of words, which are a function of the word.
 
     elements (int32[elements, *]): Rows of numbers.
-    column (int), first (int): Where a row says that it reads a class, and by which number: this one for the first of `CLASS_ATTRIBUTES`.
-    paths (Sequence[str]): The path to the class of each symbol of a word, or as much of it as is known. Where there is none, the symbol is read.
-    RETURNS (int32[elements, * + symbols]): Behind each row what is read for each symbol. Nothing more if none of them reads classes.
+    column (int), first (int): Where a row says that it reads a class, and by which number: this one for the
+        first of `CLASS_ATTRIBUTES`.
+    paths (Sequence[str]): The path to the class of each symbol of a word, or as much of it as is known. Where
+        there is none, the symbol is read.
+    RETURNS (int32[elements, * + symbols]): Behind each row what is read for each symbol. Nothing more if none
+        of them reads classes.
     """
     is_class = elements[:, column] >= first
     if not is_class.any():
         return elements
-    symbols = [class_symbols(path) if path else [own] * len(CLASS_ATTRIBUTES) for own, path in enumerate(paths)]
+    symbols = [
+        class_symbols(path) if path else [own] * len(CLASS_ATTRIBUTES) for own, path in enumerate(paths)
+    ]
     read = np.zeros((len(elements), len(paths)), dtype=np.int32)
     read[is_class] = np.array(symbols, dtype=np.int32).T[elements[is_class, column] - first]
     return np.hstack([elements, read])

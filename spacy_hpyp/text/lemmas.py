@@ -1,8 +1,9 @@
 """How lemmas are made of words, by edit trees (Chrupała 2008) as spaCy has them.
 
-An edit tree says which parts of a word stay and what the others become, so that it is good for words that were never seen. It is made of
-a word and its lemma, and any pair that makes it can stand for it: what rules are called are such pairs. In most lemmas capitals say no
-more than that the word stands first: trees are of words in lower case where the lemma is.
+An edit tree says which parts of a word stay and what the others become, so that it is good for words that
+were never seen. It is made of a word and its lemma, and any pair that makes it can stand for it: what rules
+are called are such pairs. In most lemmas capitals say no more than that the word stands first: trees are of
+words in lower case where the lemma is.
 """
 
 from collections.abc import Iterable
@@ -13,15 +14,16 @@ from ..compat.spacy import EditTrees
 
 # Between a word and its lemma in the name of a rule.
 _BECOMES = "\t"
-#: Of words as they are written; of words in lower case; and of these, with a capital at the beginning of the lemma.
+#: Of words as they are written; of words in lower case; and of these, with a capital at the beginning of the
+#: lemma.
 _AS_WRITTEN, _LOWER, _CAPITAL = range(3)
 
 
 class LemmaRules:
     """Rules for lemmas, as numbers.
 
-    names (Iterable[str]): What they are called: a word and its lemma, with a tab between. Several may be names of one rule; the attribute
-        has the first name of each.
+    names (Iterable[str]): What they are called: a word and its lemma, with a tab between. Several may be
+        names of one rule; the attribute has the first name of each.
     RAISES (ValueError): If a name is none.
     """
 
@@ -41,7 +43,9 @@ class LemmaRules:
                 self.names.append(name)
 
     def name(self, form: str, lemma: str) -> str:
-        """What the rule is called by which a word has a lemma; a rule that is not there by these. Neither is empty or has a tab in it."""
+        """What the rule is called by which a word has a lemma; a rule that is not there by these. Neither is
+        empty or has a tab in it.
+        """
         number = self._number.get(self._rule(form, lemma))
         return f"{form}{_BECOMES}{lemma}" if number is None else self.names[number]
 

@@ -1,9 +1,10 @@
 """The words of a token: one as a rule; several where the token is a multiword one, as French *du* is *de le*.
 
-How a token comes apart is a rule: one of its words, the stem, shares a part of its characters with it, from some prefix to some suffix;
-the other words are always the same. *evdeki* is *evde ki* by a rule that takes the suffix *ki* away and puts the word *ki* behind the
-rest. So tokens come apart that were never seen. Which of the rules that a token allows is used, if any, is chosen by a log-linear model
-of its characters and of the tokens around it; what was seen of it is one of its features.
+How a token comes apart is a rule: one of its words, the stem, shares a part of its characters with it, from
+some prefix to some suffix; the other words are always the same. *evdeki* is *evde ki* by a rule that takes
+the suffix *ki* away and puts the word *ki* behind the rest. So tokens come apart that were never seen. Which
+of the rules that a token allows is used, if any, is chosen by a log-linear model of its characters and of the
+tokens around it; what was seen of it is one of its features.
 """
 
 from collections import Counter
@@ -36,7 +37,8 @@ _WHOLE = -1
 class Rule(NamedTuple):
     """How a token comes apart. All characters are in lower case.
 
-    prefix, suffix (str): What is taken away from the token's ends to find the stem; of a token without a stem, all of it is the prefix.
+    prefix, suffix (str): What is taken away from the token's ends to find the stem; of a token without a
+        stem, all of it is the prefix.
     stem (int): Which of its words the stem is, or -1 if none is.
     before, after (str): What the stem gets in their place.
     others (tuple[str, ...]): The other words.
@@ -66,7 +68,8 @@ class Rule(NamedTuple):
     def apply(self, token: str) -> list[str] | None:
         """The words of a token, or None if it is not one that the rule is for.
 
-        The stem keeps its capitals. The first word begins with one if the token does, and all words are in capitals if it is.
+        The stem keeps its capitals. The first word begins with one if the token does, and all words are in
+        capitals if it is.
         """
         lower = token.lower()
         words = list(self.others)
@@ -106,10 +109,13 @@ class MultiwordTokens:
         self._known: dict[str, list[int]] = {}
 
     @classmethod
-    def learn(cls, sentences: Iterable[Sequence[tuple[str, Sequence[str]]]], *, seed: int = 0) -> "MultiwordTokens":
+    def learn(
+        cls, sentences: Iterable[Sequence[tuple[str, Sequence[str]]]], *, seed: int = 0
+    ) -> "MultiwordTokens":
         """Learn from tokens whose words are known.
 
-        sentences (Iterable[Sequence[tuple[str, Sequence[str]]]]): Each token with its words, which are itself or several.
+        sentences (Iterable[Sequence[tuple[str, Sequence[str]]]]): Each token with its words, which are itself
+            or several.
         seed (int): Fixes what is learned.
         """
         sentences = list(sentences)
@@ -128,7 +134,10 @@ class MultiwordTokens:
                 if whole[lower] < _OFTEN and (possible := found._possible(token)):
                     right = _WHOLE if list(words) == [token] else number[Rule.of(token, words)]
                     decisions.append(
-                        (found._places(np.array(_hashes_at(tokens, i)), possible), [each == right for each in possible])
+                        (
+                            found._places(np.array(_hashes_at(tokens, i)), possible),
+                            [each == right for each in possible],
+                        )
                     )
                     whole[lower] += lower not in several
         square = np.full(_PLACES, 1e-6, dtype=np.float32)
@@ -136,7 +145,9 @@ class MultiwordTokens:
         for _ in range(_EPOCHS):
             for i in rng.permutation(len(decisions)).tolist():
                 places, right = decisions[i]
-                for own, is_right, share in zip(places, right, _shares(found.weights[places].sum(axis=1).tolist())):
+                for own, is_right, share in zip(
+                    places, right, _shares(found.weights[places].sum(axis=1).tolist())
+                ):
                     gradient = is_right - share
                     if abs(gradient) > _NEGLIGIBLE:
                         square[own] += gradient * gradient
@@ -173,7 +184,9 @@ class MultiwordTokens:
         return [i for i, rule in rules if lower.startswith(rule.prefix) and rule.apply(token) is not None]
 
     def _places(self, features: np.ndarray, rules: Sequence[int]) -> np.ndarray:
-        """The places of the hashes of the features of a token together with each rule (int64[rules, *]): each by itself, and for all rules."""
+        """The places of the hashes of the features of a token together with each rule (int64[rules, *]): each
+        by itself, and for all rules.
+        """
         own = (features ^ self._hashes[rules, None]) * 0x9E3779B1 >> 7
         return np.hstack([np.broadcast_to(features, own.shape), own]) & (_PLACES - 1)
 
@@ -195,7 +208,9 @@ class MultiwordTokens:
             Rule(*map(_string, row[:2]), int(row[2]), *map(_string, row[3:5]), tuple(map(_string, row[5])))
             for row in stored["rules"]
         ]
-        if any(not -1 <= rule.stem <= len(rule.others) or (rule.stem < 0 and not rule.others) for rule in rules):
+        if any(
+            not -1 <= rule.stem <= len(rule.others) or (rule.stem < 0 and not rule.others) for rule in rules
+        ):
             raise ValueError("the rules of multiword tokens are none")
         weights = np.zeros(_PLACES, dtype=np.float32)
         unpack_weights(stored, weights)
@@ -234,7 +249,9 @@ def _of_token(token: str) -> tuple[list[int], list[int]]:
         *(f"prefix {lower[:length]}" for length in range(1, min(_LONGEST_PREFIX, len(lower)) + 1)),
         *("" for _ in range(_LONGEST_PREFIX - len(lower))),
     ]
-    return [string_number(each) for each in ("", f"token {token}", f"lower {lower}")], list(map(string_number, rest))
+    return [string_number(each) for each in ("", f"token {token}", f"lower {lower}")], list(
+        map(string_number, rest)
+    )
 
 
 def _of_neighbours(tokens: Sequence[str], i: int) -> list[str]:

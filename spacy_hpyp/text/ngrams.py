@@ -1,4 +1,6 @@
-"""How often words stand together in a text: what classes of words and n-gram models are learned from. Counts of parts are merged to those of the whole."""
+"""How often words stand together in a text: what classes of words and n-gram models are learned from. Counts
+of parts are merged to those of the whole.
+"""
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -11,14 +13,16 @@ from ..storage.arrays import load_arrays, save_arrays
 # After so many words they are added up, so that memory grows with different n-grams and not with the text.
 _WAITING = 1 << 22
 
-#: Makes n-grams (int32[*, n]) of a text, the numbers of its words with 0 before it and after each sentence (int32[*]).
+#: Makes n-grams (int32[*, n]) of a text, the numbers of its words with 0 before it and after each sentence
+#: (int32[*]).
 Rows = Callable[[np.ndarray], np.ndarray]
 
 
 class NGrams(NamedTuple):
     """The different n-grams of a text.
 
-    words (list[str]): Different words in their order; "" at the head of them stands for the border of sentences.
+    words (list[str]): Different words in their order; "" at the head of them stands for the border of
+        sentences.
     rows (int32[m, n]): Different n-grams in their order, by the numbers of their words.
     counts (int64[m]): How often each is there.
     """
@@ -47,13 +51,17 @@ class NGrams(NamedTuple):
 
 
 def pair_rows(text: np.ndarray) -> np.ndarray:
-    """Each word, the next one or the border, and the word again, or the border where it begins its sentence: see `Rows`."""
+    """Each word, the next one or the border, and the word again, or the border where it begins its sentence:
+    see `Rows`.
+    """
     before, word, after = text[:-2], text[1:-1], text[2:]
     return np.stack([word, after, np.where(before == 0, before, word)], axis=1)[word > 0]
 
 
 def ngram_rows(order: int) -> Rows:
-    """What makes rows of each word and each end of a sentence, and the words before it in the sentence, the nearest first."""
+    """What makes rows of each word and each end of a sentence, and the words before it in the sentence, the
+    nearest first.
+    """
 
     def rows(text: np.ndarray) -> np.ndarray:
         columns = [text[1:]]

@@ -1,15 +1,16 @@
 """What the tag that a rare word had elsewhere says of its tag where it stands: p(tag elsewhere | tag).
 
-A word that was seen too seldom to be known is generated as the class of its form. With one observation more, the tag that it usually
-had where it was seen, it is as probable as
+A word that was seen too seldom to be known is generated as the class of its form. With one observation more,
+the tag that it usually had where it was seen, it is as probable as
 
     p(class | tag, configuration) p(tag elsewhere | tag)
 
-The latter is learned from all words of the treebank that were seen seldom, each of their tokens in turn as if it had not been seen. The
-counts are smoothed: a tag mostly is the same again, with one probability for all tags, and otherwise as frequent as it is among rare
-words.
+The latter is learned from all words of the treebank that were seen seldom, each of their tokens in turn as if
+it had not been seen. The counts are smoothed: a tag mostly is the same again, with one probability for all
+tags, and otherwise as frequent as it is among rare words.
 
-Where a rare word is generated as one of a class of words, its form is another observation, p(form | tag), which is learned from rare words.
+Where a rare word is generated as one of a class of words, its form is another observation, p(form | tag),
+which is learned from rare words.
 """
 
 from collections import Counter
@@ -27,10 +28,12 @@ _PRIOR = 0.5
 
 @dataclass(frozen=True)
 class SeenTags:
-    """A distribution of the tag that a word had elsewhere, given its tag; or of something else that is seen of a word.
+    """A distribution of the tag that a word had elsewhere, given its tag; or of something else that is seen
+    of a word.
 
     pairs (int64[n, 3]): Tags, tags elsewhere, and how often they were seen together.
-    repeats (float): With which probability a tag is the same elsewhere, before it has been counted; between 0 and 1.
+    repeats (float): With which probability a tag is the same elsewhere, before it has been counted; between 0
+        and 1.
     strength (float): How many counts that is worth; above 0.
     """
 
@@ -64,7 +67,8 @@ class SeenTags:
         """The distribution.
 
         tags (int), others (int | None): As for `learn`.
-        RETURNS (float64[tags elsewhere, tags]): For each tag the probabilities of what it is elsewhere, which sum to 1 over the rows.
+        RETURNS (float64[tags elsewhere, tags]): For each tag the probabilities of what it is elsewhere, which
+            sum to 1 over the rows.
         """
         counts = np.zeros((tags, tags if others is None else others), dtype=np.int64)
         rows, columns, found = self.pairs.T
@@ -89,12 +93,15 @@ class SeenForms:
     def learn(cls, rare: Sequence[tuple[Sequence[str], int]], least: int, tags: int) -> "SeenForms":
         """Learn it.
 
-        rare (Sequence[tuple[Sequence[str], int]]): What each token of a rare word is called by its form, the most telling first, and its tag.
+        rare (Sequence[tuple[Sequence[str], int]]): What each token of a rare word is called by its form, the
+            most telling first, and its tag.
         least (int): Names that are rarer give way to more general ones.
         tags (int): How many tags there are.
         """
         sizes = Counter(name for names, _ in rare for name in names)
-        own = [next((name for name in names if sizes[name] >= least), names[-1]) for names, _ in rare if names]
+        own = [
+            next((name for name in names if sizes[name] >= least), names[-1]) for names, _ in rare if names
+        ]
         names = sorted({*own})
         number = {name: place for place, name in enumerate(names)}
         found = [(tag, number[name]) for name, (_, tag) in zip(own, (each for each in rare if each[0]))]

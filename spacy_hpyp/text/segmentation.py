@@ -1,11 +1,13 @@
 """Where tokens and sentences end in a text, by a log-linear model that is asked at each character.
 
-After a character a token goes on, or ends, or ends together with its sentence. Which of the three is decided from left to right, given
-the characters around, their kinds, the token so far, the rest of what stands between white space, the tokens before and after, and whether
-training had them; where there are classes of words, whether raw text had them, and of which class they are. Between two letters a token only ends where it did between the same two in training.
+After a character a token goes on, or ends, or ends together with its sentence. Which of the three is decided
+from left to right, given the characters around, their kinds, the token so far, the rest of what stands
+between white space, the tokens before and after, and whether training had them; where there are classes of
+words, whether raw text had them, and of which class they are. Between two letters a token only ends where it
+did between the same two in training.
 
-The weights of hashed features are learned by AdaGrad (Duchi et al. 2011) with a part of the features left out at random, so that words
-that training has are not all that is relied on.
+The weights of hashed features are learned by AdaGrad (Duchi et al. 2011) with a part of the features left out
+at random, so that words that training has are not all that is relied on.
 """
 
 from collections import Counter
@@ -99,7 +101,9 @@ def _probabilities(weight, places, kept, share):
 
 @borrowing
 def _descend(weight, square, places, kept, share, right):
-    """A step of AdaGrad from what is predicted, `share`, towards what is right; `square` has the sums of squared gradients."""
+    """A step of AdaGrad from what is predicted, `share`, towards what is right; `square` has the sums of
+    squared gradients.
+    """
     ended = share[ENDS] + share[ENDS_SENTENCE]
     for outcome in range(_OUTCOMES):
         target = 1.0 if outcome == right else 0.0
@@ -116,7 +120,9 @@ def _descend(weight, square, places, kept, share, right):
 
 
 def _room(weights: Weights) -> tuple[np.ndarray, ...]:
-    """What `_pass` writes on: `places` (int64[templates]), `share` (float64[outcomes]) and `kept` (float64[templates])."""
+    """What `_pass` writes on: `places` (int64[templates]), `share` (float64[outcomes]) and `kept`
+    (float64[templates]).
+    """
     templates = TEMPLATES + (TEMPLATES_OF_CLASSES if len(weights.of_class) else 0)
     return np.empty(templates, np.int64), np.empty(_OUTCOMES), np.ones(templates)
 
@@ -125,11 +131,12 @@ def _room(weights: Weights) -> tuple[np.ndarray, ...]:
 def _pass(weights, padded, decisions, probability, places, share, kept, square, rng):
     """Decide at each character of a text; or go the right way, and learn.
 
-    decisions (int8[n]): What is decided at each character with margins, written here; where it is learned, what is right.
+    decisions (int8[n]): What is decided at each character with margins, written here; where it is learned,
+        what is right.
     probability (float32[n]): How probable it is that a sentence ends after each, written here.
     places, share, kept: See `_room`.
-    square (float32[places, outcomes] | None), rng (numpy.random.Generator | None): See `_descend`; without them nothing is learned, nor is what
-        learns compiled.
+    square (float32[places, outcomes] | None), rng (numpy.random.Generator | None): See `_descend`; without
+        them nothing is learned, nor is what learns compiled.
     """
     limit = len(padded.kind) - MARGIN
     i = padded.following[MARGIN - 1]
@@ -181,7 +188,8 @@ class Segmenter:
         """Learn from annotated texts.
 
         texts (Sequence[AnnotatedText]): The texts. The end of each is that of a sentence.
-        classes (Mapping[str, str] | None): Words of raw text in lower case, each with the path to its class, of "0" and "1".
+        classes (Mapping[str, str] | None): Words of raw text in lower case, each with the path to its class,
+            of "0" and "1".
         seed (int): Fixes what is learned.
         RAISES (ValueError): If there are no tokens.
         """
@@ -199,7 +207,9 @@ class Segmenter:
         seen = Counter({word: count for word, count in seen.items() if count >= _OFTEN[0]})
         numbers = None if classes is None else _class_numbers(classes)
         words = np.array(sorted({*seen, *(numbers or {})}), dtype=np.uint64)
-        often = np.searchsorted(_OFTEN, [seen[word] for word in words.tolist()], side="right") + (numbers is not None)
+        often = np.searchsorted(_OFTEN, [seen[word] for word in words.tolist()], side="right") + (
+            numbers is not None
+        )
         of_class = [] if numbers is None else [numbers.get(word, 0) for word in words.tolist()]
         weights = _new_weights(words, often.astype(np.int8), np.array(of_class, dtype=np.uint8), pairs)
         square, room = np.zeros_like(weights.weight), _room(weights)
@@ -219,10 +229,14 @@ class Segmenter:
         _pass(self.weights, padded, decisions, probability, *_room(self.weights), None, None)
         last = np.flatnonzero(decisions != GOES_ON)
         starts = padded.following[np.append(MARGIN - 1, last[:-1])] if len(last) else last
-        return Segments(starts - MARGIN, last + 1 - MARGIN, decisions[last] == ENDS_SENTENCE, probability[last].copy())
+        return Segments(
+            starts - MARGIN, last + 1 - MARGIN, decisions[last] == ENDS_SENTENCE, probability[last].copy()
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """What has been learned, as NumPy's arrays by name: weights are rounded to 16 bits, and places without any left out."""
+        """What has been learned, as NumPy's arrays by name: weights are rounded to 16 bits, and places
+        without any left out.
+        """
         # Where they stand depends on the order in which they were entered.
         words = np.flatnonzero(self.weights.words)
         words = words[np.argsort(self.weights.words[words])]
@@ -244,7 +258,12 @@ class Segmenter:
         pairs, often, known, of_class = (np.asarray(stored[name]) for name in names)
         if pairs.dtype != np.uint32 or pairs.max(initial=0) >= PAIRS:
             raise ValueError("the pairs of letters are none")
-        if known.dtype != np.uint64 or often.dtype != np.int8 or known.shape != often.shape or known.ndim != 1:
+        if (
+            known.dtype != np.uint64
+            or often.dtype != np.int8
+            or known.shape != often.shape
+            or known.ndim != 1
+        ):
             raise ValueError("the words are none")
         if of_class.dtype != np.uint8 or of_class.shape not in {(0,), known.shape}:
             raise ValueError("the classes of words are none")

@@ -1,7 +1,7 @@
 """What is read at each character of a text to find where its tokens and sentences end: hashed features.
 
-A text has margins, so that what stands around a character can be read anywhere. Parts of it are known by polynomial hashes, of
-which the hash of any part follows in one step.
+A text has margins, so that what stands around a character can be read anywhere. Parts of it are known by
+polynomial hashes, of which the hash of any part follows in one step.
 """
 
 import sys
@@ -20,7 +20,15 @@ _SPACE, _LINE_END, _UPPER, _LOWER, _LETTER, _MARK, _DIGIT, _OPENING, _CLOSING = 
 _FULL_STOP, _COMMA, _QUOTE, _DASH, _PUNCTUATION, _SYMBOL, _OTHER = range(9, 16)
 _BY_CATEGORY = {
     **{"Lu": _UPPER, "Lt": _UPPER, "Ll": _LOWER, "L": _LETTER, "M": _MARK, "N": _DIGIT},
-    **{"Ps": _OPENING, "Pi": _OPENING, "Pe": _CLOSING, "Pf": _CLOSING, "Pd": _DASH, "P": _PUNCTUATION, "S": _SYMBOL},
+    **{
+        "Ps": _OPENING,
+        "Pi": _OPENING,
+        "Pe": _CLOSING,
+        "Pf": _CLOSING,
+        "Pd": _DASH,
+        "P": _PUNCTUATION,
+        "S": _SYMBOL,
+    },
 }
 _BY_CHARACTER = {
     "\n": _LINE_END,
@@ -34,7 +42,10 @@ _INVERSE = np.uint64(pow(int(_BASE), -1, 1 << 64))
 _MIXER = np.uint64(0xD6E8FEB86659FD93)
 _OF_TEMPLATE = np.uint64(0xA0761D6478BD642F)
 # The kind of each character and what it is in lower case, as far as one has been met; where none has, 0.
-_KIND_OF, _LOWER_OF = np.zeros(sys.maxunicode + 1, dtype=np.int64), np.zeros(sys.maxunicode + 1, dtype=np.int64)
+_KIND_OF, _LOWER_OF = (
+    np.zeros(sys.maxunicode + 1, dtype=np.int64),
+    np.zeros(sys.maxunicode + 1, dtype=np.int64),
+)
 # Powers are kept for texts of so many characters.
 _USUAL_LENGTH = 1 << 13
 #: How many features there are, and how many more that read classes, which come behind them.
@@ -48,9 +59,10 @@ class Weights(NamedTuple):
     """What has been learned.
 
     weight (float32[places, outcomes]): Of hashed features; the places are a power of two.
-    words (uint64[*]), often (int8[*]): Hashes of words in lower case and how often they were seen, in steps: an open table whose size is
-        a power of two, 0 where it is empty.
-    of_class (uint8[*]): The number of each word's class, 0 where it has none; without entries if there are no classes.
+    words (uint64[*]), often (int8[*]): Hashes of words in lower case and how often they were seen, in steps:
+        an open table whose size is a power of two, 0 where it is empty.
+    of_class (uint8[*]): The number of each word's class, 0 where it has none; without entries if there are no
+        classes.
     pairs (bool[*]): Whether a token has ended between two letters, by their hash.
     """
 
@@ -68,7 +80,8 @@ class PaddedText(NamedTuple):
     lower, kind (int64[n]): Each character in lower case, and its kind.
     exact, lowered (uint64[n + 1]): Hashes of what stands before each position, as written and in lower case.
     power (uint64[n + 1]): By which the hash of a part is found.
-    begin, end (int64[n]): The bounds of what stands between white space, around each character; an empty part for white space.
+    begin, end (int64[n]): The bounds of what stands between white space, around each character; an empty part
+        for white space.
     following (int64[n]): The next character after each that is no white space.
     """
 
@@ -104,7 +117,9 @@ def pad(text: str) -> PaddedText:
 @lru_cache(maxsize=1)
 def _powers(count: int) -> tuple[np.ndarray, np.ndarray]:
     """The first so many powers of the base, and of its inverse (uint64[count])."""
-    base, inverse = (np.cumprod(np.append(np.uint64(1), np.full(count - 1, each))) for each in (_BASE, _INVERSE))
+    base, inverse = (
+        np.cumprod(np.append(np.uint64(1), np.full(count - 1, each))) for each in (_BASE, _INVERSE)
+    )
     return base, inverse
 
 
@@ -196,7 +211,9 @@ def mark_pairs(padded, ends, pairs):
 
 @borrowing
 def may_end(padded, i, pairs):
-    """Whether a token may end with a character: no white space, and between two letters only where one did in training."""
+    """Whether a token may end with a character: no white space, and between two letters only where one did in
+    training.
+    """
     place = _place_of_letters(padded, i)
     return padded.kind[i] > _LINE_END and (place == NONE or pairs[place])
 

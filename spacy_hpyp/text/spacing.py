@@ -13,9 +13,10 @@ _BEGIN_QUOTE, _END_QUOTE, _QUOTE = "``", "''", '"'
 def spaces_between(words: Sequence[str], *, separated: bool = True) -> list[bool]:
     """Whether there is a space after each word, by common rules of punctuation.
 
-    No space stands before closing brackets and quotes, before marks such as the comma, and before endings such as 's and n't;
-    none after opening brackets and quotes, currency signs, and words that end in an apostrophe such as l'. Straight
-    quotes open and close in turn. These are no more than habits: what was written cannot be known.
+    No space stands before closing brackets and quotes, before marks such as the comma, and before endings
+    such as 's and n't; none after opening brackets and quotes, currency signs, and words that end in an
+    apostrophe such as l'. Straight quotes open and close in turn. These are no more than habits: what was
+    written cannot be known.
 
     words (Sequence[str]): The words.
     separated (bool): Whether the writing system separates words at all.

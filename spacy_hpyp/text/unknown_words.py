@@ -1,11 +1,11 @@
 """Classes of unknown words: what is left of a word that was seen too seldom to be known.
 
-A rule maps a form, and the usual tag of the same word in lower case where that is known, to names of classes, the most
-telling first. The vocabulary takes the first class that is frequent enough. A rule is a registered function
-(`spacy.registry.misc`), so that a config can name it and a user can add another.
+A rule maps a form, and the usual tag of the same word in lower case where that is known, to names of classes,
+the most telling first. The vocabulary takes the first class that is frequent enough. A rule is a registered
+function (`spacy.registry.misc`), so that a config can name it and a user can add another.
 
-A rule does not know whether the word begins a sentence. Where sentences have to be found that depends on the derivation, and
-the probabilities of two derivations can only be compared if they generate the same words.
+A rule does not know whether the word begins a sentence. Where sentences have to be found that depends on the
+derivation, and the probabilities of two derivations can only be compared if they generate the same words.
 """
 
 import inspect
@@ -21,7 +21,8 @@ UnknownWordRule = Callable[[str, str], list[str]]
 _REMEMBERED = 1 << 13
 
 _ENGLISH_SUFFIXES = frozenset(
-    "tion sion ment ness ship able ible less ical ally ling ings ions ity ism ist ing ion ous ive ful ish ate ize ise ian "
+    "tion sion ment ness ship able ible less ical ally ling ings ions ity ism ist ing ion ous ive ful ish "
+    "ate ize ise ian "
     "ers ors ies est ed er or ly al ic an en es 's y s".split()
 )
 # Those of the Stanford parser's signatures, besides the plural.
@@ -31,9 +32,9 @@ _SIGNATURE_SUFFIXES = ("ed", "ing", "ion", "er", "est", "ly", "ity", "y", "al")
 def english_signatures() -> UnknownWordRule:
     """Few classes for English, after the Stanford parser's signatures.
 
-    Capitalisation (all capitals; a single capital, of a word that is known in lower case or not; other capitals), digits, dash,
-    and one of ten suffixes. With so few classes more words share one, so that they are easier to predict and say less: what
-    suits an n-gram model, which has no tags to predict besides.
+    Capitalisation (all capitals; a single capital, of a word that is known in lower case or not; other
+    capitals), digits, dash, and one of ten suffixes. With so few classes more words share one, so that they
+    are easier to predict and say less: what suits an n-gram model, which has no tags to predict besides.
     """
     return _signatures
 
@@ -41,16 +42,18 @@ def english_signatures() -> UnknownWordRule:
 def english_unknown_words() -> UnknownWordRule:
     """Many classes for English, in the manner of the Stanford parser's signatures.
 
-    Capitalisation (all capitals; capital at the beginning of the word; capital inside), digits, dash, other punctuation, and
-    the usual tag in lower case or the most telling of a list of English suffixes.
+    Capitalisation (all capitals; capital at the beginning of the word; capital inside), digits, dash, other
+    punctuation, and the usual tag in lower case or the most telling of a list of English suffixes.
     """
     return _english_classes
 
 
 def universal_unknown_words(*, suffix_length: int = 6) -> UnknownWordRule:
-    """Classes for any language: script, case, digits, dash, other punctuation, and the last characters of the word.
+    """Classes for any language: script, case, digits, dash, other punctuation, and the last characters of the
+    word.
 
-    suffix_length (int): How many characters a suffix has at the most; it is no more than about half of the word.
+    suffix_length (int): How many characters a suffix has at the most; it is no more than about half of the
+        word.
     RAISES (ValueError): If the length is negative.
     """
     if suffix_length < 0:
@@ -61,7 +64,8 @@ def universal_unknown_words(*, suffix_length: int = 6) -> UnknownWordRule:
 def one_unknown_word() -> UnknownWordRule:
     """No classes: all rare words are the same unknown word, as B&B have it for comparison (section 5.2).
 
-    With `rare_words = "tags"` the tags that rare words had elsewhere would tell them apart; with `"classes"` nothing does.
+    With `rare_words = "tags"` the tags that rare words had elsewhere would tell them apart; with `"classes"`
+    nothing does.
     """
     return _no_classes
 
@@ -85,7 +89,8 @@ RULES: dict[str, Callable[..., UnknownWordRule]] = {
 
 
 def plain_rule(name: str, arguments: dict[str, Any]) -> UnknownWordRule:
-    """A rule of this package, made without looking anything up in a registry and of plain values only, as a file may name them.
+    """A rule of this package, made without looking anything up in a registry and of plain values only, as a
+    file may name them.
 
     name (str), arguments (dict[str, Any]): One of `RULES`, and what it is made with.
     RAISES (ValueError): If the arguments are not the rule's.
@@ -94,12 +99,15 @@ def plain_rule(name: str, arguments: dict[str, Any]) -> UnknownWordRule:
     try:
         given = signature.bind(**arguments).arguments
     except TypeError as error:
-        raise ValueError(f"the arguments of the rule for unknown words '{name}' are other ones ({error})") from error
+        raise ValueError(
+            f"the arguments of the rule for unknown words '{name}' are other ones ({error})"
+        ) from error
     for argument, value in given.items():
         kind = signature.parameters[argument].annotation
         if type(value) is not kind:
             raise ValueError(
-                f"'{argument}' of the rule for unknown words '{name}' has to be a '{kind.__name__}', not {value!r}"
+                f"'{argument}' of the rule for unknown words '{name}' has to be a '{kind.__name__}', not "
+                f"{value!r}"
             )
     return RULES[name](**arguments)
 
@@ -109,9 +117,7 @@ def check_rule(rule: UnknownWordRule) -> None:
     try:
         inspect.signature(rule).bind("form", "")
     except TypeError as error:
-        problem = (
-            f"with two arguments, a form and the tag of its lower-case form, but {rule!r} has other ones ({error})."
-        )
+        problem = f"with two arguments, a form and the tag of its lower-case form, but {rule!r} has other ones ({error})."
         raise ValueError(f"A rule for unknown words is called {problem}") from error
 
 
@@ -121,7 +127,9 @@ def _english_classes(form: str, lower_tag: str) -> list[str]:
     shape = _name(_case(form), _digits(form), _marks(form))
     lower = form.lower()
     # The longest one tells most.
-    suffix = next((lower[-n:] for n in (4, 3, 2, 1) if len(lower) > n + 1 and lower[-n:] in _ENGLISH_SUFFIXES), "")
+    suffix = next(
+        (lower[-n:] for n in (4, 3, 2, 1) if len(lower) > n + 1 and lower[-n:] in _ENGLISH_SUFFIXES), ""
+    )
     return _chain(shape, lower_tag, [suffix] if suffix else [])
 
 
@@ -179,7 +187,8 @@ def _name(*parts: str) -> str:
     return "-".join(part for part in parts if part) or "OTHER"
 
 
-# Of most words all characters are letters. Strings know that of themselves in a tenth of the time that looking at each takes.
+# Of most words all characters are letters. Strings know that of themselves in a tenth of the time that
+# looking at each takes.
 def _case(form: str) -> str:
     if form.isalpha() and form.islower():
         return "LOW"

@@ -1,4 +1,6 @@
-"""Hierarchical classes of words by their vectors: bisecting k-means on directions (Steinbach, Karypis & Kumar 2000)."""
+"""Hierarchical classes of words by their vectors: bisecting k-means on directions (Steinbach, Karypis & Kumar
+2000).
+"""
 
 from heapq import heappop, heappush
 
@@ -14,7 +16,8 @@ _BEGINNINGS = 4
 
 
 def vector_classes(vocab: Vocab, classes: int, *, seed: int = 0) -> list[WordClass]:
-    """Classes of the words that have vectors. The class whose directions differ most is cut in two, until there are enough.
+    """Classes of the words that have vectors. The class whose directions differ most is cut in two, until
+    there are enough.
 
     vocab (Vocab): Its vectors are read: static ones; of floret's, those of the words in its strings.
     classes (int): How many there are to be.
@@ -23,7 +26,9 @@ def vector_classes(vocab: Vocab, classes: int, *, seed: int = 0) -> list[WordCla
     RAISES (ValueError): If there are no vectors, or fewer words with one than classes.
     """
     vectors = vocab.vectors
-    keys = list(vectors.keys()) if vectors.mode == "default" else [vocab.strings[word] for word in vocab.strings]
+    keys = (
+        list(vectors.keys()) if vectors.mode == "default" else [vocab.strings[word] for word in vocab.strings]
+    )
     words = [vocab.strings[key] for key in keys if key in vocab.strings]
     words = sorted({word for word in words if word.strip() and "\t" not in word})
     table = np.array([vocab.get_vector(word) for word in words], dtype=np.float32).reshape(len(words), -1)

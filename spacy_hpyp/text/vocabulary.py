@@ -20,13 +20,15 @@ UNKNOWN = "UNKNOWN"
 #: A tag is an open class if at least this part of the rare words have it.
 _OPEN_CLASS_SHARE = 0.002
 
-#: What rare words can be known by: the classes of their form alone, the tags that they had elsewhere before these, or both: the classes,
+#: What rare words can be known by: the classes of their form alone, the tags that they had elsewhere before
+#: these, or both: the classes,
 #: and the tags as an observation besides.
 CLASSES, TAGS, AUTO = "classes", "tags", "auto"
 RARE_WORDS = OneOf((AUTO, CLASSES, TAGS))
 # Where tags come first, classes that were seen so often are kept, even where `min_class_count` is higher.
 _SMALL_CLASS = 2
-# What a rare word's tag elsewhere says is learned from one in so many of the words that are just frequent enough to be known.
+# What a rare word's tag elsewhere says is learned from one in so many of the words that are just frequent
+# enough to be known.
 _TEACHERS = 2
 
 
@@ -37,13 +39,13 @@ class VocabularySettings:
     rule (UnknownWordRule): Maps words that are too rare to classes.
     min_count (int): Words seen less often than this are known by their class only.
     min_class_count (int): Classes seen less often than this give way to more general ones.
-    open_class_below (int): Words seen less often than this may have every open-class tag, and not only those that they
-        were seen with.
-    rare_words (str): "classes": words that are too rare are known by the class of their form. "tags": by the usual tag that they had
-        elsewhere if they had one, and classes may be as small as 2. "auto": by the class of their form, and that tag is observed
-        besides, see `SeenTags`.
-    RAISES (ValueError): If a threshold is not a whole number, 0 or more, `rare_words` is something else, or the rule does not take
-        what a rule is given.
+    open_class_below (int): Words seen less often than this may have every open-class tag, and not only those
+        that they were seen with.
+    rare_words (str): "classes": words that are too rare are known by the class of their form. "tags": by the
+        usual tag that they had elsewhere if they had one, and classes may be as small as 2. "auto": by the
+        class of their form, and that tag is observed besides, see `SeenTags`.
+    RAISES (ValueError): If a threshold is not a whole number, 0 or more, `rare_words` is something else, or
+        the rule does not take what a rule is given.
     """
 
     rule: UnknownWordRule
@@ -62,23 +64,25 @@ class VocabularySettings:
 class Vocabulary:
     """Words and word classes as numbers, frequent words first.
 
-    Where rare words are known by the tags that they had, a word of a sentence that the model learns from has another number than
-    in a text that it reads: of what it was, the sentence itself must not tell. See `numbers_left_out`.
+    Where rare words are known by the tags that they had, a word of a sentence that the model learns from has
+    another number than in a text that it reads: of what it was, the sentence itself must not tell. See
+    `numbers_left_out`.
 
-    Where these tags are observed besides the classes of rare words (`seen`), what is generated are the words and classes, the first
-    `len` numbers. A class has further numbers, together with each tag that a rare word of it had: those have the words of a text that
-    is parsed, see `numbers_observed`.
+    Where these tags are observed besides the classes of rare words (`seen`), what is generated are the words
+    and classes, the first `len` numbers. A class has further numbers, together with each tag that a rare word
+    of it had: those have the words of a text that is parsed, see `numbers_observed`.
 
     words (Sequence[str]): The known words.
     classes (Sequence[str]): The word classes; the first is for words that belong to no other.
     tags (Sequence[str]): The names of the tags.
-    tag_offsets (int64[numbers + 1]), candidate_tags (int32[*]): The tags that each word or class may have, those seen
-        most often with it first. They are given for the words and classes.
+    tag_offsets (int64[numbers + 1]), candidate_tags (int32[*]): The tags that each word or class may have,
+        those seen most often with it first. They are given for the words and classes.
     rule (UnknownWordRule): Maps words that are not known to classes.
-    rare (Mapping[str, Sequence[int]]): The tags of each token of the words that are not known but were seen; none where
-        their classes alone are used.
+    rare (Mapping[str, Sequence[int]]): The tags of each token of the words that are not known but were seen;
+        none where their classes alone are used.
     seen (SeenTags | None): What these tags say as observations; none where they tell classes apart.
-    forms (SeenForms | None): What the forms of rare words say as observations, of those that are generated as something else.
+    forms (SeenForms | None): What the forms of rare words say as observations, of those that are generated as
+        something else.
 
     outcomes (int32[numbers]): The word or class that is generated, for each number.
     observed (int32[numbers]): The tag that is observed besides, or `NONE`.
@@ -110,7 +114,9 @@ class Vocabulary:
         of_form = getattr(rule, "rule", None) if forms else None
         self._form = {name: place for place, name in enumerate(forms.names)} if of_form else {}
         # What is generated that does not say the form.
-        self._formless = {self._class[name] for name in self.classes if of_form and name not in {UNKNOWN, *self._form}}
+        self._formless = {
+            self._class[name] for name in self.classes if of_form and name not in {UNKNOWN, *self._form}
+        }
         found = sorted(set(self._observations())) if seen else []
         self._observed = {each: len(self) + number for number, each in enumerate(found)}
         plain = [(number, NONE, NONE) for number in range(len(self))]
@@ -152,11 +158,15 @@ class Vocabulary:
 
     @classmethod
     def collect(
-        cls, sentences: Iterable[tuple[Sequence[str], Sequence[int]]], tags: Sequence[str], settings: VocabularySettings
+        cls,
+        sentences: Iterable[tuple[Sequence[str], Sequence[int]]],
+        tags: Sequence[str],
+        settings: VocabularySettings,
     ) -> "Vocabulary":
         """Count words and tags and make a vocabulary of them.
 
-        sentences (Iterable[tuple[Sequence[str], Sequence[int]]]): The words and the tag numbers of each sentence.
+        sentences (Iterable[tuple[Sequence[str], Sequence[int]]]): The words and the tag numbers of each
+            sentence.
         """
         # How often each word was seen with each tag.
         seen: Counter[tuple[str, int]] = Counter()
@@ -194,7 +204,9 @@ class Vocabulary:
         open_class = np.flatnonzero(rare_tags >= max(1.0, _OPEN_CLASS_SHARE * rare_tags.sum())).tolist()
         open_class = open_class or list(range(len(tags)))
         candidates = [
-            by_frequency(by_word[word], open_class if by_word[word].total() < settings.open_class_below else ())
+            by_frequency(
+                by_word[word], open_class if by_word[word].total() < settings.open_class_below else ()
+            )
             for word in known
         ]
         candidates += [by_frequency(by_class[name], open_class) for name in classes]
@@ -206,12 +218,26 @@ class Vocabulary:
             of_form = getattr(settings.rule, "rule", None)
             if of_form is not None:
                 forms = SeenForms.learn(
-                    [(of_form(word, ""), tag) for (word, tag), n in rare for _ in range(n)], min_class_count, len(tags)
+                    [(of_form(word, ""), tag) for (word, tag), n in rare for _ in range(n)],
+                    min_class_count,
+                    len(tags),
                 )
-        return cls(known, classes, tags, offsets, flat, settings.rule, tags_of if by_tags or told else {}, told, forms)
+        return cls(
+            known,
+            classes,
+            tags,
+            offsets,
+            flat,
+            settings.rule,
+            tags_of if by_tags or told else {},
+            told,
+            forms,
+        )
 
     def number(self, word: str) -> int:
-        """The number of a word, or of its class where it is not known. It does not depend on where the word stands."""
+        """The number of a word, or of its class where it is not known. It does not depend on where the word
+        stands.
+        """
         return self._number(word, self._elsewhere(word))
 
     def _elsewhere(self, word: str) -> Sequence[int]:
@@ -238,11 +264,15 @@ class Vocabulary:
         return [self.number(word) for word in words]
 
     def numbers_observed(self, words: Sequence[str]) -> list[int]:
-        """The number of each of some words that are parsed, of a rare one together with the tag that it had elsewhere."""
+        """The number of each of some words that are parsed, of a rare one together with the tag that it had
+        elsewhere.
+        """
         return [self._with_observed(word, self.number(word), self.rare.get(word, ())) for word in words]
 
     def _with_observed(self, word: str, number: int, elsewhere: Sequence[int]) -> int:
-        """The number of the class of a word together with the usual one of some tags, if there is one, and its form, if it is observed."""
+        """The number of the class of a word together with the usual one of some tags, if there is one, and
+        its form, if it is observed.
+        """
         if not self.seen or number < len(self.words):
             return number
         form = self._form_of(word, number)
@@ -250,13 +280,17 @@ class Vocabulary:
         return self._observed.get((number, _usual(elsewhere), form), plain) if elsewhere else plain
 
     def numbers_left_out(self, words: Sequence[str], tags: Sequence[int]) -> list[int]:
-        """The number that each word of a sentence that the vocabulary was made of would have if it had not been seen where it stands."""
+        """The number that each word of a sentence that the vocabulary was made of would have if it had not
+        been seen where it stands.
+        """
         return [self._number(word, _without(self._elsewhere(word), tag)) for word, tag in zip(words, tags)]
 
     def numbers_by_counts(self, numbers: np.ndarray, counts: np.ndarray, min_count: int) -> np.ndarray:
-        """The numbers that words would have if they had been seen only so often: too rare ones those of their classes.
+        """The numbers that words would have if they had been seen only so often: too rare ones those of their
+        classes.
 
-        numbers (int32[*]), counts (int64[len]): Those that they have, and how often each number has been seen elsewhere.
+        numbers (int32[*]), counts (int64[len]): Those that they have, and how often each number has been seen
+            elsewhere.
         min_count (int): As in `VocabularySettings`.
         """
         found = np.arange(len(self.outcomes), dtype=np.int32)
@@ -287,7 +321,9 @@ class Vocabulary:
 
 
 def by_frequency(found: Counter[Any], more: Iterable[Any] = ()) -> list[Any]:
-    """Tags, or whatever was counted, in descending order of their counts, ties in their own order; further ones where they belong, with count 0."""
+    """Tags, or whatever was counted, in descending order of their counts, ties in their own order; further
+    ones where they belong, with count 0.
+    """
     return sorted({*found, *more}, key=lambda each: (-found[each], each))
 
 
@@ -296,7 +332,9 @@ def _usual(tags: Sequence[int]) -> int:
 
 
 def _seen_again(counts: Iterable[Counter[int]], most: int) -> Iterator[tuple[int, int]]:
-    """The tag of each token of words that are seen so often at most, and the usual one of the others of the same word."""
+    """The tag of each token of words that are seen so often at most, and the usual one of the others of the
+    same word.
+    """
     for found in counts:
         if 1 < found.total() <= most:
             for tag, count in found.items():
@@ -319,10 +357,11 @@ def _without(seen: Sequence[int], tag: int) -> list[int]:
 def _class_names(
     names: list[str], elsewhere: Sequence[int], tags: Sequence[str], of_form: list[str] | None = None
 ) -> list[str]:
-    """The classes of a word, the most telling first: those of its form together with the usual tag that it had elsewhere tell more than
-    that tag alone, and this more than its form.
+    """The classes of a word, the most telling first: those of its form together with the usual tag that it
+    had elsewhere tell more than that tag alone, and this more than its form.
 
-    names (list[str]), of_form (list[str] | None): Those of its form, the most general last; and which there are together with tags, if not all.
+    names (list[str]), of_form (list[str] | None): Those of its form, the most general last; and which there
+        are together with tags, if not all.
     """
     if not elsewhere:
         return names

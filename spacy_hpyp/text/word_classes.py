@@ -1,11 +1,13 @@
-"""Classes of words, learned from raw text: how they are learned, looked up, and written to a file that a person can read and edit.
+"""Classes of words, learned from raw text: how they are learned, looked up, and written to a file that a
+person can read and edit.
 
-A class is known by its path from the root of a binary tree, as "0110": words whose paths begin alike stand in like places, and the first
-steps of a path are a coarser class. In a file each line has a path, a word and its count, with tabs between (the format of P. Liang's
-`wcluster`). Words that are too rare for a class of their own are there by what they look like, as `<LOW-ing>`.
+A class is known by its path from the root of a binary tree, as "0110": words whose paths begin alike stand in
+like places, and the first steps of a path are a coarser class. In a file each line has a path, a word and its
+count, with tabs between (the format of P. Liang's `wcluster`). Words that are too rare for a class of their
+own are there by what they look like, as `<LOW-ing>`.
 
-Generative models know words by them that the treebank has seldom or not at all: `ClassedRule` makes an unknown word of raw text one of its
-class, and `words_of_raw_text` says how often raw text has it.
+Generative models know words by them that the treebank has seldom or not at all: `ClassedRule` makes an
+unknown word of raw text one of its class, and `words_of_raw_text` says how often raw text has it.
 """
 
 from collections import Counter
@@ -37,7 +39,8 @@ class WordClass(NamedTuple):
     count: int
 
 
-#: The table of `nlp.vocab.lookups` that has the classes of a pipeline. It knows keys by their hashes alone, and the items of what was saved as lists.
+#: The table of `nlp.vocab.lookups` that has the classes of a pipeline. It knows keys by their hashes alone,
+#: and the items of what was saved as lists.
 TABLE = "word_classes"
 #: Words with their classes, by word.
 Classes = Mapping[str, WordClass]
@@ -55,9 +58,13 @@ def read_classes(path: Path) -> list[WordClass]:
         for number, line in enumerate(lines, 1):
             parts = line.rstrip("\n").split("\t")
             if len(parts) != 3 or set(parts[0]) - {"0", "1"} or not parts[1] or not parts[2].isdecimal():
-                raise ValueError(f"Line {number} of '{path}' is no path of 0 and 1, word and count with tabs between.")
+                raise ValueError(
+                    f"Line {number} of '{path}' is no path of 0 and 1, word and count with tabs between."
+                )
             if parts[1] in found:
-                raise ValueError(f"Line {number} of '{path}' has the word {parts[1]!r}, which was there before.")
+                raise ValueError(
+                    f"Line {number} of '{path}' has the word {parts[1]!r}, which was there before."
+                )
             found[parts[1]] = WordClass(parts[0], parts[1], int(parts[2]))
     if not found:
         raise ValueError(f"There are no words in '{path}'.")
@@ -83,7 +90,9 @@ def without_digits(word: str) -> str:
 
 
 def path_of(classes: Classes, word: str) -> str:
-    """The path to the class of a word: of itself; with other digits; in lower case; of words that look like it. "" if there is none."""
+    """The path to the class of a word: of itself; with other digits; in lower case; of words that look like
+    it. "" if there is none.
+    """
     digits = without_digits(word)
     # What a word looks like is found out only where it is asked for: most words are there themselves.
     forms = chain((word, digits, digits.lower()), looks_of(word))
@@ -106,7 +115,8 @@ def classes_in(vocab: Vocab) -> Classes | None:
 
 
 def in_raw_text(classes: Classes, word: str) -> str:
-    """What raw text has of a word: itself, or in lower case what begins with a capital or has nothing else; "" if neither.
+    """What raw text has of a word: itself, or in lower case what begins with a capital or has nothing else;
+    "" if neither.
 
     Digits are one there, and words that are too rare are known by what they look like alone.
     """
@@ -126,12 +136,16 @@ def capitals_of(word: str) -> set[str]:
 def words_of_raw_text(classes: Classes) -> Iterator[tuple[str, int]]:
     """All words of which `in_raw_text` finds something, and how often raw text has that."""
     for _, word, count in classes.values():
-        yield from ((form, count) for form in (word, *capitals_of(word)) if in_raw_text(classes, form) == word)
+        yield from (
+            (form, count) for form in (word, *capitals_of(word)) if in_raw_text(classes, form) == word
+        )
 
 
 @dataclass(frozen=True)
 class ClassedRule:
-    """A rule for unknown words by which those of raw text are of their class, or of a coarser one, and all others what they are by another rule."""
+    """A rule for unknown words by which those of raw text are of their class, or of a coarser one, and all
+    others what they are by another rule.
+    """
 
     rule: UnknownWordRule
     classes: Classes
@@ -141,7 +155,10 @@ class ClassedRule:
         names, known = self.rule(form, lower_tag), in_raw_text(self.classes, form)
         if not known:
             return names
-        path, case = self.classes[known][0], "" if known == form else "CAP" if form[1:] == known[1:] else "CAPS"
+        path, case = (
+            self.classes[known][0],
+            "" if known == form else "CAP" if form[1:] == known[1:] else "CAPS",
+        )
         steps = dict.fromkeys([len(path), *(steps for steps in _COARSER if steps < len(path))])
         return [*(f"{case}{_CLASS}{path[:n]}" for n in steps), *names]
 
@@ -172,8 +189,9 @@ def learn_classes(
     text (NGrams): Which words stand side by side in it, by `pair_rows`.
     classes (int): How many there are to be.
     min_count (int): Words seen less often are known by what they look like.
-    fold (bool): Whether the first word of a sentence is counted in lower case where it is more frequent so elsewhere.
-    iterations, threads, seed, progress: As for `exchange`. An interrupt (Ctrl-C) after the first iteration ends learning with what there is.
+    fold (bool): Whether the first word of a sentence is counted in lower case where it is more frequent so
+    elsewhere. iterations, threads, seed, progress: As for `exchange`. An interrupt (Ctrl-C) after the first
+    iteration ends learning with what there is.
     RETURNS (list[WordClass]): The words with their classes.
     RAISES (ValueError): If there is no text, or there are fewer words than classes.
     """
@@ -191,19 +209,28 @@ def learn_classes(
     for word, count in counts.items():
         known[names[word]] += count
     if len(known) < classes:
-        raise ValueError(f"There cannot be {classes} classes of {len(known)} words: ask for fewer, or give more text.")
+        raise ValueError(
+            f"There cannot be {classes} classes of {len(known)} words: ask for fewer, or give more text."
+        )
     words = ["", *by_frequency(known)]
     number = {name: i for i, name in enumerate(words)}
     # A word may stand at the beginning of sentences alone, and be another one there.
     own = {word: number[name] for word, name in names.items()} | {"": BORDER}
     inner, starting = (
-        [own.get(word, BORDER) for word in row] for row in (text.words, [folded.get(w, w) for w in text.words])
+        [own.get(word, BORDER) for word in row]
+        for row in (text.words, [folded.get(w, w) for w in text.words])
     )
     bigrams = _bigrams(text, starting, inner, len(words))
     found = np.zeros(len(words), dtype=np.int32)
     try:
         of_word = exchange(
-            bigrams, classes, iterations=iterations, threads=threads, seed=seed, progress=progress, found=found
+            bigrams,
+            classes,
+            iterations=iterations,
+            threads=threads,
+            seed=seed,
+            progress=progress,
+            found=found,
         )
     except KeyboardInterrupt:
         if not found.any():
@@ -230,12 +257,18 @@ def _names(counts: Counter[str], min_count: int) -> dict[str, str]:
 
 
 def _bigrams(text: NGrams, at_start: Sequence[int], inside: Sequence[int], size: int) -> Bigrams:
-    """How often what words are known by stands side by side, given the numbers of that: of words that begin a sentence, and of others."""
+    """How often what words are known by stands side by side, given the numbers of that: of words that begin a
+    sentence, and of others.
+    """
     starts, others = np.array(at_start, dtype=np.int64), np.array(inside, dtype=np.int64)
     first, second, before = text.rows.T
     begins = before == 0
     known = np.where(begins, starts[first], others[first]) * size + others[second]
     # Before a word that begins a sentence there is the border.
-    pairs, place = np.unique(np.concatenate([known, BORDER * size + starts[first[begins]]]), return_inverse=True)
+    pairs, place = np.unique(
+        np.concatenate([known, BORDER * size + starts[first[begins]]]), return_inverse=True
+    )
     counts = np.concatenate([text.counts, text.counts[begins]])
-    return count_bigrams(pairs, np.bincount(place, weights=counts, minlength=len(pairs)).astype(np.int64), size)
+    return count_bigrams(
+        pairs, np.bincount(place, weights=counts, minlength=len(pairs)).astype(np.int64), size
+    )

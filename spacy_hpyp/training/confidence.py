@@ -1,7 +1,8 @@
 """How sure parsers can be of what they find: learned from sentences that they have not learned from.
 
-Of a joint model sentences are taken out, a fold after the other, and parsed by what is left (`annotation.confidence`). An easy-first
-parser cannot forget: it keeps some sentences of the treebank from itself, or, where that has few, others like it learn from parts of it.
+Of a joint model sentences are taken out, a fold after the other, and parsed by what is left
+(`annotation.confidence`). An easy-first parser cannot forget: it keeps some sentences of the treebank from
+itself, or, where that has few, others like it learn from parts of it.
 """
 
 from collections import Counter
@@ -34,14 +35,15 @@ from ..models.tree_model import ParserProgress, TreeModel, confidence_features
 from .treebank import deal_out
 
 _FOLDS = 5
-# Confidence in parses is learned from about so many tokens that are visited: from some of a sweep, or from all of a small treebank after
-# several sweeps. Of the treebank no more than one token in `_FOLDS` is taken out at a time, unless a sentence is longer than that.
+# Confidence in parses is learned from about so many tokens that are visited: from some of a sweep, or from
+# all of a small treebank after several sweeps. Of the treebank no more than one token in `_FOLDS` is taken
+# out at a time, unless a sentence is longer than that.
 _PASSAGE_TOKENS = 5000
 # An easy-first parser keeps about so many sentences from itself, and no more than one in so many.
 _HELD_OUT = 250
 _LEAST_PARTS = 30
-# In a treebank of fewer sentences those would be too few: confidence is learned from all of them, as so many other parsers find them, each
-# of which has passed so often over what the others have not.
+# In a treebank of fewer sentences those would be too few: confidence is learned from all of them, as so many
+# other parsers find them, each of which has passed so often over what the others have not.
 _CROSS_FITTED_BELOW = 1000
 _FOLD_PASSES = 5
 
@@ -52,12 +54,14 @@ Observed = tuple[np.ndarray, np.ndarray]
 def cross_fit(folds: Iterable[Sequence[Observed]], unlearned: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Learn the weights of confidence from all folds.
 
-    folds (Iterable[Sequence[Observed]]): What is observed in each, of one kind of choice after the other, by a parser that has not
-        learned from the fold.
+    folds (Iterable[Sequence[Observed]]): What is observed in each, of one kind of choice after the other, by
+        a parser that has not learned from the fold.
     unlearned (Sequence[float64[*]]): For each kind, the weights if nothing is observed.
     RETURNS (list[float64[*]]): For each kind, the weights.
     """
-    found = [fit_confidence(*map(np.concatenate, zip(*each)), start) for each, start in zip(zip(*folds), unlearned)]
+    found = [
+        fit_confidence(*map(np.concatenate, zip(*each)), start) for each, start in zip(zip(*folds), unlearned)
+    ]
     return [*found, *unlearned[len(found) :]]
 
 
@@ -70,7 +74,8 @@ def is_counted(labels: Sequence[str]) -> np.ndarray:
 
 
 def sampled(model: JointModel, passage: Passage) -> list[Passage]:
-    """What confidence is to be learned from of a passage: parts that their content chooses, others in each sweep.
+    """What confidence is to be learned from of a passage: parts that their content chooses, others in each
+    sweep.
 
     passage (Passage): Of sentences that are seated.
     """
@@ -94,7 +99,8 @@ def sampled(model: JointModel, passage: Passage) -> list[Passage]:
 def learn_confidence(
     model: JointModel, search: Search, rng: np.random.Generator, *, threads: int, given_tags: bool
 ) -> None:
-    """Learn how sure to be of arcs and tags, from the passages that have been kept as the model without them parses them.
+    """Learn how sure to be of arcs and tags, from the passages that have been kept as the model without them
+    parses them.
 
     model (JointModel): Without such passages nothing is learned.
     search (Search): How they are parsed, with `marginals`.
@@ -132,7 +138,9 @@ def _observe(
     threads: int,
     given_tags: bool,
 ) -> list[Observed]:
-    """What the model without some passages finds in them: arcs without punctuation, and tags if it is to find these."""
+    """What the model without some passages finds in them: arcs without punctuation, and tags if it is to find
+    these.
+    """
     sentences = join([rows for passage in fold for rows in passage.rows])
     blocks, heads = running_text(fold)
     if given_tags:
@@ -178,13 +186,16 @@ def learn_from_held_out(parser: TreeModel, learning: Learning, *, threads: int) 
     held_out = parser.progress.held_out
     if held_out:
         lessons = joined([held_out[key] for key in sorted(held_out)])
-        (parser.confidence,) = cross_fit([[_observe_trees(parser, lessons, learning, threads)]], [UNLEARNED_TREES])
+        (parser.confidence,) = cross_fit(
+            [[_observe_trees(parser, lessons, learning, threads)]], [UNLEARNED_TREES]
+        )
 
 
 def learn_from_all(
     parser: TreeModel, lessons: Mapping[bytes, Lessons], learning: Learning, *, seed: int, threads: int
 ) -> None:
-    """Let a parser learn how sure to be of arcs from all sentences, each of which another one finds that has learned from others.
+    """Let a parser learn how sure to be of arcs from all sentences, each of which another one finds that has
+    learned from others.
 
     lessons (Mapping[bytes, Lessons]): The sentences, by what identifies them.
     """
@@ -201,7 +212,9 @@ def learn_from_all(
         return [_observe_trees(other, joined([lessons[key] for key in own]), learning, 1)]
 
     with ThreadPoolExecutor(threads) as executor:
-        found = list(executor.map(observe, [fold for fold, own in enumerate(folds) if 0 < len(own) < len(lessons)]))
+        found = list(
+            executor.map(observe, [fold for fold, own in enumerate(folds) if 0 < len(own) < len(lessons)])
+        )
     if found:
         (parser.confidence,) = cross_fit(found, [UNLEARNED_TREES])
 

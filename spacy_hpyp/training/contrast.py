@@ -1,9 +1,10 @@
 """Weights that learn from what the beam gets wrong.
 
-The weights of pools are fitted to the likelihood of derivations first, words included. A sum of that and of the likelihood of the
-right derivation *given* the words (`arc_standard.contrast`) makes them better at telling derivations apart, and little worse at
-predicting words. As with all that is learned of weights, the model must not have seen the sentence: a part of the sentences after the
-other is taken out of a copy of the seating and parsed by what is left.
+The weights of pools are fitted to the likelihood of derivations first, words included. A sum of that and of
+the likelihood of the right derivation *given* the words (`arc_standard.contrast`) makes them better at
+telling derivations apart, and little worse at predicting words. As with all that is learned of weights, the
+model must not have seen the sentence: a part of the sentences after the other is taken out of a copy of the
+seating and parsed by what is left.
 """
 
 from collections.abc import Mapping
@@ -26,11 +27,13 @@ from ..pools.pool import Weights
 from .leave_out import without
 from .treebank import deal_out
 
-#: In smaller treebanks weights are not contrasted: on 400 Tamil sentences they became worse, on EWT better; between them nothing was
+#: In smaller treebanks weights are not contrasted: on 400 Tamil sentences they became worse, on EWT better;
+#: between them nothing was
 #: tried.
 LEAST_TOKENS = 100_000
 
-# What was best on EWT dev: of 0.001, 0.002 and 0.01, and of 0, 0.2, 0.5 and 1. Other numbers of particles were not tried.
+# What was best on EWT dev: of 0.001, 0.002 and 0.01, and of 0, 0.2, 0.5 and 1. Other numbers of particles
+# were not tried.
 _LEARN_RATE = 0.001
 _JOINT = 0.2
 _PARTICLES = 30
@@ -53,12 +56,15 @@ def learn_contrasts(
     """Fit the weights of pools so that right derivations are more probable than others of the same words.
 
     model (JointModel): A model of pools, with factored transitions; it stays as it is.
-    sentences (Mapping[bytes, int32[4, *]]): Words, tags, heads and labels of sentences of the treebank, in their order, by what
-        identifies them. They are taken out in stretches, as new text is not from among what was learned either.
+    sentences (Mapping[bytes, int32[4, *]]): Words, tags, heads and labels of sentences of the treebank, in
+        their order, by what identifies them. They are taken out in stretches, as new text is not from among
+        what was learned either.
     weights (Mapping[str, Weights]): What to begin with, by distribution.
-    search (Search): How to search; with few particles, as what is a little less probable than the right derivation matters most.
+    search (Search): How to search; with few particles, as what is a little less probable than the right
+        derivation matters most.
     threads (int): How many threads share the work; the result does not depend on it.
-    RETURNS (tuple): The mean of the weights over all steps, by distribution; and the mean log-likelihood of a right derivation, in nats.
+    RETURNS (tuple): The mean of the weights over all steps, by distribution; and the mean log-likelihood of a
+        right derivation, in nats.
     """
     search = search._replace(particles=min(search.particles, _PARTICLES), marginals=True)
     pace = model.pools.gate_pace
@@ -79,20 +85,30 @@ def learn_contrasts(
         parser = without(model, {key: sentences[key] for key in keys}, rng, threads=threads).frozen
         with ThreadPoolExecutor(threads) as executor:
             for start in range(0, len(chosen), _BATCH):
-                now = {name: Weights(_exact(bucket[name]), pace * _exact(gate[name])) for name in DISTRIBUTIONS}
+                now = {
+                    name: Weights(_exact(bucket[name]), pace * _exact(gate[name])) for name in DISTRIBUTIONS
+                }
                 contrast = partial(_contrast, with_weights(parser, now), blocks, derivations, search)
                 end = min(start + _BATCH, len(chosen))
-                found = list(executor.map(contrast, [np.arange(start + i, end, _PARTS) for i in range(_PARTS)]))
+                found = list(
+                    executor.map(contrast, [np.arange(start + i, end, _PARTS) for i in range(_PARTS)])
+                )
                 total += sum(likelihood for likelihood, _ in found)
                 for name in DISTRIBUTIONS:
                     for part_of, scale, number in ((bucket, 1.0, 0), (gate, pace, 1)):
-                        gradient = sum(gradients[name][number] for _, gradients in found) * (-scale / (end - start))
+                        gradient = sum(gradients[name][number] for _, gradients in found) * (
+                            -scale / (end - start)
+                        )
                         key = number, name
                         part_of[name], _ = optimizer(key, part_of[name], gradient.astype(np.float32))
         # The views of this fold take memory that those of the next one need.
         del parser, contrast
     means = optimizer.averages or {}
-    learned = {name: Weights(_exact(means[0, name]), pace * _exact(means[1, name])) for name in DISTRIBUTIONS if means}
+    learned = {
+        name: Weights(_exact(means[0, name]), pace * _exact(means[1, name]))
+        for name in DISTRIBUTIONS
+        if means
+    }
     return {**weights, **learned}, total / max(1, sum(map(len, folds)))
 
 
@@ -103,7 +119,14 @@ def _contrast(
     pools = {name: getattr(parser, name).weights for name in DISTRIBUTIONS}
     gradient = no_gradient(pools)
     likelihood = add_contrasts(
-        parser, new_workspace(parser, search), blocks, chosen, derivations, search, _JOINT, tuple(gradient.values())
+        parser,
+        new_workspace(parser, search),
+        blocks,
+        chosen,
+        derivations,
+        search,
+        _JOINT,
+        tuple(gradient.values()),
     )
     return likelihood, gradient
 

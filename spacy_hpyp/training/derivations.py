@@ -18,14 +18,17 @@ from .treebank import GoldCorpus, Treebank
 
 
 def initialize(model: JointModel, corpus: GoldCorpus, label_data: dict[str, list[str]], *, seed: int) -> None:
-    """Give a model its alphabets: tags and labels, and the vocabulary of the sentences that have no other tags.
+    """Give a model its alphabets: tags and labels, and the vocabulary of the sentences that have no other
+    tags.
 
     If rare words are to be spelled out, their spelling is learned.
     """
     vocabulary = corpus.vocabulary(label_data["tags"], model.own_settings)
     model.initialize(label_data["labels"] if model.labelled else [UNLABELLED], vocabulary)
     if model.spelled and model.is_lexicalised:
-        types = {word for sentence in corpus.with_tags(label_data["tags"]).values() for word in sentence.words}
+        types = {
+            word for sentence in corpus.with_tags(label_data["tags"]).values() for word in sentence.words
+        }
         model.spelling = Spelling.learn(vocabulary, types, np.random.default_rng([seed, 0, 4]), model.classes)
 
 
@@ -53,7 +56,8 @@ class SentenceBatch:
 class JointTreebank(Treebank):
     """The sentences that a joint model is trained on.
 
-    new, new_skipped (int): How many it was not initialized with, and how many of these have tags or labels that it does not have.
+    new, new_skipped (int): How many it was not initialized with, and how many of these have tags or labels
+        that it does not have.
     new_words (Counter[str]): Their words.
     """
 
@@ -87,7 +91,9 @@ class JointTreebank(Treebank):
                 rows = self.take(key, partial(self._meet, key, partial(self._read, raw)))
                 if rows is None:
                     continue
-                batch.seated.append(progress.seated.get(key, 0) + added[key] >= max(1, progress.sweep.copies[key]))
+                batch.seated.append(
+                    progress.seated.get(key, 0) + added[key] >= max(1, progress.sweep.copies[key])
+                )
                 added[key] += not batch.seated[-1]
                 batch.rows.append(rows)
                 batch.keys.append(key)
@@ -107,7 +113,8 @@ def visit(
     particles: int = 1,
     threads: int = 1,
 ) -> tuple[dict[str, float], dict[str, Weights]]:
-    """A Gibbs step for each sentence of a batch, and for its derivation if that is latent; those that are not seated are from now on.
+    """A Gibbs step for each sentence of a batch, and for its derivation if that is latent; those that are not
+    seated are from now on.
 
     A sentence has the derivation of the static oracle until another one has been drawn.
 
@@ -119,7 +126,9 @@ def visit(
     derivations = static_derivations(sentences)
     seated = np.array(batch.seated)
     bounds = zip(sentences.offsets, sentences.offsets[1:])
-    places = [(derivations.actions[2 * start : 2 * end], derivations.tags[start:end]) for start, end in bounds]
+    places = [
+        (derivations.actions[2 * start : 2 * end], derivations.tags[start:end]) for start, end in bounds
+    ]
     progress, visited = model.progress, np.flatnonzero(seated)
     taken = progress.take_drawn([batch.keys[i] for i in visited], [places[i] for i in visited], model.drawn)
     if latent == "nothing":
@@ -127,7 +136,9 @@ def visit(
         visited = visited[taken]
     else:
         given_trees = latent == "derivations"
-        found = model.visit_latent(sentences, derivations, seated, rng, given_trees=given_trees, particles=particles)
+        found = model.visit_latent(
+            sentences, derivations, seated, rng, given_trees=given_trees, particles=particles
+        )
     for key, was_seated in zip(batch.keys, batch.seated):
         if not was_seated:
             progress.seated[key] = progress.seated.get(key, 0) + 1

@@ -35,7 +35,9 @@ class GoldWords:
 
 
 class Encoded(NamedTuple):
-    """Some sequences as a model reads them, see `Sequences`, and their outcomes (int32[words]), `NONE` where they are not known."""
+    """Some sequences as a model reads them, see `Sequences`, and their outcomes (int32[words]), `NONE` where
+    they are not known.
+    """
 
     symbols: np.ndarray
     kind: np.ndarray
@@ -74,9 +76,13 @@ class Corpus:
         self.given = np.concatenate([words.given for words in self.sequences])
         self.offsets = offsets_of([len(words.forms) for words in self.sequences])
         attributes = self.sequences[0].more
-        self.more = {name: np.concatenate([words.more[name] for words in self.sequences]) for name in attributes}
+        self.more = {
+            name: np.concatenate([words.more[name] for words in self.sequences]) for name in attributes
+        }
 
-    def teach_words(self, model: WordClassifier, outcomes: Sequence[str], left_out: Iterable[int] = ()) -> None:
+    def teach_words(
+        self, model: WordClassifier, outcomes: Sequence[str], left_out: Iterable[int] = ()
+    ) -> None:
         """Let a model know the words, and what they may be.
 
         left_out (Iterable[int]): Sequences that it is to know nothing of.
@@ -117,8 +123,8 @@ def jackknife(
 ) -> Iterator[tuple[GoldWords, np.ndarray]]:
     """Outcomes of sequences by models that have been trained on the others.
 
-    What a model has for sentences that it was trained on is better than what it has for others, and what reads it would come to
-    trust it too much. Sequences of the same content are in the same fold.
+    What a model has for sentences that it was trained on is better than what it has for others, and what
+    reads it would come to trust it too much. Sequences of the same content are in the same fold.
 
     model (WordClassifier): What the models are to be like; it stays as it is.
     folds (int): Into how many parts they are divided, at least 2.

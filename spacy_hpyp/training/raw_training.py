@@ -1,8 +1,8 @@
 """Learning from raw text: the best parse of each sentence is taken for its tree (B&B section 5.4).
 
-Text is read once, a batch at a time. A batch is parsed with a frozen view of the model, then its events are added, to the word
-distribution alone or to all of them. What has been added stays: memory grows with the model, not with the text. Who parses does not matter:
-trees are added in the order of the text.
+Text is read once, a batch at a time. A batch is parsed with a frozen view of the model, then its events are
+added, to the word distribution alone or to all of them. What has been added stays: memory grows with the
+model, not with the text. Who parses does not matter: trees are added in the order of the text.
 """
 
 import shutil
@@ -55,7 +55,8 @@ class RawTextProgress:
 class ParsedText(NamedTuple):
     """Text with the trees that it is to be learned with.
 
-    ends_round (bool): Whether what comes after it is parsed with what has been learned so far, from a checkpoint.
+    ends_round (bool): Whether what comes after it is parsed with what has been learned so far, from a
+        checkpoint.
     """
 
     size: RawTextProgress
@@ -71,7 +72,10 @@ class ParsedText(NamedTuple):
         """From `to_bytes`."""
         arrays = load_arrays(data)
         texts, sentences, words, log_prob, shards = arrays.pop("size").tolist()
-        return cls(RawTextProgress(int(texts), int(sentences), int(words), log_prob, int(shards)), Sentences(**arrays))
+        return cls(
+            RawTextProgress(int(texts), int(sentences), int(words), log_prob, int(shards)),
+            Sentences(**arrays),
+        )
 
 
 def join_parsed(parts: Sequence[ParsedText]) -> ParsedText:
@@ -105,7 +109,8 @@ def parse_texts(
 ) -> Iterator[ParsedText]:
     """Parse texts, each batch with the model as it is then.
 
-    texts (Iterable[Sequence[str]]): The words of each text. Where learning goes on from a checkpoint, those that come after it.
+    texts (Iterable[Sequence[str]]): The words of each text. Where learning goes on from a checkpoint, those
+        that come after it.
     segmented (bool): Whether each text is one sentence; else the parser finds the sentences.
     batch_words (int): About how many words are parsed with the same view of the model.
     RAISES (ValueError): If that is less than 1.
@@ -160,23 +165,25 @@ def learn_from_trees(
 ) -> Iterator[RawTextProgress]:
     """Learn from parsed text, and save the pipeline now and then.
 
-    If the output directory has a checkpoint, learning goes on from there: the model has to be the checkpoint's (see
-    `last_checkpoint`), and the texts the same as before.
+    If the output directory has a checkpoint, learning goes on from there: the model has to be the
+    checkpoint's (see `last_checkpoint`), and the texts the same as before.
 
-    parsed (Iterable[ParsedText]): What comes after the checkpoint, if there is one; of each part the model has learned when the next one is
-        asked for.
+    parsed (Iterable[ParsedText]): What comes after the checkpoint, if there is one; of each part the model
+        has learned when the next one is asked for.
     output (Path): Gets `model-last` in the end, and checkpoints before that.
     save (Callable[[Path], None]): Saves the pipeline to a directory: its `to_disk`.
     learning (str): "words" or "all", see `LEARNING`.
     checkpoint_words (int): After how many words the pipeline is saved; besides, it is after each round.
     YIELDS (RawTextProgress): After each part, what has been learned since the beginning.
-    RAISES (ValueError): If there are no words, a number of words is not at least 1, the checkpoint is damaged, or the parser has
-        not been trained or generates no words.
+    RAISES (ValueError): If there are no words, a number of words is not at least 1, the checkpoint is
+        damaged, or the parser has not been trained or generates no words.
     RAISES (OSError): If the output cannot be written; what was saved before is still there then.
     """
     whole("checkpoint_words", checkpoint_words)
     if not model.is_initialized or not model.is_lexicalised:
-        raise ValueError("An unlexicalised model, or one that has not been trained, cannot learn from raw text.")
+        raise ValueError(
+            "An unlexicalised model, or one that has not been trained, cannot learn from raw text."
+        )
     prepare_folder(output)
     done = last_checkpoint(output)[1]
     saved = done.words
@@ -232,7 +239,8 @@ def _remove_checkpoints(output: Path, current: str | None = None) -> None:
 def last_checkpoint(output: Path) -> tuple[Path | None, RawTextProgress]:
     """Where learning was interrupted.
 
-    RETURNS (tuple[Path | None, RawTextProgress]): The last checkpoint's pipeline, if there is one, and how far it is.
+    RETURNS (tuple[Path | None, RawTextProgress]): The last checkpoint's pipeline, if there is one, and how
+        far it is.
     RAISES (ValueError): If the checkpoint is damaged.
     """
     file = output / PROGRESS_FILE

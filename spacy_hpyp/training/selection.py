@@ -1,10 +1,11 @@
 """Selection of experts for a treebank, by forward selection on the leave-one-out likelihood.
 
-What a language's tags, labels and words depend on differs from language to language. For one distribution at a time, the
-candidates are the experts of a config, every list of two elements of `CORE`, and every list that is one element of `TAIL` longer
-than a selected one. Each seats the whole treebank by itself, and predicts the sentences of a sample while they are removed.
-From then on a pool of candidates is a matter of weights: in each round the candidate joins the pool, or takes the place
-of the shorter list that it extends, that makes the sample most likely once all weights are fitted.
+What a language's tags, labels and words depend on differs from language to language. For one distribution at
+a time, the candidates are the experts of a config, every list of two elements of `CORE`, and every list that
+is one element of `TAIL` longer than a selected one. Each seats the whole treebank by itself, and predicts the
+sentences of a sample while they are removed. From then on a pool of candidates is a matter of weights: in
+each round the candidate joins the pool, or takes the place of the shorter list that it extends, that makes
+the sample most likely once all weights are fitted.
 """
 
 import zlib
@@ -35,12 +36,22 @@ CORE = (
 #: What a selected list is extended by.
 TAIL = (
     *CORE,
-    *("s1.left.tag", "s1.left.word", "s1.right.tag", "s1.right.word", "s2.left.tag", "s2.right.tag", "s2.right.word"),
+    *(
+        "s1.left.tag",
+        "s1.left.word",
+        "s1.right.tag",
+        "s1.right.word",
+        "s2.left.tag",
+        "s2.right.tag",
+        "s2.right.word",
+    ),
     *("s1.left.count", "s1.right.count", "s2.right.count", "s1.distance", "s2.distance", "depth", "action"),
     *("s3.word", "s4.tag", "w2.word", "w3.tag"),
 )
 #: What they are extended by besides where there are classes of words.
-CLASSES = tuple(f"{word}.{attribute}" for word in ("s1", "s2", "w1", "w2") for attribute in ("class:8", "class"))
+CLASSES = tuple(
+    f"{word}.{attribute}" for word in ("s1", "s2", "w1", "w2") for attribute in ("class:8", "class")
+)
 #: The most elements that a list is extended to; a config's own lists may be longer.
 LONGEST = 5
 
@@ -91,7 +102,8 @@ class Step:
 class Selection:
     """The experts selected for one distribution.
 
-    own_log_likelihood (float): Of the model's own pool: leave-one-out, in nats for each event, as that of each step.
+    own_log_likelihood (float): Of the model's own pool: leave-one-out, in nats for each event, as that of
+        each step.
     events (int): How many events were predicted.
     experts (list[Expert]): The pool, in the order in which the experts or what they extend were selected.
     weights (float64[experts, depths]): Of the pool.
@@ -123,12 +135,20 @@ class Selection:
         RAISES (KeyError | TypeError | ValueError): If that is none.
         """
         steps = [
-            Step(tuple(step["expert"]), step["instead_of"] and tuple(step["instead_of"]), float(step["log_likelihood"]))
+            Step(
+                tuple(step["expert"]),
+                step["instead_of"] and tuple(step["instead_of"]),
+                float(step["log_likelihood"]),
+            )
             for step in stored["steps"]
         ]
-        experts, candidates = ([tuple(map(str, each)) for each in stored[name]] for name in ("experts", "candidates"))
+        experts, candidates = (
+            [tuple(map(str, each)) for each in stored[name]] for name in ("experts", "candidates")
+        )
         weights = np.array(stored["weights"], dtype=np.float64).reshape(len(experts), -1 if experts else 0)
-        found = cls(**{**stored, "steps": steps, "experts": experts, "candidates": candidates, "weights": weights})
+        found = cls(
+            **{**stored, "steps": steps, "experts": experts, "candidates": candidates, "weights": weights}
+        )
         if not set(experts) <= set(candidates) or bool(steps) != bool(experts):
             raise ValueError("The pool of a selection is not one of its candidates.")
         return found
@@ -150,16 +170,21 @@ def select_experts(
 ) -> Selection:
     """Select the experts of one distribution for a treebank.
 
-    model (JointModel): Initialised for the treebank; its own experts are the first candidates. It is not changed.
+    model (JointModel): Initialised for the treebank; its own experts are the first candidates. It is not
+        changed.
     sentences (Sentences): The treebank: projective trees.
     max_experts (int): The most experts that a pool may have, at least 1.
-    min_gain (float): What a round has to add to the log-likelihood, in nats for each word of the sample, above 0.
-    sample (int): How many sentences, drawn at random, are left out in turn to be predicted; all if there are fewer.
-    begun (Selection | None): A selection with the same settings that `report` was called with, to go on from: what comes out is
-        the same.
+    min_gain (float): What a round has to add to the log-likelihood, in nats for each word of the sample,
+        above 0.
+    sample (int): How many sentences, drawn at random, are left out in turn to be predicted; all if there are
+        fewer.
+    begun (Selection | None): A selection with the same settings that `report` was called with, to go on from:
+        what comes out is the same.
     report (Callable | None): Called with the selection so far, at the beginning and after each step.
-    progress (Callable | None): Called with how many of the new candidates have been seated, and how many there are.
-    RAISES (ValueError): If a setting is out of range, the model does not generate the distribution, or nothing happens in it.
+    progress (Callable | None): Called with how many of the new candidates have been seated, and how many
+        there are.
+    RAISES (ValueError): If a setting is out of range, the model does not generate the distribution, or
+        nothing happens in it.
     """
     if max_experts < 1 or sample < 1 or not 0.0 < min_gain < np.inf:
         raise ValueError("'max_experts' and 'sample' must be at least 1 and 'min_gain' a number above 0.")
@@ -168,11 +193,20 @@ def select_experts(
         raise ValueError(f"The model has no context lists for the {distribution} distribution.")
     first, tail = first_candidates(distribution, own), TAIL + CLASSES if model.is_classed else TAIL
     bank = _Bank(
-        model, sentences, distribution, max(len(first), max_experts + _KEPT) + len(tail), tail, sample, seed, threads
+        model,
+        sentences,
+        distribution,
+        max(len(first), max_experts + _KEPT) + len(tail),
+        tail,
+        sample,
+        seed,
+        threads,
     )
     if begun is None:
         bank.add(first, progress)
-        selection = Selection(distribution, bank.fit(own)[1], bank.events, weights=bank.no_weights, candidates=first)
+        selection = Selection(
+            distribution, bank.fit(own)[1], bank.events, weights=bank.no_weights, candidates=first
+        )
         selection.considered = bank.considered
     else:
         selection = replace(begun, weights=begun.weights if begun.experts else bank.no_weights)
@@ -184,7 +218,9 @@ def select_experts(
     while True:
         pool, weights, enough = selection.experts, selection.weights, selection.log_likelihood + gain
         full = len(pool) >= max_experts
-        candidates = [expert for expert in bank.slots if expert not in pool and (not full or expert[:-1] in pool)]
+        candidates = [
+            expert for expert in bank.slots if expert not in pool and (not full or expert[:-1] in pool)
+        ]
         gains = bank.gains(pool, weights, candidates)
         order = np.argsort(-gains, kind="stable")
         tried = [candidates[number] for number in order[:_TRIED]]
@@ -213,7 +249,9 @@ def select_experts(
 def _join(
     bank: "_Bank", pool: list[Expert], weights: np.ndarray, expert: Expert, *, enough: float, full: bool
 ) -> tuple[float, list[Expert], np.ndarray]:
-    """A pool with one more expert, in the place of the list that it extends where that is good enough or the pool is full; with its likelihood."""
+    """A pool with one more expert, in the place of the list that it extends where that is good enough or the
+    pool is full; with its likelihood.
+    """
     if expert[:-1] in pool:
         replaced = [expert if other == expert[:-1] else other for other in pool]
         fitted, value = bank.fit(replaced, weights)
@@ -288,7 +326,9 @@ class _Bank:
     def each(
         self, call: Callable, arguments: list[Any], progress: Callable[[int, int], None] | None = None
     ) -> list[Any]:
-        """What a function gives for each of several arguments, in several threads; after an interruption no other begins."""
+        """What a function gives for each of several arguments, in several threads; after an interruption no
+        other begins.
+        """
         found = []
         with ThreadPoolExecutor(self._threads) as threads:
             for result in threads.map(call, arguments):
@@ -319,7 +359,9 @@ class _Bank:
 
     def gains(self, pool: list[Expert], weights: np.ndarray, candidates: list[Expert]) -> np.ndarray:
         """What each candidate would add, see `added_gains`."""
-        return added_gains(self._predictions, self._places(pool), weights, self._places(candidates), mixed=self._mixed)
+        return added_gains(
+            self._predictions, self._places(pool), weights, self._places(candidates), mixed=self._mixed
+        )
 
     def _places(self, experts: list[Expert]) -> np.ndarray:
         return np.array([self.slots[expert] for expert in experts], dtype=np.int64)

@@ -1,4 +1,6 @@
-"""What latent states are good for: bits a word, and accuracy of trees, of models of all kinds (Wallach, Sutton & McCallum 2008)."""
+"""What latent states are good for: bits a word, and accuracy of trees, of models of all kinds (Wallach,
+Sutton & McCallum 2008).
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
@@ -16,12 +18,13 @@ class StateFigures:
     """What one model has reached.
 
     kind (str), states (int), back_off (str): Its settings.
-    bits (float): Leave-one-out bits a word: what a word is predicted with by all others and the states of all others, in the mean
-        over the samples of the second half of the sweeps.
-    exact_bits (float): The same by the harmonic mean over these samples, which with many of them is what a word is predicted
-        with by all others, whose states are summed out. The states of the others have been drawn with the word in sight;
-        the harmonic mean makes up for it.
-    accuracy (float | None): The part of the words of other documents whose heads are right in the most probable trees.
+    bits (float): Leave-one-out bits a word: what a word is predicted with by all others and the states of all
+        others, in the mean over the samples of the second half of the sweeps.
+    exact_bits (float): The same by the harmonic mean over these samples, which with many of them is what a
+        word is predicted with by all others, whose states are summed out. The states of the others have been
+        drawn with the word in sight; the harmonic mean makes up for it.
+    accuracy (float | None): The part of the words of other documents whose heads are right in the most
+        probable trees.
     accepted (float | None): The part of the new trees that were accepted where trees are sampled.
     top_words (list[list[StateWord]]): The top words of each state.
     """
@@ -54,7 +57,8 @@ def study_states(
     """Train a model on documents and see what it has reached.
 
     model (LatentStates): A model with a vocabulary, that has seen nothing.
-    texts (Sequence[tuple[bytes, UncasedWords]]): Different documents with complete trees, and what identifies each.
+    texts (Sequence[tuple[bytes, UncasedWords]]): Different documents with complete trees, and what identifies
+        each.
     dev (Sequence[UncasedWords]): Other documents with complete trees.
     sweeps (int): Gibbs sweeps, at least 2.
     sample_trees (bool): Whether the trees of `texts` are only what sampling begins with.

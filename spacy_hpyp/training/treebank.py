@@ -1,7 +1,8 @@
 """The training sentences between documents and what learns from them.
 
-A sentence is recognised again by its content, so that it does not matter who made the document. That is how a model knows which
-sentences are seated, how they are derived, and when a sweep over the corpus is complete; and why nothing is read twice.
+A sentence is recognised again by its content, so that it does not matter who made the document. That is how a
+model knows which sentences are seated, how they are derived, and when a sweep over the corpus is complete;
+and why nothing is read twice.
 """
 
 from collections import Counter
@@ -18,8 +19,9 @@ from ..text.vocabulary import Vocabulary, VocabularySettings
 
 Made = TypeVar("Made")
 
-# So many consecutive sentences are left out together, or fewer where a treebank is small. On EWT 84.6 % of the heads are right then, and
-# 84.2 % on dev; where every tenth document of ten sentences is left out, and others of the same text stay, 85.8 %.
+# So many consecutive sentences are left out together, or fewer where a treebank is small. On EWT 84.6 % of
+# the heads are right then, and 84.2 % on dev; where every tenth document of ten sentences is left out, and
+# others of the same text stay, 85.8 %.
 _STRETCH = 200
 
 
@@ -35,7 +37,9 @@ class Seen(Generic[Made]):
         self.copies: Counter[bytes] = Counter()
 
     def take(self, key: bytes, make: Callable[[], Made | str]) -> Made | None:
-        """What has been made of some content, None if nothing can be learned from it; it is made when it comes by for the first time."""
+        """What has been made of some content, None if nothing can be learned from it; it is made when it
+        comes by for the first time.
+        """
         if key not in self.made:
             made = make()
             self.copies[key], self.made[key] = 1, made
@@ -81,7 +85,9 @@ class GoldCorpus(Seen[GoldSentence]):
             labels.update(label for label, head in zip(sentence.labels, sentence.heads) if head != NONE)
         return {"tags": sorted(tags), "labels": sorted(labels)}
 
-    def vocabulary(self, tags: Sequence[str], settings: VocabularySettings, *, uncased: bool = False) -> Vocabulary:
+    def vocabulary(
+        self, tags: Sequence[str], settings: VocabularySettings, *, uncased: bool = False
+    ) -> Vocabulary:
         """The vocabulary of the sentences that have no other tags."""
         numbers = {tag: number for number, tag in enumerate(tags)}
 
@@ -100,7 +106,8 @@ class GoldCorpus(Seen[GoldSentence]):
 
 
 class Treebank(Seen[np.ndarray]):
-    """The sentences that a count model is trained on, as far as they are known, as int32[4, *]: words, tags, heads and labels.
+    """The sentences that a count model is trained on, as far as they are known, as int32[4, *]: words, tags,
+    heads and labels.
 
     How far a sweep over them is, the model itself knows (`Progress.sweep`): it is saved with it.
 
@@ -138,7 +145,8 @@ class Treebank(Seen[np.ndarray]):
 
 
 def deal_out(order: Sequence[bytes], folds: int) -> list[list[bytes]]:
-    """Which sentences are left out together, if any are: stretches of them are dealt out to the folds in turn.
+    """Which sentences are left out together, if any are: stretches of them are dealt out to the folds in
+    turn.
 
     order (Sequence[bytes]): What identifies the sentences, in their order in the treebank.
     """

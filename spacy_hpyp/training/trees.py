@@ -1,7 +1,7 @@
 """The training sentences of a head-outward model, with trees and without.
 
-One without a tree is a row of words and tags whose heads are all `NONE`; what has been drawn for it is kept with the model
-(`Progress.derivations`).
+One without a tree is a row of words and tags whose heads are all `NONE`; what has been drawn for it is kept
+with the model (`Progress.derivations`).
 """
 
 from collections import Counter
@@ -44,9 +44,10 @@ def visit(
     """One step for each sentence of a batch; those that are not seated are added.
 
     batch (list[tuple[bytes, int32[4, *]]]): See `Treebank.rows`.
-    drawn (str): Which trees are drawn now, one of `LATENT`. Sentences without trees are left for later if it is "nothing".
-    RETURNS (tuple): The log-probabilities and gradients, see `HeadOutwardModel.visit`; how many tokens were visited; and whether
-        all of them had been seated before.
+    drawn (str): Which trees are drawn now, one of `LATENT`. Sentences without trees are left for later if it
+        is "nothing".
+    RETURNS (tuple): The log-probabilities and gradients, see `HeadOutwardModel.visit`; how many tokens were
+        visited; and whether all of them had been seated before.
     """
     progress = model.progress
     for key, count in Counter(key for key, _ in batch).items():

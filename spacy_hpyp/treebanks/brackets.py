@@ -1,4 +1,6 @@
-"""Phrase structure trees in brackets, as in the Penn Treebank: `( (S (NP-SBJ (NNP Ada)) (VP (VBZ sleeps)) (. .)) )`."""
+"""Phrase structure trees in brackets, as in the Penn Treebank: `( (S (NP-SBJ (NNP Ada)) (VP (VBZ sleeps)) (.
+.)) )`.
+"""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +19,8 @@ _NOTICE = "*x*"
 class Tree:
     """A node of a phrase structure tree and what is below it.
 
-    label (str): The label with function tags and indices, as NP-SBJ-1; a word's tag; "" for the bracket around a tree.
+    label (str): The label with function tags and indices, as NP-SBJ-1; a word's tag; "" for the bracket
+        around a tree.
     line (int): Where it opens in its file.
     word (str | None): The word, where there is one.
     children (list[Tree]): From left to right; a word has none.
@@ -41,10 +44,11 @@ class Tree:
 
 
 def read_trees(path: Path) -> Iterator[Tree]:
-    """The trees of a file in UTF-8, many to a line or one on many lines. Lines between trees that begin with `*x*` are a notice.
+    """The trees of a file in UTF-8, many to a line or one on many lines. Lines between trees that begin with
+    `*x*` are a notice.
 
-    RAISES (ValueError): If there is no tree, a bracket is not closed or not open, or is neither a tag with its word nor a label
-        with other brackets, with the line.
+    RAISES (ValueError): If there is no tree, a bracket is not closed or not open, or is neither a tag with
+        its word nor a label with other brackets, with the line.
     """
 
     def wrong(line: int, problem: str) -> ValueError:
@@ -62,7 +66,9 @@ def read_trees(path: Path) -> Iterator[Tree]:
                 node = Tree("", number)
                 if top is not None:
                     if top.word is not None:
-                        raise wrong(number, f"a bracket opens after the word '{top.word}', within its bracket.")
+                        raise wrong(
+                            number, f"a bracket opens after the word '{top.word}', within its bracket."
+                        )
                     top.children.append(node)
                 stack.append(node)
             elif top is None:
@@ -74,7 +80,9 @@ def read_trees(path: Path) -> Iterator[Tree]:
                 raise wrong(number, what)
             elif token == ")":
                 if not top.children and top.word is None:
-                    raise wrong(number, f"the tag '{top.label}' has no word." if top.label else "a bracket is empty.")
+                    raise wrong(
+                        number, f"the tag '{top.label}' has no word." if top.label else "a bracket is empty."
+                    )
                 stack.pop()
                 if not stack:
                     found = True

@@ -15,7 +15,8 @@ from ..storage.files import replacing
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 #: What stands in a column without a value.
 EMPTY = "_"
-#: A comment of the first sentence of a document: how it is written is not known, so that nothing is learned of tokens and sentence ends.
+#: A comment of the first sentence of a document: how it is written is not known, so that nothing is learned
+#: of tokens and sentence ends.
 UNKNOWN_SPACES = "spaces = unknown"
 # Comments that stay true when words are changed or left out.
 _KEPT = ("newdoc", "newpar", "sent_id", UNKNOWN_SPACES)
@@ -107,17 +108,20 @@ class Block:
         return found
 
     def begins(self, *what: str) -> bool:
-        """Whether something begins with the sentence, as a comment says: "newdoc", a document, or "newpar", a paragraph."""
+        """Whether something begins with the sentence, as a comment says: "newdoc", a document, or "newpar", a
+        paragraph.
+        """
         return any(comment.split()[:1] == [each] for comment in self.comments for each in what)
 
     def text(self) -> str:
-        """The rows, with the columns of heads and labels empty where there is no tree: only the first word is a root then, as a
-        sentence has to begin somewhere.
+        """The rows, with the columns of heads and labels empty where there is no tree: only the first word is
+        a root then, as a sentence has to begin somewhere.
         """
         rows = self.rows
         if self.problem is not None:
             rows = [
-                [*row[:_HEAD], *(("0", "root") if row[0] == "1" else ("1", "")), *row[_LABEL + 1 :]] for row in rows
+                [*row[:_HEAD], *(("0", "root") if row[0] == "1" else ("1", "")), *row[_LABEL + 1 :]]
+                for row in rows
             ]
         return "\n".join("\t".join(row) for row in rows)
 
@@ -132,13 +136,17 @@ class Block:
 
 
 def blocks_of(lines: Iterable[str], name: str) -> Iterator[Block]:
-    """The sentences of CoNLL-U as their lines, one after the other. What stands in columns besides numbers is not looked at.
+    """The sentences of CoNLL-U as their lines, one after the other. What stands in columns besides numbers is
+    not looked at.
 
-    lines (Iterable[str]): Of a file; a byte order mark, line ends, and empty lines with white space in them are put up with.
+    lines (Iterable[str]): Of a file; a byte order mark, line ends, and empty lines with white space in them
+        are put up with.
     name (str): Of the file, for errors.
     RAISES (ValueError): If something is not CoNLL-U, with the line.
     """
-    numbered = ((i, text.removeprefix(_BYTE_ORDER_MARK) if i == 1 else text) for i, text in enumerate(lines, 1))
+    numbered = (
+        (i, text.removeprefix(_BYTE_ORDER_MARK) if i == 1 else text) for i, text in enumerate(lines, 1)
+    )
     for own in paragraphs_of(numbered):
         block = Block(own[0][0])
         for number, text in own:
@@ -149,7 +157,8 @@ def blocks_of(lines: Iterable[str], name: str) -> Iterator[Block]:
         if block.span[1] > block.size:
             first, last = block.span
             raise ValueError(
-                f"'{name}', line {number + 1}: the sentence ends before the multiword token {first}-{last} does."
+                f"'{name}', line {number + 1}: the sentence ends before the multiword token {first}-{last} "
+                f"does."
             )
         if not block.size:
             raise ValueError(f"'{name}', line {block.line}: the sentence that begins here has no words.")
@@ -164,10 +173,11 @@ def paragraphs_of(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, 
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file in UTF-8, perhaps with a byte order mark, with their numbers, from 1, and without their ends.
+    """The lines of a file in UTF-8, perhaps with a byte order mark, with their numbers, from 1, and without
+    their ends.
 
-    Only a line feed ends a line, perhaps with a carriage return before it: other characters that Unicode calls line ends may be
-    parts of words.
+    Only a line feed ends a line, perhaps with a carriage return before it: other characters that Unicode
+    calls line ends may be parts of words.
 
     RAISES (ValueError): If it is not UTF-8, with the line.
     """
@@ -190,11 +200,14 @@ def read_blocks(path: Path) -> Iterator[Block]:
         for i, row in enumerate(block.rows):
             head = row[_HEAD]
             if row[0].isdigit() and head != EMPTY and not (head.isascii() and head.isdigit()):
-                raise block.wrong(i, str(path), f"the head of '{row[1]}' should be a number, but it is '{head}'.")
+                raise block.wrong(
+                    i, str(path), f"the head of '{row[1]}' should be a number, but it is '{head}'."
+                )
         highest = max(word.head for word in block.words)
         if highest > block.size:
             raise ValueError(
-                f"'{path}', line {block.line}: the head {highest} is none of the {block.size} words of this sentence."
+                f"'{path}', line {block.line}: the head {highest} is none of the {block.size} words of this "
+                f"sentence."
             )
         yield block
     if block is None:
@@ -202,15 +215,18 @@ def read_blocks(path: Path) -> Iterator[Block]:
 
 
 def read_conllu(path: Path) -> list[ConlluSentence]:
-    """The sentences of a CoNLL-U file in UTF-8. Ranges of multiword tokens, empty nodes, and comments on the text are left out.
+    """The sentences of a CoNLL-U file in UTF-8. Ranges of multiword tokens, empty nodes, and comments on the
+    text are left out.
 
-    RAISES (ValueError): If it has no sentences, a line is not one of CoNLL-U, or a sentence is not a tree with one root, with the
-        line.
+    RAISES (ValueError): If it has no sentences, a line is not one of CoNLL-U, or a sentence is not a tree
+        with one root, with the line.
     """
     sentences = []
     for block in read_blocks(path):
         if block.problem is not None:
-            raise ValueError(f"'{path}', line {block.line}: {block.problem} in the sentence that begins here.")
+            raise ValueError(
+                f"'{path}', line {block.line}: {block.problem} in the sentence that begins here."
+            )
         kept = (comment for comment in block.comments if comment.startswith(_KEPT))
         sentences.append(ConlluSentence(block.words, tuple(kept)))
     return sentences
@@ -224,7 +240,18 @@ def write_conllu(path: Path, sentences: Iterable[ConlluSentence]) -> None:
     with replacing(path, "w", encoding="utf8", newline="\n") as file:
         for sentence in sentences:
             rows = [
-                [str(i), word.form, EMPTY, word.upos, word.xpos, EMPTY, str(word.head), word.deprel, EMPTY, EMPTY]
+                [
+                    str(i),
+                    word.form,
+                    EMPTY,
+                    word.upos,
+                    word.xpos,
+                    EMPTY,
+                    str(word.head),
+                    word.deprel,
+                    EMPTY,
+                    EMPTY,
+                ]
                 for i, word in enumerate(sentence.words, start=1)
             ]
             file.write(Block(0, [*sentence.comments], rows).lines())
@@ -233,12 +260,16 @@ def write_conllu(path: Path, sentences: Iterable[ConlluSentence]) -> None:
 def _read_line(block: Block, line: str) -> None:
     if line.startswith("#"):
         if block.rows:
-            raise ValueError("a comment stands among the words of a sentence. Is an empty line missing before it?")
+            raise ValueError(
+                "a comment stands among the words of a sentence. Is an empty line missing before it?"
+            )
         block.comments.append(line[1:].strip())
         return
     columns = line.split("\t")
     if len(columns) != len(COLUMNS):
-        raise ValueError(f"a word has {len(COLUMNS)} columns with a tab between them, but here are {len(columns)}.")
+        raise ValueError(
+            f"a word has {len(COLUMNS)} columns with a tab between them, but here are {len(columns)}."
+        )
     index, following = columns[0], block.size + 1
     if found := _RANGE.fullmatch(index):
         first, last = int(found[1]), int(found[2])

@@ -1,17 +1,21 @@
 """The form of a treebank in which language models are compared on it (Buys and Blunsom 2015, section 5.4).
 
-Punctuation is left out, numbers and symbols become one word, and words that are not among the most frequent ones become another.
+Punctuation is left out, numbers and symbols become one word, and words that are not among the most frequent
+ones become another.
 
 What the paper does not say, and is decided here:
 
-* Punctuation has the universal tag PUNCT or a Penn tag of punctuation, or the label of punctuation, `punct` or `P`.
-* A number has digits, and the tag NUM or CD or no letters. Words such as "million" and "three" are none, whatever their tag: the samples
-  of the paper's Table 7 have them beside the word for numbers. A symbol has the tag SYM, $ or #, or has neither letters nor digits,
-  unless its tag says that it stands for a word, as the apostrophe of a possessive and the sign & do.
-* A word below punctuation hangs on the nearest word above that is none. If the root is punctuation, then the one of the words
-  right below it that has most words below itself is the new root, and the others hang on it. That keeps a projective tree projective.
-* The two words for numbers and for rare words count as words of the vocabulary. Of words that are equally frequent, the first ones
-  in the order of Unicode are kept.
+* Punctuation has the universal tag PUNCT or a Penn tag of punctuation, or the label of punctuation, `punct`
+    or `P`.
+* A number has digits, and the tag NUM or CD or no letters. Words such as "million" and "three" are none,
+  whatever their tag: the samples of the paper's Table 7 have them beside the word for numbers. A symbol has
+  the tag SYM, $ or #, or has neither letters nor digits, unless its tag says that it stands for a word, as
+  the apostrophe of a possessive and the sign & do.
+* A word below punctuation hangs on the nearest word above that is none. If the root is punctuation, then the
+  one of the words right below it that has most words below itself is the new root, and the others hang on it.
+  That keeps a projective tree projective.
+* The two words for numbers and for rare words count as words of the vocabulary. Of words that are equally
+  frequent, the first ones in the order of Unicode are kept.
 """
 
 from collections import Counter
@@ -50,9 +54,13 @@ class WordForms:
     def __post_init__(self):
         for name in (self.number, self.unknown):
             if not name or name.split() != [name]:
-                raise ValueError(f"The words for numbers and rare words must have no white space, but one is '{name}'.")
+                raise ValueError(
+                    f"The words for numbers and rare words must have no white space, but one is '{name}'."
+                )
         if self.number == self.unknown:
-            raise ValueError(f"The words for numbers and rare words must differ, but both are '{self.number}'.")
+            raise ValueError(
+                f"The words for numbers and rare words must differ, but both are '{self.number}'."
+            )
 
     def left_out(self, word: ConlluWord) -> bool:
         """Whether a word is punctuation, or a symbol where these are left out."""
@@ -75,8 +83,8 @@ class WordForms:
 def simplify(sentences: Iterable[ConlluSentence], forms: WordForms) -> tuple[list[ConlluSentence], int]:
     """Sentences without punctuation, and with one word for numbers.
 
-    RETURNS (tuple[list[ConlluSentence], int]): Those that have words, and how many have none. Where a document begins with one of these, it
-        begins with the next sentence.
+    RETURNS (tuple[list[ConlluSentence], int]): Those that have words, and how many have none. Where a
+        document begins with one of these, it begins with the next sentence.
     """
     found: list[ConlluSentence] = []
     dropped = 0
@@ -97,7 +105,8 @@ def frequent_words(sentences: Iterable[ConlluSentence], size: int, forms: WordFo
     """The vocabulary: the most frequent words of simplified sentences.
 
     sentences (Iterable[ConlluSentence]): The training part, see `simplify`.
-    size (int): How many words there are at most, with the word for numbers and that for all others; at least 3.
+    size (int): How many words there are at most, with the word for numbers and that for all others; at least
+        3.
     RAISES (ValueError): If the size is out of its range.
     """
     whole("size", size, least=3)
@@ -108,7 +117,9 @@ def frequent_words(sentences: Iterable[ConlluSentence], size: int, forms: WordFo
     return {forms.number, forms.unknown, *words[: size - 2]}
 
 
-def limit(sentences: Iterable[ConlluSentence], vocabulary: Collection[str], forms: WordForms) -> list[ConlluSentence]:
+def limit(
+    sentences: Iterable[ConlluSentence], vocabulary: Collection[str], forms: WordForms
+) -> list[ConlluSentence]:
     """Sentences with one word for all that are not in the vocabulary."""
 
     def known(word: ConlluWord) -> ConlluWord:

@@ -1,7 +1,8 @@
 r"""The Penn Treebank as dependencies: the heads of Yamada and Matsumoto (2003) and the labels of Penn2Malt.
 
-Each phrase has a head child, and the head of a phrase is the head of that child; the heads of the other children depend on it. Such
-trees are projective and have one root. The labels are inferred from a phrase M, its head child H and another child D, as J. Nivre
+Each phrase has a head child, and the head of a phrase is the head of that child; the heads of the other
+children depend on it. Such trees are projective and have one root. The labels are inferred from a phrase M,
+its head child H and another child D, as J. Nivre
 describes it (Inductive Dependency Parsing, 2006; documentation of Penn2Malt):
 
 1. D is punctuation: P.
@@ -19,13 +20,16 @@ describes it (Inductive Dependency Parsing, 2006; documentation of Penn2Malt):
 The head of the whole sentence is ROOT. What these rules leave open, and is decided here:
 
 * Words stay as they are in the treebank: `-LRB-` for a bracket, `1\/2` for 1/2. So do tags.
-* Traces and other empty elements are left out, and phrases that have nothing else. Their indices are not followed.
-* Coordination has no rule of its own: other conjuncts and the conjunction depend on the conjunct that the table makes the head.
+* Traces and other empty elements are left out, and phrases that have nothing else. Their indices are not
+    followed.
+* Coordination has no rule of its own: other conjuncts and the conjunction depend on the conjunct that the
+    table makes the head.
 * A phrase of punctuation alone is punctuation.
 * A bracket without a label around several trees is a phrase that is not in the table.
 * M of NML, of later releases: NMOD.
 
-The labels were written from their description, and not compared with what Penn2Malt itself makes of the treebank.
+The labels were written from their description, and not compared with what Penn2Malt itself makes of the
+treebank.
 """
 
 from .brackets import Tree
@@ -47,7 +51,8 @@ _MODIFIERS = {
 def relation(mother: str, dependent: str, *, head_is_word: bool) -> str:
     """The label of the arc between the heads of two children of a phrase, by the rules 2 to 11.
 
-    mother, dependent (str): The labels of the phrase, and of the child that is not the head, and no punctuation.
+    mother, dependent (str): The labels of the phrase, and of the child that is not the head, and no
+        punctuation.
     head_is_word (bool): Whether the head child is a word, and no phrase.
     """
     phrase, child, tags = category(mother), category(dependent), function_tags(dependent)
@@ -69,7 +74,8 @@ def dependencies(tree: Tree, comments: tuple[str, ...] = ()) -> ConlluSentence |
     leaves: list[Tree] = []
     heads: list[int] = []
     labels: list[str] = []
-    # The head of every node that is not empty, as an index from 0, and whether it has nothing but punctuation.
+    # The head of every node that is not empty, as an index from 0, and whether it has nothing but
+    # punctuation.
     head_of: dict[Tree, int] = {}
     punctuation: dict[Tree, bool] = {}
     for node in tree.postorder():
@@ -85,7 +91,9 @@ def dependencies(tree: Tree, comments: tuple[str, ...] = ()) -> ConlluSentence |
         if not children:
             continue
         skipped = [punctuation[child] for child in children]
-        head = children[find_head(category(node.label), [category(child.label) for child in children], skipped)]
+        head = children[
+            find_head(category(node.label), [category(child.label) for child in children], skipped)
+        ]
         head_of[node] = head_of[head]
         punctuation[node] = all(skipped)
         for child in children:
@@ -93,7 +101,9 @@ def dependencies(tree: Tree, comments: tuple[str, ...] = ()) -> ConlluSentence |
                 word = head_of[child]
                 heads[word] = head_of[head]
                 labels[word] = (
-                    "P" if punctuation[child] else relation(node.label, child.label, head_is_word=head.word is not None)
+                    "P"
+                    if punctuation[child]
+                    else relation(node.label, child.label, head_is_word=head.word is not None)
                 )
     words = [
         ConlluWord(leaf.word or "", EMPTY, leaf.label, head + 1, label)

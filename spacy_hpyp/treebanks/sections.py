@@ -1,4 +1,6 @@
-"""The sections of the Wall Street Journal part of the Penn Treebank, and the parts that they are divided into by custom."""
+"""The sections of the Wall Street Journal part of the Penn Treebank, and the parts that they are divided into
+by custom.
+"""
 
 import re
 from collections.abc import Iterable
@@ -23,8 +25,8 @@ _UNTAGGED = ".prd"
 
 
 def section_of(path: Path) -> int | None:
-    """The section that a file belongs to by its name, or that of its folder: 2 of wsj_0203.mrg, wsj-02.txt and 02/203.mrg. None if that
-    cannot be told, or the two say different things, as 00/01.mrg.
+    """The section that a file belongs to by its name, or that of its folder: 2 of wsj_0203.mrg, wsj-02.txt
+    and 02/203.mrg. None if that cannot be told, or the two say different things, as 00/01.mrg.
     """
     said = set(_FILE.findall(path.name.lower()))
     if not said:
@@ -57,12 +59,14 @@ def check_once(files: Iterable[Path]) -> None:
     wholes = [file for file in seen.values() if file not in parts and _section_said(file)]
     if parts and wholes:
         raise ValueError(
-            f"'{wholes[0]}' has all of a section by its name, and '{parts[0]}' a part of it: name one of them."
+            f"'{wholes[0]}' has all of a section by its name, and '{parts[0]}' a part of it: name one of "
+            f"them."
         )
 
 
 def bracketed_files(path: Path) -> list[Path]:
-    """The files with brackets of a directory, in the order of their names, but for hidden ones; a file by itself.
+    """The files with brackets of a directory, in the order of their names, but for hidden ones; a file by
+    itself.
 
     RAISES (ValueError): If there are none.
     """

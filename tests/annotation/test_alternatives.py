@@ -24,7 +24,9 @@ TEXTS = [
 
 @pytest.fixture(scope="module", params=["the paper's", "pools"])
 def nlp(request, toy):
-    return toy.trained(**({} if request.param == "the paper's" else toy.pools), particles=1000, temperature=4.0)
+    return toy.trained(
+        **({} if request.param == "the paper's" else toy.pools), particles=1000, temperature=4.0
+    )
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +77,9 @@ def test_probabilities_of_parses_are_sums_over_their_derivations(toy, nlp, text)
         parse = (*posterior.heads[i].tolist(), *posterior.labels[i].tolist(), *posterior.tags[i].tolist())
         sums[parse] = sums.get(parse, 0.0) + exp(weight)
     found = toy.parser(nlp).k_best(one_sentence(nlp, text), 10**6)
-    assert [one.log_prob for one in found] == pytest.approx(sorted(map(log, sums.values()), reverse=True), rel=1e-9)
+    assert [one.log_prob for one in found] == pytest.approx(
+        sorted(map(log, sums.values()), reverse=True), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -178,7 +182,8 @@ def test_probabilities_of_tokens_are_entries_of_the_posterior(toy, nlp, decoding
 @pytest.mark.parametrize("temperature", [pytest.param(1.0, marks=pytest.mark.slow), 3.0])
 def test_consensus_expects_no_fewer_right_arcs_and_tags_than_the_best_derivation(toy, nlp, temperature):
     by_best, by_consensus = (
-        toy.copy(nlp, marginals=True, temperature=temperature, decoding=decoding) for decoding in ("best", "mbr")
+        toy.copy(nlp, marginals=True, temperature=temperature, decoding=decoding)
+        for decoding in ("best", "mbr")
     )
     labels = [*toy.parser(nlp).label_data["labels"], "ROOT"]
 
@@ -227,7 +232,10 @@ def test_probabilities_of_choices_are_missing_unless_asked_for(toy, nlp, with_ma
 def test_probabilities_come_back_from_processes(with_marginals):
     names = ("log_prob", "surprisal", "surprisal_lexical", "surprisal_syntactic", "head_prob", "tag_prob")
     one, two = (
-        [[token._.get(name) for name in names for token in doc] for doc in with_marginals.pipe(TEXTS, n_process=n)]
+        [
+            [token._.get(name) for name in names for token in doc]
+            for doc in with_marginals.pipe(TEXTS, n_process=n)
+        ]
         for n in (1, 2)
     )
     assert one == two
@@ -247,7 +255,9 @@ def test_more_labels_of_an_arc_are_seen_when_that_is_asked_for(toy):
     def parses_of_the_same_tree(labels_per_arc):
         """How many parses there are of the tree and the tags that have the most."""
         found = parser.k_best(doc, 1000, labels_per_arc=labels_per_arc)
-        trees = Counter(tuple((token.head.i, token.tag_) for token in alternative.doc) for alternative in found)
+        trees = Counter(
+            tuple((token.head.i, token.tag_) for token in alternative.doc) for alternative in found
+        )
         return max(trees.values())
 
     def labels_that_may_be(labels_per_arc):

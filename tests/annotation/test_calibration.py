@@ -79,7 +79,9 @@ def test_heads_and_tags_are_compared_with_gold_ones(toy, trained):
     assert heads.tokens.tolist() == [0, 0, 0, 0, 0, 0, 0, 1, 1, 1]
     assert heads.error == pytest.approx((0.05 + 0.15 + 0.75) / 3)
     assert tags.error == pytest.approx((0.05 + 0.15 + 0.25 + 0.65) / 4)
-    assert calibrate_heads([example], punctuation=True).error == pytest.approx((0.05 + 0.15 + 0.75 + 0.65) / 4)
+    assert calibrate_heads([example], punctuation=True).error == pytest.approx(
+        (0.05 + 0.15 + 0.75 + 0.65) / 4
+    )
 
 
 def test_white_space_and_what_has_no_gold_annotation_are_left_out(toy, trained):
@@ -128,7 +130,15 @@ def files(toy, trained, tmp_path_factory):
 
 def calibration(files, *options):
     """What is measured on gold sentences."""
-    run("evaluate", "--calibration", files / "model", files / "dev.spacy", *options, "-o", files / "scores.json")
+    run(
+        "evaluate",
+        "--calibration",
+        files / "model",
+        files / "dev.spacy",
+        *options,
+        "-o",
+        files / "scores.json",
+    )
     return json.loads((files / "scores.json").read_text())["calibration"]
 
 
@@ -171,7 +181,9 @@ def test_settings_reach_the_parser(files):
 
 
 def test_what_is_wrong_is_said(files, tmp_path):
-    assert "nothing to evaluate" in run("evaluate", files / "model", files / "empty.spacy", exit_code=1).stderr
+    assert (
+        "nothing to evaluate" in run("evaluate", files / "model", files / "empty.spacy", exit_code=1).stderr
+    )
     assert "nowhere" in run("evaluate", tmp_path / "nowhere", files / "dev.spacy", exit_code=1).stderr
     done = run("evaluate", files / "model", files / "dev.spacy", "-T", 0, exit_code=1)
     assert "'temperature' must be a number from 0.01 to 1000" in " ".join(done.stderr.split())

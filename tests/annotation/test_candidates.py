@@ -85,9 +85,9 @@ def test_the_beam_of_spacys_parser_is_one_of_trees_of_the_sentences_that_are_giv
         assert each.source == "parser"
         assert np.all(np.diff(each.score) <= 0.0)
         assert np.exp(each.score).sum() <= 1.0 + 1e-6
-        assert len({(tuple(heads), tuple(labels)) for heads, labels in zip(each.heads.tolist(), each.labels)}) == len(
-            each
-        )
+        assert len(
+            {(tuple(heads), tuple(labels)) for heads, labels in zip(each.heads.tolist(), each.labels)}
+        ) == len(each)
         for heads, labels in zip(each.heads.tolist(), each.labels):
             assert all(NONE <= head < len(heads) for head in heads)
             assert [label == "ROOT" for label in labels] == [head == NONE for head in heads]
@@ -109,7 +109,9 @@ class Beam:
 
 
 def test_what_a_beam_of_spacys_was_cut_at_is_no_candidate():
-    doc = Doc(Vocab(), words=["a", "b", "c", "d"], heads=[0, 0, 0, 0], deps=["ROOT", "x", "x", "x"], tags=["T"] * 4)
+    doc = Doc(
+        Vocab(), words=["a", "b", "c", "d"], heads=[0, 0, 0, 0], deps=["ROOT", "x", "x", "x"], tags=["T"] * 4
+    )
     two_roots, one_root = [(0, 1, "x"), (2, 3, "x")], [(0, 1, "x"), (1, 2, "x"), (2, 3, "x")]
     (found,) = candidates_of(Beam((0.6, two_roots), (0.4, one_root)), doc, 3)
     assert found.heads.tolist() == [[NONE, 0, 1, 2]]
@@ -165,7 +167,9 @@ def test_a_generative_parser_gives_the_same_trees_as_documents_and_as_candidates
     assert parser.candidate_log_probs(doc, found).log_prob[0] == pytest.approx(
         parser.tree_log_prob(alternatives[0].doc)
     )
-    strange = Candidates(found.token, found.heads[:1], [["strange"] * len(doc)], found.tags[:1], found.score[:1], "x")
+    strange = Candidates(
+        found.token, found.heads[:1], [["strange"] * len(doc)], found.tags[:1], found.score[:1], "x"
+    )
     assert np.isnan(parser.candidate_log_probs(doc, strange).log_prob).all()
 
 

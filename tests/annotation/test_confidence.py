@@ -60,7 +60,12 @@ def test_weights_are_found_again():
     rng = np.random.default_rng(0)
     wanted = np.array([0.5, 0.3, -0.8, 0.7])
     observed = np.column_stack(
-        [np.ones(50_000), rng.normal(4.0, 3.0, 50_000), rng.exponential(1.0, 50_000), rng.random(50_000) < 0.1]
+        [
+            np.ones(50_000),
+            rng.normal(4.0, 3.0, 50_000),
+            rng.exponential(1.0, 50_000),
+            rng.random(50_000) < 0.1,
+        ]
     )
     right = rng.random(50_000) < 1.0 / (1.0 + np.exp(-observed @ wanted))
     # Standard errors are below 0.05.
@@ -151,7 +156,8 @@ def test_whoever_reads_what_was_not_calibrated_is_warned_once(toy, learned):
         for part in (doc, doc[3:6].as_doc(copy_user_data=True)):
             assert all(token._.head_prob is not None and token._.tag_prob is not None for token in part)
     assert [str(each.message) for each in caught] == [
-        "The component 'hpyp_parser' has not learned how sure it can be: 'head_prob', 'tag_prob' and 'label_prob' are not calibrated, "
+        "The component 'hpyp_parser' has not learned how sure it can be: 'head_prob', 'tag_prob' and "
+        "'label_prob' are not calibrated, "
         "and most of them are too high. See 'Alternatives and confidence' in docs/parser.md."
     ]
     with warnings.catch_warnings():
@@ -162,7 +168,9 @@ def test_whoever_reads_what_was_not_calibrated_is_warned_once(toy, learned):
         assert all(token._.head_prob is not None for token in learned.get_pipe("hpyp_parser")(doc))
 
 
-@pytest.mark.parametrize("weights", [[1.0], [0.0, float("nan"), 0.0, 0.0], [0.0, 1e9, 0.0, 0.0], None, "abcd"])
+@pytest.mark.parametrize(
+    "weights", [[1.0], [0.0, float("nan"), 0.0, 0.0], [0.0, 1e9, 0.0, 0.0], None, "abcd"]
+)
 def test_damaged_weights_are_refused(weights):
     with pytest.raises(ValueError, match="the weights of its confidence are damaged"):
         read_weights(weights, UNLEARNED)

@@ -1,4 +1,6 @@
-"""Parsing: whatever the text, every document becomes a forest, and boundaries that were set stay where they are."""
+"""Parsing: whatever the text, every document becomes a forest, and boundaries that were set stay where they
+are.
+"""
 
 import random
 
@@ -52,7 +54,9 @@ def test_boundaries_of_an_earlier_component_are_kept(toy, trained, assert_forest
         assert [s.text for s in doc.sents] == [s.text for s in plain(text).sents]
 
 
-@pytest.mark.parametrize("starts", [[True, None, None, None], [True, False, True, False], [True, True, True, True]])
+@pytest.mark.parametrize(
+    "starts", [[True, None, None, None], [True, False, True, False], [True, True, True, True]]
+)
 def test_words_have_the_same_numbers_wherever_sentences_begin(toy, trained, starts):
     vocabulary = toy.parser(trained).joint.vocabulary
     words = ["Zenobia", "sleeps", "Zenobia", "xylem"]
@@ -201,14 +205,16 @@ def test_any_text_becomes_a_forest(trained, assert_forest, text):
 @SMALL
 @given(
     words=st.lists(
-        st.sampled_from("the a dog cat Kim sees sleeps near . issue \n Xyz".split(" ") + [" ", "\n\n"]), max_size=25
+        st.sampled_from("the a dog cat Kim sees sleeps near . issue \n Xyz".split(" ") + [" ", "\n\n"]),
+        max_size=25,
     ),
     data=st.data(),
 )
 def test_any_words_with_any_boundaries_become_a_forest(trained_on_documents, assert_forest, words, data):
     words = [word for word in words if word]
     sent_starts = data.draw(
-        st.lists(st.sampled_from([1, -1, 0, 0]), min_size=len(words), max_size=len(words)), label="sent_starts"
+        st.lists(st.sampled_from([1, -1, 0, 0]), min_size=len(words), max_size=len(words)),
+        label="sent_starts",
     )
     doc = Doc(trained_on_documents.vocab, words=words)
     for token, start in zip(doc[1:], sent_starts[1:]):

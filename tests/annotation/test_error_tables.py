@@ -22,7 +22,9 @@ def empty_vocab():
 
 def example(vocab, gold=(TAGS, HEADS, DEPS), predicted=(TAGS, HEADS, DEPS), words=WORDS):
     docs = [
-        Doc(vocab, words=words, tags=tags, heads=heads, deps=deps) if deps else Doc(vocab, words=words, tags=tags)
+        Doc(vocab, words=words, tags=tags, heads=heads, deps=deps)
+        if deps
+        else Doc(vocab, words=words, tags=tags)
         for tags, heads, deps in (predicted, gold)
     ]
     return Example(*docs)
@@ -95,7 +97,12 @@ def test_known_and_unknown_words_are_told_apart_where_somebody_knows(examples):
     assert find_errors(examples).words == []
     known, unknown = find_errors(examples, known=lambda word: word != "cat").words
     assert (known["words"], known["tokens"], known["uas"]) == ("known", 8, 7 / 8)
-    assert (unknown["words"], unknown["tokens"], unknown["uas"], unknown["tag_acc"]) == ("unknown", 2, 0.5, 1.0)
+    assert (unknown["words"], unknown["tokens"], unknown["uas"], unknown["tag_acc"]) == (
+        "unknown",
+        2,
+        0.5,
+        1.0,
+    )
 
 
 def test_confusions_have_their_sentences(examples):
@@ -116,7 +123,10 @@ def test_confusions_have_their_sentences(examples):
     ]
     (tag,) = found.tag_confusions
     assert (tag.gold, tag.predicted, tag.count, tag.examples[0].gold_head) == ("VBZ", "NN", 1, None)
-    assert [(each.gold, each.examples[0].predicted_head) for each in found.wrong_heads] == [("det", 2), ("obj", 1)]
+    assert [(each.gold, each.examples[0].predicted_head) for each in found.wrong_heads] == [
+        ("det", 2),
+        ("obj", 1),
+    ]
 
 
 def test_the_most_frequent_confusion_comes_first_with_sentences_of_about_ten_words(vocab, examples):

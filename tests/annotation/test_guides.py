@@ -1,4 +1,6 @@
-"""Guides: what a parser believes, as other components read it; nothing that is damaged or of another document is read."""
+"""Guides: what a parser believes, as other components read it; nothing that is damaged or of another document
+is read.
+"""
 
 import pickle
 from dataclasses import asdict, fields
@@ -84,7 +86,9 @@ def test_a_guide_written_with_other_types_of_numbers_is_read():
 
 def test_empty_documents_have_guides_without_rows():
     doc = Doc(Vocab())
-    empty = {name: value[:0] if isinstance(value, np.ndarray) else value for name, value in asdict(guide()).items()}
+    empty = {
+        name: value[:0] if isinstance(value, np.ndarray) else value for name, value in asdict(guide()).items()
+    }
     doc._.guide = empty
     assert len(read_guide(doc).heads) == 0
 
@@ -99,14 +103,26 @@ def put(name, place, value):
 DAMAGED = {
     "no dictionary": (lambda found: 5, "a dictionary with the keys heads"),
     "a part is missing": (lambda found: found.pop("tags"), "a dictionary with the keys heads"),
-    "names are no list": (lambda found: found.update(tag_names="NN"), "'tag_names' must be a list of strings"),
-    "names are no strings": (lambda found: found.update(label_names=[1]), "'label_names' must be a list of strings"),
+    "names are no list": (
+        lambda found: found.update(tag_names="NN"),
+        "'tag_names' must be a list of strings",
+    ),
+    "names are no strings": (
+        lambda found: found.update(label_names=[1]),
+        "'label_names' must be a list of strings",
+    ),
     "heads are no numbers": (
         lambda found: found.update(heads=found["heads"].astype(str)),
         "'heads' must be an array of int32",
     ),
-    "heads are floats": (lambda found: found.update(heads=found["heads"] / 2), "'heads' must be an array of int32"),
-    "heads are ragged": (lambda found: found.update(heads=[[1], [1, 2]]), "doc._.guide is not what a guide should be"),
+    "heads are floats": (
+        lambda found: found.update(heads=found["heads"] / 2),
+        "'heads' must be an array of int32",
+    ),
+    "heads are ragged": (
+        lambda found: found.update(heads=[[1], [1, 2]]),
+        "doc._.guide is not what a guide should be",
+    ),
     "heads are huge": (
         lambda found: found.update(heads=found["heads"].astype(np.int64) + 2**32),
         "too high or too low",
@@ -115,7 +131,10 @@ DAMAGED = {
         lambda found: found.update(heads=found["heads"][:, 0]),
         "'heads' must have a row for each token",
     ),
-    "no columns": (lambda found: found.update(tags=found["tags"][:, :0]), "'tags' must have a row for each token"),
+    "no columns": (
+        lambda found: found.update(tags=found["tags"][:, :0]),
+        "'tags' must have a row for each token",
+    ),
     "probabilities are whole": (
         lambda found: found.update(tag_probs=found["tags"]),
         "'tag_probs' must be an array of float32",
@@ -127,14 +146,29 @@ DAMAGED = {
     ),
     "a head is too high": (put("heads", (0, 0), 5), "'heads' has a number that is not from -1 to 4"),
     "a head is too low": (put("heads", (0, 0), -2), "'heads' has a number that is not from -1 to 4"),
-    "a label is too high": (put("head_labels", (0, 0), 4), "'head_labels' has a number that is not from -1 to 3"),
+    "a label is too high": (
+        put("head_labels", (0, 0), 4),
+        "'head_labels' has a number that is not from -1 to 3",
+    ),
     "a tag is too high": (put("tags", (0, 0), 4), "'tags' has a number that is not from -1 to 3"),
     "above 1": (put("head_probs", (0, 0), 1.5), "'head_probs' has a probability that is not between 0 and 1"),
     "below 0": (put("tag_probs", (0, 0), -0.5), "'tag_probs' has a probability that is not between 0 and 1"),
-    "not a number": (put("head_probs", (0, 1), np.nan), "'head_probs' has a probability that is not between 0 and 1"),
-    "infinite": (put("head_probs", (0, 0), np.inf), "'head_probs' has a probability that is not between 0 and 1"),
-    "of nothing": (put("tag_probs", (2, 0), 0.5), "'tag_probs' has a probability of something that is not there"),
-    "in the wrong order": (put("head_probs", (0, 0), 0.05), "'head_probs' must have the highest probability first"),
+    "not a number": (
+        put("head_probs", (0, 1), np.nan),
+        "'head_probs' has a probability that is not between 0 and 1",
+    ),
+    "infinite": (
+        put("head_probs", (0, 0), np.inf),
+        "'head_probs' has a probability that is not between 0 and 1",
+    ),
+    "of nothing": (
+        put("tag_probs", (2, 0), 0.5),
+        "'tag_probs' has a probability of something that is not there",
+    ),
+    "in the wrong order": (
+        put("head_probs", (0, 0), 0.05),
+        "'head_probs' must have the highest probability first",
+    ),
 }
 
 
@@ -218,16 +252,23 @@ def test_documents_that_are_read_together_may_have_guides_with_other_names_and_c
     wider = asdict(guide())
     for name, value in wider.items():
         if isinstance(value, np.ndarray):
-            wider[name] = np.pad(value, ((0, 0), (0, 4)), constant_values=0 if value.dtype == np.float32 else -1)
+            wider[name] = np.pad(
+                value, ((0, 0), (0, 4)), constant_values=0 if value.dtype == np.float32 else -1
+            )
     # The same, but that the names stand the other way round.
     for numbers, names in (("head_labels", "label_names"), ("tags", "tag_names")):
         wider[names] = wider[names][::-1]
-        wider[numbers] = np.where(wider[numbers] == -1, -1, len(wider[names]) - 1 - wider[numbers]).astype(np.int32)
+        wider[numbers] = np.where(wider[numbers] == -1, -1, len(wider[names]) - 1 - wider[numbers]).astype(
+            np.int32
+        )
     wide._.guide = wider
     write_guide(
-        two, Guide(**{name: v[3:] * 0 if isinstance(v, np.ndarray) else v for name, v in vars(guide()).items()})
+        two,
+        Guide(**{name: v[3:] * 0 if isinstance(v, np.ndarray) else v for name, v in vars(guide()).items()}),
     )
-    places = Layout(np.array([0, 1, 3, 4, 0, 1, 0, 1, 3, 4]), np.array([0, 4, 6, 10]), np.array([0, 4, 6, 10]))
+    places = Layout(
+        np.array([0, 1, 3, 4, 0, 1, 0, 1, 3, 4]), np.array([0, 4, 6, 10]), np.array([0, 4, 6, 10])
+    )
     found = block_guides([doc, two, wide], places, LABELS, TAG_NUMBERS, reader="parser")
     alone = block_guides([doc], layout([0, 1, 3, 4]), LABELS, TAG_NUMBERS, reader="parser")
     for part, own in zip(found, alone):
@@ -238,13 +279,16 @@ def test_documents_that_are_read_together_may_have_guides_with_other_names_and_c
 
 
 @pytest.mark.parametrize(
-    ("name", "message"), [("heads", "from -1 to 1"), ("tags", "from -1 to 3"), ("head_labels", "from -1 to 3")]
+    ("name", "message"),
+    [("heads", "from -1 to 1"), ("tags", "from -1 to 3"), ("head_labels", "from -1 to 3")],
 )
 def test_a_guide_that_is_damaged_is_seen_beside_sound_ones(name, message):
     two = Doc(Vocab(), words=["a", "b"])
     parts = {part: v[:2] * 0 if isinstance(v, np.ndarray) else v for part, v in vars(guide()).items()}
     write_guide(two, Guide(**{**parts, name: parts[name] + np.int32(4)}))
-    places = Layout(np.array([0, 1, 3, 4, 0, 1, 0, 1, 3, 4]), np.array([0, 4, 6, 10]), np.array([0, 4, 6, 10]))
+    places = Layout(
+        np.array([0, 1, 3, 4, 0, 1, 0, 1, 3, 4]), np.array([0, 4, 6, 10]), np.array([0, 4, 6, 10])
+    )
     with pytest.raises(ValueError, match=f"doc._.guide is not what a guide should be: '{name}' .*{message}"):
         block_guides([a_doc(), two, a_doc()], places, LABELS, TAG_NUMBERS, reader="parser")
 
@@ -252,7 +296,8 @@ def test_a_guide_that_is_damaged_is_seen_beside_sound_ones(name, message):
 def test_a_missing_guide_names_the_reader_and_what_writes_guides():
     doc = Doc(Vocab(), words=["the", "dog"])
     with pytest.raises(
-        ValueError, match=r"component 'parser' reads guides, but a document has none.*'hpyp_parser' with guides"
+        ValueError,
+        match=r"component 'parser' reads guides, but a document has none.*'hpyp_parser' with guides",
     ):
         block_guides([doc], layout([0, 1]), LABELS, TAG_NUMBERS, reader="parser")
 
@@ -294,7 +339,8 @@ def test_a_parser_writes_the_most_probable_heads_and_tags_of_its_posterior(toy, 
         assert [bool(share > 0.0) for share in shares[:, 0]] == [not token.is_space for token in doc]
         there = shares > 0.0
         right = np.take_along_axis(expected, np.where(there, numbers, 0), axis=1)
-        # What is left out of one of the possibilities is missing; probabilities are stored in half the precision.
+        # What is left out of one of the possibilities is missing; probabilities are stored in half the
+        # precision.
         left_out = 1.0 - shares.sum(axis=1, keepdims=True, dtype=np.float64)
         assert np.all((shares <= right + 1e-4)[there])
         assert np.all((shares >= right - left_out - 1e-4)[there])
@@ -348,7 +394,9 @@ def test_what_a_parser_writes_is_what_blocks_read(toy, guiding):
     doc = guiding(TEXTS[0])
     blocks, place = encode_docs([doc], parser.joint.encoder, given_tags=False)
     assert len(blocks.offsets) == 3
-    found = block_guides([doc], place, parser.joint.encoder.labels, parser.joint.encoder.tags, reader="parser")
+    found = block_guides(
+        [doc], place, parser.joint.encoder.labels, parser.joint.encoder.tags, reader="parser"
+    )
     guide = read_guide(doc)
     for word, (token, start, end) in enumerate(
         zip(

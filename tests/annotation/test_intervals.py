@@ -13,9 +13,11 @@ from spacy_hpyp.annotation.intervals import bootstrap, count_by_sentence
 
 @pytest.fixture(name="examples")
 def wrong_trees(toy):
-    """Gold trees beside trees with some random heads, labels and tags; two gold arcs and a gold tag are missing.
+    """Gold trees beside trees with some random heads, labels and tags; two gold arcs and a gold tag are
+    missing.
 
-    They are missing in the last one: what spaCy's scorer leaves out for it, it leaves out of all sentences that come after.
+    They are missing in the last one: what spaCy's scorer leaves out for it, it leaves out of all sentences
+    that come after.
     """
     rng = np.random.default_rng(0)
     vocab = Vocab()
@@ -30,9 +32,13 @@ def wrong_trees(toy):
             gold = Doc(vocab, words=sentence.words, tags=tags, heads=heads, deps=deps)
         root = sentence.deps.index("ROOT")
         heads = [h if rng.random() < 0.7 or place == root else root for place, h in enumerate(sentence.heads)]
-        deps = [d if rng.random() < 0.7 or place == root else "punct" for place, d in enumerate(sentence.deps)]
+        deps = [
+            d if rng.random() < 0.7 or place == root else "punct" for place, d in enumerate(sentence.deps)
+        ]
         tags = [tag if rng.random() < 0.8 else "NN" for tag in sentence.tags]
-        predicted = Doc(vocab, words=sentence.words, tags=tags, heads=heads, deps=deps, sent_starts=[1] + [0] * (n - 1))
+        predicted = Doc(
+            vocab, words=sentence.words, tags=tags, heads=heads, deps=deps, sent_starts=[1] + [0] * (n - 1)
+        )
         found.append(Example(predicted, gold))
     return found
 
@@ -56,7 +62,8 @@ def test_an_interval_is_that_of_the_normal_approximation():
     counts = {"tag_acc": np.stack([np.arange(400) < 300, np.ones(400)], axis=1)}
     found = bootstrap(counts, resamples=4000, seed=1)["tag_acc"]
     error = (0.75 * 0.25 / 400) ** 0.5
-    # An end of the interval is a quantile of 4,000 samples: its standard error is about 0.04 of `error`, and scores are multiples of 1/400.
+    # An end of the interval is a quantile of 4,000 samples: its standard error is about 0.04 of `error`, and
+    # scores are multiples of 1/400.
     assert found.score == 0.75
     assert found.low == pytest.approx(0.75 - 1.96 * error, abs=4 * 0.04 * error + 1 / 400)
     assert found.high == pytest.approx(0.75 + 1.96 * error, abs=4 * 0.04 * error + 1 / 400)

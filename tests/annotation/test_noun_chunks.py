@@ -38,7 +38,10 @@ def test_a_chunk_is_a_noun_with_what_belongs_to_it_before_and_a_name_whole(nlp):
 
 
 def test_a_noun_that_is_the_predicate_is_a_chunk_without_its_subject(nlp):
-    assert chunks(nlp, "He/PRON/4/nsubj", "is/AUX/4/cop", "a/DET/4/det", "doctor/NOUN/4/ROOT") == ["He", "a doctor"]
+    assert chunks(nlp, "He/PRON/4/nsubj", "is/AUX/4/cop", "a/DET/4/det", "doctor/NOUN/4/ROOT") == [
+        "He",
+        "a doctor",
+    ]
 
 
 def test_trees_with_spacys_labels_have_spacys_chunks(nlp):
@@ -67,7 +70,11 @@ def test_chunks_of_gold_trees_do_not_overlap_and_have_all_nouns_but_those_of_few
         doc = Doc(nlp.vocab).from_bytes(gold.to_bytes())
         taken = [token.i for chunk in doc.noun_chunks for token in chunk]
         assert taken == sorted(set(taken))
-        others = [token for token in doc if token.pos_ in NOUNS and token.dep_ != "expl" and token.i not in set(taken)]
+        others = [
+            token
+            for token in doc
+            if token.pos_ in NOUNS and token.dep_ != "expl" and token.i not in set(taken)
+        ]
         left_out += len(others)
         nouns += sum(token.pos_ in NOUNS for token in doc)
     assert left_out < 0.01 * nouns

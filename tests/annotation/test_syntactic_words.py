@@ -7,7 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 
-from spacy_hpyp.annotation.extensions import register_extensions, write_extensions, write_sentence_probabilities
+from spacy_hpyp.annotation.extensions import (
+    register_extensions,
+    write_extensions,
+    write_sentence_probabilities,
+)
 from spacy_hpyp.annotation.syntactic_words import (
     Analysis,
     has_multiword_tokens,
@@ -88,7 +92,10 @@ def test_what_is_written_of_words_is_read_again_and_tokens_have_a_tree(given):
 def test_words_that_are_spelled_as_their_token_are_tokens_and_others_are_as_the_highest_of_them(given, data):
     _, counts, heads = given
     apart = [count > 1 and data.draw(st.booleans()) for count in counts]
-    forms = [[f"w{j}" for j in range(count)] if own else [f"t{i}"] for i, (own, count) in enumerate(zip(apart, counts))]
+    forms = [
+        [f"w{j}" for j in range(count)] if own else [f"t{i}"]
+        for i, (own, count) in enumerate(zip(apart, counts))
+    ]
     doc = Doc(VOCAB, words=["".join(own) for own in forms])
     for i, (own, count) in enumerate(zip(apart, counts)):
         if count > 1:
@@ -103,7 +110,9 @@ def test_words_that_are_spelled_as_their_token_are_tokens_and_others_are_as_the_
     begin = np.cumsum([0, *map(len, forms)])
     token_of = [begin[i] + (k - places.index(i)) * apart[i] for k, i in enumerate(places)]
     assert len(list(found.sents)) == 1
-    assert all(list(token.ancestors)[-1].head == list(token.ancestors)[-1] for token in found if token.head != token)
+    assert all(
+        list(token.ancestors)[-1].head == list(token.ancestors)[-1] for token in found if token.head != token
+    )
     for i, token in zip(np.repeat(np.arange(len(forms)), list(map(len, forms))), found):
         own = [k for k, target in enumerate(token_of) if target == token.i]
         word = int(token.tag_[1:])
@@ -113,7 +122,9 @@ def test_words_that_are_spelled_as_their_token_are_tokens_and_others_are_as_the_
 
 
 def write_some_more(words, what, number):
-    """Write what one of the components may: boundaries, a tag, lemmas, a tree with confidence, or nothing of one."""
+    """Write what one of the components may: boundaries, a tag, lemmas, a tree with confidence, or nothing of
+    one.
+    """
     if what == "starts" and not words.has_annotation("DEP"):
         for i, token in enumerate(words):
             token.is_sent_start = (i + number) % 3 == 0
@@ -129,12 +140,17 @@ def write_some_more(words, what, number):
 
 
 def all_of(doc):
-    tokens = [(t.text, t.tag_, t.pos_, str(t.morph), t.lemma_, t.dep_, t.head.i, t.is_sent_start) for t in doc]
+    tokens = [
+        (t.text, t.tag_, t.pos_, str(t.morph), t.lemma_, t.dep_, t.head.i, t.is_sent_start) for t in doc
+    ]
     return tokens, dict(doc.user_data)
 
 
 @settings(deadline=None)
-@given(documents(), st.lists(st.sampled_from(["starts", "tag_", "lemma_", "pos_", "tree", "nothing"]), max_size=6))
+@given(
+    documents(),
+    st.lists(st.sampled_from(["starts", "tag_", "lemma_", "pos_", "tree", "nothing"]), max_size=6),
+)
 def test_words_that_are_handed_on_are_those_that_would_be_made_anew(given, steps):
     doc = given[0]
     other = doc.copy()

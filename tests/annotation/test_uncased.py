@@ -1,4 +1,6 @@
-"""Words in lower case with their parents: white space is nobody's parent, and incomplete sentences can be left out."""
+"""Words in lower case with their parents: white space is nobody's parent, and incomplete sentences can be
+left out.
+"""
 
 import spacy
 from spacy.tokens import Doc
@@ -55,6 +57,11 @@ def test_complete_sentences_keep_their_trees():
 def test_a_document_is_known_by_its_words_in_lower_case_and_its_trees():
     keys = {
         uncased_key(doc_of(words, heads))
-        for words, heads in [(["a", "B"], [1, 1]), (["A", "b"], [1, 1]), (["a", "b"], [0, 0]), (["a", "c"], [1, 1])]
+        for words, heads in [
+            (["a", "B"], [1, 1]),
+            (["A", "b"], [1, 1]),
+            (["a", "b"], [0, 0]),
+            (["a", "c"], [1, 1]),
+        ]
     }
     assert len(keys) == 3

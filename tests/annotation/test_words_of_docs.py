@@ -48,7 +48,9 @@ def test_words_are_those_of_all_documents_without_white_space():
 @pytest.mark.parametrize("docs", [[], [doc_of([])], [doc_of([" "]), doc_of(["\n", " "])]])
 def test_there_may_be_no_words(docs):
     words = read_words(docs)
-    assert len(words.forms) == len(words.place) == len(words.starts) == len(read_spaces(docs, words.layout)) == 0
+    assert (
+        len(words.forms) == len(words.place) == len(words.starts) == len(read_spaces(docs, words.layout)) == 0
+    )
     assert words.layout.offsets.tolist() == [0]
     assert len(words.layout.docs) == len(docs) + 1
     write_tags(docs, words.layout, np.empty(0, dtype=np.int32), ["X"])

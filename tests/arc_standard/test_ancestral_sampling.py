@@ -78,7 +78,9 @@ def test_words_alone_are_as_frequent_as_the_sums_of_their_derivations(generator)
 @pytest.mark.parametrize("beginning", [(1,), (1, 0), (0, 1, 1)], ids=str)
 def test_what_follows_given_words_is_as_frequent_as_it_is_probable_then(generator, beginning):
     rng = np.random.default_rng(2)
-    derivations = {key: p for key, p in generator.derivations.items() if key[2][: len(beginning)] == beginning}
+    derivations = {
+        key: p for key, p in generator.derivations.items() if key[2][: len(beginning)] == beginning
+    }
     assert_drawn_from([generator.draw(rng, beginning=beginning)[0] for _ in range(500)], derivations)
 
 

@@ -60,8 +60,12 @@ class Plain(Counter):
         """The log-weights and last records of the final beam."""
         beam = [(0.0, ROOT, 0.0)]
         for word in range(len(self.blocks.words) + 1):
-            found = [one for weight, top, heuristic in beam for one in self.after(weight, top, heuristic, word)]
-            found.sort(key=lambda one: -(one[0] + one[2] - self.search.lookahead * self.records[one[1], DEPTH]))
+            found = [
+                one for weight, top, heuristic in beam for one in self.after(weight, top, heuristic, word)
+            ]
+            found.sort(
+                key=lambda one: -(one[0] + one[2] - self.search.lookahead * self.records[one[1], DEPTH])
+            )
             beam = found[: self.search.particles]
         return beam
 
@@ -102,9 +106,13 @@ def test_beam_is_that_of_a_search_that_gives_nothing_up(model, kept, lookahead, 
         plain = Plain(model, blocks, search)
         expected = plain.run()
         found = decode_all(model.frozen, blocks, 0, search)
-        assert sorted(found.log_weight) == pytest.approx(sorted(weight for weight, _, _ in expected), abs=ROUNDING)
+        assert sorted(found.log_weight) == pytest.approx(
+            sorted(weight for weight, _, _ in expected), abs=ROUNDING
+        )
         trees = [(exp(weight), tree_of(plain, top)) for weight, top, _ in expected]
-        assert sums(zip(np.exp(found.log_weight), parses_of(found))) == pytest.approx(sums(trees), rel=ROUNDING)
+        assert sums(zip(np.exp(found.log_weight), parses_of(found))) == pytest.approx(
+            sums(trees), rel=ROUNDING
+        )
 
 
 def tree_of(plain, top):
@@ -152,7 +160,9 @@ def test_sums_over_the_beam_are_those_of_what_it_has(model, predictive):
 @pytest.mark.parametrize("decoding", [{}, {"marginals": True, "consensus": True, "guides": True}])
 def test_what_a_beam_finds_does_not_depend_on_the_number_of_threads(model, decoding):
     rng = np.random.default_rng(0)
-    blocks = blocks_of(rng.integers(0, 2, 40))._replace(offsets=np.arange(0, 41, 8), may_start=np.arange(40) % 4 == 0)
+    blocks = blocks_of(rng.integers(0, 2, 40))._replace(
+        offsets=np.arange(0, 41, 8), may_start=np.arange(40) % 4 == 0
+    )
     search = BeamSearch(7, 0.5, outlook=1.0, **decoding)
     one, three = (decode(model.frozen, blocks, search, threads) for threads in (1, 3))
     for first, second in zip([*one[:-1], *one.guides], [*three[:-1], *three.guides]):
@@ -164,6 +174,8 @@ def test_what_cannot_be_among_the_best_is_given_up(toy, trained_on_documents):
     joint, search = trained_on_documents.get_pipe("hpyp_parser").joint, BeamSearch(5, 0.0, tag_threshold=0.0)
     blocks, _ = encode_docs([Doc(trained_on_documents.vocab, words=words)], joint.encoder, given_tags=False)
     parser, plenty = joint.frozen, np.empty((1_000_000, FIELDS), dtype=np.int32)
-    found = search_block(parser, blocks, search, new_workspace(parser, search), plenty, *np.empty((3, len(words))))
+    found = search_block(
+        parser, blocks, search, new_workspace(parser, search), plenty, *np.empty((3, len(words)))
+    )
     # Everything that five derivations with ten words on their stacks can become is 5 * 2 ** 10 for each word.
     assert found[1].record[: found[2]].max() < 5 * 40 * len(words)

@@ -19,7 +19,9 @@ def model():
 
 
 def sums(model, search=SEARCH):
-    """The log-probability of each word given those before, and that of all of them with the end, by sentences that are parsed alone."""
+    """The log-probability of each word given those before, and that of all of them with the end, by sentences
+    that are parsed alone.
+    """
     ends, words, before = [1.0], [], 1.0
     for t in range(1, len(TEXT) + 1):
         alone = [decode(model.frozen, sentence_blocks([TEXT[s:t]]), search) for s in range(t)]
@@ -46,7 +48,9 @@ def test_few_particles_come_near_the_sum(model):
     words, _ = sums(model)
     off = [
         np.abs(found.syntactic + found.lexical - words).max()
-        for found in (read(model, [True] * 5, SEARCH._replace(particles=particles)) for particles in (10, 100, 10_000))
+        for found in (
+            read(model, [True] * 5, SEARCH._replace(particles=particles)) for particles in (10, 100, 10_000)
+        )
     ]
     assert off == sorted(off, reverse=True)
     assert off[-1] < 0.01
@@ -55,4 +59,6 @@ def test_few_particles_come_near_the_sum(model):
 def test_given_boundaries_a_text_has_what_its_sentences_have(model):
     few = SEARCH._replace(particles=20)
     one = read(model, [True] + [False] * 4, few)
-    assert one.log_probability == pytest.approx(decode(model.frozen, sentence_blocks([TEXT]), few).log_probability)
+    assert one.log_probability == pytest.approx(
+        decode(model.frozen, sentence_blocks([TEXT]), few).log_probability
+    )

@@ -64,7 +64,9 @@ def derivations(draw):
 
 
 class Simulation:
-    """A stack of word positions and a list of arcs; words are numbered by their positions, tags by twice these."""
+    """A stack of word positions and a list of arcs; words are numbered by their positions, tags by twice
+    these.
+    """
 
     def __init__(self):
         self.stack, self.arcs, self.words, self.first, self.last = [], [], 0, 0, None
@@ -170,7 +172,9 @@ def test_elements_are_what_a_stack_and_its_arcs_hold(actions):
     for step, (records, top) in enumerate(configurations(actions)):
         if step:
             simulation.execute(actions[step - 1])
-        assert dict(zip(names, row_of(elements, records, top))) == {name: simulation.read(name) for name in names}
+        assert dict(zip(names, row_of(elements, records, top))) == {
+            name: simulation.read(name) for name in names
+        }
 
 
 @settings(deadline=None, derandomize=True)
@@ -212,7 +216,9 @@ def test_columns_lead_each_expert_to_its_own_elements_in_their_order(experts):
     elements, columns, _ = compile_contexts(experts, "word")
     rows = [tuple(element) for element in elements.tolist()]
     assert len(set(rows)) == len(rows)
-    assert {name for name in NAMES if ELEMENTS[name] in rows} == {name for expert in experts for name in expert}
+    assert {name for name in NAMES if ELEMENTS[name] in rows} == {
+        name for expert in experts for name in expert
+    }
     assert columns.shape == (len(experts), max(map(len, experts), default=0))
     for expert, row in zip(experts, columns.tolist()):
         assert [rows[column] for column in row[: len(expert)]] == [ELEMENTS[name] for name in expert]
@@ -220,7 +226,9 @@ def test_columns_lead_each_expert_to_its_own_elements_in_their_order(experts):
 
 
 def test_experts_share_the_columns_of_elements_that_they_have_in_common():
-    elements, columns, _ = compile_contexts([["s1.tag", "s2.tag"], [], ["s2.tag", "s1.word", "s1.tag"]], "tag")
+    elements, columns, _ = compile_contexts(
+        [["s1.tag", "s2.tag"], [], ["s2.tag", "s1.word", "s1.tag"]], "tag"
+    )
     assert elements.tolist() == [list(ELEMENTS[name]) for name in ("s1.tag", "s2.tag", "s1.word")]
     assert columns.tolist() == [[0, 1, -1], [-1, -1, -1], [1, 2, 0]]
 
@@ -241,7 +249,18 @@ def test_there_may_be_no_elements(experts):
 
 @pytest.mark.parametrize(
     "name",
-    ["s5.tag", "s0.tag", "s1", "s1.left", "s1.left.left.left.tag", "w4.tag", "w1.left.tag", "S1.tag", "next.word", ""],
+    [
+        "s5.tag",
+        "s0.tag",
+        "s1",
+        "s1.left",
+        "s1.left.left.left.tag",
+        "w4.tag",
+        "w1.left.tag",
+        "S1.tag",
+        "next.word",
+        "",
+    ],
 )
 def test_error_about_an_unknown_element_lists_the_known_ones(name):
     with pytest.raises(ValueError, match="is not a context element") as error:
@@ -259,13 +278,19 @@ def test_what_comes_next_is_known_to_one_distribution(distribution, name, only):
         *_, (records, top) = configurations([SHIFT])
         assert row_of(elements, records, top)[1] == FIRST_SYMBOL + NEXT
         return
-    with pytest.raises(ValueError, match=rf"'{name}' in '{distribution}' is not known yet .* only the {only} dist"):
+    with pytest.raises(
+        ValueError, match=rf"'{name}' in '{distribution}' is not known yet .* only the {only} dist"
+    ):
         compile_contexts([["s1.tag", name]], distribution)
 
 
 def test_gates_are_read_whether_or_not_an_expert_names_them():
-    elements, columns, gates = compile_contexts([["s1.tag", "s1.word"], ["s1.word"]], "tag", ["s2.tag", "s1.tag"])
-    assert [tuple(element) for element in elements.tolist()] == [ELEMENTS[n] for n in ("s1.tag", "s1.word", "s2.tag")]
+    elements, columns, gates = compile_contexts(
+        [["s1.tag", "s1.word"], ["s1.word"]], "tag", ["s2.tag", "s1.tag"]
+    )
+    assert [tuple(element) for element in elements.tolist()] == [
+        ELEMENTS[n] for n in ("s1.tag", "s1.word", "s2.tag")
+    ]
     assert columns.tolist() == [[0, 1], [1, -1]]
     assert gates.tolist() == [2, 0]
 

@@ -14,7 +14,9 @@ from spacy_hpyp.models.parameters import no_gradient
 from spacy_hpyp.pools.pool import Weights
 
 # Few enough derivations, and all of them in the beam, so that it stays the same when weights change a little.
-SEARCH = Search(500_000, 0.0, marginals=True, labels_per_arc=20, tags_per_word=2, tag_threshold=0.0, outlook=0.0)
+SEARCH = Search(
+    500_000, 0.0, marginals=True, labels_per_arc=20, tags_per_word=2, tag_threshold=0.0, outlook=0.0
+)
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +42,9 @@ def contrasts(parser, task, joint_share):
     gradient = no_gradient(pools)
     every = np.arange(len(blocks.offsets) - 1)
     work = new_workspace(parser, SEARCH)
-    found = add_contrasts(parser, work, blocks, every, derivations, SEARCH, joint_share, tuple(gradient.values()))
+    found = add_contrasts(
+        parser, work, blocks, every, derivations, SEARCH, joint_share, tuple(gradient.values())
+    )
     return found, gradient
 
 
@@ -59,7 +63,8 @@ def test_gradient_is_the_slope_of_the_log_likelihood(joint, task, name):
                 values.append(contrasts(with_weights(parser, weights), task, 0.0)[0])
                 part[at] -= sign * step
             slope = (values[0] - values[1]) / (2 * step)
-            # What is less probable than a thousandth is passed over, and the beam changes with the weights at its edges.
+            # What is less probable than a thousandth is passed over, and the beam changes with the weights at
+            # its edges.
             assert slope == pytest.approx(slopes[at], rel=0.03, abs=0.03)
 
 

@@ -1,4 +1,6 @@
-"""Text whose sentences have to be found: cut, decoded again, and not surer of itself than there is reason to be."""
+"""Text whose sentences have to be found: cut, decoded again, and not surer of itself than there is reason to
+be.
+"""
 
 import numpy as np
 import pytest
@@ -58,7 +60,9 @@ def test_blocks_are_not_cut_where_no_sentence_may_begin():
 @pytest.mark.parametrize("settings", [{}, {"marginals": True}, {"marginals": True, "consensus": True}])
 def test_probabilities_of_words_know_nothing_of_what_follows_without_an_outlook(model, settings):
     search = Search(20, 0.0, outlook=0.0, **settings)
-    whole, beginning = (decode(model.frozen, blocks_of(words, may_start=True), search) for words in (WORDS, WORDS[:4]))
+    whole, beginning = (
+        decode(model.frozen, blocks_of(words, may_start=True), search) for words in (WORDS, WORDS[:4])
+    )
     for name in ("syntactic", "lexical"):
         assert np.array_equal(getattr(whole, name)[:4], getattr(beginning, name))
 
@@ -127,7 +131,9 @@ def test_guides_are_means_over_what_the_words_may_be(model, search, possibilitie
 
 def test_guides_of_sentences_in_one_block_have_heads_in_their_own_sentence(model):
     search = Search(50, 0.0, marginals=True, guides=True)
-    blocks = blocks_with([False] * len(WORDS), [0, 4, len(WORDS)])._replace(words=np.array(WORDS, dtype=np.int32))
+    blocks = blocks_with([False] * len(WORDS), [0, 4, len(WORDS)])._replace(
+        words=np.array(WORDS, dtype=np.int32)
+    )
     alone = decode(model.frozen, blocks, search).guides
     words = [np.array(part, dtype=np.int32) for part in (WORDS[:4], WORDS[4:])]
     for start, part in zip((0, 4), words):

@@ -40,7 +40,8 @@ def model_of(name):
     model = make_model(POOLS[name], labels=2)
     rng = np.random.default_rng(3)
     model.weights = {
-        name: Weights(*(part + rng.normal(0, 1, part.shape) for part in w)) for name, w in model.weights.items()
+        name: Weights(*(part + rng.normal(0, 1, part.shape) for part in w))
+        for name, w in model.weights.items()
     }
     return model, new_queries(model.frozen, 1024)
 
@@ -89,7 +90,11 @@ def enumerate_derivations(model, words, tags, heads, labels):
             grow([*actions, action], total + log(p), rest, word + (action == SHIFT), used, used + 1)
 
     grow([], 0.0, [], 0, ROOT, counter.first)
-    return {actions: total for actions, total in found.items() if replay(actions) == (heads.tolist(), labels.tolist())}
+    return {
+        actions: total
+        for actions, total in found.items()
+        if replay(actions) == (heads.tolist(), labels.tolist())
+    }
 
 
 def replay(actions):
@@ -153,7 +158,9 @@ def test_sum_over_the_trees_of_a_sentence_is_that_over_its_derivations(model):
 
 
 def test_configurations_that_contexts_cannot_tell_apart_are_merged():
-    """A word with ten dependents on either side has 184,756 derivations and eleven configurations at a step at most."""
+    """A word with ten dependents on either side has 184,756 derivations and eleven configurations at a step
+    at most.
+    """
     rows = sentence([10] * 10 + [-1] + [10] * 10)
     assert exact(model_of("the paper's"), rows, limit=11)[1]
     assert not exact(model_of("the paper's"), rows, limit=10)[1]
@@ -243,7 +250,9 @@ def test_a_retained_derivation_is_likelier_to_be_drawn_than_from_the_posterior(m
 
 def test_a_seed_fixes_what_is_drawn(model):
     rows = sentence(HEADS[-1])
-    one, other = ([draw(model, rows, 7, rng) for _ in range(20)] for rng in map(np.random.default_rng, (5, 5)))
+    one, other = (
+        [draw(model, rows, 7, rng) for _ in range(20)] for rng in map(np.random.default_rng, (5, 5))
+    )
     assert one == other
     assert len(set(one)) > 1
 

@@ -101,7 +101,9 @@ def make_model(contexts, labels=1, sweeps=3, one_table=False, root_last=False):
     return model
 
 
-@pytest.fixture(scope="module", params=[(name, one_table) for name in POOLS for one_table in (False, True)], ids=str)
+@pytest.fixture(
+    scope="module", params=[(name, one_table) for name in POOLS for one_table in (False, True)], ids=str
+)
 def model(request):
     name, one_table = request.param
     return with_random_weights(make_model(POOLS[name], one_table=one_table))
@@ -155,7 +157,9 @@ class Counter:
         ]
         if name == "word":
             shares = np.exp(weight) / np.exp(weight).sum()
-            return sum(share * predictive_probability(franchise, m, row, dish) for m, share in enumerate(shares))
+            return sum(
+                share * predictive_probability(franchise, m, row, dish) for m, share in enumerate(shares)
+            )
         product = {
             y: np.prod([predictive_probability(franchise, m, row, y) ** w for m, w in enumerate(weight)])
             for y in possible
@@ -182,7 +186,10 @@ class Counter:
         actions = range(action_count(len(self.model.labels)))
         if not self.best_labels or self.records[top, DEPTH] < 3:
             return actions
-        arcs = [max(actions[start::2], key=lambda action: self.action_probability(top, action)) for start in (2, 3)]
+        arcs = [
+            max(actions[start::2], key=lambda action: self.action_probability(top, action))
+            for start in (2, 3)
+        ]
         return [SHIFT, END, *arcs]
 
     def _grow(self, probability, top, used, n, words, shifted):
@@ -196,7 +203,8 @@ class Counter:
             p = probability * self.action_probability(top, action)
             if action == SHIFT and shifted < n:
                 for tag, word in itertools.product(
-                    range(len(self.model.tags)), range(self.sizes["word"]) if words is None else [words[shifted]]
+                    range(len(self.model.tags)),
+                    range(self.sizes["word"]) if words is None else [words[shifted]],
                 ):
                     q = p * self.probability("tag", top, tag) * self.probability("word", top, word, tag)
                     push(self.records, used, top, tag, word)
@@ -262,14 +270,17 @@ def test_given_tags_leave_only_their_derivations(model, counter):
 
 
 def test_words_of_a_prefix_have_what_all_derivations_that_shift_them_have(model, counter):
-    # With shifting as the only thing left out of the sum, p(w1) p(w2 | w1) is what has been generated up to w2.
+    # With shifting as the only thing left out of the sum, p(w1) p(w2 | w1) is what has been generated up to
+    # w2.
     first = sum(
         counter.action_probability(ROOT, SHIFT)
         * counter.probability("tag", ROOT, tag)
         * counter.probability("word", ROOT, 1, tag)
         for tag in range(2)
     )
-    assert decode(model, [1, 0, 0]).log_probability[0] == pytest.approx(log(first), abs=3 * precision_of(model))
+    assert decode(model, [1, 0, 0]).log_probability[0] == pytest.approx(
+        log(first), abs=3 * precision_of(model)
+    )
 
 
 def test_fewer_particles_find_less_of_the_sum(model):
@@ -283,8 +294,11 @@ def test_first_visit_predicts_from_nothing_but_the_sentence_itself():
     model = make_model(POOLS["the paper's"], sweeps=0)
     actions, tags, words = (model.sizes[name] for name in ("transition", "tag", "word"))
     sentence = join([np.array([[0], [1], [NONE], [NONE]], dtype=np.int32)])
-    found, _ = model.visit(sentence, static_derivations(sentence), np.array([False]), np.random.default_rng(0))
-    # The shift and the end meet at the root only, where the one customer leaves (0.5 + 0.5) / (0.5 + 1) to the base.
+    found, _ = model.visit(
+        sentence, static_derivations(sentence), np.array([False]), np.random.default_rng(0)
+    )
+    # The shift and the end meet at the root only, where the one customer leaves (0.5 + 0.5) / (0.5 + 1) to
+    # the base.
     assert sum(found.values()) == pytest.approx(
         log(1 / actions) + log(1 / 1.5 / actions) - log(tags) - log(words), abs=1e-12
     )

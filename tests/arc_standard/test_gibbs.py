@@ -1,4 +1,6 @@
-"""Gibbs steps over sentences leave the seating as enumeration has it, also where one restaurant has several of their events."""
+"""Gibbs steps over sentences leave the seating as enumeration has it, also where one restaurant has several
+of their events.
+"""
 
 import numpy as np
 import pytest
@@ -55,7 +57,9 @@ def model_with_one_sentence(contexts):
 
 @compiled
 def run(pool, generated, seated, steps, rng):
-    """Gibbs steps; returns after each the sum of squared table sizes of every serving, which tells partitions apart."""
+    """Gibbs steps; returns after each the sum of squared table sizes of every serving, which tells partitions
+    apart.
+    """
     franchise = pool.franchise
     squares = np.zeros((steps, franchise.used[N_SERVINGS]), dtype=np.int64)
     for i in range(steps):
@@ -89,10 +93,13 @@ def test_seatings_are_visited_as_often_as_enumeration_says(kind, name):
     assert 4 <= count
     for expert in range(events.restaurants.shape[1]):
         customers = [
-            (context_of(franchise, events.restaurants[i, expert])[1], int(events.dish[i])) for i in range(count)
+            (context_of(franchise, events.restaurants[i, expert])[1], int(events.dish[i]))
+            for i in range(count)
         ]
         reached = enumerate_seatings(customers, model.sizes[name])
-        found = [context_of(franchise, row[RESTAURANT]) for row in franchise.servings[: franchise.used[N_SERVINGS]]]
+        found = [
+            context_of(franchise, row[RESTAURANT]) for row in franchise.servings[: franchise.used[N_SERVINGS]]
+        ]
         mine = [serving for serving, (root, _) in enumerate(found) if root == expert]
         keys = [(found[serving][1], int(franchise.servings[serving, 1])) for serving in mine]
         exact = {}

@@ -16,7 +16,9 @@ from spacy_hpyp.inference.rounding import Search
 pytestmark = pytest.mark.slow
 
 # Everything is tried.
-SEARCH = Search(EVERYTHING, 0.0, marginals=True, labels_per_arc=1, tags_per_word=2, tag_threshold=0.0, attachments=99)
+SEARCH = Search(
+    EVERYTHING, 0.0, marginals=True, labels_per_arc=1, tags_per_word=2, tag_threshold=0.0, attachments=99
+)
 
 
 @pytest.fixture(scope="module", params=POOLS)
@@ -59,7 +61,9 @@ def test_analyses_are_different_and_sum_up_to_the_prefix(model):
         assert size <= 1000
         total = np.exp(found.log_weight[word, :size]).sum()
         assert total == pytest.approx(prefix_probability(model, words[: word + 1])[0], rel=1e-2)
-        heads, labels, tags = (part[word, :size, : word + 1] for part in (found.heads, found.labels, found.tags))
+        heads, labels, tags = (
+            part[word, :size, : word + 1] for part in (found.heads, found.labels, found.tags)
+        )
         assert np.all(heads[:, -1] == OPEN)
         assert np.all((heads == OPEN) == (labels < 0))
         assert np.all((heads >= OPEN) & (heads <= word) & (heads != -1))

@@ -1,4 +1,6 @@
-"""Steps over latent derivations keep the posterior that enumeration finds, in which the events of a sentence see each other."""
+"""Steps over latent derivations keep the posterior that enumeration finds, in which the events of a sentence
+see each other.
+"""
 
 import itertools
 from functools import cache
@@ -86,7 +88,9 @@ class Marginal:
         probability = 1.0
         for name in DISTRIBUTIONS:
             pairs = zip(words, paths)
-            customers = [customer for pair in pairs for customer in self.customers(name, tuple(pair[0]), pair[1])]
+            customers = [
+                customer for pair in pairs for customer in self.customers(name, tuple(pair[0]), pair[1])
+            ]
             probability *= self.of_customers(name, tuple(sorted(customers)))
         return probability
 
@@ -128,7 +132,9 @@ def test_derivations_are_visited_as_often_as_they_are_probable(given_tree):
 
 
 @pytest.mark.parametrize("given_tree", [True, False])
-@pytest.mark.parametrize("name", [pytest.param("the paper's", marks=pytest.mark.slow), "directions and labels"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("the paper's", marks=pytest.mark.slow), "directions and labels"]
+)
 def test_derivations_of_a_sentence_among_others_are_visited_as_often_as_they_are_probable(name, given_tree):
     # With one table at most, the seating of the others is known.
     model = with_random_weights(make_model(POOLS[name], one_table=True))
@@ -178,4 +184,6 @@ def test_a_sentence_that_is_not_seated_as_it_should_be_is_an_error():
     model.visit(rows, derivations, np.array([False]), np.random.default_rng(3))
     other = Derivations(derivations.actions, (1 - derivations.tags).astype(np.int32))
     with pytest.raises(ValueError, match="do not belong together"):
-        model.visit_latent(rows, other, np.array([True]), np.random.default_rng(0), given_trees=True, particles=3)
+        model.visit_latent(
+            rows, other, np.array([True]), np.random.default_rng(0), given_trees=True, particles=3
+        )

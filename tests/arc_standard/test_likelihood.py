@@ -25,7 +25,9 @@ def test_events_of_random_derivations_have_the_probabilities_of_the_seating(name
                 possible = [a for a in possible if class_of(a) in counter.possible_directions(depth)]
             for action in possible:
                 found = action_probability(parser, counter.records, top, action, queries)
-                assert found == pytest.approx(counter.action_probability(top, action), rel=3 * precision_of(model))
+                assert found == pytest.approx(
+                    counter.action_probability(top, action), rel=3 * precision_of(model)
+                )
             for tag in range(2):
                 expected = counter.probability("tag", top, tag) * counter.probability("word", top, 1, tag)
                 found = token_probability(parser, counter.records, top, tag, 1, queries)
@@ -44,7 +46,9 @@ def test_actions_of_a_configuration_sum_to_one():
     push(counter.records, 2, ROOT, 0, 1)
     push(counter.records, 3, 2, 1, 0)
     for top, possible in [(ROOT, [0]), (2, [0, 1]), (3, [0, 2, 3, 4, 5])]:
-        found = [action_probability(model.frozen, counter.records, top, action, queries) for action in possible]
+        found = [
+            action_probability(model.frozen, counter.records, top, action, queries) for action in possible
+        ]
         assert sum(found) == pytest.approx(1.0)
 
 

@@ -1,4 +1,6 @@
-"""What a tag promises of the words to come, against sums over all sequences of tags; and that the search only goes by it."""
+"""What a tag promises of the words to come, against sums over all sequences of tags; and that the search only
+goes by it.
+"""
 
 from itertools import product
 
@@ -57,7 +59,9 @@ class Chain:
         return (1.0 - begins) * self.chain[before, tag] + begins * self.chain[TAGS, tag]
 
     def enumerated(self, block, i, tag):
-        """The log of the sum over all tags of the words after word i of the probabilities of these words with them."""
+        """The log of the sum over all tags of the words after word i of the probabilities of these words with
+        them.
+        """
         choices = []
         for word, given in zip(block.words[i + 1 :], block.tags[i + 1 :]):
             pairs = zip(self.candidates[word], self.usual[word])
@@ -74,7 +78,9 @@ class Chain:
     def block(self, n, *, given=0.0, may_start=0.0):
         """Words, some with one of their tags, and some with which a sentence may begin."""
         words = self.rng.integers(FORMS, size=n).tolist()
-        tags = [self.rng.choice(self.candidates[word]) if self.rng.random() < given else NONE for word in words]
+        tags = [
+            self.rng.choice(self.candidates[word]) if self.rng.random() < given else NONE for word in words
+        ]
         return blocks_of(words, tags=tags, may_start=self.rng.random(n) < may_start)
 
 
@@ -111,7 +117,8 @@ def test_a_sentence_may_begin_where_the_block_says_so_and_nowhere_else():
     chain.chain[:] = [[1.0, 0.0, 0.0], [0.5, 0.0, 0.5], [0.0, 0.5, 0.5], [0.0, 1.0, 0.0]]
     words, usual = [0, 1, 2], [part[0] for part in chain.usual]
     inside, begins, elsewhere = (
-        chain.heuristic(blocks_of(words, may_start=may_start)) for may_start in ([1, 0, 0], [1, 1, 0], [1, 0, 1])
+        chain.heuristic(blocks_of(words, may_start=may_start))
+        for may_start in ([1, 0, 0], [1, 1, 0], [1, 0, 1])
     )
     assert inside[0, 0] < -200.0
     assert begins[0, 0] == pytest.approx(np.log(lookahead._BEGINS * usual[1] * 0.5 * usual[2]))
@@ -136,7 +143,8 @@ def model(request):
 
 
 def decode(model, blocks, particles=EVERYTHING, share=1.0, threads=1, lookahead=0.0):
-    # Where only the best derivation counts, the selection step soon gives all particles to few, however many there are.
+    # Where only the best derivation counts, the selection step soon gives all particles to few, however many
+    # there are.
     search = Search(particles, lookahead, outlook=share, marginals=particles == EVERYTHING)
     return decoding.decode(model.frozen, blocks, search, threads)
 
@@ -155,8 +163,12 @@ def test_the_chain_is_what_the_tag_of_the_last_word_predicts(model):
 def test_the_chain_has_to_the_last_bit_what_each_tag_is_asked_for_by_itself(model):
     pool = model.frozen.tag
     for row, symbol in zip(tag_chain(pool), [FIRST_SYMBOL, FIRST_SYMBOL + 1, ROOT_SYMBOL], strict=True):
-        alone = [probability_below(pool.finished, 0, symbol, tag) for tag in range(2)] if is_plain(pool) else None
-        np.testing.assert_array_equal(row, product_below(pool.finished, 0, symbol) if alone is None else alone)
+        alone = (
+            [probability_below(pool.finished, 0, symbol, tag) for tag in range(2)] if is_plain(pool) else None
+        )
+        np.testing.assert_array_equal(
+            row, product_below(pool.finished, 0, symbol) if alone is None else alone
+        )
 
 
 def test_there_is_no_chain_without_an_expert_that_begins_with_the_tag_of_the_last_word():
@@ -182,7 +194,8 @@ def test_with_enough_particles_the_outlook_changes_nothing(model):
 def test_the_outlook_is_no_part_of_the_weights(model):
     blocks, parser = blocks_of([0, 1, 0, 0, 1]), model.frozen
     with_it, without = (
-        decode_all(parser, blocks, 0, Search(EVERYTHING, 0.0, marginals=True, outlook=share)) for share in (1.0, 0.0)
+        decode_all(parser, blocks, 0, Search(EVERYTHING, 0.0, marginals=True, outlook=share))
+        for share in (1.0, 0.0)
     )
     assert sorted(with_it.log_weight) == pytest.approx(sorted(without.log_weight), abs=ROUNDING)
 

@@ -51,7 +51,9 @@ def replay(actions):
 
 
 def all_action_sequences(words):
-    """Everything that the system can do with a sentence, by the tree that it gives; with `labels_of` it as labels."""
+    """Everything that the system can do with a sentence, by the tree that it gives; with `labels_of` it as
+    labels.
+    """
     trees = defaultdict(set)
 
     def grow(actions, stack, word):
@@ -133,7 +135,9 @@ def test_valid_right_arcs_are_never_delayed_and_left_arcs_while_right_dependents
                 valid = None
                 if len(stack) >= 2:
                     for head, dependent in [(stack[-1], stack[-2]), (stack[-2], stack[-1])]:
-                        if heads[dependent] == head and not any(heads[other] == dependent for other in missing):
+                        if heads[dependent] == head and not any(
+                            heads[other] == dependent for other in missing
+                        ):
                             valid = LEFT_ARCS if dependent < head else RIGHT_ARCS
                 if valid is not None and action == SHIFT:
                     assert valid == LEFT_ARCS

@@ -88,7 +88,9 @@ def heads_of(tree):
 def trees(draw):
     """Heads and labels of a projective tree."""
     leaf = st.just(([], []))
-    shapes = st.recursive(leaf, lambda t: st.tuples(st.lists(t, max_size=4), st.lists(t, max_size=4)), max_leaves=25)
+    shapes = st.recursive(
+        leaf, lambda t: st.tuples(st.lists(t, max_size=4), st.lists(t, max_size=4)), max_leaves=25
+    )
     heads = heads_of(draw(shapes))
     labels = draw(st.lists(st.integers(0, LABELS - 1), min_size=len(heads), max_size=len(heads)))
     return heads, [-1 if head == -1 else label for head, label in zip(heads, labels)]
@@ -336,7 +338,9 @@ def test_all_gold_trees_come_back(treebank):
             sentence = read_gold(raw)
             assert not isinstance(sentence, str), sentence
             names = sorted(set(sentence.labels))
-            own_labels = [-1 if h == -1 else names.index(dep) for h, dep in zip(sentence.heads, sentence.labels)]
+            own_labels = [
+                -1 if h == -1 else names.index(dep) for h, dep in zip(sentence.heads, sentence.labels)
+            ]
             tags, words = (np.arange(len(sentence.words), dtype=np.int32) + start for start in (5, 1000))
             records, last = records_of(oracle(sentence.heads, own_labels), tags, words)
             actions, found_tags = read_back(records, last, len(words))

@@ -25,7 +25,9 @@ ROUNDING = 1e-4
 
 
 def rounding(model):
-    """How far sums over derivations of four words may be from those of exact probabilities: of 16 factors each."""
+    """How far sums over derivations of four words may be from those of exact probabilities: of 16 factors
+    each.
+    """
     return max(ROUNDING, 16 * precision_of(model))
 
 
@@ -73,14 +75,18 @@ def sums(pairs):
 def test_with_enough_particles_the_beam_holds_all_derivations(model):
     for words in SENTENCES:
         expected, found = enumerated(model, words), posterior_of(model, words)
-        assert sorted(found.log_weight) == pytest.approx(sorted(log(p) for p, _ in expected), abs=rounding(model))
+        assert sorted(found.log_weight) == pytest.approx(
+            sorted(log(p) for p, _ in expected), abs=rounding(model)
+        )
         assert sums(zip(np.exp(found.log_weight), parses_of(found))) == pytest.approx(
             sums(expected), rel=rounding(model)
         )
 
 
 def test_posterior_probabilities_sum_to_one(model):
-    for words, particles, temperature, may_start in product(SENTENCES, (1, 10, 1000), (0.5, 3.0), (False, True)):
+    for words, particles, temperature, may_start in product(
+        SENTENCES, (1, 10, 1000), (0.5, 3.0), (False, True)
+    ):
         found = posterior_of(model, words, temperature, particles, may_start)
         assert found.probability.sum() == pytest.approx(1.0, abs=1e-12)
         assert np.all(found.probability >= 0.0)
@@ -226,7 +232,9 @@ def test_surprisal_and_its_parts_are_ratios_of_sums_over_all_prefixes(model):
         parses = decode(model, words)
         assert parses.syntactic == pytest.approx(np.log(with_tag / before), abs=rounding(model))
         assert parses.lexical == pytest.approx(np.log(with_word / with_tag), abs=rounding(model))
-        assert exp((parses.syntactic + parses.lexical).sum()) == pytest.approx(with_word[-1], rel=rounding(model))
+        assert exp((parses.syntactic + parses.lexical).sum()) == pytest.approx(
+            with_word[-1], rel=rounding(model)
+        )
 
 
 def test_the_parts_of_surprisal_do_not_depend_on_how_many_tags_are_tried(model):
@@ -260,7 +268,9 @@ def test_an_end_inside_a_block_is_a_part_of_the_next_word(model):
 
 def leading(pairs, most):
     """The numbers with the highest sums of probabilities, of equals the lower one first."""
-    return sorted(((p, number) for number, p in sums(pairs).items()), key=lambda pair: (-pair[0], pair[1]))[:most]
+    return sorted(((p, number) for number, p in sums(pairs).items()), key=lambda pair: (-pair[0], pair[1]))[
+        :most
+    ]
 
 
 def test_guides_are_the_most_probable_heads_labels_and_tags(posteriors):
@@ -302,5 +312,7 @@ def test_guides_are_not_there_where_they_are_not_asked_for(model):
 def test_finding_guides_changes_nothing_else(model, consensus):
     blocks = blocks_of([0, 1, 0, 0, 1], may_start=True)
     search = Search(50, 0.0, marginals=True, consensus=consensus)
-    without, found = (decoding.decode(model.frozen, blocks, search._replace(guides=guides)) for guides in (False, True))
+    without, found = (
+        decoding.decode(model.frozen, blocks, search._replace(guides=guides)) for guides in (False, True)
+    )
     assert all(np.array_equal(one, other) for one, other in zip(without[:-1], found[:-1]))

@@ -1,4 +1,6 @@
-"""ROOT at the end of a sentence, generated as a tag: everything that sums, draws and learns, against the enumeration."""
+"""ROOT at the end of a sentence, generated as a tag: everything that sums, draws and learns, against the
+enumeration.
+"""
 
 from math import exp, log
 
@@ -86,7 +88,9 @@ def test_search_that_leaves_nothing_out_finds_the_sum_and_the_best(model, search
     for words in ([1, 0, 0, 1][:n], [0, 0, 1, 0][:n]):
         found = [(p, counter.tree(last, n)) for p, last in counter.derivations(n, words)]
         parses = decoding.decode(model.frozen, blocks_of(words), search)
-        assert parses.log_probability.sum() == pytest.approx(log(sum(p for p, _ in found)), abs=rounding(model))
+        assert parses.log_probability.sum() == pytest.approx(
+            log(sum(p for p, _ in found)), abs=rounding(model)
+        )
         assert (parses.tags.tolist(), parses.heads.tolist(), parses.labels.tolist()) == max(found)[1]
 
 
@@ -112,7 +116,9 @@ def test_words_of_a_prefix_have_what_all_derivations_that_shift_them_have(model)
 def test_sentences_in_running_text_end_and_begin(model):
     blocks = blocks_of([1, 0, 1, 0, 1, 1], may_start=True)
     parses = decoding.decode(model.frozen, blocks, Search(10**6, 0.0, tag_threshold=0.0))
-    whole = decoding.decode(model.frozen, blocks_of([1, 0, 1, 0, 1, 1]), Search(10**6, 0.0, tag_threshold=0.0))
+    whole = decoding.decode(
+        model.frozen, blocks_of([1, 0, 1, 0, 1, 1]), Search(10**6, 0.0, tag_threshold=0.0)
+    )
     assert parses.log_probability.sum() > whole.log_probability.sum()
     assert (parses.heads == NONE).sum() >= 1
 
@@ -140,7 +146,9 @@ def test_generated_sentences_are_as_frequent_as_they_are_probable(name):
     drawn = [generator.draw(rng) for _ in range(3000)]
     assert_drawn_from([found for found, _ in drawn], generator.derivations)
     for found, log_probability in drawn[:100]:
-        assert log_probability == pytest.approx(log(generator.derivations[found]), abs=rounding(generator.joint))
+        assert log_probability == pytest.approx(
+            log(generator.derivations[found]), abs=rounding(generator.joint)
+        )
 
 
 @pytest.mark.parametrize("heads", HEADS[:4], ids=str)
@@ -151,7 +159,9 @@ def test_trees_have_the_sum_of_their_derivations(model, heads):
     assert exact
     assert found == pytest.approx(np.logaddexp.reduce([*expected.values()]), abs=rounding(model))
     rng, nothing, actions = np.random.default_rng(0), integers([]), np.empty(2 * len(heads), dtype=np.int32)
-    estimates = [sample_derivation(model.frozen, *rows, 50, nothing, rng, queries, actions) for _ in range(50)]
+    estimates = [
+        sample_derivation(model.frozen, *rows, 50, nothing, rng, queries, actions) for _ in range(50)
+    ]
     assert np.logaddexp.reduce(estimates) - log(50) == pytest.approx(found, abs=0.2)
 
 

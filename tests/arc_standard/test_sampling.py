@@ -51,7 +51,10 @@ class Tiny:
         counter, depth = self.counter, self.counter.records[top, DEPTH]
         all_shifted = shifted == len(words)
         if all_shifted and (not to_the_end or depth == 1):
-            actions, tags = np.empty(used - counter.first, dtype=np.int32), np.empty(len(words), dtype=np.int32)
+            actions, tags = (
+                np.empty(used - counter.first, dtype=np.int32),
+                np.empty(len(words), dtype=np.int32),
+            )
             derivation(counter.records, top, actions, tags)
             yield (tuple(actions.tolist()), tuple(tags.tolist())), probability
             return
@@ -64,7 +67,11 @@ class Tiny:
             return
         p = probability * counter.action_probability(top, SHIFT)
         for tag in range(2):
-            q = p * counter.probability("tag", top, tag) * counter.probability("word", top, words[shifted], tag)
+            q = (
+                p
+                * counter.probability("tag", top, tag)
+                * counter.probability("word", top, words[shifted], tag)
+            )
             push(counter.records, used, top, tag, words[shifted])
             yield from self._grow(q, used, used + 1, words, to_the_end, shifted + 1)
 
@@ -96,7 +103,8 @@ def tiny(name, seated):
     return Tiny(name, seated)
 
 
-# From frozen models sentences are drawn, see test_ancestral_sampling.py; here drawing is compiled once more for them.
+# From frozen models sentences are drawn, see test_ancestral_sampling.py; here drawing is compiled once more
+# for them.
 @pytest.fixture(
     params=[
         pytest.param((name, seated), marks=[] if seated else pytest.mark.slow)
@@ -142,7 +150,9 @@ def test_estimate_of_the_words_probability_is_unbiased(model, n):
     for particles in (1, 5):
         rng = np.random.default_rng(n)
         choices = new_queries(model.distributions, 1)
-        estimate_log_probabilities(model.distributions, choices, integers(WORDS[n]), particles, rng, estimates)
+        estimate_log_probabilities(
+            model.distributions, choices, integers(WORDS[n]), particles, rng, estimates
+        )
         ratios = np.exp(estimates - exact)
         assert_mean_is_one(ratios)
         assert n < 3 or ratios.std() > 0.01
@@ -233,7 +243,9 @@ def test_candidate_tags_leave_only_their_derivations(model):
 
 
 def test_a_seed_fixes_what_is_drawn(model):
-    one, other = ([model.sample(WORDS[4], rng, 7) for _ in range(10)] for rng in map(np.random.default_rng, (5, 5)))
+    one, other = (
+        [model.sample(WORDS[4], rng, 7) for _ in range(10)] for rng in map(np.random.default_rng, (5, 5))
+    )
     assert one == other
     assert len({path for path, _ in one}) > 1
 

@@ -2,9 +2,10 @@
 
     python tests/benchmarks/convergence.py PIPELINE TEXT
 
-PIPELINE has a trained hpyp_parser. TEXT is running text, of which an empty line ends a paragraph; with --per-line each line is a
-sentence by itself, and with --joined all lines are one paragraph. Prints the share of words that are off by more than 0.3 bits, how many
-by more than 1, the most, and how long it took beside the parse alone, in one process. Nothing is asserted.
+PIPELINE has a trained hpyp_parser. TEXT is running text, of which an empty line ends a paragraph; with
+--per-line each line is a sentence by itself, and with --joined all lines are one paragraph. Prints the share
+of words that are off by more than 0.3 bits, how many by more than 1, the most, and how long it took beside
+the parse alone, in one process. Nothing is asserted.
 """
 
 import argparse
@@ -48,10 +49,12 @@ def main() -> None:
     parsing = time.perf_counter() - start
     off = np.abs(found - surprisals(given.reference))
     print(
-        f"{len(off)} words: {100 * np.mean(off > 0.3):.2f} % off by more than 0.3 bits, {np.sum(off > 1.0)} by more than 1,"
+        f"{len(off)} words: {100 * np.mean(off > 0.3):.2f} % off by more than 0.3 bits, {np.sum(off > 1.0)} "
+        f"by more than 1,"
     )
     print(
-        f"the most {off.max():.2f}, on average {off.mean():.3f}. Takes {taken / parsing:.1f} times as long as the parse alone."
+        f"the most {off.max():.2f}, on average {off.mean():.3f}. Takes {taken / parsing:.1f} times as long "
+        f"as the parse alone."
     )
 
 

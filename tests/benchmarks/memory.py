@@ -2,9 +2,10 @@
 
     python tests/benchmarks/memory.py PIPELINE TEXT --words 10000 100000 1000000
 
-PIPELINE is a trained pipeline with an hpyp_parser; TEXT is a file of words with white space between them, repeated where it is
-too short. Each length is parsed in a process of its own, with the settings of the pipeline. Prints the highest resident memory
-of the process before the Doc was made, with the Doc, and after parsing. Nothing is asserted.
+PIPELINE is a trained pipeline with an hpyp_parser; TEXT is a file of words with white space between them,
+repeated where it is too short. Each length is parsed in a process of its own, with the settings of the
+pipeline. Prints the highest resident memory of the process before the Doc was made, with the Doc, and after
+parsing. Nothing is asserted.
 """
 
 import argparse
@@ -38,14 +39,17 @@ def measure(pipeline: str, text: Path, words: int, particles: int | None) -> Non
     seconds = time.perf_counter() - start
     sentences = sum(1 for _ in doc.sents)
     print(
-        f"{words:>9,} words: {loaded:.2f} GB with the pipeline, {made:.2f} with the Doc, {peak():.2f} after parsing "
+        f"{words:>9,} words: {loaded:.2f} GB with the pipeline, {made:.2f} with the Doc, {peak():.2f} after "
+        f"parsing "
         f"{sentences:,} sentences in {seconds:,.0f} s",
         flush=True,
     )
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("pipeline")
     options.add_argument("text", type=Path)
     options.add_argument("--words", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])

@@ -2,9 +2,10 @@
 
     python tests/benchmarks/processes.py PIPELINE CORPUS --processes 2 --start fork
 
-PIPELINE is a trained pipeline with an hpyp_parser; CORPUS is what `spacy convert` has written, whose documents are parsed as raw
-text. One thread a process, in batches of 32 documents. Prints the seconds of one process and of several, without the time that the
-first batch takes, and the memory of each child that no other process shares, which Linux knows. Nothing is asserted.
+PIPELINE is a trained pipeline with an hpyp_parser; CORPUS is what `spacy convert` has written, whose
+documents are parsed as raw text. One thread a process, in batches of 32 documents. Prints the seconds of one
+process and of several, without the time that the first batch takes, and the memory of each child that no
+other process shares, which Linux knows. Nothing is asserted.
 """
 
 import argparse
@@ -31,8 +32,8 @@ def private_memory(pid: int) -> float:
 def parse(nlp: Language, texts: list[str], processes: int) -> tuple[float, list[float]]:
     """Parse some texts.
 
-    RETURNS (tuple[float, list[float]]): Seconds after the first batch, and the private memory of each child when the last but one
-        batch is done.
+    RETURNS (tuple[float, list[float]]): Seconds after the first batch, and the private memory of each child
+        when the last but one batch is done.
     """
     docs: Iterator = nlp.pipe(texts, n_process=processes, batch_size=BATCH)
     for _ in islice(docs, BATCH):
@@ -40,14 +41,18 @@ def parse(nlp: Language, texts: list[str], processes: int) -> tuple[float, list[
     start = time.perf_counter()
     for _ in islice(docs, max(len(texts) - 2 * BATCH, 0)):
         pass
-    memory = [private_memory(child.pid) for child in multiprocessing.active_children() if child.pid is not None]
+    memory = [
+        private_memory(child.pid) for child in multiprocessing.active_children() if child.pid is not None
+    ]
     for _ in docs:
         pass
     return time.perf_counter() - start, memory
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("pipeline")
     options.add_argument("corpus")
     options.add_argument("--processes", type=int, default=2)
@@ -62,7 +67,9 @@ def main() -> None:
     together, memory = parse(nlp, texts, arguments.processes)
     children = ", ".join(f"{each:,.0f}" for each in memory)
     print(
-        f"1 process: {alone:.1f} s; {arguments.processes} ({arguments.start}): {together:.1f} s, {alone / together:.2f} times as fast"
+        f"1 process: {alone:.1f} s; {arguments.processes} ({arguments.start}): {together:.1f} s, {alone / together:.2f} "
+        f""
+        f"times as fast"
     )
     print(f"private memory of the children: {children} MB")
 

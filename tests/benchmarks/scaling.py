@@ -5,10 +5,12 @@
     python tests/benchmarks/scaling.py kills PIPELINE TEXT FOLDER --times 20 --shard-size 8000
     python tests/benchmarks/scaling.py heaps TEXT
 
-PIPELINE is a trained pipeline, TEXT is text in UTF-8, FOLDER is for what is written. `parse` prints words in a second, of the clock and of
-processor time in workers, and how much memory these have after their first and their last shard; `shards` what a shard costs that has one
-word, and the memory of the driver; `kills` how often the output had the same bytes as that of an undisturbed run, where a worker was
-killed every 20 s, one of two nodes in the middle, and the driver twice; `heaps` how the numbers of different words, pairs and 5-grams grow with text. Nothing is asserted.
+PIPELINE is a trained pipeline, TEXT is text in UTF-8, FOLDER is for what is written. `parse` prints words in
+a second, of the clock and of processor time in workers, and how much memory these have after their first and
+their last shard; `shards` what a shard costs that has one word, and the memory of the driver; `kills` how
+often the output had the same bytes as that of an undisturbed run, where a worker was killed every 20 s, one
+of two nodes in the middle, and the driver twice; `heaps` how the numbers of different words, pairs and
+5-grams grow with text. Nothing is asserted.
 """
 
 import argparse
@@ -42,7 +44,8 @@ def resident() -> float:
 class Timed(ParseTask):
     """Parses, and notes what it has taken so far.
 
-    log (str): Where; a line for each batch has the process, words, processor time in seconds and memory in MB.
+    log (str): Where; a line for each batch has the process, words, processor time in seconds and memory in
+        MB.
     """
 
     log: str = ""
@@ -106,10 +109,15 @@ def workers_beside_one_process(given: argparse.Namespace) -> None:
     nlp("Ready ?")
     all_cores, clock, processor = busy(), time.perf_counter(), time.process_time()
     lines = list(parsed(nlp, Source(given.text, "text", False), None))
-    all_cores, clock, processor = busy() - all_cores, time.perf_counter() - clock, time.process_time() - processor
+    all_cores, clock, processor = (
+        busy() - all_cores,
+        time.perf_counter() - clock,
+        time.process_time() - processor,
+    )
     words = sum(line.split("\t")[0].isdigit() for sentence in lines for line in sentence.splitlines())
     print(
-        f"one process: {words:,} words, {words / clock:,.0f} words/s, {words / processor:,.0f} a second of processor time; others took "
+        f"one process: {words:,} words, {words / clock:,.0f} words/s, {words / processor:,.0f} a second of "
+        f"processor time; others took "
         f"{(all_cores - processor) / clock:.2f} cores"
     )
     del nlp, lines
@@ -117,15 +125,21 @@ def workers_beside_one_process(given: argparse.Namespace) -> None:
     for number in given.workers:
         log = fresh(given.folder) / "log"
         task = Timed(
-            str(given.pipeline), identity_of_model(str(given.pipeline)), False, "", "conllu", "words", str(log)
+            str(given.pipeline),
+            identity_of_model(str(given.pipeline)),
+            False,
+            "",
+            "conllu",
+            "words",
+            str(log),
         )
         folder = Folder(str(given.folder / "out"), "conllu")
         folder.begin({"command": "parse"})
         begun = time.perf_counter()
         with connected("local[2]"):
             started = time.perf_counter()
-            # Of each shard that is there: when, how many words there are then, what all cores have worked and the driver, and how many
-            # batches are in the log.
+            # Of each shard that is there: when, how many words there are then, what all cores have worked and
+            # the driver, and how many batches are in the log.
             seen: list[tuple[float, int, float, float, int]] = []
 
             def note(summary, seen=seen, log=log):
@@ -147,9 +161,14 @@ def workers_beside_one_process(given: argparse.Namespace) -> None:
             seconds += float(row[2]) - worked[row[0]]
             worked[row[0]], words = float(row[2]), words + int(row[1])
         print(
-            f"{number} workers: {total:,} words in {len(shards)} shards; after {number}, {(total - before) / (end - ready):,.0f} words/s, "
-            f"{words / seconds:,.0f} a second of processor time, that of the driver ({driver_ - driver_before:.2f} s) with it; "
-            f"others and Ray took {(all_cores - cores - seconds) / (end - ready):.2f} cores; cluster {started - begun:.1f} s, "
+            f"{number} workers: {total:,} words in {len(shards)} shards; after {number}, {(total - before) / (end - ready):,.0f} "
+            f""
+            f"words/s, "
+            f"{words / seconds:,.0f} a second of processor time, that of the driver ({driver_ - driver_before:.2f} "
+            f""
+            f"s) with it; "
+            f"others and Ray took {(all_cores - cores - seconds) / (end - ready):.2f} cores; cluster "
+            f"{started - begun:.1f} s, "
             f"first shard {seen[1][0] - started:.1f} s; memory "
             + ", ".join(f"{own[1]:.0f} to {own[0]:.0f} MB (most {max(own):.0f})" for own in memory.values())
         )
@@ -174,7 +193,9 @@ def many_shards(given: argparse.Namespace) -> None:
         run_shards(task, folder, {"command": "copy"}, shards, workers=2, max_errors=0, progress=note)
         clock, processor = time.perf_counter() - clock, time.process_time() - processor
     print(
-        f"{len(shards):,} shards: {1000 * clock / len(shards):.1f} ms each, {1000 * processor / len(shards):.1f} ms of the driver's processor time; "
+        f"{len(shards):,} shards: {1000 * clock / len(shards):.1f} ms each, {1000 * processor / len(shards):.1f} "
+        f""
+        f"ms of the driver's processor time; "
         f"memory of the driver {' '.join(memory)} MB"
     )
     clock = time.perf_counter()
@@ -187,7 +208,9 @@ def driver(given: argparse.Namespace) -> None:
     folder = Folder(str(given.folder), "conllu")
     folder.begin({"command": "parse"})
     made_of = identity_of_model(str(given.pipeline))
-    task = Mortal(str(given.pipeline), made_of, False, "", "conllu", "words", str(given.folder.parent / "pids"))
+    task = Mortal(
+        str(given.pipeline), made_of, False, "", "conllu", "words", str(given.folder.parent / "pids")
+    )
     shards = cut(find_files([str(given.text)]), given.shard_size, column="")
     with connected(given.address):
         told = {"workers": 2, "max_errors": 0, "progress": lambda summary: None}
@@ -199,7 +222,8 @@ def kills(given: argparse.Namespace) -> None:
     """Print how often the output was the same."""
     from ray.cluster_utils import Cluster
 
-    # Where others have all cores a node is slow to answer, but it is there, and workers come to nothing after everybody else.
+    # Where others have all cores a node is slow to answer, but it is there, and workers come to nothing after
+    # everybody else.
     os.environ.setdefault("RAY_health_check_failure_threshold", "10")
     os.environ.setdefault("RAY_worker_niceness", "0")
     node = {"num_cpus": 1, "object_store_memory": 80_000_000}
@@ -222,10 +246,19 @@ def kill_and_compare(given: argparse.Namespace, cluster: Any, settings: dict) ->
         begun = time.monotonic()
         due = begun + 20
         node, workers, nodes, drivers, again = another_node(cluster, settings), 0, 0, 0, 0
-        # When so many shards are there, the driver is killed; in the middle the node leaves, and another one comes.
+        # When so many shards are there, the driver is killed; in the middle the node leaves, and another one
+        # comes.
         ends = sorted(rng.integers(1, number, 2).tolist()) if run_ else []
         while True:
-            line = [sys.executable, __file__, "driver", str(given.pipeline), str(given.text), str(out), cluster.address]
+            line = [
+                sys.executable,
+                __file__,
+                "driver",
+                str(given.pipeline),
+                str(given.text),
+                str(out),
+                cluster.address,
+            ]
             process = subprocess.Popen([*line, "--shard-size", str(given.shard_size)], stderr=log)
             while process.poll() is None:
                 time.sleep(0.2)
@@ -251,7 +284,8 @@ def kill_and_compare(given: argparse.Namespace, cluster: Any, settings: dict) ->
         expected = found if not run_ else expected
         same += bool(run_) and found == expected and process.returncode == 0
         print(
-            f"the same {same} of {run_} times; {workers} workers, {nodes} node and {drivers} drivers killed, {again} failed by themselves, "
+            f"the same {same} of {run_} times; {workers} workers, {nodes} node and {drivers} drivers killed, "
+            f"{again} failed by themselves, "
             f"{time.monotonic() - begun:.0f} s",
             flush=True,
         )
@@ -260,7 +294,9 @@ def kill_and_compare(given: argparse.Namespace, cluster: Any, settings: dict) ->
 
 
 def another_node(cluster: Any, settings: dict) -> Any:
-    """A node of a cluster; Ray gives one half a minute to start, which where others have all cores may be too little."""
+    """A node of a cluster; Ray gives one half a minute to start, which where others have all cores may be too
+    little.
+    """
     for _ in range(10):
         try:
             return cluster.add_node(**settings)
@@ -283,7 +319,9 @@ def workers_in(folder: Path) -> list[int]:
 
 
 def heaps(given: argparse.Namespace) -> None:
-    """Print how many different words, pairs and 5-grams there are in a half, a quarter ... of a text, and the exponents of Heaps' law."""
+    """Print how many different words, pairs and 5-grams there are in a half, a quarter ... of a text, and the
+    exponents of Heaps' law.
+    """
     from spacy_hpyp.cli.raw_text import opened
 
     with opened(given.text) as file:
@@ -321,7 +359,8 @@ def main() -> None:
         own.add_argument("text", type=Path)
         own.add_argument("folder", type=Path)
         own.add_argument(
-            *(["--times"] if run is kills else ["address"]), **({"type": int, "default": 20} if run is kills else {})
+            *(["--times"] if run is kills else ["address"]),
+            **({"type": int, "default": 20} if run is kills else {}),
         )
         own.add_argument("--shard-size", type=int, default=8000)
         own.set_defaults(run=run)

@@ -1,9 +1,11 @@
-"""How often the search that hpyp_parser ships finds more probable parses than Algorithm 1 to the letter, and how often less probable ones.
+"""How often the search that hpyp_parser ships finds more probable parses than Algorithm 1 to the letter, and
+how often less probable ones.
 
     python tests/benchmarks/search.py PIPELINE DEV [--particles 50,100,1000]
 
-PIPELINE has a trained hpyp_parser; DEV is a treebank in CoNLL-U or .spacy files, whose tokens and sentences are given. Both searches look for
-the most probable derivation; what is compared is log p(words, tags, tree), in nats, of the trees that these belong to. Nothing is asserted.
+PIPELINE has a trained hpyp_parser; DEV is a treebank in CoNLL-U or .spacy files, whose tokens and sentences
+are given. Both searches look for the most probable derivation; what is compared is log p(words, tags, tree),
+in nats, of the trees that these belong to. Nothing is asserted.
 """
 
 import argparse
@@ -31,7 +33,9 @@ SAME = 1e-6
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("pipeline")
     parser.add_argument("dev", type=Path)
     parser.add_argument("--particles", default="50,100,1000", help="numbers of particles of Algorithm 1")
@@ -56,8 +60,12 @@ def main() -> None:
         letter, time_of_letter = search(**TO_THE_LETTER, particles=particles)
         gain = found - letter
         print(
-            f"Algorithm 1 to the letter, K = {particles}: {letter.mean():.3f} nats, in {time_of_letter / taken:.2f} of the time; as shipped "
-            f"is more probable in {100 * np.mean(gain > SAME):.2f} % of the sentences, less in {100 * np.mean(gain < -SAME):.2f} %"
+            f"Algorithm 1 to the letter, K = {particles}: {letter.mean():.3f} nats, in {time_of_letter / taken:.2f} "
+            f""
+            f"of the time; as shipped "
+            f"is more probable in {100 * np.mean(gain > SAME):.2f} % of the sentences, less in {100 * np.mean(gain < -SAME):.2f} "
+            f""
+            f"%"
         )
 
 

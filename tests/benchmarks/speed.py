@@ -3,12 +3,13 @@
     python tests/benchmarks/speed.py PIPELINE TRAIN DEV
     python tests/benchmarks/speed.py FOLDER TRAIN DEV --train en
 
-PIPELINE is a trained pipeline; the treebank is in CoNLL-U or .spacy files. Prints words per second of processor time from raw
-documents, and of an hpyp_parser with given sentence boundaries and tokens, seconds of a Gibbs sweep, sizes on disk and in the cache,
-start-up times and memory, and all speeds as ratios to spaCy's tagger and parser. The CNN's speed depends little on what it has learned,
-so it is only initialised and trained for a moment, unless it is given (--peer). With --train and a language the pipelines of
-configs/pool.cfg and configs/guided.cfg are trained first, into a folder; how long that takes, its memory and the size of a wheel are printed,
-too. Nothing is asserted: read the ratios, and read them twice.
+PIPELINE is a trained pipeline; the treebank is in CoNLL-U or .spacy files. Prints words per second of
+processor time from raw documents, and of an hpyp_parser with given sentence boundaries and tokens, seconds of
+a Gibbs sweep, sizes on disk and in the cache, start-up times and memory, and all speeds as ratios to spaCy's
+tagger and parser. The CNN's speed depends little on what it has learned, so it is only initialised and
+trained for a moment, unless it is given (--peer). With --train and a language the pipelines of
+configs/pool.cfg and configs/guided.cfg are trained first, into a folder; how long that takes, its memory and
+the size of a wheel are printed, too. Nothing is asserted: read the ratios, and read them twice.
 """
 
 import argparse
@@ -83,7 +84,10 @@ def cnn(examples: list[Example]) -> Language:
         "tok2vec": listener,
     }
     nlp.add_pipe("parser", config={"model": parser})
-    own = [Example(Doc(nlp.vocab, words=[t.text for t in eg.reference]), _own(nlp, eg.reference)) for eg in examples]
+    own = [
+        Example(Doc(nlp.vocab, words=[t.text for t in eg.reference]), _own(nlp, eg.reference))
+        for eg in examples
+    ]
     nlp.initialize(lambda: own)
     for start in range(0, len(own), 100):
         nlp.update(own[start : start + 100])
@@ -95,14 +99,16 @@ def _own(nlp: Language, doc: Doc) -> Doc:
 
 
 def start_up(pipeline: Path, **caches: str) -> tuple[float, float, float]:
-    """Seconds to load the pipeline and parse once, on top of spaCy's own import; and the memory of the process then, all of it and what it
-    does not share, in MB.
+    """Seconds to load the pipeline and parse once, on top of spaCy's own import; and the memory of the
+    process then, all of it and what it does not share, in MB.
 
     caches: Variables of the environment that say where caches are.
     """
     script = START.format(path=str(pipeline))
     environment = {**os.environ, **caches}
-    output = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    output = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment
+    )
     seconds, *memory = map(float, output.stdout.split())
     return seconds, memory[0] / 1e3, memory[1] / 1e3
 
@@ -129,14 +135,29 @@ def size_of(path: Path) -> int:
 
 
 def train_all(folder: Path, train: Path, dev: Path, lang: str) -> list[Path]:
-    """Train a pool, let it annotate, and train the pipeline that it guides; print what each takes. Returns both pipelines."""
+    """Train a pool, let it annotate, and train the pipeline that it guides; print what each takes. Returns
+    both pipelines.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    pool, guided, compact = folder / "pool" / "model-best", folder / "guided" / "model-best", folder / "compact"
+    pool, guided, compact = (
+        folder / "pool" / "model-best",
+        folder / "guided" / "model-best",
+        folder / "compact",
+    )
     guides = folder / "guides.spacy"
     common = ["--paths.dev", dev, "--nlp.lang", lang, "--paths.classes", ""]
     guide = ["--components.hpyp_parser.guides", "true"]
     steps = {
-        "pool.cfg": ["train", "configs/pool.cfg", "--output", pool.parent, "--paths.train", train, *guide, *common],
+        "pool.cfg": [
+            "train",
+            "configs/pool.cfg",
+            "--output",
+            pool.parent,
+            "--paths.train",
+            train,
+            *guide,
+            *common,
+        ],
         "guides": ["hpyp", "guides", pool, train, guides],
         "guided.cfg": [
             *("train", "configs/guided.cfg", "--output", guided.parent),
@@ -146,13 +167,17 @@ def train_all(folder: Path, train: Path, dev: Path, lang: str) -> list[Path]:
     }
     for name, step in steps.items():
         start = time.perf_counter()
-        process = subprocess.Popen([sys.executable, "-m", "spacy", *map(str, step)], stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "spacy", *map(str, step)], stdout=subprocess.DEVNULL
+        )
         _, status, used = os.wait4(process.pid, 0)
         if status:
             raise SystemExit(f"{name} has failed.")
         taken = time.perf_counter() - start
         print(
-            f"{name}: {taken:.0f} s, {used.ru_utime + used.ru_stime:.0f} of processor time, {used.ru_maxrss / 1e6:.2f} GB"
+            f"{name}: {taken:.0f} s, {used.ru_utime + used.ru_stime:.0f} of processor time, {used.ru_maxrss / 1e6:.2f} "
+            f""
+            f"GB"
         )
     wheel = Path(shutil.make_archive(str(folder / "wheel"), "zip", compact))
     print(f"wheel of the guided pipeline: {size_of(wheel) / 1e6:.1f} MB")
@@ -163,7 +188,10 @@ def with_gold_sentences(nlp: Language, spacys: Language, examples: list[Example]
     parser = nlp.get_pipe("hpyp_parser")
     docs = [example.predicted for example in examples]
     list(parser.pipe([doc.copy() for doc in docs[:20]]))
-    theirs = [Doc(spacys.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc]) for doc in docs]
+    theirs = [
+        Doc(spacys.vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
+        for doc in docs
+    ]
     for doc in theirs:
         for i, token in enumerate(doc):
             token.is_sent_start = i == 0
@@ -173,7 +201,10 @@ def with_gold_sentences(nlp: Language, spacys: Language, examples: list[Example]
     for particles in dict.fromkeys((usual, 1000, 100, 10)):
         parser.particles = particles
         ours = words_per_second(lambda some: list(parser.pipe(some, batch_size=256)), docs)
-        print(f"gold sentences, hpyp_parser, K = {particles}: {ours:,.0f} words/s, {ours / peer:.2f} of spaCy's CNN")
+        print(
+            f"gold sentences, hpyp_parser, K = {particles}: {ours:,.0f} words/s, {ours / peer:.2f} of "
+            f"spaCy's CNN"
+        )
     parser.particles = usual
 
 
@@ -185,7 +216,8 @@ def sweeps(nlp: Language, path: Path, count: int, peer: float) -> None:
         nlp.get_pipe("hpyp_parser").update(train, sgd=False)
         elapsed = time.perf_counter() - start
         print(
-            f"Gibbs sweep {sweep + 1} over {words:,} words: {elapsed:.2f} s, {words / elapsed / peer:.2f} of the CNN's rate"
+            f"Gibbs sweep {sweep + 1} over {words:,} words: {elapsed:.2f} s, {words / elapsed / peer:.2f} of "
+            f"the CNN's rate"
         )
 
 
@@ -201,7 +233,9 @@ def measure(pipeline: Path, arguments: argparse.Namespace) -> None:
     texts = [doc.text for doc in read_treebank(arguments.dev, spacy.blank("xx").vocab)]
     theirs, ours = raw_words_per_second([spacys, nlp], texts)
     print(f"raw documents, one thread, spaCy's CNN: {theirs:,.0f} words/s")
-    print(f"raw documents, one thread, all components: {ours:,.0f} words/s, {ours / theirs:.2f} of spaCy's CNN")
+    print(
+        f"raw documents, one thread, all components: {ours:,.0f} words/s, {ours / theirs:.2f} of spaCy's CNN"
+    )
     if "hpyp_parser" in nlp.pipe_names and "easy_first_parser" not in nlp.pipe_names:
         with_gold_sentences(nlp, spacys, examples)
         sweeps(nlp, arguments.train, arguments.sweeps, theirs)
@@ -209,13 +243,19 @@ def measure(pipeline: Path, arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument("pipeline", type=Path)
     options.add_argument("train", type=Path)
     options.add_argument("dev", type=Path)
-    options.add_argument("--train", dest="lang", help="The language of pipelines that are trained first, into PIPELINE")
+    options.add_argument(
+        "--train", dest="lang", help="The language of pipelines that are trained first, into PIPELINE"
+    )
     options.add_argument("--sweeps", type=int, default=3)
-    options.add_argument("--peer", help="A trained pipeline to compare with, in place of a CNN that has learned little")
+    options.add_argument(
+        "--peer", help="A trained pipeline to compare with, in place of a CNN that has learned little"
+    )
     arguments = options.parse_args()
     set_current_ops(NumpyOps())
     pipelines = [arguments.pipeline]

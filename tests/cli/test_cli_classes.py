@@ -42,7 +42,9 @@ def test_classes_of_text_are_written_and_shown(tmp_path, name, write):
 
 def test_every_so_manieth_sentence_can_be_read_alone(tmp_path):
     write_text(tmp_path / "a.txt")
-    run("classes", tmp_path / "a.txt", "-o", tmp_path / "classes.txt", "-n", 4, "--min-count", 1, "--every", 2)
+    run(
+        "classes", tmp_path / "a.txt", "-o", tmp_path / "classes.txt", "-n", 4, "--min-count", 1, "--every", 2
+    )
     assert {each.word: each.count for each in read_classes(tmp_path / "classes.txt")} == {
         **dict.fromkeys(("the", "eats", "."), 3),
         **dict.fromkeys(("dog", "cat", "hen"), 1),

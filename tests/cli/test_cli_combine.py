@@ -24,7 +24,11 @@ def make_chain_parser(nlp, name, distance):
 
     def parse(doc):
         for token in doc:
-            token.head, token.dep_, token.tag_ = doc[max(0, token.i - distance)], "dep" if token.i else "ROOT", "X"
+            token.head, token.dep_, token.tag_ = (
+                doc[max(0, token.i - distance)],
+                "dep" if token.i else "ROOT",
+                "X",
+            )
         return doc
 
     return parse
@@ -118,7 +122,9 @@ def test_wrong_voters_are_errors(folder, parsers, message):
 
 @pytest.fixture(scope="module")
 def pipelines(toy, trained, folder):
-    """A pipeline of the toy treebank; the same with a config that is quick to train; and a treebank that is new to both."""
+    """A pipeline of the toy treebank; the same with a config that is quick to train; and a treebank that is
+    new to both.
+    """
     trained.to_disk(folder / "pool")
     trained.to_disk(folder / "own")
     config = spacy.util.load_config(folder / "own" / "config.cfg")
@@ -137,7 +143,9 @@ def figures(pipelines, model):
 
 def test_a_parser_votes_with_others(pipelines):
     arguments = pipelines / "chain1", pipelines / "train.spacy", "-o", pipelines / "voting"
-    found = run("hpyp", "combine", *arguments, "--with", pipelines / "pool", "--unseen", pipelines / "unseen.spacy")
+    found = run(
+        "hpyp", "combine", *arguments, "--with", pipelines / "pool", "--unseen", pipelines / "unseen.spacy"
+    )
     assert "votes that have learned from the others" in found.output
     nlp = spacy.load(pipelines / "voting")
     assert nlp.pipe_names == ["hpyp_parser", "keep_hpyp_parser", "h_chain_parser", "parse_combiner"]
@@ -221,7 +229,14 @@ def test_what_is_kept_of_spacys_parser_says_how_sure_it_is(spacys, folder):
 
 
 def test_parsers_are_trained_without_what_votes_are_learned_from_and_once(pipelines, monkeypatch):
-    arguments = pipelines / "own", pipelines / "train.spacy", "-o", pipelines / "folds", "--with", pipelines / "pool"
+    arguments = (
+        pipelines / "own",
+        pipelines / "train.spacy",
+        "-o",
+        pipelines / "folds",
+        "--with",
+        pipelines / "pool",
+    )
     arguments = (*arguments, "--parts", 4, "--first", 2)
     train, interrupted = trainings.train, interrupt_after_one_training(monkeypatch)
     assert "no power" in run("hpyp", "combine", *arguments, exit_code=1).stderr
@@ -248,6 +263,13 @@ def test_parsers_are_trained_without_what_votes_are_learned_from_and_once(pipeli
 def test_what_cannot_be_combined_is_said(pipelines, model, options, message):
     given = [each.format(pipelines) for each in options]
     found = run(
-        "hpyp", "combine", pipelines / model, pipelines / "train.spacy", "-o", pipelines / "no", *given, exit_code=1
+        "hpyp",
+        "combine",
+        pipelines / model,
+        pipelines / "train.spacy",
+        "-o",
+        pipelines / "no",
+        *given,
+        exit_code=1,
     )
     assert message in " ".join(found.stderr.split())

@@ -55,12 +55,20 @@ def test_sections_are_divided_into_the_standard_parts(wsj, tmp_path):
     assert sorted(path.name for path in out.iterdir()) == sorted(f"{name}.conllu" for name in parts)
     for name, sections in parts.items():
         ids = [sentence.comments[-1] for sentence in read_conllu(out / f"{name}.conllu")]
-        assert ids == [f"sent_id = wsj_{s:02}{file:02}-{i}" for s in sections for file in (0, 1) for i in (1, 2)]
+        assert ids == [
+            f"sent_id = wsj_{s:02}{file:02}-{i}" for s in sections for file in (0, 1) for i in (1, 2)
+        ]
     assert "lacks" not in done.output
     assert forms(out / "wsj-dev.conllu")[:2] == ["The boat22 costs $ 5 .", "The Net costs $ 5 ."]
     # Words of other sections than those for training are not in the vocabulary.
-    assert forms(out / "wsj-lm-train.conllu")[:2] == ["the boat0 costs <num> <num>", "the net costs <num> <num>"]
-    assert forms(out / "wsj-lm-dev.conllu")[:2] == ["the <unk> costs <num> <num>", "the net costs <num> <num>"]
+    assert forms(out / "wsj-lm-train.conllu")[:2] == [
+        "the boat0 costs <num> <num>",
+        "the net costs <num> <num>",
+    ]
+    assert forms(out / "wsj-lm-dev.conllu")[:2] == [
+        "the <unk> costs <num> <num>",
+        "the net costs <num> <num>",
+    ]
 
 
 def test_sections_that_are_missing_are_reported(wsj, tmp_path):
@@ -102,7 +110,9 @@ def test_a_directory_can_be_converted_as_a_whole(wsj, tmp_path):
 
 
 def test_spacy_reads_the_trees(tmp_path):
-    (tmp_path / "tales.mrg").write_text(TREE.format(noun="boat") + "( (S (NP-SBJ (-NONE- *)) (VP (-NONE- *))) )")
+    (tmp_path / "tales.mrg").write_text(
+        TREE.format(noun="boat") + "( (S (NP-SBJ (-NONE- *)) (VP (-NONE- *))) )"
+    )
     done = run("hpyp", "papers", "convert-ptb", tmp_path / "tales.mrg", tmp_path)
     assert "Dropped 1 trees" in done.output
     (doc,) = spacy_docs(tmp_path / "tales.conllu", tmp_path)
@@ -275,9 +285,14 @@ def test_words_without_heads_that_spacy_has_made_roots_are_no_trees(write, tmp_p
     [
         (conllu(0) + conllu(99, 0), "line 3: the head 99 is none of the 2 words"),
         (conllu(0) + conllu(0).replace("\t", "   "), "line 3: a word has 10 columns with a tab between them"),
-        (conllu(0) + "# only a comment\n\n" + conllu(0), "line 3: the sentence that begins here has no words"),
         (
-            conllu(2, 0).replace("\tNN\t_", "\tNN\tSing", 1).replace("1\tw", "1-2\tw\t" + "_\t" * 7 + "_\n1\tw"),
+            conllu(0) + "# only a comment\n\n" + conllu(0),
+            "line 3: the sentence that begins here has no words",
+        ),
+        (
+            conllu(2, 0)
+            .replace("\tNN\t_", "\tNN\tSing", 1)
+            .replace("1\tw", "1-2\tw\t" + "_\t" * 7 + "_\n1\tw"),
             "line 1: spaCy",
         ),
     ],

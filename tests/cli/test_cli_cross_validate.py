@@ -1,4 +1,6 @@
-"""`hpyp cross-validate`: official scores of a treebank, of which each part is parsed by what has learned from the others."""
+"""`hpyp cross-validate`: official scores of a treebank, of which each part is parsed by what has learned from
+the others.
+"""
 
 import json
 from pathlib import Path
@@ -53,7 +55,9 @@ def test_scores_are_those_of_the_script_for_all_that_was_parsed(folder, monkeypa
     assert len(parses) == 3
     (folder / "parsed.conllu").write_text("".join(text for _, text in parses), encoding="utf8")
     (folder / "held-out.conllu").write_text("".join(text for text, _ in parses), encoding="utf8")
-    gold, system = (udeval.load_conllu_file(str(folder / name)) for name in ("held-out.conllu", "parsed.conllu"))
+    gold, system = (
+        udeval.load_conllu_file(str(folder / name)) for name in ("held-out.conllu", "parsed.conllu")
+    )
     found = json.loads((folder / "folds" / "scores.json").read_text(encoding="utf8"))
     for name, score in udeval.evaluate(gold, system).items():
         if name in found:
@@ -79,7 +83,9 @@ def test_what_is_learned_from_cannot_be_another_file(folder):
 
 def test_the_parser_that_guides_has_the_classes_of_the_pipeline(tmp_path, monkeypatch):
     calls = []
-    monkeypatch.setattr(trainings, "train", lambda config, folder, overrides: calls.append((config, overrides)))
+    monkeypatch.setattr(
+        trainings, "train", lambda config, folder, overrides: calls.append((config, overrides))
+    )
     monkeypatch.setattr(trainings, "guides", lambda *arguments: None)
     overrides = {"nlp.lang": "ta", "paths.classes": "classes.txt", "training.max_steps": 2}
     trainings.train_pipeline("guided", tmp_path / "fold", "train", "dev", overrides, parser="pool")
@@ -101,7 +107,8 @@ def test_files_that_overrides_name_are_part_of_what_something_is_made_of(tmp_pat
 
 def test_nothing_is_done_where_there_is_another_part(folder):
     assert (
-        "gold.conllu" in validate(folder, "--unless", folder / "no.conllu", "--unless", folder / "gold.conllu").stderr
+        "gold.conllu"
+        in validate(folder, "--unless", folder / "no.conllu", "--unless", folder / "gold.conllu").stderr
     )
     assert not (folder / "folds").exists()
 

@@ -1,4 +1,6 @@
-"""Wrong uses of the commands: each ends with one message on stderr that says what is wrong, and with no traceback."""
+"""Wrong uses of the commands: each ends with one message on stderr that says what is wrong, and with no
+traceback.
+"""
 
 import errno
 import shlex
@@ -92,7 +94,8 @@ def files_below(folder):
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
-# What is wrong with a pipeline, a treebank, a text or a place is said by all commands that use one, and by the same functions.
+# What is wrong with a pipeline, a treebank, a text or a place is said by all commands that use one, and by
+# the same functions.
 WITH_PARSER = [
     "evaluate {} gold.spacy",
     "guides {} gold.spacy out.spacy",
@@ -175,13 +178,22 @@ WITH_NUMBERS = [
     "surprisal trained text.txt --parses",
 ]
 TOO_MANY = "9223372036854775808"
-SETTINGS = {"-K 0": "'particles' must be", f"-K {TOO_MANY}": "'particles' must be", "-t 0": "'threads' must be"}
+SETTINGS = {
+    "-K 0": "'particles' must be",
+    f"-K {TOO_MANY}": "'particles' must be",
+    "-t 0": "'threads' must be",
+}
 
 
 def in_turn(forms, problems):
-    """Each form of a command with one of some wrong words, and each of these in one of the forms, with what is said of it."""
+    """Each form of a command with one of some wrong words, and each of these in one of the forms, with what
+    is said of it.
+    """
     pairs = zip(cycle(forms), cycle(problems.items()))
-    return [(form.format(name), problem) for form, (name, problem) in islice(pairs, max(len(forms), len(problems)))]
+    return [
+        (form.format(name), problem)
+        for form, (name, problem) in islice(pairs, max(len(forms), len(problems)))
+    ]
 
 
 ROWS = [
@@ -233,7 +245,10 @@ ROWS = [
     ("generate trained --min-length 61", "No sentence has 61 words or more"),
     ("generate trained --min-length 0 --max-length 0", "'max_length' must be"),
     (f"generate trained --max-length {TOO_MANY}", "'max_length' must be"),
-    ("generate trained --min-length 1 --max-length 2 --begin-with 'the dog sees'", "'begin_with' has 3 words"),
+    (
+        "generate trained --min-length 1 --max-length 2 --begin-with 'the dog sees'",
+        "'begin_with' has 3 words",
+    ),
     ("generate trained -n 1 --min-length 60", "None of the 1 sentences has 60 words or more"),
     ("generate trained --seed -1", "'seed' must be"),
     ("generate trained -o best.txt", "should end in .jsonl or .spacy"),
@@ -291,7 +306,10 @@ ROWS = [
     ("perplexity trained text.txt --segment-with blank", "does not find the sentences of 'text.txt'"),
     ("perplexity model.ngram text.txt -K 3", "--particles is a setting of a parser"),
     ("perplexity model.ngram text.txt --unknown-words no.such.rule", "no.such.rule"),
-    ("perplexity model.ngram text.txt --unknown-words spacy-hpyp.EnglishSignatures.v1", "cannot have another one"),
+    (
+        "perplexity model.ngram text.txt --unknown-words spacy-hpyp.EnglishSignatures.v1",
+        "cannot have another one",
+    ),
     ("select-contexts config.cfg bare.spacy out.cfg", "complete tree"),
     ("select-contexts nowhere.cfg gold.spacy out.cfg", "does not exist", USAGE),
     ("select-contexts binary.cfg gold.spacy out.cfg", "'binary.cfg' is not a config"),

@@ -20,7 +20,9 @@ def files(trained, tmp_path_factory):
 
 @pytest.fixture(name="page")
 def opened(folder, monkeypatch):
-    """Opens the page about a pipeline with a text, which may be typed longer than the browser lets anybody type."""
+    """Opens the page about a pipeline with a text, which may be typed longer than the browser lets anybody
+    type.
+    """
     testing = pytest.importorskip("streamlit.testing.v1")
     pytest.importorskip("spacy_streamlit")
 
@@ -84,7 +86,12 @@ def test_a_text_is_read_up_to_a_length_that_is_said(page):
 def test_what_a_pipeline_has_not_is_said(page):
     shown = page("blank", "The dog sees Kim.")
     said = texts(shown.info)
-    for each in ("has found a tree", "needs an hpyp_parser", "should have one hpyp_parser", "generates sentences"):
+    for each in (
+        "has found a tree",
+        "needs an hpyp_parser",
+        "should have one hpyp_parser",
+        "generates sentences",
+    ):
         assert each in said
 
 
@@ -99,10 +106,19 @@ def test_streamlit_is_run_on_this_machine_with_settings_of_its_own(folder, monke
     monkeypatch.setattr(explore, "find_spec", lambda name: name)
     monkeypatch.setattr(runpy, "run_module", lambda name, run_name: lines.append([name, *sys.argv]))
     monkeypatch.setattr(sys, "argv", [])
-    command_line.run("hpyp", "explore", folder / "pipeline", "--server.port", 8600, "--server.address", "0.0.0.0")
+    command_line.run(
+        "hpyp", "explore", folder / "pipeline", "--server.port", 8600, "--server.address", "0.0.0.0"
+    )
     (line,) = lines
     assert line[:3] == ["streamlit", "streamlit", "run"]
-    assert line[-6:] == ["--server.port", "8600", "--server.address", "0.0.0.0", "--", str(folder / "pipeline")]
+    assert line[-6:] == [
+        "--server.port",
+        "8600",
+        "--server.address",
+        "0.0.0.0",
+        "--",
+        str(folder / "pipeline"),
+    ]
     assert not any(each.startswith("--server.address=") for each in line)
     assert "no pipeline" in command_line.run("hpyp", "explore", folder / "nowhere", exit_code=1).output
 

@@ -34,7 +34,9 @@ def best_of(docs, count, min_length):
 def test_the_most_probable_sentences_of_some_length_are_shown(pipeline, drawn):
     shown = run(pipeline, "--number", 100, "--best", 5, "--min-length", 6).stdout
     expected = best_of(drawn, 5, 6)
-    assert [line.strip() for line in shown.splitlines()] == [f"{doc._.log_prob:.2f}  {doc.text}" for doc in expected]
+    assert [line.strip() for line in shown.splitlines()] == [
+        f"{doc._.log_prob:.2f}  {doc.text}" for doc in expected
+    ]
 
 
 def test_trees_are_shown_word_by_word(pipeline, drawn):
@@ -42,11 +44,19 @@ def test_trees_are_shown_word_by_word(pipeline, drawn):
     (doc,) = best_of(drawn, 1, 6)
     assert len(shown) == 1 + len(doc)
     for line, token in zip(shown[1:], doc):
-        assert line.split() == [f"{token._.log_prob:.2f}", token.text, token.tag_, token.dep_, token.head.text]
+        assert line.split() == [
+            f"{token._.log_prob:.2f}",
+            token.text,
+            token.tag_,
+            token.dep_,
+            token.head.text,
+        ]
 
 
 def test_sentences_are_saved_as_json_lines(pipeline, drawn, tmp_path):
-    run(pipeline, "--number", 100, "--best", 3, "--min-length", 6, "--output", tmp_path / "new" / "best.jsonl")
+    run(
+        pipeline, "--number", 100, "--best", 3, "--min-length", 6, "--output", tmp_path / "new" / "best.jsonl"
+    )
     saved = list(srsly.read_jsonl(tmp_path / "new" / "best.jsonl"))
     expected = best_of(drawn, 3, 6)
     assert [record["text"] for record in saved] == [doc.text for doc in expected]
@@ -66,7 +76,20 @@ def test_sentences_are_saved_as_docs(pipeline, drawn, trained, tmp_path):
 
 
 def test_sentences_begin_with_given_text_and_are_no_longer_than_asked_for(pipeline, tmp_path):
-    arguments = ("--begin-with", "the dog", "--max-length", 6, "--min-length", 3, "--seed", 4, "-K", 20, "-t", 2)
+    arguments = (
+        "--begin-with",
+        "the dog",
+        "--max-length",
+        6,
+        "--min-length",
+        3,
+        "--seed",
+        4,
+        "-K",
+        20,
+        "-t",
+        2,
+    )
     run(pipeline, "--number", 20, *arguments, "--output", tmp_path / "best.jsonl")
     for record in srsly.read_jsonl(tmp_path / "best.jsonl"):
         assert record["words"][:2] == ["the", "dog"]
@@ -75,7 +98,8 @@ def test_sentences_begin_with_given_text_and_are_no_longer_than_asked_for(pipeli
 
 def test_no_more_sentences_are_held_than_are_needed(monkeypatch):
     sentences = [
-        ({"words": list(words), "log_prob": -value}, None) for words, value in zip("abacbd", (3, 1, 3, 2, 1, 2))
+        ({"words": list(words), "log_prob": -value}, None)
+        for words, value in zip("abacbd", (3, 1, 3, 2, 1, 2))
     ]
     monkeypatch.setattr(generate, "_BATCH", 1)
     found = generate._most_probable(sentences, 3, 1)
@@ -119,7 +143,9 @@ def test_a_pipeline_that_is_not_there_or_has_no_parser_is_said(tmp_path):
 @pytest.fixture(scope="module")
 def ngrams(toy, tmp_path_factory):
     path = tmp_path_factory.mktemp("ngrams") / "model.ngram"
-    train_ngram_model([sentence.words for sentence in toy.sentences(40)], order=3, sweeps=4, samples=2).to_disk(path)
+    train_ngram_model(
+        [sentence.words for sentence in toy.sentences(40)], order=3, sweeps=4, samples=2
+    ).to_disk(path)
     return path
 
 
@@ -149,6 +175,8 @@ def test_an_n_gram_model_generates_as_a_parser_does(ngrams, tmp_path):
     assert shown == [f"{record['log_prob']:.2f}  {record['text']}" for record in saved]
 
 
-@pytest.mark.parametrize("arguments", [("--trees",), ("-K", 5), ("-t", 2), ("--output", "best.spacy")], ids=str)
+@pytest.mark.parametrize(
+    "arguments", [("--trees",), ("-K", 5), ("-t", 2), ("--output", "best.spacy")], ids=str
+)
 def test_what_an_n_gram_model_does_not_have_is_refused(ngrams, arguments):
     assert "here is an n-gram model" in " ".join(run(ngrams, *arguments, exit_code=1).output.split())

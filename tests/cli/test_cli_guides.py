@@ -28,7 +28,9 @@ def folder(toy, trained, tmp_path_factory):
 def annotated(folder, corpus, output, *options):
     done = command_line.run("hpyp", "guides", folder / "pipeline", folder / corpus, folder / output, *options)
     assert done.stdout.count("✔") == 1
-    return list(DocBin().from_disk(folder / output).get_docs(spacy.blank("en").vocab)), " ".join(done.stdout.split())
+    return list(DocBin().from_disk(folder / output).get_docs(spacy.blank("en").vocab)), " ".join(
+        done.stdout.split()
+    )
 
 
 def test_the_corpus_is_written_with_guides(toy, folder):
@@ -53,7 +55,9 @@ def test_a_directory_is_read_as_one_corpus_and_threads_change_nothing(folder):
 def test_the_number_of_parts_can_be_chosen(folder):
     few, _ = annotated(folder, "train.spacy", "few.spacy", "--folds", 2)
     many, _ = annotated(folder, "train.spacy", "many.spacy", "--folds", 40)
-    sure = [np.mean(np.concatenate([read_guide(doc).head_probs[:, 0] for doc in docs])) for docs in (few, many)]
+    sure = [
+        np.mean(np.concatenate([read_guide(doc).head_probs[:, 0] for doc in docs])) for docs in (few, many)
+    ]
     assert sure[0] != sure[1]
 
 

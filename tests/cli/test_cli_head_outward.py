@@ -17,7 +17,9 @@ def folder(toy, tmp_path_factory):
     nlp.add_pipe("easy_first_tagger", config={"model": {"places": 2**13}})
     nlp.add_pipe("head_outward_parser")
     sentences = toy.sentences(90)
-    confused = [toy.sentence(each.words, ["NN"] * len(each.words), each.heads, each.deps) for each in sentences]
+    confused = [
+        toy.sentence(each.words, ["NN"] * len(each.words), each.heads, each.deps) for each in sentences
+    ]
     nlp.get_pipe("easy_first_tagger").initialize(lambda: toy.examples(nlp, confused), nlp=nlp)
     nlp.get_pipe("head_outward_parser").initialize(lambda: toy.examples(nlp, sentences), nlp=nlp)
     for _ in range(3):
@@ -70,7 +72,9 @@ def test_its_probabilities_can_be_calibrated(folder, tmp_path):
 def test_the_figure_of_the_paper_has_a_row_for_each_estimator(folder, tmp_path):
     output = tmp_path / "new" / "figure.json"
     options = ["--sweeps", 2, "--seed", 1, "--threads", 2, "--output", output]
-    printed = run("hpyp", "papers", "head-outward", folder / "few.spacy", folder / "hard.spacy", *options).output
+    printed = run(
+        "hpyp", "papers", "head-outward", folder / "few.spacy", folder / "hard.spacy", *options
+    ).output
     found = srsly.read_json(output)
     assert (found["sweeps"], found["seed"], found["decoding"]) == (2, 1, "best")
     models = found["models"]

@@ -21,7 +21,9 @@ TEXT = "the dog sees a cat. Ada waits  near\nthe old parser.\n\nZenobia sleeps.\
 
 @pytest.fixture(scope="module")
 def files(toy, trained, tmp_path_factory):
-    """A pipeline, and one that spells; n-gram models with their vocabulary and another one; training, held-out and other sentences."""
+    """A pipeline, and one that spells; n-gram models with their vocabulary and another one; training,
+    held-out and other sentences.
+    """
     folder = tmp_path_factory.mktemp("interpolation")
     trained.to_disk(folder / "pipeline")
     for name, seed in (("train", 0), ("heldout", 1), ("dev", 2)):
@@ -41,7 +43,14 @@ def mixed(files):
 
 @pytest.fixture(scope="module")
 def weights(files, mixed):
-    run("perplexity", files / "pipeline", files / "dev.spacy", *mixed, "--save-weights", files / "weights.json")
+    run(
+        "perplexity",
+        files / "pipeline",
+        files / "dev.spacy",
+        *mixed,
+        "--save-weights",
+        files / "weights.json",
+    )
     return files / "weights.json"
 
 
@@ -50,7 +59,9 @@ def words_of(toy, seed):
 
 
 def test_the_perplexities_of_both_models_and_of_their_mixture_are_printed(toy, trained, files, mixed):
-    found = json.loads(run("perplexity", files / "pipeline", files / "dev.spacy", *mixed, "--output", "json").stdout)
+    found = json.loads(
+        run("perplexity", files / "pipeline", files / "dev.spacy", *mixed, "--output", "json").stdout
+    )
     table = run("perplexity", files / "pipeline", files / "dev.spacy", *mixed).output
     assert "Closed vocabulary" in table
     parser, ngrams = toy.parser(trained), NGramModel.from_disk(files / "ngram")
@@ -120,14 +131,18 @@ def test_the_columns_of_the_mixture_are_the_sums_of_weighted_probabilities(
     values, passed_on = np.delete(values, ends), np.delete(passed_on, ends)
     for row, log_prob, left in zip(found, values, passed_on, strict=True):
         share = shares[min(int(-np.log2(left)), LEVELS - 1)]
-        parser, ngram, both = (2.0 ** -float(row[name]) for name in ("surprisal", "surprisal_ngram", "surprisal_mixed"))
+        parser, ngram, both = (
+            2.0 ** -float(row[name]) for name in ("surprisal", "surprisal_ngram", "surprisal_mixed")
+        )
         assert np.log(ngram) == pytest.approx(log_prob, abs=1e-5)
         assert both == pytest.approx(share * parser + (1.0 - share) * ngram, rel=1e-5)
 
 
 def test_letters_are_added_to_every_surprisal_of_a_rare_word(toy, files, weights, write):
     arguments = (write(TEXT), "--interpolate", files / "ngram", "--weights-from", weights)
-    plain, spelled = (rows(run("surprisal", files / name, *arguments).stdout) for name in ("pipeline", "spelled"))
+    plain, spelled = (
+        rows(run("surprisal", files / name, *arguments).stdout) for name in ("pipeline", "spelled")
+    )
     rare = 0
     for one, other in zip(plain, spelled, strict=True):
         more = float(other["surprisal_lexical"]) - float(one["surprisal_lexical"])
@@ -141,7 +156,10 @@ def test_letters_are_added_to_every_surprisal_of_a_rare_word(toy, files, weights
 
 def test_the_mixture_of_a_word_is_the_sum_over_its_tokens(files, weights, write):
     arguments = (files / "pipeline", write(TEXT), "--interpolate", files / "ngram", "--weights-from", weights)
-    tokens, words = rows(run("surprisal", *arguments).stdout), rows(run("surprisal", *arguments, "--words").stdout)
+    tokens, words = (
+        rows(run("surprisal", *arguments).stdout),
+        rows(run("surprisal", *arguments, "--words").stdout),
+    )
     for name in ("surprisal_ngram", "surprisal_mixed"):
         for word in words:
             parts = [t for t in tokens if (t["paragraph"], t["word"]) == (word["paragraph"], word["word"])]

@@ -11,7 +11,10 @@ from spacy_hpyp.cli.app import FORMER
 def test_commands_are_listed_by_what_they_are_for_the_common_ones_first():
     shown = run("hpyp", "--help").output
     headings = [shown.index(heading) for heading in ("Every day:", "For training:", "For the papers:")]
-    places = [shown.index(f"\n  {name} ") for name in ("parse", "evaluate", "generate", "guides", "combine", "papers")]
+    places = [
+        shown.index(f"\n  {name} ")
+        for name in ("parse", "evaluate", "generate", "guides", "combine", "papers")
+    ]
     assert headings == sorted(headings)
     assert places == sorted(places)
     assert places[2] < headings[1] < places[3]
@@ -39,7 +42,9 @@ def test_errors_and_calibration_are_parts_of_an_evaluation(toy, trained, tmp_pat
     docs = [toy.doc(trained.vocab, *toy.sentences(20, seed=1)[i : i + 4]) for i in range(0, 20, 4)]
     DocBin(docs=docs).to_disk(tmp_path / "dev.spacy")
     files = tmp_path / "model", tmp_path / "dev.spacy"
-    done = run("hpyp", "evaluate", *files, "--errors", "--calibration", "--bins", 5, "-o", tmp_path / "all.json")
+    done = run(
+        "hpyp", "evaluate", *files, "--errors", "--calibration", "--bins", 5, "-o", tmp_path / "all.json"
+    )
     found = json.loads((tmp_path / "all.json").read_text())
     plain = run("hpyp", "evaluate", *files, "-o", tmp_path / "plain.json").stdout
     scores = json.loads((tmp_path / "plain.json").read_text())

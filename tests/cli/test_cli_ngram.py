@@ -79,7 +79,15 @@ def test_perplexity_is_printed_as_a_table_or_as_json(files, saved):
 def test_the_vocabulary_can_come_from_other_data(files, tmp_path):
     lines = (files / "train.txt").read_text(encoding="utf8").splitlines(keepends=True)[:10]
     (tmp_path / "few.txt").write_text("".join(lines), encoding="utf8")
-    run("ngram", files / "train.txt", tmp_path / "all", "--vocab-from", tmp_path / "few.txt", "--tokenized", *SHORT)
+    run(
+        "ngram",
+        files / "train.txt",
+        tmp_path / "all",
+        "--vocab-from",
+        tmp_path / "few.txt",
+        "--tokenized",
+        *SHORT,
+    )
     run("ngram", tmp_path / "few.txt", tmp_path / "few", "--tokenized", *SHORT)
     words = [NGramModel.from_disk(tmp_path / name).words.vocabulary for name in ("all", "few")]
     assert words[0].words == words[1].words
@@ -108,8 +116,13 @@ def test_a_rule_of_one_s_own_is_named_again(files, tmp_path):
         run("ngram", files / "train.txt", tmp_path / name, "--tokenized", "--unknown-words", rule, *SHORT)
     own = json.loads(run("perplexity", tmp_path / "own", *text, *named).stdout)
     assert own == json.loads(run("perplexity", tmp_path / "ours", *text).stdout)
-    for name, options, problem in (("own", (), "'tests.own_rule'"), ("ours", named, "cannot have another one")):
-        assert problem in " ".join(run("perplexity", tmp_path / name, *text, *options, exit_code=1).output.split())
+    for name, options, problem in (
+        ("own", (), "'tests.own_rule'"),
+        ("ours", named, "cannot have another one"),
+    ):
+        assert problem in " ".join(
+            run("perplexity", tmp_path / name, *text, *options, exit_code=1).output.split()
+        )
 
 
 def test_a_byte_order_mark_changes_nothing(files, saved, tmp_path):
@@ -134,7 +147,15 @@ def test_the_vocabulary_can_come_from_a_parser(files, toy, tmp_path):
     head, section = config.split("model.unknown_words]")
     section = section.replace('lang = "en"', "lang = ${nlp.lang}", 1)
     (tmp_path / "pipeline" / "config.cfg").write_text(f"{head}model.unknown_words]{section}", encoding="utf8")
-    run("ngram", files / "train.txt", tmp_path / "model", "--tokenized", "--vocab-from", tmp_path / "pipeline", *SHORT)
+    run(
+        "ngram",
+        files / "train.txt",
+        tmp_path / "model",
+        "--tokenized",
+        "--vocab-from",
+        tmp_path / "pipeline",
+        *SHORT,
+    )
     theirs, ours = toy.parser(trained).joint.vocabulary, NGramModel.from_disk(tmp_path / "model").words
     assert ours.unknown_words == rule
     for word in [*theirs.words, "Zyzzyva", "near-by", "CAT", "1999", "readily"]:
@@ -151,10 +172,20 @@ def test_rare_words_are_spelled_out_as_the_data_or_a_parser_spell_them(files, to
         rule = {"@misc": "spacy-hpyp.UnknownWords.v1", "lang": "en"}
         nlp = toy.trained(unknown_words=rule, spelling=spelling)
         nlp.to_disk(tmp_path / "pipeline")
-        arguments = ("ngram", files / "train.txt", tmp_path / "theirs", "--vocab-from", tmp_path / "pipeline", *SHORT)
+        arguments = (
+            "ngram",
+            files / "train.txt",
+            tmp_path / "theirs",
+            "--vocab-from",
+            tmp_path / "pipeline",
+            *SHORT,
+        )
         shown = run(*arguments, "--tokenized", "--spelling", exit_code=int(not spelling)).output
         if spelling:
-            theirs, ours = toy.parser(nlp).joint.spelling, NGramModel.from_disk(tmp_path / "theirs").words.spelling
+            theirs, ours = (
+                toy.parser(nlp).joint.spelling,
+                NGramModel.from_disk(tmp_path / "theirs").words.spelling,
+            )
             assert ours.to_message() == theirs.to_message()
         else:
             assert "was not trained to spell" in " ".join(shown.split())
@@ -177,9 +208,13 @@ def test_what_is_wrong_is_said_without_a_traceback(files, saved, tmp_path):
         "ngram", files / "train.txt", tmp_path / "model", "--sweeps", 2, "--samples", 3, exit_code=1
     ).output.replace("\n", " ")
     assert "no sentence" in run("perplexity", saved, tmp_path / "empty.txt", exit_code=1).output
-    assert "cannot be read" in run("perplexity", files / "dev.txt", files / "dev.txt", exit_code=1).output.replace(
-        "\n", " "
-    )
-    for wrong in (("--lang", "zzz"), ("--vocab-from", "no_such_pipeline"), ("--segment-with", "no_such_pipeline")):
+    assert "cannot be read" in run(
+        "perplexity", files / "dev.txt", files / "dev.txt", exit_code=1
+    ).output.replace("\n", " ")
+    for wrong in (
+        ("--lang", "zzz"),
+        ("--vocab-from", "no_such_pipeline"),
+        ("--segment-with", "no_such_pipeline"),
+    ):
         assert wrong[1] in run("ngram", files / "train.txt", tmp_path / "model", *wrong, exit_code=1).output
     assert not (tmp_path / "model").exists()

@@ -1,4 +1,6 @@
-"""`hpyp package` and `hpyp release`: wheels that pip installs from a page, and the workflow that makes them when a version is tagged."""
+"""`hpyp package` and `hpyp release`: wheels that pip installs from a page, and the workflow that makes them
+when a version is tagged.
+"""
 
 import hashlib
 import re
@@ -30,16 +32,24 @@ def released(trained, tmp_path_factory):
     """A treebank, the wheel of a pipeline that has learned from it, and the page of that."""
     folder = tmp_path_factory.mktemp("package")
     trained.to_disk(folder / "pipeline")
-    srsly.write_json(folder / "scores.json", {"pipeline": {given: dict.fromkeys(METRICS, 0.5) for given in GIVEN}})
+    srsly.write_json(
+        folder / "scores.json", {"pipeline": {given: dict.fromkeys(METRICS, 0.5) for given in GIVEN}}
+    )
     treebank = folder / "UD_English-Toy"
     treebank.mkdir()
-    shutil.copy(PROJECT / "assets" / "sample" / "en_sample-ud-dev.conllu", treebank / "en_toy-ud-train.conllu")
+    shutil.copy(
+        PROJECT / "assets" / "sample" / "en_sample-ud-dev.conllu", treebank / "en_toy-ud-train.conllu"
+    )
     (treebank / "LICENSE.txt").write_text(LICENCE)
-    (treebank / "README.md").write_text("<pre>\nLicense: CC BY 9.0\nContributors: Žák, Kim\n</pre>\n", encoding="utf8")
+    (treebank / "README.md").write_text(
+        "<pre>\nLicense: CC BY 9.0\nContributors: Žák, Kim\n</pre>\n", encoding="utf8"
+    )
     with pytest.MonkeyPatch.context() as patch:
         build = subprocess.run
         # What building needs is here, and not fetched.
-        patch.setattr(subprocess, "run", lambda line, **settings: build([*line, "--no-isolation"], **settings))
+        patch.setattr(
+            subprocess, "run", lambda line, **settings: build([*line, "--no-isolation"], **settings)
+        )
         command = "hpyp", "package", folder / "pipeline", treebank / "en_toy-ud", folder / "a"
         run(*command, "--scores", folder / "scores.json")
     run("hpyp", "release", folder / "a", "--output", folder / "all")
@@ -48,7 +58,12 @@ def released(trained, tmp_path_factory):
 
 def test_names_follow_those_of_spacy():
     names = {("ta_ttb-ud", "ta"), ("wo_wtb-ud", "xx"), ("wsj", "en"), ("en_ewt-ud-self", "en")}
-    assert {package_name(*each) for each in names} == {"ttb_hpyp", "wo_wtb_hpyp", "wsj_hpyp", "ewt_ud_self_hpyp"}
+    assert {package_name(*each) for each in names} == {
+        "ttb_hpyp",
+        "wo_wtb_hpyp",
+        "wsj_hpyp",
+        "ewt_ud_self_hpyp",
+    }
 
 
 def test_the_page_has_wheels_with_their_checksums(folder):
@@ -93,7 +108,13 @@ def test_a_model_card_says_who_made_the_pipeline(folder, tmp_path, monkeypatch):
         cards.append((small / "README.md").read_text(encoding="utf8"))
 
     monkeypatch.setattr("spacy_hpyp.cli.package.package_by_spacy", build)
-    command = "hpyp", "package", folder / "pipeline", folder / "UD_English-Toy" / "en_toy-ud", tmp_path / "out"
+    command = (
+        "hpyp",
+        "package",
+        folder / "pipeline",
+        folder / "UD_English-Toy" / "en_toy-ud",
+        tmp_path / "out",
+    )
     # No wheel has been built.
     run(*command, "--author", "Kim Žák", exit_code=1)
     assert "| **Author** | Kim Žák |" in cards[0]
@@ -112,8 +133,20 @@ def test_a_licence_that_has_no_name_is_not_guessed(folder, capsys):
 
 
 def test_pip_installs_from_the_page_what_spacy_loads(folder, tmp_path, monkeypatch):
-    line = [sys.executable, "-m", "pip", "install", "--no-index", "--no-deps", "--target", tmp_path, "--find-links"]
-    done = subprocess.run([*line, folder / "all" / "index.html", "en_toy_hpyp"], capture_output=True, text=True)
+    line = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--no-index",
+        "--no-deps",
+        "--target",
+        tmp_path,
+        "--find-links",
+    ]
+    done = subprocess.run(
+        [*line, folder / "all" / "index.html", "en_toy_hpyp"], capture_output=True, text=True
+    )
     assert done.returncode == 0, done.stderr
     monkeypatch.syspath_prepend(tmp_path)
     nlp = spacy.load("en_toy_hpyp")
@@ -136,11 +169,15 @@ def test_commands_of_the_workflow_are_there():
     project = srsly.read_yaml(PROJECT / "project.yml")
     extras = ConfigParser()
     extras.read(PROJECT / "setup.cfg")
-    assert set(re.findall(r"\w+", "".join(re.findall(r"\[(.*)\]", lines[0])))) <= set(extras["options.extras_require"])
+    assert set(re.findall(r"\w+", "".join(re.findall(r"\[(.*)\]", lines[0])))) <= set(
+        extras["options.extras_require"]
+    )
     (trained,) = [shlex.split(line) for line in lines if "spacy" in line]
     assert trained[:5] == ["python", "-m", "spacy", "project", "run"]
     assert trained[5] in project["workflows"]
-    assert {each.removeprefix("--vars.") for each in trained if each.startswith("--vars.")} <= project["vars"].keys()
+    assert {each.removeprefix("--vars.") for each in trained if each.startswith("--vars.")} <= project[
+        "vars"
+    ].keys()
     by_name = {command["name"]: command for command in project["commands"]}
     hpyp = get_command(app).commands["hpyp"].commands
     for name in project["workflows"][trained[5]]:

@@ -41,7 +41,9 @@ TREEBANK = """\
 
 
 def sentences_of(text):
-    """The sentences of CoNLL-U: comments, and rows of ten columns. Asserted is what the format's own checks ask for."""
+    """The sentences of CoNLL-U: comments, and rows of ten columns. Asserted is what the format's own checks
+    ask for.
+    """
     assert text.endswith("\n\n")
     found = []
     for block in text[:-2].split("\n\n"):
@@ -96,7 +98,10 @@ def test_a_text_comes_out_with_its_trees_probabilities_and_spaces(model, write, 
     assert "Saved trees" in done.output
     found = sentences_of((tmp_path / "new" / "out.conllu").read_text(encoding="utf8"))
     nlp = spacy.load(model)
-    docs = [nlp("The dog sees a cat near the old bird. Ada sleeps.\nKim waits.\n"), nlp("the parser\nlikes a horse.\n")]
+    docs = [
+        nlp("The dog sees a cat near the old bird. Ada sleeps.\nKim waits.\n"),
+        nlp("the parser\nlikes a horse.\n"),
+    ]
     spans = [span for doc in docs for span in doc.sents]
     assert len(found) == len(spans)
     for number, ((values, rows), span) in enumerate(zip(found, spans), 1):
@@ -155,7 +160,9 @@ def test_words_sentences_multiword_tokens_and_comments_of_the_input_are_kept(mod
 
 
 def test_tags_are_kept_where_that_is_asked_for(model, write):
-    (_, rows), _ = sentences_of(run("hpyp", "parse", model, write(TREEBANK, "b.conllu"), "--keep-tags").stdout)
+    (_, rows), _ = sentences_of(
+        run("hpyp", "parse", model, write(TREEBANK, "b.conllu"), "--keep-tags").stdout
+    )
     words = [row for row in rows if row[0].isdigit()]
     assert [row[4] for row in words] == ["NNP", "VBZ", "IN", "DT", "NN", "."]
     assert [row[3] for row in words] == ["PROPN", "VERB", "PART", "DET", "NOUN", "PUNCT"]
@@ -212,10 +219,22 @@ def test_it_does_not_matter_how_many_processes_there_are(model, write):
         (5, "1 Ada Ada PROPN NNP _ 0 root _ _", "has 10 columns with a tab between them, but here are 1"),
         (5, "1\tAda\tAda", "but here are 3"),
         (5, "1\tAda\t\tPROPN\tNNP\t_\t0\troot\t_\t_", "the column LEMMA is empty"),
-        (5, "2\tAda\tAda\tPROPN\tNNP\t_\t0\troot\t_\t_", "the number of this word should be 1, but it is '2'"),
-        (5, "one\tAda\tAda\tPROPN\tNNP\t_\t0\troot\t_\t_", "the number of this word should be 1, but it is 'one'"),
+        (
+            5,
+            "2\tAda\tAda\tPROPN\tNNP\t_\t0\troot\t_\t_",
+            "the number of this word should be 1, but it is '2'",
+        ),
+        (
+            5,
+            "one\tAda\tAda\tPROPN\tNNP\t_\t0\troot\t_\t_",
+            "the number of this word should be 1, but it is 'one'",
+        ),
         (6, "3-4\tsees\t_\t_\t_\t_\t_\t_\t_\t_", "multiword token 3-4 does not stand before its words"),
-        (8, "3-4\tsees\t_\t_\t_\t_\t_\t_\t_\t_", "multiword token 3-4 does not stand before its words, or shares them"),
+        (
+            8,
+            "3-4\tsees\t_\t_\t_\t_\t_\t_\t_\t_",
+            "multiword token 3-4 does not stand before its words, or shares them",
+        ),
         (9, "7.1\te\t_\t_\t_\t_\t_\t_\t_\t_", "empty node 7.1 does not stand behind the word 7"),
         (8, "# sent_id = x", "a comment stands among the words"),
         (14, "", "the sentence ends before the multiword token 5-9 does"),
@@ -243,7 +262,9 @@ def test_comments_that_are_there_twice_are_written_twice(model, write):
     ("column", "value", "problem"),
     [(3, "NNP", "not a universal part of speech"), (5, "a", "are not features in the form")],
 )
-def test_tags_that_could_not_be_written_again_are_an_error_where_they_are_kept(column, value, problem, model, write):
+def test_tags_that_could_not_be_written_again_are_an_error_where_they_are_kept(
+    column, value, problem, model, write
+):
     row = ["1", "stop", "stop", "VERB", "VB", "_", "0", "root", "_", "_"]
     row[column] = value
     path = write("\t".join(row) + "\n\n", "b.conllu")
@@ -329,7 +350,9 @@ def test_random_trees_over_words_and_white_space_pass():
         words = [str(rng.choice(["a", "b", "\n", "."])) for _ in range(n)]
         heads = [0, *(int(rng.integers(0, i)) for i in range(1, n))]
         labels = ["ROOT", *(str(rng.choice(["nsubj", "A||b", "root", "obl:agent"])) for _ in range(n - 1))]
-        doc = Doc(vocab, words=words, heads=heads, deps=labels, spaces=rng.integers(0, 2, n).astype(bool).tolist())
+        doc = Doc(
+            vocab, words=words, heads=heads, deps=labels, spaces=rng.integers(0, 2, n).astype(bool).tolist()
+        )
         written = write_sentence(doc[:], {"sent_id": "s"})
         assert bool(written) == any(word != "\n" for word in words)
         if written:
@@ -348,7 +371,11 @@ def test_random_trees_over_words_and_white_space_pass():
 
 
 def test_multiword_tokens_are_written_with_their_words():
-    doc = Doc(spacy.blank("xx").vocab, words=["Il", "va", "au", "port", "."], spaces=[True, True, True, False, False])
+    doc = Doc(
+        spacy.blank("xx").vocab,
+        words=["Il", "va", "au", "port", "."],
+        spaces=[True, True, True, False, False],
+    )
     write_words(doc, 2, [Analysis("à"), Analysis("le")])
     words = words_as_tokens(doc)
     parsed = Doc(
@@ -396,7 +423,10 @@ def test_where_tags_are_parts_of_speech_there_are_no_others(tags, expected):
 
 
 def test_of_conllu_only_sentences_or_only_the_text_may_be_kept(model, write):
-    text = TREEBANK + "\n# newpar\n1\tKim\t_\t_\t_\t_\t_\t_\t_\t_\n2\twaits\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n\n"
+    text = (
+        TREEBANK
+        + "\n# newpar\n1\tKim\t_\t_\t_\t_\t_\t_\t_\t_\n2\twaits\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n\n"
+    )
     bank = write(text, "bank.conllu")
     found = sentences_of(run("hpyp", "parse", model, bank, "--keep", "sentences").stdout)
     assert [values["text"] for values, _ in found] == ["Ada sees the dog.", "stop", "Kim waits"]
@@ -404,6 +434,9 @@ def test_of_conllu_only_sentences_or_only_the_text_may_be_kept(model, write):
     assert [row[1] for row in found[0][1]] == ["Ada", "sees", "the", "dog", "."]
     assert found[0][0]["newdoc id"] == "d1"
     found = run("hpyp", "parse", model, bank, "--keep", "text").stdout
-    assert found == run("hpyp", "parse", model, write("Ada sees the dog.stop \n\nKim waits\n", "bank.txt")).stdout
+    assert (
+        found
+        == run("hpyp", "parse", model, write("Ada sees the dog.stop \n\nKim waits\n", "bank.txt")).stdout
+    )
     wrong = run("hpyp", "parse", model, bank, "--keep", "text", "--keep-tags", exit_code=1)
     assert "--keep text does not keep" in " ".join(wrong.stderr.split())

@@ -9,7 +9,12 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_hpyp.language_model.ngram import train_ngram_model
-from spacy_hpyp.language_model.scoring import perplexity_of, score_by_beam, score_by_particles, search_for_sums
+from spacy_hpyp.language_model.scoring import (
+    perplexity_of,
+    score_by_beam,
+    score_by_particles,
+    search_for_sums,
+)
 
 run = partial(command_line.run, "hpyp", "perplexity")
 
@@ -61,13 +66,17 @@ def test_a_pipeline_that_spells_has_an_open_vocabulary_and_bits_a_character(toy,
 
 def test_particles_give_an_estimate_with_its_error(toy, trained, files, sentences):
     arguments = ("--method", "particles", "-K", 20, "-R", 3, "--seed", 2, "--threads", 2)
-    found = json.loads(run(files / "pipeline", files / "dev.txt", *arguments, "--tokenized", "--output", "json").stdout)
+    found = json.loads(
+        run(files / "pipeline", files / "dev.txt", *arguments, "--tokenized", "--output", "json").stdout
+    )
     joint = toy.parser(trained).joint
     expected = perplexity_of(score_by_particles(joint, sentences, particles=20, replicates=3, seed=2))
     assert found == pytest.approx(expected.to_dict())
     assert found["standard_error"] > 0.0
     table = run(files / "pipeline", files / "dev.txt", *arguments, "--tokenized").output
-    assert f"{expected.perplexity:.2f} ± {expected.perplexity * expected.standard_error:.2f}" in " ".join(table.split())
+    assert f"{expected.perplexity:.2f} ± {expected.perplexity * expected.standard_error:.2f}" in " ".join(
+        table.split()
+    )
 
 
 def test_text_is_read_by_the_pipeline_s_tokenizer_or_by_another_pipeline(files, tmp_path):
@@ -84,7 +93,9 @@ def test_text_is_read_by_the_pipeline_s_tokenizer_or_by_another_pipeline(files, 
 
 def test_more_particles_make_the_bound_tighter(files):
     few, many = (
-        json.loads(run(files / "pipeline", files / "dev.spacy", "-K", k, "--output", "json").stdout)["perplexity"]
+        json.loads(run(files / "pipeline", files / "dev.spacy", "-K", k, "--output", "json").stdout)[
+            "perplexity"
+        ]
         for k in (1, 100_000)
     )
     assert many < few
@@ -101,12 +112,17 @@ def test_more_particles_make_the_bound_tighter(files):
     ],
 )
 def test_settings_that_do_not_fit_are_explained(files, arguments, problem):
-    assert problem in " ".join(run(files / "pipeline", files / "dev.spacy", *arguments, exit_code=1).output.split())
+    assert problem in " ".join(
+        run(files / "pipeline", files / "dev.spacy", *arguments, exit_code=1).output.split()
+    )
 
 
 def test_what_is_wrong_with_the_files_is_said(toy, files, sentences, tmp_path):
     train_ngram_model(sentences, order=2, sweeps=2, samples=1).to_disk(tmp_path / "ngram")
-    assert "an n-gram model" in run(tmp_path / "ngram", files / "dev.txt", "--method", "beam", exit_code=1).output
+    assert (
+        "an n-gram model"
+        in run(tmp_path / "ngram", files / "dev.txt", "--method", "beam", exit_code=1).output
+    )
     assert "no_such_model" in run("no_such_model", files / "dev.txt", exit_code=1).output
     (tmp_path / "empty.txt").write_text("\n", encoding="utf8")
     assert "no sentence" in run(files / "pipeline", tmp_path / "empty.txt", exit_code=1).output

@@ -88,7 +88,9 @@ def test_conllu_can_be_read_back(folder):
     pytest.importorskip("conllu", reason="the extra 'conllu' is not installed")
     output = folder / "new" / "out.conllu"
     rows = ranked(folder, folder / "gold.spacy")
-    done = command_line.run(*("hpyp", "rank", folder / "pipeline", folder / "gold.spacy", "-f", "conllu", "-o", output))
+    done = command_line.run(
+        *("hpyp", "rank", folder / "pipeline", folder / "gold.spacy", "-f", "conllu", "-o", output)
+    )
     assert "Saved 20 sentences" in done.stdout
     text = output.read_text(encoding="utf8")
     sentences = [sentence for doc in conllu_to_docs(text, n_sents=1, no_print=True) for sentence in doc.sents]
@@ -134,7 +136,10 @@ def test_lemmas_are_kept_and_letters_of_every_language_are_written_as_they_are(f
 
 
 def test_without_probabilities_of_tags_sentences_are_ranked_by_arcs_only():
-    arcs = [Rated("text.txt", i, "stop", wrong, None, [{"text": "stop"}]) for i, wrong in enumerate([0.2, 0.9, 0.2])]
+    arcs = [
+        Rated("text.txt", i, "stop", wrong, None, [{"text": "stop"}])
+        for i, wrong in enumerate([0.2, 0.9, 0.2])
+    ]
     assert [rated.number for rated in select(arcs, "arcs", None)] == [1, 0, 2]
     assert [rated.number for rated in select(iter(arcs), "rate", 2)] == [1, 0]
     assert [rated.number for rated in select(arcs, "arcs", None, surest=True)] == [0, 2, 1]

@@ -18,7 +18,9 @@ of_times = partial(run, "--time", "time", "--text-by", "text", "--baseline", "le
 def table(tmp_path):
     """Four texts, in which a bit costs 3 ms, and 2 ms more at the next word."""
     rng = np.random.default_rng(0)
-    rows = pd.DataFrame({"text": np.repeat([*"abcd"], 250), "length": rng.integers(1, 10, 1000).astype(float)})
+    rows = pd.DataFrame(
+        {"text": np.repeat([*"abcd"], 250), "length": rng.integers(1, 10, 1000).astype(float)}
+    )
     rows[["surprisal", "random"]] = rng.gamma(2.0, 4.0, (1000, 2))
     for name in ("surprisal", "random"):
         rows[f"{name}_lag1"] = rows.groupby("text")[name].shift(1)
@@ -43,7 +45,8 @@ def test_an_effect_is_found_within_its_interval_and_predicts_texts_that_were_lef
     assert found["surprisal"]["left_out"] == 4
     assert [*found["surprisal"]["gains"]] == [*"abcd"]
     assert all(gain > 20.0 for gain in found["surprisal"]["gains"].values())
-    # Two predictors that have nothing to say lose about as many halves of a nat for each of the texts as they would win where they were learned.
+    # Two predictors that have nothing to say lose about as many halves of a nat for each of the texts as they
+    # would win where they were learned.
     assert -8.0 < found["random"]["gain"] < 2.0
     effects = {effect["column"]: effect for effect in found["surprisal"]["effects"]}
     for column, value in {"surprisal": 3.0, "surprisal_lag1": 2.0, "surprisal, total": 5.0}.items():
@@ -63,7 +66,9 @@ def test_what_no_regression_can_be_made_of_is_said(table):
         # A message is broken where the screen ends.
         return " ".join(of_times(*arguments, exit_code=1).stderr.split())
 
-    assert "There is no column 'surprise', but there are: text, length," in said(table, "--predict", "surprise")
+    assert "There is no column 'surprise', but there are: text, length," in said(
+        table, "--predict", "surprise"
+    )
     assert "is in the baseline" in said(table, "--predict", "surprisal,length")
     assert "'length' should have numbers only" in said(change(table, length="seven"))
     assert "at least two of 'text'" in said(change(table, length=1.0, text="a"))

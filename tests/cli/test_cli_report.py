@@ -42,7 +42,9 @@ class Page(HTMLParser):
         assert len(own) == len(attributes)
         self.tags.append((tag, own))
         self.ids += [own["id"]] if "id" in own else []
-        self.links += [value for name, value in attributes if name in ("src", "href", "xlink:href", "srcset", "action")]
+        self.links += [
+            value for name, value in attributes if name in ("src", "href", "xlink:href", "srcset", "action")
+        ]
         self.styles.append(own.get("style", ""))
         if tag == "section":
             self.section = own["id"]
@@ -63,7 +65,9 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module", name="folder")
 def files(toy, trained, tmp_path_factory):
-    """A pipeline of this package and one with spaCy's own parser, trained too little, and a treebank with strange names."""
+    """A pipeline of this package and one with spaCy's own parser, trained too little, and a treebank with
+    strange names.
+    """
     folder = tmp_path_factory.mktemp("report")
     trained.to_disk(folder / "pipeline")
     sentences = toy.sentences(60)[40:]
@@ -137,10 +141,17 @@ def test_figures_have_names_and_the_colours_of_the_page(page):
 
 
 def test_intervals_hold_the_scores_of_evaluate(folder, page):
-    command_line.run("hpyp", "evaluate", folder / "pipeline", folder / "dev.spacy", "-o", folder / "scores.json")
+    command_line.run(
+        "hpyp", "evaluate", folder / "pipeline", folder / "dev.spacy", "-o", folder / "scores.json"
+    )
     scores = srsly.read_json(folder / "scores.json")
     text = page[1].texts["scores"]
-    for name, key in (("TAG", "tag_acc"), ("UAS", "dep_uas"), ("LAS", "dep_las"), ("MATCH", "complete_match")):
+    for name, key in (
+        ("TAG", "tag_acc"),
+        ("UAS", "dep_uas"),
+        ("LAS", "dep_las"),
+        ("MATCH", "complete_match"),
+    ):
         found = re.search(rf"{name}\s*([\d.]+?\.\d\d)([\d.]+?\.\d\d)([\d.]+?\.\d\d)\s", text)
         score, low, high = (float(value) for value in found.groups())
         assert score == pytest.approx(100 * scores[key], abs=0.006)
@@ -265,8 +276,19 @@ def test_a_browser_shows_it_without_sideways_scrolling_and_errors(page, tmp_path
     (tmp_path / "frame.html").write_text(FRAME.format(file="page.html", width=width))
     done = subprocess.run(
         [
-            *(browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr"),
-            *(f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1400,900", "--virtual-time-budget=10000"),
+            *(
+                browser,
+                "--headless",
+                "--no-sandbox",
+                "--disable-gpu",
+                "--hide-scrollbars",
+                "--enable-logging=stderr",
+            ),
+            *(
+                f"--user-data-dir={tmp_path / 'profile'}",
+                "--window-size=1400,900",
+                "--virtual-time-budget=10000",
+            ),
             *(f"--blink-settings=preferredColorScheme={int(scheme == 'light')}", "--dump-dom"),
             (tmp_path / "frame.html").as_uri(),
         ],

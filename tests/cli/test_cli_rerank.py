@@ -16,7 +16,9 @@ def folder(toy, tmp_path_factory):
     nlp = spacy.blank("en")
     nlp.add_pipe("easy_first_tagger", config={"model": {"places": 2**13}})
     nlp.add_pipe("head_outward_parser")
-    reranker = nlp.add_pipe("parse_reranker", config={"model": {"tag": [["direction+parent.tag", "grandparent.tag"]]}})
+    reranker = nlp.add_pipe(
+        "parse_reranker", config={"model": {"tag": [["direction+parent.tag", "grandparent.tag"]]}}
+    )
     assert isinstance(reranker, ParseReranker)
     sentences = toy.sentences(60)
     nlp.initialize(lambda: toy.examples(nlp, sentences))

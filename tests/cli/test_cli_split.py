@@ -20,7 +20,9 @@ def treebank(folder, **counts):
 
 
 def ids(folder, part):
-    return [block.comments[0].removeprefix("sent_id = ") for block in read_blocks(folder / f"xx-ud-{part}.conllu")]
+    return [
+        block.comments[0].removeprefix("sent_id = ") for block in read_blocks(folder / f"xx-ud-{part}.conllu")
+    ]
 
 
 def test_parts_that_are_there_are_written_as_they_are(tmp_path):
@@ -32,8 +34,12 @@ def test_parts_that_are_there_are_written_as_they_are(tmp_path):
         assert (tmp_path / "out" / file).read_bytes() == (tmp_path / "bank" / file).read_bytes()
 
 
-@pytest.mark.parametrize(("train", "options", "held_out"), [(50, [], 5), (50, ["--held-out", 5], 10), (3, [], 1)])
-def test_without_a_development_part_the_end_of_the_training_part_is_held_out(train, options, held_out, tmp_path):
+@pytest.mark.parametrize(
+    ("train", "options", "held_out"), [(50, [], 5), (50, ["--held-out", 5], 10), (3, [], 1)]
+)
+def test_without_a_development_part_the_end_of_the_training_part_is_held_out(
+    train, options, held_out, tmp_path
+):
     done = run("hpyp", "split", treebank(tmp_path / "bank", train=train), tmp_path / "out", *options)
     expected = [f"train-{i}" for i in range(train)]
     assert ids(tmp_path / "out", "train") == expected[:-held_out]
@@ -53,7 +59,9 @@ def test_what_cannot_be_split_is_said(tmp_path):
     assert "There is no file" in run("hpyp", "split", name, tmp_path / "out", exit_code=1).stderr
     name = treebank(tmp_path / "one", train=1)
     assert "too few" in run("hpyp", "split", name, tmp_path / "out", exit_code=1).stderr
-    assert "no language 'mya2'" in run("hpyp", "split", name, tmp_path / "out", "-l", "mya2", exit_code=1).stderr
+    assert (
+        "no language 'mya2'" in run("hpyp", "split", name, tmp_path / "out", "-l", "mya2", exit_code=1).stderr
+    )
 
 
 def test_sentences_without_trees_are_counted_and_kept(tmp_path):

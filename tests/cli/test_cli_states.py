@@ -28,7 +28,18 @@ def documents(path, **settings):
 
 
 def test_all_kinds_of_models_are_compared_on_the_sample(tmp_path):
-    arguments = ("--states", "2,4", "--sweeps", 6, "--dev", DEV, "--top-words", 3, "--output", tmp_path / "out.json")
+    arguments = (
+        "--states",
+        "2,4",
+        "--sweeps",
+        6,
+        "--dev",
+        DEV,
+        "--top-words",
+        3,
+        "--output",
+        tmp_path / "out.json",
+    )
     output = run(TRAIN, *arguments).output
     found = json.loads((tmp_path / "out.json").read_text())
     expected = [
@@ -63,12 +74,17 @@ def test_trees_are_sampled_if_they_are_to_be(tmp_path):
 def test_text_is_parsed_by_a_pipeline(toy, trained, tmp_path):
     trained.to_disk(tmp_path / "pipeline")
     lines = [" ".join(sentence.words) for sentence in toy.sentences(12)]
-    (tmp_path / "text.txt").write_text("\n".join(lines[:6]) + "\n\n" + "\n".join(lines[6:]) + "\n", encoding="utf8")
+    (tmp_path / "text.txt").write_text(
+        "\n".join(lines[:6]) + "\n\n" + "\n".join(lines[6:]) + "\n", encoding="utf8"
+    )
     arguments = ("--states", 2, "--sweeps", 2, "--kinds", "semantic")
     assert "complete trees" in run(tmp_path / "text.txt", *arguments, exit_code=1).output
     assert "semantic" in run(tmp_path / "text.txt", *arguments, "--parser", tmp_path / "pipeline").output
     spacy.blank("en").to_disk(tmp_path / "blank")
-    assert "has no parser" in run(tmp_path / "text.txt", *arguments, "--parser", tmp_path / "blank", exit_code=1).output
+    assert (
+        "has no parser"
+        in run(tmp_path / "text.txt", *arguments, "--parser", tmp_path / "blank", exit_code=1).output
+    )
 
 
 def test_documents_are_those_of_the_treebank(tmp_path):
@@ -82,7 +98,9 @@ def test_documents_are_those_of_the_treebank(tmp_path):
     DocBin(docs=found).to_disk(tmp_path / "found.spacy")
     for doc, other in zip(found, documents(tmp_path / "found.spacy"), strict=True):
         assert uncased_key(doc) == uncased_key(other)
-    output = " ".join(run(tmp_path / "one.conllu", "--states", 2, "--sweeps", 2, "--kinds", "lda").output.split())
+    output = " ".join(
+        run(tmp_path / "one.conllu", "--states", 2, "--sweeps", 2, "--kinds", "lda").output.split()
+    )
     assert "are in one document" in output
 
 

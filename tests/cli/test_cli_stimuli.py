@@ -1,4 +1,6 @@
-"""`hpyp surprisal` with tables of stimuli, by a parser and by an n-gram model, as a psycholinguist would use it."""
+"""`hpyp surprisal` with tables of stimuli, by a parser and by an n-gram model, as a psycholinguist would use
+it.
+"""
 
 import csv
 import gzip
@@ -87,10 +89,18 @@ def test_words_and_regions_are_sums_over_tokens_with_and_without_punctuation(mod
                 own = [t for t in tokens if all(t[k] == row[k] for k in ("item", "condition", key))]
                 own = [t for t in own if punctuation or t["text"] not in ".,"]
                 assert int(row["tokens"]) == len(own)
-                assert float(row["surprisal"]) == pytest.approx(sum(float(t["surprisal"]) for t in own), abs=1e-5)
-                assert row["text"].replace(" ", "").replace(",", "") == "".join(t["text"] for t in own).replace(",", "")
+                assert float(row["surprisal"]) == pytest.approx(
+                    sum(float(t["surprisal"]) for t in own), abs=1e-5
+                )
+                assert row["text"].replace(" ", "").replace(",", "") == "".join(
+                    t["text"] for t in own
+                ).replace(",", "")
             if key == "region":
-                assert [row["text"] for row in found][:3] == ["The dog", "sees", "a cat." if punctuation else "a cat"]
+                assert [row["text"] for row in found][:3] == [
+                    "The dog",
+                    "sees",
+                    "a cat." if punctuation else "a cat",
+                ]
     kept = rows(run(model, path, "--no-punctuation").stdout)
     assert kept == [row for row in tokens if row["text"] not in ".,"]
 
@@ -100,7 +110,9 @@ def test_rare_words_are_known_by_their_class(model, models, write):
     found = rows(run(model, path).stdout)
     assert [row["known"] for row in found] == ["TRUE", "FALSE", "TRUE", "TRUE", "TRUE"]
     assert [bool(row["class"]) for row in found] == [False, True, False, False, False]
-    (sentence,) = rows(run(model, write("item,condition,regions\n1,a,the zyzzyva sleeps .\n", "r.csv"), "-r").stdout)
+    (sentence,) = rows(
+        run(model, write("item,condition,regions\n1,a,the zyzzyva sleeps .\n", "r.csv"), "-r").stdout
+    )
     assert (sentence["known"], sentence["class"]) == ("FALSE", found[1]["class"])
 
 
@@ -119,7 +131,9 @@ def test_an_n_gram_model_gives_the_surprisals_that_it_has(models, write):
     words = ["Ada", "sleeps", "."]
     own = [row for row in found if row["item"] == "2"]
     expected = ngrams.log_probs(words)
-    assert [float(row["surprisal"]) for row in own] == pytest.approx((-expected[:-1] / np.log(2)).tolist(), abs=1e-5)
+    assert [float(row["surprisal"]) for row in own] == pytest.approx(
+        (-expected[:-1] / np.log(2)).tolist(), abs=1e-5
+    )
     assert sum(float(row["log_prob"]) for row in own) == pytest.approx(expected.sum(), abs=1e-5)
     ahead = ngrams.next_words(words)
     np.testing.assert_allclose(ahead.sum(axis=1), 1.0)
@@ -176,7 +190,9 @@ def test_entropies_are_those_of_the_parses_and_words_that_are_written_as_jsonl(m
 @pytest.mark.slow
 def test_entropies_of_words_are_those_after_their_last_token(models, write):
     path = write("item,condition,text\n1,a,the dog sees a cat.\n", "t.csv")
-    tokens, words = (rows(run(models / "pipeline", path, "-e", *options).stdout) for options in ((), ("--words",)))
+    tokens, words = (
+        rows(run(models / "pipeline", path, "-e", *options).stdout) for options in ((), ("--words",))
+    )
     assert [words[-1][name] for name in ENTROPIES[:2]] == [tokens[-1][name] for name in ENTROPIES[:2]]
     for name in ("next", "analyses"):
         before = float(tokens[-3][f"entropy_{name}"]) - float(tokens[-1][f"entropy_{name}"])
@@ -190,7 +206,8 @@ def test_entropies_do_not_depend_on_threads_or_on_what_follows(models, write):
     assert one == two
     words = "the old dog sees a".split()
     tables = [
-        rows(run(models / "pipeline", write(" ".join(words[:n]), "part.txt"), "-e", "-l").stdout) for n in range(1, 6)
+        rows(run(models / "pipeline", write(" ".join(words[:n]), "part.txt"), "-e", "-l").stdout)
+        for n in range(1, 6)
     ]
     for n, part in enumerate(tables[:-1], 1):
         for ours, theirs in zip(part, tables[-1][:n]):
@@ -285,7 +302,9 @@ def test_line_ends_byte_order_marks_and_quotes_change_nothing(models, write, nam
     expected = rows(run(models / "ngram", write(TABLE, "plain.csv")).stdout)
     lines = list(csv.reader(io.StringIO(TABLE)))
     made = io.StringIO(newline="")
-    writer = csv.writer(made, delimiter="\t" if name == "t.tsv" else ";" if mark else ",", lineterminator=line_end)
+    writer = csv.writer(
+        made, delimiter="\t" if name == "t.tsv" else ";" if mark else ",", lineterminator=line_end
+    )
     writer.writerows([*lines[:2], [], *lines[2:]])
     found = rows(run(models / "ngram", write(mark + made.getvalue(), name)).stdout)
     assert [{**row, "file": ""} for row in found] == [{**row, "file": ""} for row in expected]
@@ -304,7 +323,9 @@ def test_a_row_may_have_several_sentences(models, write):
 
 
 def test_a_table_needs_no_condition_and_may_have_columns_with_names_of_ours(models, write):
-    path = write("sep=;\r\nitem;text;word;surprisal\r\n1;Ada sleeps.;Ada, or not;7\r\n2;Kim waits.;b;8\r\n", "t.csv")
+    path = write(
+        "sep=;\r\nitem;text;word;surprisal\r\n1;Ada sleeps.;Ada, or not;7\r\n2;Kim waits.;b;8\r\n", "t.csv"
+    )
     found = rows(run(models / "ngram", path).stdout)
     assert list(found[0])[:5] == ["file", "item", "input_word", "input_surprisal", "sentence"]
     assert [(row["item"], row["input_word"], row["input_surprisal"]) for row in found] == [
@@ -315,7 +336,9 @@ def test_a_table_needs_no_condition_and_may_have_columns_with_names_of_ours(mode
 
 def test_cells_that_a_spreadsheet_takes_for_formulas_are_escaped_where_that_is_asked_for(models, write):
     path = write("item,text,note,=code\n1,=1+1 @you sleeps.,=A1,-3\n", "t.csv")
-    plain, escaped = (rows(run(models / "ngram", path, "--words", *options).stdout) for options in ((), ("--escape",)))
+    plain, escaped = (
+        rows(run(models / "ngram", path, "--words", *options).stdout) for options in ((), ("--escape",))
+    )
     assert [row["text"] for row in plain] == ["=1+1", "@you", "sleeps."]
     assert [row["text"] for row in escaped] == ["'=1+1", "'@you", "sleeps."]
     assert {row["note"] for row in escaped} == {"'=A1"}
@@ -359,7 +382,10 @@ BAD = {
     "no item": ("cond,text\na,the dog\n", "has no column 'item'", "in line 1 there are: cond, text"),
     "twice without condition": ("item,text\n1,the dog\n1,a\n", "Item '1' stands twice: in line 2"),
     "no text": ("item,condition,sentence\n1,a,the dog\n", "has no column 'text' or 'regions'"),
-    "text and regions": ("item,condition,text,regions\n1,a,b,c\n", "both a column 'text' and a column 'regions'"),
+    "text and regions": (
+        "item,condition,text,regions\n1,a,b,c\n",
+        "both a column 'text' and a column 'regions'",
+    ),
     "two alike": ("item,condition,text,x,x\n1,a,b,c,d\n", "two with the same: 'x'"),
     "a name of ours twice": ("item,text,word,input_word\n1,a,b,c\n", "Line 2", "one with 'input_' before it"),
     "empty": ("", "is empty"),
@@ -369,9 +395,17 @@ BAD = {
     "an empty text": ("item,condition,text\n1,a, \n", "The text of line 2", "is empty"),
     "too many fields": (HEADER + "1,a,the dog, the cat\n", "Line 2", "4 fields", "3 columns", "quoted"),
     "twice": (HEADER + '1,a,"the\ndog"\n2,a,x\n1,a,y\n', "Item '1' stands twice", "line 2", "line 5"),
-    "Latin-1": ((HEADER + "1,a,the dog\n2,a,the caf\u00e9\n").encode("latin-1"), "not text in UTF-8: line 3", "0xe9"),
+    "Latin-1": (
+        (HEADER + "1,a,the dog\n2,a,the caf\u00e9\n").encode("latin-1"),
+        "not text in UTF-8: line 3",
+        "0xe9",
+    ),
     "UTF-16": ((HEADER + "1,a,the dog\n").encode("utf-16"), "not text in UTF-8: line 1"),
-    "UTF-16 without a mark": ((HEADER + "1,a,the dog\n").encode("utf-16-le"), "not text in UTF-8: line 1", "UTF-16"),
+    "UTF-16 without a mark": (
+        (HEADER + "1,a,the dog\n").encode("utf-16-le"),
+        "not text in UTF-8: line 1",
+        "UTF-16",
+    ),
     "a condition with a blank": (HEADER + "1,a,x\n1, a,y\n", "Item '1' stands twice with condition 'a'"),
     "a row without item": (HEADER + "1,a,x\n,b,y\n", "Line 3", "has no item"),
     "a header below empty lines": ("\n\nid,text\n1,x\n", "has no column 'item'", "in line 3 there are"),
@@ -398,7 +432,12 @@ def test_a_region_that_cuts_a_token_is_an_error_and_one_that_cuts_a_word_is_not(
     assert squeezed("inside of the token 'sleeps'") in shown
     path = write(HEADER + "1,a,Kim do|n't sleep.\n", "t.csv")
     found = rows(run(model, path, "--words").stdout)
-    assert [(row["text"], row["region"]) for row in found] == [("Kim", "1"), ("do", "1"), ("n't", "2"), ("sleep.", "2")]
+    assert [(row["text"], row["region"]) for row in found] == [
+        ("Kim", "1"),
+        ("do", "1"),
+        ("n't", "2"),
+        ("sleep.", "2"),
+    ]
     assert [row["text"] for row in rows(run(model, path, "--regions").stdout)] == ["Kim do", "n't sleep."]
 
 
@@ -500,7 +539,11 @@ def test_tables_with_other_columns_are_refused_before_anything_is_written(models
             [],
             "item, condition, group, not item, condition, group, regions",
         ),
-        ("item,condition,group,text\n1,a,b,Ada sleeps.\n", ["--regions"], "There are no regions in 'other.csv'"),
+        (
+            "item,condition,group,text\n1,a,b,Ada sleeps.\n",
+            ["--regions"],
+            "There are no regions in 'other.csv'",
+        ),
     ):
         done = run(models / "ngram", table, write(other, "other.csv"), *options, exit_code=1)
         assert squeezed(problem) in message(done).replace(squeezed(f"{table.parent}/"), "")
@@ -520,7 +563,9 @@ def test_what_stands_before_a_stimulus_is_read_and_has_no_rows(model, write):
     continued = write("item,prefix,continuation\n1,the old dog,sees a cat.\n2,,Ada sleeps.\n", "c.csv")
     one, other = rows(run(model, continued, "--regions").stdout)
     assert (one["text"], other["text"]) == ("sees a cat.", "Ada sleeps.")
-    assert float(one["surprisal"]) == pytest.approx(sum(float(row["surprisal"]) for row in found[:4]), abs=1e-5)
+    assert float(one["surprisal"]) == pytest.approx(
+        sum(float(row["surprisal"]) for row in found[:4]), abs=1e-5
+    )
     assert float(one["log_prob"]) == pytest.approx(sum(float(row["log_prob"]) for row in found[:4]), abs=1e-5)
 
 
@@ -535,7 +580,8 @@ def test_sentences_before_a_stimulus_are_running_text_with_it(models, write):
     assert [json.loads(line)["text"] for line in lines] == [row["text"] for row in found]
 
 
-#: Reading times of two texts, with a row without a word, a dash by itself, and columns with names of the result.
+#: Reading times of two texts, with a row without a word, a dash by itself, and columns with names of the
+#: result.
 WORDS = """story\tword\tform\tsurprisal
 b\t1\tThe\t310.5
 b\t2\tdog\t300
@@ -565,7 +611,9 @@ def test_rows_with_one_word_have_the_surprisals_of_the_running_text(model, readi
     assert list(found[0])[:6] == ["story", "word", "form", "input_surprisal", "sentence", "tokens"]
     for ours, theirs in zip(found, table, strict=True):
         assert [ours[name] for name in ("story", "word", "form", "input_surprisal")] == [*theirs.values()]
-    texts = [" ".join(row["form"] for row in table if row["form"] and row["story"] == story) for story in "ba"]
+    texts = [
+        " ".join(row["form"] for row in table if row["form"] and row["story"] == story) for story in "ba"
+    ]
     words = rows(run(model, write("\n\n".join(texts)), "--words", *reading_options).stdout)
     said = [row for row in found if row["form"]]
     assert [row["form"] for row in said] == [row["text"] for row in words]
@@ -631,9 +679,17 @@ BAD_WORDS = {
     "no word column": ("story,token\n1,the\n", "There is no column 'word' in line 2"),
     "a row without text": ("story,word\n1,the\n,dog\n", "Line 3", "nothing in the column 'story'"),
     "texts in pieces": ("story,word\n1,a\n2,b\n2,c\n1,d\n", "Line 5", "'1', whose rows ended with line 2"),
-    "a text without words": ("story,word,x\n1,a,\n2,,y\n", "The text '2', which begins with line 3", "no words"),
+    "a text without words": (
+        "story,word,x\n1,a,\n2,,y\n",
+        "The text '2', which begins with line 3",
+        "no words",
+    ),
     "too many fields": ("story,word\n1,a\n1,b,c\n", "Line 3", "3 fields", "2 columns"),
-    "speech without quotes": ('story,word,x\n1,a,y\n1,"Oh,y\n1,no.",y\n', "The word of line 3", "double the marks"),
+    "speech without quotes": (
+        'story,word,x\n1,a,y\n1,"Oh,y\n1,no.",y\n',
+        "The word of line 3",
+        "double the marks",
+    ),
     "a name twice": ("story,word,length,input_length\n1,a,b,c\n", "Line 2", "Rename one"),
 }
 
@@ -641,14 +697,18 @@ BAD_WORDS = {
 @pytest.mark.parametrize("table", BAD_WORDS)
 def test_what_is_wrong_with_a_table_of_words_is_said_with_its_line(models, write, table):
     content, *problems = BAD_WORDS[table]
-    shown = message(run(models / "ngram", write(content, "t.csv"), "--text-by", "story", "--per-line", exit_code=1))
+    shown = message(
+        run(models / "ngram", write(content, "t.csv"), "--text-by", "story", "--per-line", exit_code=1)
+    )
     for problem in problems:
         assert squeezed(problem) in shown
 
 
 def test_python_gives_rows_back_as_the_command_does(models, write):
     table = list(csv.DictReader(io.StringIO(WORDS), dialect="excel-tab"))
-    command = rows(run(models / "ngram", write(WORDS, "times.tsv"), *BY_WORD, "--per-line", "--lags", 1).stdout)
+    command = rows(
+        run(models / "ngram", write(WORDS, "times.tsv"), *BY_WORD, "--per-line", "--lags", 1).stdout
+    )
     settings = {"text_by": "story", "word": "form", "running": False, "lags": 1}
     for texts in (table, write(WORDS, "times.tsv")):
         found = spacy_hpyp.surprisal(models / "ngram", texts, **settings)

@@ -13,7 +13,8 @@ import spacy_hpyp
 
 run = partial(command_line.run, "hpyp", "surprisal")
 COLUMNS = (
-    "file paragraph sentence word token start end text tag surprisal surprisal_lexical surprisal_syntactic surprisal_letters "
+    "file paragraph sentence word token start end text tag surprisal surprisal_lexical surprisal_syntactic "
+    "surprisal_letters "
     "log_prob known class"
 ).split()
 SUMMED = ("surprisal", "surprisal_lexical", "surprisal_syntactic", "log_prob")

@@ -146,7 +146,9 @@ def test_the_studies_of_the_project_set_what_there_is(name, quick, monkeypatch):
     monkeypatch.chdir(PROJECT)
     path = PROJECT / "configs" / f"{name}.cfg"
     given = {
-        f"vars.{each}": f"corpus/{each}.spacy" for each, value in load_config(path)["vars"].items() if value is None
+        f"vars.{each}": f"corpus/{each}.spacy"
+        for each, value in load_config(path)["vars"].items()
+        if value is None
     }
     study = read_study(path, given, quick=quick)
     assert not any(each.missing for each in study.runs.values())
@@ -214,7 +216,9 @@ def _assert_read(study, written):
     for table in study.tables.values():
         for name, row in table.rows.items():
             if row.run is not None:
-                (command,) = [argument for argument in study.runs[row.run].arguments if argument in written][:1]
+                (command,) = [argument for argument in study.runs[row.run].arguments if argument in written][
+                    :1
+                ]
                 keys = [study.columns[column].key for column in table.columns]
                 assert set(keys) & set(written[command]), (table.name, name)
                 assert set(row.pick) <= set(written[command]), (table.name, name)

@@ -39,7 +39,16 @@ def scores(files):
 @pytest.mark.parametrize("keep", ["text", "sentences", "words"])
 def test_scores_are_those_of_the_script_for_what_is_parsed(files, scores, keep):
     shown, found = scores
-    run("hpyp", "parse", files / "model", files / "gold.conllu", "--keep", keep, "-o", files / f"{keep}.conllu")
+    run(
+        "hpyp",
+        "parse",
+        files / "model",
+        files / "gold.conllu",
+        "--keep",
+        keep,
+        "-o",
+        files / f"{keep}.conllu",
+    )
     gold, system = (udeval.load_conllu_file(str(files / name)) for name in ("gold.conllu", f"{keep}.conllu"))
     expected = udeval.evaluate(gold, system)
     for name in METRICS:
@@ -87,7 +96,16 @@ def test_a_file_that_is_no_model_of_udpipe_is_said(files, tmp_path):
 @pytest.mark.slow
 def test_udpipe_is_trained_where_there_is_no_model_and_measured_beside(files, tmp_path):
     pytest.importorskip("ufal.udpipe")
-    arguments = "hpyp", "udeval", files / "model", files / "gold.conllu", "--peer", "udpipe", "-o", tmp_path / "s.json"
+    arguments = (
+        "hpyp",
+        "udeval",
+        files / "model",
+        files / "gold.conllu",
+        "--peer",
+        "udpipe",
+        "-o",
+        tmp_path / "s.json",
+    )
     run(*arguments, "--peer-model", tmp_path / "x.udpipe", "--train", files / "gold.conllu")
     first = json.loads((tmp_path / "s.json").read_text())
     assert first["udpipe"]["words"]["Words"] == 1.0

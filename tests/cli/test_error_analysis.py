@@ -15,7 +15,9 @@ def files(toy, trained, tmp_path_factory):
     trained.to_disk(folder / "pipeline")
     sentences = toy.sentences(60)
     # "zebra" is a word that training does not have.
-    sentences[-1] = toy.sentence(["the", "zebra", "sleeps"], ["DT", "NN", "VBZ"], [1, 2, 2], ["det", "nsubj", "ROOT"])
+    sentences[-1] = toy.sentence(
+        ["the", "zebra", "sleeps"], ["DT", "NN", "VBZ"], [1, 2, 2], ["det", "nsubj", "ROOT"]
+    )
     nlp = spacy.blank("en")
     nlp.add_pipe("tagger")
     nlp.add_pipe("parser")
@@ -37,7 +39,9 @@ def files(toy, trained, tmp_path_factory):
 
 def errors(folder, model, *options, data="dev.spacy"):
     output = folder / "errors.json"
-    done = command_line.run("hpyp", "evaluate", "--errors", folder / model, folder / data, "-o", output, *options)
+    done = command_line.run(
+        "hpyp", "evaluate", "--errors", folder / model, folder / data, "-o", output, *options
+    )
     scores = srsly.read_json(output)
     return {**scores.pop("errors"), "scores": scores}, done.stdout
 
@@ -63,7 +67,9 @@ def test_words_under_a_token_of_conllu_have_their_own_tags_in_all_tables(toy, fo
 
 def test_scores_are_those_of_evaluate_and_of_each_label_those_of_spacy(folder):
     found, shown = errors(folder, "pipeline")
-    command_line.run("hpyp", "evaluate", folder / "pipeline", folder / "dev.spacy", "-o", folder / "scores.json")
+    command_line.run(
+        "hpyp", "evaluate", folder / "pipeline", folder / "dev.spacy", "-o", folder / "scores.json"
+    )
     scores = srsly.read_json(folder / "scores.json")
     for name in ("tag_acc", "dep_uas", "dep_las", "complete_match"):
         assert found["scores"][name] == pytest.approx(scores[name])
@@ -74,7 +80,9 @@ def test_scores_are_those_of_evaluate_and_of_each_label_those_of_spacy(folder):
         assert [own[name] or 0.0 for name in "precision recall f".split()] == pytest.approx(
             [expected[name] for name in "prf"]
         )
-    assert sum(row["tokens"] for row in found["sentence_lengths"]) == sum(row["gold"] for row in found["labels"])
+    assert sum(row["tokens"] for row in found["sentence_lengths"]) == sum(
+        row["gold"] for row in found["labels"]
+    )
     assert sum(row["gold"] for row in found["arc_lengths"]) == sum(row["gold"] for row in found["labels"])
     assert sum(row["sentences"] for row in found["sentence_lengths"]) == 30
 

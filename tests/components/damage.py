@@ -16,10 +16,13 @@ class Victim:
     nlp (Language): The pipeline, which nobody else has.
     component (Any): The component.
     see (Callable[[], Any]): Says what the pipeline makes of a text.
-    work (Callable[[], None]): Asserts that the pipeline does its work with a model that is not refused; may train it.
+    work (Callable[[], None]): Asserts that the pipeline does its work with a model that is not refused; may
+        train it.
     """
 
-    def __init__(self, nlp: Language, component: Any, see: Callable[[], Any], work: Callable[[], None]) -> None:
+    def __init__(
+        self, nlp: Language, component: Any, see: Callable[[], Any], work: Callable[[], None]
+    ) -> None:
         self.nlp = nlp
         self.component = component
         self.see = see

@@ -43,7 +43,12 @@ def on_tokens(gold, tokens):
     return found
 
 
-CANNOT = [("we", "PRP", 3, "nsubj"), ("ca", "MD", 3, "aux"), ("n't", "RB", 3, "advmod"), ("go", "VB", 3, "ROOT")]
+CANNOT = [
+    ("we", "PRP", 3, "nsubj"),
+    ("ca", "MD", 3, "aux"),
+    ("n't", "RB", 3, "advmod"),
+    ("go", "VB", 3, "ROOT"),
+]
 DOWN = [("go", "VB", 0, "ROOT"), ("downhill", "RB", 0, "advmod"), ("now", "RB", 1, "advmod")]
 #: The words of its second token have their heads in each other's.
 DEEP = [("a", "A", 1, "x"), ("b", "B", 2, "y"), ("c", "C", 3, "z"), ("d", "D", 3, "ROOT")]
@@ -56,7 +61,9 @@ def test_equal_tokens_are_the_gold_sentence():
 
 def test_sentences_with_equal_tokens_are_recognised_as_the_same_beside_others():
     gold = gold_doc(CANNOT, DOWN)
-    example = Example(Doc(VOCAB, words=["we", "can't", "go", "go", "downhill", "now"], spaces=[False] * 6), gold)
+    example = Example(
+        Doc(VOCAB, words=["we", "can't", "go", "go", "downhill", "now"], spaces=[False] * 6), gold
+    )
     keys = [sentence.key for sentence in sentences_of(example)]
     gold_keys = [sentence.key for sentence in sentences_of(example, "gold")]
     assert keys[0] != gold_keys[0]
@@ -99,7 +106,8 @@ def test_sentences_with_equal_tokens_are_recognised_as_the_same_beside_others():
                 ("mail", "VB", 2, PIECE_LABEL),
             ],
         ),
-        # Cut and joined at once: the token in between holds the rest of one word and the beginning of another.
+        # Cut and joined at once: the token in between holds the rest of one word and the beginning of
+        # another.
         (
             CANNOT,
             ["we", "c", "an", "'t", "go"],
@@ -162,7 +170,9 @@ def documents(draw):
         for place, word in enumerate(order):
             heads[word] = order[draw(st.integers(0, place - 1))] if place else word
         words = ["a" * draw(st.integers(1, 3)) for _ in range(n)]
-        sentences.append([(w, "T", h, "ROOT" if h == i else "x") for i, (w, h) in enumerate(zip(words, heads))])
+        sentences.append(
+            [(w, "T", h, "ROOT" if h == i else "x") for i, (w, h) in enumerate(zip(words, heads))]
+        )
     text = "".join(word for sentence in sentences for word, *_ in sentence)
     ends = sorted(draw(st.sets(st.integers(1, len(text) - 1))) | {len(text)}) if len(text) > 1 else [1]
     return gold_doc(*sentences), [text[a:b] for a, b in zip([0, *ends], ends)]
@@ -243,7 +253,9 @@ def test_an_annotated_document_has_the_tokens_and_the_trees_that_are_learned():
     assert [place.tolist() for place in places] == [[0, 1, 3], [4, 5, 6, 7]]
     # What was written is what is learned.
     again = Example(doc.copy(), doc)
-    assert [sentence.key for sentence in sentences_of(again, "gold")] == [sentence.key for sentence in sentences]
+    assert [sentence.key for sentence in sentences_of(again, "gold")] == [
+        sentence.key for sentence in sentences
+    ]
 
 
 def test_a_sentence_without_a_tree_on_other_tokens_has_no_annotation():

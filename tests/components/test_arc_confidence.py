@@ -15,7 +15,9 @@ from spacy_hpyp.components.hpyp_parser import HPYPParser
 
 @Language.factory("a_careless_parser", default_config={"part": 0.9})
 def make_careless_parser(nlp, name, part):
-    """Hangs words of toy sentences on the verb that its tags say, or, for a part of the words that their forms choose, on a neighbour."""
+    """Hangs words of toy sentences on the verb that its tags say, or, for a part of the words that their
+    forms choose, on a neighbour.
+    """
 
     def parse(doc):
         rng = np.random.default_rng([len(doc), *(token.orth % 1000 for token in doc)])
@@ -133,7 +135,9 @@ def test_batches_do_not_change_what_is_said(toy, rated):
 def test_a_pipeline_at_a_path_can_be_asked(toy, folder, rated):
     doc = parses(toy, rated)[0].predicted
     expected = [token._.head_prob for token in rated(doc.copy())]
-    other = spacy.load(folder / "rated", config={"components": {"arc_confidence": {"source": str(folder / "pool")}}})
+    other = spacy.load(
+        folder / "rated", config={"components": {"arc_confidence": {"source": str(folder / "pool")}}}
+    )
     other.remove_pipe("hpyp_parser")
     assert isinstance(other.get_pipe("arc_confidence").asked, HPYPParser)
     assert [token._.head_prob for token in other(doc.copy())] == pytest.approx(expected)
@@ -142,7 +146,10 @@ def test_a_pipeline_at_a_path_can_be_asked(toy, folder, rated):
 def test_what_cannot_be_asked_is_named(toy, rated):
     doc = parses(toy, rated)[0].predicted
     component = rated.get_pipe("arc_confidence")
-    with rated.select_pipes(disable="a_careless_parser"), pytest.raises(ValueError, match="has not been parsed"):
+    with (
+        rated.select_pipes(disable="a_careless_parser"),
+        pytest.raises(ValueError, match="has not been parsed"),
+    ):
         rated(doc.copy())
     component.source = "a_careless_parser"
     with pytest.raises(ValueError, match="that is no hpyp_parser"):

@@ -35,11 +35,15 @@ def treebank(vocab):
 
 
 @pytest.mark.parametrize("factory", ["attribute_ruler", "attribute_rules"])
-def test_a_tag_has_what_is_most_frequent_with_it_and_frequent_words_what_they_have_themselves(treebank, factory):
+def test_a_tag_has_what_is_most_frequent_with_it_and_frequent_words_what_they_have_themselves(
+    treebank, factory
+):
     nlp = spacy.blank("en")
     ruler = nlp.add_pipe(factory)
     ruler.initialize(None, patterns=attribute_rules(treebank))
-    found = ruler(Doc(nlp.vocab, words=["barks", "IS", "has", "sits", "dog", "bark"], tags=["VBZ"] * 4 + ["NN"] * 2))
+    found = ruler(
+        Doc(nlp.vocab, words=["barks", "IS", "has", "sits", "dog", "bark"], tags=["VBZ"] * 4 + ["NN"] * 2)
+    )
     # "has" is in the rule of "is"; "bark" alone would be right too seldom for a rule.
     assert [(token.pos_, str(token.morph)) for token in found] == [VERB, AUX, AUX, VERB, NOUN, NOUN]
 
@@ -53,7 +57,10 @@ def test_the_component_says_what_that_of_spacy_says(treebank):
         {"patterns": dog, "attrs": {"POS": "PROPN"}},
         {"patterns": dog[:1], "attrs": {}},
     ]
-    words, tags = ["barks", "IS", "dog", "\n", "oh", "what", "is"], ["VBZ", "VBZ", "NN", "_SP", "UH", "WP", ""]
+    words, tags = (
+        ["barks", "IS", "dog", "\n", "oh", "what", "is"],
+        ["VBZ", "VBZ", "NN", "_SP", "UH", "WP", ""],
+    )
     found = []
     for factory in ("attribute_ruler", "attribute_rules"):
         nlp = spacy.blank("en")

@@ -18,7 +18,9 @@ def expected(trained, texts, annotation):
 
 
 @pytest.mark.parametrize(("threads", "batch_size"), [(1, 1), (1, 7), (2, 1), (2, 1000), (3, 7), (16, 1000)])
-def test_threads_and_batches_give_the_same_bit_for_bit(toy, trained, texts, expected, annotation, threads, batch_size):
+def test_threads_and_batches_give_the_same_bit_for_bit(
+    toy, trained, texts, expected, annotation, threads, batch_size
+):
     nlp = toy.copy(trained, threads=threads)
     assert [annotation(doc) for doc in nlp.pipe(texts, batch_size=batch_size)] == expected
 
@@ -35,13 +37,18 @@ def test_threads_share_the_sentences_of_one_document(toy, trained, annotation, t
 
 def test_pools_give_the_same_in_several_threads(toy, texts, annotation):
     nlp = toy.trained(
-        toy.sentences(10), transition=[["s1.tag", "s2.tag"], ["s1.word"]], tag=[["s1.tag"], []], word=[["next.tag"], []]
+        toy.sentences(10),
+        transition=[["s1.tag", "s2.tag"], ["s1.word"]],
+        tag=[["s1.tag"], []],
+        word=[["next.tag"], []],
     )
     one, two = (list(toy.copy(nlp, threads=threads).pipe(texts)) for threads in (1, 2))
     assert [annotation(doc) for doc in one] == [annotation(doc) for doc in two]
 
 
-@pytest.fixture(params=[method for method in multiprocessing.get_all_start_methods() if method != "forkserver"])
+@pytest.fixture(
+    params=[method for method in multiprocessing.get_all_start_methods() if method != "forkserver"]
+)
 def start_method(request):
     """How processes are started: as copies of this one, or as new interpreters."""
     before = multiprocessing.get_start_method()

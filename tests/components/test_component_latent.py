@@ -41,7 +41,10 @@ def test_every_sentence_stays_seated_once_whatever_its_derivation(toy, latent, p
 def test_latent_derivations_keep_the_trees(toy):
     # Of few sentences the model is not sure which order is the right one.
     few = toy.sentences(4)
-    static, latent = toy.parser(toy.trained(few)), toy.parser(trained(toy, "derivations", sweeps=12, sentences=few))
+    static, latent = (
+        toy.parser(toy.trained(few)),
+        toy.parser(trained(toy, "derivations", sweeps=12, sentences=few)),
+    )
     orders = 0
     for key, paths in latent.joint.progress.derivations.items():
         words, tags, heads, labels = static._treebank.made[key]
@@ -120,7 +123,8 @@ def test_training_goes_on_from_what_was_saved(toy, latent):
     one, two = toy.parser(other).joint, toy.parser(whole).joint
     assert one.progress.sweeps == two.progress.sweeps
     assert one.progress.seated == two.progress.seated
-    # What is saved leaves empty restaurants out, so the last digits of predictions may differ, and with them a draw.
+    # What is saved leaves empty restaurants out, so the last digits of predictions may differ, and with them
+    # a draw.
     same = sum(
         a.tolist() == b.tolist()
         for key in one.progress.seated
@@ -154,7 +158,8 @@ def test_damaged_derivations_are_not_loaded(toy):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"latent": "trees"}, {"latent_after": -1}, {"latent_particles": 0}, {"latent_particles": 1.5}]
+    "settings",
+    [{"latent": "trees"}, {"latent_after": -1}, {"latent_particles": 0}, {"latent_particles": 1.5}],
 )
 def test_settings_that_make_no_sense_are_refused(toy, settings):
     with pytest.raises(ValueError, match=next(iter(settings))):

@@ -73,7 +73,9 @@ def test_threads_change_nothing_in_training_and_decoding(toy, sentences, annotat
 def test_other_seeds_give_other_weights(toy, sentences, pooled):
     # Kneser-Ney seating draws nothing but the hyperparameters.
     nlp, _ = learned(toy, sentences, seed=1)
-    assert any(np.any(parameters(toy, nlp)[name] != values) for name, values in parameters(toy, pooled).items())
+    assert any(
+        np.any(parameters(toy, nlp)[name] != values) for name, values in parameters(toy, pooled).items()
+    )
 
 
 @pytest.mark.parametrize("through", ["bytes", "disk"])
@@ -89,7 +91,8 @@ def test_saved_pools_come_back_with_their_weights(toy, pooled, annotation, tmp_p
 
 
 def test_training_that_goes_on_from_bytes_is_as_if_it_had_not_stopped(toy, sentences):
-    # With Kneser-Ney seating nothing is drawn that could depend on the order in which restaurants were founded.
+    # With Kneser-Ney seating nothing is drawn that could depend on the order in which restaurants were
+    # founded.
     nlp, _ = learned(toy, sentences, sweeps=2)
     resumed = toy.copy(nlp)
     for each in (nlp, resumed):
@@ -204,7 +207,10 @@ def encoded(toy, nlp, sentences):
 
 def random_weights(weights, scale, seed):
     rng = np.random.default_rng(seed)
-    return {name: Weights(*(scale * rng.normal(size=part.shape) for part in ours)) for name, ours in weights.items()}
+    return {
+        name: Weights(*(scale * rng.normal(size=part.shape) for part in ours))
+        for name, ours in weights.items()
+    }
 
 
 def moved(weights, direction, step):
@@ -216,7 +222,8 @@ def moved(weights, direction, step):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_gradient_of_a_visit_is_that_of_its_log_likelihood(toy, sentences, pooled, seed):
-    # Kneser-Ney seating does not depend on the weights, so that the log-likelihood of a batch is a smooth function of them.
+    # Kneser-Ney seating does not depend on the weights, so that the log-likelihood of a batch is a smooth
+    # function of them.
     joint = toy.parser(pooled).joint
     data = joint.to_bytes()
     batch = encoded(toy, pooled, sentences[:10])
@@ -256,7 +263,9 @@ def test_gradients_of_the_parameters_are_those_of_loss_and_prior(toy, pooled):
         total = 0.0
         for name in DISTRIBUTIONS:
             for part, prior, slope in zip(weights[name], first[name], gradient[name]):
-                total += 15.0 / joint.progress.tokens * np.sum((part - prior) ** 2) - np.sum(slope * part) / 50
+                total += (
+                    15.0 / joint.progress.tokens * np.sum((part - prior) ** 2) - np.sum(slope * part) / 50
+                )
         return total
 
     rng = np.random.default_rng(1)
@@ -314,8 +323,14 @@ def test_averages_are_used_for_decoding_and_laid_aside_again(toy, sentences, ann
 # Odd treebanks
 
 ODD = {
-    "one tag": [("the dog sleeps", "X X X", [1, 2, 2], "det nsubj ROOT"), ("dogs sleep", "X X", [1, 1], "nsubj ROOT")],
-    "one label": [("the dog sleeps", "D N V", [1, 2, 2], "dep dep ROOT"), ("dogs sleep", "N V", [1, 1], "dep ROOT")],
+    "one tag": [
+        ("the dog sleeps", "X X X", [1, 2, 2], "det nsubj ROOT"),
+        ("dogs sleep", "X X", [1, 1], "nsubj ROOT"),
+    ],
+    "one label": [
+        ("the dog sleeps", "D N V", [1, 2, 2], "dep dep ROOT"),
+        ("dogs sleep", "N V", [1, 1], "dep ROOT"),
+    ],
     "no arcs": [("stop", "VB", [0], "ROOT"), ("oh", "UH", [0], "ROOT"), ("wait", "VB", [0], "ROOT")],
     "no arcs, one tag, one word": [("stop", "VB", [0], "ROOT")],
 }
@@ -325,7 +340,8 @@ ODD = {
 @pytest.mark.parametrize("treebank", ODD)
 def test_treebank_with_hardly_anything_in_it_is_learned(toy, annotation, treebank, seating):
     corpus = [
-        toy.sentence(words.split(), tags.split(), heads, deps.split()) for words, tags, heads, deps in ODD[treebank]
+        toy.sentence(words.split(), tags.split(), heads, deps.split())
+        for words, tags, heads, deps in ODD[treebank]
     ]
     nlp, _ = learned(toy, corpus, seating=seating, min_count=1)
     assert toy.customers(nlp) == toy.customers_of(corpus, factored=True)

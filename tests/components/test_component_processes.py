@@ -21,7 +21,9 @@ def loaded(trained, tmp_path):
 
 @pytest.fixture
 def spawn():
-    """Pickles something as `multiprocessing` does for a process that is being started and shares no memory with this one."""
+    """Pickles something as `multiprocessing` does for a process that is being started and shares no memory
+    with this one.
+    """
 
     def dumps(value):
         # Any object will do: what is asked is whether there is one.
@@ -63,7 +65,9 @@ def test_a_pickle_has_the_whole_model_where_no_file_has_it_or_it_may_go_anywhere
     if change == "file":
         (tmp_path / "model" / "hpyp_parser" / "model").write_bytes(b"another one")
     elif change == "model":
-        toy.parser(loaded).joint.confidence = Confidence(np.array([0.5, 1.0, 0.0, 0.0]), np.array([0.2, 1.0, 0.0]))
+        toy.parser(loaded).joint.confidence = Confidence(
+            np.array([0.5, 1.0, 0.0, 0.0]), np.array([0.2, 1.0, 0.0])
+        )
     sent = pickle.dumps(loaded) if change == "nothing" else spawn(loaded)
     shutil.rmtree(tmp_path / "model")
     assert annotation(pickle.loads(sent)(TEXT)) == expected

@@ -93,7 +93,14 @@ def test_untrained_use_says_what_to_do(toy, use):
 def test_factory_meta_names_what_is_assigned(toy):
     nlp = toy.nlp()
     assigned = nlp.get_pipe_meta("hpyp_parser").assigns
-    assert set(assigned) >= {"token.tag", "token.dep", "token.head", "doc.sents", "doc._.log_prob", "token._.log_prob"}
+    assert set(assigned) >= {
+        "token.tag",
+        "token.dep",
+        "token.head",
+        "doc.sents",
+        "doc._.log_prob",
+        "token._.log_prob",
+    }
     analysis = nlp.analyze_pipes(keys=["assigns", "requires", "scores"])
     assert analysis["summary"]["hpyp_parser"]["assigns"] == assigned
     assert not analysis["problems"]["hpyp_parser"]
@@ -169,7 +176,9 @@ def test_impossible_setting_is_named_in_the_error(toy, setting, value):
     assert getattr(parser, setting) == before
 
 
-@pytest.mark.parametrize(("setting", "value"), [("particles", 1.5), ("particles", True), ("particles", "many")])
+@pytest.mark.parametrize(
+    ("setting", "value"), [("particles", 1.5), ("particles", True), ("particles", "many")]
+)
 def test_setting_of_the_wrong_type_is_refused_in_python_too(toy, setting, value):
     with pytest.raises(ValueError, match=f"'{setting}'"):
         setattr(toy.parser(toy.nlp()), setting, value)
@@ -224,7 +233,9 @@ def test_every_setting_is_described_in_the_docs_as_it_is_declared():
         # What another table has in the same words is only named.
         new = [row for row in rows.values() if row not in above]
         named = ", ".join(f"`{name}`" for name, row in rows.items() if row in above)
-        table = "\n".join([f"| setting of {of} | default | may be | meaning |", "| --- | --- | --- | --- |", *new])
+        table = "\n".join(
+            [f"| setting of {of} | default | may be | meaning |", "| --- | --- | --- | --- |", *new]
+        )
         table += f"\n\nAs above: {named}." if named else ""
         assert f"\n{table}\n\n" in page, f"the table should be\n{table}"
         above |= set(new)
@@ -273,7 +284,8 @@ def test_settings_are_changed_together_or_not_at_all(toy):
 def test_what_limits_the_search_reaches_it(toy, setting, value):
     parser = toy.parser(toy.nlp(**{setting: value}))
     assert getattr(parser.search, setting) == value
-    # All other fields say what the beam is for: a matter of `decoding` and `marginals`, or of summing probabilities up.
+    # All other fields say what the beam is for: a matter of `decoding` and `marginals`, or of summing
+    # probabilities up.
     assert set(Search._fields) - {"marginals", "consensus", "predictive", "spread", "apart"} <= {
         declared.name for declared in fields(ParserSettings)
     }
@@ -331,7 +343,9 @@ def test_impossible_number_of_particles_of_latent_derivations_is_refused(toy, va
 
 @pytest.mark.parametrize("temperature", [0.01, 1000.0])
 def test_the_lowest_and_the_highest_temperature_give_probabilities(toy, trained, assert_forest, temperature):
-    doc = toy.copy(trained, marginals=True, temperature=temperature)("the dog sees a cat . Zenobia sleeps near Kim .")
+    doc = toy.copy(trained, marginals=True, temperature=temperature)(
+        "the dog sees a cat . Zenobia sleeps near Kim ."
+    )
     assert_forest(doc)
     assert all(0.0 <= token._.head_prob <= 1.0 and 0.0 <= token._.tag_prob <= 1.0 for token in doc)
 
@@ -342,7 +356,9 @@ def test_impossible_seed_is_refused_before_training(toy, seed):
         toy.nlp(seed=seed)
 
 
-@pytest.mark.parametrize(("setting", "value"), [("min_count", 0), ("min_class_count", 0), ("open_class_below", 0)])
+@pytest.mark.parametrize(
+    ("setting", "value"), [("min_count", 0), ("min_class_count", 0), ("open_class_below", 0)]
+)
 def test_vocabulary_settings_may_be_zero(toy, assert_forest, setting, value):
     assert_forest(toy.trained(toy.sentences(5), 1, **{setting: value})("Zenobia sleeps ."))
 
@@ -498,7 +514,9 @@ def test_a_rule_for_unknown_words_can_be_added(toy):
     def make_rule():
         return lambda form, lower_tag: ["LONG" if len(form) > 6 else "SHORT"]
 
-    nlp = toy.trained(toy.sentences(20), sweeps=1, unknown_words={"@misc": "toy.UnknownWords.v1"}, min_count=6)
+    nlp = toy.trained(
+        toy.sentences(20), sweeps=1, unknown_words={"@misc": "toy.UnknownWords.v1"}, min_count=6
+    )
     vocabulary = toy.parser(nlp).joint.vocabulary
     assert set(vocabulary.classes) >= {"SHORT"}
     assert set(vocabulary.classes) <= {"SHORT", "LONG", "UNKNOWN"}

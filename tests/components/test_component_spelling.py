@@ -1,4 +1,6 @@
-"""Rare words in letters: what the parser finds is the same, and how probable it says that it is has the letters in it."""
+"""Rare words in letters: what the parser finds is the same, and how probable it says that it is has the
+letters in it.
+"""
 
 from math import log
 
@@ -42,7 +44,9 @@ def parts(nlp):
 
 
 def test_training_is_the_same_and_letters_are_learned_besides(toy, trained, spelled):
-    without, with_spelling = (srsly.msgpack_loads(toy.parser(nlp).joint.to_bytes()) for nlp in (trained, spelled))
+    without, with_spelling = (
+        srsly.msgpack_loads(toy.parser(nlp).joint.to_bytes()) for nlp in (trained, spelled)
+    )
     assert "spelling" not in without
     assert with_spelling.pop("spelling")["characters"]
     assert with_spelling == without
@@ -57,7 +61,9 @@ def test_what_is_found_is_the_same_and_rare_words_have_letters_besides(toy, spel
     assert np.all((letters < 0.0) == rare)
     for token, other, own in zip(doc, plain, letters):
         assert token._.log_prob == other._.log_prob + own
-        assert token._.surprisal_lexical == pytest.approx(other._.surprisal_lexical - own / log(2.0), abs=1e-12)
+        assert token._.surprisal_lexical == pytest.approx(
+            other._.surprisal_lexical - own / log(2.0), abs=1e-12
+        )
         assert token._.surprisal_syntactic == other._.surprisal_syntactic
         assert token._.surprisal == token._.surprisal_lexical + token._.surprisal_syntactic
     assert doc._.log_prob == pytest.approx(plain._.log_prob + letters.sum(), abs=1e-9)
@@ -71,7 +77,9 @@ def test_letters_are_a_part_of_surprisals_of_their_own(toy, spelled):
     letters = letters_of(toy, spelled, spelled.make_doc(TEXT)) / -log(2.0)
     assert [row["surprisal_letters"] for row in rows] == pytest.approx(letters.tolist(), abs=1e-9)
     others = [row["surprisal_lexical"] - row["surprisal_letters"] for row in rows]
-    assert others == pytest.approx([row["surprisal_lexical"] for row in surprisal(closed(spelled), [TEXT])], abs=1e-9)
+    assert others == pytest.approx(
+        [row["surprisal_lexical"] for row in surprisal(closed(spelled), [TEXT])], abs=1e-9
+    )
 
 
 def test_white_space_has_no_letters(toy, spelled):
@@ -138,7 +146,9 @@ def test_generated_words_are_spelled_out(toy, trained, spelled):
         assert parser.joint.vocabulary.name(parser.joint.vocabulary.number(word)) == name
     for doc in docs:
         if any(token.text in spelled_out for token in doc):
-            parsed = parser(Doc(spelled.vocab, words=[t.text for t in doc], sent_starts=[t.i == 0 for t in doc]))
+            parsed = parser(
+                Doc(spelled.vocab, words=[t.text for t in doc], sent_starts=[t.i == 0 for t in doc])
+            )
             assert doc._.log_prob == pytest.approx(parsed._.log_prob, rel=1e-12)
 
 

@@ -44,7 +44,9 @@ def others(toy):
 
 @pytest.fixture(scope="module")
 def model_file(toy, small):
-    """The content of its model file as it was before files had checksums: what is wrong with it has to be seen by itself."""
+    """The content of its model file as it was before files had checksums: what is wrong with it has to be
+    seen by itself.
+    """
     return toy.parser(small).model.to_bytes()
 
 
@@ -201,10 +203,19 @@ def test_pipeline_saved_without_settings_has_those_of_its_config(toy, small, ann
 
 
 #: The settings that components had before the limits of the search were settings.
-OLD = set(CHANGED) - {"algorithm", "labels_per_arc", "tags_per_word", "tag_threshold", "attachments", "guides"}
+OLD = set(CHANGED) - {
+    "algorithm",
+    "labels_per_arc",
+    "tags_per_word",
+    "tag_threshold",
+    "attachments",
+    "guides",
+}
 
 
-def test_pipeline_of_a_version_with_fewer_settings_is_loaded_and_has_the_defaults_of_the_others(toy, small, tmp_path):
+def test_pipeline_of_a_version_with_fewer_settings_is_loaded_and_has_the_defaults_of_the_others(
+    toy, small, tmp_path
+):
     changed(toy, small).to_disk(tmp_path)
     config = Config().from_disk(tmp_path / "config.cfg", interpolate=False)
     component = config["components"]["hpyp_parser"]
@@ -214,7 +225,9 @@ def test_pipeline_of_a_version_with_fewer_settings_is_loaded_and_has_the_default
     file = tmp_path / "hpyp_parser" / "cfg"
     saved = json.loads(file.read_bytes())
     file.write_text(json.dumps({part: {name: saved[part][name] for name in OLD} for part in saved}))
-    expected = {name: CHANGED[name] if name in OLD else default for name, default in asdict(ParserSettings()).items()}
+    expected = {
+        name: CHANGED[name] if name in OLD else default for name, default in asdict(ParserSettings()).items()
+    }
     assert asdict(toy.parser(spacy.load(tmp_path)).settings) == expected
 
 
@@ -241,7 +254,9 @@ def test_damaged_settings_are_refused_and_nothing_is_changed(toy, victim, others
     assert data != file.read_bytes()
     file.write_bytes(data)
     before = victim.component.settings
-    with pytest.raises(ValueError, match=r"'hpyp_parser' cannot be read from .*cfg: its settings are damaged"):
+    with pytest.raises(
+        ValueError, match=r"'hpyp_parser' cannot be read from .*cfg: its settings are damaged"
+    ):
         spacy.load(tmp_path)
     with pytest.raises(ValueError, match=r"cannot be read from .*cfg"):
         victim.component.from_disk(tmp_path / "hpyp_parser")
@@ -344,16 +359,21 @@ def test_every_flipped_bit_of_a_model_file_is_seen(toy, small, victim, tmp_path)
 
 
 def test_an_n_gram_model_is_no_model_of_a_parser(toy, victim, tmp_path):
-    train_ngram_model([sentence.words for sentence in toy.sentences(5)], order=2, sweeps=1, samples=1).to_disk(
-        tmp_path / "model"
-    )
+    train_ngram_model(
+        [sentence.words for sentence in toy.sentences(5)], order=2, sweeps=1, samples=1
+    ).to_disk(tmp_path / "model")
     with pytest.raises(ValueError, match="cannot be read"):
         victim.component.from_disk(tmp_path, exclude=["vocab"])
     assert victim.see() == victim.expected
 
 
 ERRORS = [
-    *(NumbaError("x"), TypingError("x"), TypeError("can't unbox array"), RuntimeError("no locator available")),
+    *(
+        NumbaError("x"),
+        TypingError("x"),
+        TypeError("can't unbox array"),
+        RuntimeError("no locator available"),
+    ),
     *(RecursionError("x"), MemoryError(), KeyboardInterrupt(), OSError(errno.EMFILE, "Too many open files")),
 ]
 
@@ -364,8 +384,12 @@ def with_derivations(toy):
     return toy.trained(toy.sentences(8), latent="derivations", latent_after=0, latent_particles=5, sweeps=3)
 
 
-@pytest.mark.parametrize("place", ["hpyp.storage._above", "hpyp.storage._add_up", "models.joint_model.is_derivation"])
-def test_an_error_that_is_not_the_file_s_comes_through(toy, with_derivations, annotation, tmp_path, monkeypatch, place):
+@pytest.mark.parametrize(
+    "place", ["hpyp.storage._above", "hpyp.storage._add_up", "models.joint_model.is_derivation"]
+)
+def test_an_error_that_is_not_the_file_s_comes_through(
+    toy, with_derivations, annotation, tmp_path, monkeypatch, place
+):
     nlp = toy.copy(with_derivations)
     nlp.to_disk(tmp_path)
     # Where it has its views the seating is not read.
@@ -461,7 +485,9 @@ def test_every_part_is_needed(victim, model_file):
     for key in keys_of_the_model(model_file):
         # A model without distributions is one that has not been trained.
         if key != "distributions":
-            assert victim.refuses(edited(model_file, edit=lambda inner, key=key: inner.pop(key) and None)), key
+            assert victim.refuses(edited(model_file, edit=lambda inner, key=key: inner.pop(key) and None)), (
+                key
+            )
 
 
 @pytest.mark.parametrize("value", [None, -1, float("inf"), b"bytes", [None], {"width": 1}])
@@ -481,7 +507,8 @@ def test_parts_of_a_distribution_of_the_wrong_kind_are_refused(victim, model_fil
 
 
 @pytest.mark.parametrize(
-    "value", [{"width": 1, "length": 10**15, "data": b""}, {"width": 3, "length": 0, "data": b""}, {"width": 8}]
+    "value",
+    [{"width": 1, "length": 10**15, "data": b""}, {"width": 3, "length": 0, "data": b""}, {"width": 8}],
 )
 def test_impossible_arrays_are_refused(victim, model_file, value):
     for key in ARRAYS:
@@ -505,7 +532,9 @@ def test_edited_numbers_of_a_distribution_are_refused_or_harmless(victim, model_
         if kind == 1:
             return np.delete(values, place)
         values = values.copy()
-        values[place] = [values[place] + 1, max(0, values[place] - 1), 2**31 - 2, rng.choice(values)][kind - 2]
+        values[place] = [values[place] + 1, max(0, values[place] - 1), 2**31 - 2, rng.choice(values)][
+            kind - 2
+        ]
         return values
 
     for _ in range(12):
@@ -519,7 +548,9 @@ def test_edited_numbers_of_a_distribution_are_refused_or_harmless(victim, model_
 
 @pytest.fixture(scope="module")
 def in_a_sweep(toy, small):
-    """The model file of a pipeline in the middle of a sweep, with sentences that confidence is to be learned from."""
+    """The model file of a pipeline in the middle of a sweep, with sentences that confidence is to be learned
+    from.
+    """
     nlp = toy.copy(small)
     nlp.update(toy.examples(nlp, toy.sentences(20)[:12]))
     parser = toy.parser(nlp)
@@ -555,7 +586,9 @@ def test_edited_numbers_of_a_sweep_are_refused_or_harmless(unsure_victim, in_a_s
 @pytest.mark.parametrize("value", [None, -1, 1.5, "text", [], {}, {"width": 1, "length": 1, "data": b""}])
 def test_parts_of_a_sweep_of_the_wrong_kind_are_refused(victim, in_a_sweep, value):
     for key in ("visited", "keys", "copies", "passages"):
-        assert victim.refuses(edited(in_a_sweep, edit=lambda inner, key=key: inner["sweep"].update({key: value}))), key
+        assert victim.refuses(
+            edited(in_a_sweep, edit=lambda inner, key=key: inner["sweep"].update({key: value}))
+        ), key
     for key in ("sentences", "keys", "words", "rows"):
         assert victim.refuses(
             edited(in_a_sweep, edit=lambda inner, key=key: inner["sweep"]["passages"].update({key: value}))

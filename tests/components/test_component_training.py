@@ -51,7 +51,9 @@ def test_labels_are_those_that_tokens_may_have_as_in_the_parser_of_spacy(toy):
 def test_label_that_is_not_known_is_refused_with_what_to_do(toy, trained):
     parser = toy.parser(trained)
     assert parser.add_label("nsubj") == parser.add_label("VBZ") == 0
-    with pytest.raises(NotImplementedError, match=r"fixed by 'nlp\.initialize'.*initialize\(labels=.*label_data"):
+    with pytest.raises(
+        NotImplementedError, match=r"fixed by 'nlp\.initialize'.*initialize\(labels=.*label_data"
+    ):
         parser.add_label("acl")
     with pytest.raises(NotImplementedError, match="fixed by"):
         toy.parser(toy.nlp()).add_label("nsubj")
@@ -94,7 +96,10 @@ def test_labels_can_be_read_from_a_file_by_the_config(toy, tmp_path):
 def test_sentences_with_tags_that_given_labels_do_not_have_are_skipped(toy):
     sentences = toy.sentences()
     nlp = toy.nlp()
-    labels = {"tags": ["DT", "JJ", "NN", "VBZ", "."], "labels": ["det", "amod", "nsubj", "obj", "obl", "punct"]}
+    labels = {
+        "tags": ["DT", "JJ", "NN", "VBZ", "."],
+        "labels": ["det", "amod", "nsubj", "obj", "obl", "punct"],
+    }
     with pytest.warns(UserWarning, match="with tags that the model does not have"):
         toy.parser(nlp).initialize(lambda: toy.examples(nlp, sentences), nlp=nlp, labels=labels)
     nlp.update(toy.examples(nlp, sentences))
@@ -115,7 +120,9 @@ def test_labels_that_leave_nothing_to_learn_are_refused(toy, annotation, labels,
     sentences = toy.sentences(10)
     nlp = toy.trained(sentences)
     before = annotation(nlp("the dog sleeps ."))
-    with pytest.raises(ValueError, match=f"nothing can be learned with the given tags and labels .*{problem}"):
+    with pytest.raises(
+        ValueError, match=f"nothing can be learned with the given tags and labels .*{problem}"
+    ):
         toy.parser(nlp).initialize(lambda: toy.examples(nlp, sentences), nlp=nlp, labels=labels)
     assert annotation(nlp("the dog sleeps .")) == before
     assert toy.customers(nlp) == toy.customers_of(sentences)
@@ -215,7 +222,8 @@ def test_loss_of_one_word_in_an_empty_model(toy):
     toy.parser(nlp).initialize(lambda: toy.examples(nlp, [toy.one_word]), nlp=nlp, labels=labels)
     losses = nlp.update(toy.examples(nlp, [toy.one_word]))
     actions, words = action_count(2), len(toy.parser(nlp).joint.vocabulary)
-    # A shift from the uniform base; then the end, unseen in a root restaurant with one customer: d = theta = 1/2.
+    # A shift from the uniform base; then the end, unseen in a root restaurant with one customer: d = theta =
+    # 1/2.
     end = (0.5 + 0.5) / (0.5 + 1) / actions
     assert losses["hpyp_parser"] == pytest.approx(-math.log(1 / actions * end * 1 / 3 * 1 / words), rel=1e-12)
 
@@ -234,7 +242,8 @@ def test_loss_is_the_mean_over_tokens(toy):
     rest = 1 / 2 * unseen(1, 1, 2) * 1 / words * unseen(1, 1, words)
     # The second shift sits at the first one's table or opens another.
     possible = [
-        -math.log(1 / actions * again * unseen(2, tables, actions) * unseen(3, tables + 1, actions) * rest) / 2
+        -math.log(1 / actions * again * unseen(2, tables, actions) * unseen(3, tables + 1, actions) * rest)
+        / 2
         for tables in (1, 2)
     ]
     assert any(loss == pytest.approx(value, rel=1e-12) for value in possible)
@@ -364,7 +373,9 @@ def learn(nlp, docs, size):
 
 @pytest.mark.parametrize("size", [4, 1000])
 @pytest.mark.parametrize("begin", [0, 3])
-def test_training_that_goes_on_with_more_data_warns_of_what_it_does_not_learn(toy, sample_docs, tmp_path, size, begin):
+def test_training_that_goes_on_with_more_data_warns_of_what_it_does_not_learn(
+    toy, sample_docs, tmp_path, size, begin
+):
     known = sample_docs[:3]
     first = toy.nlp()
     first.initialize(lambda: [Example(first.make_doc(doc.text), doc) for doc in known])

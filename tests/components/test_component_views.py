@@ -1,4 +1,6 @@
-"""Frozen views in the cache or beside the model: predictions from a file that is mapped into memory, which is checked before it is used."""
+"""Frozen views in the cache or beside the model: predictions from a file that is mapped into memory, which is
+checked before it is used.
+"""
 
 import os
 import shutil
@@ -137,7 +139,10 @@ def test_views_are_made_once_and_kept_for_the_next_process(nlp, saved, cache, un
         assert all(isinstance(view.restaurants.base, np.memmap) for view in views.values())
         assert annotation(loaded(TEXT)) == annotation(nlp(TEXT))
         assert sorted(unpacked) == sorted(DISTRIBUTIONS), loads
-    assert {path.name for path in cache.iterdir()} == {"lock", f"{identity_of_file(saved / COMPONENT / 'model')}.bin"}
+    assert {path.name for path in cache.iterdir()} == {
+        "lock",
+        f"{identity_of_file(saved / COMPONENT / 'model')}.bin",
+    }
 
 
 def test_what_is_in_the_cache_is_read_where_nothing_can_be_written(nlp, saved, cache, unpacked, annotation):
@@ -164,7 +169,9 @@ def test_views_in_the_cache_are_checked_once_and_again_when_they_have_changed(
     nlp, saved, cache, monkeypatch, annotation
 ):
     calls = []
-    monkeypatch.setattr(view_storage, "check_array", lambda *given: calls.append(given) or check_array(*given))
+    monkeypatch.setattr(
+        view_storage, "check_array", lambda *given: calls.append(given) or check_array(*given)
+    )
     spacy.load(saved)
     (file,) = kept(cache)
     age(file)
@@ -183,7 +190,9 @@ def test_views_in_the_cache_are_checked_once_and_again_when_they_have_changed(
 
 def test_views_beside_a_model_are_checked_each_time(folder, monkeypatch):
     calls = []
-    monkeypatch.setattr(view_storage, "check_array", lambda *given: calls.append(given) or check_array(*given))
+    monkeypatch.setattr(
+        view_storage, "check_array", lambda *given: calls.append(given) or check_array(*given)
+    )
     age(file_of(folder))
     for loads in range(1, 4):
         spacy.load(folder)
@@ -413,7 +422,9 @@ def test_several_can_save_to_one_place_at_once(nlp, toy, tmp_path, annotation):
     other = toy.train(toy.copy(nlp), toy.sentences(20, seed=1), sweeps=1)
     parsers = [each.get_pipe(COMPONENT) for each in (nlp, other)]
     with ThreadPoolExecutor(4) as executor:
-        list(executor.map(lambda i: parsers[i % 2].to_disk(tmp_path / COMPONENT, exclude=["vocab"]), range(16)))
+        list(
+            executor.map(lambda i: parsers[i % 2].to_disk(tmp_path / COMPONENT, exclude=["vocab"]), range(16))
+        )
     assert sorted(path.name for path in (tmp_path / COMPONENT).iterdir()) == ["cfg", "model"]
     loaded = toy.copy(nlp)
     loaded.get_pipe(COMPONENT).from_disk(tmp_path / COMPONENT, exclude=["vocab"])

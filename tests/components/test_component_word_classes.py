@@ -1,4 +1,6 @@
-"""Classes of words as data of a pipeline: read before it is initialized, saved with it, and read by its components."""
+"""Classes of words as data of a pipeline: read before it is initialized, saved with it, and read by its
+components.
+"""
 
 import pytest
 import spacy
@@ -31,7 +33,12 @@ def pipeline():
     nlp.add_pipe("easy_first_tagger", config={"model": {**small, "templates": WORDS, "open_class_below": 0}})
     del small["places"]
     arcs = [["l.class", "r.class"], ["l.word"], ["l.tag"]]
-    places = {"arc_places": 2**12, "label_places": 2**12, "arcs": arcs, "labels": [["child.class:2"], ["child.word"]]}
+    places = {
+        "arc_places": 2**12,
+        "label_places": 2**12,
+        "arcs": arcs,
+        "labels": [["child.class:2"], ["child.word"]],
+    }
     nlp.add_pipe("easy_first_parser", config={"folds": 0, "word_dropout": 0.0, "model": {**small, **places}})
     return nlp
 
@@ -39,13 +46,18 @@ def pipeline():
 def examples(nlp):
     for noun, verb in TREES * 5:
         words = ["the", noun, verb]
-        doc = Doc(nlp.vocab, words=words, tags=["D", "N", "V"], heads=[1, 2, 2], deps=["det", "nsubj", "ROOT"])
+        doc = Doc(
+            nlp.vocab, words=words, tags=["D", "N", "V"], heads=[1, 2, 2], deps=["det", "nsubj", "ROOT"]
+        )
         yield Example(Doc(nlp.vocab, words=words), doc)
 
 
 def trained(path):
     nlp = pipeline()
-    nlp.config["initialize"]["before_init"] = {"@callbacks": "spacy-hpyp.WordClasses.v1", "path": path and str(path)}
+    nlp.config["initialize"]["before_init"] = {
+        "@callbacks": "spacy-hpyp.WordClasses.v1",
+        "path": path and str(path),
+    }
     nlp.initialize(lambda: list(examples(nlp)))
     for _ in range(8):
         nlp.update(list(examples(nlp)))
@@ -94,7 +106,8 @@ def test_a_component_whose_pipeline_lost_its_classes_says_so(file):
         other.get_pipe("easy_first_tagger")(Doc(other.vocab, words=["the", "dog"]))
     create_word_classes(file)(other)
     assert [
-        token.tag_ for token in other.get_pipe("easy_first_tagger")(Doc(other.vocab, words=["the", "axolotl"]))
+        token.tag_
+        for token in other.get_pipe("easy_first_tagger")(Doc(other.vocab, words=["the", "axolotl"]))
     ] == ["D", "N"]
 
 
@@ -105,7 +118,11 @@ def head_outward(path):
         "tag": [["direction", "parent.class", "sibling.class:8"]],
         "word": [["child.tag", "parent.class"], ["parent.class:2"]],
     }
-    small = {"min_count": 100, "min_class_count": 1, "unknown_words": {"@misc": "spacy-hpyp.OneUnknownWord.v1"}}
+    small = {
+        "min_count": 100,
+        "min_class_count": 1,
+        "unknown_words": {"@misc": "spacy-hpyp.OneUnknownWord.v1"},
+    }
     nlp.add_pipe("head_outward_parser", config={"model": {**small, **lists}})
     create_word_classes(path)(nlp)
     nlp.initialize(lambda: list(examples(nlp)))
@@ -141,7 +158,9 @@ def test_easy_first_components_do_not_read_other_classes_than_they_have_learned_
     other = pipeline()
     create_word_classes(file)(other)
     tagger = other.get_pipe("easy_first_tagger").from_bytes(data)
-    with pytest.raises(ValueError, match="of 2 words, are not those that its components have learned with, of 7 words"):
+    with pytest.raises(
+        ValueError, match="of 2 words, are not those that its components have learned with, of 7 words"
+    ):
         tagger(Doc(other.vocab, words=["the", "dog"]))
 
 
@@ -210,7 +229,9 @@ def test_a_generative_parser_that_is_loaded_finds_its_classes_in_the_vocabulary(
     assert toy.parser(loaded).joint.has_views
     assert toy.parser(loaded).joint.classes is classes_in(loaded.vocab)
     text = "the axolotl sees Zenobia . Zuzzes near a quux"
-    found, expected = ([(t.tag_, t.dep_, t.head.i, t._.log_prob) for t in nlp(text)] for nlp in (loaded, generative))
+    found, expected = (
+        [(t.tag_, t.dep_, t.head.i, t._.log_prob) for t in nlp(text)] for nlp in (loaded, generative)
+    )
     assert found == expected
     loaded.update(toy.examples(loaded, toy.sentences()))
     assert toy.parser(loaded).generate(3, seed=1)
@@ -228,7 +249,9 @@ def test_a_generative_parser_that_another_config_takes_finds_the_classes_that_ar
     config = {
         "nlp": {"lang": "en", "pipeline": ["hpyp_parser"]},
         "components": {"hpyp_parser": {"source": str(tmp_path)}},
-        "initialize": {"before_init": {"@callbacks": "spacy-hpyp.WordClasses.v1", "path": str(file_of_raw_text)}},
+        "initialize": {
+            "before_init": {"@callbacks": "spacy-hpyp.WordClasses.v1", "path": str(file_of_raw_text)}
+        },
     }
     # SpaCy leaves out the tables of the vocabulary where it takes a component from.
     taken = spacy.util.load_model_from_config(config, auto_fill=True)
@@ -260,7 +283,9 @@ def test_a_generative_parser_does_not_read_other_classes_than_it_has_learned_wit
     other.write_text("0\tdog\t3\n1\tnaps\t4\n", encoding="utf8")
     nlp = toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100, min_class_count=1)
     create_word_classes(other)(nlp)
-    with pytest.raises(ValueError, match="of 2 words, are not those that its components have learned with, of 8 words"):
+    with pytest.raises(
+        ValueError, match="of 2 words, are not those that its components have learned with, of 8 words"
+    ):
         nlp.get_pipe("hpyp_parser").from_disk(tmp_path / "hpyp_parser", exclude=["vocab"])
     # Nothing compiled reads what is not there.
     bare = toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100, min_class_count=1)

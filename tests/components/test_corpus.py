@@ -99,7 +99,9 @@ def test_gold_corpus_gives_each_sentence_as_one(toy, tmp_path, gold_tags):
     docs = [toy.doc(VOCAB, *sentences[i : i + 3]) for i in range(0, 12, 3)]
     DocBin(docs=docs).to_disk(tmp_path / "toy.spacy")
     examples = list(create_gold_corpus(tmp_path / "toy.spacy", gold_tags=gold_tags)(spacy.blank("en")))
-    assert [[token.text for token in example.predicted] for example in examples] == [s.words for s in sentences]
+    assert [[token.text for token in example.predicted] for example in examples] == [
+        s.words for s in sentences
+    ]
     for example, sentence in zip(examples, sentences):
         assert len(list(example.predicted.sents)) == 1
         assert [token.tag_ for token in example.predicted] == (

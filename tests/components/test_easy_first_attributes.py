@@ -1,4 +1,6 @@
-"""The components easy_first_morphologizer and easy_first_lemmatizer: what they learn, write, save and leave alone."""
+"""The components easy_first_morphologizer and easy_first_lemmatizer: what they learn, write, save and leave
+alone.
+"""
 
 import pickle
 
@@ -16,11 +18,36 @@ from spacy_hpyp.text.vocabulary import Vocabulary
 NAMES = ("easy_first_morphologizer", "easy_first_lemmatizer")
 # Words, parts of speech, features and lemmas. "runs" is a verb after "she", and a noun after "the".
 SENTENCES = [
-    (["She", "runs", "."], ["PRON", "VERB", "PUNCT"], ["Number=Sing", "Number=Sing|Person=3", ""], ["she", "run", "."]),
-    (["The", "runs", "end"], ["DET", "NOUN", "VERB"], ["", "Number=Plur", "Number=Plur"], ["the", "runs", "end"]),
-    (["the", "dogs", "talk"], ["DET", "NOUN", "VERB"], ["", "Number=Plur", "Number=Plur"], ["the", "dog", "talk"]),
-    (["the", "cats", "walk"], ["DET", "NOUN", "VERB"], ["", "Number=Plur", "Number=Plur"], ["the", "cat", "walk"]),
-    (["the", "birds", "walk"], ["DET", "NOUN", "VERB"], ["", "Number=Plur", "Number=Plur"], ["the", "bird", "walk"]),
+    (
+        ["She", "runs", "."],
+        ["PRON", "VERB", "PUNCT"],
+        ["Number=Sing", "Number=Sing|Person=3", ""],
+        ["she", "run", "."],
+    ),
+    (
+        ["The", "runs", "end"],
+        ["DET", "NOUN", "VERB"],
+        ["", "Number=Plur", "Number=Plur"],
+        ["the", "runs", "end"],
+    ),
+    (
+        ["the", "dogs", "talk"],
+        ["DET", "NOUN", "VERB"],
+        ["", "Number=Plur", "Number=Plur"],
+        ["the", "dog", "talk"],
+    ),
+    (
+        ["the", "cats", "walk"],
+        ["DET", "NOUN", "VERB"],
+        ["", "Number=Plur", "Number=Plur"],
+        ["the", "cat", "walk"],
+    ),
+    (
+        ["the", "birds", "walk"],
+        ["DET", "NOUN", "VERB"],
+        ["", "Number=Plur", "Number=Plur"],
+        ["the", "bird", "walk"],
+    ),
     (
         ["she", "talks", "."],
         ["PRON", "VERB", "PUNCT"],
@@ -124,7 +151,9 @@ def test_saved_components_find_the_same_and_go_on_learning(nlp, tmp_path):
 def test_training_is_the_same_with_the_same_data_and_any_number_of_threads(nlp):
     other = trained()
     for name in NAMES:
-        assert other.get_pipe(name).to_bytes(exclude=["vocab"]) == nlp.get_pipe(name).to_bytes(exclude=["vocab"])
+        assert other.get_pipe(name).to_bytes(exclude=["vocab"]) == nlp.get_pipe(name).to_bytes(
+            exclude=["vocab"]
+        )
     docs = [Doc(nlp.vocab, words=words) for words, *_ in SENTENCES * 5]
     found = [[(token.pos_, token.lemma_) for token in doc] for doc in other.pipe(docs)]
     for name in NAMES:
@@ -205,7 +234,9 @@ def test_damaged_names_of_rules_are_an_error(nlp):
     assert other.labels == lemmatizer.labels
     for wrong in ("nothing", "sparrows\tsparrow"):
         vocabulary = other.classifier.vocabulary
-        other.classifier.initialize(replaced(vocabulary, [wrong, *vocabulary.tags[1:]]), other.classifier.candidates)
+        other.classifier.initialize(
+            replaced(vocabulary, [wrong, *vocabulary.tags[1:]]), other.classifier.candidates
+        )
         with pytest.raises(ValueError, match="rule for lemmas"):
             lemmatizer.from_bytes(other.to_bytes())
 

@@ -72,7 +72,9 @@ def nlp(trained_pass_by_pass):
 
 @pytest.fixture
 def holding_out(monkeypatch):
-    """Sentences are held out, as from a treebank that is not small: confidence is learned from them, and not beforehand."""
+    """Sentences are held out, as from a treebank that is not small: confidence is learned from them, and not
+    beforehand.
+    """
     monkeypatch.setattr(confidence, "_CROSS_FITTED_BELOW", 0)
 
 
@@ -119,8 +121,13 @@ def test_early_and_full_updates_are_counted_in_the_log(toy, sentences, caplog):
     nlp = pipeline(tagger=False, folds=0)
     with caplog.at_level(logging.INFO, logger="spacy"):
         train(toy, nlp, sentences, rounds=2)
-    found = [record.getMessage() for record in caplog.records if "easy_first_parser: pass" in record.getMessage()]
-    assert [message.split(",")[0] for message in found] == ["easy_first_parser: pass 1", "easy_first_parser: pass 2"]
+    found = [
+        record.getMessage() for record in caplog.records if "easy_first_parser: pass" in record.getMessage()
+    ]
+    assert [message.split(",")[0] for message in found] == [
+        "easy_first_parser: pass 1",
+        "easy_first_parser: pass 2",
+    ]
     assert all("early and" in message and "full updates" in message for message in found)
 
 
@@ -177,7 +184,9 @@ def test_without_folds_the_tags_are_the_gold_ones_and_nobody_is_asked(toy, sente
 @pytest.mark.usefixtures("holding_out")
 def test_a_parser_without_a_tagger_before_it_says_that_it_learns_from_gold_tags(toy, sentences):
     nlp = pipeline(tagger=False)
-    with pytest.warns(UserWarning, match="'easy_first_parser' learns from gold tags.*easy_first_tagger.*folds = 0"):
+    with pytest.warns(
+        UserWarning, match="'easy_first_parser' learns from gold tags.*easy_first_tagger.*folds = 0"
+    ):
         nlp.initialize(lambda: toy.examples(nlp, sentences))
     nlp.add_pipe("easy_first_tagger", config=TAGGER, last=True)
     with pytest.warns(UserWarning, match="no component before it"):
@@ -284,7 +293,11 @@ def test_sentences_that_confidence_is_learned_from_are_not_learned_from(toy, sen
     other = copy_of(nlp)
     keys = list(parser.parser.progress.held_out)
     before = parser_of(other).parser.arc_perceptron.clock[0]
-    chosen = [example for example in toy.examples(other, sentences) if parser_of(other)._remember([example])[0] in keys]
+    chosen = [
+        example
+        for example in toy.examples(other, sentences)
+        if parser_of(other)._remember([example])[0] in keys
+    ]
     assert len(chosen) == len(keys)
     other.update(chosen, exclude=["easy_first_tagger"])
     assert parser_of(other).parser.arc_perceptron.clock[0] == before
@@ -452,7 +465,9 @@ def test_a_guided_parser_without_a_guide_says_which_component_is_missing(toy, gu
         lambda: parser_of(guided).k_best(guided.make_doc("the dog sleeps ."), 2),
         lambda: guided.update(tagged(toy, guided, sentences)),
     ):
-        with pytest.raises(ValueError, match=r"'easy_first_parser' reads guides.*put an 'hpyp_parser' with guides"):
+        with pytest.raises(
+            ValueError, match=r"'easy_first_parser' reads guides.*put an 'hpyp_parser' with guides"
+        ):
             call()
     nlp = pipeline(tagger=False, folds=0, **GUIDED)
     with pytest.raises(ValueError, match=r"'easy_first_parser' reads guides.*python -m spacy hpyp guides"):

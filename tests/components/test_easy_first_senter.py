@@ -50,7 +50,11 @@ def starts(doc):
 
 def test_sentences_are_found(senter):
     doc = senter("the dog sleeps . a cat waits . Kim sees Mona .")
-    assert [sentence.text for sentence in doc.sents] == ["the dog sleeps .", "a cat waits .", "Kim sees Mona ."]
+    assert [sentence.text for sentence in doc.sents] == [
+        "the dog sleeps .",
+        "a cat waits .",
+        "Kim sees Mona .",
+    ]
     assert starts(doc).count(True) == 3
     assert None not in starts(doc)
 
@@ -58,7 +62,9 @@ def test_sentences_are_found(senter):
 def test_nothing_is_learned_from_a_sentence_that_is_in_no_text(toy, sentences):
     nlp = pipeline()
     alone = [toy.doc(nlp.vocab, sentence) for sentence in sentences]
-    unwritten = [Doc(nlp.vocab, words=[token.text for token in doc], sent_starts=starts(doc)) for doc in alone]
+    unwritten = [
+        Doc(nlp.vocab, words=[token.text for token in doc], sent_starts=starts(doc)) for doc in alone
+    ]
     for doc in unwritten[::2]:
         write_words(doc, 1, [Analysis("do"), Analysis("n't")])
     examples = [*examples_of(toy, nlp, sentences), *(Example(doc.copy(), doc) for doc in unwritten)]

@@ -1,4 +1,6 @@
-"""Saving and loading easy-first parsers: nothing is lost, damage is seen, and a failure leaves what was there before."""
+"""Saving and loading easy-first parsers: nothing is lost, damage is seen, and a failure leaves what was there
+before.
+"""
 
 import os
 import random
@@ -12,7 +14,15 @@ import spacy
 import srsly
 from damage import Victim, files_below, interrupt, no_space
 from spacy.training import Example
-from test_easy_first_parser import GUIDED, SMALL, annotation, guided_examples, parser_of, pipeline, random_sentences
+from test_easy_first_parser import (
+    GUIDED,
+    SMALL,
+    annotation,
+    guided_examples,
+    parser_of,
+    pipeline,
+    random_sentences,
+)
 from tree_parsers import TEXT, assert_trees, copy_of, train
 
 from spacy_hpyp.easy_first.storage import pack_table, unpack_table
@@ -88,7 +98,10 @@ def test_a_compact_pipeline_is_smaller_parses_much_the_same_and_learns_no_more(t
     whole, compact = (tmp_path / name / "easy_first_parser" / "model" for name in ("whole", "compact"))
     assert compact.stat().st_size < 0.7 * whole.stat().st_size
     nlp = spacy.load(tmp_path / "compact")
-    texts = [" ".join(token.text for token in example.reference) for example in toy.examples(small, toy.sentences(30))]
+    texts = [
+        " ".join(token.text for token in example.reference)
+        for example in toy.examples(small, toy.sentences(30))
+    ]
     same = [a.head.i == b.head.i for text in texts for a, b in zip(small(text), nlp(text))]
     assert np.mean(same) > 0.95
     with pytest.raises(ValueError, match="hpyp compact"):
@@ -198,9 +211,9 @@ def test_truncated_files_without_a_checksum_are_refused(victim, model_file):
 
 
 def test_a_model_of_something_else_is_refused(toy, victim, small, tmp_path):
-    train_ngram_model([sentence.words for sentence in toy.sentences(5)], order=2, sweeps=1, samples=1).to_disk(
-        tmp_path / "model"
-    )
+    train_ngram_model(
+        [sentence.words for sentence in toy.sentences(5)], order=2, sweeps=1, samples=1
+    ).to_disk(tmp_path / "model")
     with pytest.raises(ValueError, match="'easy_first_parser' cannot be read"):
         victim.component.from_disk(tmp_path, exclude=["vocab"])
     assert victim.refuses(small.get_pipe("easy_first_tagger").model.to_bytes())
@@ -225,10 +238,20 @@ def test_another_format_is_refused(victim, model_file, value):
             ["confidence"],
             ["progress"],
         ),
-        *([task, part] for task in ("arcs", "arc_labels") for part in ("clock", "entries", "weights", "sums")),
-        *(["progress", name] for name in ("sentences", "visited", "passes", "steps", "counts", "tags", "held_out")),
+        *(
+            [task, part]
+            for task in ("arcs", "arc_labels")
+            for part in ("clock", "entries", "weights", "sums")
+        ),
+        *(
+            ["progress", name]
+            for name in ("sentences", "visited", "passes", "steps", "counts", "tags", "held_out")
+        ),
         *(["progress", "counts", name] for name in ("words", "counts")),
-        *(pytest.param(["progress", "tags", name], marks=pytest.mark.slow) for name in ("keys", "lengths", "tags")),
+        *(
+            pytest.param(["progress", "tags", name], marks=pytest.mark.slow)
+            for name in ("keys", "lengths", "tags")
+        ),
         *(
             pytest.param(["progress", "held_out", name], marks=pytest.mark.slow)
             for name in ("keys", "lengths", "tables")
@@ -276,7 +299,9 @@ def test_weights_that_are_none_are_refused(victim, model_file, task):
 
     for name, kind in (("weights", np.float32), ("sums", np.float64)):
         assert not victim.refuses(change(name, kind, lambda table: table))
-        assert victim.refuses(change(name, kind, lambda table: np.where(table == table.flat[0], np.nan, table)))
+        assert victim.refuses(
+            change(name, kind, lambda table: np.where(table == table.flat[0], np.nan, table))
+        )
         assert victim.refuses(change(name, kind, lambda table: table + np.inf))
         assert victim.refuses(change(name, kind, lambda table: table[:-1]))
         assert victim.refuses(change(name, kind, lambda table: np.vstack([table, table[:1]])))
@@ -311,7 +336,9 @@ def test_impossible_confidence_is_refused(victim, model_file, value):
             inner["confidence"][place] = value
 
         assert victim.refuses(edited(model_file, edit=edit))
-    assert victim.refuses(edited(model_file, edit=lambda inner: inner.update(confidence=inner["confidence"][:-1])))
+    assert victim.refuses(
+        edited(model_file, edit=lambda inner: inner.update(confidence=inner["confidence"][:-1]))
+    )
 
 
 @pytest.mark.parametrize(
@@ -355,7 +382,9 @@ def test_edited_sentences_that_are_held_out_are_refused_or_harmless(victim, mode
         assert victim.refuses(
             edited(
                 model_file,
-                edit=lambda inner, number=number: inner["progress"]["held_out"]["tables"].pop(number) and None,
+                edit=lambda inner, number=number: (
+                    inner["progress"]["held_out"]["tables"].pop(number) and None
+                ),
             )
         ), number
 
@@ -387,7 +416,9 @@ def test_edited_alphabets_are_refused_or_harmless(victim, model_file, key, edit)
         "blank": lambda names: [*names[:-1], ""],
         "odd": lambda names: [*names[:-1], "a||b||c"],
     }
-    refused = victim.refuses(edited(model_file, edit=lambda inner: inner.update({key: changes[edit](inner[key])})))
+    refused = victim.refuses(
+        edited(model_file, edit=lambda inner: inner.update({key: changes[edit](inner[key])}))
+    )
     if (edit == "twice" and len(victim.component.parser.vocabulary.classes) > 1) or edit == "blank":
         assert refused
     if edit in ("shorter", "longer", "empty") and key != "tags":
@@ -421,7 +452,9 @@ def test_training_after_a_refused_model_goes_on(toy, victim, model_file, other):
 
 
 @pytest.mark.parametrize("failure", [no_space, interrupt])
-@pytest.mark.parametrize("call", ["os.replace", "os.fsync", "spacy_hpyp.models.tree_model.TreeModel.to_bytes"])
+@pytest.mark.parametrize(
+    "call", ["os.replace", "os.fsync", "spacy_hpyp.models.tree_model.TreeModel.to_bytes"]
+)
 def test_failure_while_saving_leaves_the_previous_model(small, other, tmp_path, monkeypatch, failure, call):
     small.to_disk(tmp_path)
     before = files_below(tmp_path / "easy_first_parser")

@@ -1,4 +1,6 @@
-"""The component easy_first_tagger: tags, guides, and tags for the training part by taggers that have not seen it."""
+"""The component easy_first_tagger: tags, guides, and tags for the training part by taggers that have not seen
+it.
+"""
 
 import numpy as np
 import pytest
@@ -11,7 +13,12 @@ from spacy_hpyp.annotation.guides import Guide, write_guide
 from spacy_hpyp.components.easy_first_tagger import EasyFirstTagger
 
 SMALL = {"places": 2**13}
-GUIDED = [["guide.tag", "guide.prob"], ["guide.tag", "guide.tag2"], ["prev.guide.tag", "next.guide.tag"], ["word"]]
+GUIDED = [
+    ["guide.tag", "guide.prob"],
+    ["guide.tag", "guide.tag2"],
+    ["prev.guide.tag", "next.guide.tag"],
+    ["word"],
+]
 
 
 def tagger_of(nlp) -> EasyFirstTagger:
@@ -170,7 +177,9 @@ def test_guides_of_stored_documents_are_learned(toy, sentences, guided):
     stored = DocBin(docs=docs, store_user_data=True).to_bytes()
 
     def examples():
-        return [Example(nlp.make_doc(doc.text), doc) for doc in DocBin().from_bytes(stored).get_docs(nlp.vocab)]
+        return [
+            Example(nlp.make_doc(doc.text), doc) for doc in DocBin().from_bytes(stored).get_docs(nlp.vocab)
+        ]
 
     nlp.initialize(examples)
     for _ in range(6):
@@ -222,7 +231,9 @@ def test_jackknifed_tags_do_not_depend_on_threads(toy, trained_tagger, sentences
     examples = toy.examples(trained_tagger, sentences)
     found = []
     for threads in (1, 4):
-        nlp = spacy.util.load_model_from_config(trained_tagger.config.copy()).from_bytes(trained_tagger.to_bytes())
+        nlp = spacy.util.load_model_from_config(trained_tagger.config.copy()).from_bytes(
+            trained_tagger.to_bytes()
+        )
         tagger_of(nlp).threads = threads
         found.append(tagger_of(nlp).jackknife(examples, folds=4))
     assert found[0] == found[1]

@@ -1,4 +1,6 @@
-"""The component head_outward_parser: training, exact probabilities, alternatives, odd documents, latent trees and storage."""
+"""The component head_outward_parser: training, exact probabilities, alternatives, odd documents, latent trees
+and storage.
+"""
 
 import logging
 import random
@@ -22,7 +24,18 @@ from spacy_hpyp.components.settings import HeadOutwardSettings
 from spacy_hpyp.storage.arrays import pack_integers, unpack_integers
 
 #: Settings of the model, which `pipeline` takes by their names.
-MODEL = ("tag", "word", "case", "children", "distance", "label", "prior", "counts", "hyperparameters", "min_count")
+MODEL = (
+    "tag",
+    "word",
+    "case",
+    "children",
+    "distance",
+    "label",
+    "prior",
+    "counts",
+    "hyperparameters",
+    "min_count",
+)
 #: Context lists that no chart can use.
 GENERATED_CHILDREN = {"children": [["child.tag", "parent.tag"]]}
 GRANDPARENT = {"tag": [["direction", "parent.tag", "grandparent.tag"]]}
@@ -138,7 +151,11 @@ def test_spacy_trains_it_by_a_config(toy, sentences, tmp_path):
         {
             "corpora": {
                 "train": {"@readers": "spacy.Corpus.v1", "path": str(tmp_path / "train.spacy")},
-                "dev": {"@readers": "spacy-hpyp.GoldCorpus.v1", "path": str(tmp_path / "dev.spacy"), "gold_tags": True},
+                "dev": {
+                    "@readers": "spacy-hpyp.GoldCorpus.v1",
+                    "path": str(tmp_path / "dev.spacy"),
+                    "gold_tags": True,
+                },
             },
             "training": {
                 "train_corpus": "corpora.train",
@@ -201,7 +218,9 @@ def test_the_log_probability_of_a_sentence_is_the_sum_over_all_of_its_trees(nlp,
     found = parser.k_best(short, 1000)
     # Of four words there are 30 projective trees with one root.
     assert len(found) == 30
-    assert parsed._.log_prob == pytest.approx(np.logaddexp.reduce([each.log_prob for each in found]), rel=1e-9)
+    assert parsed._.log_prob == pytest.approx(
+        np.logaddexp.reduce([each.log_prob for each in found]), rel=1e-9
+    )
     (sentence,) = parsed.sents
     assert sentence._.log_prob == parsed._.log_prob
     assert [parsed[a:b]._.log_prob for a, b in ((0, 3), (1, 4), (1, 3))] == [None] * 3
@@ -221,7 +240,9 @@ def test_the_probability_of_a_head_is_the_part_of_the_trees_that_have_it(nlp, sh
     assert np.allclose(marginals, expected, atol=1e-9)
     assert np.allclose(marginals.sum(axis=1), 1.0)
     parsed = parser(short.copy())
-    assert [token._.head_prob for token in parsed] == pytest.approx([marginals[t.i, t.head.i] for t in parsed])
+    assert [token._.head_prob for token in parsed] == pytest.approx(
+        [marginals[t.i, t.head.i] for t in parsed]
+    )
 
 
 def test_the_log_probability_of_a_tree_is_that_of_the_alternative_and_of_its_labels(toy, sentences):
@@ -244,7 +265,9 @@ def test_probabilities_are_those_of_the_words_under_tokens(toy, nlp):
     assert np.array_equal(parser.head_marginals(tokens), parser.head_marginals(doc))
 
 
-def test_the_log_probability_of_a_tree_without_tags_or_with_strange_ones_says_what_is_wrong(toy, nlp, sentences):
+def test_the_log_probability_of_a_tree_without_tags_or_with_strange_ones_says_what_is_wrong(
+    toy, nlp, sentences
+):
     parser = parser_of(nlp)
     gold = toy.doc(nlp.vocab, *sentences[2:4])
     whole = parser.tree_log_prob(gold)
@@ -255,9 +278,15 @@ def test_the_log_probability_of_a_tree_without_tags_or_with_strange_ones_says_wh
     crossing = toy.doc(nlp.vocab, toy.non_projective)
     assert parser.tree_log_prob(crossing) < 0.0
     for change, message in (
-        (lambda doc: doc.from_array(["TAG"], np.zeros((len(doc), 1), dtype=np.uint64)), "sentence 1 is without tags"),
+        (
+            lambda doc: doc.from_array(["TAG"], np.zeros((len(doc), 1), dtype=np.uint64)),
+            "sentence 1 is without tags",
+        ),
         (lambda doc: setattr(doc[-1], "tag_", "UH"), "sentence 2 is with tags that the model does not have"),
-        (lambda doc: setattr(doc[-1], "dep_", "vocative"), "sentence 2 is with labels that the model does not have"),
+        (
+            lambda doc: setattr(doc[-1], "dep_", "vocative"),
+            "sentence 2 is with labels that the model does not have",
+        ),
     ):
         doc = gold.copy()
         change(doc)
@@ -310,7 +339,8 @@ def test_the_tree_is_the_one_that_is_asked_for(toy, nlp, sentences, decoding):
         expected = {
             "best": [token.head.i for token in found[0]],
             "mbr": max(
-                ([token.head.i for token in each] for each in found), key=lambda h: sum(marginals[range(len(h)), h])
+                ([token.head.i for token in each] for each in found),
+                key=lambda h: sum(marginals[range(len(h)), h]),
             ),
         }
         heads = [token.head.i for token in parser(doc)]
@@ -341,7 +371,9 @@ def test_non_projective_trees_are_learned_and_come_back(toy, nlp):
 def test_sentences_that_begin_with_white_space_or_have_nothing_else_have_probabilities(nlp, starts):
     words = [" ", "the", "dog", "sleeps", "\n", "Kim", "waits", " "]
     tags = ["_SP", "DT", "NN", "VBZ", "_SP", "NNP", "VBZ", "_SP"]
-    doc = Doc(nlp.vocab, words=words, tags=tags, spaces=[False] * 8, sent_starts=[i in starts for i in range(8)])
+    doc = Doc(
+        nlp.vocab, words=words, tags=tags, spaces=[False] * 8, sent_starts=[i in starts for i in range(8)]
+    )
     doc = parser_of(nlp)(doc)
     assert_scored(doc)
     for sentence in doc.sents:
@@ -392,7 +424,9 @@ def test_three_thousand_words_without_boundaries_are_one_tree(toy, nlp):
     [(GENERATED_CHILDREN, "'children' are generated"), (GRANDPARENT, "'tag' reads the grandparent")],
     ids=["children", "grandparent"],
 )
-def test_a_model_that_the_chart_cannot_use_scores_trees_and_says_that_it_finds_none(toy, sentences, lists, problem):
+def test_a_model_that_the_chart_cannot_use_scores_trees_and_says_that_it_finds_none(
+    toy, sentences, lists, problem
+):
     nlp = pipeline(**lists)
     train(toy, nlp, sentences[:40], rounds=2)
     parser, doc = parser_of(nlp), with_tags(toy.doc(nlp.vocab, sentences[3]))
@@ -402,10 +436,14 @@ def test_a_model_that_the_chart_cannot_use_scores_trees_and_says_that_it_finds_n
         lambda: parser.k_best(doc, 2),
         lambda: parser.head_marginals(doc),
     ):
-        with pytest.raises(ValueError, match=f"'head_outward_parser' cannot look for trees: {problem}.*tree_log_prob"):
+        with pytest.raises(
+            ValueError, match=f"'head_outward_parser' cannot look for trees: {problem}.*tree_log_prob"
+        ):
             call()
     right, wrong = (
-        toy.sentence("a dog sleeps .".split(), "DT NN VBZ .".split(), [head, 2, 2, 2], "det nsubj ROOT punct".split())
+        toy.sentence(
+            "a dog sleeps .".split(), "DT NN VBZ .".split(), [head, 2, 2, 2], "det nsubj ROOT punct".split()
+        )
         for head in (1, 2)
     )
     found = [parser.tree_log_prob(toy.doc(nlp.vocab, each)) for each in (wrong, right)]
@@ -439,7 +477,9 @@ def test_trees_that_are_missing_are_drawn_stored_and_kept_over_saving(toy, sente
     assert progress.tokens == sum(len(sentence.words) for sentence in sentences)
     assert len(progress.derivations) == len(others) - 1
     assert all(len(trees) == progress.seated[key] == 1 for key, trees in progress.derivations.items())
-    messages = [record.getMessage() for record in caplog.records if "new trees accepted" in record.getMessage()]
+    messages = [
+        record.getMessage() for record in caplog.records if "new trees accepted" in record.getMessage()
+    ]
     assert messages
     assert all(message.startswith("head_outward_parser: ") for message in messages)
     loaded = copy_of(nlp)
@@ -614,7 +654,9 @@ class TestAsEveryParser(TreeParserTests):
 def test_heads_of_odd_documents_have_probabilities_that_sum_to_one(nlp):
     for text in ("", " ", " sleeps", "the  dog \n sees\n\na cat .  ", "Qwxyz blorgs ζφψ 😀 ... 12345 !!!"):
         doc = nlp(text)
-        assert np.allclose(parser_of(nlp).head_marginals(doc).sum(axis=1), [not token.is_space for token in doc])
+        assert np.allclose(
+            parser_of(nlp).head_marginals(doc).sum(axis=1), [not token.is_space for token in doc]
+        )
 
 
 def test_the_best_parse_is_less_probable_than_all(toy, nlp):
@@ -662,7 +704,8 @@ def test_training_goes_on_bit_for_bit_after_loading(toy, tmp_path, settings):
     nlp.to_disk(tmp_path)
     loaded = spacy.load(tmp_path)
     for pipe in (nlp, loaded):
-        # Over the end of a sweep, where hyperparameters are sampled. What an optimizer remembers is not part of a pipeline.
+        # Over the end of a sweep, where hyperparameters are sampled. What an optimizer remembers is not part
+        # of a pipeline.
         optimizer = Adam(0.02)
         pipe.update(toy.examples(pipe, sentences[20:]), sgd=optimizer)
         pipe.update(toy.examples(pipe, sentences[:30]), sgd=optimizer)
@@ -682,7 +725,9 @@ def test_a_truncated_model_file_is_named_in_the_error(small, tmp_path, part):
     file = tmp_path / "head_outward_parser" / "model"
     data = file.read_bytes()
     file.write_bytes(data[: int(part * len(data))])
-    with pytest.raises(ValueError, match=r"'head_outward_parser'.*head_outward_parser.model: .* The file is damaged"):
+    with pytest.raises(
+        ValueError, match=r"'head_outward_parser'.*head_outward_parser.model: .* The file is damaged"
+    ):
         spacy.load(tmp_path)
 
 
@@ -736,7 +781,16 @@ def test_files_that_are_not_whole_or_of_something_else_are_refused(victim, model
 @pytest.mark.parametrize(
     "path",
     [
-        *(["tags"], ["words"], ["classes"], ["labels"], ["contexts"], ["estimators"], ["distributions"], ["trees"]),
+        *(
+            ["tags"],
+            ["words"],
+            ["classes"],
+            ["labels"],
+            ["contexts"],
+            ["estimators"],
+            ["distributions"],
+            ["trees"],
+        ),
         *(["seated"], ["copies"], ["missing_copies"], ["visited"], ["steps"], ["tokens"], ["sweeps"]),
         *(["distributions", name] for name in ("tag", "label")),
         *(["trees", name] for name in ("keys", "words", "trees")),
@@ -778,5 +832,7 @@ def test_edited_trees_are_refused_or_harmless(victim, model_file, name):
 
 @pytest.mark.parametrize("change", [{"tag": [["parent.tag"]]}, {"prior": "dirichlet"}, {"counts": "minimal"}])
 def test_a_model_that_counts_otherwise_is_refused_and_says_so(small, change):
-    with pytest.raises(ValueError, match="are not those of the config: a trained model cannot change how it counts"):
+    with pytest.raises(
+        ValueError, match="are not those of the config: a trained model cannot change how it counts"
+    ):
         parser_of(pipeline(**change)).from_bytes(parser_of(small).to_bytes())

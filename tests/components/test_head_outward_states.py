@@ -1,4 +1,6 @@
-"""The component head_outward_states: documents get states, always the same ones, and what is stored is what was learned."""
+"""The component head_outward_states: documents get states, always the same ones, and what is stored is what
+was learned.
+"""
 
 import logging
 
@@ -48,14 +50,20 @@ def test_words_get_states_and_white_space_none(toy, kind):
     nlp = pipeline(kind)
     losses = train(toy, nlp)
     assert losses[-1] < losses[0]
-    doc = Doc(nlp.vocab, words=["The", "DOG", "\n", "sleeps", "unseen"], heads=[1, 3, 1, 3, 3], deps=["dep"] * 5)
+    doc = Doc(
+        nlp.vocab, words=["The", "DOG", "\n", "sleeps", "unseen"], heads=[1, 3, 1, 3, 3], deps=["dep"] * 5
+    )
     doc = nlp(doc)
     found = [token._.state for token in doc]
     assert found[2] is None
     states = [state for state in found if state is not None]
     assert len(states) == 4
     assert set(states) <= set(range(1 if kind == "dependencies" else 3))
-    again = nlp(Doc(nlp.vocab, words=["the", "dog", "\n", "sleeps", "Unseen"], heads=[1, 3, 1, 3, 3], deps=["dep"] * 5))
+    again = nlp(
+        Doc(
+            nlp.vocab, words=["the", "dog", "\n", "sleeps", "Unseen"], heads=[1, 3, 1, 3, 3], deps=["dep"] * 5
+        )
+    )
     assert [token._.state for token in again] == found
 
 
@@ -147,7 +155,9 @@ def stored(toy):
     nlp = pipeline("syntactic")
     train(toy, nlp, 2)
     data = states_of(nlp).to_bytes(exclude=["vocab"])
-    model = srsly.msgpack_loads(unpack_message(srsly.msgpack_loads(data)["model"])["attrs"][0]["latent_states"])
+    model = srsly.msgpack_loads(
+        unpack_message(srsly.msgpack_loads(data)["model"])["attrs"][0]["latent_states"]
+    )
     return data, model
 
 
@@ -225,7 +235,9 @@ def test_trees_are_sampled_where_there_are_any(toy, caplog):
 
 def test_a_model_without_states_has_one():
     with pytest.raises(ValueError, match="has no states"):
-        spacy.blank("en").add_pipe("head_outward_states", config={"model": {"kind": "dependencies", "states": 2}})
+        spacy.blank("en").add_pipe(
+            "head_outward_states", config={"model": {"kind": "dependencies", "states": 2}}
+        )
 
 
 CONFIG = """

@@ -1,4 +1,6 @@
-"""Models while they learn: an interrupt leaves one that can be saved, loaded and learned on from; other threads see it between steps."""
+"""Models while they learn: an interrupt leaves one that can be saved, loaded and learned on from; other
+threads see it between steps.
+"""
 
 import itertools
 import multiprocessing
@@ -22,7 +24,8 @@ from spacy_hpyp.components.keep_parse import current_parse
 
 #: Where a thread is when it reads what is to be learned, or waits until it has been.
 WHERE = ("spacy_hpyp", os.path.join("concurrent", "futures"), os.path.basename(threading.__file__))
-#: What waits there. Other functions of these modules hold locks of the whole process, and as Python runs the last line of a `with` once
+#: What waits there. Other functions of these modules hold locks of the whole process, and as Python runs the
+#: last line of a `with` once
 #: more when it is left, an interrupt that is raised at just this line would leave them locked for good.
 WAITING = ("wait", "result")
 #: About how many of these lines are tried in each update; the slow test tries all.
@@ -65,9 +68,14 @@ PIPELINES = {
     "head_outward_parser": lambda _: pipeline(("head_outward_parser", {"threads": 2})),
     "trees": lambda _: pipeline(("head_outward_parser", {"latent": "all", "latent_after": 1})),
     "parse_reranker": reranker,
-    "head_outward_states": lambda _: pipeline(("head_outward_states", {"model": {"states": 3, "min_count": 1}})),
+    "head_outward_states": lambda _: pipeline(
+        ("head_outward_states", {"model": {"states": 3, "min_count": 1}})
+    ),
     "sampled": lambda _: pipeline(
-        ("head_outward_states", {"trees": "sampled", "model": {"kind": "syntactic", "states": 2, "min_count": 1}})
+        (
+            "head_outward_states",
+            {"trees": "sampled", "model": {"kind": "syntactic", "states": 2, "min_count": 1}},
+        )
     ),
     "easy_first_tagger": lambda _: pipeline(("easy_first_tagger", {"model": {"places": 2**10}})),
     "easy_first_senter": lambda _: pipeline(("easy_first_senter", {"model": {"places": 2**10}})),
@@ -86,9 +94,14 @@ def examples_of(toy, nlp):
     for i, doc in enumerate(docs):
         right = current_parse(doc)
         keep(doc, "one", right)
-        keep(doc, "other", right if i % 2 else right._replace(heads=right.heads * 0, labels=["ROOT"] * len(doc)))
+        keep(
+            doc,
+            "other",
+            right if i % 2 else right._replace(heads=right.heads * 0, labels=["ROOT"] * len(doc)),
+        )
     return [
-        Example(Doc(nlp.vocab, [token.text for token in doc], tags=[token.tag_ for token in doc]), doc) for doc in docs
+        Example(Doc(nlp.vocab, [token.text for token in doc], tags=[token.tag_ for token in doc]), doc)
+        for doc in docs
     ]
 
 
@@ -122,7 +135,9 @@ class Training:
 
 
 def interrupt(step, number, at):
-    """Take a step, and raise an interrupt when so many lines have been run in this thread. Returns how many were, at most so many."""
+    """Take a step, and raise an interrupt when so many lines have been run in this thread. Returns how many
+    were, at most so many.
+    """
     remaining = at
 
     def trace(frame, event, _):
@@ -194,7 +209,9 @@ def test_steps_are_taken_or_not_at_each_line_where_they_are_interrupted(toy, nam
 
 
 def interrupt_by_signals(toy, name, seconds):
-    """Send this process interrupts while a component learns, each after some time, and let what is left be saved, loaded and go on."""
+    """Send this process interrupts while a component learns, each after some time, and let what is left be
+    saved, loaded and go on.
+    """
     training = Training(toy, name)
     for delay in seconds:
         timer = threading.Timer(delay, os.kill, (os.getpid(), signal.SIGINT))
@@ -218,7 +235,9 @@ def interrupt_by_signals(toy, name, seconds):
 )
 def test_learning_goes_on_after_interrupts_by_signals(toy, name, interrupts):
     seconds = [0.01 * 1.1**i for i in range(interrupts)]
-    child = multiprocessing.get_context("spawn").Process(target=interrupt_by_signals, args=(toy, name, seconds))
+    child = multiprocessing.get_context("spawn").Process(
+        target=interrupt_by_signals, args=(toy, name, seconds)
+    )
     child.start()
     child.join()
     assert child.exitcode == 0

@@ -87,7 +87,8 @@ def test_the_name_is_saved_and_no_name_is_an_error(nlp, tmp_path):
     assert spacy.load(tmp_path).get_pipe("keep_parse").name_of_parse == "left"
     assert spacy.load(tmp_path, exclude=["left"]).get_pipe("keep_parse").name_of_parse == "left"
     assert (
-        KeepParse(nlp.vocab, name_of_parse="").from_bytes(nlp.get_pipe("keep_parse").to_bytes()).name_of_parse == "left"
+        KeepParse(nlp.vocab, name_of_parse="").from_bytes(nlp.get_pipe("keep_parse").to_bytes()).name_of_parse
+        == "left"
     )
     with pytest.raises(ValueError, match='\'boundaries\' must be "all" or "given"'):
         KeepParse(nlp.vocab, name_of_parse="x", boundaries="some")
@@ -110,10 +111,23 @@ def test_parsers_of_spacy_parse_as_if_they_were_alone(toy, tmp_path):
     def parsed(pipeline):
         return pipeline(Doc(pipeline.vocab, words=words, sent_starts=[True] + [False] * 5))
 
-    run("package", tmp_path / "trained", tmp_path, "--name", "two", "--version", "1.0", "--build", "none", "--force")
+    run(
+        "package",
+        tmp_path / "trained",
+        tmp_path,
+        "--name",
+        "two",
+        "--version",
+        "1.0",
+        "--build",
+        "none",
+        "--force",
+    )
     together = parsed(spacy.load(tmp_path / "en_two-1.0" / "en_two" / "en_two-1.0"))._.parses
     assert together["one"].heads.tolist().count(0) == 1
     for name in ("one", "other"):
-        doc = parsed(spacy.load(tmp_path / "trained", exclude=[other for other in nlp.pipe_names if other != name]))
+        doc = parsed(
+            spacy.load(tmp_path / "trained", exclude=[other for other in nlp.pipe_names if other != name])
+        )
         assert together[name].heads.tolist() == [token.head.i - token.i for token in doc]
         assert together[name].labels == [token.dep_ for token in doc]

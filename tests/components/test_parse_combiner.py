@@ -1,4 +1,6 @@
-"""The combiner in pipelines: whose parses it reads, what it writes, and what it says when something is missing."""
+"""The combiner in pipelines: whose parses it reads, what it writes, and what it says when something is
+missing.
+"""
 
 import numpy as np
 import pytest
@@ -119,7 +121,9 @@ def test_components_that_are_sourced_and_renamed_know_voters_by_the_names_that_w
     doc = example_of(toy, first, projective(toy)[35]).predicted
     mine, theirs = second(doc.copy()), first(doc.copy())
     assert list(mine._.parses) == ["one"]
-    assert [(t.head.i, t.dep_, t._.head_prob) for t in mine] == [(t.head.i, t.dep_, t._.head_prob) for t in theirs]
+    assert [(t.head.i, t.dep_, t._.head_prob) for t in mine] == [
+        (t.head.i, t.dep_, t._.head_prob) for t in theirs
+    ]
 
 
 def test_one_voter_is_not_enough(toy):

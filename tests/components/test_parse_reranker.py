@@ -181,7 +181,9 @@ def test_a_reranker_that_is_sourced_works_with_the_parser_of_the_pipeline_that_i
     for name, nlp in {"first": first, "second": second}.items():
         source = nlp.get_pipe("source")
         # What finds the candidates, and says for which pipeline.
-        source.candidates = lambda *args, name=name, found=source.candidates: asked.append(name) or found(*args)
+        source.candidates = lambda *args, name=name, found=source.candidates: (
+            asked.append(name) or found(*args)
+        )
     expected = annotation_of(second(text))
     assert annotation_of(first(text)) == expected
     second.rename_pipe("source", "renamed")
@@ -222,7 +224,9 @@ def test_a_source_that_is_disabled_is_an_error_that_names_it(nlp):
         nlp("the dog sleeps .")
 
 
-def test_learning_weights_that_is_interrupted_changes_nothing_and_is_done_the_next_time(toy, nlp, folder, monkeypatch):
+def test_learning_weights_that_is_interrupted_changes_nothing_and_is_done_the_next_time(
+    toy, nlp, folder, monkeypatch
+):
     loaded = spacy.load(folder)
     reranker = reranker_of(loaded)
     before = reranker.weights

@@ -65,7 +65,8 @@ def test_words_under_tokens_are_found_once_for_all_components_of_a_step(toy, mon
     several = len(asked)
     asked.clear()
     assert learned(toy, create_side_by_side())[0] == losses
-    # All of them are asked for when they are initialized: 60 examples each, and the parser's for the tagger again.
+    # All of them are asked for when they are initialized: 60 examples each, and the parser's for the tagger
+    # again.
     initial = 60 * (len(COMPONENTS) + 1)
     assert several - initial == len(COMPONENTS) * (len(asked) - initial) > 0
 
@@ -83,7 +84,10 @@ def test_words_under_tokens_are_kept_from_pass_to_pass_as_long_as_their_document
 
     def make(examples):
         asked.append(len(examples))
-        return [Example(each.predicted.copy(), each.reference.copy()) if i else each for i, each in enumerate(examples)]
+        return [
+            Example(each.predicted.copy(), each.reference.copy()) if i else each
+            for i, each in enumerate(examples)
+        ]
 
     examples = toy.examples(nlp, toy.sentences(3))
     passes = []
@@ -130,7 +134,9 @@ def test_what_has_failed_beside_others_fails_where_it_is_waited_for(toy, monkeyp
 
 @pytest.fixture
 def frozen(toy, trained):
-    """A copy of a trained pipeline whose parser is frozen, in a training loop that evaluates it on sentences of the toy treebank."""
+    """A copy of a trained pipeline whose parser is frozen, in a training loop that evaluates it on sentences
+    of the toy treebank.
+    """
 
     def read(nlp):
         return [Example(doc, doc) for doc in (Doc(nlp.vocab, each.words) for each in toy.sentences(30))]

@@ -43,7 +43,9 @@ def test_threads_that_parse_and_find_surprisals_do_not_disturb_each_other(toy, t
         rows = [pool.submit(spacy_hpyp.surprisal, nlp, [text], running=True) for text in texts]
         docs = [parsed(nlp(text)) for text in texts]
     assert docs == [parsed(nlp(text)) for text in texts]
-    assert [each.result() for each in rows] == [spacy_hpyp.surprisal(nlp, [text], running=True) for text in texts]
+    assert [each.result() for each in rows] == [
+        spacy_hpyp.surprisal(nlp, [text], running=True) for text in texts
+    ]
     assert toy.parser(nlp).outlook == 1.0
 
 
@@ -52,7 +54,10 @@ def test_running_text_has_surprisals_that_more_particles_do_not_change(toy, trai
     text = " ".join(word for sentence in toy.sentences(60, seed=1) for word in sentence.words)
     few, many = (
         np.array(
-            [row["surprisal"] for row in spacy_hpyp.surprisal(trained_on_documents, [text], running=True, **given)]
+            [
+                row["surprisal"]
+                for row in spacy_hpyp.surprisal(trained_on_documents, [text], running=True, **given)
+            ]
         )
         for given in ({}, {"particles": 20_000})
     )
@@ -63,7 +68,10 @@ def test_running_text_has_surprisals_that_more_particles_do_not_change(toy, trai
 
 def test_how_many_particles_read_is_an_argument(trained):
     one, many = (
-        sum(row["log_prob"] for row in spacy_hpyp.surprisal(trained, ["the dog near a cat sees Ada ."], particles=k))
+        sum(
+            row["log_prob"]
+            for row in spacy_hpyp.surprisal(trained, ["the dog near a cat sees Ada ."], particles=k)
+        )
         for k in (1, 1000)
     )
     assert one < many
@@ -93,5 +101,7 @@ def test_words_under_a_token_have_rows_that_add_up_to_it(toy, trained):
     assert (word["text"], word["tokens"], word["word"]) == ("theold", 2, 1)
     assert word["surprisal"] == pytest.approx(rows[0]["surprisal"] + rows[1]["surprisal"])
     assert by_token._.surprisal == pytest.approx(sum(each._.surprisal for each in nlp(apart)[:2]), rel=0.2)
-    found, expected = (nlp.get_pipe("hpyp_parser").increments(nlp.make_doc(text), 2) for text in (together, apart))
+    found, expected = (
+        nlp.get_pipe("hpyp_parser").increments(nlp.make_doc(text), 2) for text in (together, apart)
+    )
     assert [one.next_words for one in found] == [one.next_words for one in expected]

@@ -14,7 +14,8 @@ from spacy_hpyp.components.documents import read_treebank
 from spacy_hpyp.components.tokenizer import create_learned_tokenizer
 from spacy_hpyp.text.word_classes import TABLE, WordClass
 
-#: Any language whose own tokenizer is other than the learned one; spaCy's French takes three seconds to be imported.
+#: Any language whose own tokenizer is other than the learned one; spaCy's French takes three seconds to be
+#: imported.
 LANG = "it"
 
 # French as UD has it, with words under "au", "du" and "des".
@@ -30,9 +31,23 @@ SENTENCES = {
     ],
     "Il mange des pommes.": [("Il", 2), ("mange", 0), ("des", 4), ("pommes", 2), (".", 2)],
     "C'est la fin des mers.": [
-        *(("C'", 4), ("est", 4), ("la", 4), ("fin", 0), (("des", "de", "les"), (7, 7)), ("mers", 4), (".", 4)),
+        *(
+            ("C'", 4),
+            ("est", 4),
+            ("la", 4),
+            ("fin", 0),
+            (("des", "de", "les"), (7, 7)),
+            ("mers", 4),
+            (".", 4),
+        ),
     ],
-    "Que parler du bateau?": [("Que", 2), ("parler", 0), (("du", "de", "le"), (2, 5)), ("bateau", 3), ("?", 2)],
+    "Que parler du bateau?": [
+        ("Que", 2),
+        ("parler", 0),
+        (("du", "de", "le"), (2, 5)),
+        ("bateau", 3),
+        ("?", 2),
+    ],
 }
 
 
@@ -105,7 +120,13 @@ def test_words_of_a_treebank_are_read_with_their_heads(treebank):
     ]
     # What spaCy says of the token is true of the word on which the others hang.
     token = doc[2]
-    assert (token.text, token.lemma_, token.tag_, token.dep_, token.head.text) == ("au", "l_à", "T_à", "dep", "port")
+    assert (token.text, token.lemma_, token.tag_, token.dep_, token.head.text) == (
+        "au",
+        "l_à",
+        "T_à",
+        "dep",
+        "port",
+    )
     assert [len(sentence) for sentence in doc.sents] == [5, 6, 5, 7, 5]
 
 
@@ -144,7 +165,9 @@ def test_a_tokenizer_that_has_not_learned_is_spacy_s_own():
     nlp.tokenizer = create_learned_tokenizer()(nlp)
     text = "Il va au port (aujourd'hui)."
     assert [token.text for token in nlp(text)] == [token.text for token in other(text)]
-    assert [token.text for token in nlp.from_bytes(nlp.to_bytes())(text)] == [token.text for token in other(text)]
+    assert [token.text for token in nlp.from_bytes(nlp.to_bytes())(text)] == [
+        token.text for token in other(text)
+    ]
 
 
 @settings(max_examples=200, deadline=None)
@@ -167,7 +190,9 @@ def test_what_is_loaded_is_what_was_saved(nlp, tmp_path):
 
 def test_classes_of_the_vocabulary_are_learned_from_and_saved(treebank):
     nlp = spacy.blank(LANG)
-    nlp.vocab.lookups.add_table(TABLE, {"port": WordClass("01", "port", 9), "Quai": WordClass("01", "Quai", 5)})
+    nlp.vocab.lookups.add_table(
+        TABLE, {"port": WordClass("01", "port", 9), "Quai": WordClass("01", "Quai", 5)}
+    )
     nlp.tokenizer = create_learned_tokenizer()(nlp)
     examples = list(create_conllu_corpus(treebank)(nlp))
     nlp.tokenizer.initialize(lambda: examples, nlp=nlp)
@@ -214,7 +239,8 @@ def test_documents_and_paragraphs_are_as_the_file_has_them(tmp_path):
 def test_boundaries_are_set_where_the_tokenizer_is_sure(nlp):
     text = "Il va au port. Il mange. Le roi part Il va"
     sure, nothing = (
-        create_learned_tokenizer(sentences=name)(nlp).from_bytes(nlp.tokenizer.to_bytes()) for name in ("sure", "none")
+        create_learned_tokenizer(sentences=name)(nlp).from_bytes(nlp.tokenizer.to_bytes())
+        for name in ("sure", "none")
     )
     assert not nothing(text).has_annotation("SENT_START")
     doc = sure(text)

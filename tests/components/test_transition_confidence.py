@@ -37,7 +37,8 @@ def nlp(toy):
     )
     nlp.add_pipe("transition_confidence")
     examples = [
-        Example(Doc(nlp.vocab, words=each.words), toy.doc(nlp.vocab, each)) for each in toy.sentences(60, seed=1)
+        Example(Doc(nlp.vocab, words=each.words), toy.doc(nlp.vocab, each))
+        for each in toy.sentences(60, seed=1)
     ]
     nlp.initialize(lambda: examples)
     for _ in range(30):
@@ -84,7 +85,9 @@ def test_documents_have_it_whatever_stands_beside_them_and_roots_have_none(toy, 
         alone = nlp(Doc(nlp.vocab, words=[token.text for token in doc]))
         for token, other in zip(doc, alone):
             assert token.head != token or token._.head_prob is None
-            assert token._.head_prob is None or token._.head_prob == pytest.approx(other._.head_prob, rel=1e-4)
+            assert token._.head_prob is None or token._.head_prob == pytest.approx(
+                other._.head_prob, rel=1e-4
+            )
 
 
 def test_what_a_voter_does_not_say_a_guide_says(toy, nlp):

@@ -1,4 +1,6 @@
-"""What the easy-first tagger and senter share: training that can be resumed, storage that is checked, odd documents."""
+"""What the easy-first tagger and senter share: training that can be resumed, storage that is checked, odd
+documents.
+"""
 
 import logging
 import os
@@ -154,7 +156,9 @@ def test_examples_without_words_teach_nothing(kind, small):
 
 def test_examples_of_other_sentences_can_be_learned_from(kind, small):
     nlp = kind.copy(small)
-    other = kind.toy.sentence("Zenobia waits quietly".split(), "NNP VBZ RB".split(), [1, 1, 1], ["nsubj", "ROOT", "x"])
+    other = kind.toy.sentence(
+        "Zenobia waits quietly".split(), "NNP VBZ RB".split(), [1, 1, 1], ["nsubj", "ROOT", "x"]
+    )
     doc = kind.toy.doc(nlp.vocab, other, *kind.sentences[:2])
     nlp.update([Example(nlp.make_doc(doc.text), doc)])
     assert len(nlp(doc.text)) == len(doc)
@@ -214,7 +218,8 @@ def test_search_can_be_set(kind, small, settings):
 
 
 @pytest.mark.parametrize(
-    "settings", [{"beam": 0}, {"window": 0}, {"threads": 0}, {"margin": -1.0}, {"tokens": "words"}, {"beam": 1.5}]
+    "settings",
+    [{"beam": 0}, {"window": 0}, {"threads": 0}, {"margin": -1.0}, {"tokens": "words"}, {"beam": 1.5}],
 )
 def test_impossible_settings_are_refused(kind, small, settings):
     component = kind.component(kind.copy(small))

@@ -48,7 +48,9 @@ def train(toy, nlp, sentences, rounds, seed=0, examples=None, **update):
 
 
 def copy_of(nlp, **settings):
-    """A pipeline of its own with the same model, and perhaps other settings of the last component, the parser."""
+    """A pipeline of its own with the same model, and perhaps other settings of the last component, the
+    parser.
+    """
     config = nlp.config.copy()
     config["components"][nlp.pipe_names[-1]].update(settings)
     return spacy.util.load_model_from_config(config).from_bytes(nlp.to_bytes())
@@ -71,7 +73,11 @@ def assert_trees(doc):
 
 def broken(toy, nlp):
     """Documents that have something to be learned from, and a sentence each that has not."""
-    words, tags, deps = ["dogs", "see", "big", "cats"], ["NN", "VBZ", "JJ", "NN"], ["nsubj", "ROOT", "amod", "obj"]
+    words, tags, deps = (
+        ["dogs", "see", "big", "cats"],
+        ["NN", "VBZ", "JJ", "NN"],
+        ["nsubj", "ROOT", "amod", "obj"],
+    )
     whole = toy.doc(nlp.vocab, toy.sentences(4)[3])
     for heads, own_deps, own_tags in (
         ([1, 1, 3, 2], deps, tags),
@@ -91,7 +97,8 @@ def broken(toy, nlp):
 
 
 class TreeParserTests:
-    """Tests of one kind of parser. Their file has the fixtures `nlp`, a trained pipeline, and `sentences`, from which it has learned.
+    """Tests of one kind of parser. Their file has the fixtures `nlp`, a trained pipeline, and `sentences`,
+    from which it has learned.
 
     name (str): The name of the component; in the pipelines it is the last one.
     pipeline (Callable): Makes a blank pipeline of the parser alone, with settings of it and of its model.
@@ -104,7 +111,8 @@ class TreeParserTests:
     override (tuple[str, Any]): A setting, and a third value of it.
     impossible (list[tuple[str, Any]]): Settings and values that they cannot have.
     refused (list[tuple[dict, str]]): Settings of models that cannot be, and what is said of them.
-    asked (tuple[str, ...]): Methods that only a trained parser has an answer to, besides calling it, `k_best` and `update`.
+    asked (tuple[str, ...]): Methods that only a trained parser has an answer to, besides calling it, `k_best`
+        and `update`.
     before_initializing (list[dict]): Settings with which a parser refuses sentences without tags.
     """
 
@@ -139,11 +147,15 @@ class TreeParserTests:
         several = [sentence for sentence in sentences if len(sentence.words) > 1]
         for tags, labels in ((["X"], ["nsubj"]), ([], []), (["VB"], [])):
             with pytest.raises(ValueError, match=f"'{self.name}' cannot be initialized.*spacy init labels"):
-                parser.initialize(lambda: toy.examples(nlp, several), nlp=nlp, labels={"tags": tags, "labels": labels})
+                parser.initialize(
+                    lambda: toy.examples(nlp, several), nlp=nlp, labels={"tags": tags, "labels": labels}
+                )
         for settings in self.before_initializing:
             parser.change(**settings)
             nothing = [Example(nlp.make_doc("a b"), Doc(nlp.vocab, words=["a", "b"]))]
-            with pytest.raises(ValueError, match=r"none of the training examples has a sentence.*1 without tags"):
+            with pytest.raises(
+                ValueError, match=r"none of the training examples has a sentence.*1 without tags"
+            ):
                 parser.initialize(lambda: nothing, nlp=nlp)  # noqa: B023
         assert self.annotation(nlp(TEXT)) == expected
         assert stored(nlp) == before
@@ -208,7 +220,17 @@ class TreeParserTests:
             "Qwxyz blorgs ζφψ 😀 ... 12345 !!!",
             "the " * 300,
         ],
-        ids=["empty", "space", "spaces", "one", "space and one", "one and space", "spaces between", "unseen", "long"],
+        ids=[
+            "empty",
+            "space",
+            "spaces",
+            "one",
+            "space and one",
+            "one and space",
+            "spaces between",
+            "unseen",
+            "long",
+        ],
     )
     def test_odd_documents_are_parsed(self, nlp, text):
         doc = nlp(text)
@@ -294,7 +316,9 @@ class TreeParserTests:
             assert_trees(each.doc)
             assert each.doc.text == doc.text
             assert [token.tag_ for token in each.doc] == [token.tag_ for token in doc]
-            assert [sentence.start for sentence in each.doc.sents] == [sentence.start for sentence in parsed.sents]
+            assert [sentence.start for sentence in each.doc.sents] == [
+                sentence.start for sentence in parsed.sents
+            ]
         assert not doc.has_annotation("DEP")
         assert getattr(parser.k_best(doc, 2)[1], self.score) == scores[1]
         assert len(parser.k_best(doc, 1)) == 1

@@ -120,7 +120,9 @@ def test_parse_writes_what_it_writes_without_ray_whoever_works_on_it(cluster, mo
     assert "per_line was False, and is True" in " ".join(done.output.split())
 
 
-def test_a_pipeline_that_a_node_does_not_see_comes_from_the_object_store(cluster, model, tmp_path, monkeypatch):
+def test_a_pipeline_that_a_node_does_not_see_comes_from_the_object_store(
+    cluster, model, tmp_path, monkeypatch
+):
     monkeypatch.setattr("spacy_hpyp.cli.shards.gettempdir", lambda: str(tmp_path))
     task = ParseTask(*made_with(str(model)), False, "text", "conllu", "words")
     sent = send(task)
@@ -155,8 +157,12 @@ def test_a_package_that_workers_do_not_have_is_named(undisturbed, tmp_path, monk
 
 def test_an_output_folder_that_a_node_does_not_share_is_named(tmp_path):
     pytest.importorskip("pyarrow")
-    worker = Worker(Words("", "", False, str(tmp_path), "conllu"), Folder(str(tmp_path), "txt"), {"command": "test"}, 0)
-    with pytest.raises(ValueError, match=r"is another folder on the node .* on a file system that all nodes share"):
+    worker = Worker(
+        Words("", "", False, str(tmp_path), "conllu"), Folder(str(tmp_path), "txt"), {"command": "test"}, 0
+    )
+    with pytest.raises(
+        ValueError, match=r"is another folder on the node .* on a file system that all nodes share"
+    ):
         worker.start()
 
 
@@ -165,7 +171,10 @@ def test_an_output_folder_that_a_node_does_not_share_is_named(tmp_path):
     [
         ("classes", ("--classes", 3, "--min-count", 1, "--threads", 1, "-o")),
         ("ngram", ("--sweeps", 2, "--samples", 1)),
-        ("ngram", ("--sweeps", 2, "--samples", 1, "--order", 3, "--min-count", 3, "--spelling", "--tokenized")),
+        (
+            "ngram",
+            ("--sweeps", 2, "--samples", 1, "--order", 3, "--min-count", 3, "--spelling", "--tokenized"),
+        ),
     ],
 )
 def test_what_one_file_is_made_of_workers_count(cluster, write, tmp_path, command, settings):
@@ -187,7 +196,9 @@ def test_guides_are_those_without_ray(cluster, model, toy, tmp_path):
         assert "Saved 3 shards" in done.output
         assert (tmp_path / f"by-{workers}.spacy").read_bytes() == (tmp_path / "alone.spacy").read_bytes()
     # Another corpus into the same folder is refused.
-    DocBin(docs=[toy.doc(spacy.blank("en").vocab, sentence) for sentence in toy.sentences()[1:]]).to_disk(corpus)
+    DocBin(docs=[toy.doc(spacy.blank("en").vocab, sentence) for sentence in toy.sentences()[1:]]).to_disk(
+        corpus
+    )
     done = run(*command, tmp_path / "by-1.spacy", *shared, exit_code=1)
     assert "corpus_made_of was" in done.output
 
@@ -239,7 +250,14 @@ def test_what_fails_of_many_treebanks_is_named_and_tried_again(cluster, write, t
     (tmp_path / "assets").mkdir()
     write("a tree", "assets/UD_A")
     write(PROJECT, "project.yml")
-    command = ("hpyp", "treebanks", write("UD_A a-ud en\n\nUD_B b-ud fr\n"), tmp_path / "out", "--project", tmp_path)
+    command = (
+        "hpyp",
+        "treebanks",
+        write("UD_A a-ud en\n\nUD_B b-ud fr\n"),
+        tmp_path / "out",
+        "--project",
+        tmp_path,
+    )
     command = (*command, "--ray", cluster, "--vars.text", "said")
     done = run(*command, exit_code=1)
     assert "1 of 2 have failed, which the same command tries again: b-ud" in " ".join(done.output.split())
@@ -327,7 +345,8 @@ def test_a_worker_that_dies_is_replaced_and_a_shard_that_kills_three_is_named(un
 def test_a_driver_that_is_killed_is_started_again(cluster, undisturbed, tmp_path):
     text, marks, expected = undisturbed
     program = (
-        f"import ray; ray.init('{cluster}', log_to_driver=False)\nfrom pathlib import Path\nfrom test_ray import make\n"
+        f"import ray; ray.init('{cluster}', log_to_driver=False)\nfrom pathlib import Path\nfrom test_ray "
+        f"import make\n"
         f"make(Path('{text}'), Path('{tmp_path}'), Path('{marks}'), seconds='0.1', workers=1)"
     )
     driver = subprocess.Popen([sys.executable, "-c", program])
@@ -394,7 +413,10 @@ def test_what_cannot_be_is_said_before_a_cluster_is_asked(model, write, options,
 @pytest.mark.parametrize(
     ("problem", "told"),
     [
-        (RuntimeError("Version mismatch: The cluster was started with Ray 2.9"), "cannot be used: Version mismatch"),
+        (
+            RuntimeError("Version mismatch: The cluster was started with Ray 2.9"),
+            "cannot be used: Version mismatch",
+        ),
         (ConnectionError("nobody"), "There is no Ray cluster at 'auto'"),
     ],
 )
@@ -413,5 +435,7 @@ def test_a_cluster_that_cannot_be_used_is_named(monkeypatch, problem, told):
 def test_an_address_without_a_cluster_is_named(model, write, tmp_path, monkeypatch):
     ray = pytest.importorskip("ray")
     monkeypatch.setattr(ray, "is_initialized", lambda: False)
-    done = run("hpyp", "parse", model, write(TEXT), "--ray", "localhost:1", "-o", tmp_path / "out", exit_code=1)
+    done = run(
+        "hpyp", "parse", model, write(TEXT), "--ray", "localhost:1", "-o", tmp_path / "out", exit_code=1
+    )
     assert "There is no Ray cluster at 'localhost:1'" in " ".join(done.output.split())

@@ -1,5 +1,5 @@
-"""What docs/scaling.md has others run: the manifest for KubeRay, against what its types ask for, as operators drop what they do not know and say
-nothing; and the script for Slurm.
+"""What docs/scaling.md has others run: the manifest for KubeRay, against what its types ask for, as operators
+drop what they do not know and say nothing; and the script for Slurm.
 """
 
 import os
@@ -31,16 +31,24 @@ STRINGS = {"type": "object", "additionalProperties": {"type": "string"}}
 
 def fields(required="", **types):
     """An object with these fields alone: those that are required, and others."""
-    return {"type": "object", "required": required.split(), "properties": types, "additionalProperties": False}
+    return {
+        "type": "object",
+        "required": required.split(),
+        "properties": types,
+        "additionalProperties": False,
+    }
 
 
 AMOUNTS = fields(**dict.fromkeys(("cpu", "memory", "ephemeral-storage"), QUANTITY))
 CONTAINER = fields(
     "name image", name=NAME, image={"type": "string"}, resources=fields(requests=AMOUNTS, limits=AMOUNTS)
 )
-POD = fields("spec", spec=fields("containers", containers={"type": "array", "minItems": 1, "items": CONTAINER}))
+POD = fields(
+    "spec", spec=fields("containers", containers={"type": "array", "minItems": 1, "items": CONTAINER})
+)
 GROUP = {"rayStartParams": STRINGS, "template": POD}
-#: Of `RayJob` in ray.io/v1 what the manifest has, with all that any version of it requires. Fields of which versions differ are not stated.
+#: Of `RayJob` in ray.io/v1 what the manifest has, with all that any version of it requires. Fields of which
+#: versions differ are not stated.
 RAY_JOB = fields(
     "apiVersion kind metadata spec",
     apiVersion={"const": "ray.io/v1"},
@@ -70,7 +78,9 @@ RAY_JOB = fields(
 
 def block(language):
     """The only code of a language on the page."""
-    (found,) = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(encoding="utf8"), re.MULTILINE | re.DOTALL)
+    (found,) = re.findall(
+        rf"^```{language}\n(.*?)^```$", PAGE.read_text(encoding="utf8"), re.MULTILINE | re.DOTALL
+    )
     return found
 
 
@@ -115,7 +125,10 @@ def test_the_manifest_has_the_fields_and_types_of_a_ray_job(manifest):
         ((*cluster, "headGroupSpec", "rayStartParams", "num-cpus"), 0),
         ((*cluster, "workerGroupSpecs", 0, "replicas"), "8"),
         ((*cluster, "workerGroupSpecs", 0, "maxReplicas"), None),
-        ((*cluster, "headGroupSpec", "template", "spec", "containers", 0, "resources", "limits", "memory"), "4 GB"),
+        (
+            (*cluster, "headGroupSpec", "template", "spec", "containers", 0, "resources", "limits", "memory"),
+            "4 GB",
+        ),
     ):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(damaged(manifest, *path, value=value), RAY_JOB)
@@ -125,7 +138,9 @@ def test_the_manifest_agrees_with_itself_and_with_the_extra(manifest):
     spec = manifest["spec"]
     cluster = spec["rayClusterSpec"]
     (versions,) = {
-        str(each.specifier) for each in map(Requirement, requires("spacy-hpyp")) if each.name == "ray" and each.marker
+        str(each.specifier)
+        for each in map(Requirement, requires("spacy-hpyp"))
+        if each.name == "ray" and each.marker
     }
     assert cluster["rayVersion"] in Requirement(f"ray{versions}").specifier
     cores = 0
@@ -169,7 +184,9 @@ def test_the_script_for_slurm_starts_a_head_and_the_other_nodes_and_then_parses(
     settings = dict(re.findall(r"--(\S+)=(\S+)", re.search(r"#SBATCH .*", script.read_text())[0]))
     number, cores = int(settings["nodes"]) - 1, settings["cpus-per-task"]
     assert re.search(rf"--nodes=1 --ntasks=1 .*-w n1 ray start --head .*--num-cpus={cores} ", head)
-    assert re.search(rf"--nodes={number} --ntasks={number} .*--exclude=n1 ray start .*--num-cpus={cores} ", others)
+    assert re.search(
+        rf"--nodes={number} --ntasks={number} .*--exclude=n1 ray start .*--num-cpus={cores} ", others
+    )
     # Steps of a job do not have its cores by themselves.
     assert f"export SRUN_CPUS_PER_TASK={cores}\n" in script.read_text()
     assert re.search(r"hpyp parse .* --ray n1:6379$", ran[-1])

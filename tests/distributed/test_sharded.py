@@ -1,4 +1,6 @@
-"""Shards, and the folder that they are written to: what stands there is complete, and follows from the input alone."""
+"""Shards, and the folder that they are written to: what stands there is complete, and follows from the input
+alone.
+"""
 
 import csv
 import gzip
@@ -39,14 +41,23 @@ class Upper(ShardTask):
         def process(shard, documents):
             if any("fail" in document.text for document in documents):
                 raise KeyError("fail")
-            found = [f"{document.place}\t{' '.join(document.text.upper().split())}\n" for document in documents]
+            found = [
+                f"{document.place}\t{' '.join(document.text.upper().split())}\n" for document in documents
+            ]
             return found, sum(len(document.text.split()) for document in documents)
 
         return process
 
 
 def task(**settings):
-    given = {"model": "", "made_of": "", "per_line": False, "field": "text", "output_format": "conllu", **settings}
+    given = {
+        "model": "",
+        "made_of": "",
+        "per_line": False,
+        "field": "text",
+        "output_format": "conllu",
+        **settings,
+    }
     return Upper(**given)
 
 
@@ -62,9 +73,16 @@ def documents_of(path, size=1_000_000, **settings):
 @pytest.mark.parametrize("per_line", [False, True])
 @pytest.mark.parametrize(
     ("name", "text"),
-    [("a.txt", TEXT), ("a.txt", TEXT.replace("\n", "\r\n")), ("a.conllu", CONLLU), ("a.jsonl", '{"text": "x"}\n' * 50)],
+    [
+        ("a.txt", TEXT),
+        ("a.txt", TEXT.replace("\n", "\r\n")),
+        ("a.conllu", CONLLU),
+        ("a.jsonl", '{"text": "x"}\n' * 50),
+    ],
 )
-def test_each_line_is_in_one_shard_and_each_shard_begins_where_a_document_does(write, name, text, size, per_line):
+def test_each_line_is_in_one_shard_and_each_shard_begins_where_a_document_does(
+    write, name, text, size, per_line
+):
     path = write(text, name)
     shards = shards_of(path, size)
     found = [list(lines_of(shard, per_line=per_line)) for shard in shards]
@@ -82,7 +100,9 @@ def test_text_without_paragraphs_is_cut_at_lines_words_or_letters(write, monkeyp
     shards = [[line for _, line in lines_of(shard, per_line=False)] for shard in shards_of(path, 333)]
     assert "".join(line for lines in shards for line in lines) == text
     assert len(shards) == len([lines for lines in shards if lines])
-    assert all("\udc80" > letter or letter > "\udcff" for lines in shards for line in lines for letter in line)
+    assert all(
+        "\udc80" > letter or letter > "\udcff" for lines in shards for line in lines for letter in line
+    )
     assert all(lines[-1].endswith(separator) for lines in shards[:-1])
 
 
@@ -96,12 +116,16 @@ def test_all_formats_have_the_same_texts(write, tmp_path):
         write(pyarrow.compress(data, "zstd", asbytes=True), "c.txt.zst"),
     )
     write(records, "d.jsonl"), write(gzip.compress(records.encode()), "e.jsonl.gz")
-    parquet.write_table(pyarrow.table({"n": range(60), "text": texts}), tmp_path / "f.parquet", row_group_size=25)
+    parquet.write_table(
+        pyarrow.table({"n": range(60), "text": texts}), tmp_path / "f.parquet", row_group_size=25
+    )
     for path in tmp_path.iterdir():
         assert [document.text.strip() for document in documents_of(path, 500)] == texts, path
     assert len(shards_of(tmp_path / "f.parquet", 500)) > 3
     assert len(shards_of(tmp_path / "b.txt.gz", 500)) == 1
-    with pytest.raises(ValueError, match=r"no column 'body' of strings\. Name it with --field; there are n, text"):
+    with pytest.raises(
+        ValueError, match=r"no column 'body' of strings\. Name it with --field; there are n, text"
+    ):
         cut(find_files([str(tmp_path / "f.parquet")]), 500, column="body")
 
 
@@ -150,7 +174,9 @@ def test_documents_that_fail_are_noted_with_their_places_and_the_others_are_writ
 
 @pytest.fixture(params=["mock", pytest.param("s3", marks=pytest.mark.ray)])
 def bucket(request, monkeypatch):
-    """A file system with a bucket that URIs lead to: pyarrow's own, or that of a store on this machine, of which it is told as it always is."""
+    """A file system with a bucket that URIs lead to: pyarrow's own, or that of a store on this machine, of
+    which it is told as it always is.
+    """
     fs = pytest.importorskip("pyarrow.fs")
     if request.param == "mock":
         system = fs._MockFileSystem()
@@ -190,7 +216,9 @@ def test_uris_are_read_and_written_by_what_pyarrow_says_that_they_are(bucket):
     assert {shard.path for shard in shards} == {"s3://bucket/texts/a.txt", "s3://bucket/texts/b.txt.gz"}
     records = {shard.number: work_on(shard, task(), task().process(), folder, 0) for shard in shards}
     assert folder.done() == records
-    found = {name: [folder.read(each) for each in shards if each.path.endswith(name)] for name in ("txt", "gz")}
+    found = {
+        name: [folder.read(each) for each in shards if each.path.endswith(name)] for name in ("txt", "gz")
+    }
     assert len(found["txt"]) > 3 > len(found["gz"])
     assert b"".join(found["txt"]) == b"".join(found["gz"])
     # A shard that fails leaves nothing.
@@ -201,7 +229,9 @@ def test_uris_are_read_and_written_by_what_pyarrow_says_that_they_are(bucket):
     with pytest.raises(TooManyFailuresError):
         work_on(shard, task(), task().process(), broken, 0)
     assert broken.done() == {}
-    left = bucket.get_file_info(pyarrow.fs.FileSelector("bucket/broken", recursive=True, allow_not_found=True))
+    left = bucket.get_file_info(
+        pyarrow.fs.FileSelector("bucket/broken", recursive=True, allow_not_found=True)
+    )
     assert not [file for file in left if file.is_file]
 
 
@@ -209,7 +239,9 @@ def test_records_that_are_none_are_noted(write):
     path = write('{"text": "a"}\n{"text": 3}\n{"body": "a"}\n[\n\n{"text": "b\\n\\nc"}\n', "a.jsonl")
     found = documents_of(path)
     assert [document.text for document in found if not document.problem] == ["a", "b\n", "c"]
-    assert found[1:4] == [Document(at, "", "it is no record with a 'text' that is a string") for at in (14, 26, 40)]
+    assert found[1:4] == [
+        Document(at, "", "it is no record with a 'text' that is a string") for at in (14, 26, 40)
+    ]
 
 
 def test_a_folder_has_one_run(tmp_path):
@@ -244,7 +276,9 @@ def test_trees_are_the_same_in_all_formats(model, write, tmp_path):
     table = worked_on(path, ParseTask(*common, "parquet", "words"), tmp_path / "rows")
     found = dataset(table.parent.parent, format="parquet", partitioning="hive").to_table().to_pylist()
     columns = ("text", "tag", "head", "deprel")
-    assert [[str(row[name]) for name in columns] for row in found] == [[row[i] for i in (1, 4, 6, 7)] for row in rows]
+    assert [[str(row[name]) for name in columns] for row in found] == [
+        [row[i] for i in (1, 4, 6, 7)] for row in rows
+    ]
     for row in found:
         assert SENTENCES.encode()[row["paragraph"] :].decode()[row["start"] : row["end"]] == row["text"]
     saved = worked_on(path, ParseTask(*common, "spacy", "words"), tmp_path / "docs")
@@ -253,7 +287,9 @@ def test_trees_are_the_same_in_all_formats(model, write, tmp_path):
     assert docs[1].user_data["paragraph"] == SENTENCES.index("Kim")
     for keep in ("words", "sentences"):
         again = worked_on(bank, ParseTask(*common, "conllu", keep), tmp_path / keep).read_text("utf8")
-        assert [line.split("\t")[1] for line in again.splitlines() if line[:1].isdigit()] == [row[1] for row in rows]
+        assert [line.split("\t")[1] for line in again.splitlines() if line[:1].isdigit()] == [
+            row[1] for row in rows
+        ]
         assert "# newpar id = text-p1" in again
 
 
@@ -261,7 +297,10 @@ def test_trees_are_the_same_in_all_formats(model, write, tmp_path):
     ("name", "text"),
     [
         ("a.txt", SENTENCES.replace(" ", " \n")),
-        ("a.conllu", "1-2\tdidn't" + REST + "1\tdid" + REST + "2\tn't" + REST + "3\tAda" + REST + "\n" + CONLLU),
+        (
+            "a.conllu",
+            "1-2\tdidn't" + REST + "1\tdid" + REST + "2\tn't" + REST + "3\tAda" + REST + "\n" + CONLLU,
+        ),
     ],
 )
 def test_words_of_a_shard_are_those_that_are_written(model, write, tmp_path, name, text):
@@ -279,7 +318,11 @@ def test_surprisals_are_those_of_one_process(model, write, tmp_path, by, option)
     run("hpyp", "surprisal", model, path, *option, "-o", tmp_path / "alone.csv")
     settings = (by, not option, False, None, None, None)
     common = (str(model), identity_of_model(str(model)), False, "text", "parquet")
-    found = parquet.ParquetFile(worked_on(path, SurprisalTask(*common, *settings), tmp_path / "out")).read().to_pylist()
+    found = (
+        parquet.ParquetFile(worked_on(path, SurprisalTask(*common, *settings), tmp_path / "out"))
+        .read()
+        .to_pylist()
+    )
     alone = list(csv.DictReader((tmp_path / "alone.csv").read_text("utf8").splitlines()))
     assert list(found[0]) == list(alone[0])
     for ours, theirs in zip(found, alone, strict=True):
@@ -297,7 +340,9 @@ def test_sentences_are_those_that_one_process_reads(model, write, tmp_path, give
     running = given == "pipeline"
     own = (str(model), identity_of_model(str(model))) if running else ("", "")
     nlp = spacy.load(model) if running else spacy.blank("en") if given else None
-    found = worked_on(path, CountTask(*own, not running, "text", "counts", given or None, 3), tmp_path / "out")
+    found = worked_on(
+        path, CountTask(*own, not running, "text", "counts", given or None, 3), tmp_path / "out"
+    )
     if not (running and name == "a.jsonl"):
         expected = count_ngrams(read_sentences(path, nlp, per_line=not running), ngram_rows(3))
         assert found.read_bytes() == expected.to_bytes()

@@ -51,7 +51,9 @@ def random_task(seed, lengths, *, kinds=4, outcomes=5, parts=3, places=1 << 10, 
             given=np.full(words, NONE, dtype=np.int32),
             offsets=np.cumsum([0, *lengths]).astype(np.int64),
         ),
-        Possible(np.cumsum([0, *sizes]).astype(np.int64), np.concatenate(chosen), *_parts(rng, outcomes, parts)),
+        Possible(
+            np.cumsum([0, *sizes]).astype(np.int64), np.concatenate(chosen), *_parts(rng, outcomes, parts)
+        ),
         rng.normal(size=(places, 1)).astype(np.float32),
         np.array([rng.choice(chosen[each]) for each in kind], dtype=np.int32),
     )
@@ -59,7 +61,9 @@ def random_task(seed, lengths, *, kinds=4, outcomes=5, parts=3, places=1 << 10, 
 
 def _parts(rng, outcomes, parts):
     """Every outcome is made of itself, and of some of as many other parts as there are."""
-    found = [np.append(outcome, outcomes + np.flatnonzero(rng.random(parts) < 0.5)) for outcome in range(outcomes)]
+    found = [
+        np.append(outcome, outcomes + np.flatnonzero(rng.random(parts) < 0.5)) for outcome in range(outcomes)
+    ]
     return np.cumsum([0, *map(len, found)]).astype(np.int64), np.concatenate(found).astype(np.int32)
 
 
@@ -142,10 +146,15 @@ def search(task, sequence, beam, window):
 
 
 def enumerate_all(task, sequence):
-    """The best of all outcomes that the words of a sequence can have together, each in the order that it is found in."""
+    """The best of all outcomes that the words of a sequence can have together, each in the order that it is
+    found in.
+    """
     start, end = task.sequences.offsets[sequence : sequence + 2].tolist()
     kinds = task.sequences.kind[start:end]
-    possible = [task.possible.outcomes[task.possible.offsets[kind] : task.possible.offsets[kind + 1]] for kind in kinds]
+    possible = [
+        task.possible.outcomes[task.possible.offsets[kind] : task.possible.offsets[kind + 1]]
+        for kind in kinds
+    ]
     best, best_score = None, -np.inf
     for outcomes in itertools.product(*(each.tolist() for each in possible)):
         decided, total = [NONE] * (end - start), 0.0

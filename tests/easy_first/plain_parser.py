@@ -1,7 +1,9 @@
-"""An easy-first parser in plain Python, slow and written from the paper, that the compiled one is compared with.
+"""An easy-first parser in plain Python, slow and written from the paper, that the compiled one is compared
+with.
 
-A state is a tuple of partial trees, and these are what they are in the paper: a word with children that are partial trees themselves.
-Scores are those of the compiled templates and weights for the windows that are given here, each found anew.
+A state is a tuple of partial trees, and these are what they are in the paper: a word with children that are
+partial trees themselves. Scores are those of the compiled templates and weights for the windows that are
+given here, each found anew.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +24,9 @@ ACTIONS = (LEFT_ARC, RIGHT_ARC)
 
 @dataclass(frozen=True)
 class Tree:
-    """A partial tree: the position of its head, and its children on both sides as they stand, from the left to the right."""
+    """A partial tree: the position of its head, and its children on both sides as they stand, from the left
+    to the right.
+    """
 
     head: int
     left: tuple["Tree", ...] = ()
@@ -137,7 +141,9 @@ def random_sentence(n: int, rng: np.random.Generator, *, symbols: int = 3, guide
         others = [NONE, *(head for head in range(n) if head != word)]
         chosen = rng.permutation(others)[:guide]
         heads[word, : len(chosen)] = chosen
-        probability[word, : len(chosen)] = np.sort(rng.dirichlet(np.ones(guide)))[::-1][: len(chosen)] if guide else 0
+        probability[word, : len(chosen)] = (
+            np.sort(rng.dirichlet(np.ones(guide)))[::-1][: len(chosen)] if guide else 0
+        )
         for head, share in zip(chosen, probability[word]):
             if head != NONE:
                 expected[head, int(word > head)] += share
@@ -149,7 +155,9 @@ def random_sentence(n: int, rng: np.random.Generator, *, symbols: int = 3, guide
 
 def arc_scorer(templates: list[list[str]], places: int, weights: np.ndarray | None = None) -> Scorer:
     """A scorer of actions; without weights they are zero."""
-    return _scorer(templates, arcs.ELEMENTS, np.zeros((places, 2), dtype=np.float32) if weights is None else weights)
+    return _scorer(
+        templates, arcs.ELEMENTS, np.zeros((places, 2), dtype=np.float32) if weights is None else weights
+    )
 
 
 def label_scorer(templates: list[list[str]], weights: np.ndarray | Averages) -> Scorer:
@@ -179,7 +187,8 @@ class PlainParser:
         self.scorer = scorer
         self.sentence = sentence
         self.n = len(sentence.symbols)
-        # Scores need the records of the trees of a window: they are made here, for each tree from its words on.
+        # Scores need the records of the trees of a window: they are made here, for each tree from its words
+        # on.
         self._forest = new_forest(20_000)
         begin_forest(self._forest, self.n)
         self._records: dict[Tree, int] = {}
@@ -217,7 +226,9 @@ class PlainParser:
             places = np.empty(len(self.scorer.templates.order), dtype=np.int64)
             arcs.find_arc_features(self.scorer, self._forest.records, self.sentence, window, row, places)
             # Where weights are rounded, all templates count.
-            self._features[trees] = places[self.scorer.kept if len(self.scorer.kept) else slice(None)].tolist()
+            self._features[trees] = places[
+                self.scorer.kept if len(self.scorer.kept) else slice(None)
+            ].tolist()
         return self._features[trees]
 
     def score(self, state: State, step: Action) -> float:
@@ -234,7 +245,9 @@ class PlainParser:
         return total
 
     def counts(self, steps: tuple[Action, ...]) -> np.ndarray:
-        """How often each weight is counted in the score of a sequence of actions, as the table of weights (float64)."""
+        """How often each weight is counted in the score of a sequence of actions, as the table of weights
+        (float64).
+        """
         found = np.zeros(self.scorer.weights.shape)
         state = first_state(self.n)
         for step in steps:
@@ -293,7 +306,9 @@ class Hypothesis:
 
 
 def is_correct(state: State, heads: Heads) -> bool:
-    """Whether a state can become the tree with these heads: all of its arcs are right, and what is a child has all of its own."""
+    """Whether a state can become the tree with these heads: all of its arcs are right, and what is a child
+    has all of its own.
+    """
     arcs = arcs_of(state)
     gold = {(head, child) for child, head in enumerate(heads) if head != NONE}
     attached = {child for _, child in arcs}
@@ -301,7 +316,9 @@ def is_correct(state: State, heads: Heads) -> bool:
 
 
 def cost_of(state: State, step: Action, heads: Heads) -> int:
-    """How many of the right arcs can be made in a state, but not after an action; that the root is one counts as an arc."""
+    """How many of the right arcs can be made in a state, but not after an action; that the root is one counts
+    as an arc.
+    """
     head, child = (tree.head for tree in head_and_child(state, step))
     words = {tree.head for tree in state}
     lost = sum(heads[word] == child for word in words)
@@ -322,7 +339,9 @@ class Update:
     full: bool
 
 
-def early_update(parser: PlainParser, heads: Heads, width: int, *, merge: bool, margin: float) -> Update | None:
+def early_update(
+    parser: PlainParser, heads: Heads, width: int, *, merge: bool, margin: float
+) -> Update | None:
     """Algorithm 2."""
     penalty = Penalty(heads, margin)
     beam = [Hypothesis((), first_state(parser.n), 0.0)]
@@ -338,7 +357,9 @@ def early_update(parser: PlainParser, heads: Heads, width: int, *, merge: bool, 
     return Update(right.steps, beam[0].steps, beam[0].total - right.total, full)
 
 
-def max_violation_update(parser: PlainParser, heads: Heads, width: int, *, merge: bool, margin: float) -> Update | None:
+def max_violation_update(
+    parser: PlainParser, heads: Heads, width: int, *, merge: bool, margin: float
+) -> Update | None:
     """The update of Huang et al. (2012), towards the best of a beam of correct states."""
     penalty = Penalty(heads, margin)
     beam = correct = [Hypothesis((), first_state(parser.n), 0.0)]
@@ -364,7 +385,9 @@ def learn_greedily(parser: PlainParser, heads: Heads, *, margin: float, explore:
         scores = {step: parser.score(state, step) + (0.0 if step in good else margin) for step in costs}
         right, taken = max(good, key=scores.__getitem__), max(scores, key=scores.__getitem__)
         if taken not in good:
-            updates.append(Update((*steps, right), (*steps, taken), scores[taken] - scores[right], len(state) == 2))
+            updates.append(
+                Update((*steps, right), (*steps, taken), scores[taken] - scores[right], len(state) == 2)
+            )
             for step, amount in ((right, 1.0), (taken, -1.0)):
                 np.add.at(parser.scorer.weights, (parser.features(state, step[0]), step[1]), amount)
             if not explore:

@@ -1,4 +1,6 @@
-"""Elements of a pair of neighbours: each reads what its name says, and what is not there is told from what is."""
+"""Elements of a pair of neighbours: each reads what its name says, and what is not there is told from what
+is.
+"""
 
 import itertools
 
@@ -63,7 +65,9 @@ class Reader:
             return class_of_probability(self.share(child, head))
         said = zip(*(part[child].tolist() for part in self.sentence[1:4]), strict=True)
         if what == "other":
-            return class_of_probability(max((share for other, share, _ in said if other != head), default=0.0))
+            return class_of_probability(
+                max((share for other, share, _ in said if other != head), default=0.0)
+            )
         assert what == "label"
         return next((label + 2 for other, share, label in said if other == head and share > 0), NULL)
 
@@ -110,7 +114,9 @@ def bits(tags):
 
 @pytest.fixture(scope="module")
 def pairs():
-    """Pairs of neighbours in states of random sentences, with the symbols that compiled code reads, and a reader of what is so."""
+    """Pairs of neighbours in states of random sentences, with the symbols that compiled code reads, and a
+    reader of what is so.
+    """
     found = []
     for seed in range(6):
         rng = np.random.default_rng(seed)
@@ -129,7 +135,16 @@ def pairs():
 def test_there_is_every_element_of_the_table():
     listed = {
         *("l.word", "r1.tag", "l.left.tag", "r.right2.word", "l.after.tag", "r.before.word", "l.left.count"),
-        *("r.right.tags", "l.size", "distance", "between", "edge", "l.guide.head", "r2.guide.label", "l.guide.tag"),
+        *(
+            "r.right.tags",
+            "l.size",
+            "distance",
+            "between",
+            "edge",
+            "l.guide.head",
+            "r2.guide.label",
+            "l.guide.tag",
+        ),
         *("l.missing.left", "guide.l", "guide.r", "guide.l.other", "guide.l.label", "guide.r.label"),
         *("l.lower", "l.suffix", "l.usual"),
     }
@@ -208,7 +223,9 @@ def test_a_score_is_the_sum_of_the_weights_of_the_templates_that_count(rounded):
             find_weights(reading, scorer.weights, plain._forest.records, plain.sentence, window, row, places)
             add_up(scorer, reading, places, sums)
         expected = weights[features[list(kept)]].sum(axis=0)
-        np.testing.assert_allclose(sums * scorer.step, expected, rtol=1e-5, atol=3 * scorer.step if rounded else 1e-6)
+        np.testing.assert_allclose(
+            sums * scorer.step, expected, rtol=1e-5, atol=3 * scorer.step if rounded else 1e-6
+        )
 
 
 def test_nothing_is_beyond_a_pair_if_no_template_reads_it():

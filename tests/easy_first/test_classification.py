@@ -28,7 +28,9 @@ def learned(task, perceptron, *, beam=1, window=100, margin=0.0, gold=None):
     gold = task.gold if gold is None else gold
     search = EasyFirstSearch(beam, window)
     board = new_board(task.reading, task.possible, search)
-    least = learn_outcomes(task.reading, perceptron, task.sequences, task.possible, gold, search, margin, counts, board)
+    least = learn_outcomes(
+        task.reading, perceptron, task.sequences, task.possible, gold, search, margin, counts, board
+    )
     return counts, least
 
 
@@ -117,7 +119,9 @@ def test_leads_are_those_of_the_second_outcome_when_all_others_are_decided():
     for sequence, start, length in ((0, 0, 6), (1, 6, 2)):
         for word in range(length):
             places = features(task, sequence, word, outcomes[start : start + length].tolist())
-            expected = sum(float(task.weights[(p + 1) % size, 0]) - float(task.weights[p % size, 0]) for p in places)
+            expected = sum(
+                float(task.weights[(p + 1) % size, 0]) - float(task.weights[p % size, 0]) for p in places
+            )
             assert leads[start + word] == pytest.approx(expected)
 
 
@@ -153,9 +157,13 @@ def test_every_update_is_valid(beam, window, margin):
 
 @pytest.mark.parametrize("beam", [1, 4])
 def test_what_can_be_learned_is_learned(beam):
-    task = random_task(11, [6, 9, 3, 12, 8], places=1 << 14, templates=[["word", "suffix1"], ["prev.tag", "word"]])
+    task = random_task(
+        11, [6, 9, 3, 12, 8], places=1 << 14, templates=[["word", "suffix1"], ["prev.tag", "word"]]
+    )
     rng = np.random.default_rng(0)
-    task.sequences.symbols[:] = rng.permutation(task.sequences.symbols.size).reshape(task.sequences.symbols.shape)
+    task.sequences.symbols[:] = rng.permutation(task.sequences.symbols.size).reshape(
+        task.sequences.symbols.shape
+    )
     perceptron = new_perceptron(1 << 14, 1)
     for _ in range(30):
         counts, _ = learned(task, perceptron, beam=beam)

@@ -1,4 +1,6 @@
-"""The labeller: its elements read what their names say, and arcs are labelled from the root down, from the left to the right."""
+"""The labeller: its elements read what their names say, and arcs are labelled from the root down, from the
+left to the right.
+"""
 
 import numpy as np
 import pytest
@@ -57,7 +59,9 @@ class Reader:
             return (child == own[0]) + 2 * (child == siblings[-1]) + 4 * (child < head)
         if name in ("guide", "guide.label"):
             said = zip(*(part[child].tolist() for part in self.sentence[1:4]), strict=True)
-            share, label = next(((share, label) for other, share, label in said if other == head), (0.0, None))
+            share, label = next(
+                ((share, label) for other, share, label in said if other == head), (0.0, None)
+            )
             if name == "guide":
                 return class_of_probability(share)
             return label + 2 if share > 0 else NULL
@@ -125,8 +129,23 @@ def random_tree(seed, n=None):
 
 def test_there_is_every_element_of_the_table():
     listed = {
-        *("child.word", "head.tag", "grand.tag", "prev.tag", "next.word", "child.left.tag", "head.right2.word"),
-        *("child.after.tag", "head.before.word", "child.left.tags", "head.right.count", "direction", "distance"),
+        *(
+            "child.word",
+            "head.tag",
+            "grand.tag",
+            "prev.tag",
+            "next.word",
+            "child.left.tag",
+            "head.right2.word",
+        ),
+        *(
+            "child.after.tag",
+            "head.before.word",
+            "child.left.tags",
+            "head.right.count",
+            "direction",
+            "distance",
+        ),
         *("side", "prev.label", "prev2.label", "head.label", "head.labels", "guide.label", "guide"),
         *("child.guide.label", "child.guide.head", "child.guide.tag"),
     }
@@ -135,7 +154,9 @@ def test_there_is_every_element_of_the_table():
 
 @pytest.fixture(scope="module")
 def arcs_read():
-    """Arcs of random trees while they are labelled: the symbols that compiled code reads, and those that the names say."""
+    """Arcs of random trees while they are labelled: the symbols that compiled code reads, and those that the
+    names say.
+    """
     found = []
     for seed in range(25):
         sentence, heads, rng = random_tree(seed)

@@ -1,4 +1,6 @@
-"""Learning: every update is a valid one, from a predicted sequence of actions to a correct one, and the right trees are learned."""
+"""Learning: every update is a valid one, from a predicted sequence of actions to a correct one, and the right
+trees are learned.
+"""
 
 import contextlib
 import io
@@ -91,7 +93,11 @@ class Pupil:
 def lesson(sentence, heads, labels=None, rarity=0.0):
     """A sentence with its tree."""
     n = len(heads)
-    labels = [NONE if head == NONE else child % 3 for child, head in enumerate(heads)] if labels is None else labels
+    labels = (
+        [NONE if head == NONE else child % 3 for child, head in enumerate(heads)]
+        if labels is None
+        else labels
+    )
     return Lessons(
         *sentence,
         np.array(heads, dtype=np.int32),
@@ -162,7 +168,9 @@ def test_correct_actions_are_those_after_which_the_right_tree_can_still_be_made(
             assert is_correct(state, heads)
             for step in actions_of(state):
                 possible = heads in trees_from(join(state, step))
-                found = compiled_learning.is_correct(records, gold, children, *compiled_pair(plain, state, step))
+                found = compiled_learning.is_correct(
+                    records, gold, children, *compiled_pair(plain, state, step)
+                )
                 assert found == possible
                 correct += possible
                 wrong += not possible
@@ -220,7 +228,12 @@ def test_there_is_always_an_action_that_costs_nothing(n):
 
 @pytest.mark.parametrize(
     ("way", "merge", "margin"),
-    [("early", True, 0.0), ("early", False, 3.0), ("max-violation", True, 3.0), ("max-violation", False, 0.0)],
+    [
+        ("early", True, 0.0),
+        ("early", False, 3.0),
+        ("max-violation", True, 3.0),
+        ("max-violation", False, 0.0),
+    ],
 )
 @pytest.mark.parametrize("width", [2, pytest.param(4, marks=pytest.mark.slow)])
 def test_a_beam_s_update_is_from_the_predicted_to_the_correct_sequence_and_valid(way, width, merge, margin):
@@ -328,7 +341,9 @@ class Class:
         self.model = TreeModel(TEMPLATES, LABEL_TEMPLATES, settings, arc_places=PLACES, label_places=PLACES)
         words = [(words, [numbers[tag] for tag in own]) for words, own, _, _ in sentences]
         pairs = [(heads, labels) for _, _, heads, labels in sentences]
-        names = sorted({label for heads, labels in pairs for head, label in zip(heads, labels) if head != NONE})
+        names = sorted(
+            {label for heads, labels in pairs for head, label in zip(heads, labels) if head != NONE}
+        )
         self.model.initialize(Vocabulary.collect(words, tags, settings), names)
         self.lessons = []
         for (forms, own), (heads, labels) in zip(words, pairs, strict=True):
@@ -345,7 +360,9 @@ class Class:
         together = lessons_of(self.lessons)
         sentences = SentencesToParse(*together[:5], together.offsets)
         trees = self.model.parse(sentences, width=width, merge=True)
-        return int((trees.heads != together.gold_heads).sum()), int((trees.labels != together.gold_labels).sum())
+        return int((trees.heads != together.gold_heads).sum()), int(
+            (trees.labels != together.gold_labels).sum()
+        )
 
 
 @pytest.fixture(params=["toy", "sample"])
@@ -435,7 +452,9 @@ def test_without_dropout_nothing_is_left_to_chance(way):
 @pytest.mark.parametrize(("dropout", "rarity"), [(0.3, 0.0), (0.0, 0.4), (0.3, 0.4)])
 @pytest.mark.parametrize("way", WAYS)
 def test_the_same_generator_gives_the_same_weights_and_another_one_others(way, dropout, rarity):
-    lessons = lessons_of([lesson(sentence, heads, rarity=rarity) for sentence, heads, _ in random_lessons(40, 1)])
+    lessons = lessons_of(
+        [lesson(sentence, heads, rarity=rarity) for sentence, heads, _ in random_lessons(40, 1)]
+    )
     found = []
     for seed, elsewhere in ((4, 1), (4, 2), (5, 1)):
         np.random.seed(elsewhere)
@@ -483,7 +502,9 @@ def test_so_many_words_as_are_to_be_taken_for_unknown_are(rarity):
     before = own.symbols.copy()
     count = 0
     for heads in PAIRS * 200:
-        changed = pupil.learn(lesson(sentence, heads, rarity=rarity), WAYS["early"]._replace(margin=1000.0), rng)
+        changed = pupil.learn(
+            lesson(sentence, heads, rarity=rarity), WAYS["early"]._replace(margin=1000.0), rng
+        )
         (place,) = np.flatnonzero(changed.any(axis=1))
         assert place in (*as_it_is, *as_unknown)
         count += place in as_unknown

@@ -12,14 +12,21 @@ from spacy_hpyp.easy_first.perceptron import find_averages, new_perceptron
 from spacy_hpyp.easy_first.search import new_states
 
 PLACES = 1 << 12
-TEMPLATES = [["l.word", "r.word"], ["l.tag", "r.tag", "r1.tag"], ["l.left.tag", "r.right.tag", "distance"], ["guide.l"]]
+TEMPLATES = [
+    ["l.word", "r.word"],
+    ["l.tag", "r.tag", "r1.tag"],
+    ["l.left.tag", "r.right.tag", "distance"],
+    ["guide.l"],
+]
 LABEL_TEMPLATES = [["child.word", "head.word"], ["prev.label", "child.tag"]]
 LENGTHS = [5, 1, 9, 2, 12, 1, 7, 3, 8]
 
 
 @pytest.fixture(scope="module")
 def world():
-    """Scorers of arcs and of labels, whose scores are high enough for some trees to be surer than others, and sentences."""
+    """Scorers of arcs and of labels, whose scores are high enough for some trees to be surer than others, and
+    sentences.
+    """
     rng = np.random.default_rng(0)
     arc = arc_scorer(TEMPLATES, PLACES, 20 * random_weights(PLACES, rng))
     perceptron = new_perceptron(PLACES, 5)
@@ -50,7 +57,9 @@ def test_trees_are_those_of_the_best_states_with_their_labels(world, width, merg
         label_tree(label, sentence, found.heads, labels, new_workbench(label, n))
         assert np.array_equal(found.labels, labels)
         assert np.array_equal(found.labels == NONE, found.heads == NONE)
-        assert found.guide.tolist() == [plain.share(word, head) for word, head in enumerate(found.heads.tolist())]
+        assert found.guide.tolist() == [
+            plain.share(word, head) for word, head in enumerate(found.heads.tolist())
+        ]
 
 
 @pytest.mark.parametrize("merge", [True, False])

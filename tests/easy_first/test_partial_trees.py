@@ -75,7 +75,9 @@ class Grove:
         return trees[0]
 
     def make(self, tree, rng):
-        """The record of a tree whose children are attached to it in a random order, each side from the inside to the outside."""
+        """The record of a tree whose children are attached to it in a random order, each side from the inside
+        to the outside.
+        """
         record = tree.head + 1
         left, right = list(tree.left), list(tree.right)
         while left or right:

@@ -1,4 +1,6 @@
-"""The averaged perceptron: averages are those of the weights after each update, and what is stored is what was learned."""
+"""The averaged perceptron: averages are those of the weights after each update, and what is stored is what
+was learned.
+"""
 
 import tracemalloc
 import zlib
@@ -86,7 +88,11 @@ def test_sums_are_those_of_the_changes_times_the_time_before_them(outcomes):
     perceptron, expected = new_perceptron(PLACES, outcomes), np.zeros((PLACES, outcomes))
     for time in range(200):
         tick(perceptron)
-        place, outcome, amount = int(rng.integers(PLACES)), int(rng.integers(outcomes)), float(rng.integers(-2, 3))
+        place, outcome, amount = (
+            int(rng.integers(PLACES)),
+            int(rng.integers(outcomes)),
+            float(rng.integers(-2, 3)),
+        )
         change_weight(perceptron, place, outcome, amount)
         expected[place, outcome] += time * amount
     assert np.array_equal(sums_of(perceptron), expected)
@@ -174,7 +180,9 @@ def test_averages_alone_predict_the_same_to_a_32nd_and_learn_no_more():
     "edit",
     [
         lambda message: message.update(multiples=pack_integers(unpack_integers(message["multiples"])[:-1])),
-        lambda message: message.update(multiples=pack_integers(np.append(unpack_integers(message["multiples"]), 1))),
+        lambda message: message.update(
+            multiples=pack_integers(np.append(unpack_integers(message["multiples"]), 1))
+        ),
         lambda message: message.update(multiples="x"),
         lambda message: message.update(clock=1, compact=False),
         lambda message: message.pop("multiples"),
@@ -207,14 +215,21 @@ def test_changes_that_cancel_out_are_not_stored():
     tick(perceptron)
     for amount in (1.0, -1.0):
         change_weight(perceptron, 7, 0, amount)
-    assert perceptron_to_message(perceptron) == perceptron_to_message(new_perceptron(PLACES, 1)) | {"clock": 1}
+    assert perceptron_to_message(perceptron) == perceptron_to_message(new_perceptron(PLACES, 1)) | {
+        "clock": 1
+    }
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (1, 1), (40, 3), (7, 0)])
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32])
 def test_a_table_that_is_compressed_in_pieces_is_that_which_is_compressed_at_once(kind, shape, monkeypatch):
     table = np.random.default_rng(0).integers(-300, 300, shape).astype(kind)
-    planes = table.astype(table.dtype.newbyteorder("<")).view(np.uint8).reshape(-1, table.dtype.itemsize).T.tobytes()
+    planes = (
+        table.astype(table.dtype.newbyteorder("<"))
+        .view(np.uint8)
+        .reshape(-1, table.dtype.itemsize)
+        .T.tobytes()
+    )
     for piece in (1, 10, 1 << 20):
         monkeypatch.setattr(storage, "_PIECE", piece)
         packed = pack_table(table)
@@ -330,5 +345,7 @@ def test_averages_in_the_cache_that_lead_nowhere_are_made_again(sparse, tmp_path
         ):
             wrong = [array.copy() for array in expected]
             wrong[part].reshape(-1)[-1] = value
-            write_arrays(file, zip(storage._SPARSE if sparse else storage._WHOLE, wrong, strict=True), file.stem)
+            write_arrays(
+                file, zip(storage._SPARSE if sparse else storage._WHOLE, wrong, strict=True), file.stem
+            )
             assert all(map(np.array_equal, averages(), expected))

@@ -58,11 +58,15 @@ def random_parser(n, seed, *, steps=1024, templates=TEMPLATES, symbols=3, rounde
     guide = 3 if templates is GUIDED else 0
     sentence = random_sentence(n, rng, symbols=symbols, guide=guide)
     weights = random_weights(PLACES, rng, steps=steps)
-    return PlainParser(arc_scorer(templates, PLACES, round_averages(weights) if rounded else weights), sentence)
+    return PlainParser(
+        arc_scorer(templates, PLACES, round_averages(weights) if rounded else weights), sentence
+    )
 
 
 def compiled_beams(plain, width, *, merge, penalty=None, states=None):
-    """The beam before the first action and after each: pairs of which half of the states it is in, and how many there are."""
+    """The beam before the first action and after each: pairs of which half of the states it is in, and how
+    many there are.
+    """
     n = plain.n
     states = new_states(plain.scorer, n, width) if states is None else states
     heads, margin = (np.zeros(n, dtype=np.int32), 0.0) if penalty is None else (penalty.heads, penalty.margin)
@@ -80,14 +84,18 @@ def compiled_beams(plain, width, *, merge, penalty=None, states=None):
 @pytest.mark.parametrize("width", [1, 8, 64])
 @pytest.mark.parametrize("rounded", [False, True])
 @pytest.mark.parametrize(("n", "templates"), [(1, TEMPLATES), (2, TEMPLATES), (7, TEMPLATES), (14, GUIDED)])
-def test_scores_that_are_kept_after_actions_are_those_that_are_found_from_scratch(n, width, merge, templates, rounded):
+def test_scores_that_are_kept_after_actions_are_those_that_are_found_from_scratch(
+    n, width, merge, templates, rounded
+):
     for seed in range(3):
         plain = random_parser(n, seed, templates=templates, rounded=rounded)
         for taken, (states, half, size) in enumerate(compiled_beams(plain, width, merge=merge)):
             for number in range(size):
                 state = state_of(states, half, number, n - taken)
                 for place, action in actions_of(state):
-                    assert states.scores[half, number, MARGIN + place, action] == plain.score(state, (place, action))
+                    assert states.scores[half, number, MARGIN + place, action] == plain.score(
+                        state, (place, action)
+                    )
 
 
 @pytest.mark.parametrize("rounded", [False, True])
@@ -101,7 +109,9 @@ def test_what_is_remembered_of_windows_is_not_mistaken_for_what_is_known_of_othe
             windows.update(plain.window(state, place) for place in range(len(state) - 1))
             # Of each state a part: there are many.
             for place, action in actions_of(state)[number % 4 :: 4]:
-                assert states.scores[half, number, MARGIN + place, action] == plain.score(state, (place, action))
+                assert states.scores[half, number, MARGIN + place, action] == plain.score(
+                    state, (place, action)
+                )
     assert len(windows) > len(states.windows)
 
 
@@ -225,7 +235,9 @@ def test_what_was_parsed_before_makes_no_difference():
     for plain in (first, *others, first):
         half, size = search_sentence(first.scorer, plain.sentence, 8, True, states)
         last = states.last[half, 0]
-        found.append((state_of(states, half, 0, 1), states.total[half, :size].tolist(), steps_of(states, last)))
+        found.append(
+            (state_of(states, half, 0, 1), states.total[half, :size].tolist(), steps_of(states, last))
+        )
     assert found[0] == found[-1]
 
 
@@ -249,13 +261,20 @@ def test_ease_is_how_much_better_an_action_was_than_any_other_that_its_child_cou
         for each in before:
             state = join(state, each)
         _, child = head_and_child(state, step)
-        others = [other for other in actions_of(state) if other != step and child in head_and_child(state, other)]
-        assert states.margin[number] == plain.score(state, step) - max(plain.score(state, other) for other in others)
+        others = [
+            other for other in actions_of(state) if other != step and child in head_and_child(state, other)
+        ]
+        assert states.margin[number] == plain.score(state, step) - max(
+            plain.score(state, other) for other in others
+        )
 
 
 def test_a_search_does_not_write_what_it_reads():
     plain = random_parser(12, 1, templates=GUIDED)
-    before = [each.copy() for each in (*plain.sentence, plain.scorer.weights, plain.scorer.kept, plain.scorer.elements)]
+    before = [
+        each.copy()
+        for each in (*plain.sentence, plain.scorer.weights, plain.scorer.kept, plain.scorer.elements)
+    ]
     search_sentence(plain.scorer, plain.sentence, 8, True, new_states(plain.scorer, 12, 8))
     after = (*plain.sentence, plain.scorer.weights, plain.scorer.kept, plain.scorer.elements)
     assert all(np.array_equal(old, new) for old, new in zip(before, after, strict=True))

@@ -1,4 +1,6 @@
-"""Templates: features of different templates or symbols have places of their own, and wrong templates are refused."""
+"""Templates: features of different templates or symbols have places of their own, and wrong templates are
+refused.
+"""
 
 import numpy as np
 import pytest
@@ -49,7 +51,9 @@ def test_features_have_places_in_the_table():
 
 def test_few_features_share_a_place():
     # Symbols that differ in few bits, as numbers of words and tags do.
-    _, templates = compile_templates([["a"], ["b"], ["a", "b"], ["b", "c"], ["a", "b", "c"]], ELEMENTS, "test")
+    _, templates = compile_templates(
+        [["a"], ["b"], ["a", "b"], ["b", "c"], ["a", "b", "c"]], ELEMENTS, "test"
+    )
     size, found = 1 << 22, []
     places = np.empty(5, dtype=np.int64)
     rows = np.array([(a, b, c) for a in range(-2, 18) for b in range(20) for c in range(20)], dtype=np.int32)

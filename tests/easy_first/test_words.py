@@ -82,7 +82,11 @@ def test_affixes_and_shapes_are_those_of_the_form():
     assert spelling("Running")["suffix3"] == spelling("SINGING")["suffix3"] != spelling("runner")["suffix3"]
     assert spelling("Unable")["prefix2"] == spelling("under")["prefix2"]
     assert spelling("sing")["suffix5"] == spelling("dog")["prefix5"] == 0
-    assert spelling("McDonald's")["shape"] == spelling("McAllister's")["shape"] != spelling("Mcdonald's")["shape"]
+    assert (
+        spelling("McDonald's")["shape"]
+        == spelling("McAllister's")["shape"]
+        != spelling("Mcdonald's")["shape"]
+    )
     assert spelling("1999")["shape"] == spelling("42")["shape"] != spelling("4")["shape"]
     cases = [spelling(form)["case"] for form in ("...", "USA", "I", "Kim", "iPod", "dog")]
     assert len(set(cases)) == 6
@@ -137,7 +141,9 @@ def test_possible_outcomes_are_those_of_the_vocabulary_or_all(vocabulary):
 
 def test_parts_of_outcomes_come_after_the_outcomes():
     names = ["Case=Nom|POS=NOUN", "POS=VERB", "Case=Nom|POS=VERB"]
-    vocabulary = Vocabulary.collect([(["a", "b"], [0, 1])], names, VocabularySettings(universal_unknown_words()))
+    vocabulary = Vocabulary.collect(
+        [(["a", "b"], [0, 1])], names, VocabularySettings(universal_unknown_words())
+    )
     candidates = WordOutcomes.collect([("a", 0), ("b", 1)], MORPHOLOGY.frequent)
     possible = possible_outcomes(vocabulary, MORPHOLOGY, candidates)
     parts = [part.tolist() for part in np.split(possible.parts, possible.part_offsets[1:-1])]

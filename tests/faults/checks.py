@@ -35,19 +35,26 @@ def check_parse(nlp: Language, doc: Doc) -> None:
             (token.dep_ == "ROOT") == (heads[token.i] == token.i),
             f"token {token.i} is labelled ROOT and is none, or is one",
         )
-        values = {name: token._.get(name) for name in ("log_prob", "surprisal_lexical", "surprisal_syntactic")}
+        values = {
+            name: token._.get(name) for name in ("log_prob", "surprisal_lexical", "surprisal_syntactic")
+        }
         for name, value in values.items():
             require(value is not None and math.isfinite(value), f"{name} of token {token.i} is {value}")
         require(values["log_prob"] <= 0.0, f"log_prob of token {token.i} is {values['log_prob']}")
         for name in ("head_prob", "tag_prob"):
             value = token._.get(name)
             if marginals and not token.is_space:
-                require(value is not None and 0.0 <= value <= 1.0 + _ROUNDING, f"{name} of token {token.i} is {value}")
+                require(
+                    value is not None and 0.0 <= value <= 1.0 + _ROUNDING,
+                    f"{name} of token {token.i} is {value}",
+                )
             else:
                 require(value is None, f"{name} of token {token.i} should not be there, but is {value}")
     if parser.guides:
         check_guide(doc)
-    require(math.isclose(doc._.log_prob, sum(t._.log_prob for t in doc), abs_tol=_ROUNDING), "log_prob is no sum")
+    require(
+        math.isclose(doc._.log_prob, sum(t._.log_prob for t in doc), abs_tol=_ROUNDING), "log_prob is no sum"
+    )
 
 
 def check_guide(doc: Doc) -> None:
@@ -62,7 +69,9 @@ def check_guide(doc: Doc) -> None:
     require(guide is not None, "there is no guide")
     is_word = np.array([not token.is_space for token in doc], dtype=bool)
     for probs in (guide.head_probs, guide.tag_probs):
-        require(np.array_equal(probs[:, 0] > 0.0, is_word), "a word is without a guide, or white space has one")
+        require(
+            np.array_equal(probs[:, 0] > 0.0, is_word), "a word is without a guide, or white space has one"
+        )
         require(np.all(probs.sum(axis=1) <= 1.0 + 1e-4), "the probabilities of a guide have more than 1")
 
 

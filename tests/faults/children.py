@@ -32,10 +32,11 @@ class Wrong(Exception):  # noqa: N818
 def run_cases(
     prepare: Callable[..., Callable[[int], str]], arguments: Sequence[Any], count: int, *, seconds: float
 ) -> Iterator[Result]:
-    """Run cases one after the other in a child process, and go on with a new one when it ends before its time.
+    """Run cases one after the other in a child process, and go on with a new one when it ends before its
+    time.
 
-    prepare (Callable): Called once in each process; returns what runs a case, given its number. An exception in there is
-        an ERROR.
+    prepare (Callable): Called once in each process; returns what runs a case, given its number. An exception
+        in there is an ERROR.
     arguments (Sequence[Any]): What `prepare` is called with.
     count (int): How many cases.
     seconds (float): How long a case may run before it hangs.

@@ -1,4 +1,6 @@
-"""Damaged files: each is refused with a message that names it, made again with a warning, or is a model that parses and learns."""
+"""Damaged files: each is refused with a message that names it, made again with a warning, or is a model that
+parses and learns.
+"""
 
 import random
 import warnings
@@ -24,7 +26,23 @@ REFUSED, REPAIRED, LOADED = "refused", "repaired", "loaded"
 #: What is damaged: the file as it was saved, or what is written in it.
 BYTES, CONTENT = "bytes", "content"
 _TEXT = "The ferry leaves at noon. Zenobia forgot the bread, didn't she?"
-_NUMBERS = [0, 1, -1, 2, 127, 255, 256, 2**15, 2**31 - 1, 2**31, 2**32, 2**63 - 1, 2**64 - 1, -(2**31), -(2**63)]
+_NUMBERS = [
+    0,
+    1,
+    -1,
+    2,
+    127,
+    255,
+    256,
+    2**15,
+    2**31 - 1,
+    2**31,
+    2**32,
+    2**63 - 1,
+    2**64 - 1,
+    -(2**31),
+    -(2**63),
+]
 _FLOATS = [0.0, -0.0, 1.0, -1.0, 0.5, 1e-320, 1e308, -1e308, float("inf"), float("-inf"), float("nan")]
 
 
@@ -34,7 +52,8 @@ def prepare(pipeline: Path, corpus: Path, folder: Path, seed: int) -> Callable[[
     pipeline (Path): A trained pipeline, with all components.
     corpus (Path): Where the corpus is that it has learned from.
     folder (Path): A copy of the pipeline, whose files are written over.
-    seed (int): Fixes the damage. Cases with even numbers damage the bytes of any file, the others the content of a model.
+    seed (int): Fixes the damage. Cases with even numbers damage the bytes of any file, the others the content
+        of a model.
     RETURNS (Callable): Runs a case, and returns REFUSED, REPAIRED or LOADED, and BYTES or CONTENT.
     """
     nlp = spacy.load(pipeline)
@@ -101,7 +120,10 @@ def load_and_use(
     if path.name != NGRAM:
         use(nlp, name, examples)
     # The settings have no checksum: another value that may be is not seen.
-    require(kind == CONTENT or path.name == "cfg", "the file has a checksum, but a change of its bytes was not seen")
+    require(
+        kind == CONTENT or path.name == "cfg",
+        "the file has a checksum, but a change of its bytes was not seen",
+    )
     return LOADED
 
 
@@ -117,10 +139,19 @@ def annotation(nlp: Language) -> list[tuple[Any, ...]]:
 
 
 def use(nlp: Language, name: str, examples: list[Example]) -> None:
-    """Parse and learn with a component that should not have been loaded, perhaps: it may only say that it cannot."""
+    """Parse and learn with a component that should not have been loaded, perhaps: it may only say that it
+    cannot.
+    """
     component = nlp.get_pipe(name)
     # What takes long or much memory is its right.
-    for setting, most in (("particles", 20), ("sweeps", 4), ("threads", 2), ("k", 5), ("beam", 8), ("attachments", 5)):
+    for setting, most in (
+        ("particles", 20),
+        ("sweeps", 4),
+        ("threads", 2),
+        ("k", 5),
+        ("beam", 8),
+        ("attachments", 5),
+    ):
         if hasattr(component, setting):
             setattr(component, setting, min(getattr(component, setting), most))
     try:
@@ -130,7 +161,8 @@ def use(nlp: Language, name: str, examples: list[Example]) -> None:
             check_trees(nlp(_TEXT))
     except ValueError as error:
         known = any(
-            part in str(error) for part in (name, "sentence", "parse of", "belong together", "cannot learn any more")
+            part in str(error)
+            for part in (name, "sentence", "parse of", "belong together", "cannot learn any more")
         )
         require(known, f"the message of a component is: {error}")
 
@@ -141,7 +173,9 @@ def damage_bytes(data: bytes, rng: random.Random) -> bytes:
     size = rng.choice([1, 2, 16, 500, len(data) // 3])
     start, other = rng.randrange(len(data)), rng.randrange(len(data))
     block = data[start : start + size]
-    kind = rng.choice(["flip", "set", "zero", "cut", "remove", "insert", "repeat", "swap", "append", "reverse"])
+    kind = rng.choice(
+        ["flip", "set", "zero", "cut", "remove", "insert", "repeat", "swap", "append", "reverse"]
+    )
     if kind == "flip":
         for _ in range(rng.choice([1, 1, 2, 10])):
             changed[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
@@ -251,7 +285,9 @@ def changed_value(value: Any, rng: random.Random) -> Any:
     if isinstance(value, np.ndarray):
         changed = value.copy().ravel()
         if len(changed):
-            changed[rng.randrange(len(changed))] = rng.choice([0.0, -1.0, 99.0, 1e30, float("inf"), float("nan")])
+            changed[rng.randrange(len(changed))] = rng.choice(
+                [0.0, -1.0, 99.0, 1e30, float("inf"), float("nan")]
+            )
         return changed.reshape(value.shape) if rng.random() < 0.8 else changed[:-1]
     if isinstance(value, list):
         return rng.choice([value[::-1], value[:-1], value * 2, []])

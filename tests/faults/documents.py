@@ -38,11 +38,23 @@ def prepare(pipeline: Path, seed: int, count: int) -> Callable[[int], str]:
     count (int): How many documents; a case is `BATCH` of them.
     """
     nlp = spacy.load(pipeline)
-    makers = [unicode_text, spaces_only, nothing, one_token, long_tokens, repeated, known_words, unknown_words]
+    makers = [
+        unicode_text,
+        spaces_only,
+        nothing,
+        one_token,
+        long_tokens,
+        repeated,
+        known_words,
+        unknown_words,
+    ]
 
     def run(number: int) -> str:
         rng = random.Random(f"{seed}/{number}")
-        docs = [annotate(rng.choice(makers)(nlp, rng), nlp, rng) for _ in range(min(BATCH, count - BATCH * number))]
+        docs = [
+            annotate(rng.choice(makers)(nlp, rng), nlp, rng)
+            for _ in range(min(BATCH, count - BATCH * number))
+        ]
         choose_settings(nlp, rng)
         parse_all_and_check(nlp, [doc.copy() for doc in docs], rng)
         parse_and_check(nlp, docs, rng)
@@ -88,7 +100,9 @@ def parse_all_and_check(nlp: Language, docs: list[Doc], rng: random.Random) -> N
         for token in doc:
             require(token.dep_ and token.tag_, f"token {token.i} has no tag or no label")
             value = token._.head_prob
-            possible = value is None if token.is_space else value is not None and 0.0 <= value <= 1.0 + _ROUNDING
+            possible = (
+                value is None if token.is_space else value is not None and 0.0 <= value <= 1.0 + _ROUNDING
+            )
             require(possible, f"head_prob of token {token.i} is {value}")
             require(token._.state is None or 0 <= token._.state < 1000, f"a state is {token._.state}")
     for doc, other in zip(docs, alone, strict=True):
@@ -98,7 +112,8 @@ def parse_all_and_check(nlp: Language, docs: list[Doc], rng: random.Random) -> N
             own, others = ([t._.head_prob or 0.0 for t in each] for each in (doc, other))
             # In which order numbers are added up depends on how many there are.
             require(
-                np.allclose(own, others, atol=_ROUNDING), "a document has other probabilities alone than in a batch"
+                np.allclose(own, others, atol=_ROUNDING),
+                "a document has other probabilities alone than in a batch",
             )
 
 
@@ -124,7 +139,9 @@ def parse_and_check(nlp: Language, docs: list[Doc], rng: random.Random) -> None:
         require(not np.any(starts[1:] & (preset[1:] == -1)), "a sentence begins where that was ruled out")
     for found in alternatives:
         values = [alternative.log_prob for alternative in found]
-        require(all(math.isfinite(value) and value <= 0.0 for value in values), f"k-best log_probs are {values}")
+        require(
+            all(math.isfinite(value) and value <= 0.0 for value in values), f"k-best log_probs are {values}"
+        )
         require(values == sorted(values, reverse=True), "the k best parses are not in order")
         for alternative in found:
             check_trees(alternative.doc)
@@ -158,7 +175,9 @@ def annotate(doc: Doc, nlp: Language, rng: random.Random) -> Doc:
     heads: list[int] = []
     while len(heads) < len(words):
         heads += random_tree(len(heads), min(len(words) - len(heads), rng.randint(1, 12)), rng)
-    deps = ["ROOT" if head == i else rng.choice(["nsubj", "obj", "punct", "dep"]) for i, head in enumerate(heads)]
+    deps = [
+        "ROOT" if head == i else rng.choice(["nsubj", "obj", "punct", "dep"]) for i, head in enumerate(heads)
+    ]
     tags = [rng.choice(["NN", "VB", "_SP", "X"]) for _ in words]
     return Doc(doc.vocab, words=words, spaces=spaces, heads=heads, deps=deps, tags=tags)
 
@@ -206,7 +225,9 @@ def one_token(nlp: Language, rng: random.Random) -> Doc:
 
 
 def long_tokens(nlp: Language, rng: random.Random) -> Doc:
-    words = ["".join(character(rng) for _ in range(10 ** rng.randint(1, 4))) for _ in range(rng.randint(1, 4))]
+    words = [
+        "".join(character(rng) for _ in range(10 ** rng.randint(1, 4))) for _ in range(rng.randint(1, 4))
+    ]
     return spaced(nlp, words, rng)
 
 
@@ -217,7 +238,12 @@ def repeated(nlp: Language, rng: random.Random) -> Doc:
 def known_words(nlp: Language, rng: random.Random) -> Doc:
     words = nlp.get_pipe("hpyp_parser").joint.vocabulary.words
     return spaced(
-        nlp, [rng.choice([*_SPACES, ","]) if rng.random() < 0.1 else rng.choice(words) for _ in range(length(rng))], rng
+        nlp,
+        [
+            rng.choice([*_SPACES, ","]) if rng.random() < 0.1 else rng.choice(words)
+            for _ in range(length(rng))
+        ],
+        rng,
     )
 
 

@@ -1,4 +1,6 @@
-"""Interrupts of what learns: what there is afterwards can be saved and loaded, is the same when it is loaded, and goes on learning."""
+"""Interrupts of what learns: what there is afterwards can be saved and loaded, is the same when it is loaded,
+and goes on learning.
+"""
 
 import os
 import random
@@ -102,7 +104,8 @@ def interrupted(step: Callable[[], None], seconds: float) -> str:
         # The signal is handled before this ends, if it has not been so far.
         time.sleep(0.01)
     except (KeyboardInterrupt, SystemError) as error:
-        # What interrupts Numba while it reads what compiled code is given comes out as the cause of a SystemError.
+        # What interrupts Numba while it reads what compiled code is given comes out as the cause of a
+        # SystemError.
         cause: BaseException | None = error
         while not isinstance(cause, KeyboardInterrupt):
             if cause is None:

@@ -1,4 +1,6 @@
-"""Processes that are killed while they save: what had been saved before is there, and learning goes on from it."""
+"""Processes that are killed while they save: what had been saved before is there, and learning goes on from
+it.
+"""
 
 import itertools
 import multiprocessing
@@ -23,17 +25,22 @@ from spacy_hpyp.training.raw_training import last_checkpoint
 
 #: What may come of a kill, and of going on after it.
 KEPT, LOST, RESUMED = "kept", "lost", "resumed"
-#: A file that spaCy writes itself, and not as a whole, was cut short; see the Limits in README.md. The model is there.
+#: A file that spaCy writes itself, and not as a whole, was cut short; see the Limits in README.md. The model
+#: is there.
 CUT_BY_SPACY = "file of spaCy's cut"
 _TEXT = "The ferry leaves at noon. Zenobia forgot the bread."
-#: Processes have from this one what is compiled and loaded: they are killed while they save, and not while they start.
+#: Processes have from this one what is compiled and loaded: they are killed while they save, and not while
+#: they start.
 _FORK = multiprocessing.get_context("fork")
 
 
-def kill_saving(pipelines: tuple[Path, Path], folder: Path, count: int, seed: int, *, seconds: float) -> Iterator[str]:
+def kill_saving(
+    pipelines: tuple[Path, Path], folder: Path, count: int, seed: int, *, seconds: float
+) -> Iterator[str]:
     """Kill processes that save two pipelines in turn to the same path.
 
-    pipelines (tuple[Path, Path]): The pipelines, which have the same settings and different models, each with an n-gram model.
+    pipelines (tuple[Path, Path]): The pipelines, which have the same settings and different models, each with
+        an n-gram model.
     folder (Path): An empty directory.
     count (int): How many kills.
     seed (int): Fixes how long processes run, which is not quite the same as where they are killed.
@@ -96,8 +103,11 @@ def _problem(pipeline: Path) -> str:
     return ""
 
 
-def kill_learning(pipeline: Path, text: Path, folder: Path, count: int, seed: int, *, seconds: float) -> Iterator[str]:
-    """Kill runs of `hpyp learn-text`, and let each go on where the one before was killed; the last one may end.
+def kill_learning(
+    pipeline: Path, text: Path, folder: Path, count: int, seed: int, *, seconds: float
+) -> Iterator[str]:
+    """Kill runs of `hpyp learn-text`, and let each go on where the one before was killed; the last one may
+    end.
 
     pipeline (Path): A trained pipeline.
     text (Path): Tokenized sentences, one a line.
@@ -105,7 +115,8 @@ def kill_learning(pipeline: Path, text: Path, folder: Path, count: int, seed: in
     count (int): How many kills.
     seed (int): Fixes how long processes run.
     seconds (float): How long one may take to the first thing that it saves, and the last one to its end.
-    YIELDS (str): For each kill KEPT, or LOST and why; and RESUMED for each run that has gone on from a checkpoint.
+    YIELDS (str): For each kill KEPT, or LOST and why; and RESUMED for each run that has gone on from a
+        checkpoint.
     """
     rng = random.Random(seed)
     outputs = (folder / f"run{number}" for number in itertools.count())
@@ -153,7 +164,9 @@ def _run(command: list[str], printed: Path) -> None:
 
 
 def _end(process: BaseProcess, output: Path, seconds: float) -> tuple[str, int]:
-    """Kill a run if it has not ended after some time; what it printed, and its exit code, below 0 if it was killed."""
+    """Kill a run if it has not ended after some time; what it printed, and its exit code, below 0 if it was
+    killed.
+    """
     process.join(seconds)
     process.kill()
     process.join()

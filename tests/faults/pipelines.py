@@ -35,9 +35,13 @@ NGRAM = "words.ngram"
 
 
 def train_pipelines(folder: Path) -> None:
-    """Train on the sample: `folder/one`, and `folder/other`, which has learned something besides; with an n-gram model in each."""
+    """Train on the sample: `folder/one`, and `folder/other`, which has learned something besides; with an
+    n-gram model in each.
+    """
     for part in ("train", "dev"):
-        convert(SAMPLE / f"en_sample-ud-{part}.conllu", folder, converter="conllu", file_type="spacy", n_sents=10)
+        convert(
+            SAMPLE / f"en_sample-ud-{part}.conllu", folder, converter="conllu", file_type="spacy", n_sents=10
+        )
     nlp = spacy.blank("en")
     for name, (factory, settings) in COMPONENTS.items():
         nlp.add_pipe(factory, name=name, config=settings)

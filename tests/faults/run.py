@@ -1,21 +1,25 @@
 """Attack the components: random documents, damaged files, and processes that are killed or interrupted.
 
-    python tests/faults/run.py [documents] [files] [kills] [interrupts] [--documents N] [--files N] [--kills N] [--interrupts N] [--seed S]
+    python tests/faults/run.py [documents] [files] [kills] [interrupts] [--documents N] [--files N] [--kills
+    N] [--interrupts N] [--seed S]
 
 Trains a small pipeline on assets/sample that has every component, and an n-gram model, and then
-* parses random documents: any characters, white space, no token or one, very long ones, sentence boundaries and trees that
-  were there before, and random settings. Trees, probabilities and what was set before are checked, and that a document has the same
-  parse alone and in a batch;
-* damages a file that was saved, its bytes or what is written in it, and loads it: it has to be refused with a message that names it, or
-  be a model that parses and learns. A file with a checksum has to be refused whenever a byte was changed, and a view to be made again;
-* kills processes that save a pipeline over another one, and runs of `hpyp learn`: what was saved before has to load and parse, and
-  `learn --resume` has to go on. Where `nlp.to_disk` is killed while spaCy writes a file of its own, as config.cfg, that file is
-  cut short, whatever the components are: this is counted by itself, and the pipeline has to load when spaCy's files are put back;
-* interrupts what learns by SIGINT, in the first sweep, later, and while documents are left out: the component has to be saved and loaded,
-  to parse then as it did before, and to go on learning.
+* parses random documents: any characters, white space, no token or one, very long ones, sentence boundaries
+  and trees that were there before, and random settings. Trees, probabilities and what was set before are
+  checked, and that a document has the same parse alone and in a batch;
+* damages a file that was saved, its bytes or what is written in it, and loads it: it has to be refused with a
+  message that names it, or be a model that parses and learns. A file with a checksum has to be refused
+  whenever a byte was changed, and a view to be made again;
+* kills processes that save a pipeline over another one, and runs of `hpyp learn`: what was saved before has
+  to load and parse, and `learn --resume` has to go on. Where `nlp.to_disk` is killed while spaCy writes a
+  file of its own, as config.cfg, that file is cut short, whatever the components are: this is counted by
+  itself, and the pipeline has to load when spaCy's files are put back;
+* interrupts what learns by SIGINT, in the first sweep, later, and while documents are left out: the component
+  has to be saved and loaded, to parse then as it did before, and to go on learning.
 
-Compiled code runs in processes of its own: one that crashes or hangs is counted, and the next case is tried. Prints what went
-wrong and, at the end, the counts. The exit code is 1 if anything went wrong. The same seed gives the same documents and files.
+Compiled code runs in processes of its own: one that crashes or hangs is counted, and the next case is tried.
+Prints what went wrong and, at the end, the counts. The exit code is 1 if anything went wrong. The same seed
+gives the same documents and files.
 """
 
 import argparse
@@ -74,7 +78,9 @@ def try_documents(folder: Path, count: int, seed: int, seconds: float, report: R
             report.problem(f"documents, batch {result.number}: {result.outcome}: {result.details}")
         else:
             found["parsed"] += int(result.outcome)
-    report.line(f"{count} random documents: {found['parsed']} parsed as they should be; {_wrong(found)} in batches")
+    report.line(
+        f"{count} random documents: {found['parsed']} parsed as they should be; {_wrong(found)} in batches"
+    )
 
 
 def try_files(folder: Path, count: int, seed: int, seconds: float, report: Report) -> None:
@@ -92,7 +98,8 @@ def try_files(folder: Path, count: int, seed: int, seconds: float, report: Repor
         outcomes = (damaged_files.REFUSED, damaged_files.REPAIRED, damaged_files.LOADED)
         refused, repaired, loaded = (found[f"{outcome} {kind}"] for outcome in outcomes)
         report.line(
-            f"{refused + repaired + loaded} files with damaged {kind}: {refused} refused, {repaired} views made again, {loaded} loaded "
+            f"{refused + repaired + loaded} files with damaged {kind}: {refused} refused, {repaired} views "
+            f"made again, {loaded} loaded "
             "although damaged"
         )
     report.line(f"{count} damaged files: {_wrong(found)}")
@@ -107,7 +114,8 @@ def try_kills(folder: Path, count: int, seed: int, seconds: float, report: Repor
     saved = kills.kill_saving(pipelines, folder / "saving", count - half, seed, seconds=seconds)
     found = _count(saved, "saving", report)
     report.line(
-        f"{count - half} kills while a pipeline is saved: {found[kills.KEPT]} times all was there, {found[kills.LOST]} times "
+        f"{count - half} kills while a pipeline is saved: {found[kills.KEPT]} times all was there, "
+        f"{found[kills.LOST]} times "
         f"something was lost, {found[kills.CUT_BY_SPACY]} times a file that spaCy writes was cut"
     )
     text = folder / "text.txt"
@@ -115,7 +123,8 @@ def try_kills(folder: Path, count: int, seed: int, seconds: float, report: Repor
     learned = kills.kill_learning(pipelines[0], text, folder / "learning", half, seed, seconds=seconds)
     found = _count(learned, "learning", report)
     report.line(
-        f"{half} kills of 'hpyp learn-text': {found[kills.KEPT]} times all was there, {found[kills.LOST]} times something was lost; "
+        f"{half} kills of 'hpyp learn-text': {found[kills.KEPT]} times all was there, {found[kills.LOST]} "
+        f"times something was lost; "
         f"{found[kills.RESUMED]} runs went on from a checkpoint"
     )
 
@@ -135,7 +144,8 @@ def try_interrupts(folder: Path, count: int, seed: int, seconds: float, report: 
     if count > 20 and not during:
         report.problem("no interrupt came while something was learned")
     report.line(
-        f"{count} interrupts: {during} while something was learned and {after} after it; what was saved went on; {_wrong(found)}"
+        f"{count} interrupts: {during} while something was learned and {after} after it; what was saved went "
+        f"on; {_wrong(found)}"
     )
 
 
@@ -154,7 +164,9 @@ def _wrong(found: Counter[str]) -> str:
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     options.add_argument(
         "parts", nargs="*", metavar="PART", help=f"what to try, of {', '.join(PARTS)}; all without any"
     )

@@ -43,7 +43,10 @@ def score(scores: ChartScores, heads: Sequence[int]) -> float:
     total = scores.root[list(heads).index(NONE)]
     for head in range(len(heads)):
         children = [child for child in range(len(heads)) if heads[child] == head]
-        sides = [[child for child in children if child < head][::-1], [child for child in children if child > head]]
+        sides = [
+            [child for child in children if child < head][::-1],
+            [child for child in children if child > head],
+        ]
         for side, chain in enumerate(sides):
             for i, child in enumerate(chain):
                 sibling = chain[i - 1] if scores.next.shape[1] > 1 else 0

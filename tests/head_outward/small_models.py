@@ -1,4 +1,6 @@
-"""Models of two tags and two words, and in plain Python what they are made of: the events of a tree and what each is given."""
+"""Models of two tags and two words, and in plain Python what they are made of: the events of a tree and what
+each is given.
+"""
 
 from collections.abc import Iterator, Sequence
 from math import exp, log
@@ -12,7 +14,11 @@ from spacy_hpyp.annotation.arrays import Sentences
 from spacy_hpyp.annotation.documents import join
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.contexts import CASES, DISTANCES, DISTRIBUTIONS
-from spacy_hpyp.head_outward.distributions import HeadOutwardContexts, HeadOutwardDistributions, make_distributions
+from spacy_hpyp.head_outward.distributions import (
+    HeadOutwardContexts,
+    HeadOutwardDistributions,
+    make_distributions,
+)
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, TIER, deepest, reserve
 from spacy_hpyp.models.head_outward import HeadOutwardModel
 from spacy_hpyp.models.parameters import no_gradient
@@ -86,7 +92,9 @@ class Event(NamedTuple):
     direction: int
 
 
-def random_trees(count: int, seed: int = 0, lengths: Sequence[int] = (1, 2, 3, 4), labels: int = 2) -> list[Tree]:
+def random_trees(
+    count: int, seed: int = 0, lengths: Sequence[int] = (1, 2, 3, 4), labels: int = 2
+) -> list[Tree]:
     """Trees of two tags, two words in all cases, and some labels."""
     rng = np.random.default_rng(seed)
     found = []
@@ -95,7 +103,9 @@ def random_trees(count: int, seed: int = 0, lengths: Sequence[int] = (1, 2, 3, 4
         trees = projective_trees(n)
         heads = trees[rng.integers(len(trees))]
         marks = [NONE if head == NONE else int(rng.integers(labels)) for head in heads]
-        found.append(Tree(rng.integers(2 * CASES, size=n).tolist(), rng.integers(2, size=n).tolist(), heads, marks))
+        found.append(
+            Tree(rng.integers(2 * CASES, size=n).tolist(), rng.integers(2, size=n).tolist(), heads, marks)
+        )
     return found
 
 
@@ -105,7 +115,12 @@ def arrays_of(trees: Sequence[Tree]) -> Sentences:
 
 
 def make_model(
-    contexts: HeadOutwardContexts, trees: Sequence[Tree] = (), *, sweeps: int = 3, labels: int = 2, **settings: object
+    contexts: HeadOutwardContexts,
+    trees: Sequence[Tree] = (),
+    *,
+    sweeps: int = 3,
+    labels: int = 2,
+    **settings: object,
 ) -> HeadOutwardModel:
     """A model of two tags and two words that has seen some trees, with random weights.
 
@@ -162,7 +177,9 @@ def events_of_tree(tree: Tree) -> Iterator[Event]:
 def _children(tree: Tree, head: int, direction: int) -> list[int]:
     """Those on one side, the nearest first."""
     children = [child for child, other in enumerate(tree.heads) if other == head]
-    return [c for c in children if c > head] if direction == 1 else [c for c in reversed(children) if c < head]
+    return (
+        [c for c in children if c > head] if direction == 1 else [c for c in reversed(children) if c < head]
+    )
 
 
 def _distance(one: int, other: int) -> int:
@@ -191,7 +208,9 @@ def read(name: str, tree: Tree, event: Event) -> int | str | tuple:
     if name == "child.children":
         return int(event.child in tree.heads)
     word, what = name.rsplit(".", 1)
-    outermost = [[*_children(tree, event.child, side), NULL] if event.child != NULL else [NULL] for side in range(2)]
+    outermost = [
+        [*_children(tree, event.child, side), NULL] if event.child != NULL else [NULL] for side in range(2)
+    ]
     position = {
         "parent": event.parent,
         "sibling": event.sibling,
@@ -220,7 +239,12 @@ def number(name: str, value: int | str | tuple, model: HeadOutwardModel) -> int:
 
 
 def _size(name: str, model: HeadOutwardModel) -> int:
-    fixed = {"direction": 2, "grandparent.direction": 3, "sibling.distance": DISTANCES + 1, "distance": DISTANCES}
+    fixed = {
+        "direction": 2,
+        "grandparent.direction": 3,
+        "sibling.distance": DISTANCES + 1,
+        "distance": DISTANCES,
+    }
     if name in fixed or name == "child.children":
         return fixed.get(name, 2)
     outcomes = {"tag": len(model.tags) + 1, "word": len(model.vocabulary), "case": CASES}
@@ -239,7 +263,9 @@ def probability(model: HeadOutwardModel, tree: Tree, event: Event) -> float:
     franchise, weights = model.franchises[name], model.weights[name]
     conditional = model.conditionals[name]
     # What the experts and then the gates read, each once.
-    gates = {"tag": ("parent.tag", "sibling.tag"), "case": ("child.tag",)}.get(name, ("child.tag", "parent.tag"))
+    gates = {"tag": ("parent.tag", "sibling.tag"), "case": ("child.tag",)}.get(
+        name, ("child.tag", "parent.tag")
+    )
     columns = dict.fromkeys(element for expert in conditional.experts for element in expert)
     several = len(conditional.experts) > 1
     columns |= dict.fromkeys(gates if several else ())
@@ -258,7 +284,8 @@ def probability(model: HeadOutwardModel, tree: Tree, event: Event) -> float:
         shares = np.exp(weight) / np.exp(weight).sum()
         return sum(share * predictive_probability(franchise, m, row, dish) for m, share in enumerate(shares))
     product = [
-        exp(sum(w * log(predictive_probability(franchise, m, row, y)) for m, w in enumerate(weight))) for y in outcomes
+        exp(sum(w * log(predictive_probability(franchise, m, row, y)) for m, w in enumerate(weight)))
+        for y in outcomes
     ]
     return product[dish] / sum(product)
 

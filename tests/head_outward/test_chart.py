@@ -20,11 +20,14 @@ from spacy_hpyp.head_outward.k_best import k_best
 
 TREES = {n: np.array(projective_trees(n), dtype=np.int32) for n in range(1, 6)}
 
-#: Scores of sentences of up to five words; of small and of great differences, with and without siblings and events that are impossible.
+#: Scores of sentences of up to five words; of small and of great differences, with and without siblings and
+#: events that are impossible.
 CASES = {
     n: [
         random_scores(n, 8 * n + seed, scale=scale, impossible=impossible, with_siblings=with_siblings)
-        for seed, (scale, impossible, with_siblings) in enumerate(product((2.0, 300.0), (0.0, 0.1), (True, False)))
+        for seed, (scale, impossible, with_siblings) in enumerate(
+            product((2.0, 300.0), (0.0, 0.1), (True, False))
+        )
     ]
     for n in TREES
 }
@@ -182,7 +185,9 @@ def test_a_thousand_best_trees_are_all_different(scores):
 
 
 def test_numbers_of_any_size_are_no_trouble():
-    """A sum over trees of all scores times e to the power of a constant for each word is that power times the sum."""
+    """A sum over trees of all scores times e to the power of a constant for each word is that power times the
+    sum.
+    """
     scores = random_scores(30, 7)
     chart = inside(scores)
     shift = np.random.default_rng(0).normal(0.0, 1e4, 30)

@@ -39,7 +39,8 @@ FINER, COARSEST = 3.0, 0.5
 
 
 class Estimate:
-    """Probabilities from the counts of some trees, by back-off from each context to the one that is one element shorter.
+    """Probabilities from the counts of some trees, by back-off from each context to the one that is one
+    element shorter.
 
     model (HeadOutwardModel): What the context lists are read from, and hyperparameters.
     trees (list[Tree]): What has been seen.
@@ -65,7 +66,9 @@ class Estimate:
                     seen.update((context[:-1], outcome) for context, outcome in finer)
 
     def context(self, tree, event):
-        return tuple(read(element, tree, event) for element in self.model.conditionals[event.distribution].experts[0])
+        return tuple(
+            read(element, tree, event) for element in self.model.conditionals[event.distribution].experts[0]
+        )
 
     def log_probability(self, tree, back_off):
         total = 0.0
@@ -84,7 +87,9 @@ class Estimate:
 
 
 def eisner(estimate, name, context, outcome):
-    """Raw counts, smoothed with 3 of the coarser context, and 0.5 of the uniform distribution at the end (Eisner 1996)."""
+    """Raw counts, smoothed with 3 of the coarser context, and 0.5 of the uniform distribution at the end
+    (Eisner 1996).
+    """
     last = len(estimate.model.conditionals[name].experts[0]) > 0 and estimate.model.settings.uniform_roots
     seen, total, _ = estimate.count(name, context, outcome)
     if len(context) == int(last):
@@ -126,7 +131,12 @@ def test_eisners_formula_on_three_words():
     root = 0.5 / 3 / 1.5
     # Parents of tag 0 have generated four STOPs, two of them on the left.
     other, stop = (0.5 / 3) / 4.5, (4 + 0.5 / 3) / 4.5
-    tags = [(0 + 3 * root) / (1 + 3), (0 + 3 * other) / (2 + 3), (2 + 3 * stop) / (2 + 3), (2 + 3 * stop) / (2 + 3)]
+    tags = [
+        (0 + 3 * root) / (1 + 3),
+        (0 + 3 * other) / (2 + 3),
+        (2 + 3 * stop) / (2 + 3),
+        (2 + 3 * stop) / (2 + 3),
+    ]
     # Parents of tag 1 have generated two children of tag 0 and two STOPs, one of each on either side.
     stop = (2 + 0.5 / 3) / 4.5
     tags += [(1 + 3 * stop) / (2 + 3)] * 2
@@ -153,8 +163,12 @@ def test_minimal_paths_count_one_for_each_finer_context(prior, hyperparameters, 
 
 def test_raw_counts_have_neither_seating_nor_hyperparameters_to_be_sampled():
     models = [
-        make_model(LISTS, TREES, prior="eisner", counts=counts, hyperparameters=hyperparameters, discount=discount)
-        for counts, hyperparameters, discount in product(("sampled", "minimal"), ("sampled", "fixed"), (0.2, 0.8))
+        make_model(
+            LISTS, TREES, prior="eisner", counts=counts, hyperparameters=hyperparameters, discount=discount
+        )
+        for counts, hyperparameters, discount in product(
+            ("sampled", "minimal"), ("sampled", "fixed"), (0.2, 0.8)
+        )
     ]
     found = [
         [tree_log_probabilities(model.frozen, *arrays_of([tree])[:4], True).sum() for tree in OTHERS]

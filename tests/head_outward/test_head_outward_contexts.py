@@ -58,19 +58,50 @@ EXPECTED = {
     },
     6: {"sibling.tag": NULL, "sibling.distance": NULL, "direction": 0, "distance": 0},
     7: {
-        **{"child.left.tag": 0, "child.left.word": 0, "child.left.case": 1, "child.children": 1, "distance": 2},
-        **{"child.right.tag": 1, "child.right.word": 0, "child.right.case": 0, "child.tag": 0, "child.word": 1},
+        **{
+            "child.left.tag": 0,
+            "child.left.word": 0,
+            "child.left.case": 1,
+            "child.children": 1,
+            "distance": 2,
+        },
+        **{
+            "child.right.tag": 1,
+            "child.right.word": 0,
+            "child.right.case": 0,
+            "child.tag": 0,
+            "child.word": 1,
+        },
         **{"child.case": 3, "direction": 1, "grandparent.direction": 1, "grandparent.tag": 1},
     },
     8: {"direction": 1, "sibling.tag": NULL, "grandparent.direction": 1, "distance": 0},
-    9: {"sibling.tag": 1, "sibling.word": 1, "sibling.case": 0, "sibling.distance": 2, "distance": 3, "direction": 1},
-    0: {"sibling.tag": NULL, "direction": 0, "distance": 0, "grandparent.tag": ROOT, "grandparent.direction": 1},
+    9: {
+        "sibling.tag": 1,
+        "sibling.word": 1,
+        "sibling.case": 0,
+        "sibling.distance": 2,
+        "distance": 3,
+        "direction": 1,
+    },
+    0: {
+        "sibling.tag": NULL,
+        "direction": 0,
+        "distance": 0,
+        "grandparent.tag": ROOT,
+        "grandparent.direction": 1,
+    },
 }
 #: The same where a word generates STOP on one of its sides.
 AT_STOP = {
     (1, 1): {
         **{"parent.tag": 1, "parent.word": 1, "parent.case": 1, "grandparent.tag": ROOT, "direction": 1},
-        **{"sibling.tag": 0, "sibling.word": 1, "sibling.case": 1, "sibling.distance": 3, "grandparent.direction": 1},
+        **{
+            "sibling.tag": 0,
+            "sibling.word": 1,
+            "sibling.case": 1,
+            "sibling.distance": 3,
+            "grandparent.direction": 1,
+        },
     },
     (1, 0): {"sibling.tag": 0, "sibling.word": 0, "sibling.case": 0, "sibling.distance": 0, "direction": 0},
     (7, 0): {
@@ -78,7 +109,13 @@ AT_STOP = {
         **{"grandparent.tag": 1, "grandparent.direction": 1, "parent.word": 1},
     },
     (5, 1): {"sibling.tag": NULL, "sibling.distance": NULL, "direction": 1, "grandparent.direction": 0},
-    (5, 0): {"sibling.word": NULL, "grandparent.case": 3, "direction": 0, "grandparent.word": 1, "parent.case": 1},
+    (5, 0): {
+        "sibling.word": NULL,
+        "grandparent.case": 3,
+        "direction": 0,
+        "grandparent.word": 1,
+        "parent.case": 1,
+    },
 }
 
 
@@ -87,13 +124,21 @@ PLAIN = {name: element for name, element in ELEMENTS.items() if not reads_classe
 
 
 def read_all(lists, distribution, tree=TREE):
-    """The model, and the symbols that its experts of one element each read at the events of a tree (events, experts)."""
+    """The model, and the symbols that its experts of one element each read at the events of a tree (events,
+    experts).
+    """
     given = {"tag": [[]], "word": [], "case": [], DISTRIBUTIONS[distribution]: lists}
     model = make_model(HeadOutwardContexts(**given))
     pool = getattr(learning(model), DISTRIBUTIONS[distribution])
     sentence = arrays_of([tree])
     events = events_of(
-        pool, distribution, sentence.words, sentence.tags, sentence.heads, sentence.labels, model.alphabets.symbols
+        pool,
+        distribution,
+        sentence.words,
+        sentence.tags,
+        sentence.heads,
+        sentence.labels,
+        model.alphabets.symbols,
     )
     places = events.restaurants[: events.count[0]]
     return model, pool.franchise.restaurants[places, SYMBOL], events.dish[: events.count[0]]
@@ -176,7 +221,11 @@ def test_experts_share_what_they_read_and_back_off_in_their_order():
         ([["child.children"]], "children", "'child.children' in 'children' is not known yet"),
         ([["distance"]], "distance", "'distance' in 'distance' is not known yet"),
         ([["child.left.tag"]], "distance", "'child.left.tag' in 'distance' is not known yet"),
-        ([["direction", "parent.tag+direction"]], "tag", "names an element twice: direction, parent.tag.direction"),
+        (
+            [["direction", "parent.tag+direction"]],
+            "tag",
+            "names an element twice: direction, parent.tag.direction",
+        ),
         ([["parent.tag+parent.tag"]], "word", "names an element twice"),
         (
             [["parent.tag+parent.word+parent.case+direction+sibling.tag"]],
@@ -193,9 +242,13 @@ def test_lists_that_cannot_be_read_are_errors(lists, distribution, message):
 def test_joined_elements_of_too_many_values_are_an_error():
     elements, _, _ = compile_contexts([["parent.word+sibling.word+parent.tag"]], "tag")
     check_sizes(elements, Alphabets(48, 6000, 40), "tag")
-    with pytest.raises(ValueError, match="Joined elements in 'tag' have more than two thousand million values"):
+    with pytest.raises(
+        ValueError, match="Joined elements in 'tag' have more than two thousand million values"
+    ):
         check_sizes(elements, Alphabets(48, 7000, 40), "tag")
-    check_sizes(compile_contexts([["parent.class", "sibling.class:8"]], "tag")[0], Alphabets(48, 7000, 40), "tag")
+    check_sizes(
+        compile_contexts([["parent.class", "sibling.class:8"]], "tag")[0], Alphabets(48, 7000, 40), "tag"
+    )
 
 
 def test_each_element_is_known_from_one_distribution_on():

@@ -31,7 +31,12 @@ from spacy_hpyp.head_outward.events import events_of
 from spacy_hpyp.hpyp.franchise import N_RESTAURANTS, PARENT, SYMBOL
 from spacy_hpyp.hpyp.storage import pack
 
-MODELS = {"paper": PAPER, "without siblings": WITHOUT_SIBLINGS, "experts": EXPERTS, "grandparents": GRANDPARENTS}
+MODELS = {
+    "paper": PAPER,
+    "without siblings": WITHOUT_SIBLINGS,
+    "experts": EXPERTS,
+    "grandparents": GRANDPARENTS,
+}
 TREES = random_trees(40, seed=3, lengths=(1, 2, 4, 6))
 
 
@@ -130,7 +135,9 @@ def test_sweeps_over_given_trees_do_not_depend_on_the_number_of_threads():
     for threads in (1, 3):
         model, rng = make_model(EXPERTS), np.random.default_rng(5)
         for sweep in range(2):
-            totals, gradient = model.visit(arrays_of(TREES), None, np.full(len(TREES), sweep > 0), rng, threads)
+            totals, gradient = model.visit(
+                arrays_of(TREES), None, np.full(len(TREES), sweep > 0), rng, threads
+            )
             model.resample(rng)
         arrays = {name: [part.tolist() for part in gradient[name]] for name in DISTRIBUTIONS}
         found.append((totals, arrays, {name: pack(model.franchises[name]) for name in DISTRIBUTIONS}))

@@ -29,7 +29,8 @@ GENERATED = HeadOutwardContexts(
 )
 PARTS = ("tag", "word", "label")
 NUMBERS = np.array([TAG, WORD, LABEL])
-#: How many words the sentence has, since others are not taken: few enough to be drawn, enough for several trees. And more events than
+#: How many words the sentence has, since others are not taken: few enough to be drawn, enough for several
+#: trees. And more events than
 #: it can have.
 LEAST, MOST, EVENTS = 2, 3, 40
 ROOT_TAG, NO_TAG = 2, 3
@@ -88,7 +89,9 @@ def generate(franchises, rng, notes, count, sentence):
                 if size == MOST:
                     return 0
                 found[1, size] = tag
-                found[0, size] = CASES * generate_event(franchises, 1, tag, NONE, NONE, room, rng, notes, count)
+                found[0, size] = CASES * generate_event(
+                    franchises, 1, tag, NONE, NONE, room, rng, notes, count
+                )
                 if parent >= 0:
                     found[2, size] = parent
                     found[3, size] = generate_event(franchises, 2, tag, NONE, NONE, room, rng, notes, count)
@@ -128,7 +131,12 @@ def draw_from_prior(franchises, rng, notes, count, sentence):
 @compiled
 def draw_given_hyperparameters(pools, sizes, rng, notes, count, sentence, length):
     """Draw the sentence anew; it stays if none has the right length. Returns its length."""
-    words, tags, heads, labels = sentence[0, :length], sentence[1, :length], sentence[2, :length], sentence[3, :length]
+    words, tags, heads, labels = (
+        sentence[0, :length],
+        sentence[1, :length],
+        sentence[2, :length],
+        sentence[3, :length],
+    )
     franchises = pools[0].franchise, pools[1].franchise, pools[2].franchise
     events = [events_of(pools[i], NUMBERS[i], words, tags, heads, labels, sizes) for i in range(3)]
     for i in range(3):
@@ -148,7 +156,13 @@ def draw_given_hyperparameters(pools, sizes, rng, notes, count, sentence, length
 
 STATISTICS = (
     *("tag root discount", "tag leaf discount", "tag leaf log strength", "word leaf discount"),
-    *("label leaf log strength", "tag root tables", "tag leaf tables", "word leaf tables", "label leaf tables"),
+    *(
+        "label leaf log strength",
+        "tag root tables",
+        "tag leaf tables",
+        "word leaf tables",
+        "label leaf tables",
+    ),
     *("length", "known tags", "known words", "labels", "labels agree", "tags agree with heads'"),
     *("roots at an end", "children on the left", "grandchildren", "siblings on one side"),
     *("tag leaf discount * tables", "children on the left * tag leaf log strength"),
@@ -202,7 +216,8 @@ class Sampler:
         return found
 
     def walk(self, steps, *, corrected):
-        """Statistics of a chain that draws the sentence given the hyperparameters, and they and its tree given its words and tags.
+        """Statistics of a chain that draws the sentence given the hyperparameters, and they and its tree
+        given its words and tags.
 
         corrected (bool): Whether a tree that is drawn may not be accepted.
         """

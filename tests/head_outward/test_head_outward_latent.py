@@ -1,4 +1,6 @@
-"""Steps over latent trees keep the posterior that enumeration finds, in which the events of a sentence see each other."""
+"""Steps over latent trees keep the posterior that enumeration finds, in which the events of a sentence see
+each other.
+"""
 
 import itertools
 import math
@@ -47,7 +49,8 @@ def all_trees(words, tags, labels=2):
 class Marginal:
     """The probability of trees, summed over all ways in which the customers of all of them may sit.
 
-    How many ways there are to seat c customers at t tables are generalised Stirling numbers (Teh 2006, equation 22).
+    How many ways there are to seat c customers at t tables are generalised Stirling numbers (Teh 2006,
+    equation 22).
     """
 
     def __init__(self, model):
@@ -58,7 +61,9 @@ class Marginal:
         for name in DISTRIBUTIONS:
             if self.model.conditionals[name].experts:
                 customers = [
-                    (context, dish) for tree in trees for dish, context in customers_of(self.model, name, tree)
+                    (context, dish)
+                    for tree in trees
+                    for dish, context in customers_of(self.model, name, tree)
                 ]
                 probability *= self.of_customers(name, tuple(sorted(customers)))
         return probability
@@ -103,7 +108,9 @@ def stirling(customers, tables, discount):
     if customers == 0 or tables == 0:
         return float(customers == tables)
     fewer = customers - 1
-    return stirling(fewer, tables - 1, discount) + (fewer - tables * discount) * stirling(fewer, tables, discount)
+    return stirling(fewer, tables - 1, discount) + (fewer - tables * discount) * stirling(
+        fewer, tables, discount
+    )
 
 
 def empty_model(prior):
@@ -119,7 +126,10 @@ def posterior(prior):
     """The probability of all trees of all sentences given the words, in the order of the sentences."""
     marginal = Marginal(empty_model(prior))
     trees = [[*all_trees(*sentence)] for sentence in SENTENCES]
-    exact = {tuple((tree.heads, tree.labels) for tree in both): marginal(both) for both in itertools.product(*trees)}
+    exact = {
+        tuple((tree.heads, tree.labels) for tree in both): marginal(both)
+        for both in itertools.product(*trees)
+    }
     total = sum(exact.values())
     return {state: probability / total for state, probability in exact.items()}
 
@@ -141,7 +151,12 @@ def start(model, sentences=SENTENCES):
 def run(model, rows, steps=STEPS):
     """The trees after each step, and how many were proposed and accepted in each."""
     learner, seated = learning(model), np.ones(len(rows.offsets) - 1, dtype=bool)
-    rng, totals, visited, draws = np.random.default_rng(5), np.zeros(6), [], np.zeros((steps, 2), dtype=np.int64)
+    rng, totals, visited, draws = (
+        np.random.default_rng(5),
+        np.zeros(6),
+        [],
+        np.zeros((steps, 2), dtype=np.int64),
+    )
     for i in range(steps):
         assert visit_latent(LatentTrees(learner, rows), seated, rng, totals, draws[i]) == len(seated)
         visited.append(state_of(rows))
@@ -149,7 +164,9 @@ def run(model, rows, steps=STEPS):
 
 
 def run_without_correction(model, rows, steps=STEPS):
-    """As `run`, but that everything is accepted: a sentence that has been removed is added with the tree that is drawn."""
+    """As `run`, but that everything is accepted: a sentence that has been removed is added with the tree that
+    is drawn.
+    """
     learner = learning(model)
     rng, totals, visited = np.random.default_rng(5), np.zeros(6), []
     for _ in range(steps):
@@ -158,7 +175,9 @@ def run_without_correction(model, rows, steps=STEPS):
             for number, name in enumerate(DISTRIBUTIONS):
                 pool = getattr(learner, name)
                 assert remove_events(pool, events_of(pool, number, *own[:4], learner.sizes), rng)
-            visit_latent(LatentTrees(learner, own), np.array([False]), rng, totals, np.zeros(2, dtype=np.int64))
+            visit_latent(
+                LatentTrees(learner, own), np.array([False]), rng, totals, np.zeros(2, dtype=np.int64)
+            )
         visited.append(state_of(rows))
     return visited
 
@@ -172,7 +191,9 @@ def test_trees_are_visited_as_often_as_they_are_probable(prior):
     assert len(exact) == 112
     assert distance < limit < 0.1
     # Each accepted tree is another one than before.
-    changes = [one != other for before, after in itertools.pairwise(visited) for one, other in zip(before, after)]
+    changes = [
+        one != other for before, after in itertools.pairwise(visited) for one, other in zip(before, after)
+    ]
     assert sum(changes) == draws[1:, 1].sum()
     assert np.all(draws[:, 1] <= draws[:, 0])
     assert 0 < draws[:, 1].sum() < draws[:, 0].sum() <= 2 * STEPS
@@ -181,7 +202,9 @@ def test_trees_are_visited_as_often_as_they_are_probable(prior):
 @pytest.mark.parametrize("prior", ["pitman-yor", "dirichlet"])
 def test_trees_are_not_visited_as_often_as_they_are_probable_where_all_are_accepted(prior):
     model = empty_model(prior)
-    distance, limit = total_variation(run_without_correction(model, start(model), STEPS // 2), posterior(prior))
+    distance, limit = total_variation(
+        run_without_correction(model, start(model), STEPS // 2), posterior(prior)
+    )
     assert distance > 1.5 * limit
 
 
@@ -226,7 +249,8 @@ def test_trees_of_a_sentence_among_others_are_proposed_and_accepted_as_often_as_
     assert 0.005 < sum(abs(held[state] - exact[state]) for state in exact) / 2
     proposed = sum(p * (1.0 - held[state]) for state, p in exact.items())
     accepted = sum(
-        min(exact[one] * held[other], exact[other] * held[one]) for one, other in itertools.permutations(exact, 2)
+        min(exact[one] * held[other], exact[other] * held[one])
+        for one, other in itertools.permutations(exact, 2)
     )
     for expected, each in zip((proposed, accepted), draws.T):
         # Four standard errors, from means of batches.

@@ -1,4 +1,6 @@
-"""What models say of trees, against their definition in plain Python and sums over everything that they can generate."""
+"""What models say of trees, against their definition in plain Python and sums over everything that they can
+generate.
+"""
 
 from functools import cache
 from itertools import product
@@ -61,7 +63,9 @@ def tolerance_of(kind):
 
 @cache
 def trees_of(kind, number, labelled=False):
-    """All trees of a sentence, with all labels or the first one, and their log-probabilities by their definition."""
+    """All trees of a sentence, with all labels or the first one, and their log-probabilities by their
+    definition.
+    """
     words, tags = SENTENCES[number]
     model, found = model_of(kind), {}
     for heads in projective_trees(len(words)):
@@ -133,8 +137,14 @@ def test_scores_do_not_depend_on_siblings_where_nothing_reads_them():
 @pytest.mark.parametrize("kind", ["words", "siblings", "experts"])
 def test_probability_of_all_sentences_grows_with_their_length_and_stays_below_one(kind):
     lists = {
-        "words": {"tag": [["parent.tag", "parent.word", "direction"]], "word": [["child.tag", "parent.word"]]},
-        "siblings": {"tag": [["parent.tag", "sibling.tag", "sibling.word"]], "word": [["child.tag", "sibling.word"]]},
+        "words": {
+            "tag": [["parent.tag", "parent.word", "direction"]],
+            "word": [["child.tag", "parent.word"]],
+        },
+        "siblings": {
+            "tag": [["parent.tag", "sibling.tag", "sibling.word"]],
+            "word": [["child.tag", "sibling.word"]],
+        },
         "experts": {
             "tag": [["parent.tag", "direction"], ["sibling.tag", "parent.word"]],
             "word": [["child.tag"], ["parent.word+direction"]],
@@ -146,7 +156,11 @@ def test_probability_of_all_sentences_grows_with_their_length_and_stays_below_on
     frozen, totals = model.frozen, [0.0]
     for n in (1, 2, 3, 4):
         found = sum(
-            exp(inside(chart_scores(frozen, CASES * np.array(words, np.int32), np.array(tags, np.int32))).total)
+            exp(
+                inside(
+                    chart_scores(frozen, CASES * np.array(words, np.int32), np.array(tags, np.int32))
+                ).total
+            )
             for words in product(range(2), repeat=n)
             for tags in product(range(2), repeat=n)
         )
@@ -241,7 +255,9 @@ def test_labels_are_drawn_as_often_as_they_are_probable():
 def test_parses_do_not_depend_on_the_number_of_threads(consensus):
     model = model_of("experts").frozen
     words, tags, offsets = batch(20)
-    one, several = (parse(model, words, tags, offsets, consensus=consensus, threads=threads) for threads in (1, 3))
+    one, several = (
+        parse(model, words, tags, offsets, consensus=consensus, threads=threads) for threads in (1, 3)
+    )
     for ours, theirs in zip(one, several):
         np.testing.assert_array_equal(ours, theirs)
 
@@ -254,9 +270,9 @@ def test_best_trees_and_marginals_of_arcs_are_those_that_enumeration_finds():
     np.testing.assert_allclose(scores, expected, atol=tolerance_of("experts"))
     assert {tuple(tree) for tree in heads.tolist()} == {tree for tree, _ in trees}
     assert np.array_equal(labels == NONE, heads == NONE)
-    assert [trees[tuple(tree), tuple(0 if h != NONE else h for h in tree)] for tree in heads.tolist()] == pytest.approx(
-        scores.tolist(), abs=tolerance_of("experts")
-    )
+    assert [
+        trees[tuple(tree), tuple(0 if h != NONE else h for h in tree)] for tree in heads.tolist()
+    ] == pytest.approx(scores.tolist(), abs=tolerance_of("experts"))
     marginals = np.zeros((len(words), len(words)))
     for (tree, _), value in trees.items():
         for child, head in enumerate(tree):

@@ -14,7 +14,13 @@ from total_variation import total_variation
 from spacy_hpyp.annotation.arrays import is_projective
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.chart import best_tree, inside
-from spacy_hpyp.head_outward.state_trees import latent_state_trees, parse_sentences, score_arcs, sweep, visit_trees
+from spacy_hpyp.head_outward.state_trees import (
+    latent_state_trees,
+    parse_sentences,
+    score_arcs,
+    sweep,
+    visit_trees,
+)
 from spacy_hpyp.head_outward.states import KINDS, OF_DOCUMENTS, SEMANTIC, SYNTACTIC, reserve_words
 from spacy_hpyp.hpyp.storage import pack
 from spacy_hpyp.inference.metropolis import draw_again
@@ -58,12 +64,18 @@ def test_the_tree_that_is_found_is_the_most_probable_one():
     found = {heads: score(scores, heads) for heads in projective_trees(4)}
     heads = np.empty(8, dtype=np.int32)
     parse_sentences(model, np.tile(word, 2), np.array([0, 4, 4, 8]), heads)
-    assert found[tuple(heads[:4].tolist())] == pytest.approx(max(found.values())) == pytest.approx(best_tree(scores)[1])
+    assert (
+        found[tuple(heads[:4].tolist())]
+        == pytest.approx(max(found.values()))
+        == pytest.approx(best_tree(scores)[1])
+    )
     assert [h - 4 if h != NONE else NONE for h in heads[4:].tolist()] == heads[:4].tolist()
 
 
 def joint_of(kind, dependents):
-    """The probability of trees and states, as a function of heads in the sentences and states, summed over the seatings."""
+    """The probability of trees and states, as a function of heads in the sentences and states, summed over
+    the seatings.
+    """
 
     @cache
     def marginal(events, alphabet):
@@ -116,12 +128,15 @@ def test_trees_and_states_are_visited_as_often_as_they_are_probable(kind, monkey
 
 
 def test_a_tree_drawn_from_fixed_counts_is_not_one_from_the_posterior(monkeypatch):
-    # What the sampler would visit without the correction: with nothing else seated, all trees and states are equally probable.
+    # What the sampler would visit without the correction: with nothing else seated, all trees and states are
+    # equally probable.
     monkeypatch.setattr(test_franchise, "DISCOUNT", (0.0, 0.0, 0.0))
     monkeypatch.setattr(test_franchise, "STRENGTH", TINY_STRENGTHS)
     alone = dependents_of([[(0, None), (1, 0), (0, 0)]])
     joint = joint_of(SYNTACTIC, alone)
-    exact = [joint(heads, states) for heads in all_heads(alone) for states in itertools.product(range(2), repeat=3)]
+    exact = [
+        joint(heads, states) for heads in all_heads(alone) for states in itertools.product(range(2), repeat=3)
+    ]
     scores = score_arcs(fixed(SYNTACTIC, "state"), alone.word, 0)
     assert np.exp(inside(scores).total) == pytest.approx(7 * VOCABULARY**-3.0)
     assert np.abs(np.array(exact) / sum(exact) - 1 / len(exact)).sum() / 2 > 0.1
@@ -161,7 +176,9 @@ def test_trees_that_the_chart_does_not_have_stay():
         (start, end)
         for start, end in itertools.pairwise(dependents.offsets.tolist())
         if not is_projective(
-            np.where(dependents.head[start:end] == NONE, NONE, dependents.head[start:end] - start).astype(np.int32)
+            np.where(dependents.head[start:end] == NONE, NONE, dependents.head[start:end] - start).astype(
+                np.int32
+            )
         )
     ]
     before, draws = dependents.head.copy(), np.zeros(2, dtype=np.int64)

@@ -1,4 +1,6 @@
-"""Latent states are drawn from their posterior: against enumeration of all assignments, and against the prior (Geweke 2004)."""
+"""Latent states are drawn from their posterior: against enumeration of all assignments, and against the prior
+(Geweke 2004).
+"""
 
 import itertools
 import math
@@ -49,7 +51,8 @@ def dependents_of(*documents):
             numbers += [number] * len(sentence)
             offsets.append(len(words))
     return Dependents(
-        *(np.array(column, dtype=np.int32) for column in (words, heads, numbers)), np.array(offsets, dtype=np.int64)
+        *(np.array(column, dtype=np.int32) for column in (words, heads, numbers)),
+        np.array(offsets, dtype=np.int64),
     )
 
 
@@ -143,7 +146,10 @@ def contexts_of(model, dependents, i):
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_a_word_is_predicted_with_is_what_the_others_say_and_sums_to_one(kind):
     model, dependents, state = trained(kind)
-    rng, workspace = np.random.default_rng(1), (np.empty(model.count, dtype=np.int64), *np.empty((2, model.count)))
+    rng, workspace = (
+        np.random.default_rng(1),
+        (np.empty(model.count, dtype=np.int64), *np.empty((2, model.count))),
+    )
     of_states, of_words = np.empty(model.count), np.empty(12)
     for i in range(0, len(state), 7):
         model = reserve_words(model, 2)

@@ -1,4 +1,6 @@
-"""Seatings against a plain-Python Chinese restaurant franchise, in which a seating is a set of lists of table sizes."""
+"""Seatings against a plain-Python Chinese restaurant franchise, in which a seating is a set of lists of table
+sizes.
+"""
 
 import itertools
 import math
@@ -40,7 +42,16 @@ from spacy_hpyp.hpyp.franchise import (
     restaurant_distribution,
 )
 from spacy_hpyp.hpyp.hyperparameters import histograms, log_likelihood
-from spacy_hpyp.hpyp.seating import add, open_restaurant, remove, seat, seat_as, seat_noting, unseat_as, unseat_noting
+from spacy_hpyp.hpyp.seating import (
+    add,
+    open_restaurant,
+    remove,
+    seat,
+    seat_as,
+    seat_noting,
+    unseat_as,
+    unseat_noting,
+)
 
 ALPHABET = 3
 DISCOUNT = np.array([0.4, 0.6, 0.25])
@@ -90,7 +101,9 @@ def crowd(seating, context):
 
 
 def arrivals(seating, context, dish, alphabet=ALPHABET):
-    """What one more customer may do, as pairs (seating after it, probability of the dish and of this); tables differ."""
+    """What one more customer may do, as pairs (seating after it, probability of the dish and of this); tables
+    differ.
+    """
     discount, strength = DISCOUNT[len(context)], STRENGTH[len(context)]
     customers, tables = crowd(seating, context)
     sizes = dict(seating).get((context, dish), ())
@@ -248,7 +261,9 @@ def test_who_is_put_back_sits_where_he_sat(customers, leaving, seed):
     rng = np.random.default_rng(seed)
     franchise = franchise_for(2 * len(customers))
     places = [open_restaurant(franchise, 0, row_of(context)) for context, _ in customers]
-    noted = [(place, dish, seat_noting(franchise, place, dish, rng)) for place, (_, dish) in zip(places, customers)]
+    noted = [
+        (place, dish, seat_noting(franchise, place, dish, rng)) for place, (_, dish) in zip(places, customers)
+    ]
     whole = seating_of(franchise)
     leave = list(zip(places, [dish for _, dish in customers]))[:leaving]
     removed = [(place, dish, unseat_noting(franchise, place, dish, rng)) for place, dish in leave]
@@ -355,7 +370,9 @@ def test_the_likelihood_of_a_seating_does_not_depend_on_the_order_of_arrival(cus
             before = after
             add(franchise, 0, row_of(context), dish, rng)
             after = seating_of(franchise)
-            total += math.log(next(value for other, value in arrivals(before, context, dish) if other == after))
+            total += math.log(
+                next(value for other, value in arrivals(before, context, dish) if other == after)
+            )
         assert total == pytest.approx(likelihood.setdefault(after, total), abs=1e-9)
         assert total == pytest.approx(closed_form(after), abs=1e-9)
         assert total == pytest.approx(package_form(franchise), abs=1e-9)
@@ -363,7 +380,9 @@ def test_the_likelihood_of_a_seating_does_not_depend_on_the_order_of_arrival(cus
 
 @compiled
 def sweep(franchise, rows, dishes, sweeps, rng):
-    """Gibbs sweeps; returns after each the sum of squared table sizes of every serving, which tells partitions apart."""
+    """Gibbs sweeps; returns after each the sum of squared table sizes of every serving, which tells
+    partitions apart.
+    """
     squares = np.zeros((sweeps, franchise.used[N_SERVINGS]), dtype=np.int64)
     for i in range(sweeps):
         for event in range(len(dishes)):
@@ -391,7 +410,9 @@ def test_gibbs_sampling_visits_seatings_as_often_as_enumeration_says(customers):
     dishes = np.array([dish for _, dish in customers])
     for row, dish in zip(rows, dishes):
         add(franchise, 0, row, dish, rng)
-    servings = [key for serving in range(franchise.used[N_SERVINGS]) for key in [serving_key(franchise, serving)]]
+    servings = [
+        key for serving in range(franchise.used[N_SERVINGS]) for key in [serving_key(franchise, serving)]
+    ]
     squares = sweep(franchise, rows, dishes, 60_000, rng)[100:]
 
     exact = Counter()

@@ -1,4 +1,6 @@
-"""Discounts and strengths against integration on a grid, and the whole sampler against its own prior (Geweke 2004)."""
+"""Discounts and strengths against integration on a grid, and the whole sampler against its own prior (Geweke
+2004).
+"""
 
 import math
 from collections import Counter
@@ -39,7 +41,9 @@ def seated_franchise(customers, columns=((0, 1),), alphabet=4, seed=0):
 
 def triples(values):
     """A tier's rows of a histogram of the values."""
-    return np.array([(0, value, n) for value, n in sorted(Counter(values).items())], dtype=np.int64).reshape(-1, 3)
+    return np.array([(0, value, n) for value, n in sorted(Counter(values).items())], dtype=np.int64).reshape(
+        -1, 3
+    )
 
 
 def rows_of(restaurants):
@@ -52,7 +56,9 @@ def rows_of(restaurants):
 
 
 def log_weights(restaurants, discount, strength):
-    """The likelihood of restaurants, multiplied out customer by customer, for arrays of discounts and strengths."""
+    """The likelihood of restaurants, multiplied out customer by customer, for arrays of discounts and
+    strengths.
+    """
     total = np.zeros(np.broadcast(discount, strength).shape)
     for sizes in restaurants:
         for i in range(1, len(sizes)):
@@ -113,7 +119,9 @@ def test_histograms_count_every_tier_of_every_expert():
             cell = franchise.cells[cell, LINK]
     assert max(size for _, size in expected[2]) > 128
     for found, counted in zip(histograms(franchise), expected):
-        assert [tuple(row) for row in found.tolist()] == sorted((*key, n) for key, n in counted.items() if key[1] > 0)
+        assert [tuple(row) for row in found.tolist()] == sorted(
+            (*key, n) for key, n in counted.items() if key[1] > 0
+        )
 
 
 @compiled
@@ -131,7 +139,9 @@ def run_slices(customers, tables, sizes, steps, rng):
 def test_slices_have_the_moments_of_the_posterior(name):
     discount = ((np.arange(300) + 0.5) / 300)[:, None]
     height = np.linspace(-14.0, 5.0, 600)[None, :]
-    weight = np.exp(log_weights(RESTAURANTS[name], discount, np.exp(height) - discount) - np.exp(height) + height)
+    weight = np.exp(
+        log_weights(RESTAURANTS[name], discount, np.exp(height) - discount) - np.exp(height) + height
+    )
     weight /= weight.sum()
     found = run_slices(*rows_of(RESTAURANTS[name]), 60_000, np.random.default_rng(3))
     d, x = found[:, 0], np.log(found.sum(axis=1))
@@ -246,7 +256,14 @@ def sweep(franchise, rows, dishes, rng):
 
 
 STATISTICS = (
-    *("root discount", "leaf discount", "root log strength", "leaf log strength", "root tables", "leaf tables"),
+    *(
+        "root discount",
+        "leaf discount",
+        "root log strength",
+        "leaf log strength",
+        "root tables",
+        "leaf tables",
+    ),
     *("dishes", "agreement", "root discount * tables", "leaf log strength * tables"),
 )
 
@@ -258,7 +275,16 @@ def statistics_of(franchise, dishes):
     root, leaf = restaurants[0, TABLES], restaurants[1:, TABLES].sum()
     distinct = len(set(dishes.tolist()))
     agreement = np.mean(dishes[:7, None] == dishes[None, 7:])
-    return (*franchise.discount, *x, root, leaf, distinct, agreement, franchise.discount[0] * root, x[1] * leaf)
+    return (
+        *franchise.discount,
+        *x,
+        root,
+        leaf,
+        distinct,
+        agreement,
+        franchise.discount[0] * root,
+        x[1] * leaf,
+    )
 
 
 def test_reseating_and_resampling_preserve_the_joint_distribution():

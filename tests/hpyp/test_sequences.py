@@ -1,4 +1,6 @@
-"""Sequences of symbols: their probabilities add up to one, they are drawn as they are scored, and counted as they are seated."""
+"""Sequences of symbols: their probabilities add up to one, they are drawn as they are scored, and counted as
+they are seated.
+"""
 
 import itertools
 
@@ -64,4 +66,6 @@ def test_what_does_not_end_in_the_room_there_is_is_no_sequence(franchise):
 def test_every_symbol_and_every_end_is_seated_once_however_many_sweeps_there_are(franchise):
     restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
     depth = franchise.columns.shape[1]
-    assert restaurants[restaurants[:, TIER] == depth, CUSTOMERS].sum() == sum(len(each) + 1 for each, _ in SEEN)
+    assert restaurants[restaurants[:, TIER] == depth, CUSTOMERS].sum() == sum(
+        len(each) + 1 for each, _ in SEEN
+    )

@@ -143,7 +143,9 @@ def test_lists_of_all_restaurants_that_earlier_versions_wrote_are_the_same_seati
     assert packed["dish"]["length"] < earlier["dish"]["length"]
     again = read({**packed, **earlier})
     assert np.array_equal(again.servings[: again.used[N_SERVINGS]], servings)
-    assert np.array_equal(again.restaurants[: again.used[N_RESTAURANTS]], franchise.restaurants[: len(dishes)])
+    assert np.array_equal(
+        again.restaurants[: again.used[N_RESTAURANTS]], franchise.restaurants[: len(dishes)]
+    )
 
 
 def test_the_order_of_founding_does_not_change_the_bytes():
@@ -190,7 +192,11 @@ def test_missing_bytes_and_wrong_lengths_are_refused(packed, name):
     for end in range(len(content)):
         with pytest.raises(ValueError, match=r"."):
             unpack({**packed, name: {**packed[name], "data": content[:end]}}, COLUMNS, ALPHABET)
-    for change in ({"length": packed[name]["length"] + 1}, {"length": packed[name]["length"] - 1}, {"length": 2**62}):
+    for change in (
+        {"length": packed[name]["length"] + 1},
+        {"length": packed[name]["length"] - 1},
+        {"length": 2**62},
+    ):
         with pytest.raises(ValueError, match=r"."):
             unpack({**packed, name: {**packed[name], **change}}, COLUMNS, ALPHABET)
 
@@ -245,7 +251,9 @@ def test_impossible_widths_are_refused(width):
         unpack_integers({**pack_integers(np.arange(4)), "width": width})
 
 
-@pytest.mark.parametrize(("name", "value"), [("width", 1.0), ("length", 0.0), ("length", 2**70), ("data", None)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("width", 1.0), ("length", 0.0), ("length", 2**70), ("data", None)]
+)
 def test_sizes_that_are_no_small_integers_are_refused(name, value):
     with pytest.raises(ValueError, match=r"."):
         unpack_integers({**pack_integers(np.arange(0)), name: value})
@@ -308,7 +316,12 @@ def test_crowds_that_no_restaurant_can_count_are_refused():
 def test_extreme_hyperparameters_are_refused_or_can_be_resampled(packed, tmp_path):
     # Compiled here, so that the other process finds it in the cache.
     resample(unpack(packed, COLUMNS, ALPHABET), np.random.default_rng(0))
-    extremes = (("discount", 1e-300), ("discount", 1 - 1e-16), ("strength", 1e308), ("strength", -0.05 + 1e-16))
+    extremes = (
+        ("discount", 1e-300),
+        ("discount", 1 - 1e-16),
+        ("strength", 1e308),
+        ("strength", -0.05 + 1e-16),
+    )
     damaged = [{**packed, name: [value] * len(packed[name])} for name, value in extremes]
     for outcome in outcomes_in_a_process(damaged, tmp_path):
         assert outcome in ("refused", "sound")

@@ -88,7 +88,10 @@ def test_selection_goes_by_weight_and_outlook_and_leaves_both_alone(weights, par
     heuristics = data.draw(st.lists(st.floats(-50, 0), min_size=len(weights), max_size=len(weights)))
     counts, search = [1 + i % 3 for i in range(len(weights))], Search(particles, 0.5, marginals=marginals)
     depths = [1 + i % 4 for i in range(len(weights))]
-    beam, expected = beam_of(weights, counts, depths, heuristics), beam_of(np.add(weights, heuristics), counts, depths)
+    beam, expected = (
+        beam_of(weights, counts, depths, heuristics),
+        beam_of(np.add(weights, heuristics), counts, depths),
+    )
     left = reallocate(beam, len(weights), search.particles, search)
     assert left == reallocate(expected, len(weights), search.particles, search)
     kept = beam.record[:left].tolist()

@@ -47,7 +47,13 @@ def test_contexts_of_few_symbols_have_fingerprints_of_their_own():
 def test_keys_that_share_a_slot_displace_each_other():
     memo = new_memo(1, 1)
     one, two = np.array([1, 2], dtype=np.int32), np.array([1, 3], dtype=np.int32)
-    assert [recall(memo.fingerprint, key)[1] for key in (one, one, two, two, one)] == [False, True, False, True, False]
+    assert [recall(memo.fingerprint, key)[1] for key in (one, one, two, two, one)] == [
+        False,
+        True,
+        False,
+        True,
+        False,
+    ]
 
 
 def decode(joint, blocks, work, particles=40):
@@ -71,13 +77,21 @@ def decode(joint, blocks, work, particles=40):
 
 
 @pytest.mark.parametrize(
-    "kind", ["pools", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("pools, actions whole", "the paper's"))]
+    "kind",
+    [
+        "pools",
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("pools, actions whole", "the paper's")),
+    ],
 )
 def test_parses_do_not_depend_on_what_is_remembered(toy, kind):
-    settings = {"pools": toy.pools, "pools, actions whole": {**toy.pools, "label": []}, "the paper's": {}}[kind]
+    settings = {"pools": toy.pools, "pools, actions whole": {**toy.pools, "label": []}, "the paper's": {}}[
+        kind
+    ]
     nlp = toy.trained(**settings)
     joint = toy.parser(nlp).joint
-    texts = [" ".join(" ".join(s.words) for s in toy.sentences(40, seed=1)[i : i + 2]) for i in range(0, 40, 2)]
+    texts = [
+        " ".join(" ".join(s.words) for s in toy.sentences(40, seed=1)[i : i + 2]) for i in range(0, 40, 2)
+    ]
     blocks, _ = encode_docs([nlp.make_doc(text) for text in texts], joint.encoder, given_tags=False)
     shared = new_workspace(joint.frozen, Search(40, 0.5))
     smallest = shared._replace(

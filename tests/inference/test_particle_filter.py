@@ -18,7 +18,9 @@ PLENTY = 500_000
 
 
 def run(nlp, words, settings, room):
-    """Algorithm 1 on a block of words: the records, the final beam and its size, and what it says of each word."""
+    """Algorithm 1 on a block of words: the records, the final beam and its size, and what it says of each
+    word.
+    """
     joint = nlp.get_pipe("hpyp_parser").joint
     blocks, _ = encode_docs([Doc(nlp.vocab, words=words)], joint.encoder, given_tags=False)
     records = np.empty((room, FIELDS), dtype=np.int32)
@@ -42,12 +44,16 @@ def running_text(toy, count):
 def test_records_grow_with_the_words_where_nothing_can_be_attached(trained, word):
     # Particles that reduce to the bottom of the stack after each word would make 16 times as many.
     settings = Search(100, 0.5)
-    assert count_records(trained, [word] * 1200, settings) < 6 * count_records(trained, [word] * 300, settings)
+    assert count_records(trained, [word] * 1200, settings) < 6 * count_records(
+        trained, [word] * 300, settings
+    )
 
 
 @pytest.mark.parametrize("marginals", [False, True])
 @pytest.mark.parametrize("particles", [1, 100, 1000])
-def test_what_is_found_does_not_depend_on_the_room_for_records(toy, trained_on_documents, particles, marginals):
+def test_what_is_found_does_not_depend_on_the_room_for_records(
+    toy, trained_on_documents, particles, marginals
+):
     words = running_text(toy, 20)
     settings = Search(particles, 0.5, marginals=marginals)
     alike = []

@@ -21,7 +21,9 @@ def is_tree(heads):
 
 
 def best_tree(scores):
-    """The heads of the best tree of all arcs: at h, d is that of the arc from h to d, at d, d that of d as the root's child."""
+    """The heads of the best tree of all arcs: at h, d is that of the arc from h to d, at d, d that of d as
+    the root's child.
+    """
     place, word = (each.ravel() for each in np.indices(scores.shape))
     head = np.where(place == word, NONE, place)
     chosen = maximum_spanning_tree(head, word, scores.ravel())

@@ -28,7 +28,9 @@ def test_words_are_those_of_the_vocabulary_or_names_of_classes(toy, trained, doc
     vocabulary = toy.parser(trained).joint.vocabulary
     names = {vocabulary.name(number) for number in range(len(vocabulary))}
     assert {token.text for doc in docs for token in doc} <= names
-    assert any(token.text == "." and token.nbor(-1).whitespace_ == "" for doc in docs for token in doc if token.i > 0)
+    assert any(
+        token.text == "." and token.nbor(-1).whitespace_ == "" for doc in docs for token in doc if token.i > 0
+    )
 
 
 @pytest.mark.parametrize("pools", [False, True])
@@ -93,7 +95,9 @@ def test_generating_does_not_change_the_model(toy, trained):
 
 def test_a_sentence_that_cannot_be_found_is_an_error(toy, trained, monkeypatch):
     monkeypatch.setattr(generation, "ATTEMPTS", 0)
-    with pytest.raises(ValueError, match="none made a sentence of 5 words or fewer that begins with 'the dog'"):
+    with pytest.raises(
+        ValueError, match="none made a sentence of 5 words or fewer that begins with 'the dog'"
+    ):
         list(toy.parser(trained).generate(1, max_length=5, begin_with="the dog"))
 
 

@@ -1,4 +1,6 @@
-"""A parser and an n-gram model as one: what a mixture is, where its weights come from, and what becomes of them on disk."""
+"""A parser and an n-gram model as one: what a mixture is, where its weights come from, and what becomes of
+them on disk.
+"""
 
 import json
 from itertools import product
@@ -60,9 +62,12 @@ def test_all_words_and_the_end_have_at_most_one_after_every_prefix(model, ngrams
         ending = predict(model, ngrams, [before], search)
         found = predict(model, ngrams, [[*before, word] for word in range(len(vocabulary))], search)
         # Each row: the prefix, a word, and the end of both.
-        words = PairedPredictions(*(part.reshape(len(vocabulary), len(before) + 2)[:, len(before)] for part in found))
+        words = PairedPredictions(
+            *(part.reshape(len(vocabulary), len(before) + 2)[:, len(before)] for part in found)
+        )
         totals = {
-            name: np.exp([*getattr(words, name), getattr(ending, name)[-1]]).sum() for name in ("parser", "ngram")
+            name: np.exp([*getattr(words, name), getattr(ending, name)[-1]]).sum()
+            for name in ("parser", "ngram")
         }
         mixed = np.exp([*mix(words, SHARES), mix(ending, SHARES)[-1]]).sum()
         assert totals["ngram"] == pytest.approx(1.0, abs=1e-9)
@@ -84,7 +89,9 @@ def test_with_all_of_the_weight_a_model_is_the_mixture(model, ngrams, held_out):
     found = predict(model, ngrams, [model.vocabulary.numbers(words) for words in held_out], FEW)
     np.testing.assert_array_equal(mix(found, np.ones(LEVELS)), found.parser)
     np.testing.assert_array_equal(mix(found, np.zeros(LEVELS)), found.ngram)
-    np.testing.assert_allclose(found.ngram, np.concatenate([ngrams.log_probs(words) for words in held_out]), rtol=1e-12)
+    np.testing.assert_allclose(
+        found.ngram, np.concatenate([ngrams.log_probs(words) for words in held_out]), rtol=1e-12
+    )
     only_parser, only_ngrams = (Interpolation(model, ngrams, [share] * LEVELS) for share in (1.0, 0.0))
     expected = perplexity_of(score_by_beam(model, held_out, FEW)), ngrams.perplexity(held_out)
     for mixture, one in zip((only_parser, only_ngrams), expected):
@@ -147,7 +154,9 @@ def test_learned_weights_make_the_mixture_better_than_either(toy, model, ngrams,
 def test_letters_are_added_once_and_change_no_weight(model, spelled, ngrams, held_out):
     plain, open_ = (Interpolation.learn(each, ngrams, held_out, FEW) for each in (model, spelled))
     np.testing.assert_array_equal(open_.shares, plain.shares)
-    letters = sum(spelled.spell(words, np.array(spelled.vocabulary.numbers(words))).sum() for words in held_out)
+    letters = sum(
+        spelled.spell(words, np.array(spelled.vocabulary.numbers(words))).sum() for words in held_out
+    )
     assert letters < 0.0
     for closed, found in zip(plain.perplexities(held_out, FEW), open_.perplexities(held_out, FEW)):
         assert closed.spelling is None
@@ -158,7 +167,9 @@ def test_letters_are_added_once_and_change_no_weight(model, spelled, ngrams, hel
 
 
 def test_letters_of_surprisals_are_not_mixed(model, spelled, ngrams, held_out):
-    blocks = sentence_blocks([np.array(model.vocabulary.numbers(words), dtype=np.int32) for words in held_out])
+    blocks = sentence_blocks(
+        [np.array(model.vocabulary.numbers(words), dtype=np.int32) for words in held_out]
+    )
     own = np.random.default_rng(0).uniform(1.0, 9.0, len(blocks.words))
     letters = spelled.spell([word for words in held_out for word in words], blocks.words)
     mixture = Interpolation(spelled, ngrams, SHARES.tolist())

@@ -170,12 +170,23 @@ def test_training_reports_every_prediction_of_every_sweep(text):
 
 @pytest.mark.parametrize(
     ("sweeps", "samples", "expected"),
-    [(1, 1, [1]), (8, 1, [8]), (8, 4, [5, 6, 7, 8]), (8, 2, [6, 8]), (4, 4, [1, 2, 3, 4]), (20, 3, [14, 17, 20])],
+    [
+        (1, 1, [1]),
+        (8, 1, [8]),
+        (8, 4, [5, 6, 7, 8]),
+        (8, 2, [6, 8]),
+        (4, 4, [1, 2, 3, 4]),
+        (20, 3, [14, 17, 20]),
+    ],
 )
-def test_samples_come_from_the_end_of_training_and_equally_far_apart(text, monkeypatch, sweeps, samples, expected):
+def test_samples_come_from_the_end_of_training_and_equally_far_apart(
+    text, monkeypatch, sweeps, samples, expected
+):
     at = []
     now = []
-    monkeypatch.setattr(ngram, "pack", lambda franchise, pack=ngram.pack: at.append(now[-1]) or pack(franchise))
+    monkeypatch.setattr(
+        ngram, "pack", lambda franchise, pack=ngram.pack: at.append(now[-1]) or pack(franchise)
+    )
     model = train_ngram_model(
         text[:3], order=2, sweeps=sweeps, samples=samples, progress=lambda report: now.append(report.sweep)
     )
@@ -185,7 +196,15 @@ def test_samples_come_from_the_end_of_training_and_equally_far_apart(text, monke
 
 @pytest.mark.parametrize(
     ("setting", "value"),
-    [("order", 0), ("order", 21), ("order", 2.0), ("sweeps", 0), ("samples", 0), ("samples", 7), ("seed", -1)],
+    [
+        ("order", 0),
+        ("order", 21),
+        ("order", 2.0),
+        ("sweeps", 0),
+        ("samples", 0),
+        ("samples", 7),
+        ("seed", -1),
+    ],
 )
 def test_settings_out_of_range_are_explained(text, setting, value):
     with pytest.raises(ValueError, match=f"'{setting}' must be a whole number"):
@@ -215,7 +234,10 @@ def test_a_vocabulary_can_come_from_other_text(text):
     [
         ({}, {"@misc": "spacy-hpyp.EnglishSignatures.v1"}),
         ({"lang": "ta"}, {"@misc": "spacy-hpyp.UnknownWords.v1", "lang": "ta"}),
-        ({"unknown_words": "spacy-hpyp.UnknownWords.v1"}, {"@misc": "spacy-hpyp.UnknownWords.v1", "lang": "en"}),
+        (
+            {"unknown_words": "spacy-hpyp.UnknownWords.v1"},
+            {"@misc": "spacy-hpyp.UnknownWords.v1", "lang": "en"},
+        ),
         (
             {"lang": "fr", "unknown_words": "spacy-hpyp.UniversalUnknownWords.v1"},
             {"@misc": "spacy-hpyp.UniversalUnknownWords.v1"},
@@ -340,8 +362,16 @@ def edited(model, parts):
         ("unknown_words", {"@misc": "spacy-hpyp.EnglishSignatures.v1", "lang": "en"}, "arguments"),
         ("unknown_words", {"@misc": "spacy-hpyp.UnknownWords.v1"}, "arguments"),
         ("unknown_words", {"@misc": "spacy-hpyp.UnknownWords.v1", "lang": 1}, "'lang'"),
-        ("unknown_words", {"@misc": "spacy-hpyp.UniversalUnknownWords.v1", "suffix_length": 2.0}, "'suffix_length'"),
-        ("unknown_words", {"@misc": "spacy-hpyp.UniversalUnknownWords.v1", "suffix_length": True}, "'suffix_length'"),
+        (
+            "unknown_words",
+            {"@misc": "spacy-hpyp.UniversalUnknownWords.v1", "suffix_length": 2.0},
+            "'suffix_length'",
+        ),
+        (
+            "unknown_words",
+            {"@misc": "spacy-hpyp.UniversalUnknownWords.v1", "suffix_length": True},
+            "'suffix_length'",
+        ),
         ("unknown_words", {"@misc": "spacy-hpyp.UniversalUnknownWords.v1", "suffix_length": -1}, "negative"),
         ("samples", [], "at least one sample"),
         ("samples", 3, "wrong kind"),
@@ -364,7 +394,13 @@ def test_what_is_no_model_is_refused(data):
 
 @pytest.mark.parametrize(
     "error",
-    [NumbaError("x"), TypeError("can't unbox array"), RecursionError("x"), MemoryError(), KeyboardInterrupt()],
+    [
+        NumbaError("x"),
+        TypeError("can't unbox array"),
+        RecursionError("x"),
+        MemoryError(),
+        KeyboardInterrupt(),
+    ],
     ids=lambda error: type(error).__name__,
 )
 @pytest.mark.parametrize(
@@ -457,7 +493,9 @@ def test_a_rule_of_this_package_cannot_be_exchanged(model):
 
 
 def test_a_rule_that_cannot_be_stored_is_refused_before_training(text):
-    words = collect_vocabulary(text)._replace(unknown_words={"@misc": "spacy-hpyp.EnglishSignatures.v1", "x": object()})
+    words = collect_vocabulary(text)._replace(
+        unknown_words={"@misc": "spacy-hpyp.EnglishSignatures.v1", "x": object()}
+    )
     with pytest.raises(ValueError, match="arguments"):
         train_ngram_model(text, words, **SETTINGS)
 

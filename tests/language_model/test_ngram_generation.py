@@ -40,7 +40,9 @@ def test_the_probability_is_that_of_what_is_shown(model, probabilities):
 
 def test_rare_words_are_spelled_out_with_the_probability_of_their_letters(toy):
     text = [sentence.words for sentence in toy.sentences(40)]
-    model = train_ngram_model(text, partial(collect_vocabulary, spelling=True, min_count=6), sweeps=4, samples=2)
+    model = train_ngram_model(
+        text, partial(collect_vocabulary, spelling=True, min_count=6), sweeps=4, samples=2
+    )
     known, spelled = set(model.words.vocabulary.words), 0
     for one in model.generate(60):
         spelled += any(word not in known and not word.startswith("<") for word in one.words)

@@ -65,12 +65,15 @@ def ngrams(order, sentences=SENTENCES):
     found = Counter()
     for sentence in sentences:
         padded = [END] * (order - 1) + [*sentence, END]
-        found.update((tuple(padded[i : i + order - 1]), padded[i + order - 1]) for i in range(len(sentence) + 1))
+        found.update(
+            (tuple(padded[i : i + order - 1]), padded[i + order - 1]) for i in range(len(sentence) + 1)
+        )
     return found
 
 
 def test_a_bigram_is_what_the_counts_give_by_hand():
-    # One table for each dish: a word has one customer in the root for each context it was seen in (Teh 2006, section 5).
+    # One table for each dish: a word has one customer in the root for each context it was seen in (Teh 2006,
+    # section 5).
     d, theta = np.array([0.3, 0.6]), np.array([0.5, 1.2])
     franchise = seat_sentences(2, one_table=True)
     franchise.discount[:], franchise.strength[:] = d, theta

@@ -7,7 +7,12 @@ from spacy_hpyp.annotation.arrays import sentence_blocks
 from spacy_hpyp.arc_standard.decoding import decode
 from spacy_hpyp.inference.rounding import Search
 from spacy_hpyp.language_model import scoring
-from spacy_hpyp.language_model.scoring import perplexity_of, score_by_beam, score_by_particles, search_for_sums
+from spacy_hpyp.language_model.scoring import (
+    perplexity_of,
+    score_by_beam,
+    score_by_particles,
+    search_for_sums,
+)
 
 EVERYTHING = Search(particles=100_000, lookahead=0.0)
 
@@ -26,7 +31,9 @@ def test_beam_gives_what_the_parser_writes(toy, trained, model, sentences):
     parser = toy.parser(trained)
     scores = score_by_beam(model, iter(sentences), parser.search)
     for words, score in zip(sentences, scores, strict=True):
-        doc = toy.doc(trained.vocab, toy.sentence(words, ["X"] * len(words), [0] * len(words), ["dep"] * len(words)))
+        doc = toy.doc(
+            trained.vocab, toy.sentence(words, ["X"] * len(words), [0] * len(words), ["dep"] * len(words))
+        )
         assert score.log_prob == pytest.approx(parser(doc)._.log_prob, rel=1e-12)
         assert (score.words, score.variance) == (len(words), 0.0)
         assert score.unknown == sum(word not in model.vocabulary.words for word in words)
@@ -86,7 +93,9 @@ def test_standard_error_is_the_spread_of_independent_estimates(model, sentences)
 
 
 def test_without_its_bias_an_estimate_is_right_on_average(model, monkeypatch):
-    """With estimates of known mean and variance in place of a particle filter's: the true log-probability is zero."""
+    """With estimates of known mean and variance in place of a particle filter's: the true log-probability is
+    zero.
+    """
 
     def estimate(distributions, choices, words, particles, rng, estimates):
         estimates[:] = np.log(rng.gamma(5.0, 0.2, len(estimates)))
@@ -136,7 +145,9 @@ def test_what_cannot_be_scored_is_explained(toy, model):
 
 @pytest.mark.parametrize("predictive", [False, True])
 def test_no_sum_depends_on_the_words_to_come(model, predictive):
-    words = np.array(model.vocabulary.numbers("Zenobia Quux waits near the old blorp frobs a cat .".split()), np.int32)
+    words = np.array(
+        model.vocabulary.numbers("Zenobia Quux waits near the old blorp frobs a cat .".split()), np.int32
+    )
     prefixes = [words[:length] for length in range(1, len(words) + 1)]
     search = search_for_sums(Search(particles=2, lookahead=0.5, outlook=1.0), predictive=predictive)
     found = decode(model.frozen, sentence_blocks(prefixes), search)

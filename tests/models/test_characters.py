@@ -1,4 +1,6 @@
-"""Words as characters: every string is one, and can be told from all others by its numbers and its unknown characters."""
+"""Words as characters: every string is one, and can be told from all others by its numbers and its unknown
+characters.
+"""
 
 from math import exp
 

@@ -15,7 +15,9 @@ RULE = universal_unknown_words()
 def vocabulary():
     words = ["the", "dog", "sees", "the", "cat", "and", "a", "sees", "and", "Zenobia"]
     tags = [0, 1, 2, 0, 1, 3, 0, 1, 3, 1]
-    return Vocabulary.collect([(words, tags)], ["DT", "NN", "VB", "CC"], VocabularySettings(RULE, rare_words="tags"))
+    return Vocabulary.collect(
+        [(words, tags)], ["DT", "NN", "VB", "CC"], VocabularySettings(RULE, rare_words="tags")
+    )
 
 
 def test_a_vocabulary_is_read_as_it_was_written(vocabulary):
@@ -32,7 +34,9 @@ def test_a_vocabulary_is_read_as_it_was_written(vocabulary):
 def observing():
     words = ["the", "dog", "sees", "the", "cat", "and", "a", "sees", "and", "dog", "Zenobia", "zebu"]
     tags = [0, 1, 2, 0, 1, 3, 0, 1, 3, 1, 1, 2]
-    return Vocabulary.collect([(words, tags)], ["DT", "NN", "VB", "CC"], VocabularySettings(RULE, rare_words="auto"))
+    return Vocabulary.collect(
+        [(words, tags)], ["DT", "NN", "VB", "CC"], VocabularySettings(RULE, rare_words="auto")
+    )
 
 
 def test_what_is_observed_of_rare_words_is_read_as_it_was_written(observing):

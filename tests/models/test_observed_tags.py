@@ -80,7 +80,9 @@ def test_what_is_observed_makes_a_tag_more_probable(nlp, toy, model, word):
     assert told(model, number).argmax() == observed
     found, plain = (
         dict(zip(each.tags.tolist(), each.tag_probability.tolist()))
-        for each in (decode(model.frozen, one_word(i), search) for i in (number, model.vocabulary.outcomes[number]))
+        for each in (
+            decode(model.frozen, one_word(i), search) for i in (number, model.vocabulary.outcomes[number])
+        )
     )
     assert found[observed] > plain.get(observed, 0.0)
 
@@ -101,7 +103,9 @@ def test_contexts_read_the_class(toy, nlp, model, word):
 def test_it_is_read_from_a_file(toy, nlp, word):
     again = toy.copy(nlp)
     assert toy.parser(again).joint.to_bytes() == toy.parser(nlp).joint.to_bytes()
-    docs = [pipeline(Doc(pipeline.vocab, words=["the", word, "sees", word, "."])) for pipeline in (nlp, again)]
+    docs = [
+        pipeline(Doc(pipeline.vocab, words=["the", word, "sees", word, "."])) for pipeline in (nlp, again)
+    ]
     assert docs[0]._.log_prob == docs[1]._.log_prob
     blocks, _ = encode_docs(docs[:1], toy.parser(again).joint.encoder, given_tags=False)
     assert toy.parser(again).joint.vocabulary.observed[blocks.words].max() != NONE

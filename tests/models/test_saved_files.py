@@ -10,7 +10,8 @@ from thinc.api import Config
 from spacy_hpyp.language_model.ngram import NGramModel
 
 SAVED = Path(__file__).parent / "saved"
-#: What each component made of this text when it was saved: tags, labels, heads, beginnings of sentences, and states.
+#: What each component made of this text when it was saved: tags, labels, heads, beginnings of sentences, and
+#: states.
 TEXT = "the dog sees a cat . Zenobia sleeps near Kim ."
 PARSES = json.loads((SAVED / "parses.json").read_text())
 
@@ -28,7 +29,8 @@ def nlp():
 def test_models_are_written_as_they_were_read(nlp, name):
     component = nlp.get_pipe(name)
     data = component._write_model()
-    # Earlier versions wrote the zeros within rows of weights, and what restaurants serve that follows from others, too.
+    # Earlier versions wrote the zeros within rows of weights, and what restaurants serve that follows from
+    # others, too.
     component._use(component._read_model(data))
     assert component._write_model() == data
 

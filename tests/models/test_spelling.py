@@ -21,15 +21,24 @@ OTHERS = "walking talking sulking looked cooked Ann".split()
 
 def learned(words, **settings):
     """A vocabulary of words and their spelling."""
-    settings = VocabularySettings(universal_unknown_words(suffix_length=3), **{"min_class_count": 2, **settings})
+    settings = VocabularySettings(
+        universal_unknown_words(suffix_length=3), **{"min_class_count": 2, **settings}
+    )
     vocabulary = Vocabulary.collect([(words, [0] * len(words))], [""], settings)
     return vocabulary, Spelling.learn(vocabulary, words, np.random.default_rng(0))
 
 
-#: Raw text has "aa" and "bb", which the treebank has not, and "ab" and "b", each with a class of its own kind.
+#: Raw text has "aa" and "bb", which the treebank has not, and "ab" and "b", each with a class of its own
+#: kind.
 RAW = {
     word: WordClass(path, word, count)
-    for path, word, count in (("00", "ab", 6), ("00", "aa", 2), ("01", "b", 5), ("10", "bb", 4), ("11", "<LOW>", 90))
+    for path, word, count in (
+        ("00", "ab", 6),
+        ("00", "aa", 2),
+        ("01", "b", 5),
+        ("10", "bb", 4),
+        ("11", "<LOW>", 90),
+    )
 }
 
 
@@ -95,7 +104,9 @@ def test_words_and_classes_together_have_one_at_most():
 def test_words_of_raw_text_are_as_frequent_as_there_and_the_rest_is_spelled():
     vocabulary, spelling = learned_with_raw_text(WORDS, min_count=3)
     known = len(vocabulary.words)
-    strings = ["".join(each) for length in range(10) for each in itertools.product("abAB", repeat=min(length, 5))]
+    strings = [
+        "".join(each) for length in range(10) for each in itertools.product("abAB", repeat=min(length, 5))
+    ]
     strings = [*dict.fromkeys(strings), *("".join(each) for each in itertools.product("ab", repeat=7))]
     numbers = np.array(vocabulary.numbers(strings))
     probability = np.exp(spell(spelling, known, strings, numbers))

@@ -19,7 +19,11 @@ from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
 
 TAGS = ["DT", "NN", "VB"]
-TRAINING = [(["the", "dog", "sleeps"], [0, 1, 2]), (["the", "dog", "The"], [0, 2, 0]), (["dog", "sleeps"], [1, 2])]
+TRAINING = [
+    (["the", "dog", "sleeps"], [0, 1, 2]),
+    (["the", "dog", "The"], [0, 2, 0]),
+    (["dog", "sleeps"], [1, 2]),
+]
 RULE = universal_unknown_words()
 
 
@@ -36,7 +40,9 @@ def columns_of(doc, arcs=("l.tag",)):
 
 
 def test_words_that_differ_have_different_symbols_and_others_the_same():
-    doc = Doc(Vocab(), words=["dog", "The", "the", "Dog", "dog", "xyz"], tags=["NN", "DT", "DT", "NN", "", "XX"])
+    doc = Doc(
+        Vocab(), words=["dog", "The", "the", "Dog", "dog", "xyz"], tags=["NN", "DT", "DT", "NN", "", "XX"]
+    )
     column, sentences = columns_of(doc)
     word = column["word"].tolist()
     assert word[0] == word[4] != word[2]
@@ -137,7 +143,9 @@ def test_symbols_of_guides_say_the_side_of_the_head_how_sure_it_is_the_label_and
     assert NULL not in head[:3]
     assert label.tolist() == [3, 1, 1, 1]
     assert tag.tolist() == [4, 3, 1, 1]
-    surer = guides._replace(head_probability=np.array([[0.99, 0], [0.99, 0], [0.99, 0], [0, 0]], dtype=np.float32))
+    surer = guides._replace(
+        head_probability=np.array([[0.99, 0], [0.99, 0], [0.99, 0], [0, 0]], dtype=np.float32)
+    )
     again = own.encode(["a"] * 4, np.arange(4), np.zeros(4, dtype=np.int32), np.array([0, 4]), surer).symbols
     assert (again[:, len(SYMBOLS)] != head).tolist() == [False, True, True, False]
 

@@ -1,4 +1,6 @@
-"""Votes: probabilities of groups of voters, the weights that they are learned with, and the trees that are elected."""
+"""Votes: probabilities of groups of voters, the weights that they are learned with, and the trees that are
+elected.
+"""
 
 from itertools import product
 
@@ -22,7 +24,9 @@ from spacy_hpyp.models.votes import (
 
 
 def simulated(words, accuracies, seed=0, *, sure=True):
-    """Projective trees of ten words, whose voters choose the right head so often, or else any other; who is right is surer."""
+    """Projective trees of ten words, whose voters choose the right head so often, or else any other; who is
+    right is surer.
+    """
     rng = np.random.default_rng(seed)
     n = 10
     gold = np.empty((words // n, n), dtype=np.int32)
@@ -147,7 +151,8 @@ def test_confidence_is_calibrated():
     ballots, gold = simulated(6000, [0.75, 0.8], seed=1, sure=False)
     elected = votes.elect(ballots, longest=10, root=0)
     right = elected.heads == gold.heads
-    # Of 6000 words 0.9 are right: a standard error is 0.004, and choosing the best tree makes words depend on each other.
+    # Of 6000 words 0.9 are right: a standard error is 0.004, and choosing the best tree makes words depend on
+    # each other.
     assert abs(right.mean() - elected.head_probability.mean()) < 0.03
     agree = ballots.heads[:, 0] == ballots.heads[:, 1]
     assert elected.head_probability[agree].mean() > elected.head_probability[~agree].mean() + 0.05

@@ -1,4 +1,6 @@
-"""Finished probabilities are those of the seating, to the last bit but for the order of sums; averages are the means of several of them."""
+"""Finished probabilities are those of the seating, to the last bit but for the order of sums; averages are
+the means of several of them.
+"""
 
 import itertools
 
@@ -82,7 +84,9 @@ def test_an_average_needs_a_sample():
 def test_finished_probabilities_are_those_of_the_seating(leave, one_table):
     rng = np.random.default_rng(leave)
     customers = [(tuple(rng.integers(3, size=3).tolist()), int(rng.integers(DISHES - 1))) for _ in range(100)]
-    franchise = seated_franchise(customers, customers[:leave], one_table=one_table, columns=EXPERTS, alphabet=DISHES)
+    franchise = seated_franchise(
+        customers, customers[:leave], one_table=one_table, columns=EXPERTS, alphabet=DISHES
+    )
     finished = finish(franchise)
     used = int(franchise.used[N_RESTAURANTS])
     expected = np.empty((used, DISHES))

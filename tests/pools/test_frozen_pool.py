@@ -33,7 +33,9 @@ SYMBOLS = 4
 
 
 class Reference:
-    """A random pool, and its probabilities in NumPy. Restaurants and servings are found by looking at all rows."""
+    """A random pool, and its probabilities in NumPy. Restaurants and servings are found by looking at all
+    rows.
+    """
 
     def __init__(self, alphabet, seed, one_table):
         rng = np.random.default_rng(seed)
@@ -117,7 +119,9 @@ class Reference:
         return np.exp(weight) @ out / np.exp(weight).sum()
 
     def frozen(self, *, mixed):
-        return freeze_pool(self.franchise, self.weights, self.gates, self.possible, self.elements, mixed=mixed)
+        return freeze_pool(
+            self.franchise, self.weights, self.gates, self.possible, self.elements, mixed=mixed
+        )
 
     def plain(self, *, mixed):
         """The first expert alone."""
@@ -146,7 +150,9 @@ def test_mixture_is_that_of_the_seating(reference):
     view = reference.frozen(mixed=True)
     scratch = new_scratch(view)
     for row in reference.rows:
-        found = np.array([mixture_probability(view, row, dish, scratch) for dish in range(reference.alphabet)])
+        found = np.array(
+            [mixture_probability(view, row, dish, scratch) for dish in range(reference.alphabet)]
+        )
         expected = reference.mixture(row)
         np.testing.assert_allclose(found, expected, rtol=PRECISION)
         assert np.all(found <= expected * (1.0 + ROUNDING))
@@ -168,7 +174,11 @@ def test_all_ways_to_keep_logs_are_tested():
     own = no_list = single = several = 0
     for alphabet in (7, 40, 300):
         for seed in range(6):
-            view = Reference(alphabet, 100 * alphabet + seed, one_table=seed % 2 == 0).frozen(mixed=False).finished
+            view = (
+                Reference(alphabet, 100 * alphabet + seed, one_table=seed % 2 == 0)
+                .frozen(mixed=False)
+                .finished
+            )
             rows = view.restaurants.reshape(-1, WIDTH)
             rows = rows[rows[:, views.KEY] != EMPTY]
             own += len(view.row) - len(view.columns)

@@ -46,7 +46,14 @@ class Pools:
             possible = possible[:0, :0]
         self.kinds = max(1, len(possible))
         self.seated = SeatedPool(
-            reference.franchise, weights, weights, gates, possible, reference.elements, np.empty((0, 0)), False
+            reference.franchise,
+            weights,
+            weights,
+            gates,
+            possible,
+            reference.elements,
+            np.empty((0, 0)),
+            False,
         )
         self.product, self.mixture = (
             freeze_pool(reference.franchise, weights, gates, possible, reference.elements, mixed=mixed)

@@ -103,7 +103,8 @@ def list_at(view, place, parents):
 
 
 def pairs_of(franchise, view, symbols=range(4)):
-    """Each restaurant of the franchise with its place in the view, as far as both agree on what is below what.
+    """Each restaurant of the franchise with its place in the view, as far as both agree on what is below
+    what.
 
     symbols: What to look for below each restaurant, besides the symbols of those that stand there.
     """
@@ -202,7 +203,13 @@ def test_view_keeps_its_probabilities_when_hyperparameters_change():
 def test_view_is_made_of_arrays_that_can_be_kept(multiplied):
     view = make_view(busy_franchise(0), multiplied=multiplied)
     again = view_of(
-        view.columns, view.alphabet, view.large, view.chains, view.restaurants.copy(), view.servings.copy(), view.row
+        view.columns,
+        view.alphabet,
+        view.large,
+        view.chains,
+        view.restaurants.copy(),
+        view.servings.copy(),
+        view.row,
     )
     for one, other in zip(view, again):
         np.testing.assert_array_equal(one, other)
@@ -300,7 +307,10 @@ def test_rooms_are_a_quarter_larger_than_what_is_wanted_at_most(wanted):
     ],
 )
 def test_only_children_that_serve_the_same_dish_are_chains_side_by_side(customers, of_chain, multiplied):
-    view, context = make_view(seated_franchise(customers), multiplied=multiplied), np.array([5, 6, 7], dtype=np.int32)
+    view, context = (
+        make_view(seated_franchise(customers), multiplied=multiplied),
+        np.array([5, 6, 7], dtype=np.int32),
+    )
     place, places = 0, []
     for symbol in context:
         place = below(view, place, symbol)
@@ -333,7 +343,9 @@ def test_restaurants_list_what_they_serve(alphabet):
         if franchise.restaurants[restaurant, PARENT] != NONE:
             restaurant_distribution(franchise, franchise.restaurants[restaurant, PARENT], above)
         served = sorted(
-            servings[(servings[:, RESTAURANT] == restaurant) & (servings[:, SERVED] > 0), franchises.DISH].tolist()
+            servings[
+                (servings[:, RESTAURANT] == restaurant) & (servings[:, SERVED] > 0), franchises.DISH
+            ].tolist()
         )
         several += len(served) > 4
         listed = list_at(view, place, parents)

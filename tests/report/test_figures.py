@@ -46,9 +46,13 @@ def test_a_figure_is_the_same_whenever_it_is_drawn():
 
 
 def test_many_lines_have_numbers_at_their_ends():
-    svg = draw(lines={str(number): ([0, 1], [0.0, number]) for number in range(30)}, log=True, x_names=["no", "one"])
+    svg = draw(
+        lines={str(number): ([0, 1], [0.0, number]) for number in range(30)}, log=True, x_names=["no", "one"]
+    )
     words = {
-        "".join(each.itertext()).strip() for each in ElementTree.fromstring(svg).iter() if each.tag.endswith("text")
+        "".join(each.itertext()).strip()
+        for each in ElementTree.fromstring(svg).iter()
+        if each.tag.endswith("text")
     }
     assert {"29", "no", "one", "0", "10"} <= words
     assert not any("$" in word for word in words)
@@ -57,10 +61,17 @@ def test_many_lines_have_numbers_at_their_ends():
 @pytest.mark.parametrize("words", [["日本", "語", "है", "$5$", "<script>"], ["x"]])
 def test_bars_have_any_words_without_a_warning(words, recwarn):
     svg = bar_figure(
-        "bars", "Bars", words, {"part": [1.0] * len(words), "other": [2.0] * len(words)}, x_label="bits", ends=[0]
+        "bars",
+        "Bars",
+        words,
+        {"part": [1.0] * len(words), "other": [2.0] * len(words)},
+        x_label="bits",
+        ends=[0],
     )
     found = [
-        "".join(each.itertext()).strip() for each in ElementTree.fromstring(svg).iter() if each.tag.endswith("text")
+        "".join(each.itertext()).strip()
+        for each in ElementTree.fromstring(svg).iter()
+        if each.tag.endswith("text")
     ]
     assert set(words) <= set(found)
     assert not recwarn.list

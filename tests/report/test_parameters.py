@@ -9,7 +9,9 @@ from spacy_hpyp.report.parameters import BUCKET_NAMES, learned_parameters
 
 def learned(nlp, toy):
     model = toy.parser(nlp).joint
-    return model, {each.name: each for each in learned_parameters(model.conditionals, model.franchises, model.weights)}
+    return model, {
+        each.name: each for each in learned_parameters(model.conditionals, model.franchises, model.weights)
+    }
 
 
 def test_every_tier_has_its_hyperparameters_and_its_customers(trained, toy):

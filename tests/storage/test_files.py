@@ -1,4 +1,6 @@
-"""Files are replaced as a whole, whoever else writes at the same time, and no link that somebody has planted is followed."""
+"""Files are replaced as a whole, whoever else writes at the same time, and no link that somebody has planted
+is followed.
+"""
 
 import errno
 import os

@@ -1,4 +1,6 @@
-"""What follows from something is made once, mapped by who needs it again, and made again if it is not what it was."""
+"""What follows from something is made once, mapped by who needs it again, and made again if it is not what it
+was.
+"""
 
 import os
 import sys
@@ -45,7 +47,9 @@ class Maker:
 def keep(make, key="key"):
     found = kept_arrays(key, KINDS, make, is_sound)
     assert all(map(np.array_equal, found, arrays()))
-    assert all(own.dtype == other.dtype and own.flags.writeable for own, other in zip(found, arrays(), strict=True))
+    assert all(
+        own.dtype == other.dtype and own.flags.writeable for own, other in zip(found, arrays(), strict=True)
+    )
     return found
 
 

@@ -16,8 +16,10 @@ from spacy_hpyp.studies.study import read_study
 
 PACKAGE = Path(spacy_hpyp.__file__).parent
 
-#: What the commands of these studies are: `write FILE TEXT`, `add FILE FROM TEXT`, `print TEXT`, `fail`. With a file `signal.txt`,
-#: `print` sends the signal that is named there to the program that has started it, and takes longer than anybody waits.
+#: What the commands of these studies are: `write FILE TEXT`, `add FILE FROM TEXT`, `print TEXT`, `fail`. With
+#: a file `signal.txt`,
+#: `print` sends the signal that is named there to the program that has started it, and takes longer than
+#: anybody waits.
 PROGRAM = """
 import os
 import sys
@@ -157,7 +159,9 @@ def start(tmp_path, monkeypatch, write):
     write(PROGRAM, "program.py")
 
     def start(version="1", **settings):
-        study = read_study(write(STUDY, "study.cfg"), {f"vars.{name}": value for name, value in settings.items()})
+        study = read_study(
+            write(STUDY, "study.cfg"), {f"vars.{name}": value for name, value in settings.items()}
+        )
         any_version = version == "any"
         runner = Runner(study, version, any_version=any_version, program=(sys.executable, "program.py"))
         return study, runner
@@ -321,7 +325,9 @@ def test_the_page_has_both_figures_and_the_command_of_each(start):
     assert "without: 'train' of [vars] is null." in page
     assert re.search(r"\n2\. `python program.py add out/high.json out/low.json 80.5` \d+ s\n", page)
     # All but one ran on the same day with the same version, which the page says once.
-    assert re.search(r"<summary>6 commands, each with its time</summary>\n\nWhere [^\n]* ran on \S+ with 1\.\n", page)
+    assert re.search(
+        r"<summary>6 commands, each with its time</summary>\n\nWhere [^\n]* ran on \S+ with 1\.\n", page
+    )
     assert re.search(r"\n1\. `python program.py write [^\n]*` \d+ s, on \S+ with spaCy \S+\n", page)
     assert "* a\n* b\n" in page
     figures = to_json(study, runner, study.choose(["good"]))["tables"]["good"]

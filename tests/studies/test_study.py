@@ -103,7 +103,9 @@ def test_a_quick_study_leaves_the_outputs_of_the_other_alone(write):
 
 @pytest.mark.parametrize(("force", "flags"), [("true", ["--force"]), ("false", [])])
 def test_a_variable_can_say_whether_a_flag_is_set(write, force, flags):
-    text = STUDY.replace("force = true", 'force = "{force}"').replace("sweeps = 5", f"sweeps = 5\nforce = {force}")
+    text = STUDY.replace("force = true", 'force = "{force}"').replace(
+        "sweeps = 5", f"sweeps = 5\nforce = {force}"
+    )
     assert [each for each in read_study(write(text)).runs["model"].arguments if "force" in each] == flags
 
 
@@ -133,12 +135,20 @@ def test_a_setting_that_is_not_there_cannot_be_another_one(write):
         ('"{model}/model-last"', '"{figures}"', r"\[runs.figures\] needs its own output"),
         ("seconds = 10", "second = 10", r"\[runs.model\] has no 'seconds'"),
         ("seconds = 10", "seconds = 10\nstrange = 1", r"\[runs.model\] has no setting 'strange'"),
-        ("seconds = 10", 'seconds = "x"', r"\[runs.model\]: 'seconds' must be a finite number of at least 0, not 'x'"),
+        (
+            "seconds = 10",
+            'seconds = "x"',
+            r"\[runs.model\]: 'seconds' must be a finite number of at least 0, not 'x'",
+        ),
         ('command = "train"', 'command = "trian"', "a command that has no section: trian"),
         ("[runs.figures]", "[runs.train]", r"\[runs.train\] has the name of a variable"),
         ('"run": "figures"', '"run": "figure"', "the run 'figure', which is not there"),
         ('columns = ["UAS"]', 'columns = ["LAS"]', "a column 'LAS', which is not among"),
-        ('"published": [80]', '"published": [80, 70]', "2 published figures in the row 'theirs', but 1 columns"),
+        (
+            '"published": [80]',
+            '"published": [80, 70]',
+            "2 published figures in the row 'theirs', but 1 columns",
+        ),
         ('["theirs","ours"]', '["theirs","his"]', "claims something of 'his'"),
         ("[columns.UAS]", "[columns.LAS]", "a column 'UAS', which is not among"),
         ("[tables.one]", "[tables.one.two]", "tables"),

@@ -16,7 +16,9 @@ def text(seed, words=10, length=300):
     state, found = 0, [BORDER]
     for _ in range(length):
         state = rng.choice(3, p=transitions[state])
-        found.append(int(1 + state + 3 * rng.integers((words - state - 1) // 3)) if rng.random() > 0.1 else BORDER)
+        found.append(
+            int(1 + state + 3 * rng.integers((words - state - 1) // 3)) if rng.random() > 0.1 else BORDER
+        )
     return [*found, BORDER]
 
 
@@ -41,7 +43,9 @@ def test_likelihood_is_that_of_the_class_bigram_model(seed):
     found = text(seed)
     rng = np.random.default_rng(seed)
     of_word = np.concatenate([[0], rng.integers(1, 4, size=9)]).astype(np.int32)
-    assert log_likelihood(bigrams_of(found), of_word) == pytest.approx(plain_likelihood(found, of_word), abs=1e-9)
+    assert log_likelihood(bigrams_of(found), of_word) == pytest.approx(
+        plain_likelihood(found, of_word), abs=1e-9
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -98,7 +102,9 @@ def test_number_of_threads_changes_nothing():
 
 
 def test_words_in_like_places_come_together():
-    sentences = [f"the {noun} {verb}".split() for noun in ("dog", "cat", "cow") for verb in ("eats", "sleeps")]
+    sentences = [
+        f"the {noun} {verb}".split() for noun in ("dog", "cat", "cow") for verb in ("eats", "sleeps")
+    ]
     words = ["", *sorted({word for sentence in sentences for word in sentence})]
     found = [words.index(word) for sentence in sentences * 3 for word in ("", *sentence)] + [BORDER]
     of_word = exchange(bigrams_of(found, len(words)), 3)
@@ -135,5 +141,7 @@ def test_the_two_classes_are_merged_that_cost_least(seed):
 def _shared(paths, numbers):
     """What the paths of some classes begin with."""
     found = [paths[number] for number in numbers]
-    length = next(i for i in range(len(min(found, key=len)) + 1) if len({path[: i + 1] for path in found}) > 1)
+    length = next(
+        i for i in range(len(min(found, key=len)) + 1) if len({path[: i + 1] for path in found}) > 1
+    )
     return found[0][:length]

@@ -14,18 +14,22 @@ FRENCH = [
     [("le", ["le"]), ("roi", ["roi"]), ("des", ["de", "les"]), ("mers", ["mers"])],
 ] * 4
 STEMS = ("ev", "deniz", "liman", "orman", "kent", "masa")
-TURKISH = [[(stem + "deki", [stem + "de", "ki"]), (stem, [stem]), (stem + "de", [stem + "de"])] for stem in STEMS]
+TURKISH = [
+    [(stem + "deki", [stem + "de", "ki"]), (stem, [stem]), (stem + "de", [stem + "de"])] for stem in STEMS
+]
 
 
 @given(
-    st.text("abcdé", min_size=1, max_size=8), st.lists(st.text("abcdé", min_size=1, max_size=6), min_size=2, max_size=4)
+    st.text("abcdé", min_size=1, max_size=8),
+    st.lists(st.text("abcdé", min_size=1, max_size=6), min_size=2, max_size=4),
 )
 def test_a_rule_of_a_token_gives_its_words(token, words):
     assert Rule.of(token, words).apply(token) == words
 
 
 @pytest.mark.parametrize(
-    ("token", "words"), [("Au", ["À", "le"]), ("AU", ["À", "LE"]), ("au", ["à", "le"]), ("mau", None), ("a", None)]
+    ("token", "words"),
+    [("Au", ["À", "le"]), ("AU", ["À", "LE"]), ("au", ["à", "le"]), ("mau", None), ("a", None)],
 )
 def test_words_have_capitals_where_the_token_has(token, words):
     assert Rule.of("au", ["à", "le"]).apply(token) == words

@@ -12,7 +12,10 @@ TEXT = [["The", "cat", "sat"], ["The"], [], ["cat", "The", "cat", "\r", "a b"], 
 
 def named(found):
     assert len(np.unique(found.rows, axis=0)) == len(found.rows)
-    return {tuple(found.words[i] for i in row): count for row, count in zip(found.rows.tolist(), found.counts.tolist())}
+    return {
+        tuple(found.words[i] for i in row): count
+        for row, count in zip(found.rows.tolist(), found.counts.tolist())
+    }
 
 
 @pytest.mark.parametrize("waiting", [1, 1000])
@@ -26,7 +29,9 @@ def test_each_word_and_end_of_a_sentence_has_the_words_before_it(monkeypatch, or
     )
     found = count_ngrams(iter(TEXT), ngram_rows(order))
     assert named(found) == expected
-    assert Counter(word for own in found.tokens() for word in own) == Counter(word for words in TEXT for word in words)
+    assert Counter(word for own in found.tokens() for word in own) == Counter(
+        word for words in TEXT for word in words
+    )
 
 
 def test_each_word_has_the_next_one_and_whether_it_begins_its_sentence():

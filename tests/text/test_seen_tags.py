@@ -60,7 +60,9 @@ def test_the_smoothing_is_that_by_which_each_count_is_most_probable_given_the_ot
             usual = (np.bincount([other for _, other in pairs], minlength=3) + 0.5) / (len(pairs) + 1.5)
             expected = seen.repeats * (tag == elsewhere) + (1 - seen.repeats) * usual[elsewhere]
             of_tag = [other for first, other in others if first == tag]
-            total += np.log((of_tag.count(elsewhere) + seen.strength * expected) / (len(of_tag) + seen.strength))
+            total += np.log(
+                (of_tag.count(elsewhere) + seen.strength * expected) / (len(of_tag) + seen.strength)
+            )
         return total
 
     best = SeenTags.learn(pairs, 3)

@@ -14,7 +14,9 @@ def annotated(text, tokens, last):
 
 
 def text_of(sentences, between=" "):
-    """A text of sentences whose tokens are separated by blanks, where "+" stands for nothing and "_" for a blank within a token."""
+    """A text of sentences whose tokens are separated by blanks, where "+" stands for nothing and "_" for a
+    blank within a token.
+    """
     text, tokens, last = "", [], []
     for sentence in sentences:
         text += between if text else ""
@@ -110,8 +112,14 @@ def test_the_seed_fixes_what_is_learned():
     assert not np.array_equal(one, other)
 
 
-VERBS, NOTHING = ("run", "gain", "lean", "learn", "burn", "moan"), ("ban", "fan", "span", "clan", "sedan", "organ")
-CLASSES = {**dict.fromkeys((*VERBS, "win", "turn"), "00000"), **dict.fromkeys((*NOTHING, "pan", "plan"), "11111")}
+VERBS, NOTHING = (
+    ("run", "gain", "lean", "learn", "burn", "moan"),
+    ("ban", "fan", "span", "clan", "sedan", "organ"),
+)
+CLASSES = {
+    **dict.fromkeys((*VERBS, "win", "turn"), "00000"),
+    **dict.fromkeys((*NOTHING, "pan", "plan"), "11111"),
+}
 
 
 @pytest.fixture(scope="module")

@@ -91,7 +91,9 @@ def test_an_english_word_has_the_longest_of_its_endings(word, ending):
     assert ENGLISH(word, "") == [f"LOW-{ending}", "LOW"]
 
 
-@pytest.mark.parametrize("word", ["is", "ly", "bed", "sing", "ring", "able", "tion", "stion", "y", "my", "as"])
+@pytest.mark.parametrize(
+    "word", ["is", "ly", "bed", "sing", "ring", "able", "tion", "stion", "y", "my", "as"]
+)
 def test_an_english_ending_leaves_at_least_two_characters(word):
     name = ENGLISH(word, "")[0]
     ending = name.removeprefix("LOW").removeprefix("-")
@@ -114,7 +116,10 @@ def test_the_tag_of_the_lower_case_form_makes_the_most_telling_class(rule):
         ("chat", ["LOW-hat", "LOW-at", "LOW-t", "LOW"]),
         ("mes", ["LOW-s", "LOW"]),
         ("à", ["LOW-à", "LOW"]),
-        ("Москва", ["CYRILLIC-CAP-сква", "CYRILLIC-CAP-ква", "CYRILLIC-CAP-ва", "CYRILLIC-CAP-а", "CYRILLIC-CAP"]),
+        (
+            "Москва",
+            ["CYRILLIC-CAP-сква", "CYRILLIC-CAP-ква", "CYRILLIC-CAP-ва", "CYRILLIC-CAP-а", "CYRILLIC-CAP"],
+        ),
         ("она", ["CYRILLIC-LOW-а", "CYRILLIC-LOW"]),
         ("СССР", ["CYRILLIC-CAPS-сср", "CYRILLIC-CAPS-ср", "CYRILLIC-CAPS-р", "CYRILLIC-CAPS"]),
         ("中文", ["CJK-LOW-文", "CJK-LOW"]),
@@ -248,7 +253,13 @@ def test_any_text_has_a_signature_and_its_shape(form, tag):
 @settings(deadline=None, derandomize=True)
 @given(form=st.text(min_size=1), tag=st.sampled_from(["", "NN"]))
 def test_rules_can_be_pickled(form, tag):
-    for rule in [one_unknown_word(), ENGLISH, UNIVERSAL, SIGNATURES, universal_unknown_words(suffix_length=2)]:
+    for rule in [
+        one_unknown_word(),
+        ENGLISH,
+        UNIVERSAL,
+        SIGNATURES,
+        universal_unknown_words(suffix_length=2),
+    ]:
         assert pickle.loads(pickle.dumps(rule))(form, tag) == rule(form, tag)
 
 

@@ -19,7 +19,9 @@ DT, NN, VB, NNP, STOP = range(5)
 
 
 def by_shape(form, lower_tag):
-    """Classes that can be read off the test: the first two characters, the first one, anything that is lower-case."""
+    """Classes that can be read off the test: the first two characters, the first one, anything that is
+    lower-case.
+    """
     general = ["lower"] if form.islower() else []
     return [f"{form[:2]}*", f"{form[:1]}*", *general]
 
@@ -29,7 +31,9 @@ def with_lower_tag(form, lower_tag):
 
 
 def collect(*sentences, rule=by_shape, **options):
-    """A vocabulary of sentences as lists of words with tags; only the words that are repeated are known by default."""
+    """A vocabulary of sentences as lists of words with tags; only the words that are repeated are known by
+    default.
+    """
     options = {"min_count": 2, "min_class_count": 1, "open_class_below": 0, **options}
     columns = [([word for word, _ in sentence], [tag for _, tag in sentence]) for sentence in sentences]
     return Vocabulary.collect(columns, TAGS, VocabularySettings(rule, **options))
@@ -82,7 +86,8 @@ def test_classes_that_are_too_small_give_way_to_more_general_ones():
     rare = [[(word, NN)] for word in ["aab", "aac", "abd", "bxy", "czz"]]
     names = ["aab", "abq", "bxy", "czz", "Qzz"]
     found = {
-        size: [class_of(collect(*rare, min_class_count=size), name) for name in names] for size in (1, 2, 3, 4, 5, 6)
+        size: [class_of(collect(*rare, min_class_count=size), name) for name in names]
+        for size in (1, 2, 3, 4, 5, 6)
     }
     unknown = f"<{UNKNOWN}>"
     assert found == {
@@ -228,14 +233,19 @@ def test_a_class_keeps_a_tag_that_is_no_open_class():
     assert candidates(vocabulary, vocabulary.number("that")) == [DT, NN]
 
 
-#: Each seen twice; the others of the same kind would be known as themselves, these teach what a tag elsewhere says.
+#: Each seen twice; the others of the same kind would be known as themselves, these teach what a tag elsewhere
+#: says.
 TEACHERS = [f"b{i}" for i in range(40) if crc32(f"b{i}".encode()) % 2 == 0]
 
 
 def taught(*sentences, **options):
-    """A vocabulary that knows rare words by the tags that they had, and has learned from enough words what these say."""
+    """A vocabulary that knows rare words by the tags that they had, and has learned from enough words what
+    these say.
+    """
     nouns, verbs = [[(word, NN)] for word in TEACHERS[:6]], [[(word, VB)] for word in TEACHERS[6:12]]
-    return collect(*2 * nouns, *2 * verbs, *sentences, **{"rare_words": "tags", "min_class_count": 2, **options})
+    return collect(
+        *2 * nouns, *2 * verbs, *sentences, **{"rare_words": "tags", "min_class_count": 2, **options}
+    )
 
 
 def test_a_rare_word_is_known_by_the_tag_that_it_had():
@@ -271,7 +281,13 @@ def test_rare_words_of_earlier_files_are_known_by_their_form_together_with_the_t
     offsets, tags = np.arange(len(classes) + 2), np.array([DT, NN, NN, NN, VB, NN], dtype=np.int32)
     rare = {"aaz": [NN], "xyz": [NN, VB, NN], "aab": [VB]}
     vocabulary = Vocabulary(["the"], classes, TAGS, offsets, tags, by_shape, rare)
-    names = {"aaz": "<aa*~SEEN~NN>", "xyz": "<lower~SEEN~NN>", "aab": "<SEEN~VB>", "aac": "<a*>", "the": "the"}
+    names = {
+        "aaz": "<aa*~SEEN~NN>",
+        "xyz": "<lower~SEEN~NN>",
+        "aab": "<SEEN~VB>",
+        "aac": "<a*>",
+        "the": "the",
+    }
     assert {word: class_of(vocabulary, word) for word in names} == names
     assert vocabulary.numbers_observed([*names]) == vocabulary.numbers([*names])
     left_out = vocabulary.numbers_left_out(["aaz", "xyz", "xyz"], [NN, NN, VB])
@@ -281,7 +297,9 @@ def test_rare_words_of_earlier_files_are_known_by_their_form_together_with_the_t
 
 
 def observing(*sentences, **options):
-    return collect(*times(5, "dog", NN), *sentences, **{"rare_words": "auto", "min_class_count": 2, **options})
+    return collect(
+        *times(5, "dog", NN), *sentences, **{"rare_words": "auto", "min_class_count": 2, **options}
+    )
 
 
 def test_the_form_of_a_word_that_is_generated_as_one_of_its_class_is_observed_besides():
@@ -341,7 +359,11 @@ def test_words_that_are_too_rare_in_what_is_left_are_observed_with_the_tag_that_
     assert vocabulary.numbers_by_counts(dog, left, 2).tolist() == vocabulary.numbers(["dove"])
     left[dog] = 1
     found = vocabulary.numbers_by_counts(dog, left, 2)
-    assert [vocabulary.name(number) for number in found] == ["<do*~SEEN~NN>"] == observed_names(vocabulary, "dock")
+    assert (
+        [vocabulary.name(number) for number in found]
+        == ["<do*~SEEN~NN>"]
+        == observed_names(vocabulary, "dock")
+    )
     left[dog] = 2
     assert vocabulary.numbers_by_counts(dog, left, 2) == dog
     # What was found so stays so.

@@ -73,10 +73,23 @@ def test_words_are_looked_up_as_they_are_then_by_digits_case_and_looks():
 
 
 def test_words_of_raw_text_are_those_it_has_and_those_with_capitals():
-    classes = {word: WordClass("0", word, 3) for word in ("may", "May", "dog", "iPod", "0000", "<LOW-ing>", "a")}
-    expected = {"may": "may", "May": "May", "MAY": "may", "Dog": "dog", "DOG": "dog", "iPod": "iPod", "A": "a"}
+    classes = {
+        word: WordClass("0", word, 3) for word in ("may", "May", "dog", "iPod", "0000", "<LOW-ing>", "a")
+    }
+    expected = {
+        "may": "may",
+        "May": "May",
+        "MAY": "may",
+        "Dog": "dog",
+        "DOG": "dog",
+        "iPod": "iPod",
+        "A": "a",
+    }
     others = ("mAY", "IPOD", "1984", "0000", "<LOW-ing>", "running", "")
-    assert [in_raw_text(classes, word) for word in (*expected, *others)] == [*expected.values(), *[""] * len(others)]
+    assert [in_raw_text(classes, word) for word in (*expected, *others)] == [
+        *expected.values(),
+        *[""] * len(others),
+    ]
     found = sorted(words_of_raw_text(classes))
     assert found == sorted((word, 3) for word in {*expected, *expected.values()})
 
@@ -103,7 +116,10 @@ def test_symbols_are_of_so_many_steps():
 
 
 def test_templates_that_read_classes_are_told_from_others():
-    assert without_classes([["word"], ["prev.class:8", "word"], ["l.left.class"], ["case"]]) == [["word"], ["case"]]
+    assert without_classes([["word"], ["prev.class:8", "word"], ["l.left.class"], ["case"]]) == [
+        ["word"],
+        ["case"],
+    ]
     assert not reads_classes(["word", "l.guide.tag"])
 
 
@@ -119,7 +135,9 @@ def test_words_in_like_places_are_in_one_class():
 
 def test_capitals_and_digits_are_kept_where_that_is_asked_for():
     sentences = [*SENTENCES, ["the", "2", "dogs"], ["the", "3", "dogs"]]
-    assert {"The", "2", "3"} <= {each.word for each in learn_classes(pairs(sentences), 4, min_count=1, fold=False)}
+    assert {"The", "2", "3"} <= {
+        each.word for each in learn_classes(pairs(sentences), 4, min_count=1, fold=False)
+    }
     assert {"the", "0"} <= {
         each.word
         for each in learn_classes(
@@ -138,7 +156,9 @@ def test_an_interrupt_keeps_what_there_is():
     def interrupt(iteration, moved, likelihood):
         raise KeyboardInterrupt
 
-    assert len({each.path for each in learn_classes(pairs(SENTENCES), 4, min_count=2, progress=interrupt)}) == 4
+    assert (
+        len({each.path for each in learn_classes(pairs(SENTENCES), 4, min_count=2, progress=interrupt)}) == 4
+    )
 
 
 @pytest.mark.parametrize(("sentences", "message"), [([], "no words"), ([["a"]], "4 classes of 1 words")])

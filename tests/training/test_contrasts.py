@@ -1,4 +1,6 @@
-"""Weights that learn from what the beam gets wrong: right derivations become more probable, and nothing else changes."""
+"""Weights that learn from what the beam gets wrong: right derivations become more probable, and nothing else
+changes.
+"""
 
 import numpy as np
 import pytest
@@ -28,7 +30,9 @@ def learned(parser, weights=None, threads=1):
 def test_right_derivations_become_no_less_probable(toy, nlp):
     parser = toy.parser(nlp)
     weights, before = learned(parser)
-    assert any(np.abs(weights[name].bucket - parser.joint.weights[name].bucket).max() > 0.0 for name in DISTRIBUTIONS)
+    assert any(
+        np.abs(weights[name].bucket - parser.joint.weights[name].bucket).max() > 0.0 for name in DISTRIBUTIONS
+    )
     assert learned(parser, weights)[1] >= before
 
 

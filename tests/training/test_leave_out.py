@@ -1,4 +1,6 @@
-"""Leave-out annotation: guides as if the sentence had not been seen, and a model that is afterwards what it was."""
+"""Leave-out annotation: guides as if the sentence had not been seen, and a model that is afterwards what it
+was.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -51,7 +53,9 @@ def encoded(model, document):
 
 
 def trained_on(model, rows):
-    """A model with the alphabets, the weights and the hyperparameters of another one, that has seen some sentences."""
+    """A model with the alphabets, the weights and the hyperparameters of another one, that has seen some
+    sentences.
+    """
     other = model.untrained()
     other.initialize(model.labels, model.vocabulary)
     other.weights = model.weights
@@ -109,7 +113,9 @@ def test_the_model_is_afterwards_what_it_was(toy, sentences, annotation, seating
     assert parser.settings == settings
 
 
-def test_another_thread_parses_by_the_whole_model_while_sentences_are_left_out(toy, nlp, sentences, annotation):
+def test_another_thread_parses_by_the_whole_model_while_sentences_are_left_out(
+    toy, nlp, sentences, annotation
+):
     text = " ".join(sentences[3].words)
     expected, found = annotation(nlp(text)), []
     with ThreadPoolExecutor(1) as executor:
@@ -126,13 +132,15 @@ def test_a_component_without_sentences_parses_as_one_that_has_not_seen_them(toy,
     others = parser.without(documents(nlp, toy, sentences[3:4]))
     assert others(nlp.make_doc(text))._.log_prob < nlp(text)._.log_prob
     given = [
-        own for each in documents(nlp, toy, sentences[:3] + sentences[4:24]) for own in encoded(parser.joint, each)
+        own
+        for each in documents(nlp, toy, sentences[:3] + sentences[4:24])
+        for own in encoded(parser.joint, each)
     ]
     words = [given[0][0]]
     rest = decode(trained_on(parser.joint, given).frozen, sentence_blocks(words), parser.search)
-    assert decode(others.joint.frozen, sentence_blocks(words), parser.search).log_probability == pytest.approx(
-        rest.log_probability, abs=ROUNDING
-    )
+    assert decode(
+        others.joint.frozen, sentence_blocks(words), parser.search
+    ).log_probability == pytest.approx(rest.log_probability, abs=ROUNDING)
     unseen = parser.without(documents(nlp, toy, toy.sentences(30)[28:]))
     assert annotation(unseen(nlp.make_doc(text))) == annotation(nlp(text)) == expected
     assert parser.joint.to_bytes() == stored
@@ -176,7 +184,8 @@ def test_large_treebanks_are_left_out_in_stretches(monkeypatch, toy, nlp, senten
         parser.joint, "without", lambda rows, *others: left_out.append(rows.offsets) or without(rows, *others)
     )
     annotated(parser, given)
-    # 26 sentences in nine stretches. Copies are left out with the first of them, which is here in the second fold.
+    # 26 sentences in nine stretches. Copies are left out with the first of them, which is here in the second
+    # fold.
     rows = [own for document in given for own in encoded(parser.joint, document)]
     expected = [[], [], []]
     for number, own in enumerate(rows[:24]):
@@ -201,7 +210,11 @@ def test_progress_counts_every_word_once(toy, nlp, sentences):
 def test_documents_keep_their_text_and_gold_annotation_and_are_stored_with_their_guides(toy, nlp, sentences):
     examples = toy.examples(nlp, sentences)
     docs, _ = toy.parser(nlp).leave_out(examples, folds=FOLDS)
-    stored = DocBin().from_bytes(DocBin(docs=docs, store_user_data=True).to_bytes()).get_docs(spacy.blank("en").vocab)
+    stored = (
+        DocBin()
+        .from_bytes(DocBin(docs=docs, store_user_data=True).to_bytes())
+        .get_docs(spacy.blank("en").vocab)
+    )
     for doc, sentence, example in zip(stored, sentences, examples):
         assert doc.text == example.reference.text
         assert [token.tag_ for token in doc] == sentence.tags
@@ -213,7 +226,9 @@ def test_documents_keep_their_text_and_gold_annotation_and_are_stored_with_their
 
 
 def gold_and_tokens(nlp):
-    """A document whose tokenizer's tokens are others: it cuts "cannot" and joins what the treebank keeps apart."""
+    """A document whose tokenizer's tokens are others: it cuts "cannot" and joins what the treebank keeps
+    apart.
+    """
     gold = Doc(
         nlp.vocab,
         words=["Kim", "cannot", "see", " ", "the", "d", "og", "."],
@@ -236,7 +251,9 @@ def test_documents_have_the_tokens_that_were_learned(toy, sentences):
     docs, learned = toy.parser(nlp).leave_out(examples())
     assert learned == len(sentences) + 1
     doc = docs[-1]
-    assert [token.text for token in doc] == [token.text for token in nlp.make_doc(gold_and_tokens(nlp).reference.text)]
+    assert [token.text for token in doc] == [
+        token.text for token in nlp.make_doc(gold_and_tokens(nlp).reference.text)
+    ]
     assert doc.text == gold_and_tokens(nlp).reference.text
     assert [(t.text, t.tag_, t.head.text, t.dep_) for t in doc if not t.is_space] == [
         ("Kim", "NNP", "see", "nsubj"),
@@ -258,7 +275,10 @@ def test_sentences_that_cannot_be_learned_from_are_there_and_are_parsed(toy, sen
     def examples():
         no_tree = Doc(nlp.vocab, words=["the", "dog", " ", "sleeps"], spaces=[True, True, False, False])
         broken = Doc(nlp.vocab, words=["Kim", "sleeps"], tags=["NNP", "VBZ"], heads=[1, 1], deps=["", "ROOT"])
-        return [*toy.examples(nlp, sentences), *(Example(nlp.make_doc(doc.text), doc) for doc in (no_tree, broken))]
+        return [
+            *toy.examples(nlp, sentences),
+            *(Example(nlp.make_doc(doc.text), doc) for doc in (no_tree, broken)),
+        ]
 
     with pytest.warns(UserWarning, match="skips 2 of"):
         nlp.initialize(examples)
@@ -302,7 +322,9 @@ def test_a_model_of_another_treebank_is_refused(toy, nlp):
 
 def test_sentences_without_trees_alone_are_refused(toy, nlp):
     doc = Doc(nlp.vocab, words=["the", "dog"])
-    with pytest.raises(ValueError, match="Of 0 different sentences with complete trees, the model has learned from 0"):
+    with pytest.raises(
+        ValueError, match="Of 0 different sentences with complete trees, the model has learned from 0"
+    ):
         toy.parser(nlp).leave_out([Example(nlp.make_doc("the dog"), doc)])
 
 

@@ -1,4 +1,6 @@
-"""Gold words: several models read the same corpus, and jack-knifed outcomes are by models that have not seen them."""
+"""Gold words: several models read the same corpus, and jack-knifed outcomes are by models that have not seen
+them.
+"""
 
 import random
 
@@ -92,7 +94,9 @@ def test_every_sequence_is_decided_once(sentences):
 
 @pytest.mark.parametrize("threads", [2, 5])
 def test_result_does_not_depend_on_the_number_of_threads(sentences, threads):
-    one, several = ({words.key: out.tolist() for words, out in jackknifed(sentences, threads=n)} for n in (1, threads))
+    one, several = (
+        {words.key: out.tolist() for words, out in jackknifed(sentences, threads=n)} for n in (1, threads)
+    )
     assert one == several
 
 

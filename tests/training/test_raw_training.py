@@ -181,7 +181,9 @@ def test_a_checkpoint_is_checked_before_it_is_gone_on_from(toy, pipeline, tmp_pa
         last_checkpoint(tmp_path)
 
 
-@pytest.mark.parametrize("error", [MemoryError(), RecursionError(), OSError(errno.EACCES, "Permission denied")])
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RecursionError(), OSError(errno.EACCES, "Permission denied")]
+)
 def test_an_error_that_is_not_the_checkpoint_s_comes_through(toy, pipeline, tmp_path, monkeypatch, error):
     save_checkpoint(load(toy, pipeline).to_disk, tmp_path, last_checkpoint(tmp_path)[1])
 
@@ -220,7 +222,9 @@ def test_a_checkpoint_that_cannot_be_saved_leaves_the_one_before(
             next(steps)
     assert last_checkpoint(tmp_path) == before
     assert run(pipeline, text, tmp_path, "--tokenized", *["--resume"][:saved]).exit_code == 0
-    learned = toy.customers(load(toy, tmp_path / "model-last"))["word"] - toy.customers(load(toy, pipeline))["word"]
+    learned = (
+        toy.customers(load(toy, tmp_path / "model-last"))["word"] - toy.customers(load(toy, pipeline))["word"]
+    )
     assert learned == sum(map(len, words_of(text)))
     assert [path.name for path in tmp_path.iterdir()] == ["model-last"]
 
@@ -251,12 +255,16 @@ def test_a_pipeline_that_cannot_be_saved_leaves_the_one_before_and_the_checkpoin
         with pytest.raises((OSError, KeyboardInterrupt)):
             next(steps)
     assert last_checkpoint(tmp_path) == checkpoint
-    assert {path: path.read_bytes() for path in (tmp_path / "model-last").rglob("*") if path.is_file()} == before
+    assert {
+        path: path.read_bytes() for path in (tmp_path / "model-last").rglob("*") if path.is_file()
+    } == before
     assert run(pipeline, text, tmp_path, "--tokenized", "--resume").exit_code == 0
     assert [path.name for path in tmp_path.iterdir()] == ["model-last"]
 
 
-def test_a_finished_run_that_is_interrupted_while_it_tidies_up_is_finished(toy, pipeline, text, tmp_path, monkeypatch):
+def test_a_finished_run_that_is_interrupted_while_it_tidies_up_is_finished(
+    toy, pipeline, text, tmp_path, monkeypatch
+):
     nlp = load(toy, pipeline)
     steps = learn(toy, nlp, words_of(text), tmp_path, segmented=True, batch_words=60, checkpoint_words=100)
     rmtree = shutil.rmtree

@@ -55,7 +55,9 @@ def observed(bank, distribution, names):
     elements, _, _ = compile_contexts([names], distribution)
     size = model.sizes[distribution]
     possible = POSSIBLE if distribution == "transition" else np.ones((1, size), dtype=bool)
-    return observe(model.generated(distribution, sentences, static_derivations(sentences)), elements, possible)
+    return observe(
+        model.generated(distribution, sentences, static_derivations(sentences)), elements, possible
+    )
 
 
 def random_predictions(alphabet, experts=4, events=300, depths=3, seed=0, mixed=False):
@@ -151,7 +153,9 @@ def test_fitted_weights_are_where_the_likelihood_cannot_be_raised(mixed):
     rng = np.random.default_rng(1)
     for _ in range(30):
         other = weights + 0.3 * rng.normal(size=weights.shape)
-        there = pool_log_likelihood(predictions, experts, other, mixed) - np.sum(other**2) / 2 / len(predictions.dish)
+        there = pool_log_likelihood(predictions, experts, other, mixed) - np.sum(other**2) / 2 / len(
+            predictions.dish
+        )
         assert there <= value - prior + 1e-4
 
 
@@ -176,7 +180,9 @@ def test_candidates_are_distinct_lists_of_known_elements(distribution):
 
 
 def echoes(toy, count=60, seed=3):
-    """Sentences in which a tag is that of the word before the last, nearly always; nothing else depends on anything."""
+    """Sentences in which a tag is that of the word before the last, nearly always; nothing else depends on
+    anything.
+    """
     rng = np.random.default_rng(seed)
     sentences = []
     for _ in range(count):
@@ -213,7 +219,8 @@ def test_the_first_expert_begins_with_the_element_that_decides(echo_bank):
 def test_the_log_likelihood_rises_with_every_step(bank, distribution):
     found = select(bank, distribution)
     values = [step.log_likelihood for step in found.steps]
-    # A word is two transitions at most, so that 0.004 nats for each word are no less than 0.002 for each event.
+    # A word is two transitions at most, so that 0.004 nats for each word are no less than 0.002 for each
+    # event.
     assert all(after >= before + 0.002 for before, after in zip(values, values[1:]))
     assert 1 <= len(set(found.experts)) == len(found.experts) <= 2
     for step in found.steps:
@@ -244,7 +251,13 @@ def test_candidates_are_counted_while_they_are_seated(echo_bank):
 
 
 def test_sampled_seating_and_labels_within_transitions_can_be_selected_for(toy):
-    paper = {"seating": "sampled", "transition": [["s1.tag"]], "label": [], "tag": [["s1.tag"]], "word": [["next.tag"]]}
+    paper = {
+        "seating": "sampled",
+        "transition": [["s1.tag"]],
+        "label": [],
+        "tag": [["s1.tag"]],
+        "word": [["next.tag"]],
+    }
     bank = treebank(toy, toy.sentences(20), **paper)
     for distribution in ("transition", "word"):
         found = select(bank, distribution, max_experts=1)
@@ -255,7 +268,13 @@ def test_sampled_seating_and_labels_within_transitions_can_be_selected_for(toy):
 
 @pytest.mark.parametrize(
     "setting",
-    [{"max_experts": 0}, {"min_gain": 0.0}, {"sample": 0}, {"min_gain": float("nan")}, {"min_gain": float("inf")}],
+    [
+        {"max_experts": 0},
+        {"min_gain": 0.0},
+        {"sample": 0},
+        {"min_gain": float("nan")},
+        {"min_gain": float("inf")},
+    ],
 )
 def test_settings_out_of_range_are_refused(bank, setting):
     with pytest.raises(ValueError, match="must be at least 1"):
@@ -283,7 +302,16 @@ def run(*arguments):
 
 def test_the_written_config_differs_in_its_context_lists_only(files, tmp_path):
     output = tmp_path / "new" / "selected.cfg"
-    options = ["--max-experts", "2", "--max-experts", "tag=1", "--sentences", "5", "--components.hpyp_parser.seed", "7"]
+    options = [
+        "--max-experts",
+        "2",
+        "--max-experts",
+        "tag=1",
+        "--sentences",
+        "5",
+        "--components.hpyp_parser.seed",
+        "7",
+    ]
     result = run(*files, output, *options)
     assert result.exit_code == 0, result.output
     before, after = (Config().from_disk(path) for path in (files[0], output))
@@ -342,7 +370,9 @@ def test_elements_that_read_classes_are_candidates_where_the_config_reads_some(f
 def test_an_interrupted_selection_is_written_and_goes_on(files, tmp_path, monkeypatch):
     whole, output = tmp_path / "whole.cfg", tmp_path / "out.cfg"
     assert run(*files, whole, *QUICK).exit_code == 0
-    own, selected = (Config().from_disk(path)["components"]["hpyp_parser"]["model"] for path in (files[0], whole))
+    own, selected = (
+        Config().from_disk(path)["components"]["hpyp_parser"]["model"] for path in (files[0], whole)
+    )
     _, model = interrupted(files, output, monkeypatch, "transition")
     assert model == own
     shown, model = interrupted(files, output, monkeypatch, "tag")
@@ -356,7 +386,8 @@ def test_an_interrupted_selection_is_written_and_goes_on(files, tmp_path, monkey
 
 
 @pytest.mark.parametrize(
-    ("noted", "problem"), [('{"task": "x"}', "another selection"), ('{"task": ', "damaged"), ("[]", "damaged")]
+    ("noted", "problem"),
+    [('{"task": "x"}', "another selection"), ('{"task": ', "damaged"), ("[]", "damaged")],
 )
 def test_what_was_noted_of_another_selection_is_not_used(files, tmp_path, monkeypatch, noted, problem):
     output = tmp_path / "out.cfg"
@@ -387,7 +418,10 @@ def test_data_without_trees_are_refused(files, tmp_path):
         (["--max-experts", "tags=3"], "transition=3, label=2, tag=2, word=2"),
         (["--max-experts", "0"], "--max-experts is a number"),
         (["--min-gain", "0"], "must be a number above 0"),
-        (["--components.hpyp_parser.model.tag", '[["s9.tag"]]'], "'s9.tag' in 'tag' is not a context element"),
+        (
+            ["--components.hpyp_parser.model.tag", '[["s9.tag"]]'],
+            "'s9.tag' in 'tag' is not a context element",
+        ),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(files, tmp_path, arguments, message):

@@ -26,7 +26,11 @@ def without_heads(vocab):
 
 def without_one_dep(vocab):
     doc = Doc(
-        vocab, words=["a", "dog", "sleeps"], tags=["DT", "NN", "VBZ"], heads=[1, 2, 2], deps=["", "nsubj", "ROOT"]
+        vocab,
+        words=["a", "dog", "sleeps"],
+        tags=["DT", "NN", "VBZ"],
+        heads=[1, 2, 2],
+        deps=["", "nsubj", "ROOT"],
     )
     assert not doc[0].has_dep()
     return doc
@@ -34,7 +38,11 @@ def without_one_dep(vocab):
 
 def without_one_tag(vocab):
     return Doc(
-        vocab, words=["a", "dog", "sleeps"], tags=["DT", "", "VBZ"], heads=[1, 2, 2], deps=["det", "nsubj", "ROOT"]
+        vocab,
+        words=["a", "dog", "sleeps"],
+        tags=["DT", "", "VBZ"],
+        heads=[1, 2, 2],
+        deps=["det", "nsubj", "ROOT"],
     )
 
 
@@ -68,7 +76,9 @@ def test_warning_counts_each_kind_of_problem(toy):
     nlp = toy.nlp()
     docs = [toy.doc(nlp.vocab, s) for s in toy.sentences(4)]
     docs += [without_heads(nlp.vocab), without_one_dep(nlp.vocab), without_one_tag(nlp.vocab)]
-    with pytest.warns(UserWarning, match=r"skips 3 of 7 training sentences \(2 without heads, 1 without tags\)"):
+    with pytest.warns(
+        UserWarning, match=r"skips 3 of 7 training sentences \(2 without heads, 1 without tags\)"
+    ):
         train_on_docs(toy, nlp, docs)
 
 
@@ -122,7 +132,11 @@ def raw(vocab, heads, words="a b c d".split(), tag="X", dep="dep"):
     """A sentence as `raw_sentences` would read it, with any heads."""
     n = len(heads)
     number = vocab.strings.add
-    columns = [[number(word) for word in words[:n]], [number(tag) if tag else 0] * n, [number(dep) if dep else 0] * n]
+    columns = [
+        [number(word) for word in words[:n]],
+        [number(tag) if tag else 0] * n,
+        [number(dep) if dep else 0] * n,
+    ]
     rows = np.array(columns, dtype=np.uint64).view(np.int64).T
     return RawSentence(np.ascontiguousarray(np.column_stack([rows, np.array(heads) - np.arange(n)])), vocab)
 
@@ -149,7 +163,13 @@ def test_two_roots_without_a_boundary_between_them_are_skipped(toy):
     two = raw(nlp.vocab, [0, 0, 3, 3])
     assert read_gold(two) == "without exactly one root"
     # spaCy itself makes two sentences of a document with two roots: both are learned.
-    doc = Doc(nlp.vocab, words=list("abcd"), tags=["DT"] * 4, heads=[0, 0, 3, 3], deps=["ROOT", "det", "det", "ROOT"])
+    doc = Doc(
+        nlp.vocab,
+        words=list("abcd"),
+        tags=["DT"] * 4,
+        heads=[0, 0, 3, 3],
+        deps=["ROOT", "det", "det", "ROOT"],
+    )
     train_on_docs(toy, nlp, [doc, *(toy.doc(nlp.vocab, s) for s in sentences)])
     assert toy.customers(nlp)["tag"] == 4 + toy.customers_of(sentences)["tag"]
 
@@ -195,7 +215,10 @@ def test_treebank_without_a_projective_sentence_trains_and_labels_are_decoded_ba
     sentence = toy.non_projective
     corpus = [
         toy.sentence(
-            [noun if w == "hearing" else w for w in sentence.words], sentence.tags, sentence.heads, sentence.deps
+            [noun if w == "hearing" else w for w in sentence.words],
+            sentence.tags,
+            sentence.heads,
+            sentence.deps,
         )
         for noun in nouns
     ]
@@ -204,7 +227,11 @@ def test_treebank_without_a_projective_sentence_trains_and_labels_are_decoded_ba
     doc = nlp(" ".join(sentence.words))
     assert [token.head.i for token in doc] == sentence.heads
     assert [token.dep_ for token in doc] == sentence.deps
-    texts = ["a hearing today .", "the issue is scheduled on a talk on the issue", *(" ".join(s.words) for s in corpus)]
+    texts = [
+        "a hearing today .",
+        "the issue is scheduled on a talk on the issue",
+        *(" ".join(s.words) for s in corpus),
+    ]
     for doc in nlp.pipe(texts):
         assert not any("||" in token.dep_ for token in doc)
         assert len(list(doc.sents)) == sum(token.head.i == token.i for token in doc)

@@ -1,4 +1,6 @@
-"""Trees in brackets are read as they are, whatever their lines, and what is no tree is an error with its file and line."""
+"""Trees in brackets are read as they are, whatever their lines, and what is no tree is an error with its file
+and line.
+"""
 
 import re
 

@@ -33,12 +33,15 @@ def test_what_is_written_is_read(tmp_path):
     path = tmp_path / "some.conllu"
     write_conllu(path, SENTENCES)
     assert read_conllu(path) == SENTENCES
-    assert all(len(each.split("\t")) == 10 for each in path.read_text("utf8").split("\n") if each and each[0] != "#")
+    assert all(
+        len(each.split("\t")) == 10 for each in path.read_text("utf8").split("\n") if each and each[0] != "#"
+    )
 
 
 def test_multiword_tokens_empty_nodes_and_comments_on_the_text_are_left_out(write):
     text = (
-        "# newdoc id = x\n# text = au lit\n# sent_id = 1\n0.1\t_\t_\t_\t_\t_\t_\t_\t_\t_\n1-2\tau\t_\t_\t_\t_\t_\t_\t_\t_\n"
+        "# newdoc id = x\n# text = au lit\n# sent_id = "
+        "1\n0.1\t_\t_\t_\t_\t_\t_\t_\t_\t_\n1-2\tau\t_\t_\t_\t_\t_\t_\t_\t_\n"
         + line(1, "à", 3)
         + line(2, "le", 3)
         + "2.1\tvu\t_\t_\t_\t_\t_\t_\t_\t_\n"

@@ -98,7 +98,13 @@ def test_the_head_is_the_first_of_the_categories_from_the_side_of_the_phrase(phr
 
 @pytest.mark.parametrize(
     ("phrase", "children", "head"),
-    [("PRN", ", NP ,", 1), ("FRAG", "`` NP ''", 1), ("UCP", ": NP", 1), ("LST", "-LRB- LS -RRB-", 1), ("X", ": :", 1)],
+    [
+        ("PRN", ", NP ,", 1),
+        ("FRAG", "`` NP ''", 1),
+        ("UCP", ": NP", 1),
+        ("LST", "-LRB- LS -RRB-", 1),
+        ("X", ": :", 1),
+    ],
 )
 def test_punctuation_is_a_head_only_among_itself(phrase, children, head):
     children = children.split()

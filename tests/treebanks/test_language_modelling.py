@@ -11,7 +11,9 @@ FORMS = WordForms()
 
 
 def words(*rows):
-    """Words from form, tag, head and label; tags of more than one letter in upper case after a slash are universal."""
+    """Words from form, tag, head and label; tags of more than one letter in upper case after a slash are
+    universal.
+    """
     made = []
     for form, tag, head, label in rows:
         upos, xpos = (tag[1:], "_") if tag.startswith("/") else ("_", tag)
@@ -57,7 +59,9 @@ def test_punctuation_is_known_by_tag_or_label(word, kept):
 
 
 def test_words_with_a_universal_tag_are_not_judged_by_the_other_tag():
-    sentence = ConlluSentence([ConlluWord("go", "VERB", "VB", 0, "root"), ConlluWord("and", "CCONJ", ",", 1, "cc")])
+    sentence = ConlluSentence(
+        [ConlluWord("go", "VERB", "VB", 0, "root"), ConlluWord("and", "CCONJ", ",", 1, "cc")]
+    )
     assert len(simplified(sentence)) == 2
 
 
@@ -102,7 +106,12 @@ def test_the_word_with_most_below_it_takes_the_place_of_a_root_that_is_punctuati
         ("!", ".", 2, "punct"),
         ("sinks", "VBZ", 5, "dep"),
     )
-    assert simplified(sentence) == [("one", 3, "dep"), ("the", 3, "det"), ("boat", 0, "root"), ("sinks", 3, "dep")]
+    assert simplified(sentence) == [
+        ("one", 3, "dep"),
+        ("the", 3, "det"),
+        ("boat", 0, "root"),
+        ("sinks", 3, "dep"),
+    ]
 
 
 def test_a_root_is_never_labelled_as_punctuation():
@@ -148,7 +157,9 @@ def test_projective_trees_stay_projective_trees():
 
 def test_the_vocabulary_is_the_most_frequent_words_with_two_for_the_others():
     texts = ["b b a", "d c c c <num>"]
-    sentences = [words(*((form, "NN", min(i, 1), "dep") for i, form in enumerate(text.split()))) for text in texts]
+    sentences = [
+        words(*((form, "NN", min(i, 1), "dep") for i, form in enumerate(text.split()))) for text in texts
+    ]
     vocabulary = frequent_words(sentences, 5, FORMS)
     assert vocabulary == {"<num>", "<unk>", "c", "b", "a"}
     limited = limit(sentences, vocabulary, FORMS)

@@ -1,4 +1,6 @@
-"""Phrase structure trees become dependency trees with the heads and labels of the rules. The sentences are made up."""
+"""Phrase structure trees become dependency trees with the heads and labels of the rules. The sentences are
+made up.
+"""
 
 import pytest
 
@@ -28,7 +30,8 @@ def arcs(sentence):
 
 TREES = {
     "auxiliaries, objects and adjuncts": (
-        "( (S (NP-SBJ (PRP$ Her) (NN aunt)) (VP (MD might) (VP (VB have) (VP (VBN sold) (NP (DT the) (NN boat))"
+        "( (S (NP-SBJ (PRP$ Her) (NN aunt)) (VP (MD might) (VP (VB have) (VP (VBN sold) (NP (DT the) (NN "
+        "boat))"
         " (NP-TMP (NN yesterday)) (PP-LOC (IN in) (NP (NNP Hull)))))) (. .)) )",
         "Her:NMOD<aunt aunt:SUB<might might:ROOT have:VC<might sold:VC<have the:NMOD<boat boat:OBJ<sold "
         "yesterday:VMOD<sold in:VMOD<sold Hull:PMOD<in .:P<might",
@@ -39,11 +42,13 @@ TREES = {
         "Goats:SUB<were were:ROOT seen:VC<were to:VMOD<climb climb:VMOD<seen .:P<were",
     ),
     "relative clauses": (
-        "( (NP (NP (DT a) (NN cook)) (SBAR (WHNP-1 (WP who)) (S (NP-SBJ (-NONE- *T*-1)) (VP (VBZ sings))))) )",
+        "( (NP (NP (DT a) (NN cook)) (SBAR (WHNP-1 (WP who)) (S (NP-SBJ (-NONE- *T*-1)) (VP (VBZ sings))))) "
+        ")",
         "a:NMOD<cook cook:ROOT who:NMOD<cook sings:SBAR<who",
     ),
     "a clause without complementizer is its own head": (
-        "( (S (NP-SBJ (PRP We)) (VP (VBD hoped) (SBAR (-NONE- 0) (S (NP-SBJ (PRP it)) (VP (VBD rained)))))) )",
+        "( (S (NP-SBJ (PRP We)) (VP (VBD hoped) (SBAR (-NONE- 0) (S (NP-SBJ (PRP it)) (VP (VBD rained)))))) "
+        ")",
         "We:SUB<hoped hoped:ROOT it:SUB<rained rained:VMOD<hoped",
     ),
     "complementizers": (
@@ -75,7 +80,8 @@ TREES = {
         "fewer:AMOD<than than:NMOD<cups ten:AMOD<than cups:ROOT",
     ),
     "questions": (
-        "( (SBARQ (WHNP-1 (WP What)) (SQ (VBD did) (NP-SBJ (DT the) (NN cat)) (VP (VB eat) (NP (-NONE- *T*-1)))) (. ?)) )",
+        "( (SBARQ (WHNP-1 (WP What)) (SQ (VBD did) (NP-SBJ (DT the) (NN cat)) (VP (VB eat) (NP (-NONE- "
+        "*T*-1)))) (. ?)) )",
         "What:DEP<did did:ROOT the:NMOD<cat cat:SUB<did eat:VMOD<did ?:P<did",
     ),
     "wh-phrases with prepositions": (
@@ -84,11 +90,13 @@ TREES = {
         "of:ROOT which:PMOD<of boat:NMOD<which we:SUB<spoke spoke:SBAR<of",
     ),
     "fragments and parentheses keep their tokens": (
-        "( (FRAG (NP (NP (NN Rain)) (PRN (-LRB- -LRB-) (ADVP (RB again)) (-RRB- -RRB-))) (: --) (NP (NN snow)) (. .)) )",
+        "( (FRAG (NP (NP (NN Rain)) (PRN (-LRB- -LRB-) (ADVP (RB again)) (-RRB- -RRB-))) (: --) (NP (NN "
+        "snow)) (. .)) )",
         "Rain:ROOT -LRB-:P<again again:NMOD<Rain -RRB-:P<again --:P<Rain snow:DEP<Rain .:P<Rain",
     ),
     "measures in adjective and adverb phrases": (
-        "( (S (NP-SBJ (PRP It)) (VP (VBZ is) (ADJP-PRD (NP (CD 1\\/2) (NN mile)) (JJ long)) (ADVP (NP (DT a) (NN lot))"
+        "( (S (NP-SBJ (PRP It)) (VP (VBZ is) (ADJP-PRD (NP (CD 1\\/2) (NN mile)) (JJ long)) (ADVP (NP (DT a) "
+        "(NN lot))"
         " (RB now)))) )",
         "It:SUB<is is:ROOT 1\\/2:NMOD<mile mile:AMOD<long long:PRD<is a:NMOD<lot lot:AMOD<now now:VMOD<is",
     ),
@@ -101,14 +109,21 @@ TREES = {
         "Rowing:SUB<tires tires:ROOT us:OBJ<tires",
     ),
     "quotations before the verb": (
-        "( (SINV (`` ``) (S-TPC-1 (NP-SBJ (PRP It)) (VP (VBZ floats))) (, ,) ('' '') (VP (VBD said) (SBAR (-NONE- 0)"
+        "( (SINV (`` ``) (S-TPC-1 (NP-SBJ (PRP It)) (VP (VBZ floats))) (, ,) ('' '') (VP (VBD said) (SBAR "
+        "(-NONE- 0)"
         " (S (-NONE- *T*-1)))) (NP-SBJ (NNP Ada)) (. .)) )",
         "``:P<said It:SUB<floats floats:VMOD<said ,:P<said '':P<said said:ROOT Ada:SUB<said .:P<said",
     ),
     "chains of single children": ("(TOP (S (VP (VP (VB Go)))) )", "Go:ROOT"),
-    "a phrase of punctuation": ("( (S (NP-SBJ (PRP I)) (VP (VBP am) (X (: --)) )) )", "I:SUB<am am:ROOT --:P<am"),
+    "a phrase of punctuation": (
+        "( (S (NP-SBJ (PRP I)) (VP (VBP am) (X (: --)) )) )",
+        "I:SUB<am am:ROOT --:P<am",
+    ),
     "only punctuation": ("( (NP (: --) (. .)) )", "--:P<. .:ROOT"),
-    "several trees in the outer bracket": ("( (INTJ (UH Oh)) (S (VP (VB go))) (. .) )", "Oh:DEP<go go:ROOT .:P<go"),
+    "several trees in the outer bracket": (
+        "( (INTJ (UH Oh)) (S (VP (VB go))) (. .) )",
+        "Oh:DEP<go go:ROOT .:P<go",
+    ),
 }
 
 
@@ -120,7 +135,9 @@ def test_arcs_follow_from_the_rules(convert, name):
 
 def test_tags_are_those_of_the_treebank(convert):
     sentence = convert("( (NP (PRP$ her) (-LRB- -LRB-) (NN dog) (-NONE- *) (. .)) )")
-    assert [(word.upos, word.xpos) for word in sentence.words] == [("_", tag) for tag in ("PRP$", "-LRB-", "NN", ".")]
+    assert [(word.upos, word.xpos) for word in sentence.words] == [
+        ("_", tag) for tag in ("PRP$", "-LRB-", "NN", ".")
+    ]
 
 
 def test_nothing_but_empty_elements_is_no_sentence(convert):

@@ -108,9 +108,7 @@ def _add_events(parser, records, record, share, work, gradients):
     queries = work.transition, work.label, work.tag, work.word
     for i in range(len(pools)):
         pool, query = pools[i], queries[i]
-        known, kind, outcome = event_of(
-            i, is_factored(parser), parser.root_tag, records[top, column.DEPTH], action, tag, word
-        )
+        known, kind, outcome = event_of(i, is_factored(parser), records[top, column.DEPTH], action, tag, word)
         if outcome == NONE:
             continue
         row = query.key[2:]

@@ -13,7 +13,6 @@ from ..pools.conditional import Conditional
 from ..text.elements import contexts_without_classes
 from .configuration import (
     DIRECTIONS,
-    END,
     FIRST_ARC,
     POSSIBLE,
     SHIFT,
@@ -63,8 +62,6 @@ class Distributions(NamedTuple):
 
     transition, label, tag, word: The pools.
     tag_offsets (int64[words + 1]), candidate_tags (int32[*]): The tags that each word may have.
-    root_tag (int): The outcome of the tags that is ROOT at the end of a sentence; `NONE` where ROOT comes
-        first, see `root_tag_of`.
     """
 
     transition: Any
@@ -73,16 +70,14 @@ class Distributions(NamedTuple):
     word: Any
     tag_offsets: np.ndarray
     candidate_tags: np.ndarray
-    root_tag: int = NONE
 
 
 @borrowing
-def event_of(distribution, factored, root_tag, depth, action, tag, word):
+def event_of(distribution, factored, depth, action, tag, word):
     """What a distribution generates where an action is executed.
 
     distribution (int): `TRANSITION`, `LABEL`, `TAG` or `WORD`.
     factored (bool): Whether an action is a direction and a label.
-    root_tag (int): See `Distributions`.
     depth (int): Of the stack before the action.
     tag, word (int): What a shift generates.
     RETURNS (tuple[int, int, int]): What is `known` besides the configuration, see `read_context`; the kind of
@@ -90,10 +85,10 @@ def event_of(distribution, factored, root_tag, depth, action, tag, word):
     """
     known, kind, outcome = np.int64(0), np.int64(0), np.int64(NONE)
     if distribution == TRANSITION:
-        # What can only be a shift is not an event; where ROOT comes last, its shift is one, but of the tags.
-        if not factored and (root_tag == NONE or depth >= 3):
+        # In a factored model, what can only be a shift is not an event.
+        if not factored:
             outcome = np.int64(action)
-        elif depth >= (2 if root_tag == NONE else 3):
+        elif depth >= 2:
             kind, outcome = np.int64(kind_of(depth)), np.int64(class_of(action))
     elif distribution == LABEL:
         if factored and action >= FIRST_ARC:
@@ -101,38 +96,14 @@ def event_of(distribution, factored, root_tag, depth, action, tag, word):
     elif distribution == TAG:
         if action == SHIFT:
             outcome = np.int64(tag)
-        elif action == END:
-            outcome = np.int64(root_tag)
     elif action == SHIFT:
         known, outcome = np.int64(tag), np.int64(word)
     return known, kind, outcome
 
 
-def root_tag_of(alphabet: int, *, root_last: bool) -> int:
-    """The outcome of the tags that is ROOT, which ends a sentence if it comes last.
-
-    Where ROOT comes last (B&B section 5.2), it is shifted as a word is, when one tree is left, and takes that
-    for its dependent:
-
-        p(end) = T(ROOT | h), instead of A(right-arc | h)
-
-    With fewer than two trees on the stack there is nothing but to shift, and no action is generated. The last
-    word, arc and label are certain. Elsewhere ROOT is impossible, and its probability is lost, as that of
-    impossible actions is. The bottom of the stack, which would be NULL there, is a symbol by itself in both
-    variants.
-
-    alphabet (int): How many outcomes the tags have, see `alphabet_sizes`.
-    RETURNS (int): The outcome, the last one, or `NONE`.
-    """
-    return alphabet - 1 if root_last else NONE
-
-
-def conditionals(
-    contexts: ContextLists, *, root_last: bool = False, is_classed: bool = True
-) -> dict[str, Conditional]:
+def conditionals(contexts: ContextLists, *, is_classed: bool = True) -> dict[str, Conditional]:
     """The distributions by their names.
 
-    root_last (bool): Whether ROOT is generated as a tag, see `root_tag_of`.
     is_classed (bool): Whether there are classes of words to read, see
         `text.elements.contexts_without_classes`.
     RAISES (ValueError): If a context element is not known, or a distribution that has to be there has no
@@ -155,9 +126,8 @@ def conditionals(
             )
     factored = len(contexts.label) > 0
     possible = {"transition": POSSIBLE} if factored else {}
-    # A word is shifted and attached; all that is generated besides belongs to one of the two. But an end is
-    # one more tag.
-    events = {"transition": 2, "tag": 1 + root_last}
+    # A word is shifted and attached; all that is generated besides belongs to one of the two.
+    events = {"transition": 2}
     return {
         name: _conditional(name, contexts, possible.get(name), events.get(name, 1)) for name in DISTRIBUTIONS
     }
@@ -181,17 +151,14 @@ def _conditional(name: str, contexts: ContextLists, possible: np.ndarray | None,
     )
 
 
-def alphabet_sizes(
-    *, labels: int, tags: int, words: int, factored: bool, root_last: bool = False
-) -> dict[str, int]:
+def alphabet_sizes(*, labels: int, tags: int, words: int, factored: bool) -> dict[str, int]:
     """How many outcomes each distribution has.
 
     factored (bool): Whether a transition is a direction, and its label another outcome.
-    root_last (bool): Whether ROOT is one more tag.
     """
     return {
         "transition": DIRECTIONS if factored else action_count(labels),
         "label": max(1, labels),
-        "tag": max(1, tags) + root_last,
+        "tag": max(1, tags),
         "word": words,
     }

@@ -49,7 +49,6 @@ class Generated(NamedTuple):
     factored (bool): Whether an action is a direction and a label.
     words (int32[tokens]), derivations (Derivations), offsets (int64[sentences + 1]): The sentences, and how
         they are derived.
-    root_tag (int): See `Distributions`.
     """
 
     distribution: int
@@ -57,7 +56,6 @@ class Generated(NamedTuple):
     words: np.ndarray
     derivations: Derivations
     offsets: np.ndarray
-    root_tag: int = NONE
 
 
 @implements(read_events, Generated)
@@ -72,19 +70,17 @@ def _read_events(generated, number, pool):
         generated.words[start:end],
         generated.derivations.tags[start:end],
         actions,
-        generated.root_tag,
     )
 
 
 @compiled
-def events_of(pool, distribution, factored, words, tags, actions, root_tag=NONE):
+def events_of(pool, distribution, factored, words, tags, actions):
     """Run a derivation and read the events of one distribution.
 
     distribution (int): `TRANSITION`, `LABEL`, `TAG` or `WORD`.
     factored (bool): Whether an action is a direction and a label.
     words, tags (int32[n]): The sentence.
     actions (int32[2n]): The derivation.
-    root_tag (int): See `Distributions`.
     RETURNS (Events): The events.
     """
     events = new_events(pool, len(actions))
@@ -97,7 +93,7 @@ def events_of(pool, distribution, factored, words, tags, actions, root_tag=NONE)
     for action in actions:
         word = min(shifted, len(words) - 1)
         known, kind, dish = event_of(
-            distribution, factored, root_tag, records[top, column.DEPTH], action, tags[word], words[word]
+            distribution, factored, records[top, column.DEPTH], action, tags[word], words[word]
         )
         if dish != NONE:
             read_context(pool.elements, records, top, known, events.row)

@@ -2,7 +2,7 @@
 5.5).
 
 In a model whose labels are part of the actions, some probability falls on actions that a configuration does
-not have, and where ROOT comes last, on ROOT inside of a sentence. A derivation that draws one is given up and
+not have. A derivation that draws one is given up and
 begun again, and so is one that becomes too long: what is drawn is exactly the model's distribution given that
 the derivation is a valid one of a sentence that is not too long.
 
@@ -23,8 +23,8 @@ from ..pools.prediction import alphabet_of, predict_one
 from ..pools.view import view_distribution
 from .configuration import END, FIELDS, FIRST_RECORD, ROOT, SHIFT, begin, reduce, shift
 from .contexts import read_context
-from .likelihood import is_factored
-from .sampling import sample_parse, weigh_directions, weigh_labels, weigh_tags
+from .likelihood import ask_all, is_factored
+from .sampling import sample_parse, weigh_directions, weigh_labels
 
 
 class Derivation(NamedTuple):
@@ -67,8 +67,7 @@ def continue_derivation(model, actions, tags, words, queries, rng, drawn):
     queries (Queries): Workspace.
     rng (numpy.random.Generator): The source of randomness.
     drawn (Derivation): Overwritten; its arrays have room for the longest sentence that is wanted.
-    RETURNS (int): The length of the sentence, or 0 if an action or a tag was drawn that does not exist, or
-        one word too many.
+    RETURNS (int): The length of the sentence, or 0 if an action was drawn that does not exist, or one word too many.
     """
     limit, query, p_tag = len(drawn.words), queries.word, queries.tag.distribution
     out = np.empty(alphabet_of(model.word))
@@ -92,10 +91,8 @@ def continue_derivation(model, actions, tags, words, queries, rng, drawn):
         drawn.actions[step] = action
         step += 1
         if action == SHIFT:
-            weigh_tags(model, records, top, queries)
+            ask_all(model.tag, records, top, 0, 0, queries.tag)
             tag = np.int64(tags[word]) if word < len(tags) else draw(p_tag, 1.0, rng)
-            if tag == model.root_tag:
-                return 0
             read_context(model.word.elements, records, top, tag, query.key[2:])
             if word < len(words):
                 drawn.words[word] = words[word]

@@ -225,9 +225,7 @@ def foresee(watcher, records, used, beam, size, word):
                     count = append(following, count, used, weight, 1, depth - 1, 0.0)
                     used += 1
         if share * p_generate >= NEGLIGIBLE:
-            # Where ROOT is a tag, the others have what it leaves; what it has where it cannot come is lost.
-            is_choice = ahead.parser.root_tag != NONE and depth == 2
-            _gather_words(ahead, own, top, share if is_choice else share * p_generate, gathered, expected)
+            _gather_words(ahead, own, top, share * p_generate, gathered, expected)
     _add_up(ahead.parser.word, gathered, expected)
     expected /= expected.sum()
     for probability in expected:
@@ -244,7 +242,7 @@ def _gather_words(ahead, records, top, share, gathered, expected):
     ask_all(parser.tag, records, top, 0, 0, work.tag)
     for tag in range(len(work.tag.distribution)):
         weight = share * work.tag.distribution[tag]
-        if weight < NEGLIGIBLE or tag == parser.root_tag:
+        if weight < NEGLIGIBLE:
             continue
         read_context(pool.elements, records, top, tag, row)
         if is_plain(pool):

@@ -95,14 +95,14 @@ def _derivation_of(latent, number):
 @inner_maker
 def _read_all(latent, number):
     model = latent.model
-    factored, root_tag = is_factored(model), model.root_tag
+    factored = is_factored(model)
     words = latent.sentences.words[latent.sentences.offsets[number] : latent.sentences.offsets[number + 1]]
     actions, tags = _derivation_of(latent, number)
     return (
-        events_of(model.transition, np.int64(TRANSITION), factored, words, tags, actions, root_tag),
-        events_of(model.label, np.int64(LABEL), factored, words, tags, actions, root_tag),
-        events_of(model.tag, np.int64(TAG), factored, words, tags, actions, root_tag),
-        events_of(model.word, np.int64(WORD), factored, words, tags, actions, root_tag),
+        events_of(model.transition, np.int64(TRANSITION), factored, words, tags, actions),
+        events_of(model.label, np.int64(LABEL), factored, words, tags, actions),
+        events_of(model.tag, np.int64(TAG), factored, words, tags, actions),
+        events_of(model.word, np.int64(WORD), factored, words, tags, actions),
     )
 
 

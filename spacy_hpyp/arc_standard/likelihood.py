@@ -15,7 +15,7 @@ from ..inference.particle_filter import Options, new_options
 from ..pools.pool import is_plain
 from ..pools.prediction import alphabet_of, predict, predict_one, workspace
 from . import configuration as column
-from .configuration import END, SHIFT, action_count
+from .configuration import SHIFT, action_count
 from .contexts import read_context
 from .distributions import LABEL, TAG, TRANSITION, WORD, event_of
 
@@ -140,11 +140,6 @@ def action_probability(parser, records, top, action, queries):
     queries (Queries): Written on.
     """
     nothing = np.int64(0)
-    if parser.root_tag != NONE and records[top, column.DEPTH] < 3:
-        # There is only the shift; that of ROOT is the end.
-        if action != END or records[top, column.DEPTH] == 1:
-            return 1.0 if action == SHIFT else 0.0
-        return _probability(parser, TAG, parser.tag, records, top, action, nothing, nothing, queries.tag)
     probability = _probability(
         parser, TRANSITION, parser.transition, records, top, action, nothing, nothing, queries.transition
     )
@@ -170,7 +165,7 @@ def token_probability(parser, records, top, tag, word, queries):
 def _probability(parser, distribution, pool, records, top, action, tag, word, query):
     """The probability of what one of the distributions generates; 1 where that is nothing."""
     known, kind, outcome = event_of(
-        distribution, is_factored(parser), parser.root_tag, records[top, column.DEPTH], action, tag, word
+        distribution, is_factored(parser), records[top, column.DEPTH], action, tag, word
     )
     if outcome == NONE:
         return 1.0

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, by_reference, implements, inner, inner_maker
-from ..inference.memo import keep_best, new_memo, recall
+from ..inference.memo import keep_best, recall
 from ..inference.particle_filter import Options, new_options, weigh_actions, weigh_attachments, weigh_tokens
 from ..inference.rounding import Search
 from ..pools.pool import FrozenPool, Weights, mixture_probability, product_distribution
@@ -36,9 +36,6 @@ from .lookahead import lookahead_heuristic
 
 # How many results are remembered, a power of two: few enough to stay in a processor's cache.
 _REMEMBERED = 1024
-#: The least that is left for a word where ROOT could come instead; the weights of derivations do not depend
-#: on it.
-LEAST_SHIFT = 1e-9
 
 
 @by_reference
@@ -55,7 +52,6 @@ class SearchModel(NamedTuple):
     outcomes (int32[words]): The outcome of the distribution of words that each of them is.
     observed (int32[words]), told (float64[*, tags]): Where `told` has the probability of what is observed of
         a word besides, for each tag that it may have. In its first row are those of nothing: 1.
-    root_tag (int): See `Distributions`.
     """
 
     transition: FrozenPool
@@ -69,7 +65,6 @@ class SearchModel(NamedTuple):
     outcomes: np.ndarray
     observed: np.ndarray
     told: np.ndarray
-    root_tag: int = NONE
 
 
 @by_reference
@@ -85,7 +80,6 @@ class Workspace(NamedTuple):
         of the particles (or the given tag, negated), and behind it what is known of the word's. What is
         remembered are the best tags, with p(tag) p(word | tag); behind these stands the sum of p(tag) over
         all tags that the word may have.
-    root (Query): The same, where what is remembered is p(ROOT), if ROOT is a tag.
     promise (float64[tags]): What each tag promises of the words to come, relative to the best one.
     occasion (int64[1]): How many words there were in the blocks before and in this one.
     options (Options): What the next thing can be.
@@ -97,7 +91,6 @@ class Workspace(NamedTuple):
     label: Query
     tag: Query
     word: Query
-    root: Query
     promise: np.ndarray
     occasion: np.ndarray
     options: Options
@@ -113,7 +106,6 @@ def new_workspace(parser: SearchModel, search: Search) -> Workspace:
     tags = min(search.tags_per_word, int(parser.tag.finished.alphabet[0]))
     factored = len(transition.possible) > 0
     of_tags = new_query(tag, _REMEMBERED, tags + 1, len(parser.word.elements))
-    width = 2 + len(tag.elements)
     return Workspace(
         action=np.empty((4, labels), dtype=np.int32),
         action_probability=np.empty((4, labels)),
@@ -121,10 +113,6 @@ def new_workspace(parser: SearchModel, search: Search) -> Workspace:
         label=new_query(label, _REMEMBERED if factored else 1, labels, 0),
         tag=of_tags,
         word=new_query(parser.word, 1, 1, 0),
-        root=of_tags._replace(
-            key=np.zeros(width, dtype=np.int32),
-            memo=new_memo(_REMEMBERED if parser.root_tag != NONE else 1, 1),
-        ),
         promise=np.empty(tag.finished.alphabet[0]),
         occasion=np.zeros(1, dtype=np.int64),
         options=new_options(max(2 * labels + 1, tags)),
@@ -149,28 +137,6 @@ def best_labels(parser, records, top, direction, work):
     for k in range(len(best)):
         work.action[direction, k] = arc_of(direction, best[k])
         work.action_probability[direction, k] = share_of_direction * probability[k]
-
-
-@inner
-def shift_or_end(parser, records, top, work):
-    """What there is to do where ROOT comes last and no two trees are on the stack: the next word is shifted,
-    or ROOT is.
-
-    p(end) is the probability of ROOT as a tag, and p(shift) that of all others: those of the tags are then
-    relative to it.
-    """
-    action, probability = work.action, work.action_probability
-    action[:] = NONE
-    probability[:] = 0.0
-    action[SHIFTS, 0], action[ENDS, 0] = SHIFT, END
-    if records[top, column.DEPTH] == 2:
-        query = work.root
-        slot, known = look_up(parser.tag, records, top, 0, 0, query)
-        if not known:
-            product_distribution(parser.tag, query.key[2:], 0, query.scratch, query.distribution)
-            query.memo.probability[slot, 0] = query.distribution[parser.root_tag]
-        probability[ENDS, 0] = query.memo.probability[slot, 0]
-    probability[SHIFTS, 0] = max(1.0 - probability[ENDS, 0], LEAST_SHIFT)
 
 
 def with_weights(parser: SearchModel, weights: Mapping[str, Weights]) -> SearchModel:
@@ -333,9 +299,7 @@ def best_actions(task, records, top, word):
     action, probability = work.action, work.action_probability
     depth = records[top, column.DEPTH]
     query = work.transition
-    if parser.root_tag != NONE and depth < 3:
-        shift_or_end(parser, records, top, work)
-    elif not is_factored(parser):
+    if not is_factored(parser):
         slot, known = look_up(parser.transition, records, top, 0, 0, query)
         best, found = query.memo.outcome[slot], query.memo.probability[slot]
         labels = action.shape[1]
@@ -420,13 +384,10 @@ def best_tokens(task, records, top, word, particles):
         task.work,
     )
     most = found.probability.shape[1] - 1
-    others = 1.0
-    if task.parser.root_tag != NONE and records[top, column.DEPTH] < 3:
-        others = task.work.action_probability[SHIFTS, 0]
     count = 0
     while count < most and found.probability[slot, count] > 0.0:
         options.outcome[count] = found.outcome[slot, count]
-        options.probability[count] = found.probability[slot, count] / others
+        options.probability[count] = found.probability[slot, count]
         options.heuristic[count] = heuristic[found.outcome[slot, count]]
         count += 1
-    return count, found.probability[slot, most] / others
+    return count, found.probability[slot, most]

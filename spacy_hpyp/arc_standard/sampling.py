@@ -33,7 +33,6 @@ from .configuration import (
 from .contexts import read_context
 from .distributions import Distributions
 from .likelihood import Queries, ask_all, is_factored
-from .proposals import LEAST_SHIFT
 
 _SMALLEST = 1024
 
@@ -46,14 +45,7 @@ def weigh_directions(model, records, top, queries):
     """
     depth, action, direction = records[top, column.DEPTH], queries.action, queries.transition.distribution
     action[:] = 0.0
-    if model.root_tag != NONE and depth < 3:
-        # What is shifted is the next word or ROOT.
-        direction[:] = 0.0
-        if depth == 2:
-            ask_all(model.tag, records, top, 0, 0, queries.tag)
-            action[END] = queries.tag.distribution[model.root_tag]
-        action[SHIFT] = max(1.0 - action[END], LEAST_SHIFT)
-    elif not is_factored(model):
+    if not is_factored(model):
         ask_all(model.transition, records, top, 0, 0, queries.transition)
         for outcome in range(len(direction)):
             if POSSIBLE[kind_of(depth), class_of(outcome)]:
@@ -77,20 +69,6 @@ def weigh_labels(model, records, top, queries):
             ask_all(model.label, records, top, direction, 0, queries.label)
             for label in range(len(found)):
                 queries.action[arc_of(direction, label)] = share[direction] * found[label]
-
-
-@inner
-def weigh_tags(model, records, top, queries):
-    """Find the probabilities of the next word's tags in `queries.tag.distribution`, after `weigh_directions`:
-    given that ROOT is not shifted, where it could be; elsewhere it may have some probability as a tag that no
-    word has.
-    """
-    ask_all(model.tag, records, top, 0, 0, queries.tag)
-    if model.root_tag != NONE and records[top, column.DEPTH] == 2:
-        found = queries.tag.distribution
-        found[model.root_tag] = 0.0
-        for tag in range(len(found)):
-            found[tag] /= queries.action[SHIFT]
 
 
 class Sampling(NamedTuple):
@@ -146,13 +124,13 @@ def _weigh_attachments(task, records, top, word, particles):
 @inner
 def _weigh_tokens(task, records, top, word, particles):
     model, query, options, found = task.model, task.queries.word, task.options, task.queries.tag.distribution
-    weigh_tags(model, records, top, task.queries)
+    ask_all(model.tag, records, top, 0, 0, task.queries.tag)
     form, given = task.system.words[word], task.tags[word]
     first, last = model.tag_offsets[form], model.tag_offsets[form + 1]
     if given != NONE:
         first, last = 0, 1
     elif task.every_tag:
-        first, last = 0, len(found) if model.root_tag == NONE else model.root_tag
+        first, last = 0, len(found)
     p_tags = 0.0
     for i in range(first, last):
         tag = given if given != NONE else i if task.every_tag else model.candidate_tags[i]

@@ -66,7 +66,6 @@ def HPYPModel(
         vocabulary,
         one_table=found.seating == "kneser-ney",
         labelled=found.labelled,
-        root_last=found.root == "end",
         spelled=found.spelling,
         pools=found,
     )

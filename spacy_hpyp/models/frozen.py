@@ -10,7 +10,6 @@ from ..arc_standard.derivations import sample_derivation, tree_log_probability
 from ..arc_standard.likelihood import new_queries
 from ..arc_standard.lookahead import tag_chain, usual_probabilities
 from ..arc_standard.proposals import SearchModel
-from ..compiled import NONE
 from ..pools.pool import FrozenPool
 from ..text.vocabulary import Vocabulary
 
@@ -32,7 +31,7 @@ class TreeLogProbs(NamedTuple):
     exact: np.ndarray
 
 
-def search_model(pools: Sequence[FrozenPool], vocabulary: Vocabulary, root_tag: int = NONE) -> SearchModel:
+def search_model(pools: Sequence[FrozenPool], vocabulary: Vocabulary) -> SearchModel:
     """Pools as what a search goes by, with what they say of each word and of the tags that it may have.
 
     pools (Sequence[FrozenPool]): Of the transitions, labels, tags and words.
@@ -62,7 +61,6 @@ def search_model(pools: Sequence[FrozenPool], vocabulary: Vocabulary, root_tag: 
         outcomes=vocabulary.outcomes,
         observed=rows,
         told=told,
-        root_tag=root_tag,
     )
 
 

@@ -21,7 +21,6 @@ from ..arc_standard.distributions import (
     alphabet_sizes,
     conditionals,
     has_labels,
-    root_tag_of,
 )
 from ..arc_standard.events import Derivations, Generated, static_derivations
 from ..arc_standard.latent import latent_derivations
@@ -55,7 +54,6 @@ class JointModel(CountModel):
     """A distribution over sentences with their tags, trees and derivations.
 
     labelled (bool): Whether it tells the labels of arcs apart; else all arcs have the same one.
-    root_last (bool): Whether ROOT ends a sentence, as a tag, and does not precede it, see `root_tag_of`.
     spelled (bool): Whether rare words are spelled out, see `spacy_hpyp.models.spelling`.
 
     spelling (Spelling | None): How rare words are spelled, if they are. No derivation depends on it.
@@ -91,20 +89,18 @@ class JointModel(CountModel):
         *,
         one_table: bool = False,
         labelled: bool = True,
-        root_last: bool = False,
         spelled: bool = False,
         pools: PoolSettings = PoolSettings(),
     ) -> None:
         self.contexts = contexts
         self.labelled = labelled
-        self.root_last = root_last
         self.spelled = spelled
         # Whatever is wrong with lists is to be known now, also of those that are left out.
         self._conditionals(is_classed=True)
         super().__init__(vocabulary_settings, pools, one_table=one_table)
 
     def _conditionals(self, *, is_classed: bool) -> dict[str, Conditional]:
-        return conditionals(self.contexts, root_last=self.root_last, is_classed=is_classed)
+        return conditionals(self.contexts, is_classed=is_classed)
 
     def _forget(self) -> None:
         super()._forget()
@@ -132,11 +128,6 @@ class JointModel(CountModel):
         return self.is_factored and not any(self.conditionals[name].is_plain for name in DISTRIBUTIONS)
 
     @property
-    def root_tag(self) -> int:
-        """See `Distributions`."""
-        return root_tag_of(self.sizes["tag"], root_last=self.root_last)
-
-    @property
     def sizes(self) -> dict[str, int]:
         """See `CountModel`."""
         return alphabet_sizes(
@@ -144,7 +135,6 @@ class JointModel(CountModel):
             tags=len(self.tags),
             words=len(self.vocabulary),
             factored=self.is_factored,
-            root_last=self.root_last,
         )
 
     def _new_franchise(self, name: str) -> Franchise:
@@ -183,7 +173,6 @@ class JointModel(CountModel):
             words=sentences.words,
             derivations=derivations,
             offsets=sentences.offsets,
-            root_tag=self.root_tag,
         )
 
     def draw(
@@ -203,7 +192,7 @@ class JointModel(CountModel):
         given_trees (bool): Whether tags and trees are given; else only the words are.
         """
         candidates = self.vocabulary.tag_offsets, self.vocabulary.candidate_tags
-        model = Distributions(*pools.values(), *candidates, self.root_tag)
+        model = Distributions(*pools.values(), *candidates)
         latent = latent_derivations(
             model, sentences, derivations, given_trees=given_trees, particles=particles
         )
@@ -212,7 +201,7 @@ class JointModel(CountModel):
     def predicting(self, pools: Mapping[str, FrozenPool]) -> SearchModel:
         """See `CountModel`."""
         self.check_classes()
-        return search_model([*pools.values()], self.vocabulary, self.root_tag)
+        return search_model([*pools.values()], self.vocabulary)
 
     def _is_derivation(self, path: np.ndarray) -> bool:
         n = len(path) // 3
@@ -259,7 +248,6 @@ class JointModel(CountModel):
     def _fixed(self) -> dict[str, tuple[Any, str]]:
         contexts = "its context lists are not those of the config: a trained model cannot change what it is conditioned on"
         gates = "its 'gates' or 'gate_pace' are not those of the config: the weights of a trained model are for its own ones"
-        root = "its 'root' is not that of the config: a trained model cannot change where ROOT stands, which ends its sentences"
         own = {name: list(self.contexts.gates.get(name, usual)) for name, usual in GATES.items()}
         return {
             "contexts": (
@@ -268,7 +256,6 @@ class JointModel(CountModel):
             ),
             "gates": (own, gates),
             "gate_pace": (self.pools.gate_pace, gates),
-            "root_last": (self.root_last, root),
         }
 
     def _write(self) -> Message:
@@ -296,7 +283,7 @@ class JointModel(CountModel):
     def _check_passages(self, passages: list[Passage]) -> None:
         sizes, labels = self.sizes, max(1, len(self.labels))
         for rows in (rows for passage in passages for rows in passage.rows):
-            limits = np.array([[sizes["word"]], [sizes["tag"] - self.root_last], [rows.shape[1]], [labels]])
+            limits = np.array([[sizes["word"]], [sizes["tag"]], [rows.shape[1]], [labels]])
             # A root has no label, and what is none has one.
             if (
                 np.any(rows >= limits)

@@ -41,13 +41,6 @@ class ModelSettings(PoolSettings):
         "pools better",
     )
     labelled: bool = setting(True, TRUTH, "`false` gives all arcs the same label")
-    root: str = setting(
-        "front",
-        OneOf(("front", "end")),
-        'where ROOT stands: `"front"`, and an arc from it to the last tree is one more action; or `"end"`, '
-        "where it is generated as one "
-        "more tag",
-    )
     min_count: int = setting(2, Whole(0), "rarer words are known by their class")
     min_class_count: int = setting(5, Whole(0), "rarer classes are known by a more general one")
     open_class_below: int = setting(50, Whole(0), "rarer words may have any open-class tag")

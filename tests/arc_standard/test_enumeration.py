@@ -76,10 +76,10 @@ POOLS = {
 }
 
 
-def make_model(contexts, labels=1, sweeps=3, one_table=False, root_last=False):
+def make_model(contexts, labels=1, sweeps=3, one_table=False):
     settings = VocabularySettings(universal_unknown_words(), min_count=1)
     named = [([f"word{w}" for w in words], tags) for words, tags, _ in TREES]
-    model = JointModel(contexts, settings, one_table=one_table, root_last=root_last)
+    model = JointModel(contexts, settings, one_table=one_table)
     model.initialize([f"label{i}" for i in range(labels)], Vocabulary.collect(named, ["A", "B"], settings))
     rng = np.random.default_rng(1)
     rows = [
@@ -167,10 +167,6 @@ class Counter:
         return product[dish] / sum(product.values()) if dish in product else 0.0
 
     def action_probability(self, top, action):
-        if self.model.root_last and self.records[top, DEPTH] < 3:
-            if action == END and self.records[top, DEPTH] == 2:
-                return self.probability("tag", top, self.sizes["tag"] - 1)
-            return float(action == SHIFT)
         if not self.model.is_factored:
             return self.probability("transition", top, action)
         direction = class_of(action)

@@ -62,7 +62,6 @@ def run(model, rows, given_trees, steps=STEPS):
         *(model.pool(name, model.weights, gradient) for name in DISTRIBUTIONS),
         model.vocabulary.tag_offsets,
         model.vocabulary.candidate_tags,
-        model.root_tag,
     )
     latent = latent_derivations(learner, rows, derivations, given_trees=given_trees, particles=3)
     rng, totals, visited = np.random.default_rng(5), np.zeros(4), []

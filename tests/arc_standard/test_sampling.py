@@ -34,9 +34,7 @@ class Tiny:
             gradient = no_gradient(joint.weights)
             pools = [joint.pool(name, joint.weights, gradient) for name in DISTRIBUTIONS]
             vocabulary = joint.vocabulary
-            self.distributions = Distributions(
-                *pools, vocabulary.tag_offsets, vocabulary.candidate_tags, joint.root_tag
-            )
+            self.distributions = Distributions(*pools, vocabulary.tag_offsets, vocabulary.candidate_tags)
         self.queries = new_queries(self.distributions, 1)
         self._found = {}
 

@@ -1,7 +1,6 @@
-"""`hpyp generate`: sentences drawn from a model, and the best of them."""
+"""`hpyp generate`: sentences drawn from a model, and the most probable of them."""
 
 from collections.abc import Iterable
-from functools import partial
 from heapq import nlargest
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,10 +8,9 @@ from typing import Annotated, Any
 import spacy
 from spacy.tokens import Doc
 from spacy.util import minibatch
-from spacy.vocab import Vocab
 from wasabi import msg
 
-from ..language_model.ngram import DrawnSentence, NGramModel
+from ..language_model.ngram import NGramModel
 from ..storage.files import replace_file
 from ..text.spacing import spaces_between
 from .app import load_parser, save_docs
@@ -21,7 +19,7 @@ from .options import NEW_FILE, AnyModel, Particles, Threads, option
 from .output import json_line
 from .progress import Bar
 
-# After how many sentences those are forgotten that are not among the best.
+# Sentences drawn before those that are not among the best are dropped.
 _BATCH = 256
 
 
@@ -29,9 +27,7 @@ def generate(
     model: AnyModel,
     *,
     number: Annotated[int, option("How many sentences to draw", "-n")] = 1000,
-    best: Annotated[
-        int, option("How many of them to show and to save: the most probable ones", "-b", least=1)
-    ] = 10,
+    best: Annotated[int, option("How many of the most probable to show and to save", "-b", least=1)] = 10,
     min_length: Annotated[int, option("Shorter sentences are not among the best")] = 10,
     max_length: Annotated[int, option("The most words of a sentence")] = 60,
     begin_with: Annotated[str, option("Text that every sentence begins with")] = "",
@@ -49,54 +45,56 @@ def generate(
     """
     if output is not None and output.suffix not in (".jsonl", ".spacy"):
         raise ValueError(f"'{output}' should end in .jsonl or .spacy")
-    if min_length > max_length:
-        raise ValueError(f"No sentence has {min_length} words or more and {max_length} or fewer")
     is_ngrams = is_ngram_model(model)
     if is_ngrams:
         refuse("a parser, but here is an n-gram model", trees=trees, particles=particles, threads=threads)
-        if output is not None and output.suffix == ".spacy":
-            raise ValueError(f"'{output}' is a file for trees, but here is an n-gram model, which has none.")
         source: Any = NGramModel.from_disk(model)
         nlp = spacy.blank(source.words.lang)
     else:
         nlp, source = load_parser(model, particles=particles, threads=threads)
     words = [token.text for token in nlp.make_doc(begin_with) if not token.is_space]
     drawn = source.generate(number, begin_with=words, max_length=max_length, seed=seed)
-    record = partial(_text_record, nlp.vocab) if is_ngrams else _tree_record
-    with Bar(drawn, desc="Generating", total=number, unit=" sentences") as bar:
-        found = _most_probable(((record(one), one) for one in bar), best, min_length)
+    if is_ngrams:
+        separated = nlp.vocab.writing_system["has_letters"]
+        sentences = (
+            (one.log_prob, Doc(nlp.vocab, one.words, spaces_between(one.words, separated=separated)))
+            for one in drawn
+        )
+    else:
+        sentences = ((doc._.log_prob, doc) for doc in drawn)
+    with Bar(sentences, desc="Generating", total=number, unit=" sentences") as bar:
+        found = _most_probable(bar, best, min_length)
     if not found:
         raise ValueError(
-            f"None of the {number} sentences has {min_length} words or more: draw more, or allow shorter "
-            f"ones."
+            f"None of the {number} sentences has {min_length} words or more: draw more, or allow shorter ones."
         )
-    for sentence, one in found:
-        print(f"{sentence['log_prob']:8.2f}  {sentence['text']}")
+    for log_prob, doc in found:
+        print(f"{log_prob:8.2f}  {doc.text}")
         if trees:
-            _show_tree(one)
+            _show_tree(doc)
     if len(found) < best:
         msg.info(f"Only {len(found)} of the {number} sentences have {min_length} words or more")
     if output is not None:
         if output.suffix == ".spacy":
             save_docs(output, [doc for _, doc in found])
         else:
-            replace_file(output, "".join(json_line(sentence) for sentence, _ in found).encode())
+            lines = (json_line(_record(log_prob, doc, trees=not is_ngrams)) for log_prob, doc in found)
+            replace_file(output, "".join(lines).encode())
         msg.good(f"Saved {len(found)} sentences to {output}")
 
 
 def _most_probable(
-    drawn: Iterable[tuple[dict[str, Any], Any]], count: int, min_length: int
-) -> list[tuple[dict[str, Any], Any]]:
-    """The most probable of the sentences that are not too short, the best first. No more of them than are
-    needed are held in memory.
+    drawn: Iterable[tuple[float, Doc]], count: int, min_length: int
+) -> list[tuple[float, Doc]]:
+    """Return the most probable of the different sentences that are not too short, the best first. Memory does
+    not grow with the number of sentences.
     """
-    # Of equal sentences there is one.
-    kept: dict[tuple[str, ...], tuple[dict[str, Any], Any]] = {}
+    kept: dict[tuple[str, ...], tuple[float, Doc]] = {}
     for sentences in minibatch(drawn, _BATCH):
-        for sentence, one in sentences:
-            if len(sentence["words"]) >= min_length:
-                kept.setdefault(tuple(sentence["words"]), (sentence, one))
-        kept = dict(nlargest(count, kept.items(), key=lambda item: item[1][0]["log_prob"]))
+        for log_prob, doc in sentences:
+            if len(doc) >= min_length:
+                kept.setdefault(tuple(token.text for token in doc), (log_prob, doc))
+        kept = dict(nlargest(count, kept.items(), key=lambda item: item[1][0]))
     return list(kept.values())
 
 
@@ -107,21 +105,12 @@ def _show_tree(doc: Doc) -> None:
         print(f"{token._.log_prob:8.2f}  {'  '.join(columns)}  {token.head.text}")
 
 
-def _text_record(vocab: Vocab, drawn: DrawnSentence) -> dict[str, Any]:
-    spaces = spaces_between(drawn.words, separated=vocab.writing_system["has_letters"])
-    return {
-        "text": Doc(vocab, drawn.words, spaces).text,
-        "log_prob": drawn.log_prob,
-        "words": list(drawn.words),
-    }
-
-
-def _tree_record(doc: Doc) -> dict[str, Any]:
-    return {
-        "text": doc.text,
-        "log_prob": doc._.log_prob,
-        "words": [token.text for token in doc],
-        "tags": [token.tag_ for token in doc],
-        "heads": [token.head.i for token in doc],
-        "deps": [token.dep_ for token in doc],
-    }
+def _record(log_prob: float, doc: Doc, *, trees: bool) -> dict[str, Any]:
+    record = {"text": doc.text, "log_prob": log_prob, "words": [token.text for token in doc]}
+    if trees:
+        record |= {
+            "tags": [token.tag_ for token in doc],
+            "heads": [token.head.i for token in doc],
+            "deps": [token.dep_ for token in doc],
+        }
+    return record

@@ -140,25 +140,6 @@ Tokenized = Annotated[
 SegmentWith = Annotated[
     str | None, option("Pipeline that finds the sentences of running text; else a line is one")
 ]
-UnknownWords = Annotated[
-    str | None, option("Of an n-gram model with a rule for rare words of your own: the registered function")
-]
-Interpolate = Annotated[
-    Path | None,
-    option(
-        "Mix the parser with this model of 'hpyp ngram', trained with --vocab-from and the pipeline",
-        "-i",
-        **FILE,
-    ),
-]
-WeightsFrom = Annotated[
-    Path | None,
-    option(
-        "The mixture's weights: sentences that neither model has learned from, or what 'hpyp perplexity "
-        "--save-weights' wrote (.json)",
-        exists=True,
-    ),
-]
 
 
 Ray = Annotated[
@@ -172,35 +153,11 @@ Ray = Annotated[
 
 
 @dataclass(frozen=True)
-class Workers:
-    """Options of what workers of a Ray cluster can do, see `cli.shards.distribute`."""
+class Cluster:
+    """Options of what workers of a Ray cluster do to texts, shard by shard."""
 
     ray: Ray = None
-    workers: Annotated[int | None, option("With --ray: how many workers, instead of all cores", least=1)] = (
-        None
-    )
-
-    @property
-    def max_errors(self) -> int:
-        """How many documents may fail."""
-        return 0
-
-
-@dataclass(frozen=True)
-class Cluster(Workers):
-    """Those of what they do to texts, shard by shard."""
-
-    shard_size: Annotated[int, option("With --ray: how large a shard is, in kilobytes", least=1)] = 1000
-    max_errors: Annotated[int, option("With --ray: how many documents may fail before all ends", least=0)] = (
-        100
-    )
-    field: Annotated[str, option("With --ray, of .jsonl and .parquet: what the texts are in")] = "text"
-
-
-@dataclass(frozen=True)
-class Elsewhere:
-    """Options of what has commands run on a Ray cluster, see `cli.trainings.run_commands`."""
-
-    ray: Ray = None
-    cpus: Annotated[int, option("With --ray: cores that one takes", least=1)] = 1
-    memory: Annotated[float, option("With --ray: memory in GB that one takes; 0 says nothing of it")] = 0.0
+    workers: Annotated[int | None, option("With --ray: workers, instead of one a core", least=1)] = None
+    shard_size: Annotated[int, option("With --ray: the size of a shard in kilobytes", least=1)] = 1000
+    max_errors: Annotated[int, option("With --ray: failing documents that end the run", least=0)] = 100
+    field: Annotated[str, option("With --ray: the field or column of .jsonl and .parquet")] = "text"

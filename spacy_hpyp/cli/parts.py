@@ -29,9 +29,9 @@ from ..treebanks.conllu import Block, read_blocks
 from .app import load_pipeline, note, save_docs
 from .convert import hold_out_last
 from .evaluate import parse_examples, read_examples
-from .options import FILE, Data, Elsewhere, TrainData, argument, option
+from .options import FILE, Data, TrainData, argument, option
 from .output import SCORES, percent, print_table, save_json
-from .trainings import Figures, files_of, made_of, run_commands, train_pipeline
+from .trainings import Figures, files_of, made_of, train_pipeline
 from .udeval import METRICS, of_pipeline, official
 
 # How many sentences are one document, where the treebank does not say what its documents are.
@@ -160,14 +160,12 @@ def learning_curve(
         Literal["best", "last"], option("Evaluate the best or the last model of a training")
     ] = "best",
     keep: Annotated[bool, option("Keep the trained pipelines and the parts")] = False,
-    elsewhere: Elsewhere = Elsewhere(),
 ) -> None:
     """Train on parts of a treebank, each of which is in the next one, and evaluate each pipeline on gold
     tokens and sentences.
 
     What 'spacy train' would do, with the same config and the same overrides (--training.max_steps 100).
-    Figures are written after each training: the same command goes on after the last one that has ended. With
-    --ray all parts are trained on at once, as far as there is room for them.
+    Figures are written after each training: the same command goes on after the last one that has ended.
     """
     shares = read_parts(parts)
     overrides = parse_config_overrides([*ctx.args])
@@ -183,7 +181,7 @@ def learning_curve(
     dev = (path.read_bytes() for path in spacy_files(dev_path))
     alike = (config_path.read_bytes(), [overrides, model], *files_of(overrides), *dev)
     needed = "share", *SCORES.values()
-    points, lines = Figures(output / _POINTS, "part", needed), {}
+    points = Figures(output / _POINTS, "part", needed)
     for share, own in zip(shares, chosen):
         # A file of documents has the time in it; what was chosen is known by the text.
         key = made_of(*alike, list(map(_content, own)))
@@ -192,12 +190,6 @@ def learning_curve(
             continue
         name = f"part-{str(share).replace('/', '-of-')}"
         folder = output / name
-        if elsewhere.ray is not None:
-            own_settings = {"output": folder, "part": share, "unit": unit, "seed": seed, "model": model}
-            given = [f"--{key}={value}" for key, value in own_settings.items()] + ["--keep"] * keep
-            files = map(str, (config_path, train_path, dev_path))
-            lines[name] = ["hpyp", "learning-curve", *files, *given, *ctx.args]
-            continue
         size = {"documents": len(own), "sentences": _sentences(own), "words": sum(map(len, own))}
         msg.divider(f"{share} of the treebank: {size['sentences']} sentences")
         folder.mkdir(exist_ok=True)
@@ -210,11 +202,6 @@ def learning_curve(
         points.add({"part": str(share), "share": float(share), **size, **figures, "made_of": key})
         if not keep:
             shutil.rmtree(folder)
-    for name in run_commands(lines, output, elsewhere, name="learning-curve"):
-        for record in Figures(output / name / _POINTS, "part", needed).records:
-            points.add(record)
-        if not keep:
-            shutil.rmtree(output / name)
     wanted = {str(share) for share in shares}
     shown = sorted(
         (point for point in points.records if point["part"] in wanted), key=lambda point: point["share"]

@@ -23,10 +23,9 @@ from ..components.alignment import sentences_of
 from ..components.hpyp_parser import HPYPParser
 from ..storage.files import replace_file
 from ..training.selection import Selection, select_experts
-from .options import FILE, NEW_FILE, Elsewhere, TrainData, argument, option
+from .options import FILE, NEW_FILE, TrainData, argument, option
 from .progress import Bar
 from .raw_text import read_training
-from .trainings import run_commands
 
 _FACTORY = "hpyp_parser"
 # The time that is left is anyone's guess: a pool may stay smaller than it may be.
@@ -53,7 +52,6 @@ def select_contexts(
     threads: Annotated[
         int, option("Threads; the result does not depend on it", "-t", least=1, show_default=False)
     ] = os.cpu_count() or 1,
-    elsewhere: Elsewhere = Elsewhere(),
 ) -> None:
     """Select the context lists of an hpyp_parser for a treebank, and write a config that has them.
 
@@ -63,8 +61,7 @@ def select_contexts(
     --nlp.lang fr.
 
     When it is interrupted (Ctrl-C), it writes a config with what has been selected so far, and the same
-    command goes on from there. With --ray, the distributions are selected for at once, in a folder beside the
-    output; the result is the same.
+    command goes on from there.
     """
     if not 0.0 < min_gain < float("inf"):
         raise ValueError(f"--min-gain must be a number above 0, but it is {min_gain}.")
@@ -79,35 +76,6 @@ def select_contexts(
         limits = {only: limits[only]}
     msg.info(f"{len(task.sentences.offsets) - 1} sentences, {len(task.sentences.words)} words")
     journal = _Journal(output, task, limits, {"min_gain": min_gain, "sentences": sentences, "seed": seed})
-    if elsewhere.ray is not None:
-        given = {"min-gain": min_gain, "sentences": sentences, "seed": seed, "threads": elsewhere.cpus}
-        settings = [f"--{name}={value}" for name, value in given.items()]
-        settings += [*(f"--max-experts={each}={limit}" for each, limit in limits.items()), *ctx.args]
-        parts = output.with_name(f"{output.name}.parts")
-        # What has been selected for something else is not taken.
-        written = {name: parts / name / f"{journal.task[:16]}.cfg" for name in limits}
-        lines = {
-            name: [
-                "hpyp",
-                "select-contexts",
-                str(config_path),
-                str(data_path),
-                str(path),
-                f"--only={name}",
-                *settings,
-            ]
-            for name, path in written.items()
-            if not path.exists()
-        }
-        for _ in run_commands(lines, parts, elsewhere, name="select-contexts"):
-            pass
-        pipe = task.parser.name
-        selected = {
-            name: util.load_config(path)["components"][pipe]["model"][name] for name, path in written.items()
-        }
-        _save(output, task, selected)
-        msg.good(f"Saved the config to {output}")
-        return
     try:
         for number, (name, limit) in enumerate(limits.items(), 1):
             msg.divider(f"{name} ({number} of {len(limits)})")

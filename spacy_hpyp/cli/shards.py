@@ -5,7 +5,7 @@ of a run.
 import json
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from io import StringIO
@@ -16,27 +16,21 @@ from time import monotonic
 from typing import Any, ClassVar
 
 import spacy
-from spacy.language import Language
 from spacy.tokens import DocBin
 from spacy.util import get_package_path, is_package
 from wasabi import msg
 
 from ..about import __version__
-from ..distributed.cluster import Summary, connected, merge_shards, run_shards
+from ..distributed.cluster import Summary, connected, run_shards
 from ..distributed.folder import Folder
 from ..distributed.inputs import CONLLU, RECORDS, TABLE, Document, Shard, cut, find_files, lines_of, rows_of
 from ..distributed.work import Process
-from ..language_model.scoring import perplexity_of
-from ..storage.arrays import save_arrays
 from ..storage.checksum import identity, identity_of_file
-from ..text.ngrams import NGrams, count_ngrams, merge_ngrams, ngram_rows, pair_rows
-from ..text.word_classes import without_digits
-from ..training.raw_training import join_parsed
-from ..treebanks.conllu import blocks_of, paragraphs_of
-from .app import load_pipeline, pipeline_at
-from .options import Cluster, Workers
+from ..treebanks.conllu import paragraphs_of
+from .app import pipeline_at
+from .options import Cluster
 from .progress import Bar
-from .raw_text import NO_TEXT, check_text, locate_paragraphs, segmented, words_of
+from .raw_text import NO_TEXT, check_text, locate_paragraphs
 
 # After so many rows a group of a table is written.
 _ROWS = 100_000
@@ -50,8 +44,7 @@ class ShardTask(ABC):
     made_of (str): What identifies it, see `identity_of_model`.
     per_line (bool): Whether lines of text are sentences.
     field (str): Of records and tables, what the texts are in.
-    output_format (str): How the names of files end: "parquet", "conllu", or for what is made of all that was
-        found, a key of `_WHOLES`.
+    output_format (str): How the names of files end: "parquet", "conllu" or "spacy".
     files (Any): What refers to the contents of the pipeline's files in Ray's object store, for nodes that do
         not see it; see `send`.
     """
@@ -126,7 +119,7 @@ class ShardTask(ABC):
             for some in found:
                 file.write("".join(some).encode())
         else:
-            file.write(_WHOLES[self.output_format](list(chain.from_iterable(found))))
+            file.write(_merged(list(chain.from_iterable(found))))
 
 
 def _bytes(text: str) -> int:
@@ -186,64 +179,6 @@ def _write_table(file: Any, found: Iterable[list[dict[str, Any]]], columns: Sequ
 
 _WHOLE = ("paragraph", "sentence", "word", "token", "tokens", "start", "end", "head")
 _STRINGS = ("file", "text", "tag", "class", "lemma", "upos", "feats", "deprel")
-#: What is made of all that was found, by the ending of files: sums of what a model says of sentences, parsed
-#: text and the guides of a part as
-#: arrays, documents.
-_WHOLES: dict[str, Callable[[list], bytes]] = {
-    "json": lambda found: json.dumps([perplexity_of(found)] if found else []).encode(),
-    "npz": lambda found: join_parsed(found).to_bytes(),
-    "guides": lambda found: save_arrays(**found[0]._asdict()),
-    "spacy": _merged,
-}
-
-
-def words_in(
-    shard: Shard, documents: Sequence[Document], nlp: Language | None, *, running: bool = False
-) -> list[list[str]]:
-    """The words of each of some documents, or if they are running text, of each sentence that a pipeline
-    finds: those of CoNLL-U, those that a tokenizer finds, or what white space separates.
-    """
-    texts = ((at, text) for at, text, _ in documents)
-    if shard.kind != CONLLU:
-        return list(
-            segmented(texts, shard.path, nlp) if running and nlp is not None else words_of(texts, nlp)
-        )
-    blocks = [block for _, text, _ in documents for block in blocks_of(StringIO(text), shard.path)]
-    return [[word.form for word in block.words] for block in blocks]
-
-
-@dataclass(frozen=True)
-class CountTask(ShardTask):
-    """Finds sentences, as `read_sentences` does, and counts n-grams in them.
-
-    lang (str | None): The language of the tokenizer, if there is no pipeline; None where spaces are between
-        words.
-    order (int | None): How long n-grams are; None where pairs of words are counted.
-    digits (bool): Whether all digits are one.
-    """
-
-    lang: str | None
-    order: int | None
-    digits: bool = False
-
-    def process(self) -> Process:
-        """What finds the sentences of documents."""
-        nlp = (
-            load_pipeline(self.model) if self.model else None if self.lang is None else spacy.blank(self.lang)
-        )
-
-        def find_sentences(shard: Shard, documents: Sequence[Document]) -> tuple[list[list[str]], int]:
-            found = words_in(shard, documents, nlp, running=not self.per_line)
-            if self.digits:
-                found = [[*map(without_digits, words)] for words in found]
-            return found, sum(map(len, found))
-
-        return find_sentences
-
-    def write(self, file: Any, found: Iterable[list[list[str]]]) -> None:
-        """Write the counts of a shard."""
-        rows_of = pair_rows if self.order is None else ngram_rows(self.order)
-        file.write(count_ngrams(chain.from_iterable(found), rows_of).to_bytes())
 
 
 def made_with(model: str | None) -> tuple[str, str]:
@@ -304,29 +239,12 @@ def shards_of(
     return cut(files, cluster.shard_size * 1000, column=task.field, is_conllu=is_conllu)
 
 
-def count_texts(
-    command: str, task: CountTask, texts: Iterable[Any], output: Path, cluster: Cluster
-) -> NGrams:
-    """Have workers count n-grams in texts, into a folder beside the output that is to be made of them, see
-    `distribute`.
-    """
-    shards = shards_of(task, texts, cluster)
-    with connected(cluster.ray or "auto"):
-        folder = distribute(command, task, shards, beside(output), cluster)
-        return merge_shards(folder, shards, NGrams.from_bytes, merge_ngrams)
-
-
-def beside(output: Path) -> Path:
-    """The folder for what workers find, where one file is made of it."""
-    return output.with_name(f"{output.name}.shards")
-
-
 def distribute(
     command: str,
     task: ShardTask,
     shards: Sequence[Shard],
     output: Any,
-    cluster: Workers,
+    cluster: Cluster,
     *,
     named: str = "--output",
 ) -> Folder:

@@ -19,17 +19,15 @@ from ..components.surprisal import NGramReader, ParserReader, Reader, batches_of
 from ..distributed.inputs import Document, Shard
 from ..distributed.work import Process
 from ..language_model.increments import ENTROPIES, Increment
+from ..language_model.ngram import NGramModel
 from ..language_model.stimuli import check_prose, is_table, read_counts, read_stimuli, read_word_table
-from ..language_model.surprisal import MIXED, PARTS, REGION, TOKEN, WORD, Frequencies, Row, TextPassage
+from ..language_model.surprisal import PARTS, REGION, TOKEN, WORD, Frequencies, Row, TextPassage
 from .app import load_parser, load_pipeline, prepare_output
-from .ngram import is_ngram_model, load_interpolation, load_ngrams, refuse
+from .ngram import is_ngram_model, refuse
 from .options import (
     AnyModel,
     Cluster,
-    Interpolate,
     Threads,
-    UnknownWords,
-    WeightsFrom,
     argument,
     option,
     place,
@@ -88,13 +86,10 @@ def surprisal(
     segment_with: Annotated[
         str | None, option("Of an n-gram model: pipeline that finds the sentences of text")
     ] = None,
-    unknown_words: UnknownWords = None,
     particles: Annotated[
         int | None, option("Particles; by default the pipeline's, but 5,000 at least", "-K")
     ] = None,
     threads: Threads = None,
-    interpolate: Interpolate = None,
-    weights_from: WeightsFrom = None,
     cluster: Cluster = Cluster(),
 ) -> None:
     """Write a table of surprisals in bits, one row a token, with a header.
@@ -102,8 +97,7 @@ def surprisal(
     A table of stimuli has the columns item, perhaps condition, and text or regions, which are separated by
     '|'; other columns are carried through, and each row is one sentence. Of a text, paragraphs are separated
     by empty lines and parsed one by one; the parser finds their sentences. The columns start and end count
-    characters of the file or of the stimulus. With --interpolate there are two more columns, surprisal_ngram
-    and surprisal_mixed; the others are the parser's own.
+    characters of the file or of the stimulus.
 
     A table with one word a row, as those of reading times, is given back with columns added: name the column
     of its texts (--text-by), whose words are put together to running text, and that of its words (--word).
@@ -123,16 +117,15 @@ def surprisal(
             escape,
             running,
             threads,
-            interpolate,
         ]
         if any(value not in (None, False, 0) for value in unfit) or STDIN in texts:
             raise ValueError(
                 "With --ray texts are files of text, and of the options there are --words, --no-punctuation, "
                 "--entropy, --per-line, "
-                "--particles, --segment-with and --unknown-words."
+                "--particles and --segment-with."
             )
         by = WORD if words else TOKEN
-        own = (by, not no_punctuation, entropy, particles, segment_with, unknown_words)
+        own = (by, not no_punctuation, entropy, particles, segment_with)
         task = SurprisalTask(*made_with(model), per_line, cluster.field, "parquet", *own)
         distribute("surprisal", task, shards_of(task, texts, cluster), output, cluster)
         return
@@ -151,11 +144,9 @@ def surprisal(
         raise ValueError(
             "With --text-by, rows are those of the table: give no --words, --regions or --running."
         )
-    if interpolate is None:
-        refuse("a mixture, but there is no --interpolate", weights_from=weights_from)
     if parses is not None:
         of_table = {"words": words, "regions": regions, "text_by": text_by, "no_punctuation": no_punctuation}
-        of_table |= {"entropy": entropy, "escape": escape, "interpolate": interpolate}
+        of_table |= {"entropy": entropy, "escape": escape}
         refuse("a table, but --parses writes no table: a line has one token", **of_table)
     # What is wrong with a text is known before a model is loaded, and with every text before anything is
     # written.
@@ -180,18 +171,11 @@ def surprisal(
     passages = chain.from_iterable(found)
     running = running if any(tables) and text_by is None else not per_line
     if is_ngram_model(model):
-        own = {"particles": particles, "threads": threads, "interpolate": interpolate, "parses": parses}
+        own = {"particles": particles, "threads": threads, "parses": parses}
         refuse("a parser, but here is an n-gram model", **own)
     else:
-        refuse(
-            "an n-gram model, but here is a parser", segment_with=segment_with, unknown_words=unknown_words
-        )
-    reader = _reader(model, particles, threads, segment_with, unknown_words)
-    if interpolate is not None and isinstance(reader, ParserReader):
-        read = partial(read_sentences, nlp=reader.nlp)
-        reader.mixture = load_interpolation(
-            reader.parser, interpolate, weights_from, read, search=reader.search
-        )
+        refuse("an n-gram model, but here is a parser", segment_with=segment_with)
+    reader = _reader(model, particles, threads, segment_with)
     if parses is not None:
         assert isinstance(reader, ParserReader)
         with writing(output, "parses") as file, Bar(unit=" words", disable=is_shown(output)) as bar:
@@ -211,7 +195,7 @@ def surprisal(
         if text_by is not None:
             to_rows = partial(to_rows, frequencies=_frequencies(frequencies, reader), lags=lags)
         dialect = "excel" if output is not None and output.suffix.lower() == ".csv" else "excel-tab"
-        header = _header(isinstance(reader, ParserReader), by, entropy=entropy, mixed=interpolate is not None)
+        header = _header(isinstance(reader, ParserReader), by, entropy=entropy)
         rows = _rows(reader, passages, to_rows)
         unit = " regions" if regions else " words"
         with writing(output, "surprisals") as file, Bar(rows, unit=unit, disable=is_shown(output)) as bar:
@@ -223,11 +207,10 @@ def _reader(
     particles: int | None,
     threads: int | None,
     segment_with: str | None,
-    unknown_words: str | None,
 ) -> Reader:
     if is_ngram_model(model):
         segmenter = None if segment_with is None else load_pipeline(segment_with)
-        return NGramReader(load_ngrams(model, unknown_words), segmenter)
+        return NGramReader(NGramModel.from_disk(model), segmenter)
     nlp, _ = load_parser(model, threads=threads)
     return ParserReader(nlp, particles=particles)
 
@@ -237,7 +220,7 @@ class SurprisalTask(ShardTask):
     """What `hpyp surprisal --ray` has workers do.
 
     by (str): What a row stands for.
-    punctuation, entropy, particles, segment_with, unknown_words: As the options.
+    punctuation, entropy, particles, segment_with: As the options.
     """
 
     by: str
@@ -245,7 +228,6 @@ class SurprisalTask(ShardTask):
     entropy: bool
     particles: int | None
     segment_with: str | None
-    unknown_words: str | None
 
     reads_conllu = False
 
@@ -256,7 +238,7 @@ class SurprisalTask(ShardTask):
 
     def process(self) -> Process:
         """What reads documents."""
-        reader = _reader(self.model, self.particles, 1, self.segment_with, self.unknown_words)
+        reader = _reader(self.model, self.particles, 1, self.segment_with)
 
         def read(shard: Shard, documents: Sequence[Document]) -> tuple[list[Row], int]:
             passages = (
@@ -327,9 +309,9 @@ def _check_columns(tables: Sequence[Iterable[TextPassage]], *, regions: bool) ->
         first = first or (columns, passage.columns["file"])
 
 
-def _header(is_parser: bool, by: str, *, entropy: bool, mixed: bool = False) -> list[str]:
+def _header(is_parser: bool, by: str, *, entropy: bool) -> list[str]:
     """The columns of a table without rows, of a parser or of an n-gram model."""
-    sums = ["surprisal", *(PARTS if is_parser else ()), "log_prob", *(MIXED if mixed else ())]
+    sums = ["surprisal", *(PARTS if is_parser else ()), "log_prob"]
     names = (ENTROPIES if is_parser else ENTROPIES[:1]) if entropy else []
     tag = ["tag"] if by == TOKEN and is_parser else []
     own = ["word", "token"] if by == TOKEN else ["word", "tokens"]

@@ -1,7 +1,6 @@
 """`hpyp papers tables`: the tables of the papers, or of another study, filled with figures of a treebank."""
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -12,14 +11,13 @@ import typer
 from wasabi import msg
 
 from ..compat.cli import parse_config_overrides
-from ..distributed.cluster import connected
-from ..distributed.commands import RemoteProcess, here
+from ..distributed.commands import here
 from ..storage.files import prepare_folder, replace_file
 from ..studies.page import to_json, to_markdown
 from ..studies.runner import Runner, minutes, only_one, program_version, wall_seconds
 from ..studies.study import Study, StudyTable, read_study
 from .app import fail
-from .options import Ray, argument, option
+from .options import argument, option
 from .raw_text import read_sentences
 
 _STUDY = Path("configs/papers.cfg")
@@ -41,7 +39,6 @@ def tables(
         Path | None, option("Directory to write to, not the study's", "-o", file_okay=False)
     ] = None,
     any_version: Annotated[bool, option("Keep what other versions have made; the page says which")] = False,
-    ray: Ray = None,
 ) -> None:
     """Fill the tables of papers, or of another study, with figures of a treebank, and write a page that shows
     them.
@@ -59,15 +56,14 @@ def tables(
         raise ValueError(f"There is no study '{path}'. Name the .cfg file of one before the tables.")
     study = read_study(path, overrides, quick=quick)
     tables = study.choose(chosen)
-    launch = here if ray is None else RemoteProcess
     version = program_version(Path(__file__).parents[1])
-    runner = Runner(study, version, share=_share(study), any_version=any_version, launch=launch)
+    runner = Runner(study, version, share=_share(study), any_version=any_version, launch=here)
     _show(study, runner, tables, jobs)
     if show:
         return
     prepare_folder(study.output)
     runs = study.runs_of(*tables)
-    with only_one(study.output), nullcontext() if ray is None else connected(ray):
+    with only_one(study.output):
         try:
             failures = runner.run(runs, jobs=jobs, report=partial(print, flush=True))
         finally:

@@ -1,36 +1,25 @@
 """Trainings of pipelines, as 'spacy train' does them, guides for them, and what is kept of those that have
-ended; workflows for many treebanks.
+ended.
 """
 
 import json
-import shlex
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import redirect_stdout
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
 import srsly
-import typer
 from spacy.cli.train import train
 from wasabi import msg
 
-from ..annotation.arrays import Guides
 from ..components.alignment import example_of_words
-from ..distributed.cluster import connected
-from ..distributed.commands import RemoteProcess, ended, running
-from ..distributed.inputs import Document, Shard
-from ..distributed.work import Process
-from ..storage.arrays import load_arrays
-from ..storage.files import prepare_folder, replace_file
-from .app import load_parser, note, save_docs
-from .options import DocsFile, Elsewhere, Generative, Threads, Workers, argument, option
+from ..storage.files import replace_file
+from .app import load_parser, save_docs
+from .options import DocsFile, Generative, Threads, argument, option
 from .progress import Bar
 from .raw_text import read_training
-from .shards import ShardTask, beside, distribute, identity_of_model, made_with, see_same
-from .tables import separate
 
 # What the generative parser of a guided pipeline has in common with it, by the beginnings of names.
 _COMMON = ("nlp.", "system.", "paths.classes")
@@ -86,46 +75,6 @@ def train_once(made: str, config: Path, folder: Path, *arguments: Any, **setting
         train_pipeline(config, folder, *arguments, **settings)
         replace_file(done, made.encode())
     return folder / "model-best"
-
-
-def run_commands(
-    lines: Mapping[str, Sequence[str]], output: Path, elsewhere: Elsewhere, *, name: str, inside: bool = False
-) -> Iterator[str]:
-    """Run commands on a Ray cluster, and name each that has made what it should.
-
-    lines (Mapping[str, Sequence[str]]): What `python -m spacy` is given, by the names of their folders; each
-        gets a log.
-    name (str): What they are called in Ray's dashboard.
-    inside (bool): Whether they run in their folders, and not here.
-    RAISES (ValueError): In the end, if some have failed.
-    """
-    failed: dict[str, Path] = {}
-    if not lines:
-        return
-    with connected(elsewhere.ray or "local"), running() as processes:
-        needs: dict[str, Any] = {"cpus": elsewhere.cpus, "memory": elsewhere.memory}
-        for each, line in lines.items():
-            folder = output / each
-            prepare_folder(folder)
-            program = [sys.executable, "-m", "spacy", *line]
-            where = folder if inside else Path()
-            processes[each] = RemoteProcess(
-                program, folder / "log.txt", name=f"{name} {each}", folder=where, **needs
-            )
-            note(f"{each}: {shlex.join(program[1:])}")
-        while processes:
-            for each, code in ended(processes):
-                note(f"{each} has {'failed' if code else 'ended'}; {len(processes)} are left")
-                if code:
-                    failed[each] = output / each / "log.txt"
-                else:
-                    yield each
-    if failed:
-        logs = ", ".join(map(str, failed.values()))
-        raise ValueError(
-            f"{len(failed)} of {len(lines)} have failed: {', '.join(failed)}. The same command tries again. "
-            f"See {logs}"
-        )
 
 
 class Figures:
@@ -188,7 +137,6 @@ def guides(
         int, option("How many parts of the corpus are left out, one after the other", least=2)
     ] = 10,
     threads: Threads = None,
-    cluster: Workers = Workers(),
 ) -> None:
     """Write the corpus that a parser was trained on with what it believes about it, for components that read
     guides to learn from.
@@ -196,99 +144,16 @@ def guides(
     A part of the sentences is taken out of the model, parsed by what is left of it, and put back, until all
     have been parsed by a parser that has not seen them. The documents have the gold annotation on the tokens
     and words that the parser has learned, and the guides, which are about words, in `doc._.guide`.
-
-    With --ray each part is a shard: workers annotate it, with one thread each, into a folder beside the
-    output, which is the same.
     """
-    if cluster.ray is not None and threads is not None:
-        raise ValueError("With --ray there is no --threads: each worker has one.")
     nlp, parser = load_parser(model, threads=threads)
     examples = read_training(corpus, nlp, nlp.config)
     words = sum(len(example_of_words(example).predicted) for example in examples)
     if not words:
         raise ValueError(f"There is nothing to annotate in '{corpus}'.")
-    guides = None
-    if cluster.ray is not None:
-        where = str(corpus.absolute())
-        task = GuidesTask(*made_with(model), True, "", "guides", where, identity_of_model(where), folds)
-        shards = [Shard(part, where, f"part {part + 1}", "part", part, folds) for part in range(folds)]
-        folder = distribute("guides", task, shards, beside(output), cluster)
-        guides = (Guides(**load_arrays(folder.read(shard))) for shard in shards)
     with Bar(total=words, desc="Annotating", unit=" words") as bar:
-        docs, learned = parser.leave_out(examples, folds=folds, progress=bar.update, guides=guides)
+        docs, learned = parser.leave_out(examples, folds=folds, progress=bar.update)
     save_docs(output, docs)
     msg.good(
         f"Annotated {words:,} words, with {learned:,} sentences left out when they were parsed; saved "
         f"{output}"
     )
-
-
-@dataclass(frozen=True)
-class GuidesTask(ShardTask):
-    """What `hpyp guides --ray` has workers do: annotate one of so many parts of a corpus by the parser that
-    was trained on it, without the part.
-    """
-
-    corpus: str
-    corpus_made_of: str
-    folds: int
-
-    def documents(self, shard: Shard) -> Iterator[Document]:
-        """The part as one document, since it fails as a whole."""
-        yield Document(shard.start, "")
-
-    def process(self) -> Process:
-        """What annotates parts."""
-        see_same("corpus", self.corpus, self.corpus_made_of)
-        nlp, parser = load_parser(self.model, threads=1)
-        examples = read_training(Path(self.corpus), nlp, nlp.config)
-        _, parts = parser.parts_to_leave_out(examples, folds=self.folds)
-
-        def annotate(shard: Shard, documents: Sequence[Document]) -> tuple[list[Guides], int]:
-            found = parts.annotate(shard.start)
-            return [found], len(found.heads)
-
-        return annotate
-
-
-# What a project consists of that its workflows only read.
-_SHARED = ("project.yml", "assets", "configs")
-
-
-def treebanks(
-    ctx: typer.Context,
-    treebanks: Annotated[
-        Path,
-        argument("Lines with treebank, prefix, language: UD_French-Sequoia fr_sequoia-ud fr", exists=True),
-    ],
-    output: Annotated[Path, argument("Folder that gets one for each treebank", file_okay=False)],
-    *,
-    project: Annotated[Path, option("Folder of the project", exists=True, file_okay=False)] = Path(),
-    workflow: Annotated[str, option("Which workflow or command of it")] = "all",
-    elsewhere: Elsewhere = Elsewhere(ray="local"),
-) -> None:
-    """Run a workflow of the project for each of some treebanks on a Ray cluster.
-
-    Each has a folder, with a log. What has been made is not made again: the same command goes on, and tries
-    again what has failed. Variables of the project can be overridden for all, as in --vars.config paper.
-    """
-    names, settings = separate(ctx.args)
-    if names:
-        raise ValueError(f"'{names[0]}' is no setting of the project, as --vars.config paper.")
-    rows = [line.split() for line in treebanks.read_text(encoding="utf8").splitlines() if line.strip()]
-    if wrong := [" ".join(row) for row in rows if len(row) != 3] or [""] * (not rows):
-        raise ValueError(
-            f"A line of '{treebanks}' has a treebank, a prefix and a language, but there is '{wrong[0]}'."
-        )
-    lines = {}
-    for treebank, prefix, lang in rows:
-        folder = output / prefix
-        prepare_folder(folder)
-        for name in _SHARED:
-            if (project / name).exists() and not (folder / name).exists():
-                (folder / name).symlink_to((project / name).absolute())
-        own = [f"--vars.treebank={treebank}", f"--vars.prefix={prefix}", f"--vars.lang={lang}", *settings]
-        lines[prefix] = ["project", "run", workflow, ".", *own]
-    for _ in run_commands(lines, output, elsewhere, name=workflow, inside=True):
-        pass
-    msg.good(f"{len(rows)} treebanks, in {output}")

@@ -2,7 +2,7 @@
 `spacy_hpyp.surprisal` do.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -13,17 +13,14 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from ..annotation.documents import encode_docs
 from ..annotation.extensions import bits
 from ..annotation.syntactic_words import word_spans, words_as_tokens
 from ..annotation.written import values_of
 from ..language_model.increments import Increment, find_entropies, find_increments
-from ..language_model.interpolation import Interpolation
 from ..language_model.ngram import NGramModel
 from ..language_model.scoring import search_for_reading
 from ..language_model.stimuli import is_table, read_stimuli, read_word_table, stimulus, texts_of_words
 from ..language_model.surprisal import (
-    MIXED,
     PARTS,
     ROWS,
     TOKEN,
@@ -108,21 +105,18 @@ class ParserReader:
     """Reads passages with the parser of a pipeline.
 
     nlp (Language): With one trained `hpyp_parser`. Nothing of it is changed.
-    mixture (Interpolation | None): Of this parser and an n-gram model.
     particles (int | None): See `search_for_reading`.
     RAISES (ValueError): If there is none, or it has not been trained.
     """
 
-    def __init__(
-        self, nlp: Language, mixture: Interpolation | None = None, *, particles: int | None = None
-    ) -> None:
+    def __init__(self, nlp: Language, *, particles: int | None = None) -> None:
         parsers = [(name, pipe) for name, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
         if len(parsers) != 1 or not parsers[0][1].is_trained:
             raise ValueError(
                 f"The pipeline should have one hpyp_parser that has been trained, but it has "
                 f"{nlp.pipe_names}."
             )
-        self.nlp, self.mixture = nlp, mixture
+        self.nlp = nlp
         self.name, self.parser = parsers[0]
         if particles is not None:
             particles = whole("particles", particles, least=1, highest=HIGHEST_PARTICLES)
@@ -135,11 +129,7 @@ class ParserReader:
 
         running (bool): Whether the parser finds the sentences.
         """
-        docs, mixed = _docs(self.nlp, passages, running=running), {}
-        if self.mixture is not None:
-            docs, mixed = self._mix(docs)
-        else:
-            docs = list(self._pipe(docs))
+        docs = list(self._pipe(_docs(self.nlp, passages, running=running)))
         joint, given = self.parser.joint, self.parser.tags == "given"
         spans, docs = list(map(word_spans, docs)), list(map(words_as_tokens, docs))
         found = [{}] * len(docs)
@@ -157,7 +147,6 @@ class ParserReader:
                 PARTS[2]: letters,
                 "log_prob": _column(doc, "log_prob"),
             }
-            summed |= {name: values[i] for name, values in mixed.items()}
             classes = rare_classes(joint.vocabulary, words)
             yield doc, TokenScores(spans[i], summed, classes, [token.tag_ for token in doc], entropies)
 
@@ -180,31 +169,9 @@ class ParserReader:
         joint = self.parser.joint
         return Frequencies.of_training(joint.vocabulary, joint.word_counts()[: len(joint.vocabulary)])
 
-    def _pipe(self, docs: Iterable[Doc], disable: Sequence[str] = ()) -> Iterator[Doc]:
+    def _pipe(self, docs: Iterable[Doc]) -> Iterator[Doc]:
         """Let the pipeline work on documents, in which the parser searches as it does for reading."""
-        return self.nlp.pipe(docs, disable=list(disable), component_cfg={self.name: {"search": self.search}})
-
-    def _mix(self, docs: list[Doc]) -> tuple[list[Doc], dict[str, list[np.ndarray]]]:
-        """Parse documents, and find what `MIXED` has for their words."""
-        names = self.nlp.pipe_names
-        before, after = names[: names.index(self.name)], names[names.index(self.name) :]
-        docs = list(self._pipe(docs, disable=after))
-        words = list(map(words_as_tokens, docs))
-        # Which boundaries the parser is given, and where it has to find them, nobody knows afterwards.
-        encoder = self.mixture.model.encoder
-        blocks, layout = encode_docs(words, encoder, given_tags=False)
-        blocks = blocks._replace(words=encoder.vocabulary.outcomes[blocks.words])
-        docs = list(self._pipe(docs, disable=before))
-        words, places = list(map(words_as_tokens, docs)), layout.tokens
-        parts = [_column(doc, "surprisal_lexical") + _column(doc, "surprisal_syntactic") for doc in words]
-        own = np.concatenate([part[place] for part, place in zip(parts, places)])
-        letters = self.mixture.model.spell_docs(words, layout, blocks.words)
-        found: dict[str, list[np.ndarray]] = {name: [] for name in MIXED}
-        for name, values in zip(MIXED, self.mixture.surprisals(blocks, own, letters)):
-            for doc, place, column in zip(words, places, np.split(values, layout.docs[1:-1])):
-                found[name].append(np.zeros(len(doc)))
-                found[name][-1][place] = column
-        return docs, found
+        return self.nlp.pipe(docs, component_cfg={self.name: {"search": self.search}})
 
 
 class NGramReader:

@@ -19,8 +19,6 @@ _DEATHS = 3
 _PATIENCE = 5.0
 # How often it is looked whether there are nodes yet, in seconds.
 _LOOK = 30.0
-# How many results are merged at once.
-_MERGED = 16
 # Tasks and results are small: nothing but paths and counts goes through Ray.
 _OBJECTS = 100_000_000
 _LOCAL = re.compile(r"local(?:\[([1-9]\d*)\])?")
@@ -232,28 +230,3 @@ def run_shards(
         for actor, _ in running.values():
             ray.kill(actor)
     return summary
-
-
-def merge_shards(
-    folder: Folder,
-    shards: Sequence[Shard],
-    read: Callable[[bytes], Any],
-    merge: Callable[[Sequence[Any]], Any],
-) -> Any:
-    """Have workers read the outputs of shards, and merge them, some at a time, until one is left."""
-    import ray
-
-    def read_some(some: Sequence[Shard]) -> Any:
-        return merge([read(folder.read(shard)) for shard in some])
-
-    def merge_some(*some: Any) -> Any:
-        return merge(some)
-
-    def cut_up(parts: Sequence[Any]) -> list[Sequence[Any]]:
-        return [parts[i : i + _MERGED] for i in range(0, len(parts), _MERGED)]
-
-    first, later = ray.remote(num_cpus=1)(read_some), ray.remote(num_cpus=1)(merge_some)
-    parts = [first.options(name="merge shards").remote(some) for some in cut_up(shards)]
-    while len(parts) > 1:
-        parts = [later.options(name="merge").remote(*some) for some in cut_up(parts)]
-    return ray.get(parts[0])

@@ -14,61 +14,7 @@ from typing import Any
 _PAUSE = 0.2
 
 
-class RemoteProcess:
-    """A command on a node of a cluster, with methods of `subprocess.Popen`.
-
-    log (Path): Gets stderr, and stdout where that has no file of its own.
-    output (Path | None): That file.
-    name (str): What the dashboard calls it.
-    cpus (int), memory (float): How many cores and how many GB it takes; of 0 GB nothing is said.
-    folder (Path): Where it runs.
-    """
-
-    def __init__(
-        self,
-        line: Sequence[str],
-        log: Path,
-        output: Path | None = None,
-        *,
-        name: str,
-        cpus: int = 1,
-        memory: float = 0.0,
-        folder: Path = Path(),
-    ) -> None:
-        import ray
-
-        needs: dict[str, Any] = {"num_cpus": cpus} | ({"memory": int(1e9 * memory)} if memory else {})
-        files = (str(log.absolute()), None if output is None else str(output.absolute()))
-        # What has begun to write is not begun again beside itself.
-        task = ray.remote(max_retries=0, **needs)(_run).options(name=name)
-        self._task = task.remote([*line], str(folder.absolute()), *files, cpus)
-        self._code: int | None = None
-
-    def poll(self) -> int | None:
-        """What it has ended with, None if it has not; -1 where its node is gone."""
-        import ray
-
-        if self._code is None and ray.wait([self._task], timeout=0)[0]:
-            try:
-                self._code = ray.get(self._task)
-            except ray.exceptions.RayError:
-                self._code = -1
-        return self._code
-
-    def terminate(self) -> None:
-        """End it."""
-        import ray
-
-        ray.cancel(self._task)
-
-    def wait(self) -> int:
-        """Wait until it has ended."""
-        while (code := self.poll()) is None:
-            time.sleep(_PAUSE)
-        return code
-
-
-Process = subprocess.Popen | RemoteProcess
+Process = subprocess.Popen
 #: Begins a command: the line, a file for its log, and one for what it prints, if that is its output; `name`
 #: is what it is called.
 Launch = Callable[..., Process]
@@ -105,16 +51,3 @@ def ended(processes: dict[str, Process]) -> list[tuple[str, int]]:
         if found or not processes:
             return found
         time.sleep(_PAUSE)
-
-
-def _run(line: list[str], folder: str, log: str, output: str | None, cpus: int) -> int:
-    where = {"cwd": folder, "env": {**os.environ, "OMP_NUM_THREADS": str(cpus)}}
-    process = here(line, Path(log), None if output is None else Path(output), name="", **where)
-    try:
-        # Whoever cancels is heard between two looks.
-        while process.poll() is None:
-            time.sleep(_PAUSE)
-    finally:
-        process.terminate()
-        process.wait()
-    return process.returncode

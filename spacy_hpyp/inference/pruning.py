@@ -157,7 +157,7 @@ def _select(scheme, beam, size, held, word, is_last):
     if is_last:
         add_end(scheme.sums, word, kept)
     else:
-        add_word(scheme.sums, word, prefix, kept if scheme.search.predictive else prefix)
+        add_word(scheme.sums, word, prefix, prefix)
         scheme.word[0] += 1
         scheme.best[:] = -inf
     return left, held

@@ -39,9 +39,6 @@ class Search(NamedTuple):
         divided and in the selection step; it never counts in a derivation's weight. With 0, they are those of
         Algorithm 1.
     guides (bool): Whether to find the most probable heads and tags of each word; needs `marginals`.
-    predictive (bool): Whether the probability of a word is that given the derivations that the selection step
-        has left, and not given all that there were before it. It is no lower bound then, but what is dropped
-        is not lost for good.
     spread (int): By how much the particles are multiplied after the selection step: what follows a word is
         divided more finely than what is kept of the words before it.
     apart (bool): Whether only the probabilities of words are to be found, and those of running text by
@@ -59,7 +56,6 @@ class Search(NamedTuple):
     attachments: int = 10
     guides: bool = False
     outlook: float = 0.0
-    predictive: bool = False
     spread: int = 1
     apart: bool = False
 
@@ -169,7 +165,7 @@ def _select(scheme, beam, size, held, word, is_last):
         add_end(scheme.sums, word, prefix)
         return size, held
     left = reallocate(beam, size, scheme.search.particles, scheme.search)
-    add_word(scheme.sums, word, prefix, log_sum(beam.weight, left) if scheme.search.predictive else prefix)
+    add_word(scheme.sums, word, prefix, prefix)
     scheme.best[0] = -inf
     return left, held
 

@@ -68,8 +68,7 @@ def read(task, scheme, records):
         beam, shifted = shifted, beam
         bounds, shifted_bounds = shifted_bounds, bounds
         sentences = _select(beam, bounds, begun, search)
-        after = log_sum(beam.weight, bounds[sentences]) if search.predictive else prefix
-        add_word(scheme.sums, word, prefix, after)
+        add_word(scheme.sums, word, prefix, prefix)
     add_end(scheme.sums, task.length, ended[0])
     return records
 

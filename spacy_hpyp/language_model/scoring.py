@@ -138,13 +138,10 @@ def perplexity_of(sentences: Iterable[Perplexity]) -> Perplexity:
     return reduce(Perplexity._plus, found, first)
 
 
-def search_for_sums(search: Search, *, predictive: bool = False) -> Search:
+def search_for_sums(search: Search) -> Search:
     """The search that leaves little out of a sum, with the same number of particles: the beam stands for the
     posterior and is not narrowed down to the best derivation, more labels and tags are tried, derivations are
     divided more finely, and none is preferred for what its tags promise of the words to come. It is slower.
-
-    predictive (bool): Whether the probabilities of words are those given the derivations that are kept, see
-        `Search`; else their products are lower bounds of those of sentences.
     """
     return search._replace(
         marginals=True,
@@ -156,7 +153,6 @@ def search_for_sums(search: Search, *, predictive: bool = False) -> Search:
         tag_threshold=0.0,
         # A word is predicted from what stands before it alone.
         outlook=0.0,
-        predictive=predictive,
         spread=_SPREAD,
     )
 

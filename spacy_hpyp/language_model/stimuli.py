@@ -17,7 +17,7 @@ from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any
 
-from .surprisal import MIXED, PARTS, ROWS, TableRow, TextPassage, capital, carried
+from .surprisal import PARTS, ROWS, TableRow, TextPassage, capital, carried
 
 #: The names of files that are tables end so.
 SUFFIXES = (".csv", ".tsv")
@@ -39,7 +39,6 @@ _TAKEN = {
         "class",
         "log_prob",
         *ROWS,
-        *MIXED,
     ),
     *("surprisal", *PARTS),
     *(f"{kind}_{name}" for kind in ("entropy", "reduction") for name in ("next", "analyses")),

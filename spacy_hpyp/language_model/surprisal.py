@@ -21,8 +21,6 @@ ROWS = (TOKEN, WORD, REGION)
 #: What the surprisals of a parser consist of: the first two are all of it, and the letters of rare words are
 #: in the first one.
 PARTS = ("surprisal_lexical", "surprisal_syntactic", "surprisal_letters")
-#: The columns of an n-gram model and of its mixture with a parser.
-MIXED = ("surprisal_ngram", "surprisal_mixed")
 
 # What carried columns are called where a table has one of its own with their name: this before it.
 _INPUT = "input_"

@@ -75,9 +75,7 @@ def numbers(*names: str) -> dict[str, Field]:
 
 
 def different_names(name: str) -> Field:
-    """Different names, none of which is empty (list[str]). How many there are is known by the name of the
-    part.
-    """
+    """Different names (list[str]). How many there are is known by the name of the part."""
 
     def read(message: Message, sizes: Sizes) -> list[str]:
         found = part(message, name, list)
@@ -85,8 +83,6 @@ def different_names(name: str) -> Field:
             raise ValueError("a list of names is damaged")
         if len(set(found)) < len(found):
             raise ValueError("a name is listed twice")
-        if "" in found:
-            raise ValueError("a name is empty")
         sizes[name] = len(found)
         return found
 

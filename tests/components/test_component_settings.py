@@ -286,7 +286,7 @@ def test_what_limits_the_search_reaches_it(toy, setting, value):
     assert getattr(parser.search, setting) == value
     # All other fields say what the beam is for: a matter of `decoding` and `marginals`, or of summing
     # probabilities up.
-    assert set(Search._fields) - {"marginals", "consensus", "predictive", "spread", "apart"} <= {
+    assert set(Search._fields) - {"marginals", "consensus", "spread", "apart"} <= {
         declared.name for declared in fields(ParserSettings)
     }
 

@@ -2,7 +2,6 @@
 
 import errno
 import importlib
-import json
 import os
 import re
 import signal
@@ -13,14 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import spacy
 from command_line import run
-from spacy.tokens import DocBin
 
 from spacy_hpyp.cli.parse import ParseTask
 from spacy_hpyp.cli.shards import ShardTask, made_with, send
 from spacy_hpyp.distributed.cluster import Worker, connected, run_shards
-from spacy_hpyp.distributed.commands import RemoteProcess
 from spacy_hpyp.distributed.folder import Folder
 from spacy_hpyp.distributed.inputs import Document, Shard, cut, find_files
 
@@ -164,162 +160,6 @@ def test_an_output_folder_that_a_node_does_not_share_is_named(tmp_path):
         ValueError, match=r"is another folder on the node .* on a file system that all nodes share"
     ):
         worker.start()
-
-
-@pytest.mark.parametrize(
-    ("command", "settings"),
-    [
-        ("classes", ("--classes", 3, "--min-count", 1, "--threads", 1, "-o")),
-        ("ngram", ("--sweeps", 2, "--samples", 1)),
-        (
-            "ngram",
-            ("--sweeps", 2, "--samples", 1, "--order", 3, "--min-count", 3, "--spelling", "--tokenized"),
-        ),
-    ],
-)
-def test_what_one_file_is_made_of_workers_count(cluster, write, tmp_path, command, settings):
-    path = write(TEXT)
-    alone, by_workers = tmp_path / "alone", tmp_path / "by-workers"
-    run("hpyp", command, path, *settings, alone)
-    run("hpyp", command, path, *settings, by_workers, "--ray", cluster, "--shard-size", 1)
-    assert alone.read_bytes() == by_workers.read_bytes()
-
-
-def test_guides_are_those_without_ray(cluster, model, toy, tmp_path):
-    corpus = tmp_path / "train.spacy"
-    DocBin(docs=[toy.doc(spacy.blank("en").vocab, sentence) for sentence in toy.sentences()]).to_disk(corpus)
-    command = ("hpyp", "guides", model, corpus)
-    run(*command, tmp_path / "alone.spacy", "--folds", 3)
-    for workers in (1, 2):
-        shared = ("--folds", 3, "--ray", cluster, "--workers", workers)
-        done = run(*command, tmp_path / f"by-{workers}.spacy", *shared)
-        assert "Saved 3 shards" in done.output
-        assert (tmp_path / f"by-{workers}.spacy").read_bytes() == (tmp_path / "alone.spacy").read_bytes()
-    # Another corpus into the same folder is refused.
-    DocBin(docs=[toy.doc(spacy.blank("en").vocab, sentence) for sentence in toy.sentences()[1:]]).to_disk(
-        corpus
-    )
-    done = run(*command, tmp_path / "by-1.spacy", *shared, exit_code=1)
-    assert "corpus_made_of was" in done.output
-
-
-def test_what_is_learned_from_text_does_not_depend_on_workers_and_goes_on_after_a_round(
-    cluster, model, write, tmp_path, monkeypatch
-):
-    path = write(TEXT.replace("\n\n", "\n")[:2500])
-    common = ("hpyp", "learn-text", model, path)
-    shards = ("--ray", cluster, "--shard-size", 1, "-K", 5, "--checkpoint-words", 300)
-    for workers in (1, 2):
-        done = run(*common, tmp_path / f"by-{workers}", *shards, "--workers", workers)
-        assert len(re.findall("words have been learned", done.output)) == 3
-    expected = files_of(tmp_path / "by-1")
-    assert {path.parts[0] for path in expected} == {"model-last"}
-    assert files_of(tmp_path / "by-2") == expected
-    with monkeypatch.context() as patch:
-        patch.setattr("spacy_hpyp.cli.learn_text.shutil.rmtree", lambda path: 1 / 0)
-        with pytest.raises(AssertionError):
-            run(*common, tmp_path / "killed", *shards)
-    done = run(*common, tmp_path / "killed", "--resume", exit_code=1)
-    assert "is of a run with --ray" in " ".join(done.output.split())
-    run(*common, tmp_path / "killed", *shards, "--resume")
-    assert files_of(tmp_path / "killed") == expected
-
-
-def test_perplexity_is_that_without_ray(cluster, model, write, tmp_path):
-    path = write("".join(f"The dog sees {i} cats.\nAda sleeps.\n\n" for i in range(40)))
-    common = ("hpyp", "perplexity", model, path, "-K", 5, "-o", "json")
-    alone, found = (
-        json.loads(run(*common, *where).stdout)
-        for where in ((), ("--ray", cluster, "--shard-size", 1, "--scores", tmp_path / "scores"))
-    )
-    assert len(list(tmp_path.glob("scores/_done/*/*"))) == 2
-    assert found == pytest.approx(alone, nan_ok=True)
-
-
-PROJECT = """\
-title: "two treebanks"
-vars: {treebank: "", prefix: "", lang: "", text: ""}
-workflows: {all: [first, second]}
-commands:
-  - {name: first, script: ["cp $IN $OUT"], deps: ["$IN"], outputs: ["$OUT"]}
-  - {name: second, script: ["echo ${vars.text}"]}
-""".replace("$IN", "assets/${vars.treebank}").replace("$OUT", "first-${vars.lang}")
-
-
-def test_what_fails_of_many_treebanks_is_named_and_tried_again(cluster, write, tmp_path):
-    (tmp_path / "assets").mkdir()
-    write("a tree", "assets/UD_A")
-    write(PROJECT, "project.yml")
-    command = (
-        "hpyp",
-        "treebanks",
-        write("UD_A a-ud en\n\nUD_B b-ud fr\n"),
-        tmp_path / "out",
-        "--project",
-        tmp_path,
-    )
-    command = (*command, "--ray", cluster, "--vars.text", "said")
-    done = run(*command, exit_code=1)
-    assert "1 of 2 have failed, which the same command tries again: b-ud" in " ".join(done.output.split())
-    assert "said" in (tmp_path / "out/a-ud/log.txt").read_text()
-    assert "UD_B" in (tmp_path / "out/b-ud/log.txt").read_text()
-    write("another", "assets/UD_B")
-    assert "2 treebanks" in run(*command).output
-    assert (tmp_path / "out/b-ud/first-fr").read_text() == "another"
-    assert "nothing changed" in (tmp_path / "out/a-ud/log.txt").read_text()
-
-
-@pytest.mark.slow
-def test_trainings_on_a_cluster_find_what_they_find_here(cluster, toy, tmp_path):
-    nlp = toy.nlp(particles=10)
-    nlp.config.to_disk(tmp_path / "config.cfg")
-    sentences = toy.sentences(40)
-    for name, own in (("train", sentences[:30]), ("dev", sentences[30:])):
-        DocBin(docs=[toy.doc(nlp.vocab, each) for each in own]).to_disk(tmp_path / f"{name}.spacy")
-    files = tmp_path / "config.cfg", tmp_path / "train.spacy"
-    curve = (
-        "hpyp",
-        "learning-curve",
-        *files,
-        tmp_path / "dev.spacy",
-        "--training.max_steps",
-        1,
-        "-p",
-        "1/3",
-        "-p",
-        "1",
-    )
-    contexts = ("hpyp", "select-contexts", *files)
-    few = ("-m", 1, "-n", 5, "--min-gain", 1, "--threads", 1)
-    for where in ((), ("--ray", cluster)):
-        run(*curve, "-o", tmp_path / f"curve{len(where)}", *where)
-        run(*contexts, tmp_path / f"selected{len(where)}.cfg", *few, *where)
-    assert [path.name for path in (tmp_path / "curve2").iterdir()] == ["learning-curve.json"]
-    for ours, theirs in (
-        ("curve0/learning-curve.json", "curve2/learning-curve.json"),
-        ("selected0.cfg", "selected2.cfg"),
-    ):
-        assert (tmp_path / ours).read_text() == (tmp_path / theirs).read_text()
-
-
-def test_a_command_runs_on_the_cluster_and_is_ended(cluster, tmp_path):
-    program = "import os, sys, time; print(os.getpid(), flush=True); print('told', file=sys.stderr); time.sleep({}); sys.exit(3)"
-    log, output = tmp_path / "log", tmp_path / "output"
-
-    def begin(seconds):
-        return RemoteProcess([sys.executable, "-c", program.format(seconds)], log, output, name="test")
-
-    assert begin(0).wait() == 3
-    assert log.read_text() == "told\n"
-    output.unlink()
-    long = begin(100)
-    while not (output.exists() and output.read_text()):
-        assert long.poll() is None
-        time.sleep(0.05)
-    long.terminate()
-    assert long.wait() == -1
-    while Path(f"/proc/{int(output.read_text())}").exists():
-        time.sleep(0.05)
 
 
 @pytest.fixture(scope="module")

@@ -7,20 +7,17 @@ import gzip
 import json
 
 import pytest
-import spacy
 import srsly
 from command_line import run
 from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 
 from spacy_hpyp.cli.parse import ParseTask
-from spacy_hpyp.cli.raw_text import read_sentences
-from spacy_hpyp.cli.shards import CountTask, ShardTask, identity_of_model
+from spacy_hpyp.cli.shards import ShardTask, identity_of_model
 from spacy_hpyp.cli.surprisal import SurprisalTask
 from spacy_hpyp.distributed.folder import Folder
 from spacy_hpyp.distributed.inputs import Document, cut, find_files, lines_of
 from spacy_hpyp.distributed.work import TooManyFailuresError, work_on
-from spacy_hpyp.text.ngrams import count_ngrams, ngram_rows
 
 pyarrow = pytest.importorskip("pyarrow")
 dataset = pytest.importorskip("pyarrow.dataset").dataset
@@ -316,7 +313,7 @@ def test_words_of_a_shard_are_those_that_are_written(model, write, tmp_path, nam
 def test_surprisals_are_those_of_one_process(model, write, tmp_path, by, option):
     path = write(SENTENCES)
     run("hpyp", "surprisal", model, path, *option, "-o", tmp_path / "alone.csv")
-    settings = (by, not option, False, None, None, None)
+    settings = (by, not option, False, None, None)
     common = (str(model), identity_of_model(str(model)), False, "text", "parquet")
     found = (
         parquet.ParquetFile(worked_on(path, SurprisalTask(*common, *settings), tmp_path / "out"))
@@ -328,24 +325,6 @@ def test_surprisals_are_those_of_one_process(model, write, tmp_path, by, option)
     for ours, theirs in zip(found, alone, strict=True):
         assert ours["surprisal"] == pytest.approx(float(theirs["surprisal"]), abs=1e-6)
         assert (ours["text"], str(ours["sentence"])) == (theirs["text"], theirs["sentence"])
-
-
-@pytest.mark.parametrize("given", ["", "en", "pipeline"])
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [("a.txt", SENTENCES), ("a.jsonl", '{"text": "Ada sleeps.\\nKim waits."}\n'), ("a.conllu", CONLLU)],
-)
-def test_sentences_are_those_that_one_process_reads(model, write, tmp_path, given, name, text):
-    path = write(text, name)
-    running = given == "pipeline"
-    own = (str(model), identity_of_model(str(model))) if running else ("", "")
-    nlp = spacy.load(model) if running else spacy.blank("en") if given else None
-    found = worked_on(
-        path, CountTask(*own, not running, "text", "counts", given or None, 3), tmp_path / "out"
-    )
-    if not (running and name == "a.jsonl"):
-        expected = count_ngrams(read_sentences(path, nlp, per_line=not running), ngram_rows(3))
-        assert found.read_bytes() == expected.to_bytes()
 
 
 def test_another_pipeline_than_that_of_the_command_is_refused(model):

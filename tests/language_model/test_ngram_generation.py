@@ -55,17 +55,3 @@ def test_a_seed_fixes_what_is_drawn_whatever_the_count(model):
         [one.words for one in model.generate(count, seed=seed)] for count, seed in ((5, 1), (20, 1), (5, 2))
     )
     assert few == many[:5] != other
-
-
-@pytest.mark.parametrize(
-    ("settings", "problem"),
-    [
-        ({"count": 0}, "'count' must be a whole number"),
-        ({"count": 1, "max_length": 0}, "'max_length' must be a whole number"),
-        ({"count": 1, "seed": -1}, "'seed' must be a whole number"),
-        ({"count": 1, "begin_with": ["a", "b"], "max_length": 1}, "'begin_with' has 2 words"),
-    ],
-)
-def test_what_cannot_be_drawn_is_said(model, settings, problem):
-    with pytest.raises(ValueError, match=problem):
-        list(model.generate(**settings))

@@ -10,7 +10,7 @@ from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, TIER, new_franch
 from spacy_hpyp.hpyp.hyperparameters import resample
 from spacy_hpyp.hpyp.sequences import BEFORE, visit_sequences
 from spacy_hpyp.hpyp.storage import pack, unpack
-from spacy_hpyp.language_model.ngram_seating import score_block
+from spacy_hpyp.language_model.ngram import score_words
 from spacy_hpyp.pools.finished import average, finish
 
 # Three words and the boundary, which is the last dish.
@@ -54,9 +54,8 @@ def scores(model, sentences):
     found = []
     for sentence in sentences:
         words = np.array(sentence, dtype=np.int32)
-        log_probability, passed_on = np.empty((2, len(words) + 1))
-        score_block(model, words, np.zeros(len(words), dtype=bool), log_probability, passed_on)
-        found.append(log_probability)
+        found.append(np.empty(len(words) + 1))
+        score_words(model, words, found[-1])
     return np.concatenate(found)
 
 

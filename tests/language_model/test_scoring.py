@@ -111,45 +111,18 @@ def test_without_its_bias_an_estimate_is_right_on_average(model, monkeypatch):
     assert abs(log_probs.mean() - np.mean([one.bias for one in found])) < 4 * error
 
 
-def test_more_filters_make_the_error_smaller(model, sentences):
-    # That of four filters is itself known to half of it only.
-    errors = [
-        np.mean(
-            [
-                perplexity_of(
-                    score_by_particles(model, sentences, particles=200, replicates=n, seed=seed)
-                ).standard_error
-                for seed in range(5)
-            ]
-        )
-        for n in (4, 100)
-    ]
-    assert errors[1] < 0.5 * errors[0]
+def test_an_unlexicalised_model_scores_nothing(toy):
+    silent = toy.parser(toy.trained(tags="given", word=[], sweeps=1)).joint
+    with pytest.raises(ValueError, match="no probability to words"):
+        list(score_by_beam(silent, [["stop"]], EVERYTHING))
 
 
-def test_what_cannot_be_scored_is_explained(toy, model):
-    with pytest.raises(ValueError, match="without words"):
-        list(score_by_beam(model, [["stop"], []], EVERYTHING))
-    with pytest.raises(ValueError, match="'replicates' must be at least 2"):
-        list(score_by_particles(model, [["stop"]], particles=1, replicates=1))
-    with pytest.raises(ValueError, match="'particles' must be a whole number of at least 1"):
-        list(score_by_particles(model, [["stop"]], particles=0, replicates=2))
-    untrained = toy.parser(toy.nlp()).joint
-    unlexicalised = toy.parser(toy.trained(tags="given", word=[], sweeps=1)).joint
-    for silent in (untrained, unlexicalised):
-        with pytest.raises(ValueError, match="no probability to words"):
-            list(score_by_beam(silent, [["stop"]], EVERYTHING))
-        with pytest.raises(ValueError, match="no probability to words"):
-            list(score_by_particles(silent, [["stop"]], particles=1, replicates=2))
-
-
-@pytest.mark.parametrize("predictive", [False, True])
-def test_no_sum_depends_on_the_words_to_come(model, predictive):
+def test_no_sum_depends_on_the_words_to_come(model):
     words = np.array(
         model.vocabulary.numbers("Zenobia Quux waits near the old blorp frobs a cat .".split()), np.int32
     )
     prefixes = [words[:length] for length in range(1, len(words) + 1)]
-    search = search_for_sums(Search(particles=2, lookahead=0.5, outlook=1.0), predictive=predictive)
+    search = search_for_sums(Search(particles=2, lookahead=0.5, outlook=1.0))
     found = decode(model.frozen, sentence_blocks(prefixes), search)
     whole = found.syntactic + found.lexical
     start = 0

@@ -1,14 +1,11 @@
-"""Classes of words: files, looking up, and learning from text and from vectors."""
+"""Classes of words: files, looking up, and learning from text."""
 
 import re
 
-import numpy as np
 import pytest
-from spacy.vocab import Vocab
 
 from spacy_hpyp.text.elements import CLASS_ATTRIBUTES, class_symbols, reads_classes, without_classes
 from spacy_hpyp.text.ngrams import count_ngrams, pair_rows
-from spacy_hpyp.text.vector_classes import vector_classes
 from spacy_hpyp.text.word_classes import (
     ClassedRule,
     WordClass,
@@ -165,19 +162,3 @@ def test_an_interrupt_keeps_what_there_is():
 def test_too_little_text_is_an_error(sentences, message):
     with pytest.raises(ValueError, match=message):
         learn_classes(pairs(sentences), 4)
-
-
-def test_vectors_that_point_alike_are_in_one_class():
-    vocab = Vocab()
-    rng = np.random.default_rng(0)
-    centers = {"n": [5.0, 0.0, 0.0], "v": [0.0, 5.0, 0.0], "d": [0.0, 0.0, 5.0]}
-    for kind, center in centers.items():
-        for number in range(6):
-            vocab.set_vector(f"{kind}{number}", np.array(center) + rng.normal(size=3) * 0.1)
-    found = vector_classes(vocab, 3)
-    paths = {kind: {each.path for each in found if each.word[0] == kind} for kind in centers}
-    assert [len(own) for own in paths.values()] == [1, 1, 1]
-    assert len(set.union(*paths.values())) == 3
-    assert len({each.path for each in vector_classes(vocab, 18)}) == 18
-    with pytest.raises(ValueError, match="19 classes of 18 words"):
-        vector_classes(vocab, 19)

@@ -21,7 +21,7 @@ from spacy.lang.en import English
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import load_config
+from spacy.util import load_config, load_model_from_config
 from spacy.vocab import Vocab
 
 from spacy_hpyp import HPYPParser
@@ -133,9 +133,8 @@ POOLS = {
 }
 
 #: The settings of Buys & Blunsom's model, which is trained faster than the default.
-PAPER = load_config(Path(__file__).parent.parent / "configs" / "paper.cfg").interpolate()["components"][
-    "hpyp_parser"
-]
+_PAPER = load_config(Path(__file__).parent.parent / "configs" / "paper.cfg")
+PAPER = load_model_from_config(_PAPER, auto_fill=True).config.interpolate()["components"]["hpyp_parser"]
 PAPER["model"]["unknown_words"] = {"@misc": "spacy-hpyp.UniversalUnknownWords.v1"}
 del PAPER["factory"]
 

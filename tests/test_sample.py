@@ -15,7 +15,6 @@ from spacy import displacy
 from spacy.cli.train import train
 from spacy.language import Language
 from spacy.matcher import Matcher
-from spacy.util import load_config
 from weasel.util import load_project_config
 
 from spacy_hpyp.cli.evaluate import evaluate
@@ -53,18 +52,15 @@ QUICK = {
 }
 
 
-def small(config):
-    """Overrides of one of the project's configs: as little room and as few folds as the sample needs, and not
-    a treebank.
-    """
-    components = load_config(PROJECT / "configs" / f"{config}.cfg")["components"]
-    tables = [
-        f"{name}.model.{setting}"
-        for name, settings in components.items()
-        for setting in settings.get("model", {})
-        if setting.endswith("places")
-    ]
-    return {f"components.{table}": 2**17 for table in tables} | {"components.easy_first_parser.folds": 3}
+#: What the sample needs: little room for weights, and few folds.
+SMALL = {
+    **{
+        f"components.easy_first_{name}.model.places": 2**17
+        for name in ("senter", "tagger", "morphologizer", "lemmatizer")
+    },
+    **{f"components.easy_first_parser.model.{name}_places": 2**17 for name in ("arc", "label")},
+    "components.easy_first_parser.folds": 3,
+}
 
 
 #: What a page shows: code or a command that uses the project's pipeline, and behind it what that prints.
@@ -292,7 +288,7 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(
         "paths.parser": str(trained / "model-best"),
         "training.max_steps": 60,
         "training.eval_frequency": 60,
-        **small("guided"),
+        **SMALL,
     }
     train(PROJECT / "configs" / "guided.cfg", tmp_path, overrides=overrides)
     nlp = spacy.load(tmp_path / "model-best")
@@ -354,7 +350,7 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(
 
 
 def test_the_fast_pipeline_needs_no_other(tmp_path, assert_forest):
-    overrides = {**PATHS, "training.max_steps": 60, "training.eval_frequency": 60, **small("easy_first")}
+    overrides = {**PATHS, "training.max_steps": 60, "training.eval_frequency": 60, **SMALL}
     train(PROJECT / "configs" / "easy_first.cfg", tmp_path, overrides=overrides)
     nlp = spacy.load(tmp_path / "model-best")
     assert_forest(nlp(RAW), generative=False)

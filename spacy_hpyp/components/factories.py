@@ -22,19 +22,6 @@ TREE_SCORES = {"dep_uas": 0.5, "dep_las": 0.5, **_OF_TREES}
 TAG_AND_TREE_SCORES = {"tag_acc": 0.2, "dep_uas": 0.4, "dep_las": 0.4, **_OF_TREES}
 
 
-#: Which config that comes with the package says what a component is made of; `defaults.cfg` says it of the
-#: others.
-_SHIPPED = {
-    "hpyp_parser": "pool",
-    "easy_first_senter": "easy_first",
-    "easy_first_tagger": "easy_first",
-    "easy_first_parser": "easy_first",
-    "easy_first_morphologizer": "easy_first",
-    "easy_first_lemmatizer": "easy_first",
-    "parse_reranker": "reranked",
-}
-
-
 @cache
 def shipped_config(name: str) -> Config:
     """A config that comes with the package: in it, where that is installed, or beside it in the project."""
@@ -47,19 +34,16 @@ def shipped_config(name: str) -> Config:
     return Config().from_disk(path, interpolate=False)
 
 
+@cache
+def _defaults() -> Config:
+    return Config().from_disk(Path(__file__).with_name("defaults.cfg"), interpolate=False)
+
+
 def default_config(settings: type[Settings], factory: str) -> Config:
-    """What a component is made of that no config says anything about: its settings, and the scorer and the
-    model of the config that comes with the package.
+    """Return the settings of a component that no config sets: those of its class, and the model and scorer of
+    `defaults.cfg`.
     """
-    if factory in _SHIPPED:
-        component = shipped_config(_SHIPPED[factory])["components"][factory]
-        # Of the language of the pipeline nothing is known yet.
-        shipped = Config(component).merge({"model": {"unknown_words": {"lang": "xx"}}})
-    else:
-        shipped = Config().from_disk(Path(__file__).with_name("defaults.cfg"))[factory]
-    return Config(
-        {**asdict(settings()), **{name: shipped[name] for name in ("scorer", "model") if name in shipped}}
-    )
+    return Config({**asdict(settings()), **_defaults()[factory]})
 
 
 def register(

@@ -8,6 +8,7 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
 
+from ..easy_first.arcs import reads_guides
 from ..easy_first.classification import EasyFirstSearch
 from ..easy_first.parsing import EasyFirstTrees
 from ..easy_first.words import LEMMAS, MORPHOLOGY, STARTS, TAGS, ClassificationTask
@@ -25,13 +26,20 @@ CLASSIFIER = "decider"
 TREE_MODEL = "tree_model"
 
 
+def _without_guides(templates: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    return [template for template in templates if not reads_guides(set(template))]
+
+
 def _architecture(
     name: str, task: ClassificationTask, group: type[ClassifierSettings] = ClassifierSettings
 ) -> Callable[..., Model[list[Doc], np.ndarray]]:
     """Register an architecture of models that decide words, with the settings that it has."""
 
     def make(
-        templates: Sequence[Sequence[str]], unknown_words: UnknownWordRule, **settings: Any
+        templates: Sequence[Sequence[str]],
+        unknown_words: UnknownWordRule,
+        guided: bool = False,
+        **settings: Any,
     ) -> Model[list[Doc], np.ndarray]:
         """A model of what words are, the easiest word first (Ma et al. 2012, 2013), as a thinc model.
 
@@ -40,6 +48,7 @@ def _architecture(
         templates (Sequence[Sequence[str]]): The elements that each feature reads, see
             `spacy_hpyp.easy_first.words`.
         unknown_words (UnknownWordRule): Maps words that are too rare to classes.
+        guided (bool): Whether to use the templates that read guides.
         **settings: See `spacy_hpyp.models.settings`.
         RETURNS (Model): Takes Docs and gives the outcome of each word (int32[words]), by greedy search.
         RAISES (ValueError): If an element is not known, or a setting is not what it may be.
@@ -49,6 +58,7 @@ def _architecture(
         vocabulary = VocabularySettings(
             unknown_words, found.min_count, found.min_class_count, open_class_below
         )
+        templates = templates if guided else _without_guides(templates)
         model = WordClassifier(task, templates, vocabulary, places=found.places)
         return model_holding(model, f"easy_first_{task.outcome}", CLASSIFIER, _decide)
 
@@ -72,6 +82,7 @@ def EasyFirstParser(
     arcs: Sequence[Sequence[str]],
     labels: Sequence[Sequence[str]],
     unknown_words: UnknownWordRule,
+    guided: bool = False,
     **settings: Any,
 ) -> Model[list[Doc], EasyFirstTrees]:
     """A model of trees that are joined from partial ones (Ma et al. 2013) as a thinc model.
@@ -81,12 +92,15 @@ def EasyFirstParser(
     arcs, labels (Sequence[Sequence[str]]): The elements that the features of actions and of labels read, see
         `spacy_hpyp.easy_first.arcs` and `spacy_hpyp.easy_first.labels`.
     unknown_words (UnknownWordRule): Maps words that are too rare to classes.
+    guided (bool): Whether to use the templates that read guides.
     **settings: See `spacy_hpyp.models.settings`.
     RETURNS (Model): Takes Docs with tags and gives their trees, by greedy search.
     RAISES (ValueError): If an element is not known, or a setting is not what it may be.
     """
     found = TreeModelSettings(**settings)
     vocabulary = VocabularySettings(unknown_words, found.min_count, found.min_class_count)
+    if not guided:
+        arcs, labels = _without_guides(arcs), _without_guides(labels)
     model = TreeModel(arcs, labels, vocabulary, arc_places=found.arc_places, label_places=found.label_places)
     return model_holding(model, "easy_first_parser", TREE_MODEL, _parse)
 

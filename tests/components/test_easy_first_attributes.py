@@ -60,7 +60,7 @@ LEMMAS = [["word"], ["suffix1"], ["written.pos"], ["written.pos", "lower"], ["wr
 
 
 def add(nlp, name, templates):
-    nlp.add_pipe(name, config={"model": {"templates": templates, "places": 2**12}})
+    nlp.add_pipe(name, config={"model": {"templates": templates, "places": 2**12, "guided": True}})
 
 
 def examples_of(nlp, sentences=SENTENCES):

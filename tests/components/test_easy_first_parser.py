@@ -29,7 +29,7 @@ def pipeline(*, tagger=True, **settings):
     nlp = spacy.blank("en")
     if tagger:
         nlp.add_pipe("easy_first_tagger", config=TAGGER)
-    model = {name: settings.pop(name) for name in ("arcs", "labels") if name in settings}
+    model = {name: settings.pop(name) for name in ("arcs", "labels", "guided") if name in settings}
     nlp.add_pipe("easy_first_parser", config={"beam": 4, "folds": 3, **settings, "model": {**SMALL, **model}})
     return nlp
 
@@ -380,6 +380,7 @@ def test_a_table_whose_size_is_no_power_of_two_is_refused(places):
 GUIDED = {
     "arcs": [["l.tag", "r.tag"], ["guide.l"], ["guide.r"], ["guide.l", "guide.r"], ["l.missing.left"]],
     "labels": [["child.tag", "head.tag"], ["guide.label"]],
+    "guided": True,
 }
 
 

@@ -29,7 +29,7 @@ def tagger_of(nlp) -> EasyFirstTagger:
 
 def pipeline(*, templates=None, **settings):
     nlp = spacy.blank("en")
-    model = SMALL if templates is None else {**SMALL, "templates": templates}
+    model = SMALL if templates is None else {**SMALL, "templates": templates, "guided": True}
     nlp.add_pipe("easy_first_tagger", config={**settings, "model": model})
     return nlp
 

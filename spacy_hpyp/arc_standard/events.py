@@ -4,12 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..annotation.arrays import Sentences, offsets_of
+from ..annotation.arrays import Sentences
 from ..compiled import NONE, compiled, implements
-from ..hpyp.franchise import new_franchise
-from ..hpyp.leave_one_out import Observations
 from ..inference.gibbs import enter_event, new_events, read_events
-from ..pools.pool import SeatedPool, Weights
 from . import configuration as column
 from .configuration import FIELDS, FIRST_RECORD, ROOT, SHIFT, begin, execute
 from .contexts import read_context
@@ -103,24 +100,3 @@ def events_of(pool, distribution, factored, words, tags, actions):
         top = used
         used += 1
     return events
-
-
-def observe(generated: Generated, elements: np.ndarray, possible: np.ndarray) -> Observations:
-    """Read the events of one distribution off derivations.
-
-    generated (Generated): What the distribution has generated in each derivation, one at least.
-    elements (int32[elements, 4]): What to read, rows of `ELEMENTS`.
-    possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context.
-    RETURNS (Observations): A group of events for each sentence.
-    """
-    # A pool without experts, whose gates are all that there is to read.
-    gates = np.arange(len(elements), dtype=np.int32)
-    none = Weights(np.empty((0, 0)), np.empty((len(gates), 0, 0)))
-    franchise = new_franchise(np.empty((0, 0), dtype=np.int32), possible.shape[1])
-    pool = SeatedPool(franchise, none, none, gates, possible, elements, np.empty((1, 1)), False)
-    found = [_read_events(generated, number, pool) for number in range(len(generated.offsets) - 1)]
-    row, dish, kind = (
-        np.concatenate([getattr(events, name)[: events.count[0]] for events in found])
-        for name in ("symbols", "dish", "kind")
-    )
-    return Observations(row, dish, kind, offsets_of([events.count[0] for events in found]), possible)

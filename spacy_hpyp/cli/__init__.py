@@ -14,7 +14,7 @@ _EVERY_DAY, _TRAINING, _PAPERS = "Every day", "For training", "For the papers"
 # The common ones first; a module's name stands before that of a command that is called otherwise.
 _COMMANDS = {
     _EVERY_DAY: "parse surprisal reading evaluate udeval report explore rank parts.cross-validate parts.learning-curve perplexity generate",
-    _TRAINING: "check convert.split convert trainings.guides classes learn-text ngram select-contexts "
+    _TRAINING: "check convert.split convert trainings.guides classes learn-text ngram "
     "package.compact package package.release info.warm info.cache info",
 }
 

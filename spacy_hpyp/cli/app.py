@@ -48,7 +48,6 @@ FORMER = {
     "keep": "combine keep",
     "learn": "learn-text",
     "rerank": "papers rerank",
-    "select": "select-contexts",
     "states": "papers states",
 }
 

@@ -1,1 +1,1 @@
-"""Treebanks and raw text as what models learn from: sweeps, what is left out of them, selection of experts."""
+"""Treebanks and raw text as what models learn from: sweeps, what is left out of them."""

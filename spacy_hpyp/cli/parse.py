@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from spacy.attrs import IS_SPACE
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..annotation.documents import UnknownTagWarning
@@ -22,7 +22,7 @@ from ..components.head_outward_parser import HeadOutwardParser
 from ..components.hpyp_parser import HPYPParser
 from ..components.parse_combiner import ParseCombiner
 from ..distributed.inputs import CONLLU, Document, Shard
-from ..distributed.work import Process
+from ..distributed.run import Process, Task
 from ..treebanks.conllu import Block
 from .app import load_pipeline, note, prepare_output, set_threads
 from .conllu_format import (
@@ -44,7 +44,7 @@ from .options import Cluster, PerLine, argument, option, place, refuse_uris
 from .output import is_shown, writing
 from .progress import Bar
 from .raw_text import STDIN, is_conllu, locate_paragraphs
-from .shards import ShardTask, distribute, made_with, shards_of
+from .shards import distribute, place_of
 
 # How many paragraphs, or sentences of CoNLL-U, a process gets at once.
 _BATCH = 32
@@ -90,7 +90,7 @@ def parse(
     ] = None,
     cluster: Cluster = Cluster(),
     output_format: Annotated[
-        Literal["conllu", "spacy", "parquet"], option("With --ray: the format of the output", "--format")
+        Literal["conllu", "parquet"], option("With --ray: the format of the output", "--format")
     ] = "conllu",
 ) -> None:
     """Write the trees that a pipeline finds, in CoNLL-U.
@@ -110,8 +110,8 @@ def parse(
             raise ValueError(
                 "With --ray there are no --keep-tags, --keep text, --n-process, --threads and stdin."
             )
-        task = ParseTask(*made_with(model), per_line, cluster.field, output_format, keep)
-        distribute("parse", task, shards_of(task, texts, cluster, is_conllu=conllu), output, cluster)
+        task = ParseTask(place_of(model), per_line, cluster.field, output_format, keep)
+        distribute("parse", task, texts, output, cluster, is_conllu=conllu)
         return
     refuse_uris(output, *(texts or []))
     prepare_output(output, texts or [], ".conllu", ".conll", ".txt")
@@ -268,7 +268,7 @@ def _written(
 
 
 @dataclass(frozen=True)
-class ParseTask(ShardTask):
+class ParseTask(Task):
     """What `hpyp parse --ray` has workers do, who keep of CoNLL-U words or sentences."""
 
     keep: Given
@@ -295,13 +295,10 @@ class ParseTask(ShardTask):
                 for document, name, (text, begins), doc in zip(documents, names, texts, docs, strict=True):
                     place = {"file": shard.path, "paragraph": document.place}
                     words += len(word_spans(doc)) - int(doc.to_array(IS_SPACE).sum())
-                    doc.user_data |= place
-                    if self.output_format == "parquet":
+                    if self.ending == "parquet":
                         found += word_rows(doc, place)
-                    elif self.output_format == "conllu":
+                    else:
                         found += _written(text, doc, begins, name, whole=whole)
-                if self.output_format == "spacy":
-                    found = [DocBin(docs=docs, store_user_data=True)]
                 del docs, doc
             return found, words
 

@@ -17,7 +17,7 @@ from spacy.tokens import Doc
 
 from ..components.surprisal import NGramReader, ParserReader, Reader, batches_of, read_rows
 from ..distributed.inputs import Document, Shard
-from ..distributed.work import Process
+from ..distributed.run import Process, Task
 from ..language_model.increments import ENTROPIES, Increment
 from ..language_model.ngram import NGramModel
 from ..language_model.stimuli import check_prose, is_table, read_counts, read_stimuli, read_word_table
@@ -36,7 +36,7 @@ from .options import (
 from .output import is_shown, json_line, writing
 from .progress import Bar
 from .raw_text import STDIN, check_text, existing, locate_paragraphs, open_file, read_sentences
-from .shards import ShardTask, distribute, made_with, shards_of
+from .shards import distribute, place_of
 
 # What a spreadsheet takes for the beginning of a formula, and what is a number nevertheless.
 _FORMULAS = ("=", "+", "-", "@", "\t", "\r")
@@ -126,8 +126,8 @@ def surprisal(
             )
         by = WORD if words else TOKEN
         own = (by, not no_punctuation, entropy, particles, segment_with)
-        task = SurprisalTask(*made_with(model), per_line, cluster.field, "parquet", *own)
-        distribute("surprisal", task, shards_of(task, texts, cluster), output, cluster)
+        task = SurprisalTask(place_of(model), per_line, cluster.field, "parquet", *own)
+        distribute("surprisal", task, texts, output, cluster)
         return
     refuse_uris(output, *texts)
     existing(texts)
@@ -216,7 +216,7 @@ def _reader(
 
 
 @dataclass(frozen=True)
-class SurprisalTask(ShardTask):
+class SurprisalTask(Task):
     """What `hpyp surprisal --ray` has workers do.
 
     by (str): What a row stands for.
@@ -228,8 +228,6 @@ class SurprisalTask(ShardTask):
     entropy: bool
     particles: int | None
     segment_with: str | None
-
-    reads_conllu = False
 
     @property
     def columns(self) -> list[str]:  # type: ignore[override]

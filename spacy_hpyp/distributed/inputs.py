@@ -1,36 +1,36 @@
-"""Files of text on any file system that pyarrow reads, and the shards that they are cut into without being
-read.
-"""
+"""Texts on any file system that pyarrow reads, and the shards that they are cut into without being read."""
 
 import io
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator
-from fnmatch import fnmatch
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+from ..text.paragraphs import paragraphs_of
+from ..treebanks.conllu import paragraphs_of as blocks_of
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
 
 TEXT, RECORDS, CONLLU, TABLE = "text", "jsonl", "conllu", "parquet"
 _KINDS = {".txt": TEXT, ".jsonl": RECORDS, ".conllu": CONLLU, ".parquet": TABLE}
-_COMPRESSED = {".gz": "gzip", ".zst": "zstd"}
-# How far it is looked for the end of a paragraph, in bytes.
+_COMPRESSED = (".gz", ".zst")
+# Bytes searched for the end of a paragraph before the end of a line will do.
 _LOOK = 1 << 18
-_EMPTY_LINE = re.compile(rb"\n[ \t\r]*\n")
-_LINE_END, _SPACE, _LETTER = re.compile(rb"\n"), re.compile(rb"[ \t]"), re.compile(rb"[^\x80-\xbf]")
-_WILDCARD = re.compile(r"[*?\[]")
+_EMPTY_LINE, _LINE_END = re.compile(rb"\n[ \t\r]*\n"), re.compile(rb"\n")
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 
 class Shard(NamedTuple):
     """A part of a file.
 
-    number (int): Its place among all.
+    number (int): Its place among all shards.
     path (str): The file, an absolute path or a URI.
-    name (str): What sentences of the file are named after.
-    kind (str): What the file is: "text", "jsonl", "conllu" or "parquet".
-    start, end (int): About where it begins and ends: in bytes, or in rows of Parquet. What is compressed is
-        one shard.
+    name (str): The prefix of names of sentences of the file.
+    kind (str): "text", "jsonl", "conllu" or "parquet".
+    start, end (int): About where it begins and ends, in bytes; of Parquet the number of its row group and the
+        next one. A compressed file is one shard.
     """
 
     number: int
@@ -42,10 +42,10 @@ class Shard(NamedTuple):
 
 
 class Document(NamedTuple):
-    """What is parsed at once and fails by itself: a paragraph, a line, a sentence of CoNLL-U; or what is
-    wrong with it, if anything is.
+    """A unit that is parsed at once and fails by itself: a paragraph, a line, or a sentence of CoNLL-U.
 
-    place (int): Where it begins in the file: in bytes, or in rows of Parquet.
+    place (int): Where it begins in the file, in bytes; of Parquet its row in the group.
+    problem (str): The reason why it cannot be read, if it cannot.
     """
 
     place: int
@@ -54,63 +54,45 @@ class Document(NamedTuple):
 
 
 def locate(path: str) -> "tuple[FileSystem, str]":
-    """The file system of a path or URI, and what it is called there. RAISES (ValueError): If pyarrow knows no
-    such file system.
-    """
-    from pyarrow import ArrowException, fs
+    """Return the file system of a path or URI, and its path there."""
+    from pyarrow import fs
 
-    if "://" not in path:
-        return fs.LocalFileSystem(), os.path.abspath(path)
-    try:
-        return fs.FileSystem.from_uri(path)
-    except (ArrowException, OSError) as error:
-        raise ValueError(f"'{path}' is on no file system that can be read: {error}") from error
+    return fs.FileSystem.from_uri(path if "://" in path else os.path.abspath(path))
 
 
 def find_files(paths: Iterable[str]) -> list[tuple[str, int]]:
-    """Files with their sizes in bytes.
+    """Find files and their sizes in bytes.
 
-    paths (Iterable[str]): Paths or URIs of files, folders, and patterns as `news/*.txt`. Of folders and
-        patterns, those files are taken that are text, records, CoNLL-U or Parquet by their names.
-    RAISES (ValueError): If there is nothing of the kind at one of them.
+    paths (Iterable[str]): Paths or URIs of files, and of folders, of which the files are taken that are text,
+        records, CoNLL-U or Parquet by their names.
+    RAISES (ValueError): If there is no such file at one of them.
     """
     from pyarrow.fs import FileSelector, FileType
 
     found: dict[str, int] = {}
     for given in paths:
-        wild = _WILDCARD.search(given)
-        base = given if wild is None else given[: given.rfind("/", 0, wild.start()) + 1] or "."
-        system, path = locate(base)
-        # What a URI has before the path: the scheme, and perhaps a host.
-        scheme = base[: base.index(path)] if "://" in base else ""
+        system, path = locate(given)
+        # The scheme and host of a URI.
+        prefix = given[: given.index(path)] if "://" in given else ""
         info = system.get_file_info(path)
-        if info.type == FileType.File:
-            found[scheme + path] = info.size
-            continue
-        below = (
-            [] if info.type == FileType.NotFound else system.get_file_info(FileSelector(path, recursive=True))
-        )
-        pattern = "*" if wild is None else os.path.join(path, given[len(base) if base != "." else 0 :])
-        own = {
-            scheme + file.path: file.size
-            for file in sorted(below, key=lambda file: file.path)
-            if file.type == FileType.File and fnmatch(file.path, pattern) and _endings(file.path)[0] in _KINDS
-        }
-        if not own:
-            raise ValueError(
-                f"There is no file of text (.txt, .jsonl, .conllu, .parquet, with .gz or .zst) at '{given}'."
-            )
-        found |= own
+        files = [info]
+        if info.type != FileType.File:
+            below = system.get_file_info(FileSelector(path, recursive=True, allow_not_found=True))
+            files = [file for file in below if file.is_file and _endings(file.path)[0] in _KINDS]
+        if not files:
+            endings = "(.txt, .jsonl, .conllu, .parquet, perhaps with .gz or .zst)"
+            raise ValueError(f"There is no file of text {endings} at '{given}'.")
+        found |= {prefix + file.path: file.size for file in sorted(files, key=lambda file: file.path)}
     return list(found.items())
 
 
-def cut(files: Iterable[tuple[str, int]], size: int, *, column: str, is_conllu: bool = False) -> list[Shard]:
-    """Cut files, of which there are paths and sizes, into shards of a size in bytes.
+def cut(files: Iterable[tuple[str, int]], size: int, *, is_conllu: bool = False) -> list[Shard]:
+    """Cut files, given by paths and sizes, into shards of about a size in bytes; tables into their row groups.
 
-    column (str): Of Parquet, where the texts are.
     is_conllu (bool): Whether all are CoNLL-U, whatever their names are.
-    RAISES (ValueError): If a table has no such column of strings.
     """
+    from pyarrow.parquet import read_metadata
+
     shards: list[Shard] = []
     names: dict[str, int] = {}
     for path, total in files:
@@ -119,105 +101,99 @@ def cut(files: Iterable[tuple[str, int]], size: int, *, column: str, is_conllu: 
         stem = "_".join(os.path.basename(path).removesuffix(compressed).removesuffix(ending).split())
         names[stem] = names.get(stem, 0) + 1
         name = stem if names[stem] == 1 else f"{stem}.{names[stem]}"
+        step = total if compressed else size
         if kind == TABLE:
-            ranges = list(_rows_of_table(path, size, column))
-        else:
-            ranges = [(i, min(i + size, total)) for i in range(0, total, total if compressed else size)]
-        shards += [Shard(len(shards) + i, path, name, kind, *each) for i, each in enumerate(ranges)]
+            system, place = locate(path)
+            total, step = read_metadata(place, filesystem=system).num_row_groups, 1
+        for start in range(0, total, step):
+            shards.append(Shard(len(shards), path, name, kind, start, min(start + step, total)))
     return shards
 
 
-def lines_of(shard: Shard, *, per_line: bool) -> Iterator[tuple[int, str]]:
-    """The lines of a shard that is no table, and where they begin in the file, in bytes. What is no UTF-8 has
-    surrogates in its place.
+def documents_of(shard: Shard, *, per_line: bool, field: str) -> Iterator[Document]:
+    """Read the documents of a shard.
 
-    A shard begins with the first paragraph that begins in it, and ends where the next one begins: a line
-    where lines are texts (`per_line`) or records, a sentence of CoNLL-U. Where a text has no empty line for a
-    quarter of a megabyte, any line will do, or any word.
+    A shard begins with the first document that begins in it. Where a text has no empty line for a quarter of
+    a megabyte, a document ends with a line.
+
+    per_line (bool): Whether each line of text is a document; else each paragraph.
+    field (str): The field of records, or column of tables, that holds the text.
     """
-    system, path = locate(shard.path)
-    if compression := _COMPRESSED.get(_endings(shard.path)[1]):
-        with system.open_input_stream(path, compression=compression) as stream:
-            yield from _decoded(io.BufferedReader(stream), 0)
+    if shard.kind == TABLE:
+        from pyarrow.parquet import ParquetFile
+
+        system, path = locate(shard.path)
+        with system.open_input_file(path) as file:
+            texts = ParquetFile(file).read_row_group(shard.start, columns=[field]).column(field)
+        for row, text in enumerate(texts.to_pylist()):
+            yield from _parts(row, text, per_line=per_line)
+    elif shard.kind == RECORDS:
+        for place, line in _lines_of(shard, by_line=True):
+            if line.strip():
+                try:
+                    text = json.loads(line)[field]
+                except (ValueError, TypeError, KeyError) as error:
+                    yield Document(place, "", f"there is no field '{field}' ({type(error).__name__})")
+                else:
+                    yield from _parts(place, text, per_line=per_line)
+    elif shard.kind == CONLLU:
+        for block in blocks_of(_lines_of(shard)):
+            yield _checked(block[0][0], "".join(line for _, line in block))
+    else:
+        lines = _lines_of(shard, by_line=per_line)
+        for place, text in paragraphs_of(lines, per_line=per_line, size=_bytes):
+            yield _checked(place, text)
+
+
+def _parts(place: int, text: Any, *, per_line: bool) -> Iterator[Document]:
+    """Yield the paragraphs or lines of a record."""
+    if not isinstance(text, str):
+        yield Document(place, "", "the text is no string")
         return
-    by_line = shard.kind == RECORDS or (shard.kind == TEXT and per_line)
-    with system.open_input_file(path) as file:
-        start, end = (
-            _border(file, at, by_line=by_line, anywhere=shard.kind == TEXT and not per_line)
-            for at in (shard.start, shard.end)
-        )
-        file.seek(start)
-        yield from _decoded(io.BytesIO(file.read(max(end - start, 0))), start)
+    for _, part in paragraphs_of(enumerate(io.StringIO(text, newline="")), per_line=per_line):
+        yield Document(place, part)
 
 
-def rows_of(shard: Shard, column: str) -> Iterator[tuple[int, str | None]]:
-    """The texts of a shard of Parquet, with the numbers of their rows."""
-    from pyarrow.parquet import ParquetFile
+def _checked(place: int, text: str) -> Document:
+    return Document(place, "", "it is not text in UTF-8") if _NOT_UTF8.search(text) else Document(place, text)
 
-    system, path = locate(shard.path)
-    with system.open_input_file(path) as file:
-        table, first = ParquetFile(file), 0
-        for group in range(table.num_row_groups):
-            after = first + table.metadata.row_group(group).num_rows
-            if first < shard.end and shard.start < after:
-                texts = table.read_row_group(group, columns=[column]).column(column)
-                start = max(shard.start, first)
-                own = texts.slice(start - first, min(shard.end, after) - start)
-                yield from enumerate((text.as_py() for text in own), start)
-            first = after
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf8", "surrogateescape"))
 
 
 def _endings(path: str) -> tuple[str, str]:
-    """The ending of a name that says what is in the file, and the one that says how that is compressed."""
+    """Return the ending of a name that says the format, and the one that says the compression."""
     stem, last = os.path.splitext(path.lower())
     return (os.path.splitext(stem)[1], last) if last in _COMPRESSED else (last, "")
 
 
-def _rows_of_table(path: str, size: int, column: str) -> Iterator[tuple[int, int]]:
-    """Ranges of rows within the groups of a table, of about as many bytes as a shard has."""
-    from pyarrow import types
-    from pyarrow.parquet import ParquetFile
-
-    system, own = locate(path)
-    with system.open_input_file(own) as file:
-        table = ParquetFile(file)
-        schema = table.schema_arrow
-        place = schema.get_field_index(column)
-        if place < 0 or not (
-            types.is_string(schema.types[place]) or types.is_large_string(schema.types[place])
-        ):
-            raise ValueError(
-                f"'{path}' has no column '{column}' of strings. Name it with --field; there are {', '.join(schema.names)}."
-            )
-        leaf = next(i for i in range(len(table.schema)) if table.schema.column(i).path == column)
-        first = 0
-        for number in range(table.num_row_groups):
-            group = table.metadata.row_group(number)
-            step = max(1, group.num_rows * size // max(group.column(leaf).total_uncompressed_size, size))
-            yield from (
-                (first + i, first + min(i + step, group.num_rows)) for i in range(0, group.num_rows, step)
-            )
-            first += group.num_rows
+def _lines_of(shard: Shard, *, by_line: bool = False) -> Iterator[tuple[int, str]]:
+    """Yield the lines of a shard with their places in bytes. Bytes that are no UTF-8 become surrogates."""
+    system, path = locate(shard.path)
+    if _endings(path)[1]:
+        with system.open_input_stream(path, compression="detect") as stream:
+            yield from _decoded(io.BufferedReader(stream), 0)
+        return
+    with system.open_input_file(path) as file:
+        start, end = (_border(file, place, by_line=by_line) for place in (shard.start, shard.end))
+        file.seek(start)
+        data = file.read(max(end - start, 0))
+    yield from _decoded(io.BytesIO(data), start)
 
 
-def _border(file: BinaryIO, at: int, *, by_line: bool, anywhere: bool) -> int:
-    """The first place from one on where a shard may begin."""
+def _border(file: BinaryIO, place: int, *, by_line: bool) -> int:
+    """Return the first place from one on where a document begins."""
     file.seek(0, os.SEEK_END)
-    if at <= 0 or at >= file.tell():
-        return min(max(at, 0), file.tell())
-    look = _LOOK
-    while True:
-        file.seek(at)
-        window = file.read(look)
-        if found := (_LINE_END if by_line else _EMPTY_LINE).search(window):
-            return at + found.end()
-        if len(window) < look:
-            return at + len(window)
-        if anywhere and (found := _LINE_END.search(window) or _SPACE.search(window)):
-            return at + found.end()
-        if anywhere and (found := _LETTER.search(window)):
-            return at + found.start()
-        look *= 4
+    if place <= 0 or place >= file.tell():
+        return min(place, file.tell())
+    file.seek(place)
+    window = file.read(_LOOK)
+    found = (not by_line and _EMPTY_LINE.search(window)) or (
+        (by_line or len(window) == _LOOK) and _LINE_END.search(window)
+    )
+    # Without a line end in it, the window belongs to the shard before.
+    return place + found.end() if found else _border(file, place + len(window), by_line=by_line)
 
 
 def _decoded(file: BinaryIO, place: int) -> Iterator[tuple[int, str]]:

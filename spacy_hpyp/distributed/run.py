@@ -1,0 +1,261 @@
+"""Work on shards by the actors of Ray Data: each shard becomes one file of the output folder."""
+
+import json
+import logging
+import os
+import re
+import secrets
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, ClassVar
+
+from .inputs import Document, Shard, documents_of, locate
+
+# Documents that are processed at once.
+_BATCH = 32
+# How often a shard is repeated whose worker died.
+_REPEATED = 2
+# Tasks and results of Ray are small: paths and counts.
+_OBJECTS = 100_000_000
+_LOCAL = re.compile(r"local(?:\[([1-9]\d*)\])?")
+# The most blocks of shards that Ray Data keeps track of.
+_BLOCKS = 10_000
+
+# Types of columns; the others have real numbers.
+_TYPES = {
+    "bool": "known",
+    "int64": "paragraph sentence word token tokens start end head",
+    "string": "file text tag class lemma upos feats deprel",
+}
+
+#: Makes what is written of some documents of a shard, and counts their words.
+Process = Callable[[Shard, Sequence[Document]], tuple[list[Any], int]]
+
+
+@dataclass(frozen=True)
+class Task(ABC):
+    """The settings of what is done to all shards; it is sent to workers.
+
+    model (str): The path or package of the pipeline.
+    per_line (bool): Whether each line of text is a document.
+    field (str): The field of records, or column of tables, that holds the text.
+    ending (str): The format of the output, "conllu" or "parquet".
+    """
+
+    model: str
+    per_line: bool
+    field: str
+    ending: str
+
+    #: The columns of tables.
+    columns: ClassVar[Sequence[str]] = ()
+
+    @abstractmethod
+    def process(self) -> Process:
+        """Load the pipeline, once in each worker."""
+
+    def write(self, file: Any, found: Iterable[list[Any]]) -> None:
+        """Write the output of a shard: lines of text, or the rows of a table."""
+        if self.ending == "parquet":
+            import pyarrow
+            from pyarrow.parquet import ParquetWriter
+
+            types = {
+                name: pyarrow.type_for_alias(kind) for kind, names in _TYPES.items() for name in names.split()
+            }
+            schema = pyarrow.schema([(name, types.get(name, pyarrow.float64())) for name in self.columns])
+            with ParquetWriter(file, schema, compression="zstd") as table:
+                for rows in found:
+                    table.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
+        else:
+            for lines in found:
+                file.write("".join(lines).encode())
+
+
+class Folder:
+    """The output folder, by its path or URI: a file that is there is complete.
+
+    `_run.json` says what the run is made of, `part=N/S.ending` is the output of shard S, and
+    `_errors/S.jsonl` lists its documents that failed.
+    """
+
+    def __init__(self, path: str, ending: str) -> None:
+        self.path = path if "://" in path else os.path.abspath(path)
+        self.ending = ending
+
+    def begin(self, run: dict[str, Any]) -> None:
+        """Note what the run is made of. RAISES (ValueError): If the folder has another run."""
+        begun = self.run() or run
+        if changed := sorted(name for name in run | begun if run.get(name) != begun.get(name)):
+            told = "; ".join(f"{name} was {begun.get(name)}, and is {run.get(name)}" for name in changed)
+            raise ValueError(f"'{self.path}' has another run: {told}. Give another folder.")
+        with self.writing("_run.json") as file:
+            file.write(json.dumps(run, indent=2, sort_keys=True).encode())
+
+    def run(self) -> dict[str, Any] | None:
+        """Return what the run in the folder is made of."""
+        try:
+            system, path = locate(f"{self.path}/_run.json")
+            with system.open_input_file(path) as file:
+                return json.loads(file.read())
+        except FileNotFoundError:
+            return None
+
+    def done(self) -> set[int]:
+        """Return the numbers of the shards that are complete, and remove what killed workers left."""
+        from pyarrow.fs import FileSelector
+
+        system, path = locate(self.path)
+        found = set()
+        for file in system.get_file_info(FileSelector(path, recursive=True)):
+            if re.fullmatch(rf"\d+\.{self.ending}", file.base_name):
+                found.add(int(file.base_name.split(".")[0]))
+            elif file.base_name.endswith(".tmp"):
+                system.delete_file(file.path)
+        return found
+
+    def part(self, number: int) -> str:
+        """Return the name of a shard's output."""
+        return f"part={number // 1000:05d}/{number:08d}.{self.ending}"
+
+    @contextmanager
+    def writing(self, name: str) -> Iterator[Any]:
+        """Write a binary file under a temporary name, and rename it when it is complete."""
+        system, path = locate(f"{self.path}/{name}")
+        temporary = f"{path}.{secrets.token_hex(8)}.tmp"
+        system.create_dir(os.path.dirname(path), recursive=True)
+        try:
+            with system.open_output_stream(temporary, compression=None) as file:
+                yield file
+        except BaseException:
+            system.delete_file(temporary)
+            raise
+        system.move(temporary, path)
+
+
+def work_on(shard: Shard, task: Task, process: Process, folder: Folder) -> dict[str, int]:
+    """Make the output of a shard. Documents that fail are left out and noted.
+
+    RETURNS (dict[str, int]): The numbers of documents, words and errors.
+    """
+    counts, errors = {"documents": 0, "words": 0, "errors": 0}, []
+
+    def attempt(documents: Sequence[Document]) -> Iterator[list[Any]]:
+        try:
+            if problem := next((document.problem for document in documents if document.problem), ""):
+                raise ValueError(problem)
+            found, words = process(shard, documents)
+        except Exception as error:
+            if len(documents) > 1:
+                for document in documents:
+                    yield from attempt([document])
+            else:
+                place = {"file": shard.path, "place": documents[0].place}
+                errors.append({**place, "message": f"{type(error).__name__}: {error}"})
+        else:
+            counts["words"] += words
+            yield found
+
+    def found() -> Iterator[list[Any]]:
+        documents = documents_of(shard, per_line=task.per_line, field=task.field)
+        while batch := list(islice(documents, _BATCH)):
+            counts["documents"] += len(batch)
+            yield from attempt(batch)
+
+    with folder.writing(folder.part(shard.number)) as file:
+        task.write(file, found())
+        if errors:
+            with folder.writing(f"_errors/{shard.number:08d}.jsonl") as notes:
+                notes.write("".join(json.dumps(error) + "\n" for error in errors).encode())
+    return {**counts, "errors": len(errors)}
+
+
+class Worker:
+    """An actor of Ray Data with the pipeline loaded. What is wrong with it or a shard is in its rows."""
+
+    def __init__(self, task: Task, folder: Folder, run: dict[str, Any]) -> None:
+        self._task, self._folder, self._problem = task, folder, ""
+        try:
+            if folder.run() != run:
+                raise ValueError(
+                    f"'{folder.path}' is another folder on one of the nodes: they have to share it."
+                )
+            self._process = task.process()
+        except Exception as error:
+            self._problem = str(error)
+
+    def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
+        """Work on the shard of a batch."""
+        shard = Shard(**{name: column.tolist()[0] for name, column in batch.items()})
+        row = {"documents": 0, "words": 0, "errors": 0, "problem": self._problem}
+        if not self._problem:
+            try:
+                row |= work_on(shard, self._task, self._process, self._folder)
+            except Exception as error:
+                row["problem"] = f"{shard.path} from {shard.start:,} to {shard.end:,}: {error}"
+        return {name: [value] for name, value in row.items()}
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """Connect to a Ray cluster.
+
+    address (str): "local" or "local[N]" starts one on this machine, with all or N of its cores; "auto" is the
+        one that runs on it; others as of `ray.init`.
+    RAISES (ImportError | ConnectionError): If Ray is not installed, or there is no such cluster.
+    """
+    try:
+        import ray.data
+    except ImportError as error:
+        raise ImportError("--ray needs the extra 'ray': pip install 'spacy-hpyp[ray]'") from error
+    if ray.is_initialized():
+        yield ray
+        return
+    settings: dict[str, Any] = {"address": address}
+    if local := _LOCAL.fullmatch(address):
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        cores = int(local[1] or os.cpu_count() or 1)
+        settings = {"address": "local", "num_cpus": cores, "object_store_memory": _OBJECTS}
+        settings["include_dashboard"] = False
+    ray.init(**settings, log_to_driver=False, logging_level="error")
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def run_shards(
+    ray: Any, task: Task, folder: Folder, run: dict[str, Any], shards: Sequence[Shard], workers: int | None
+) -> Iterator[dict[str, Any]]:
+    """Have workers make the output of shards. A worker that dies is replaced, and its shard repeated twice.
+
+    ray (module): Ray, which is connected.
+    run (dict[str, Any]): What the run is made of, see `Folder.begin`.
+    workers (int | None): The number of workers; one for each core of the cluster by default.
+    YIELDS (dict[str, Any]): For each shard that has ended the numbers of "documents", "words" and "errors",
+        and the "problem", if there is one.
+    """
+    logging.getLogger("ray.data").setLevel(logging.CRITICAL)
+    context = ray.data.DataContext.get_current()
+    context.enable_progress_bars = context.print_on_execution_start = False
+    # A shard that kills its workers does not end the run.
+    context.max_errored_blocks = -1
+    size = min(workers or max(int(ray.cluster_resources().get("CPU", 1)), 1), len(shards))
+    items = [shard._asdict() for shard in shards]
+    with warnings.catch_warnings():
+        # Its keyword arguments for actors have other names from Ray 2.64 on.
+        warnings.simplefilter("ignore")
+        found = ray.data.from_items(items, override_num_blocks=min(len(items), _BLOCKS)).map_batches(
+            Worker,
+            batch_size=1,
+            batch_format="numpy",
+            fn_constructor_args=(task, folder, run),
+            compute=ray.data.ActorPoolStrategy(size=size, max_tasks_in_flight_per_actor=1),
+            num_cpus=1,
+            max_task_retries=_REPEATED,
+        )
+        yield from found.iter_rows()

@@ -17,7 +17,7 @@ from ..annotation.extensions import probabilities_of
 from ..annotation.syntactic_words import multiword_tokens, word_spans, words_as_tokens
 from ..compat.spacy import nonproj
 from ..treebanks.conllu import COLUMNS, EMPTY, Block, blocks_of
-from .raw_text import decoded_lines, opened
+from .raw_text import lines_of
 
 #: The universal parts of speech.
 UPOS = frozenset("ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split())
@@ -67,8 +67,7 @@ def checked_blocks(lines: Iterable[str], name: str, *, tagged: bool = False) -> 
 
 def conllu_sentences(path: Path, *, tagged: bool = False) -> Iterator[Block]:
     """The sentences of a file or of stdin, see `checked_blocks`."""
-    with opened(path) as file:
-        yield from checked_blocks(decoded_lines(file, path), str(path), tagged=tagged)
+    yield from checked_blocks((line for _, line in lines_of(path)), str(path), tagged=tagged)
 
 
 def comments_of(sentence: Block) -> Comments:

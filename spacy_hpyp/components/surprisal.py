@@ -37,7 +37,7 @@ from ..settings import HIGHEST_PARTICLES, OneOf, check, whole
 from .corpus import mark_sentence
 from .hpyp_parser import HPYPParser
 
-# About how many characters are read together: few enough that whoever waits sees words come.
+# About how many characters are read together: few enough to show progress.
 _BATCH = 8_000
 
 
@@ -56,8 +56,8 @@ def surprisal(
     frequencies: Mapping[str, int] | None = None,
     lags: int = 0,
 ) -> list[Row]:
-    """The surprisal of each token, word or region of some texts. Where a token is several syntactic words,
-    each of these counts as one.
+    """Compute the surprisal of each token, word or region of some texts. Where a token is several syntactic
+    words, each of these counts as one.
 
     model (Language | NGramModel | str | Path): A pipeline with a trained `hpyp_parser`, an n-gram model, or
         where either is saved.
@@ -65,21 +65,20 @@ def surprisal(
         table: with `text`, or with `regions`, a string with `|` between them or a list of strings; other
         columns are carried through. Or the path of a table of stimuli, see
         `spacy_hpyp.language_model.stimuli`.
-    by (str): What a row of the result stands for: "token", "word" (between white space) or "region".
+    by (str): The unit of a row of the result: "token", "word" (between white space) or "region".
     punctuation (bool): Whether punctuation has rows, and is a part of the word or region that it stands in.
     entropy (bool): Whether to find entropies, too. That takes longer.
     running (bool | None): Whether a text may have several sentences, which the parser finds; else each is one
         sentence. By default, texts of a table with one word a row may, and others not.
     particles (int | None): How many particles a parser reads with; without a number those of its setting, but
         5,000 at least.
-    context (str | None): Of the row of a table, the column of what is read before its text, and has no rows.
+    context (str | None): The column of what is read before a text, and has no rows.
     text_by (str | None): Of a table with one word a row, the column that says which text a word belongs to.
-        The result has the same rows, see `spacy_hpyp.language_model.surprisal.table_rows`; `by` means nothing
-        then.
-    word (str): Its column of words.
-    frequencies (Mapping[str, int] | None): How often words were seen, if not in what the model has learned
-        from.
-    lags (int): Of so many words before a row has columns, too.
+        The result has the same rows, see `spacy_hpyp.language_model.surprisal.table_rows`, and `by` is
+        ignored.
+    word (str): The column of its words.
+    frequencies (Mapping[str, int] | None): How often words were seen, if not in the model's training data.
+    lags (int): The number of words before that have columns in a row, too.
     RETURNS (list[dict[str, Any]]): The rows, as `pandas.DataFrame` takes them: carried columns (or `item`, a
         number), `region`, `sentence`, `word`, `token`, `start`, `end`, `text`, `tag`, surprisals and
         entropies in bits, `log_prob` in nats, `known`, `class`. See docs/surprisal.md.
@@ -87,10 +86,7 @@ def surprisal(
         what is asked for.
     """
     if text_by is None and (frequencies is not None or lags):
-        raise ValueError(
-            "'frequencies' and 'lags' are of tables with one word a row: name the column of its texts as "
-            "'text_by'."
-        )
+        raise ValueError("'frequencies' and 'lags' are of tables with one word a row: give 'text_by', too.")
     reader, passages = reader_for(model, particles=particles), _passages(texts, context, text_by, word)
     if text_by is not None:
         found = reader.frequencies() if frequencies is None else Frequencies(frequencies)
@@ -113,8 +109,7 @@ class ParserReader:
         parsers = [(name, pipe) for name, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
         if len(parsers) != 1 or not parsers[0][1].is_trained:
             raise ValueError(
-                f"The pipeline should have one hpyp_parser that has been trained, but it has "
-                f"{nlp.pipe_names}."
+                f"The pipeline should have one hpyp_parser that has been trained, but it has {nlp.pipe_names}."
             )
         self.nlp = nlp
         self.name, self.parser = parsers[0]
@@ -125,53 +120,44 @@ class ParserReader:
     def read(
         self, passages: list[TextPassage], *, running: bool = False, entropy: bool = False
     ) -> Iterator[tuple[Doc, TokenScores]]:
-        """Parse passages and say how surprising their words are, which are the tokens of the Docs.
+        """Parse passages and score their words, which are the tokens of the Docs.
 
         running (bool): Whether the parser finds the sentences.
         """
-        docs = list(self._pipe(_docs(self.nlp, passages, running=running)))
+        spans, docs = self._parse(passages, running=running)
         joint, given = self.parser.joint, self.parser.tags == "given"
-        spans, docs = list(map(word_spans, docs)), list(map(words_as_tokens, docs))
         found = [{}] * len(docs)
         if entropy:
             found = find_entropies(joint, docs, self.search, threads=self.parser.threads, given_tags=given)
-        for i, (doc, entropies) in enumerate(zip(docs, found)):
+        for doc, own, entropies in zip(docs, spans, found):
             words = [token.text for token in doc]
             parts = {name: _column(doc, name) for name in PARTS[:2]}
-            letters = bits(
-                joint.spell(words, np.array(joint.vocabulary.numbers_observed(words), dtype=np.int32))
-            )
-            summed = {
-                "surprisal": sum(parts.values()),
-                **parts,
-                PARTS[2]: letters,
-                "log_prob": _column(doc, "log_prob"),
-            }
-            classes = rare_classes(joint.vocabulary, words)
-            yield doc, TokenScores(spans[i], summed, classes, [token.tag_ for token in doc], entropies)
+            numbers = np.array(joint.vocabulary.numbers_observed(words), dtype=np.int32)
+            summed = {"surprisal": sum(parts.values()), **parts, PARTS[2]: bits(joint.spell(words, numbers))}
+            summed["log_prob"] = _column(doc, "log_prob")
+            classes, tags = rare_classes(joint.vocabulary, words), [token.tag_ for token in doc]
+            yield doc, TokenScores(own, summed, classes, tags, entropies)
 
     def increments(
         self, passages: list[TextPassage], k: int, *, running: bool = False
     ) -> Iterator[tuple[Doc, np.ndarray, list[Increment]]]:
-        """What the beam holds after each word, see `HPYPParser.increments`; the tokens of the Docs are words,
-        with where they stand.
+        """Find what the beam holds after each word, see `HPYPParser.increments`; the tokens of the Docs are
+        words, with where they stand.
         """
-        parsed = list(self._pipe(_docs(self.nlp, passages, running=running)))
-        spans, docs = map(word_spans, parsed), list(map(words_as_tokens, parsed))
-        given = self.parser.tags == "given"
-        joint, search, threads = self.parser.joint, self.search, self.parser.threads
-        yield from zip(
-            docs, spans, find_increments(joint, docs, search, k, threads=threads, given_tags=given)
-        )
+        spans, docs = self._parse(passages, running=running)
+        settings = {"threads": self.parser.threads, "given_tags": self.parser.tags == "given"}
+        yield from zip(docs, spans, find_increments(self.parser.joint, docs, self.search, k, **settings))
 
     def frequencies(self) -> Frequencies:
-        """How frequent words are in what the parser has learned from."""
+        """Return the frequencies of words in the parser's training data."""
         joint = self.parser.joint
         return Frequencies.of_training(joint.vocabulary, joint.word_counts()[: len(joint.vocabulary)])
 
-    def _pipe(self, docs: Iterable[Doc]) -> Iterator[Doc]:
-        """Let the pipeline work on documents, in which the parser searches as it does for reading."""
-        return self.nlp.pipe(docs, component_cfg={self.name: {"search": self.search}})
+    def _parse(self, passages: Iterable[TextPassage], *, running: bool) -> tuple[list[np.ndarray], list[Doc]]:
+        """Parse passages, searching as for reading: where words stand, and Docs of them."""
+        docs = _docs(self.nlp, passages, running=running)
+        parsed = list(self.nlp.pipe(docs, component_cfg={self.name: {"search": self.search}}))
+        return list(map(word_spans, parsed)), list(map(words_as_tokens, parsed))
 
 
 class NGramReader:
@@ -195,8 +181,7 @@ class NGramReader:
         if running and self.segmenter is None:
             raise ValueError(
                 "An n-gram model finds no sentences. Write each on a line of its own and give --per-line, or "
-                "name a pipeline that finds "
-                "them with --segment-with."
+                "name a pipeline that finds them with --segment-with."
             )
         docs = _docs(self.nlp, passages, running=running)
         for doc in self.nlp.pipe(docs) if running else docs:
@@ -206,7 +191,7 @@ class NGramReader:
             yield words, self._scores(words, word_spans(doc), entropy=entropy)
 
     def frequencies(self) -> Frequencies:
-        """How frequent words are in what the model has learned from."""
+        """Return the frequencies of words in the model's training data."""
         return Frequencies.of_training(self.model.vocabulary, self.model.word_counts())
 
     def _scores(self, doc: Doc, spans: np.ndarray, *, entropy: bool) -> TokenScores:
@@ -224,24 +209,19 @@ class NGramReader:
                 each = distribution_entropy(self.model.next_words(words))
                 found[places] = np.stack([each[:-1], each[1:]], axis=1)
         classes = rare_classes(self.model.vocabulary, [token.text for token in doc])
-        return TokenScores(
-            spans,
-            {"surprisal": surprisal, "log_prob": log_prob},
-            classes,
-            None,
-            {"next": found} if entropy else {},
-        )
+        summed = {"surprisal": surprisal, "log_prob": log_prob}
+        return TokenScores(spans, summed, classes, None, {"next": found} if entropy else {})
 
 
 Reader = ParserReader | NGramReader
 
 
-def reader_for(model: Language | NGramModel | str | Path, *, particles: int | None = None) -> Reader:
-    """What reads passages with a model.
-
-    model (Language | NGramModel | str | Path), particles (int | None): See `surprisal`.
-    RAISES (ValueError | OSError): If it is not there, or not what it should be.
-    """
+def reader_for(
+    model: Language | NGramModel | str | Path,
+    *,
+    particles: int | None = None,
+) -> Reader:
+    """Make what reads passages with a model, see `surprisal`."""
     if isinstance(model, str | Path):
         model = NGramModel.from_disk(model) if Path(model).is_file() else spacy.load(model)
     if isinstance(model, Language):
@@ -262,7 +242,7 @@ def read_rows(
     frequencies: Frequencies | None = None,
     lags: int = 0,
 ) -> Iterator[Row]:
-    """The rows of some passages, which are not all held in memory; see `surprisal`.
+    """Yield the rows of some passages, which are not all held in memory; see `surprisal`.
 
     frequencies (Frequencies | None): Of words; with them, each row of a table of words is given back.
     """
@@ -276,7 +256,7 @@ def read_rows(
 
 
 def batches_of(passages: Iterable[TextPassage]) -> Iterator[list[TextPassage]]:
-    """Some passages at a time, in their order."""
+    """Yield some passages at a time, in their order."""
     read = 0
 
     def number(passage: TextPassage) -> int:
@@ -292,23 +272,13 @@ def _passages(
 ) -> Iterable[TextPassage]:
     if isinstance(texts, Path):
         if not is_table(texts):
-            raise ValueError(
-                f"The name of a table of stimuli ends with .csv or .tsv, but this is '{texts}'. Give other "
-                f"texts as strings."
-            )
+            raise ValueError(f"The name of a table ends with .csv or .tsv, but this is '{texts}'.")
         return read_stimuli(texts, context) if text_by is None else read_word_table(texts, text_by, word)
-    if isinstance(texts, str | Mapping):
-        raise ValueError(
-            "'texts' should be a list of texts, but it is one text. Write it in brackets; the name of a "
-            "table is given as a Path."
-        )
-    if hasattr(texts, "to_dict"):
-        # What one would go over are the names of its columns.
-        raise ValueError("Of a table of pandas give the rows: table.to_dict('records').")
+    if isinstance(texts, str | Mapping) or hasattr(texts, "to_dict"):
+        raise ValueError("'texts' should be a list of texts or rows; of pandas, table.to_dict('records').")
     if text_by is not None:
-        return texts_of_words(
-            ((f"row {number}", row) for number, row in enumerate(texts, 1)), text_by, word, {}
-        )
+        named = ((f"row {number}", row) for number, row in enumerate(texts, 1))
+        return texts_of_words(named, text_by, word, {})
     return [
         stimulus({"item": number}, {"text": text}, f"text {number}")
         if isinstance(text, str)

@@ -1,6 +1,4 @@
-"""Tables of surprisals for readers of a text: one row a token, a word between white space, or a region of a
-stimulus.
-"""
+"""Tables of surprisals: one row a token, a word between white space, or a region of a stimulus."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -15,16 +13,16 @@ from spacy.tokens import Doc
 
 from ..text.vocabulary import Vocabulary
 
-#: What a row may stand for.
+#: Units of rows.
 TOKEN, WORD, REGION = "token", "word", "region"
 ROWS = (TOKEN, WORD, REGION)
-#: What the surprisals of a parser consist of: the first two are all of it, and the letters of rare words are
-#: in the first one.
+#: Parts of a parser's surprisals: the first two are all of it, and the letters of rare words are in the first
+#: one.
 PARTS = ("surprisal_lexical", "surprisal_syntactic", "surprisal_letters")
 
-# What carried columns are called where a table has one of its own with their name: this before it.
+# The prefix of carried columns that have the name of a column of the table.
 _INPUT = "input_"
-# What there is no other column for of the words before.
+# Columns that are not repeated for the words before.
 _NOT_BEFORE = {"sentence", "tokens", "log_prob", "known", "class"}
 
 #: A row: its columns in their order.
@@ -34,8 +32,8 @@ Row = dict[str, Any]
 class TableRow(NamedTuple):
     """A row of a table that has one word a row.
 
-    region (int): Which region of the text the word is, from 1; 0 if there is none.
-    columns (dict[str, Any]), name (str): The row, and what it is called in errors.
+    region (int): The region of the text that the word is, from 1; 0 if there is none.
+    columns (dict[str, Any]), name (str): The row, and its name in errors.
     """
 
     region: int
@@ -46,13 +44,13 @@ class TableRow(NamedTuple):
 class TextPassage(NamedTuple):
     """A text that is read by itself: nothing before it is context of its words.
 
-    columns (dict[str, Any]): What all of its rows say of it, such as its file, or its item and condition.
-    name (str): What it is called in errors.
-    offset (int): How many characters of the file come before it.
-    ends (tuple[int, ...]): Where its regions end, in characters of the text; empty if it has none.
-    rows (tuple[TableRow, ...]): The rows that it is made of, if it is; its regions are their words.
-    context (int): How many of its characters, from the beginning, are read for what follows alone: their
-        words have no rows.
+    columns (dict[str, Any]): Columns of all of its rows, such as its file, or its item and condition.
+    name (str): Its name in errors.
+    offset (int): The number of characters of the file before it.
+    ends (tuple[int, ...]): The ends of its regions, in characters of the text; empty if it has none.
+    rows (tuple[TableRow, ...]): The rows of the table that it is made of, if it is; its regions are their
+        words.
+    context (int): The number of characters at its beginning whose words have no rows.
     """
 
     text: str
@@ -66,16 +64,14 @@ class TextPassage(NamedTuple):
 
 @dataclass(frozen=True)
 class TokenScores:
-    """What a model says of the n tokens of a Doc, which are syntactic words. Where a token is white space the
-    values mean nothing.
+    """Scores of the n tokens of a Doc, which are syntactic words. Those of white space mean nothing.
 
-    spans (int64[n, 2]): Where each begins and ends in the text; words of one token stand where that does.
+    spans (int64[n, 2]): The beginning and end of each in the text; words of one token have those of the token.
     summed (dict[str, float64[n]]): Columns that add up over the tokens of a word, as surprisals do by the
         chain rule.
     classes (list[str]): The classes of words that are not in the model's vocabulary, "" for those that are.
     tags (list[str] | None): Their tags, if the model finds any.
-    entropies (dict[str, float64[n, 2]]): By what they are entropies of, in bits, before each token and after
-        it.
+    entropies (dict[str, float64[n, 2]]): By name, in bits, before each token and after it.
     """
 
     spans: np.ndarray
@@ -87,8 +83,7 @@ class TokenScores:
 
 class Frequencies:
     """Frequencies of words on the Zipf scale (van Heuven et al. 2014): log10 of how often a word occurs in a
-    billion. Each is counted once more than it was seen, so that those that were not seen have one, too.
-    Capitals and small letters are the same.
+    billion words. One is added to each count, so that unseen words have a frequency, too. Case is ignored.
 
     counts (Mapping[str, int]): How often words were seen.
     total (int | None): How many words were seen, if not all of them are in the counts.
@@ -102,8 +97,7 @@ class Frequencies:
 
     @classmethod
     def of_training(cls, vocabulary: Vocabulary, seen: np.ndarray) -> "Frequencies":
-        """Those of what a model has learned from. Words that it knows by their class alone were not seen, for
-        all that it remembers.
+        """Make those of a model's training data. Words that it knows by their class alone count as unseen.
 
         seen (int64[words + classes]): How often each number of the vocabulary was seen.
         """
@@ -111,8 +105,8 @@ class Frequencies:
         return cls({**rare, **dict(zip(vocabulary.words, seen.tolist()))}, int(seen.sum()))
 
     def of(self, word: str, tokens: Sequence[str]) -> float:
-        """The frequency of a word: without the punctuation around it, or if it was not seen like this, that
-        of its rarest token.
+        """Return the frequency of a word without the punctuation around it, or if it was not seen like this,
+        that of its rarest token.
         """
         places = [i for i, letter in enumerate(word) if letter.isalnum()]
         bare = word[places[0] : places[-1] + 1].lower() if places else word
@@ -122,29 +116,39 @@ class Frequencies:
 
 
 def rare_classes(vocabulary: Vocabulary, words: Iterable[str]) -> list[str]:
-    """The classes by which a vocabulary knows rare words, "" where it knows the words themselves."""
+    """Return the classes by which a vocabulary knows rare words, "" for words that it knows."""
     known = len(vocabulary.words)
     return [vocabulary.name(i)[1:-1] if i >= known else "" for i in vocabulary.numbers_observed(list(words))]
 
 
 def entropy(distribution: np.ndarray) -> np.ndarray:
-    """The entropy of distributions (float64[..., outcomes]) in bits."""
+    """Compute the entropy of distributions (float64[..., outcomes]) in bits."""
     return -np.sum(distribution * np.log2(np.maximum(distribution, 1e-300)), axis=-1) + 0.0
+
+
+def carried(columns: Row, taken: Container[str], name: str) -> Row:
+    """Rename columns that have the name of one of the result. RAISES (ValueError): If two become the same."""
+    found = {f"{_INPUT}{column}" if column in taken else column: value for column, value in columns.items()}
+    if len(found) < len(columns):
+        raise ValueError(
+            f"In {name} a column has the name of one of the result, and another one the same with '{_INPUT}' "
+            f"before it. Rename one."
+        )
+    return found
 
 
 def passage_rows(
     doc: Doc, scores: TokenScores, passage: TextPassage, *, by: str = TOKEN, punctuation: bool = True
 ) -> Iterator[Row]:
-    """The rows of a passage. White space has none.
+    """Yield the rows of a passage. White space has none.
 
     A word is what stands between white space or the borders of regions.
 
     doc (Doc): Its words as tokens, with sentence boundaries.
-    by (str): What a row stands for, one of `ROWS`.
+    by (str): The unit of a row, one of `ROWS`.
     punctuation (bool): Whether tokens that are punctuation have rows and are counted in sums. The others are
         numbered alike.
-    RAISES (ValueError): If the border of a region is inside of a token, or there are no regions where they
-        are asked for.
+    RAISES (ValueError): If a region ends inside of a token, or there are no regions where they are asked for.
     """
     if by == REGION and not passage.ends:
         raise ValueError(
@@ -156,26 +160,6 @@ def passage_rows(
         yield _row(doc, scores, passage, by, list(group))
 
 
-def carried(columns: Row, taken: Container[str], name: str) -> Row:
-    """Columns as they are carried through to a table that has some of its own.
-
-    taken (Container[str]): What the table calls its own.
-    RAISES (ValueError): If two would have the same name.
-    """
-    found = {f"{_INPUT}{column}" if column in taken else column: value for column, value in columns.items()}
-    if len(found) < len(columns):
-        raise ValueError(
-            f"{capital(name)} has a column with the name of one of the result, and one with '{_INPUT}' "
-            f"before it. Rename one."
-        )
-    return found
-
-
-def capital(name: str) -> str:
-    """What something is called, at the beginning of a sentence."""
-    return name[:1].upper() + name[1:]
-
-
 def table_rows(
     doc: Doc,
     scores: TokenScores,
@@ -185,12 +169,11 @@ def table_rows(
     lags: int = 0,
     punctuation: bool = True,
 ) -> Iterator[Row]:
-    """The rows that a passage is made of, with what there is to say of their words. Where there is no word,
-    or it is punctuation that is not to be counted, there is nothing (None), and it is none of the words
-    before.
+    """Yield the rows that a passage is made of, with columns for their words. A row without a word, or with
+    punctuation that is not counted, has None there, and is none of the words before.
 
     doc (Doc), scores (TokenScores), passage (TextPassage), punctuation (bool): See `passage_rows`.
-    lags (int): Of so many words before there are columns, too.
+    lags (int): The number of words before that have columns, too.
     RAISES (ValueError): If a token reaches over two rows, or two columns would have the same name.
     """
     regions = {
@@ -202,8 +185,8 @@ def table_rows(
         if not (token.is_space or token.is_punct) and region in forms:
             forms[region].append(token.text)
     entropies = [f"{kind}_{name}" for kind in ("entropy", "reduction") for name in scores.entropies]
-    said = ["sentence", "tokens", *scores.summed, "known", "class", *entropies]
-    names = [*said, "length", "log_frequency"]
+    shared = ["sentence", "tokens", *scores.summed, "known", "class", *entropies]
+    names = [*shared, "length", "log_frequency"]
     repeated = [name for name in names if name not in _NOT_BEFORE]
     before: list[Row] = []
     for number, columns, name in passage.rows:
@@ -211,11 +194,9 @@ def table_rows(
         found = regions.get(number)
         if found is not None:
             text = found["text"]
-            own = {name: found[name] for name in said}
-            own |= {
-                "length": sum(map(str.isalnum, text)),
-                "log_frequency": frequencies.of(text, forms[number]),
-            }
+            own = {column: found[column] for column in shared}
+            own["length"] = sum(map(str.isalnum, text))
+            own["log_frequency"] = frequencies.of(text, forms[number])
         row = dict(own)
         for lag in range(1, lags + 1):
             one = before[-lag] if found is not None and lag <= len(before) else {}
@@ -226,32 +207,29 @@ def table_rows(
 
 
 def _tokens(doc: Doc, scores: TokenScores, passage: TextPassage) -> Iterator[Row]:
-    """Where each token stands."""
+    """Yield the place and the numbers of each token."""
     word, number, last, region, before = 0, 0, (-1, -1), 0, None
     for sentence, span in enumerate(doc.sents, 1):
         for token in span:
-            if token.is_space:
-                continue
             start, end = scores.spans[token.i].tolist()
-            if start < passage.context:
+            if token.is_space or start < passage.context:
                 continue
             before = sentence - 1 if before is None else before
             own = 1 + bisect_right(passage.ends, start, hi=len(passage.ends) - 1) if passage.ends else 0
             word += (start != last[1] and (start, end) != last) or own != region
             number, last, region = number + 1, (start, end), own
             if passage.ends and end > passage.ends[own - 1]:
-                what, instead = f"Region {own} of {passage.name}", "Move the '|' to where a token ends."
-                for row in passage.rows:
-                    if row.region == own:
-                        what, instead = f"The word of {row.name}", "Write it and the next one into one row."
+                place = f"Region {own} of {passage.name}"
+                place = next((f"The word of {row.name}" for row in passage.rows if row.region == own), place)
                 raise ValueError(
-                    f"{what} ends inside of the token '{token.text}', whose surprisal cannot be divided. "
-                    f"{instead}"
+                    f"{place} ends inside of the token '{token.text}', whose surprisal cannot be divided. Join "
+                    f"it with the next one."
                 )
             yield {"i": token.i, "region": own, "sentence": sentence - before, "word": word, "token": number}
 
 
 def _row(doc: Doc, scores: TokenScores, passage: TextPassage, by: str, tokens: list[Row]) -> Row:
+    """Make a row of its tokens."""
     first, places = tokens[0], [row["i"] for row in tokens]
     start, end = int(scores.spans[places[0], 0]), int(scores.spans[places[-1], 1])
     row = dict(passage.columns)
@@ -274,9 +252,9 @@ def _row(doc: Doc, scores: TokenScores, passage: TextPassage, by: str, tokens: l
     row |= {name: float(values[places].sum()) for name, values in scores.summed.items()}
     classes = [scores.classes[i] for i in places if scores.classes[i]]
     row |= {"known": not classes, "class": " ".join(classes)}
-    for name, values in scores.entropies.items():
-        row[f"entropy_{name}"] = float(values[places[-1], 1])
+    after = {name: float(values[places[-1], 1]) for name, values in scores.entropies.items()}
+    row |= {f"entropy_{name}": value for name, value in after.items()}
     for name, values in scores.entropies.items():
         # Entropy that grows is no work done (Hale 2006).
-        row[f"reduction_{name}"] = max(float(values[places[0], 0] - values[places[-1], 1]), 0.0)
+        row[f"reduction_{name}"] = max(float(values[places[0], 0]) - after[name], 0.0)
     return row

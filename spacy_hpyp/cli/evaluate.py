@@ -50,11 +50,10 @@ def evaluate(
     *,
     output: Json = None,
     particles: Particles = None,
-    algorithm: Annotated[str | None, option("particles or beam, instead of the pipeline's setting")] = None,
     beam: Annotated[
         int | None, option("Beam of easy_first_parser, instead of the pipeline's setting", "-b")
     ] = None,
-    decoding: Annotated[str | None, option("best or mbr, instead of the pipeline's setting")] = None,
+    decoding: Annotated[str | None, option("best, mbr or beam, instead of the pipeline's setting")] = None,
     temperature: Annotated[
         float | None, option("Temperature, instead of the pipeline's setting", "-T")
     ] = None,
@@ -89,7 +88,7 @@ def evaluate(
     whose tokens and sentences the pipeline finds; their expected calibration error, their AUROC, and how many
     of the surest choices are wrong. A head is right whatever its label.
     """
-    search = {"particles": particles, "algorithm": algorithm, "beam": beam}
+    search = {"particles": particles, "beam": beam}
     nlp, found = prepared(
         model, others=True, threads=threads, **search, decoding=decoding, temperature=temperature
     )

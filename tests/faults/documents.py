@@ -70,7 +70,6 @@ def choose_settings(nlp: Language, rng: random.Random) -> None:
     parser.lookahead = rng.choice([0.0, 0.5, 5.0])
     parser.threads = rng.choice([1, 2, 4])
     parser.decoding = rng.choice(["best", "mbr"])
-    parser.marginals = rng.random() < 0.5
     parser.guides = rng.random() < 0.5
     parser.temperature = rng.choice([0.1, 1.0, 2.0, 50.0])
     parser.tags = rng.choice(["joint", "joint", "given"])

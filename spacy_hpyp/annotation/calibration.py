@@ -9,8 +9,6 @@ from spacy.scorer import ROCAUCScore
 from spacy.tokens import Token
 from spacy.training import Example
 
-from .nuclei import counterpart
-
 #: Labels that are left out, as spaCy's scorer leaves them out of UAS and LAS.
 PUNCTUATION = ("p", "punct")
 #: How many of the choices are to be right that are as sure as a threshold, as a proportion.
@@ -132,22 +130,17 @@ def _risks(confidence: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.nd
     return risk, -np.repeat(values, counts)[ends - 1], float(threshold), float(above / len(confidence))
 
 
-def calibrate_heads(
-    examples: Iterable[Example], bins: int = 10, *, punctuation: bool = False, nuclei: bool = False
-) -> Calibration:
+def calibrate_heads(examples: Iterable[Example], bins: int = 10, *, punctuation: bool = False) -> Calibration:
     """How well `token._.head_prob` of parsed documents is calibrated.
 
     A head is right if it is the gold one, whatever the label, as in UAS. Tokens without a gold head, white
     space and, unless asked for, punctuation by its gold label are left out; and so are tokens that are no
     gold tokens, which have no right head.
-
-    nuclei (bool): Whether a head is right, too, if the gold tree says the same of the nuclei, see
-        `annotation.nuclei`.
     """
     found = [
         (
             token._.head_prob,
-            head is not None and (counterpart(gold, head) is not None if nuclei else head == gold.head),
+            head is not None and head == gold.head,
         )
         for token, gold, head in with_gold(examples)
         if token._.head_prob is not None

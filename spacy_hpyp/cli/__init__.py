@@ -5,7 +5,7 @@ from inspect import signature
 
 import typer
 
-from .app import OfPapers, OfVoters, hpyp
+from .app import OfPapers, hpyp
 from .options import with_groups
 
 __all__ = ["hpyp"]
@@ -14,15 +14,10 @@ _EVERY_DAY, _TRAINING, _PAPERS = "Every day", "For training", "For the papers"
 # The common ones first; a module's name stands before that of a command that is called otherwise.
 _COMMANDS = {
     _EVERY_DAY: "parse surprisal reading evaluate udeval report explore rank parts.cross-validate parts.learning-curve perplexity generate",
-    _TRAINING: "check convert.split convert trainings.guides classes learn-text ngram "
+    _TRAINING: "check convert.split convert trainings.guides combine classes learn-text ngram "
     "package.compact package package.release info.warm info.cache info",
 }
 
-voters = typer.Typer(
-    help="Let parsers vote with the one that you have, or say how sure its arcs are; 'combine PIPELINE TREEBANK' is short for 'combine pipeline'.",
-    no_args_is_help=True,
-    cls=OfVoters,
-)
 of_papers = typer.Typer(
     help="Fill the tables of the papers, and do what only they need.", no_args_is_help=True, cls=OfPapers
 )
@@ -49,9 +44,6 @@ def _add(group: typer.Typer, place: str, name: str = "", *, panel: str | None = 
 for panel, places in _COMMANDS.items():
     for place in places.split():
         _add(hpyp, place, panel=panel)
-for place, name in (("combine", "pipeline"), ("combine.hold-out", ""), ("combine.keep-parses", "keep")):
-    _add(voters, place, name)
-hpyp.add_typer(voters, name="combine", rich_help_panel=_TRAINING)
 for place in "tables convert_papers.convert-ptb convert_papers.convert-lm papers.head-outward papers.states papers.rerank".split():
     _add(of_papers, place)
 hpyp.add_typer(of_papers, name="papers", rich_help_panel=_PAPERS)

@@ -44,8 +44,6 @@ FORMER = {
     "convert-ptb": "papers convert-ptb",
     "errors": "evaluate --errors",
     "head-outward": "papers head-outward",
-    "hold-out": "combine hold-out",
-    "keep": "combine keep",
     "learn": "learn-text",
     "rerank": "papers rerank",
     "states": "papers states",
@@ -101,26 +99,15 @@ class Commands(Listed):
             fail(error)
 
 
-class OfVoters(Listed):
-    """How several parsers make one pipeline; what is no name of a command are arguments of the one that does
-    it all.
-    """
-
-    usual, former = "pipeline", ""
+class OfPapers(Listed):
+    """The commands of the papers; what is no name of a command are arguments of `tables`."""
 
     def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
         """Read the options of the group, of which there are none but `--help`."""
         if args and args[0] not in self.commands and args[0] != "--help":
-            if self.former:
-                _note_new_name(self.former, f"{self.former} {self.usual}")
-            args = [self.usual, *args]
+            _note_new_name("papers", "papers tables")
+            args = ["tables", *args]
         return super().parse_args(ctx, args)
-
-
-class OfPapers(OfVoters):
-    """What only the papers need. The name of the group was that of the command `tables` before."""
-
-    usual, former = "tables", "papers"
 
 
 def _note_new_name(old: str, new: str) -> None:

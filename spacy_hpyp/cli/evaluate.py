@@ -19,7 +19,6 @@ from ..annotation.documents import unannotated
 from ..annotation.errors import Confusion, Errors, Found, find_errors
 from ..annotation.intervals import count_by_sentence
 from ..components.alignment import example_of_tokens
-from ..components.arc_confidence import ArcConfidence
 from ..components.corpus import create_gold_corpus, mark_sentence
 from ..components.easy_first_tagger import EasyFirstTagger
 from ..components.hpyp_parser import HPYPParser
@@ -50,10 +49,11 @@ def evaluate(
     *,
     output: Json = None,
     particles: Particles = None,
+    algorithm: Annotated[str | None, option("particles or beam, instead of the pipeline's setting")] = None,
     beam: Annotated[
         int | None, option("Beam of easy_first_parser, instead of the pipeline's setting", "-b")
     ] = None,
-    decoding: Annotated[str | None, option("best, mbr or beam, instead of the pipeline's setting")] = None,
+    decoding: Annotated[str | None, option("best or mbr, instead of the pipeline's setting")] = None,
     temperature: Annotated[
         float | None, option("Temperature, instead of the pipeline's setting", "-T")
     ] = None,
@@ -88,7 +88,7 @@ def evaluate(
     whose tokens and sentences the pipeline finds; their expected calibration error, their AUROC, and how many
     of the surest choices are wrong. A head is right whatever its label.
     """
-    search = {"particles": particles, "beam": beam}
+    search = {"particles": particles, "algorithm": algorithm, "beam": beam}
     nlp, found = prepared(
         model, others=True, threads=threads, **search, decoding=decoding, temperature=temperature
     )
@@ -280,7 +280,6 @@ def calibrations(
     # Only a generative parser that finds tags says how sure of them it is, and not where a tagger comes after
     # it.
     others = any(isinstance(pipe, EasyFirstTagger | VotingComponent) for _, pipe in nlp.pipeline)
-    nuclei = any(isinstance(pipe, ArcConfidence) and pipe.nuclei for _, pipe in nlp.pipeline)
     raw = list(map(example_of_tokens, read_corpus(data_path, nlp)))
     read = {"raw documents": raw, "gold sentences": list(create_gold_corpus(data_path)(nlp))}
     found = {}
@@ -289,7 +288,7 @@ def calibrations(
             raise ValueError(f"There is nothing to parse in '{data_path}'.")
         for example, doc in zip(examples, nlp.pipe(example.predicted for example in examples)):
             example.predicted = doc
-        heads = calibrate_heads(examples, bins, punctuation=punctuation, nuclei=nuclei)
+        heads = calibrate_heads(examples, bins, punctuation=punctuation)
         tags = calibrate_tags(examples, bins)
         if not heads.tokens.any() or not (tags.tokens.any() or others or not generative):
             missing = "tag" if heads.tokens.any() else "head"

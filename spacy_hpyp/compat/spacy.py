@@ -8,7 +8,6 @@ from functools import wraps
 from itertools import repeat
 from typing import Any
 
-import numpy as np
 from spacy.language import Language
 
 # The edit trees of spaCy's own trainable lemmatizer.
@@ -26,7 +25,6 @@ __all__ = [
     "attribute_keys",
     "beam_parses",
     "nonproj",
-    "transition_probabilities",
 ]
 
 
@@ -84,39 +82,3 @@ def beam_parses(
     if not docs:
         return []
     return [parser.moves.get_beam_parses(beam) for beam in parser.beam_parse(docs, beam_width=width)]
-
-
-def transition_probabilities(parser: Any, docs: Sequence[Doc]) -> list[np.ndarray]:
-    """How probable spaCy's parser takes the transitions for that make the arcs which it finds. What is asked
-    here has no reference.
-
-    parser (DependencyParser): Trained. Its greedy parses are meant, whatever its beam.
-    docs (Sequence[Doc]): Parsed by it. They are not changed.
-    RETURNS (list[float64[tokens]]): Of each document, by the position of the child: the share of the
-        transition among all that there are, by a softmax of their scores. Of roots it is not a number, nor of
-        arcs that are not found again now that sentences have boundaries.
-    """
-    found = [np.full(len(doc), np.nan) for doc in docs]
-    if not any(map(len, docs)):
-        return found
-    step, all_states = parser.model.predict(docs), parser.moves.init_batch(docs)
-    pairs = list(zip(all_states, found))
-    names = [parser.moves.get_class_name(number) for number in range(parser.moves.n_moves)]
-    left, right = (np.array([name.startswith(kind) for name in names]) for kind in ("L-", "R-"))
-    while pairs := [pair for pair in pairs if not pair[0].is_final()]:
-        states = [state for state, _ in pairs]
-        scores = np.array(step.predict(states), dtype=np.float64)
-        ends = [(state.S(0), state.B(0)) for state in states]
-        before = [(state.H(top), state.H(following)) for state, (top, following) in zip(states, ends)]
-        parser.transition_states(states, scores.astype(np.float32))
-        share = np.exp(scores - scores.max(axis=1, keepdims=True))
-        share /= share.sum(axis=1, keepdims=True)
-        for (state, own), (top, following), (its, that), row in zip(pairs, ends, before, share):
-            if state.H(top) != its:
-                own[top] = row[left].max()
-            elif state.H(following) != that:
-                own[following] = row[right].max()
-    step.clear_memory()
-    for doc, state, own in zip(docs, all_states, found):
-        own[[state.H(token.i) != token.head.i for token in doc]] = np.nan
-    return found

@@ -21,7 +21,6 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
 from ..annotation.extensions import register_extensions
-from ..annotation.noun_chunks import use_noun_chunks
 from ..annotation.syntactic_words import take_words
 from ..compat.memory import collecting_rarely, giving_back
 from ..models.guard import Guard, uninterrupted
@@ -83,7 +82,6 @@ class TrainableComponent(TrainablePipe):
         self, vocab: Vocab, model: Model, name: str = "", *, scorer: Callable | None = _USUAL, **settings: Any
     ) -> None:
         self.vocab = vocab
-        use_noun_chunks(vocab)
         self.model = model
         self.name = name or self.factory
         self.cfg: dict[str, Any] = {}
@@ -216,8 +214,6 @@ class TrainableComponent(TrainablePipe):
                 self.set_annotations(words, self.predict(words, **options))
                 for each, doc in zip(at_hand, docs):
                     each.hand_on(doc)
-                    # A component that was taken over from another pipeline has that one's vocabulary.
-                    use_noun_chunks(doc.vocab, doc)
             except Exception as error:
                 self.get_error_handler()(self.name, self, docs, error)
             else:

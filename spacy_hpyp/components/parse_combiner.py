@@ -1,12 +1,10 @@
-"""The trainable spaCy component `parse_combiner`, and what it has in common with others that let parsers
-vote.
-"""
+"""The trainable spaCy component `parse_combiner`, and its base class for components that weigh parses."""
 
 from collections.abc import Callable, Iterable
+from itertools import takewhile
 from typing import Any, ClassVar
 
 import numpy as np
-from spacy import util
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -19,32 +17,25 @@ from ..models.votes import VOTES, Result, Votes
 from .base import TrainableComponent
 from .factories import TAG_AND_TREE_SCORES, TREES, register
 from .keep_parse import KeepParse
-from .neighbours import components_before
 from .scorer import make_scorer
-from .settings import CombinerSettings
+from .settings import VotingSettings
 
 
 class VotingComponent(TrainableComponent):
-    """Weighs what several parsers say of the same words by what each has earned: those whose parses
-    `keep_parse` has kept, and the parse that a Doc has when it comes.
+    """Weighs the parses of several voters: those kept by `keep_parse`, and the current parse of the Doc.
 
-    All documents that it has been given since it was initialized or loaded count. Weights are learned by
-    Newton's method; the loss is minus the mean log-probability of what is right about heads, in nats, of the
-    last examples.
-
-    Its settings have `last`. A subclass defines `set_annotations`, and, where trees are elected, `_longest`.
+    Each update learns from all documents since the component was initialized or loaded, by Newton's method.
+    The loss is minus the mean log-probability of the gold heads of the last examples, in nats.
     """
 
     attribute = VOTES
-    # How many words a sentence may have whose tree is made projective; and the number of the voter whose
-    # trees stay as they are.
-    _longest: ClassVar[int] = 0
-    _kept: ClassVar[int | None] = None
+    settings_type = VotingSettings
+    #: The number of the voter whose trees are kept.
+    kept: ClassVar[int | None] = None
 
     @classmethod
     def settings_in(cls, nlp: Language, settings: dict[str, Any]) -> dict[str, Any]:
-        """The settings with the component before it as `last`, if that is not said."""
-        # While the pipeline is being made, the last component is the one before this one.
+        """Take the component added before this one as `last`, if none is set."""
         return {**settings, "last": settings["last"] or (nlp.component_names or [""])[-1]}
 
     def _reset_training(self) -> None:
@@ -53,17 +44,17 @@ class VotingComponent(TrainableComponent):
 
     @property
     def votes(self) -> Votes:
-        """What has been learned."""
+        """The learned weights."""
         return self.model.attrs[VOTES]
 
     @property
     def is_trained(self) -> bool:
-        """Whether it knows labels, so whether it has been initialized."""
+        """Whether the component has been initialized."""
         return bool(self.votes.labels)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels that it has learned from. Those of voters may be others."""
+        """The labels of the training data; voters may have others."""
         return tuple(self.votes.labels)
 
     @property
@@ -80,88 +71,65 @@ class VotingComponent(TrainableComponent):
         nlp: Language | None = None,
         labels: dict[str, list[str]] | None = None,
     ) -> None:
-        """Find out who votes, collect tags and labels, and forget what was learned before.
+        """Find the voters, collect tags and labels, and forget all weights.
 
         RAISES (ValueError): If there are fewer than two voters, or no labels.
         """
         examples = self._initial_examples(get_examples)
-        voters = list(self.model.attrs["voters"]) or self._voters_before(nlp)
+        voters = list(self.model.attrs["voters"]) or self.voters_in(nlp)
         if len(voters) < 2:
             raise ValueError(
-                f"The component '{self.name}' cannot be initialized: it combines parses of two voters at "
-                f"least, but there are "
-                f"{voters}. Put parsers before it, each but the last with a 'keep_parse' after it, or name "
-                f"them in 'voters'."
+                f"The component '{self.name}' needs two voters at least, but there are {voters}. Put parsers "
+                f"before it, each but the last with a 'keep_parse' after it, or name them in 'voters'."
             )
         if labels is None:
-            labels = {name: sorted(each) for name, each in self._names_in(examples, nlp).items()}
+            docs = [doc for example in examples for doc in (example.reference, example.predicted)]
+            tokens = [token for doc in docs for token in doc]
+            labels = {
+                "tags": sorted({token.tag_ for token in tokens if token.tag_}),
+                "labels": sorted({token.dep_ for token in tokens if token.dep_}),
+            }
         if not labels["labels"]:
             raise self._nothing_to_learn("labels of arcs")
-        self._use(Votes(voters, labels["tags"], labels["labels"]))
+        votes = Votes(voters)
+        votes.use(labels["tags"], labels["labels"])
+        self._use(votes)
 
-    def _names_in(self, examples: list[Example], nlp: Language | None) -> dict[str, set[str]]:
-        """The tags and labels of the training data."""
-        tokens = [token for example in examples for token in example.reference]
-        return {
-            "tags": {token.tag_ for token in tokens if token.tag_},
-            "labels": {token.dep_ for token in tokens if token.dep_},
-        }
-
-    def _voters_before(self, nlp: Language | None) -> list[str]:
+    def voters_in(self, nlp: Language | None) -> list[str]:
+        """Return the names of the parses that a pipeline keeps before the component, and of the current one."""
         components = nlp.components if nlp is not None else []
-        before = components_before(self, components)
-        found = [component.name_of_parse for _, component in before if isinstance(component, KeepParse)]
-        # The parse that a Doc has now may be a voter's if it is none that was kept.
-        last = dict(components).get(self.last)
-        return list(
-            dict.fromkeys([*found, self.last] if self.last and not isinstance(last, KeepParse) else found)
-        )
+        before = [component for _, component in takewhile(lambda each: each[1] is not self, components)]
+        # The first component of a pipeline has no parse to keep: it notes boundaries.
+        found = [component.name_of_parse for component in before[1:] if isinstance(component, KeepParse)]
+        if self.last and not isinstance(dict(components).get(self.last), KeepParse):
+            found.append(self.last)
+        return list(dict.fromkeys(found))
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         found = [self._read(example) for example in examples if len(example.predicted)]
         if not found:
             return False
-        seen = dict(self._seen)
-        for parts in found:
-            content = b"".join(part.tobytes() for part in (*parts[0], *parts[1]))
-            seen.setdefault(content_key(content), parts)
-        if len(seen) > len(self._seen):
-            votes = self.votes
-            learned = Votes(votes.voters, votes.tags, votes.labels, votes.weights)
-            settings = {
-                "longest": self._longest,
-                "root": self._names().labels[ROOT_LABEL],
-                "kept": self._kept,
-            }
-            learned.learn(*join_ballots(seen.values()), **settings)
-            # What has been learned from counts as seen, and not what an interrupt came before.
-            self.model.attrs[VOTES], self._seen = learned, seen
-        losses[self.name] = self.votes.loss(*join_ballots(found))
+        for ballots, gold in found:
+            content = b"".join(part.tobytes() for part in (*ballots, *gold))
+            self._seen.setdefault(content_key(content), (ballots, gold))
+        votes = Votes(self.votes.voters)
+        votes.use(self.votes.tags, self.votes.labels)
+        root = votes.names().labels[ROOT_LABEL]
+        votes.learn(*join_ballots(self._seen.values()), root=root, kept=self.kept)
+        self.model.attrs[VOTES] = votes
+        losses[self.name] = votes.loss(*join_ballots(found))
         return False
 
     def _read(self, example: Example) -> tuple[Ballots, Gold]:
-        """What voters say of an example and what is right: on the reference's own tokens, if only that has
-        parses.
-        """
-        predicted, reference = example.predicted, example.reference
-        if self._kept is None and not predicted._.parses and reference._.parses:
-            ballots, layout, names = self._ballots([reference], last="")
-            annotated = [(token.head.i, token.dep_, token.tag_) for token in reference]
-            heads, labels, tags = zip(*((head if dep else None, dep, tag) for head, dep, tag in annotated))
-            return ballots, read_gold_votes(reference, layout, heads, labels, tags, names)
-        ballots, layout, names = self._ballots([predicted], last=self.last)
+        """Read the ballots and the gold annotation of an example."""
+        ballots, layout, names = self._ballots([example.predicted])
         heads, labels = example.get_aligned_parse(projectivize=False)
         tags = example.get_aligned("TAG", as_string=True)
-        return ballots, read_gold_votes(predicted, layout, heads, labels, tags, names)
+        return ballots, read_gold_votes(example.predicted, layout, heads, labels, tags, names)
 
-    def _names(self) -> Names:
-        names = Names.known(self.votes.tags, self.votes.labels)
-        names.labels.setdefault(ROOT_LABEL, len(names.labels))
-        return names
-
-    def _ballots(self, docs: list[Doc], last: str) -> tuple[Ballots, Layout, Names]:
-        names = self._names()
-        ballots, layout = read_ballots(docs, self.votes.voters, names, last=last, reader=self.name)
+    def _ballots(self, docs: list[Doc]) -> tuple[Ballots, Layout, Names]:
+        names = self.votes.names()
+        ballots, layout = read_ballots(docs, self.votes.voters, names, last=self.last, reader=self.name)
         return ballots, layout, names
 
     # Prediction
@@ -170,46 +138,33 @@ class VotingComponent(TrainableComponent):
         """Vote on documents without changing them.
 
         docs (Iterable[Doc]): With the parses of all voters.
-        RETURNS (tuple): Where the words stand, what was elected, and the names of tags and labels.
+        RETURNS (tuple): Where the words stand, the result, and the names of tags and labels.
         RAISES (ValueError): If it has not been trained, or the parse of a voter is missing.
         """
         self._check_trained()
-        ballots, layout, names = self._ballots(list(docs), last=self.last)
-        root = names.labels[ROOT_LABEL]
-        return layout, self.votes.elect(ballots, longest=self._longest, root=root, kept=self._kept), names
-
-    def _replace_model(self, loaded: Votes) -> None:
-        super()._replace_model(loaded)
-        util.logger.debug("%s: voters are %s", self.name, loaded.voters)
+        ballots, layout, names = self._ballots(list(docs))
+        return layout, self.votes.elect(ballots, root=names.labels[ROOT_LABEL], kept=self.kept), names
 
 
 class ParseCombiner(VotingComponent):
-    """Makes of the parses of several parsers the best tree, by a vote in which each arc has the weight that
-    it has earned.
+    """Elects the best tree from the parses of several parsers.
 
-    It reads the parses that `keep_parse` has kept (`doc._.parses`) and the one that the Doc has when it
-    comes, and sets `token.head`, `token.dep_`, `token.tag_`, `token._.head_prob` and `token._.tag_prob`.
+    It reads the parses that `keep_parse` has kept (`doc._.parses`) and the current one, and sets
+    `token.head`, `token.dep_`, `token.tag_`, `token._.head_prob` and `token._.tag_prob`.
 
-    How much a voter's arc, label or tag counts is learned from documents that the voters have not been
-    trained on: a part of the treebank that was held out, with the voters as `annotating_components`, or
-    references that have parses of leave-out annotation in `doc._.parses`.
+    The weights of voters are learned from documents that no voter has been trained on, as `hpyp combine`
+    does, or with the voters as `annotating_components` of a training.
 
     Its model is made by `spacy-hpyp.ParseVotes.v1`.
     """
 
     factory = "parse_combiner"
-    settings_type = CombinerSettings
     default_scorer = staticmethod(make_scorer())
 
-    @property
-    def _longest(self) -> int:
-        return self.longest if self.decoding == "projective" else 0
-
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Result, Names]) -> None:
-        """Write what was elected into the documents that `predict` was given, by what it returned."""
+        """Write the result of `predict` into its documents."""
         docs = list(docs)
         layout, elected, names = scores
-        # Without a voter's label or tag, there is a label for arcs of no kind, and no tag.
         other = names.labels.setdefault(UNLABELLED, len(names.labels))
         labels = np.where(elected.labels == ABSENT, other, elected.labels)
         tags = np.where(elected.tags == ABSENT, len(names.tags), elected.tags)

@@ -1,1 +1,1 @@
-"""Particle filters, Gibbs and Metropolis-Hastings steps, and spanning trees, of whatever model."""
+"""Particle filters, Gibbs and Metropolis-Hastings steps, of whatever model."""

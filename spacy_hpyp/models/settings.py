@@ -11,70 +11,149 @@ from ..text.vocabulary import AUTO, RARE_WORDS
 class PoolSettings(Settings):
     """How the weights of a pool's experts begin, and how they are learned."""
 
-    first_weight: float = setting(1.5, Number(0.01, 100.0))
-    weight_prior: float = setting(30.0, Number(0.0))
+    first_weight: float = setting(
+        1.5,
+        Number(0.01, 100.0),
+        "what the weights of experts that are multiplied add up to before any are learned",
+    )
+    weight_prior: float = setting(
+        30.0,
+        Number(0.0),
+        "how many tokens of the training data the weights that a pool begins with are worth",
+    )
     # The symbols of gates are many and some are rare.
-    gate_pace: float = setting(0.3, Number(0.001, 1000.0))
+    gate_pace: float = setting(
+        0.3,
+        Number(0.001, 1000.0),
+        "how much faster or slower than those of restaurants the weights of gates are learned",
+    )
 
 
 @dataclass(frozen=True)
 class ModelSettings(PoolSettings):
     """All settings of `spacy-hpyp.HPYPModel.v1`."""
 
-    seating: str = setting("sampled", OneOf(("sampled", "kneser-ney")))
-    labelled: bool = setting(True, TRUTH)
-    min_count: int = setting(2, Whole(0))
-    min_class_count: int = setting(5, Whole(0))
-    open_class_below: int = setting(50, Whole(0))
-    rare_words: str = setting(AUTO, RARE_WORDS)
-    spelling: bool = setting(False, TRUTH)
+    seating: str = setting(
+        "sampled",
+        OneOf(("sampled", "kneser-ney")),
+        '`"sampled"`, Gibbs sampling as in the paper, or `"kneser-ney"`, at most one table for each dish in '
+        "a restaurant, which "
+        "pools better",
+    )
+    labelled: bool = setting(True, TRUTH, "`false` gives all arcs the same label")
+    min_count: int = setting(2, Whole(0), "rarer words are known by their class")
+    min_class_count: int = setting(5, Whole(0), "rarer classes are known by a more general one")
+    open_class_below: int = setting(50, Whole(0), "rarer words may have any open-class tag")
+    rare_words: str = setting(
+        AUTO,
+        RARE_WORDS,
+        'what rare words are known by: `"classes"`, the class of their form; `"tags"`, the usual tag that '
+        "they had elsewhere if they had "
+        'one, and classes may be as small as 2; `"auto"`, the class of their form, and that tag is observed '
+        "besides, with its probability "
+        "given the tag that the word is thought to have",
+    )
+    spelling: bool = setting(
+        False,
+        TRUTH,
+        "rare words are spelled out: the log-probability of a word that is known by its class has that of "
+        "its letters in it (an open "
+        "vocabulary). A model that was trained with `false` goes on with it",
+    )
 
 
 @dataclass(frozen=True)
 class EstimatorSettings(PoolSettings):
     """All settings of `spacy-hpyp.HeadOutwardModel.v1`."""
 
-    prior: str = setting("pitman-yor", OneOf(("eisner", "dirichlet", "pitman-yor")))
-    counts: str = setting("sampled", OneOf(("sampled", "minimal")))
-    hyperparameters: str = setting("sampled", OneOf(("sampled", "fixed")))
-    discount: float = setting(0.5, Number(0.001, 0.999))
-    uniform_roots: bool = setting(True, TRUTH)
-    min_count: int = setting(2, Whole(0))
-    min_class_count: int = setting(5, Whole(0))
+    prior: str = setting(
+        "pitman-yor",
+        OneOf(("eisner", "dirichlet", "pitman-yor")),
+        '`"pitman-yor"` or `"dirichlet"`: hierarchical processes; `"eisner"`: raw counts at every level, '
+        "smoothed with the constants "
+        "3 and 0.5",
+    )
+    counts: str = setting(
+        "sampled",
+        OneOf(("sampled", "minimal")),
+        'what a coarser context counts: `"sampled"`, the tables of a seating that Gibbs sampling finds, or '
+        '`"minimal"`, one for each '
+        "finer context that an outcome was seen in; raw counts are neither",
+    )
+    hyperparameters: str = setting(
+        "sampled",
+        OneOf(("sampled", "fixed")),
+        '`"sampled"` by slices, after each sweep; `"fixed"`: `discount`, and Eisner\'s constants as '
+        "strengths",
+    )
+    discount: float = setting(
+        0.5,
+        Number(0.001, 0.999),
+        "the discount of Pitman-Yor processes, if it is fixed, and the first otherwise",
+    )
+    uniform_roots: bool = setting(
+        True,
+        TRUTH,
+        "the shortest context but the empty one is smoothed by a uniform distribution, as the paper's are",
+    )
+    min_count: int = setting(2, Whole(0), "rarer words are known by their class")
+    min_class_count: int = setting(5, Whole(0), "rarer classes are known by a more general one")
 
 
 @dataclass(frozen=True)
 class ClassifierSettings(Settings):
     """All settings of `spacy-hpyp.EasyFirstSenter.v1`."""
 
-    min_count: int = setting(2, Whole(0))
-    min_class_count: int = setting(5, Whole(0))
-    places: int = setting(2**22, Whole(2, 2**30))
+    min_count: int = setting(2, Whole(0), "rarer words are known by their class")
+    min_class_count: int = setting(5, Whole(0), "rarer classes are known by a more general one")
+    places: int = setting(
+        2**22,
+        Whole(2, 2**30),
+        "the size of the table of weights, a power of two; each place takes 16 bytes in training",
+    )
 
 
 @dataclass(frozen=True)
 class TaggerModelSettings(ClassifierSettings):
     """All settings of `spacy-hpyp.EasyFirstTagger.v1`."""
 
-    open_class_below: int = setting(50, Whole(0))
+    open_class_below: int = setting(50, Whole(0), "rarer words may have any open-class tag")
 
 
 @dataclass(frozen=True)
 class TreeModelSettings(Settings):
     """All settings of `spacy-hpyp.EasyFirstParser.v1`."""
 
-    min_count: int = setting(2, Whole(0))
-    min_class_count: int = setting(5, Whole(0))
-    arc_places: int = setting(2**22, Whole(2, 2**30))
-    label_places: int = setting(2**18, Whole(2, 2**30))
+    min_count: int = setting(2, Whole(0), "rarer words are known by their class")
+    min_class_count: int = setting(5, Whole(0), "rarer classes are known by a more general one")
+    arc_places: int = setting(
+        2**22,
+        Whole(2, 2**30),
+        "the size of the table of the weights of actions, a power of two; each place takes 32 bytes in "
+        "training",
+    )
+    label_places: int = setting(
+        2**18,
+        Whole(2, 2**30),
+        "the size of the table of the weights of labels, a power of two; each place takes 16 bytes for each "
+        "label",
+    )
 
 
 @dataclass(frozen=True)
 class StateModelSettings(Settings):
     """All settings of `spacy-hpyp.LatentStates.v1`."""
 
-    kind: str = setting("semantic", OneOf(KINDS))
-    states: int = setting(50, Whole(1, 10_000))
-    back_off: str = setting("state", OneOf(BACK_OFFS))
-    min_count: int = setting(2, Whole(0))
-    min_class_count: int = setting(5, Whole(0))
+    kind: str = setting(
+        "semantic",
+        OneOf(KINDS),
+        'what a state depends on: `"syntactic"`, the parent word; `"semantic"`, the document; `"lda"`, the '
+        "document, and words "
+        'do not depend on parents; `"dependencies"`: there are no states, words depend on parents alone',
+    )
+    states: int = setting(50, Whole(1, 10_000), 'how many states there are; 1 for `"dependencies"`')
+    back_off: str = setting(
+        "state", OneOf(BACK_OFFS), "what a word that depends on a state and a parent backs off to"
+    )
+    min_count: int = setting(2, Whole(0), "rarer words are known by their class")
+    min_class_count: int = setting(5, Whole(0), "rarer classes are known by a more general one")

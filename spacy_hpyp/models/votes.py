@@ -1,18 +1,12 @@
-"""Votes of several parsers on the heads, labels and tags of words, each with the weight that it has earned
-(Sagae & Lavie 2006).
+"""Votes of several parsers on the heads, labels and tags of words (Sagae & Lavie 2006).
 
-Voters who agree make up a group. How probable it is that a group is right, and that none is, is learned by
-multinomial logistic
-regression: of a group's features, which are those of its members and of who agrees with whom, the exponential
-is the odds of its being right against that of none. So the probabilities of a word's groups and of none of
-them sum to one. Weights have a normal prior; what is maximised is concave. Its variance is chosen by words
-that are left out.
-
-The registered architecture is that of what is learned about voters.
+Voters that agree on a word form a group. The odds that a group is right, against no group being right, are
+log-linear in features of its members: who they are, how sure they are, and who agrees with whom. The weights
+are learned by penalised maximum likelihood.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc
@@ -25,38 +19,35 @@ from ..annotation.confidence import fit_confidence, log_odds, logistic
 from ..annotation.documents import ROOT_LABEL
 from ..compiled import NONE
 from ..head_outward.chart import minimum_bayes_risk_tree
-from ..inference.spanning_tree import maximum_spanning_tree
 from ..newton import maximize
-from ..storage.schema import Message, different_names, group, part
-from .guard import Guard
+from ..storage.schema import Message
 from .stored import StoredModel, model_holding
 
 #: The attribute of a thinc Model that holds `Votes`.
 VOTES = "votes"
 
-# How sure weights may be to be 0, in tokens: what is best for words that are left out, stretches of so many
-# in one of so many parts.
+# Candidates for the inverse variance of the weights' prior. The best one is found on words left out: in
+# stretches of `_STRETCH` words, every `_PARTS`-th stretch.
 _PRIORS = (256.0, 64.0, 16.0, 4.0, 1.0)
 _STRETCH, _PARTS = 500, 5
 _CLOSE = 1e-5
 _HIGHEST = 100.0
-# How many rows of features are looked at together.
+# Rows of features per block of the Hessian, to bound memory.
 _ROWS = 20_000
-# What is known of an arc besides its tags and its label, see `_arc_numbers`; and of the label of an arc and
-# of a tag.
+# Numeric features of an arc (see `_arc_numbers`), a label and a tag.
 _ARC, _LABEL, _TAG = 7, 4, 3
-# The weights that leave the votes of the arcs of a tree as they are.
-_AS_VOTED = np.array([0.0, 1.0])
-_NAMES = group(**{name: different_names(name) for name in ("voters", "tags", "labels")})
+# Weights that leave the probabilities of elected arcs as they are.
+_UNCALIBRATED = np.array([0.0, 1.0])
+# Longer sentences are parsed in parts of so many words: time grows with the cube of the length.
+_LONGEST = 300
 
 
 class Result(NamedTuple):
-    """What was elected.
+    """The elected trees, labels and tags.
 
     heads (int32[words]): Positions in the sentence, `NONE` for roots.
-    labels, tags (int32[words]): Numbers; a label is `ABSENT` if no voter has said one that the arc can have,
-        a tag if there is none.
-    head_probability, tag_probability (float64[words]): How probable it is that they are right.
+    labels, tags (int32[words]): Numbers; `ABSENT` if no voter proposes one.
+    head_probability, tag_probability (float64[words]): Probabilities that they are right.
     """
 
     heads: np.ndarray
@@ -67,27 +58,31 @@ class Result(NamedTuple):
 
 
 class Groups(NamedTuple):
-    """Voters who say the same of a word.
+    """Competing choices for words, each backed by a group of voters.
 
-    word (int64[groups]): Which word, in order.
-    choice (int32[groups]): What they say.
-    features (float64[groups, m]): What is known about it.
+    word (int64[groups]): The word of each group, ascending.
+    choice (int32[groups]): The choice that its members share.
+    features (float64[groups, m]): Features of the group.
     """
 
     word: np.ndarray
     choice: np.ndarray
     features: np.ndarray
 
+    def where(self, chosen: np.ndarray) -> "Groups":
+        """Select groups by a mask (bool[groups])."""
+        return Groups(*(column[chosen] for column in self))
+
 
 def group_voters(
     choice: np.ndarray, numbers: np.ndarray, categories: Sequence[tuple[np.ndarray, int]]
 ) -> Groups:
-    """Groups of voters, with a feature for each voter and number, voter and category, and pair of voters.
+    """Group voters that agree; features per voter and number, voter and category, and pair of voters.
 
-    choice (int32[words, voters]): What each says; `ABSENT` is nothing.
-    numbers (float64[words, voters, k]): What is known of it.
-    categories (Sequence[tuple[int64[words, voters], int]]): Which of so many it is; what is none of them is
-        left out.
+    choice (int32[words, voters]): Each voter's choice, or `ABSENT`.
+    numbers (float64[words, voters, k]): Numeric features of each choice.
+    categories (Sequence[tuple[int64[words, voters], int]]): A category of each choice, and the number of
+        categories; values out of range have no feature.
     """
     words, voters = choice.shape
     present = choice != ABSENT
@@ -99,28 +94,29 @@ def group_voters(
     )
     column = 0
     for v in range(voters):
-        own = np.flatnonzero(present[:, v])
-        features[row[own, v], column : column + numbers.shape[2]] = numbers[own, v]
+        voted = np.flatnonzero(present[:, v])
+        features[row[voted, v], column : column + numbers.shape[2]] = numbers[voted, v]
         column += numbers.shape[2]
         for category, n in categories:
-            known = own[(category[own, v] >= 0) & (category[own, v] < n)]
+            known = voted[(category[voted, v] >= 0) & (category[voted, v] < n)]
             features[row[known, v], column + category[known, v]] = 1.0
             column += n
         for u in range(v):
-            agree = own[choice[own, u] == choice[own, v]]
+            agree = voted[choice[voted, u] == choice[voted, v]]
             features[row[agree, v], column] = 1.0
             column += 1
     return Groups(np.nonzero(begins)[0], choice[begins], features)
 
 
 def number_of_features(voters: int, numbers: int, categories: Sequence[int]) -> int:
-    """How many features groups have, see `group_voters`."""
+    """Return the number of features that `group_voters` makes."""
     return voters * (numbers + sum(categories)) + voters * (voters - 1) // 2
 
 
 def shares(groups: Groups, weights: np.ndarray, *, or_none: bool = True) -> np.ndarray:
-    """How probable it is that each group is right (float64[groups]). What is left of a word's is that none
-    is, if that may be.
+    """Return the probability that each group is right (float64[groups]).
+
+    or_none (bool): Whether all groups of a word may be wrong.
     """
     return np.exp(_log_shares(groups, weights, or_none=or_none)[1])
 
@@ -128,8 +124,8 @@ def shares(groups: Groups, weights: np.ndarray, *, or_none: bool = True) -> np.n
 def _log_shares(
     groups: Groups, weights: np.ndarray, *, or_none: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which word each group is of, without those that have none; the logs of `shares`; and that none of a
-    word's groups is right.
+    """Return the place of each group's word among the words that have groups, the logs of `shares`, and the
+    log-probability that all groups of a word are wrong.
     """
     score = groups.features @ weights
     _, place = np.unique(groups.word, return_inverse=True)
@@ -138,31 +134,6 @@ def _log_shares(
     odds = np.bincount(place, np.exp(score - highest[place]), minlength=len(highest))
     total = highest + np.log(odds + (np.exp(-highest) if or_none else 0.0))
     return place, score - total[place], -total
-
-
-def learn_votes(groups: Groups, right: np.ndarray) -> np.ndarray:
-    """Fit weights by penalised maximum likelihood; the penalty is the one with which words that are left out
-    are most probable.
-
-    groups (Groups): Of words whose right choice is known.
-    right (bool[groups]): Whether they are right; one of a word's is, or none.
-    RETURNS (float64[m]): The weights.
-    """
-    weights = np.zeros(groups.features.shape[1])
-    out = groups.word // _STRETCH % _PARTS == _PARTS - 1
-    prior = _PRIORS[0]
-    if out.any() and not out.all():
-        inside, outside = _some(groups, ~out), _some(groups, out)
-        found = []
-        for candidate in _PRIORS:
-            weights = fit(inside, right[~out], weights, candidate)
-            found.append(log_likelihood(outside, right[out], weights))
-        prior = _PRIORS[int(np.argmax(found))]
-    return fit(groups, right, weights, prior)
-
-
-def _some(groups: Groups, chosen: np.ndarray) -> Groups:
-    return Groups(groups.word[chosen], groups.choice[chosen], groups.features[chosen])
 
 
 def fit(
@@ -177,11 +148,10 @@ def fit(
 ) -> np.ndarray:
     """Fit weights by penalised maximum likelihood, with Newton's method.
 
-    groups, right: As for `learn_votes`; where several are right, the part that each has of that
-    (float64[groups]).
-    weights (float64[m]): Where to begin.
-    prior (float): How sure they are to be 0: the inverse of a variance.
-    or_none (bool): Whether it may be that none of a word's is right.
+    right (bool[groups] or float64[groups]): Whether each group is right, or its share of that.
+    weights (float64[m]): Initial weights.
+    prior (float): The inverse variance of the weights' normal prior.
+    or_none (bool): Whether all groups of a word may be wrong.
     highest, close (float): See `maximize`.
     RETURNS (float64[m]): The weights.
     """
@@ -190,9 +160,8 @@ def fit(
     bounds = [*range(0, len(starts), _ROWS), len(starts)]
 
     def objective(weights: np.ndarray) -> float:
-        return log_likelihood(groups, right, weights, or_none=or_none) - 0.5 * prior * float(
-            weights @ weights
-        )
+        likelihood = log_likelihood(groups, right, weights, or_none=or_none)
+        return likelihood - 0.5 * prior * float(weights @ weights)
 
     def derivatives(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         share, information = shares(groups, weights, or_none=or_none), prior * np.eye(len(weights))
@@ -207,145 +176,139 @@ def fit(
 
 
 def log_likelihood(groups: Groups, right: np.ndarray, weights: np.ndarray, *, or_none: bool = True) -> float:
-    """The log-probability of what is right, in nats; the arguments are those of `fit`."""
+    """Return the log-probability of the right choices, in nats; the arguments are those of `fit`."""
     place, log_share, log_none = _log_shares(groups, weights, or_none=or_none)
     failed = np.bincount(place, right, minlength=len(log_none)) == 0.0
     return float(right @ log_share + (log_none[failed].sum() if or_none else 0.0))
 
 
-class Votes(StoredModel):
-    """What has been learned about some voters.
+def learn_votes(groups: Groups, gold: np.ndarray) -> np.ndarray:
+    """Fit weights with the prior under which words left out are most probable.
 
-    tags, labels (Sequence[str]): What it was learned for; others have no features of their own.
-    weights (Mapping[str, float64[*]] | None): For heads, labels and tags; 0 without them.
-    RAISES (ValueError): If there is a wrong number of weights.
+    gold (int32[words]): The right choices, `ABSENT` where they are unknown.
+    RETURNS (float64[m]): The weights.
+    """
+    groups, right = _known(groups, gold)
+    weights = np.zeros(groups.features.shape[1])
+    out = groups.word // _STRETCH % _PARTS == _PARTS - 1
+    prior = _PRIORS[0]
+    if out.any() and not out.all():
+        inside, outside = groups.where(~out), groups.where(out)
+        found = []
+        for candidate in _PRIORS:
+            weights = fit(inside, right[~out], weights, candidate)
+            found.append(log_likelihood(outside, right[out], weights))
+        prior = _PRIORS[int(np.argmax(found))]
+    return fit(groups, right, weights, prior)
+
+
+def _known(groups: Groups, gold: np.ndarray) -> tuple[Groups, np.ndarray]:
+    """Select the groups of words whose right choice is known, and return whether each is right."""
+    groups = groups.where(gold[groups.word] != ABSENT)
+    return groups, groups.choice == gold[groups.word]
+
+
+class Votes(StoredModel):
+    """Learned weights of voters.
+
+    voters (Sequence[str]): The names of their parses.
     """
 
-    def __init__(
-        self,
-        voters: Sequence[str],
-        tags: Sequence[str],
-        labels: Sequence[str],
-        weights: Mapping[str, np.ndarray] | None = None,
-    ) -> None:
-        self.guard = Guard()
-        self._use(voters, tags, labels, weights)
+    def __init__(self, voters: Sequence[str]) -> None:
+        self.voters = list(voters)
+        super().__init__()
 
-    def _use(
-        self, voters: Sequence[str], tags: Sequence[str], labels: Sequence[str], weights: Any = None
-    ) -> None:
-        self.voters, self.tags, self.labels = list(voters), list(tags), list(labels)
+    def _forget(self) -> None:
+        self.use([], [])
+
+    def use(self, tags: Sequence[str], labels: Sequence[str]) -> None:
+        """Forget all weights, and take tags and labels; others will have no features."""
+        self.tags, self.labels = list(tags), list(labels)
         v, t, n = len(self.voters), len(self.tags), len(self.labels)
         sizes = {
             "heads": number_of_features(v, _ARC, [t, t, n]),
             "labels": number_of_features(v, _LABEL, [n, n, t]),
             "tags": number_of_features(v, _TAG, [t]),
         }
-        unlearned = {name: np.zeros(size) for name, size in sizes.items()} | {"elected": _AS_VOTED}
-        self.weights = unlearned if weights is None else dict(weights)
-        for name, each in unlearned.items():
-            if self.weights[name].shape != each.shape or not np.all(np.abs(self.weights[name]) <= _HIGHEST):
-                raise ValueError("the weights of its votes are damaged")
-
-    def _forget(self) -> None:
-        self._use(self.voters, [], [])
+        self.weights = {name: np.zeros(size) for name, size in sizes.items()} | {"elected": _UNCALIBRATED}
 
     def _write(self) -> Message:
         weights = {name: np.asarray(each, dtype="<f8").tobytes() for name, each in self.weights.items()}
-        return {**_NAMES.write(vars(self)), "weights": weights}
+        return {"voters": self.voters, "tags": self.tags, "labels": self.labels, "weights": weights}
 
     def _read(self, message: Message) -> None:
-        stored, weights = part(message, "weights", dict), {}
-        for name in self.weights:
-            if len(part(stored, name, bytes)) % 8:
-                raise ValueError("the weights of its votes are damaged")
-            weights[name] = np.frombuffer(stored[name], dtype="<f8").astype(np.float64)
-        self._use(**_NAMES.read(message, {}), weights=weights)
+        self.voters = message["voters"]
+        self.use(message["tags"], message["labels"])
+        self.weights = {name: np.frombuffer(data, dtype="<f8") for name, data in message["weights"].items()}
 
     @property
     def are_learned(self) -> bool:
-        """Whether what votes are worth has been learned."""
-        return not np.array_equal(self.weights["elected"], _AS_VOTED)
+        """Whether the weights have been learned."""
+        return not np.array_equal(self.weights["elected"], _UNCALIBRATED)
 
-    def learn(
-        self, ballots: Ballots, gold: Gold, *, longest: int, root: int, kept: int | None = None
-    ) -> None:
-        """Learn from words whose annotation is known.
+    def names(self) -> Names:
+        """Number the tags and labels, "ROOT" among the latter."""
+        names = Names({tag: i for i, tag in enumerate(self.tags)}, {})
+        for label in (*self.labels, ROOT_LABEL):
+            names.labels.setdefault(label, len(names.labels))
+        return names
 
-        longest (int), kept (int | None): See `elect`.
-        """
+    def learn(self, ballots: Ballots, gold: Gold, *, root: int, kept: int | None = None) -> None:
+        """Learn from words with gold annotation; the other arguments are those of `elect`."""
         tags = self._tag_groups(ballots)
-        self.weights["tags"] = _learn_known(tags, gold.tags)
+        self.weights["tags"] = learn_votes(tags, gold.tags)
         chosen_tags, _ = _best(tags, self.weights["tags"], len(gold.tags))
         heads = self._head_groups(ballots, chosen_tags)
-        self.weights["heads"] = _learn_known(heads, gold.heads)
-        elected, voted = self._elect(heads, ballots, longest, kept)
-        # That the others make a tree, too, says something about an arc that its own votes do not.
+        self.weights["heads"] = learn_votes(heads, gold.heads)
+        elected, voted = self._elect(heads, ballots, kept)
+        # An elected arc fits into a tree, which its own votes do not know.
         known = gold.heads != ABSENT
         right = elected[known] == gold.heads[known]
-        self.weights["elected"] = fit_confidence(_of_votes(voted[known]), right, _AS_VOTED)
-        if kept is not None:
-            return
-        labels = self._label_groups(ballots, chosen_tags, elected, root)
-        # A label counts where the head is right; and where it is not, the right label is another head's.
-        counted = (elected == gold.heads) & (elected != NONE)
-        right = np.where(counted, gold.labels, ABSENT)
-        self.weights["labels"] = _learn_known(labels, right)
+        self.weights["elected"] = fit_confidence(_log_odds(voted[known])[:, :2], right, _UNCALIBRATED)
+        if kept is None:
+            labels = self._label_groups(ballots, chosen_tags, elected, root)
+            # The right label says nothing about an arc with a wrong head.
+            counted = (elected == gold.heads) & (elected != NONE)
+            self.weights["labels"] = learn_votes(labels, np.where(counted, gold.labels, ABSENT))
 
     def loss(self, ballots: Ballots, gold: Gold) -> float:
-        """Minus the mean log-probability of what is right about heads, in nats.
-
-        ballots, gold (Ballots, Gold): Of words whose annotation is known.
-        """
+        """Return minus the mean log-probability of the gold heads, in nats."""
         tags, _ = _best(self._tag_groups(ballots), self.weights["tags"], len(gold.tags))
         groups, right = _known(self._head_groups(ballots, tags), gold.heads)
         return -log_likelihood(groups, right, self.weights["heads"]) / max(1, len(np.unique(groups.word)))
 
-    def elect(self, ballots: Ballots, *, longest: int, root: int, kept: int | None = None) -> Result:
-        """Find the best trees, labels and tags.
+    def elect(self, ballots: Ballots, *, root: int, kept: int | None = None) -> Result:
+        """Find the projective trees with the most votes, their labels, and tags.
 
-        longest (int): Of sentences of no more words the projective tree with the most votes is found. Of
-            longer ones it is any tree of arcs that have votes, arcs between neighbours and arcs of the root;
-            0: of all of them.
         root (int): The label of roots.
-        kept (int | None): The voter whose trees and labels are to stay, if one's are: only how probable they
-            are is asked.
+        kept (int | None): The voter whose trees and labels are kept, and only rated.
         """
         words = len(ballots.heads)
         tags, tag_probability = _best(self._tag_groups(ballots), self.weights["tags"], words)
-        heads, head_probability = self._elect(self._head_groups(ballots, tags), ballots, longest, kept)
+        heads, head_probability = self._elect(self._head_groups(ballots, tags), ballots, kept)
         if kept is None:
             labels, _ = _best(self._label_groups(ballots, tags, heads, root), self.weights["labels"], words)
             labels[heads == NONE] = root
         else:
             labels = ballots.labels[:, kept]
-        sure = logistic(_of_votes(head_probability) @ self.weights["elected"])
-        return Result(heads, labels, tags, sure, tag_probability)
+        calibrated = logistic(_log_odds(head_probability)[:, :2] @ self.weights["elected"])
+        return Result(heads, labels, tags, calibrated, tag_probability)
 
-    def _elect(
-        self, groups: Groups, ballots: Ballots, longest: int, kept: int | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        share, offsets = shares(groups, self.weights["heads"]), ballots.offsets
+    def _elect(self, groups: Groups, ballots: Ballots, kept: int | None) -> tuple[np.ndarray, np.ndarray]:
+        share = shares(groups, self.weights["heads"])
+        probability = np.zeros(len(ballots.heads))
         if kept is not None:
-            heads, probability = ballots.heads[:, kept], np.zeros(len(ballots.heads))
-            own = groups.choice == heads[groups.word]
-            probability[groups.word[own]] = share[own]
+            heads = ballots.heads[:, kept]
+            backing = groups.choice == heads[groups.word]
+            probability[groups.word[backing]] = share[backing]
             return heads, probability
-        bounds = np.searchsorted(groups.word, offsets)
-        heads, probability = np.empty(offsets[-1], dtype=np.int32), np.empty(offsets[-1])
-        for i, (start, end) in enumerate(zip(offsets[:-1].tolist(), offsets[1:].tolist())):
-            own, n = slice(bounds[i], bounds[i + 1]), end - start
-            voted = groups.word[own] - start, groups.choice[own], share[own]
-            if n <= longest:
-                matrix = vote_matrix(*voted, n)
-                found = _best_projective_tree(matrix)
-                heads[start:end] = found
-                probability[start:end] = matrix[np.where(found == NONE, np.arange(n), found), np.arange(n)]
-            else:
-                # Other arcs without votes have less than these.
-                word, head, votes = vote_arcs(*voted, n, reach=1)
-                chosen = maximum_spanning_tree(head, word, votes)
-                heads[start:end], probability[start:end] = head[chosen], votes[chosen]
+        heads = np.empty(len(ballots.heads), dtype=np.int32)
+        bounds = np.searchsorted(groups.word, ballots.offsets)
+        for i, (start, end) in enumerate(zip(ballots.offsets[:-1].tolist(), ballots.offsets[1:].tolist())):
+            voted = slice(bounds[i], bounds[i + 1])
+            heads[start:end], probability[start:end] = elect_tree(
+                groups.word[voted] - start, groups.choice[voted], share[voted], end - start
+            )
         return heads, probability
 
     def _tag_groups(self, ballots: Ballots) -> Groups:
@@ -355,16 +318,14 @@ class Votes(StoredModel):
     def _head_groups(self, ballots: Ballots, tags: np.ndarray) -> Groups:
         heads = ballots.heads
         starts = np.repeat(ballots.offsets[:-1], np.diff(ballots.offsets))[:, None]
-        place = np.where(heads >= 0, heads + starts, 0)
         own_tags = np.broadcast_to(tags[:, None], heads.shape)
-        head_tags = np.where(heads >= 0, tags[place], ABSENT)
-        numbers = _arc_numbers(ballots, starts)
+        head_tags = np.where(heads >= 0, tags[np.where(heads >= 0, heads + starts, 0)], ABSENT)
         categories = [
             (own_tags, len(self.tags)),
             (head_tags, len(self.tags)),
             (ballots.labels, len(self.labels)),
         ]
-        return group_voters(heads, numbers, categories)
+        return group_voters(heads, _arc_numbers(ballots, starts), categories)
 
     def _label_groups(self, ballots: Ballots, tags: np.ndarray, heads: np.ndarray, root: int) -> Groups:
         choice = np.where((heads[:, None] == NONE) | (ballots.labels == root), ABSENT, ballots.labels)
@@ -381,79 +342,60 @@ class Votes(StoredModel):
         )
 
 
-def _best_projective_tree(matrix: np.ndarray) -> np.ndarray:
-    """The heads of the projective tree with the most votes (int32[n])."""
-    best = matrix.argmax(axis=0)
-    heads = np.where(best == np.arange(len(best)), NONE, best).astype(np.int32)
-    # In most sentences, the best head of each word makes a tree, and no tree has more votes.
-    return heads if is_projective(heads) else minimum_bayes_risk_tree(matrix)[0]
+def elect_tree(
+    word: np.ndarray, head: np.ndarray, share: np.ndarray, n: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the projective tree with the greatest sum of votes; of a long sentence, one of parts of it.
+
+    word, head (int[groups]), share (float64[groups]): See `vote_matrix`.
+    RETURNS (tuple[int32[n], float64[n]]): Heads, `NONE` for the root, and the votes of their arcs.
+    """
+    heads, votes = np.empty(n, dtype=np.int32), np.empty(n)
+    for start in range(0, n, _LONGEST):
+        end = min(start + _LONGEST, n)
+        inside = (start <= word) & (word < end) & ((head == NONE) | ((start <= head) & (head < end)))
+        relative = np.where(head[inside] == NONE, NONE, head[inside] - start)
+        matrix = vote_matrix(word[inside] - start, relative, share[inside], end - start)
+        places = np.arange(end - start)
+        best = matrix.argmax(axis=0)
+        tree = np.where(best == places, NONE, best).astype(np.int32)
+        # The best heads of all words mostly form a tree.
+        if not is_projective(tree):
+            tree = minimum_bayes_risk_tree(matrix)[0]
+        votes[start:end] = matrix[np.where(tree == NONE, places, tree), places]
+        heads[start:end] = np.where(tree == NONE, NONE, tree + start)
+    roots = np.flatnonzero(heads == NONE)
+    heads[roots[1:]] = roots[0]
+    return heads, votes
 
 
 def vote_matrix(word: np.ndarray, head: np.ndarray, share: np.ndarray, n: int) -> np.ndarray:
-    """The votes for all arcs of a sentence, see `vote_arcs`.
+    """Spread votes over all arcs of a sentence of n words.
 
-    RETURNS (float64[n, n]): At h, d: that h is the head of d; at d, d: that d is the root. Each column sums
-        to 1, if there is an arc without votes.
-    """
-    word, head, votes = vote_arcs(word, head, share, n, reach=n - 1)
-    matrix = np.zeros((n, n))
-    matrix[np.where(head == NONE, word, head), word] = votes
-    return matrix
-
-
-def vote_arcs(
-    word: np.ndarray, head: np.ndarray, share: np.ndarray, n: int, *, reach: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The votes for arcs of a sentence of n words.
-
-    Where none of the groups is right, the other heads share what is left, near ones more than distant ones.
+    The probability that no group is right is shared by the other heads, near ones more than distant ones.
 
     word, head (int[groups]): The arcs with votes; the head is `NONE` for roots.
     share (float64[groups]): Their probabilities.
-    reach (int): How many words away heads may be that have no votes.
-    RETURNS (tuple[int64[arcs], int64[arcs], float64[arcs]]): Words, heads and votes: first those with votes,
-        then others.
+    RETURNS (float64[n, n]): At h, d: the vote for h as the head of d; at d, d: for d as the root. Each
+        column sums to 1, if there is an arc without votes.
     """
-    words = np.arange(n)
-    # What an arc over so many words has of what is left; a root's counts for one over all.
-    part = 1.0 / (1.0 + np.arange(n + 1))
-    both_sides = np.cumsum(part) - part[0]
-    with_votes = np.bincount(word, part[np.where(head == NONE, n, np.abs(head - word))], minlength=n)
-    total = both_sides[words] + both_sides[::-1][1:] + part[n] - with_votes
+    places = np.arange(n)
+    distance = np.abs(places[:, None] - places)
+    np.fill_diagonal(distance, n)
+    matrix = 1.0 / (1.0 + distance)
+    row = np.where(head == NONE, word, head)
+    matrix[row, word] = 0.0
+    total = matrix.sum(axis=0)
     left = np.clip(1.0 - np.bincount(word, share, minlength=n), 0.0, 1.0)
-    # A row for each word, and in it a head for each distance; in the middle, in the place of the word itself,
-    # the root.
-    heads = words[:, None] + np.arange(-reach, reach + 1)
-    is_new = (heads >= 0) & (heads < n)
-    heads[:, reach] = NONE
-    column = np.where(head == NONE, 0, head - word) + reach
-    near = (column >= 0) & (column <= 2 * reach)
-    is_new[word[near], column[near]] = False
-    others, column = np.nonzero(is_new)
-    distance = np.where(column == reach, n, np.abs(column - reach))
-    votes = (left / np.where(total > 0.0, total, 1.0))[others] * part[distance]
-    return (
-        np.concatenate([word, others]),
-        np.concatenate([head, heads[others, column]]),
-        np.concatenate([share, votes]),
-    )
-
-
-def _known(groups: Groups, gold: np.ndarray) -> tuple[Groups, np.ndarray]:
-    """The groups of words of which is known what is right, and whether they are."""
-    known = gold[groups.word] != ABSENT
-    groups = _some(groups, known)
-    return groups, groups.choice == gold[groups.word]
-
-
-def _learn_known(groups: Groups, gold: np.ndarray) -> np.ndarray:
-    return learn_votes(*_known(groups, gold))
+    matrix *= left / np.where(total > 0.0, total, 1.0)
+    matrix[row, word] = share
+    return matrix
 
 
 def _best(groups: Groups, weights: np.ndarray, words: int) -> tuple[np.ndarray, np.ndarray]:
-    """The choice of each word's most probable group and its probability; `ABSENT` and 0 where there is none."""
+    """Return each word's most probable choice and its probability; `ABSENT` and 0 without groups."""
     share = shares(groups, weights)
-    # What is written last stays; of equal ones, that is the first group.
+    # The last write wins; of equally probable groups, that is the first one.
     order = np.lexsort((-np.arange(len(share)), share))
     choice, probability = np.full(words, ABSENT, dtype=np.int32), np.zeros(words)
     choice[groups.word[order]] = groups.choice[order]
@@ -461,23 +403,14 @@ def _best(groups: Groups, weights: np.ndarray, words: int) -> tuple[np.ndarray, 
     return choice, probability
 
 
-def _of_votes(probability: np.ndarray) -> np.ndarray:
-    """What confidence in elected arcs is learned from: 1, and the log-odds of their votes (float64[words,
-    2]).
-    """
-    return _log_odds(probability)[:, :2]
-
-
 def _log_odds(probability: np.ndarray) -> np.ndarray:
-    """1; log-odds, 0 where a voter does not say how sure it is; and whether it does (float64[words, ..., 3])."""
+    """Return 1, the log-odds (0 if unknown), and whether they are known (float64[words, ..., 3])."""
     known = ~np.isnan(probability)
     return np.stack([np.ones(known.shape), log_odds(np.where(known, probability, 0.5)), known], axis=-1)
 
 
 def _arc_numbers(ballots: Ballots, starts: np.ndarray) -> np.ndarray:
-    """`_log_odds`; log(1 + the length of the arc); whether it goes to the left; is a root's; joins
-    neighbours.
-    """
+    """Return `_log_odds`, log(1 + length), and whether the arc goes left, is a root's, or joins neighbours."""
     position = np.arange(len(ballots.heads))[:, None] - starts
     is_root = ballots.heads == NONE
     length = np.where(is_root, 0, ballots.heads - position)
@@ -487,25 +420,23 @@ def _arc_numbers(ballots: Ballots, starts: np.ndarray) -> np.ndarray:
 
 @registry.architectures("spacy-hpyp.ParseVotes.v1")
 def ParseVotes(voters: Sequence[str]) -> Model[list[Doc], Result]:
-    """What is learned about voters (multinomial logistic regression), as a thinc model.
+    """Build a model of votes (multinomial logistic regression).
 
     Its attribute `votes` holds names and weights; it has no parameters.
 
-    voters (Sequence[str]): The names of their parses in `doc._.parses`, in the order of their say about
-        sentence boundaries. Without any, they are those whose parses the pipeline keeps before the component,
-        when it is initialized.
-    RETURNS (Model): Takes Docs with parses and gives what was elected.
-    RAISES (ValueError): If one is named twice.
+    voters (Sequence[str]): The names of their parses in `doc._.parses`; the first decides on sentence
+        boundaries. If empty, initialization takes the parses that the pipeline keeps before the component.
+    RETURNS (Model): Takes Docs with kept parses and returns the elected trees.
+    RAISES (ValueError): If a voter is named twice.
     """
     if len(set(voters)) < len(voters):
         raise ValueError(f"A voter is named twice: {list(voters)}.")
-    model = model_holding(Votes(voters, [], []), "parse_votes", VOTES, _elect)
-    # In the order of files of earlier versions.
-    model.attrs.update({"voters": list(voters), VOTES: model.attrs.pop(VOTES)})
+    model = model_holding(Votes(voters), "parse_votes", VOTES, _elect)
+    model.attrs["voters"] = list(voters)
     return model
 
 
 def _elect(votes: Votes, docs: list[Doc]) -> Result:
-    names = Names.known(votes.tags, votes.labels)
+    names = votes.names()
     ballots, _ = read_ballots(docs, votes.voters, names, last="", reader="parse_votes")
-    return votes.elect(ballots, longest=0, root=names.labels.setdefault(ROOT_LABEL, len(names.labels)))
+    return votes.elect(ballots, root=names.labels[ROOT_LABEL])

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from thinc.api import Config, ConfigValidationError
 
-from .settings import LIST, NAME, SECTION, TRUTH, Number, Settings, Whole, setting
+from ..settings import LIST, NAME, SECTION, TRUTH, Number, Settings, Whole, setting
 
 _PLACE = re.compile(r"\{([\w.-]+)\}")
 _SECTIONS = ("study", "vars", "commands", "runs", "columns", "tables")

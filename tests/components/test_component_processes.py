@@ -43,7 +43,7 @@ def arrays(toy, nlp):
 
 
 def test_a_started_process_maps_the_files_that_the_pipeline_was_loaded_from(loaded, toy, spawn, annotation):
-    toy.parser(loaded).particles = 3
+    toy.parser(loaded).attachments = 3
     loaded.get_pipe("hpyp_parser").set_error_handler(print)
     sent, whole = spawn(loaded), pickle.dumps(loaded)
     again = pickle.loads(sent)

@@ -128,11 +128,17 @@ def test_settings_are_those_of_the_config(toy, small, tmp_path):
 
 #: A value of each setting that is not the one of the tests' pipelines.
 CHANGED = {
+    "algorithm": "beam",
     "particles": 7,
     "outlook": 0.25,
     "contrast": 7,
     "lookahead": 0.1 + 0.2,
+    "labels_per_arc": 2,
+    "tags_per_word": 4,
+    "tag_threshold": 0.1,
+    "attachments": 11,
     "decoding": "mbr",
+    "marginals": True,
     "guides": True,
     "temperature": 1.7,
     "threads": 3,
@@ -140,6 +146,7 @@ CHANGED = {
     "tokens": "tokenizer",
     "latent": "parses",
     "latent_after": 3,
+    "latent_particles": 5,
     "seed": 2**70,
 }
 
@@ -166,7 +173,7 @@ def test_settings_that_were_changed_in_python_are_saved(toy, small, tmp_path):
 
 def test_setting_that_is_overridden_on_loading_is_not_the_saved_one(toy, small, tmp_path):
     changed(toy, small).to_disk(tmp_path / "first")
-    override = {"components.hpyp_parser.particles": 9, "components.hpyp_parser.decoding": "mbr"}
+    override = {"components.hpyp_parser.particles": 9, "components.hpyp_parser.marginals": True}
     nlp = spacy.load(tmp_path / "first", config=override)
     assert asdict(toy.parser(nlp).settings) == {**CHANGED, "particles": 9}
     nlp.to_disk(tmp_path / "second")
@@ -181,7 +188,7 @@ def test_setting_that_is_overridden_on_loading_is_not_the_saved_one(toy, small, 
 
 def test_other_processes_parse_with_the_settings_that_were_changed(toy, small):
     nlp = toy.copy(small)
-    toy.parser(nlp).decoding = "mbr"
+    toy.parser(nlp).marginals = True
     docs = list(nlp.pipe([TEXT, TEXT], n_process=2, batch_size=1))
     assert all(token._.head_prob > 0.0 for doc in docs for token in doc)
 
@@ -197,6 +204,11 @@ def test_pipeline_saved_without_settings_has_those_of_its_config(toy, small, ann
 
 #: The settings that components had before the limits of the search were settings.
 OLD = set(CHANGED) - {
+    "algorithm",
+    "labels_per_arc",
+    "tags_per_word",
+    "tag_threshold",
+    "attachments",
     "guides",
 }
 
@@ -369,7 +381,7 @@ ERRORS = [
 @pytest.fixture(scope="module")
 def with_derivations(toy):
     """A pipeline whose model has derivations; tests do not change it."""
-    return toy.trained(toy.sentences(8), latent="derivations", latent_after=0, sweeps=3)
+    return toy.trained(toy.sentences(8), latent="derivations", latent_after=0, latent_particles=5, sweeps=3)
 
 
 @pytest.mark.parametrize(
@@ -553,7 +565,7 @@ def in_a_sweep(toy, small):
 
 @pytest.fixture(scope="module")
 def unsure_victim(toy, small, annotation, assert_forest):
-    return victim_of(toy, small, annotation, assert_forest, decoding="mbr")
+    return victim_of(toy, small, annotation, assert_forest, marginals=True)
 
 
 @pytest.mark.parametrize("key", ["copies", "sentences", "words", "rows"])

@@ -46,7 +46,7 @@ def pipeline(*components):
 
 
 def small(toy, **settings):
-    return toy.nlp(particles=3, threads=2, **settings)
+    return toy.nlp(particles=3, latent_particles=3, threads=2, **settings)
 
 
 def reranker(toy):
@@ -61,8 +61,8 @@ def reranker(toy):
 
 
 PIPELINES = {
-    "paper": lambda toy: small(toy, decoding="mbr"),
-    "pools": lambda toy: small(toy, decoding="mbr", **toy.pools),
+    "paper": lambda toy: small(toy, marginals=True),
+    "pools": lambda toy: small(toy, marginals=True, **toy.pools),
     "derivations": lambda toy: small(toy, latent="derivations", latent_after=0),
     "parses": lambda toy: small(toy, latent="parses", latent_after=0, **toy.pools),
     "head_outward_parser": lambda _: pipeline(("head_outward_parser", {"threads": 2})),

@@ -27,7 +27,7 @@ def check_parse(nlp: Language, doc: Doc) -> None:
     RAISES (Wrong): If it does not.
     """
     parser = nlp.get_pipe("hpyp_parser")
-    marginals = parser.guides or parser.decoding == "mbr"
+    marginals = parser.marginals or parser.guides or parser.decoding == "mbr"
     require(all(token.tag_ and token.dep_ for token in doc), "a token has no tag or no label")
     heads = check_trees(doc)
     for token in doc:

@@ -150,6 +150,7 @@ def use(nlp: Language, name: str, examples: list[Example]) -> None:
         ("threads", 2),
         ("k", 5),
         ("beam", 8),
+        ("attachments", 5),
     ):
         if hasattr(component, setting):
             setattr(component, setting, min(getattr(component, setting), most))

@@ -70,6 +70,7 @@ def choose_settings(nlp: Language, rng: random.Random) -> None:
     parser.lookahead = rng.choice([0.0, 0.5, 5.0])
     parser.threads = rng.choice([1, 2, 4])
     parser.decoding = rng.choice(["best", "mbr"])
+    parser.marginals = rng.random() < 0.5
     parser.guides = rng.random() < 0.5
     parser.temperature = rng.choice([0.1, 1.0, 2.0, 50.0])
     parser.tags = rng.choice(["joint", "joint", "given"])
@@ -79,7 +80,6 @@ def choose_settings(nlp: Language, rng: random.Random) -> None:
     nlp.get_pipe("head_outward_parser").longest = rng.choice([1, 10, 50])
     nlp.get_pipe("parse_reranker").k = rng.choice([1, 2, 5])
     nlp.get_pipe("parse_reranker").decoding = rng.choice(["best", "mbr"])
-    nlp.get_pipe("parse_combiner").decoding = rng.choice(["projective", "spanning"])
     nlp.get_pipe("head_outward_states").sweeps = 4
 
 

@@ -8,6 +8,6 @@ setup(
     package_data={
         "spacy_hpyp.components": ["defaults.cfg"],
         "spacy_hpyp.configs": ["*.cfg"],
-        "spacy_hpyp.report": ["page.html", "tree.html"],
+        "spacy_hpyp.report": ["page.html"],
     },
 )

@@ -25,7 +25,7 @@ from thinc.api import Config, ConfigValidationError
 from typer.testing import CliRunner
 
 import spacy_hpyp
-from spacy_hpyp.compat import cli, memory
+from spacy_hpyp.compat import memory
 from spacy_hpyp.compat import numba as compat
 from spacy_hpyp.compat.spacy import attribute_key, beam_parses, nonproj
 from spacy_hpyp.compiled import compiled, generic_default, generic_maker, implements, inner, inner_maker
@@ -259,32 +259,6 @@ def test_trees_are_made_projective_and_back_again(toy, trained):
     nonproj.deprojectivize(doc)
     assert [token.head.i for token in doc] == sentence.heads
     assert [token.dep_ for token in doc] == sentence.deps
-
-
-def test_options_of_the_command_line_are_settings_of_the_config():
-    arguments = ["--nlp.lang", "fr", "--training.max_steps=5", "--system.seed", "1"]
-    assert cli.parse_config_overrides(arguments) == {
-        "nlp.lang": "fr",
-        "training.max_steps": 5,
-        "system.seed": 1,
-    }
-    with pytest.raises(ValueError, match="--lang"):
-        cli.parse_config_overrides(["--lang", "fr"])
-
-
-def test_a_config_that_is_none_ends_the_command_with_a_message(capsys):
-    with pytest.raises(SystemExit) as ended, cli.show_validation_error("some.cfg"):
-        raise ConfigValidationError(config=Config({"nlp": {"lang": 3}}), errors=[], title="of lang")
-    assert ended.value.code == 1
-    assert "of lang" in capsys.readouterr().out
-
-
-def test_a_command_that_is_added_to_the_app_of_spacy_is_one_of_its_commands():
-    assert isinstance(cli.app, typer.Typer)
-    registry.cli.get_all()
-    done = CliRunner().invoke(cli.app, ["hpyp", "--help"])
-    assert done.exit_code == 0
-    assert "generate" in done.output
 
 
 def test_the_user_data_have_an_attribute_of_a_token_under_its_key():

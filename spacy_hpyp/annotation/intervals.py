@@ -1,6 +1,6 @@
-"""How sure scores are: bootstrap intervals over sentences (Efron & Tibshirani 1993, chapter 13)."""
+"""Bootstrap intervals of scores over sentences (Efron & Tibshirani 1993, chapter 13)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -8,12 +8,12 @@ from spacy.training import Example
 
 from .calibration import PUNCTUATION
 
-#: Of the scores of as many samples, this part lies inside an interval.
+#: The proportion of the resampled scores inside an interval.
 LEVEL = 0.95
 
 
 class Interval(NamedTuple):
-    """A score and its interval; the score lies inside it."""
+    """A score and the interval that holds it."""
 
     score: float
     low: float
@@ -21,18 +21,16 @@ class Interval(NamedTuple):
 
 
 def count_by_sentence(examples: Sequence[Example]) -> dict[str, np.ndarray]:
-    """What scores are made of, sentence by sentence.
+    """Count what scores are made of, sentence by sentence.
 
-    examples (Sequence[Example]): Parsed documents, each of them one sentence, and their references with the
-        same tokens.
-    RETURNS (dict[str, float64[sentences, 2]]): By the names of spaCy's scores, "tag_acc", "dep_uas" and
-        "dep_las", and "complete_match" and "token_log_prob": the score of some sentences is the ratio of the
-        sums of the columns. Punctuation is left out as spaCy leaves it out, by the gold and by the predicted
-        label. Scores that nothing is counted for are left out.
+    examples (Sequence[Example]): Parsed sentences, and their references with the same tokens.
+    RETURNS (dict[str, float64[sentences, 2]]): By "tag_acc", "dep_uas", "dep_las", "complete_match" and
+        "token_log_prob": the score of some sentences is the ratio of the sums of the columns. Punctuation is
+        left out as spaCy does it. Scores without any counts are left out.
     """
     rows = [_count(example) for example in examples]
-    found = {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
-    return {name: counts for name, counts in found.items() if counts[:, 1].any()}
+    counts = {name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+    return {name: table for name, table in counts.items() if table[:, 1].any()}
 
 
 def _count(example: Example) -> dict[str, tuple[float, float]]:
@@ -56,31 +54,17 @@ def _count(example: Example) -> dict[str, tuple[float, float]]:
     }
 
 
-def bootstrap(
-    counts: Mapping[str, np.ndarray], *, resamples: int = 1000, seed: int = 0
-) -> dict[str, Interval]:
-    """Percentile intervals of scores: as many sentences as there are, are drawn with replacement, again and
-    again.
+def bootstrap(counts: np.ndarray, *, resamples: int = 1000, seed: int = 0) -> Interval:
+    """Return a score with its percentile interval, from resampling sentences with replacement.
 
-    counts (Mapping[str, float64[sentences, 2]]): What `count_by_sentence` returns; all scores are of the same
-        sentences.
-    resamples (int): How often, at least once.
-    RETURNS (dict[str, Interval]): The scores; of the scores of all samples, `LEVEL` is inside of each
-        interval.
+    counts (float64[sentences, 2]): See `count_by_sentence`.
     """
-    if not counts:
-        return {}
-    rng = np.random.default_rng(seed)
-    columns = np.concatenate([*counts.values()], axis=1).astype(np.float64)
-    sentences = len(columns)
-    drawn = (rng.integers(sentences, size=sentences) for _ in range(resamples))
-    sums = np.array([np.bincount(sample, minlength=sentences) @ columns for sample in drawn])
-    found = {}
-    for place, (name, own) in enumerate(counts.items()):
-        hits, total = sums[:, 2 * place], sums[:, 2 * place + 1]
-        score = float(own[:, 0].sum() / own[:, 1].sum())
-        # A sample may have none of what is counted.
-        scores = hits[total > 0] / total[total > 0]
-        ends = np.quantile(scores, [(1.0 - LEVEL) / 2, (1.0 + LEVEL) / 2]) if len(scores) else [score, score]
-        found[name] = Interval(score, min(score, float(ends[0])), max(score, float(ends[1])))
-    return found
+    rng, sentences = np.random.default_rng(seed), len(counts)
+    draws = (rng.integers(sentences, size=sentences) for _ in range(resamples))
+    sums = np.array([np.bincount(draw, minlength=sentences) @ counts for draw in draws])
+    score = float(counts[:, 0].sum() / counts[:, 1].sum())
+    # A sample may have nothing to count.
+    scores = sums[sums[:, 1] > 0]
+    ends = np.quantile(scores[:, 0] / scores[:, 1], [(1 - LEVEL) / 2, (1 + LEVEL) / 2]) if len(scores) else []
+    low, high = (float(end) for end in ends) if len(ends) else (score, score)
+    return Interval(score, min(score, low), max(score, high))

@@ -1,49 +1,81 @@
-"""Commands under `python -m spacy hpyp`, by what they are for."""
+"""Commands under `python -m spacy hpyp`."""
 
-from importlib import import_module
+from collections.abc import Callable
 from inspect import signature
 
 import typer
 
-from .app import OfPapers, hpyp
+from . import (
+    check,
+    classes,
+    combine,
+    compact,
+    convert,
+    convert_papers,
+    cross_validate,
+    evaluate,
+    explore,
+    generate,
+    info,
+    learn_text,
+    ngram,
+    papers,
+    parse,
+    perplexity,
+    rank,
+    reading,
+    report,
+    surprisal,
+    tables,
+    trainings,
+    udeval,
+)
+from .app import hpyp
 from .options import with_groups
 
 __all__ = ["hpyp"]
 
-_EVERY_DAY, _TRAINING, _PAPERS = "Every day", "For training", "For the papers"
-# The common ones first; a module's name stands before that of a command that is called otherwise.
-_COMMANDS = {
-    _EVERY_DAY: "parse surprisal reading evaluate udeval report explore rank parts.cross-validate parts.learning-curve perplexity generate",
-    _TRAINING: "check convert.split convert trainings.guides combine classes learn-text ngram "
-    "package.compact package package.release info.warm info.cache info",
-}
-
-of_papers = typer.Typer(
-    help="Fill the tables of the papers, and do what only they need.", no_args_is_help=True, cls=OfPapers
-)
-
-
-def _add(group: typer.Typer, place: str, name: str = "", *, panel: str | None = None) -> None:
-    """Add a command to a group, perhaps under a heading.
-
-    place (str): Its module, and behind a point its function, if that is not called as the module is.
-    name (str): What it is called, if not as its function is.
-    """
-    module, _, own = place.partition(".")
-    function = getattr(
-        import_module(f".{module}".replace("-", "_"), __package__), (own or module).replace("-", "_")
-    )
-    # What reads the context reads from it the settings of a config that are overridden.
-    reads_others = "ctx" in signature(function).parameters
-    others = {"allow_extra_args": True, "ignore_unknown_options": True} if reads_others else {}
-    group.command(name or own or module, rich_help_panel=panel, context_settings=others)(
-        with_groups(function)
-    )
+_COMMANDS = [
+    parse.parse,
+    surprisal.surprisal,
+    reading.reading,
+    evaluate.evaluate,
+    udeval.udeval,
+    report.report,
+    explore.explore,
+    rank.rank,
+    cross_validate.cross_validate,
+    perplexity.perplexity,
+    generate.generate,
+    check.check,
+    convert.split,
+    convert.convert,
+    trainings.guides,
+    combine.combine,
+    classes.classes,
+    learn_text.learn_text,
+    ngram.ngram,
+    compact.compact,
+    info.warm,
+    info.cache,
+    info.info,
+]
+_PAPERS = [tables.tables, convert_papers.convert_ptb, convert_papers.convert_lm]
+_PAPERS += [papers.head_outward, papers.states, papers.rerank]
 
 
-for panel, places in _COMMANDS.items():
-    for place in places.split():
-        _add(hpyp, place, panel=panel)
-for place in "tables convert_papers.convert-ptb convert_papers.convert-lm papers.head-outward papers.states papers.rerank".split():
-    _add(of_papers, place)
-hpyp.add_typer(of_papers, name="papers", rich_help_panel=_PAPERS)
+def _add(group: typer.Typer, function: Callable, name: str = "") -> None:
+    """Add a command, named after its function by default."""
+    name = name or function.__name__.replace("_", "-")
+    # A command with a context reads settings of a config from it.
+    free = {"allow_extra_args": True, "ignore_unknown_options": True}
+    settings = free if "ctx" in signature(function).parameters else {}
+    group.command(name, context_settings=settings)(with_groups(function))
+
+
+for _function in _COMMANDS:
+    _add(hpyp, _function)
+_papers = typer.Typer(name="papers", help="Fill the tables of the papers.")
+for _function in _PAPERS:
+    _add(_papers, _function)
+hpyp.add_typer(_papers)

@@ -14,7 +14,6 @@ from wasabi import msg
 
 from ..annotation.calibration import calibrate_heads
 from ..annotation.syntactic_words import spelled_apart
-from ..compat.cli import parse_config_overrides
 from ..components.alignment import example_of_tokens, example_of_words
 from ..components.arc_confidence import ArcConfidence
 from ..components.corpus import create_gold_corpus
@@ -27,7 +26,7 @@ from ..components.parse_combiner import ParseCombiner, VotingComponent
 from ..components.scorer import score
 from ..storage.files import prepare_folder
 from ..text.word_classes import TABLE
-from .app import load_pipeline, save_docs
+from .app import load_pipeline, overrides_of, save_docs
 from .evaluate import print_figures
 from .options import AnyPipeline, TrainData, option
 from .output import SCORES, percent, print_table
@@ -69,7 +68,7 @@ def combine(
         raise ValueError(f"The pipeline '{model}' should have a parser, but it has {nlp.pipe_names}.")
     if others and unseen is None:
         raise ValueError("The parsers of --with may know all of the treebank: give --unseen documents.")
-    overrides = {"nlp.lang": nlp.lang, **parse_config_overrides(ctx.args)}
+    overrides = {"nlp.lang": nlp.lang, **overrides_of(ctx)}
     work = output.with_name(f"{output.name}-work")
     prepare_folder(work)
     train, held_out = (treebank, unseen) if unseen else _hold_out(treebank, work)

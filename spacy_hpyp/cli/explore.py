@@ -1,46 +1,168 @@
-"""`hpyp explore`: a local page on which a pipeline is tried."""
+"""`hpyp explore`: a local page on which a pipeline is tried. Streamlit runs this file."""
 
 import runpy
 import sys
-from importlib.util import find_spec
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from typing import Annotated, Any
 
+import spacy
 import typer
+from spacy.language import Language
+from spacy.tokens import Span, Token
 from spacy.util import is_package
 
-from .app import pipeline_at
-from .options import AnyPipeline
+from spacy_hpyp.annotation.syntactic_words import words_as_tokens
+from spacy_hpyp.cli.app import of_extra, pipeline_at
+from spacy_hpyp.cli.options import argument
+from spacy_hpyp.components.corpus import mark_sentence
+from spacy_hpyp.components.hpyp_parser import HPYPParser
+from spacy_hpyp.components.surprisal import surprisal
+from spacy_hpyp.report.trees import draw_tree
 
-_PAGE = Path(__file__).with_name("explore_page.py")
-# For who tries a pipeline of theirs: nobody else sees the page, and nothing is sent.
-_SETTINGS = {
-    "server.address": "localhost",
-    "server.showEmailPrompt": "false",
-    "server.fileWatcherType": "none",
-    "browser.gatherUsageStats": "false",
-    "client.toolbarMode": "viewer",
-}
+# The longest text, in characters, which takes seconds.
+_LONGEST = 1000
+_ATTRIBUTES = "text lemma_ pos_ morph tag_ dep_ head".split()
+# Nobody else sees the page.
+_SETTINGS = {"server.address": "localhost", "server.fileWatcherType": "none"}
+_SETTINGS |= {"browser.gatherUsageStats": "false", "client.toolbarMode": "viewer"}
 
 
-def explore(ctx: typer.Context, model: AnyPipeline) -> None:
-    """Open a page in the browser on which texts are typed: trees by confidence, the next best ones,
-    surprisals, what comes next, generation.
+def explore(
+    ctx: typer.Context, model: Annotated[str, argument("Name or path of a trained pipeline with a parser")]
+) -> None:
+    """Open a page in the browser that shows the trees, surprisals and next words of texts.
 
-    It is served by Streamlit on this machine alone, until Ctrl-C; the extra 'explore' installs it. Settings
-    of Streamlit can be given, as --server.port 8600 or --server.headless true, which opens no browser.
+    Streamlit serves it on this machine, until Ctrl-C; the extra 'explore' installs it. Settings of Streamlit
+    can be given, as --server.port 8600 or --server.headless true, which opens no browser.
     """
-    if find_spec("streamlit") is None or find_spec("spacy_streamlit") is None:
-        raise ImportError(
-            'The page needs Streamlit, which is not installed: pip install "spacy-hpyp[explore]"'
-        )
+    of_extra("streamlit", 'The page needs Streamlit: pip install "spacy-hpyp[explore]"')
     name = str(pipeline_at(model))
     if not is_package(name) and not (Path(name) / "config.cfg").is_file():
-        raise ValueError(
-            f"There is no pipeline '{model}': neither a package nor a directory with a config.cfg."
-        )
-    settings = [
-        f"--{key}={value}" for key, value in _SETTINGS.items() if not any(key in each for each in ctx.args)
-    ]
-    # As "python -m streamlit", in this process: who ends it ends the server.
-    sys.argv = ["streamlit", "run", str(_PAGE), *settings, *ctx.args, "--", name]
+        raise ValueError(f"There is no pipeline '{model}': neither a package nor a directory.")
+    own = [f"--{key}={value}" for key, value in _SETTINGS.items() if not any(key in arg for arg in ctx.args)]
+    sys.argv = ["streamlit", "run", __file__, *own, *ctx.args, "--", name]
     runpy.run_module("streamlit", run_name="__main__")
+
+
+def show_page(name: str) -> None:
+    """Show the page of a pipeline."""
+    import streamlit as st
+
+    st.set_page_config(page_title="hpyp explore", layout="wide")
+    try:
+        nlp = st.cache_resource(spacy.load)(name)
+    except (OSError, ValueError, ImportError) as error:
+        st.error(f"The pipeline '{name}' cannot be loaded. {error}")
+        return
+    generative = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
+    for pipe in generative:
+        pipe.marginals = True
+    st.title(f"{nlp.lang}_{nlp.meta['name']} {nlp.meta['version']}")
+    st.caption(" → ".join(nlp.pipe_names))
+    text = st.text_area("Text", _example(nlp.lang), max_chars=_LONGEST)
+    if not text.strip():
+        st.info("Type a text, and press Ctrl+Enter.")
+        return
+    doc = words_as_tokens(nlp(text))
+    st.subheader("Trees")
+    if not doc.has_annotation("DEP"):
+        st.info("No component of the pipeline has found a tree.")
+    else:
+        st.caption("A number behind a label is the probability of the head in percent.")
+        for sentence in doc.sents:
+            _show_tree(sentence, _probability)
+        found = list(doc.sents)
+        number = st.selectbox("Sentence", range(len(found)), format_func=lambda i: found[i].text)
+        _show_alternatives(nlp, found[number].text)
+    if generative:
+        _show_surprisal(nlp, text)
+        _show_next(generative[-1], nlp.make_doc(text))
+        _show_generated(nlp, generative[-1])
+    else:
+        st.info("Surprisals, next words and generation need an hpyp_parser.")
+    st.subheader("Tokens")
+    st.dataframe([{name: str(getattr(token, name)) for name in _ATTRIBUTES} for token in doc])
+
+
+def _example(lang: str) -> str:
+    try:
+        return import_module(f"spacy.lang.{lang}.examples").sentences[0]
+    except ImportError:
+        return ""
+
+
+def _probability(token: Token) -> str:
+    return "" if token._.head_prob is None else f" {token._.head_prob:.0%}"
+
+
+def _show_tree(sentence: Span, note: Callable[[Token], str]) -> None:
+    import streamlit as st
+
+    st.html(f'<div style="overflow-x: auto">{draw_tree(sentence, note)}</div>')
+
+
+def _show_alternatives(nlp: Language, text: str) -> None:
+    import streamlit as st
+
+    able = [name for name, pipe in nlp.pipeline if hasattr(pipe, "k_best")]
+    if not able:
+        return
+    st.subheader("Other trees")
+    component = st.selectbox("Of", able)
+    k = st.number_input("How many", 2, 20, 3)
+    # A guided parser needs guides to this sentence.
+    parses = nlp.get_pipe(component).k_best(nlp(mark_sentence(nlp.make_doc(text))), k)
+    best = words_as_tokens(parses[0].doc)
+    for rank, parse in enumerate(parses, 1):
+        score = getattr(parse, "log_prob", None) or getattr(parse, "score", 0.0)
+        st.markdown(f"**{rank}** {score:.2f}")
+        words = words_as_tokens(parse.doc)
+        _show_tree(words[:], lambda token: " ✗" * (token.head.i != best[token.i].head.i))
+
+
+def _show_surprisal(nlp: Language, text: str) -> None:
+    import streamlit as st
+
+    st.subheader("Surprisal")
+    rows = surprisal(nlp, [text], running=True)
+    table = [
+        {
+            "word": f"{i} {row['text']}",
+            "syntactic": row["surprisal_syntactic"],
+            "lexical": row["surprisal_lexical"],
+        }
+        for i, row in enumerate(rows, 1)
+    ]
+    st.caption(
+        "In bits: the syntactic part leads to a word's tag, the lexical part to the word given its tag."
+    )
+    st.bar_chart(table, x="word", y=["syntactic", "lexical"], y_label="bits", sort=False)
+
+
+def _show_next(parser: HPYPParser, doc: Any) -> None:
+    import streamlit as st
+
+    st.subheader("What comes next")
+    steps = parser.increments(doc, 10)
+    chosen = st.select_slider("After", range(len(steps)), format_func=lambda i: f"{i + 1}")
+    step = steps[chosen]
+    st.caption(f"Entropies: next word {step.entropy_next:.2f}, parses {step.entropy_analyses:.2f} bits.")
+    words = [{"word": word or "(end of the sentence)", "probability": p} for word, p in step.next_words]
+    st.dataframe(words, hide_index=True)
+
+
+def _show_generated(nlp: Language, parser: HPYPParser) -> None:
+    import streamlit as st
+
+    st.subheader("Generate")
+    beginning = st.text_input("Begin with", max_chars=_LONGEST)
+    if st.button("Draw"):
+        words = [token.text for token in nlp.make_doc(beginning) if not token.is_space]
+        drawn = parser.generate(5, begin_with=words)
+        st.dataframe([{"log-probability": doc._.log_prob, "sentence": doc.text} for doc in drawn])
+
+
+if __name__ == "__main__":
+    show_page(sys.argv[1])

@@ -1,8 +1,4 @@
-"""Options and arguments of commands: each is declared once, with its type, its names and what it means.
-
-A command is a function whose parameters are annotated with what `option` and `argument` make; whoever calls
-it from Python gives it the same values. What several commands have is declared here.
-"""
+"""Options and arguments of commands. Those that several commands have are declared here."""
 
 from collections.abc import Callable
 from copy import copy
@@ -17,40 +13,35 @@ from typer.models import OptionInfo
 
 from ..storage.files import prepare_folder
 
-#: The highest whole number that an option takes which no setting of a component has a limit for.
+#: The highest whole number of an option without a limit of its own.
 MOST = 1_000_000_000
 
 
 def option(
     meaning: str, names: str = "", *, least: int | None = None, most: int = MOST, **settings: Any
 ) -> Any:
-    """Declare an option by what it means.
+    """Declare an option, with settings of `typer.Option`.
 
-    names (str): Its names with a space between them, where the parameter's is not the only one; one with two
-        hyphens is in its place.
-    least, most (int): What it may be, if it is a whole number; without `least`, that is checked elsewhere.
-    settings: Others of `typer.Option`.
+    names (str): Its names with spaces between them; one with two hyphens replaces the parameter's.
+    least, most (int): Its limits, if it is a whole number.
     """
     limits = {} if least is None else {"min": least, "max": most}
     return typer.Option(*names.split(), help=meaning, **limits, **settings)
 
 
 def argument(meaning: str, **settings: Any) -> Any:
-    """Declare an argument by what it means, with settings of `typer.Argument`."""
+    """Declare an argument, with settings of `typer.Argument`."""
     return typer.Argument(help=meaning, **settings)
 
 
 def with_groups(function: Callable) -> Callable:
-    """A command as it is typed: each field of a parameter whose default is a dataclass is an option of its
-    own, and what has no long name has that of its parameter, which is the only one of a switch.
+    """Make a function a command: fields of a default that is a dataclass become options, and options without
+    a long name get that of their parameter.
     """
-    groups = {
-        each.name: each.default
-        for each in signature(function).parameters.values()
-        if is_dataclass(each.default)
-    }
+    parameters = signature(function).parameters.values()
+    groups = {each.name: each.default for each in parameters if is_dataclass(each.default)}
     typed: list[Parameter] = []
-    for parameter in signature(function).parameters.values():
+    for parameter in parameters:
         if parameter.name not in groups:
             typed.append(_named(parameter))
             continue
@@ -73,7 +64,7 @@ def with_groups(function: Callable) -> Callable:
 
 def _named(parameter: Parameter) -> Parameter:
     for declared in getattr(parameter.annotation, "__metadata__", ()):
-        # Typer takes the first name for the default until it reads the command.
+        # Typer keeps the first name as the default until it reads the command.
         names = [name for name in (declared.default, *(declared.param_decls or ())) if isinstance(name, str)]
         if isinstance(declared, OptionInfo) and not any(name.startswith("--") for name in names):
             own = copy(declared)
@@ -83,44 +74,38 @@ def _named(parameter: Parameter) -> Parameter:
 
 
 def place(text: str) -> Any:
-    """A path, or a URI as it is."""
+    """Return a path; a URI stays a string."""
     return text if "://" in text else Path(text)
 
 
 def refuse_uris(*paths: Path | str | None) -> None:
-    """See that paths are none of URIs. RAISES (ValueError): If one is."""
+    """Check that no path is a URI. RAISES (ValueError): If one is."""
     for path in paths:
         if isinstance(path, str):
-            raise ValueError(f"'{path}' is a URI, which can be read and written with --ray.")
+            raise ValueError(f"'{path}' is a URI, which needs --ray.")
 
 
 def writable(path: Path | None) -> Path | None:
-    """See that the folder of a file to write is there. RAISES (OSError): If it cannot be made."""
+    """Make the folder of a file to write."""
     if path is not None:
         prepare_folder(path.parent)
     return path
 
 
 def writable_docs(path: Path) -> Path | None:
-    """See that a .spacy file can be written. RAISES (ValueError): If its name does not end so. RAISES
-    (OSError): If it cannot.
-    """
+    """Make the folder of a .spacy file to write. RAISES (ValueError): If its name does not end so."""
     if path.suffix != ".spacy":
         raise ValueError(f"The name of the file to write must end with .spacy, but it is '{path}'.")
     return writable(path)
 
 
-#: Of options and arguments: a file to read, and one to write.
+#: Settings of options and arguments that are a file to read, and one to write.
 FILE = {"exists": True, "dir_okay": False}
 NEW_FILE: dict[str, Any] = {"dir_okay": False, "callback": writable}
 Pipeline = Annotated[str, argument("Name or path of a trained pipeline with a parser of this package")]
-AnyPipeline = Annotated[
-    str, argument("Name or path of a trained pipeline with a parser, spaCy's own or another")
-]
+AnyPipeline = Annotated[str, argument("Name or path of a trained pipeline with any parser")]
 Generative = Annotated[str, argument("Name or path of a trained pipeline with an hpyp_parser")]
-AnyModel = Annotated[
-    str, argument("Name or path of a trained pipeline with an hpyp_parser, or a model of 'hpyp ngram'")
-]
+AnyModel = Annotated[str, argument("A trained pipeline with an hpyp_parser, or a model of 'hpyp ngram'")]
 TrainData = Annotated[Path, argument("Training data: .conllu or .spacy, or a directory", exists=True)]
 Data = Annotated[Path, argument("Evaluation data: .conllu or .spacy, or a directory", exists=True)]
 Json = Annotated[Path | None, option("JSON file for the figures", "-o", **NEW_FILE)]
@@ -131,32 +116,19 @@ Lang = Annotated[str, option("Language of the data, for the classes of rare word
 MinCount = Annotated[int, option("Rarer words are known by their class only")]
 MinClassCount = Annotated[int, option("Rarer classes give way to more general ones")]
 Printed = Annotated[Literal["table", "json"], option("Print a table, or JSON", "-o")]
-Punctuation = Annotated[bool, option("Count the arcs of punctuation")]
 GoldTags = Annotated[bool, option("Give the gold tags to the parser")]
-PerLine = Annotated[bool, option("Each line of a text is one sentence, however long", "-l")]
-Tokenized = Annotated[
-    bool, option("Words of text are between spaces; else the tokenizer of the language finds them")
-]
-SegmentWith = Annotated[
-    str | None, option("Pipeline that finds the sentences of running text; else a line is one")
-]
-
-
-Ray = Annotated[
-    str | None,
-    option(
-        "Let a Ray cluster do it: 'local', 'local[N]' for N cores of this machine, 'auto', or an address; "
-        "its nodes share the folders",
-        metavar="ADDRESS",
-    ),
-]
+PerLine = Annotated[bool, option("Each line of a text is one sentence", "-l")]
+Tokenized = Annotated[bool, option("Split text into words at white space")]
+SegmentWith = Annotated[str | None, option("Pipeline that splits running text into sentences")]
 
 
 @dataclass(frozen=True)
 class Cluster:
     """Options of what workers of a Ray cluster do to texts, shard by shard."""
 
-    ray: Ray = None
+    ray: Annotated[
+        str | None, option("Ray cluster: 'local', 'local[N]', 'auto' or an address", metavar="ADDRESS")
+    ] = None
     workers: Annotated[int | None, option("With --ray: workers, instead of one a core", least=1)] = None
     shard_size: Annotated[int, option("With --ray: the size of a shard in kilobytes", least=1)] = 1000
     max_errors: Annotated[int, option("With --ray: failing documents that end the run", least=0)] = 100

@@ -1,4 +1,4 @@
-"""What commands write: to stdout, or to a file in the format that its name says."""
+"""Text, JSON and tables that commands write, to stdout or to a file."""
 
 import json
 import shutil
@@ -16,17 +16,15 @@ from ..settings import whole
 from ..storage.files import replace_file, replacing
 from .app import note
 
-#: What spaCy calls the scores of trees and tags, by their names in tables.
+#: The names of spaCy's scores, by their names in tables.
 SCORES = {"UAS": "dep_uas", "LAS": "dep_las", "TAG": "tag_acc"}
 
 
 @contextmanager
 def writing(path: Path | None, what: str) -> Iterator[TextIO]:
-    """Write text to a file, which takes its place when it is complete and is said to have what it has, or to
-    stdout.
+    """Write text to stdout, or to a file that appears when it is complete.
 
-    Of what is interrupted, the lines that are there are kept in a file beside it, whose name has "partial" in
-    it.
+    Ctrl-C keeps the lines so far in a file beside it, with "partial" in its name.
     """
     if path is None:
         yield typer.get_text_stream("stdout", encoding="utf8")
@@ -38,23 +36,23 @@ def writing(path: Path | None, what: str) -> Iterator[TextIO]:
             file.flush()
             partial = path.with_suffix(f".partial{path.suffix}")
             shutil.copyfile(file.name, partial)
-            note(f"Interrupted: what is done is kept in '{partial}'")
+            note(f"Interrupted: the lines so far are in '{partial}'")
             raise
     msg.good(f"Saved {what} to {path}")
 
 
 def is_shown(path: Path | None) -> bool:
-    """Whether what is written comes to the screen, where a progress bar would be in its way."""
+    """Return whether the output goes to the screen, where a progress bar would disturb it."""
     return path is None and sys.stdout.isatty()
 
 
 def json_line(value: Any) -> str:
-    """A value as a line of JSON, with the letters of every language as they are."""
+    """Return a value as a line of JSON."""
     return json.dumps(value, ensure_ascii=False) + "\n"
 
 
 def save_json(path: Path | None, value: Any, what: str) -> None:
-    """Write a value to a file, if there is to be one, and say what it is."""
+    """Write a value to a file, if there is to be one."""
     if path is not None:
         replace_file(path, srsly.json_dumps(value, indent=2).encode())
         msg.good(f"Saved {what} to {path}")
@@ -68,23 +66,18 @@ def print_table(
     left: int = 1,
     **settings: Any,
 ) -> None:
-    """Print a table whose first columns, so many from the left, are words, and the others figures; settings
-    are others of wasabi's tables.
-    """
+    """Print a table of figures whose first `left` columns are words; settings are those of wasabi."""
     aligns = ["l"] * left + ["r"] * (len(header) - left)
     msg.table(list(rows), header=header, divider=True, aligns=aligns, title=title, **settings)
 
 
 def percent(value: float | None) -> str:
-    """A proportion as it is shown."""
+    """Return a proportion in percent."""
     return "-" if value is None else f"{100 * value:.2f}"
 
 
 def read_numbers(name: str, text: str, highest: int) -> list[int]:
-    """Whole numbers from 1 with commas between them, as a setting of a name has them.
-
-    RAISES (ValueError): If they are none, or out of their range.
-    """
+    """Read whole numbers from 1 with commas between them. RAISES (ValueError): If they are none."""
     try:
         numbers = [int(part) for part in text.split(",")]
     except ValueError as error:

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import srsly
 import typer
+from spacy.cli._util import parse_config_overrides
 from wasabi import msg
 
-from ..compat.cli import parse_config_overrides
 from ..distributed.commands import here
 from ..storage.files import prepare_folder, replace_file
 from ..studies.page import to_json, to_markdown

@@ -1,1 +1,1 @@
-"""A page about a trained pipeline: what is on it, how it is drawn and written."""
+"""The page of `hpyp report`."""

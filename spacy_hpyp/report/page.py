@@ -1,109 +1,95 @@
-"""The page: sections with figures, tables and trees, and how they are written as HTML."""
+"""A page of sections with figures, tables and trees: one HTML file that loads nothing else."""
 
-from collections.abc import Callable, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from io import BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ..about import __version__
-from .trees import DrawnTree
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Lines by name: their x and y.
+Lines = Mapping[str, tuple[Sequence[float], Sequence[float]]]
 
 
-class Cell(NamedTuple):
-    """A cell of a table: its text, how dark it is, from 0 to 1, and whether it is text and no number."""
-
-    text: str
-    share: float | None = None
-    is_text: bool = False
-
-
-class PageTable(NamedTuple):
-    """A table: its title and columns; rows of cells, or of what is made a cell (see `cell`), each with its
-    name first; and whether it is folded, to be shown only when it is asked for.
-    """
+class Table(NamedTuple):
+    """A table. Numbers that are floats are shown as they are rounded by `cell`."""
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[object]]
-    folded: bool = False
 
 
 @dataclass
 class Section:
-    """A part of the page.
+    """A part of the page, with figures and trees by their titles."""
 
-    name (str): What links lead to.
-    texts (list[str]): Its paragraphs; for a part that a pipeline has not, they say so.
-    figures (list[tuple[str, Markup]]): What comes after them, with titles; see `spacy_hpyp.report.figures`.
-    tables (list[PageTable]), trees (list[dict]): What comes then; see `worst_trees`.
-    for_experts (bool): Whether these are shown only when they are asked for.
-    """
-
-    name: str
     title: str
-    texts: list[str] = field(default_factory=list)
-    figures: list[tuple[str, Markup]] = field(default_factory=list)
-    tables: list[PageTable] = field(default_factory=list)
-    trees: list[dict[str, Any]] = field(default_factory=list)
-    for_experts: bool = False
+    text: str = ""
+    figures: list[tuple[str, str]] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    trees: list[tuple[str, Markup]] = field(default_factory=list)
 
-    @property
-    def folded(self) -> bool:
-        """Whether there is anything that is shown only when it is asked for."""
-        return self.for_experts and bool(self.figures or self.tables)
+    def draw(self, title: str, plot: Callable[["Axes"], None], *, height: float = 3.0) -> None:
+        """Add a figure, whose axes a function draws."""
+        import matplotlib
+        from matplotlib.figure import Figure
 
-    def draw(self, draw: Callable[..., Markup], title: str, *arguments: Any, **settings: Any) -> None:
-        """Add a figure by one of `spacy_hpyp.report.figures`; the arguments are those of the function."""
-        name = f"figure-{self.name}-{len(self.figures)}"
-        self.figures.append((title, draw(name, title, *arguments, **settings)))
-
-    def tabulate(self, *table: Any, **settings: Any) -> None:
-        """Add a table, see `PageTable`."""
-        self.tables.append(PageTable(*table, **settings))
-
-
-def cell(value: object) -> Cell:
-    """A value as a cell: a whole number, a word, a proportion that is shown in percent, or None, which is a
-    dash.
-    """
-    if isinstance(value, Cell):
-        return value
-    if value is None:
-        return Cell("–")
-    return (
-        Cell(f"{100 * value:.2f}")
-        if isinstance(value, float)
-        else Cell(str(value), is_text=isinstance(value, str))
-    )
+        settings = {
+            "svg.fonttype": "none",
+            "svg.hashsalt": title,
+            "text.parse_math": False,
+            "axes.grid": True,
+        }
+        with matplotlib.rc_context(settings):
+            figure = Figure(figsize=(5.0, height), layout="constrained")
+            plot(figure.add_subplot())
+            file = BytesIO()
+            figure.savefig(file, format="svg", metadata={"Date": None})
+        self.figures.append((title, f"data:image/svg+xml;base64,{b64encode(file.getvalue()).decode()}"))
 
 
-def write_page(title: str, facts: Sequence[tuple[str, str]], sections: Sequence[Section]) -> str:
-    """The page as HTML: one file that needs no other, with a title, facts by their names, and its parts. All
-    text is escaped.
-    """
-    template = _environment().get_template("page.html")
-    return template.render(title=title, facts=facts, sections=sections, version=__version__)
+def plot_lines(
+    axes: "Axes", lines: Lines, x_label: str, y_label: str, *, diagonal: bool = False, log: bool = False
+) -> None:
+    """Draw lines, with a legend if there are few of them, and perhaps the diagonal of calibration."""
+    if diagonal:
+        axes.plot([0, 1], [0, 1], color="gray", linestyle=":")
+    for name, (x, y) in lines.items():
+        axes.plot(x, y, marker="o", markersize=3, label=name)
+    axes.set(xlabel=x_label, ylabel=y_label)
+    if 1 < len(lines) <= 10:
+        axes.legend(fontsize=8)
+    if log:
+        # Strengths may be negative, by no more than the discount.
+        axes.set_yscale("symlog", linthresh=1.0)
 
 
-def write_tree(words: Sequence[str], tree: DrawnTree, title: str) -> str:
-    """A tree as a part of another page, which has the style `tree_style`; the title is for those who do not
-    see it.
-    """
-    return str(_environment().get_template("tree.html").module.drawn(words, tree, title))
+def plot_bars(axes: "Axes", names: Sequence[str], parts: Mapping[str, Sequence[float]], x_label: str) -> None:
+    """Draw a horizontal bar of several parts for each name."""
+    left = np.zeros(len(names))
+    for part, values in parts.items():
+        axes.barh(range(len(names)), values, left=left, label=part)
+        left += values
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.invert_yaxis()
+    axes.set(xlabel=x_label)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=len(parts))
 
 
-def tree_style() -> str:
-    """How trees are drawn, as CSS. The page has the colours --page, --muted, --link and --wrong."""
-    return str(_environment().get_template("tree.html").module.style())
-
-
-@cache
-def _environment() -> Environment:
+def write_page(title: str, facts: Mapping[str, object], sections: Sequence[Section]) -> str:
+    """Return the page as HTML, with facts by their names."""
     loader = FileSystemLoader(Path(__file__).parent)
-    found = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
-    found.filters["cell"] = cell
-    return found
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined)
+    environment.filters["cell"] = _cell
+    return environment.get_template("page.html").render(title=title, facts=facts, sections=sections)
+
+
+def _cell(value: Any) -> str:
+    return "–" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from command_line import interrupt_after_one_training, run
 
-from spacy_hpyp.cli import parts, trainings
-from spacy_hpyp.cli.parts import _documents
+from spacy_hpyp.cli import cross_validate as module
+from spacy_hpyp.cli import trainings
+from spacy_hpyp.cli.cross_validate import _documents, _share
 from spacy_hpyp.treebanks.conllu import Block, read_blocks
 
 udeval = pytest.importorskip("udtools.udeval")
@@ -44,13 +45,13 @@ def validate(folder, *options, exit_code=0):
 
 def test_scores_are_those_of_the_script_for_all_that_was_parsed(folder, monkeypatch):
     parses = []
-    of_pipeline = parts.of_pipeline
+    of_pipeline = module.of_pipeline
 
     def listened(nlp, path):
         parses.append((path.read_text(encoding="utf8"), of_pipeline(nlp, path)("text")))
         return lambda keep: parses[-1][1]
 
-    monkeypatch.setattr(parts, "of_pipeline", listened)
+    monkeypatch.setattr(module, "of_pipeline", listened)
     shown = validate(folder).stdout
     assert len(parses) == 3
     (folder / "parsed.conllu").write_text("".join(text for _, text in parses), encoding="utf8")
@@ -70,11 +71,27 @@ def test_parts_that_are_done_are_not_done_again(folder, monkeypatch):
     train, interrupted = trainings.train, interrupt_after_one_training(monkeypatch)
     assert "no power" in validate(folder, exit_code=1).stderr
     monkeypatch.setattr(trainings, "train", train)
-    assert "Part 1 of 2 has been parsed before" in validate(folder).stdout
+    assert "Part 1" not in validate(folder).stdout
     monkeypatch.setattr(trainings, "train", interrupted)
     validate(folder)
     assert sorted(path.name for path in (folder / "folds").iterdir()) == ["folds.json", "scores.json"]
     assert "no power" in validate(folder, "--components.hpyp_parser.seed", "5", exit_code=1).stderr
+
+
+def test_a_learning_curve_ends_with_the_scores_of_the_whole_treebank(folder):
+    assert "Learning curve" in validate(folder, "--curve").stdout
+    curve, scores = (
+        json.loads((folder / "folds" / f"{name}.json").read_text()) for name in ("curve", "scores")
+    )
+    assert list(curve) == ["1/10", "1/3", "2/3", "1"]
+    assert curve["1"] == {name: each["score"] for name, each in scores.items()}
+
+
+def test_a_larger_part_has_the_sentences_of_a_smaller_one():
+    documents = [[Block(10 * i + j) for j in range(3)] for i in range(20)]
+    parts = [[block.line for block in _share(documents, share)] for share in (0.01, 0.1, 0.5, 1.0)]
+    assert [len(part) for part in parts] == [3, 6, 30, 60]
+    assert all(set(one) < set(other) and other == sorted(other) for one, other in zip(parts, parts[1:]))
 
 
 def test_what_is_learned_from_cannot_be_another_file(folder):
@@ -97,32 +114,15 @@ def test_the_parser_that_guides_has_the_classes_of_the_pipeline(tmp_path, monkey
     assert of_pipeline["paths.parser"] == str(tmp_path / "fold" / "parser" / "model-best")
 
 
-def test_files_that_overrides_name_are_part_of_what_something_is_made_of(tmp_path):
-    classes = tmp_path / "classes.txt"
-    overrides = {"paths.classes": str(classes), "nlp.lang": "ta", "training.max_steps": 3}
-    assert trainings.files_of(overrides) == []
-    classes.write_bytes(b"0\ta\t1\n")
-    assert trainings.files_of(overrides) == [b"0\ta\t1\n"]
-
-
 def test_nothing_is_done_where_there_is_another_part(folder):
-    assert (
-        "gold.conllu"
-        in validate(folder, "--unless", folder / "no.conllu", "--unless", folder / "gold.conllu").stderr
-    )
+    assert "gold.conllu" in validate(folder, "--skip-if-exists", folder / "gold.conllu").stderr
     assert not (folder / "folds").exists()
-
-
-def test_too_few_sentences_are_said(folder):
-    (folder / "gold.conllu").write_text("1\ta\t_\tX\tA\t_\t0\troot\t_\t_\n\n" * 3, encoding="utf8")
-    assert "too few to be divided" in " ".join(validate(folder, exit_code=1).stderr.split())
 
 
 def test_documents_are_those_of_the_treebank_or_ten_sentences():
     blocks = list(read_blocks(SAMPLE))
     documents = _documents(blocks, 2)
     assert [block for document in documents for block in document] == blocks
-    assert all(any("newdoc" in comment for comment in document[0].comments) for document in documents)
     assert len(documents) == 4
     bare = [Block(1)] * 23
     assert [len(document) for document in _documents(bare, 2)] == [10, 10, 3]

@@ -28,7 +28,6 @@ def files(toy, trained, tmp_path_factory):
     docs = {
         "train": gold[:40],
         "dev": [toy.doc(nlp.vocab, *sentences[i : i + 3]) for i in range(30, 60, 3)],
-        "bare": [Doc(nlp.vocab, words=sentence.words) for sentence in sentences],
         "tagged": [Doc(nlp.vocab, words=sentence.words, tags=sentence.tags) for sentence in sentences],
         "none": [],
     }
@@ -84,38 +83,45 @@ def test_scores_are_those_of_evaluate_and_of_each_label_those_of_spacy(folder):
         row["gold"] for row in found["labels"]
     )
     assert sum(row["gold"] for row in found["arc_lengths"]) == sum(row["gold"] for row in found["labels"])
-    assert sum(row["sentences"] for row in found["sentence_lengths"]) == 30
 
 
 def test_any_parser_will_do_and_training_data_tell_which_words_are_known(folder):
     without, _ = errors(folder, "of_spacy")
-    assert without["words"] == []
-    found, shown = errors(folder, "of_spacy", "--train", folder / "train.spacy", "--examples", "2")
-    assert [row["words"] for row in found["words"]] == ["known", "unknown"]
-    assert sum(row["tokens"] for row in found["words"]) == sum(row["gold"] for row in found["labels"])
-    example = found["label_confusions"][0]["examples"][0]
-    word = example["words"][example["word"]]
-    assert f"[{word}]" in shown
-    assert len(found["label_confusions"][0]["examples"]) == 2
+    assert "known" not in without
+    found, shown = errors(folder, "of_spacy", "--train", folder / "train.spacy")
+    assert sum(row["tokens"] for row in found["known"]) == sum(row["gold"] for row in found["labels"])
+    assert found["label_confusions"][0]["examples"][0] in shown
     assert found["scores"]["dep_las"] < 0.5
 
 
 def test_unknown_words_are_those_of_the_vocabulary(folder):
     found, _ = errors(folder, "pipeline")
-    assert [(row["words"], row["tokens"]) for row in found["words"][1:]] == [("unknown", 1)]
+    assert [(row["name"], row["tokens"]) for row in found["known"][1:]] == [("unknown", 1)]
 
 
 @pytest.mark.parametrize(
     ("model", "data", "problem"),
     [
-        ("pipeline", "bare.spacy", "nothing to compare with"),
         ("pipeline", "tagged.spacy", "no token has a gold head"),
         ("pipeline", "none.spacy", "There is nothing to evaluate"),
         ("blank", "dev.spacy", "should have a parser"),
-        ("nowhere", "dev.spacy", "nowhere"),
     ],
 )
 def test_what_cannot_be_analysed_is_refused(folder, model, data, problem):
     done = command_line.run("hpyp", "evaluate", "--errors", folder / model, folder / data, exit_code=1)
     assert problem in " ".join(done.stderr.split())
-    assert "Traceback" not in done.output
+
+
+def test_settings_of_the_config_can_be_overridden_and_calibration_is_measured(folder):
+    output = folder / "found.json"
+    options = "--components.hpyp_parser.particles", 1, "--calibration", "-o", output
+    done = command_line.run("hpyp", "evaluate", folder / "pipeline", folder / "dev.spacy", *options)
+    assert "Reliability of head_prob, raw documents" in done.stdout
+    # One particle is always sure.
+    assert srsly.read_json(output)["calibration"]["heads"]["confidence"] == 1.0
+    assert (
+        "must be"
+        in command_line.run(
+            "hpyp", "evaluate", folder / "pipeline", folder / "dev.spacy", "-K", 0, exit_code=1
+        ).stderr
+    )

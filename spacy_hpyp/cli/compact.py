@@ -1,0 +1,30 @@
+"""`hpyp compact`: pipelines that only predict."""
+
+from pathlib import Path
+from typing import Annotated
+
+from wasabi import msg
+
+from ..components.base import TrainableComponent
+from .app import load_pipeline
+from .options import argument
+
+
+def compact(
+    pipeline: Annotated[str, argument("Name or path of a trained pipeline")],
+    output: Annotated[Path, argument("Directory for the smaller pipeline", file_okay=False)],
+) -> None:
+    """Write a pipeline without everything that only further training needs, to be packaged.
+
+    Easy-first components keep the averages of their weights, to a 32nd. hpyp_parser keeps its seating, from
+    which it predicts. 'python -m spacy package' makes a wheel of the result.
+    """
+    nlp = load_pipeline(pipeline)
+    if output.resolve() == nlp.path.resolve():
+        raise ValueError(f"'{output}' is the pipeline itself, which could not be trained any more.")
+    for _, component in nlp.components:
+        if isinstance(component, TrainableComponent):
+            component.learned.compact()
+    nlp.to_disk(output)
+    size = sum(path.stat().st_size for path in output.rglob("*") if path.is_file())
+    msg.good(f"Wrote {output}, {size / 1e6:.1f} MB")

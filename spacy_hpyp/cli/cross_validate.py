@@ -1,0 +1,138 @@
+"""`hpyp cross-validate`: official scores of a whole treebank, and learning curves."""
+
+import random
+import shutil
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import srsly
+import typer
+from spacy.language import Language
+from wasabi import msg
+
+from ..annotation.intervals import LEVEL, bootstrap
+from ..storage.files import prepare_folder, replace_file
+from ..treebanks.conllu import Block, read_blocks
+from .app import load_pipeline, note, overrides_of
+from .convert import hold_out_last
+from .options import FILE, argument, option
+from .output import percent, print_table, save_json
+from .trainings import files_of, made_of, train_pipeline
+from .udeval import METRICS, of_pipeline, official
+
+# The sentences of a document, where the treebank has fewer documents than there are folds.
+_SENTENCES = 10
+#: The parts of the training data that a learning curve has.
+SHARES = {"1/10": 1 / 10, "1/3": 1 / 3, "2/3": 2 / 3, "1": 1.0}
+Documents = list[list[Block]]
+
+
+def cross_validate(
+    ctx: typer.Context,
+    config_path: Annotated[Path, argument("Config of a pipeline", **FILE)],
+    treebank: Annotated[Path, argument("Treebank in CoNLL-U, with trees", **FILE)],
+    *,
+    output: Annotated[Path, option("Folder for the figures", "-o", file_okay=False)],
+    parser: Annotated[
+        Path | None, option("Config of the parser that guides the pipeline", exists=True)
+    ] = None,
+    folds: Annotated[int, option("Parts that are held out in turn", least=2)] = 5,
+    curve: Annotated[bool, option("Train on a tenth, a third and two thirds, too")] = False,
+    skip_if_exists: Annotated[
+        list[Path] | None, option("Do nothing if this file exists; may be repeated")
+    ] = None,
+) -> None:
+    """Train a pipeline on all but one part of a treebank, parse the raw text of that part, and so on.
+
+    Each training is that of 'spacy train' with the same config and overrides (--training.max_steps 100); the
+    last tenth of its data chooses the best model. A part is every n-th document, or every n-th run of ten
+    sentences. Prints the F1 scores of 'hpyp udeval' over all documents, with bootstrap intervals. The same
+    command goes on after the last part that was parsed.
+    """
+    if existing := next((path for path in skip_if_exists or [] if path.exists()), None):
+        note(f"'{existing}' exists: nothing is cross-validated")
+        return
+    overrides = overrides_of(ctx)
+    blocks = list(read_blocks(treebank))
+    # The training data need a sentence to hold out.
+    folds = min(folds, len(blocks) // 2)
+    if folds < 2:
+        raise ValueError(f"'{treebank}' has too few sentences to be divided: {len(blocks)}.")
+    documents = _documents(blocks, folds)
+    official("".join(map(Block.lines, blocks)), str(treebank))
+    prepare_folder(output)
+    made = [path.read_bytes() for path in (config_path, parser) if path is not None]
+    made += [overrides, *files_of(overrides), treebank.read_bytes()]
+    record = output / "folds.json"
+    kept = srsly.read_json(record) if record.exists() else {}
+    shares, counts = list(SHARES) if curve else ["1"], {}
+    for share in shares:
+        counts[share] = []
+        for fold in range(folds):
+            key = made_of(*made, [share, fold, folds])
+            if key not in kept:
+                msg.divider(f"Part {fold + 1} of {folds}" + f", {share} of the others" * curve)
+                learned = [document for i, document in enumerate(documents) if i % folds != fold]
+                folder = output / f"fold-{fold + 1}"
+                folder.mkdir(exist_ok=True)
+                paths = folder / "train.conllu", folder / "dev.conllu"
+                for path, part in zip(paths, hold_out_last(_share(learned, SHARES[share]))):
+                    _write(path, part)
+                train_pipeline(config_path, folder, *paths, overrides, parser=parser)
+                nlp = load_pipeline(folder / "model-best")
+                held_out = documents[fold::folds]
+                kept[key] = [_counts(nlp, document, folder / "held-out.conllu") for document in held_out]
+                replace_file(record, srsly.json_dumps(kept).encode())
+                shutil.rmtree(folder)
+            counts[share] += kept[key]
+    found = {
+        share: {name: bootstrap(np.array([each[name] for each in own])) for name in METRICS}
+        for share, own in counts.items()
+    }
+    title = f"Official scores of {treebank.name}, raw text, cross-validated"
+    rows = [(name, *map(percent, found["1"][name])) for name in METRICS]
+    print_table(("", "F1", "from", "to"), rows, title)
+    note(
+        f"{LEVEL:.0%} of the scores of bootstrap samples of {len(documents):,} documents are in 'from' - 'to'"
+    )
+    if curve:
+        points = [(share, *(percent(own[name].score) for name in METRICS)) for share, own in found.items()]
+        print_table(("part", *METRICS), points, "Learning curve")
+        figures = {share: {name: own[name].score for name in METRICS} for share, own in found.items()}
+        save_json(output / "curve.json", figures, "the learning curve")
+    save_json(output / "scores.json", {name: own._asdict() for name, own in found["1"].items()}, "scores")
+
+
+def _documents(blocks: Sequence[Block], folds: int) -> Documents:
+    """Return the documents of a treebank, or runs of sentences if they are too few."""
+    begins = [i for i, block in enumerate(blocks) if i == 0 or block.begins("newdoc")]
+    if len(begins) < folds:
+        begins = list(range(0, len(blocks), min(_SENTENCES, len(blocks) // folds)))
+    return [list(blocks[i:j]) for i, j in zip(begins, [*begins[1:], len(blocks)])]
+
+
+def _share(documents: Documents, share: float) -> list[Block]:
+    """Return the sentences of a random part of some documents; a larger part has those of a smaller one."""
+    order = list(range(len(documents)))
+    random.Random(0).shuffle(order)
+    sizes = list(accumulate(len(documents[i]) for i in order))
+    # Two sentences at least: one is held out.
+    count = 1 + bisect_left(sizes, max(2, round(share * sizes[-1])))
+    return [block for i in sorted(order[:count]) for block in documents[i]]
+
+
+def _write(path: Path, blocks: Sequence[Block]) -> str:
+    text = "".join(map(Block.lines, blocks))
+    replace_file(path, text.encode())
+    return text
+
+
+def _counts(nlp: Language, document: Sequence[Block], path: Path) -> dict[str, tuple[int, int]]:
+    """Return the numerator and denominator of each F1 score of a document."""
+    score = official(_write(path, document), str(path))
+    found = score(of_pipeline(nlp, path)("text"))
+    return {name: (2 * each.correct, each.gold_total + each.system_total) for name, each in found.items()}

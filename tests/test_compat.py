@@ -14,15 +14,11 @@ import numba
 import numpy as np
 import pytest
 import spacy
-import typer
 from numba import njit, types
 from numba.core.caching import FunctionCache, NullCache
 from numba.core.errors import NumbaError, TypingError
-from spacy import registry
 from spacy.tokens import Doc, Token
 from spacy.vocab import Vocab
-from thinc.api import Config, ConfigValidationError
-from typer.testing import CliRunner
 
 import spacy_hpyp
 from spacy_hpyp.compat import memory

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import spacy
@@ -164,9 +164,6 @@ def states(
     *,
     kinds: Annotated[str, option("Kinds of models")] = ",".join(_ORDER),
     counts: Annotated[str, option("Numbers of states", "--states")] = "10,20,50",
-    back_off: Annotated[
-        Literal["state", "parent"], option("What words with states and parents back off to")
-    ] = "state",
     sweeps: Annotated[int, option("Gibbs sweeps over the corpus; the second half counts", least=2)] = 50,
     seed: Annotated[int, option("Fixes the figures", least=0)] = 0,
     dev: Annotated[
@@ -217,11 +214,11 @@ def states(
             f"nothing."
         )
     unseen = [] if dev is None else _read_dev(dev, document_words)
-    vocabulary = LatentStates(LDA, 1, back_off, settings).collect([text for _, text in texts])
+    vocabulary = LatentStates(LDA, 1, settings).collect([text for _, text in texts])
     found: list[StateFigures] = []
     for kind in [kind for kind in _ORDER if kind in chosen]:
         for count in [1] if kind == DEPENDENCIES else sorted(set(numbers)):
-            model = LatentStates(kind, count, back_off, settings)
+            model = LatentStates(kind, count, settings)
             model.initialize(vocabulary)
             with Bar(total=sweeps, desc=f"{kind}, {count} states", unit=" sweeps") as bar:
 

@@ -33,6 +33,9 @@ from .neighbours import components_before
 from .parsers import Parser
 from .settings import EasyFirstParserSettings
 
+# In training, a word seen n times is taken for unknown with the probability x / (x + n).
+_WORD_DROPOUT = 0.5
+
 
 class EasyFirstParser(Parser):
     """An easy-first parser with beam search (Ma, Zhu, Xiao & Yang 2013).
@@ -59,10 +62,7 @@ class EasyFirstParser(Parser):
 
     def _check_settings(self, settings: EasyFirstParserSettings) -> None:
         if settings.folds == 1:
-            raise ValueError(
-                "'folds' must be 0 or at least 2, not 1: each part of the training data is tagged by what "
-                "the others teach."
-            )
+            raise ValueError("'folds' must be 0 or at least 2, not 1.")
 
     # Training
 
@@ -97,7 +97,7 @@ class EasyFirstParser(Parser):
                 raise self._nothing_fits(self._seen.skipped)
             self._hold_out(lessons)
             if is_cross_fitted(progress):
-                learn_from_all(parser, lessons, self._learning(0.0), seed=self.seed, threads=self.threads)
+                learn_from_all(parser, lessons, Learning(self.beam), seed=self.seed, threads=self.threads)
         except BaseException:
             self._use(before)
             raise
@@ -167,7 +167,7 @@ class EasyFirstParser(Parser):
             *words,
             heads,
             labels,
-            (self.word_dropout / (self.word_dropout + count)).astype(np.float32),
+            (_WORD_DROPOUT / (_WORD_DROPOUT + count)).astype(np.float32),
             offsets,
         )
 
@@ -184,19 +184,12 @@ class EasyFirstParser(Parser):
             {key: lesson for key, lesson in chosen.items() if not isinstance(lesson, str)}
         )
 
-    def _learning(self, drop: float) -> Learning:
-        """How a parser learns that has made no pass."""
-        early = self.learning == "early"
-        return Learning(
-            self.beam, self.merge, early, self.margin, self.label_margin, explore=False, dropout=drop
-        )
-
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         keys = self._remember(examples)
         return self.guard.change(lambda: self._step(keys, drop, losses))
 
     def _end_pass(self) -> None:
-        learn_from_held_out(self.parser, self._learning(0.0), threads=self.threads)
+        learn_from_held_out(self.parser, Learning(self.beam), threads=self.threads)
 
     def _step(self, keys: list[bytes], drop: float, losses: dict[str, float]) -> bool:
         """A step for some sentences, see `update`. Returns whether a pass over all of them is complete with
@@ -205,7 +198,7 @@ class EasyFirstParser(Parser):
         parser, progress = self.parser, self.parser.progress
         learned = [self._seen.made[key] for key in keys if not is_held_out(progress, key)]
         if learned:
-            learning = self._learning(drop)._replace(explore=progress.passes > 0)
+            learning = Learning(self.beam, explore=progress.passes > 0, dropout=drop)
             report = parser.learn(joined(learned), learning, self._rng(), self.threads)
             self._updates += report.counts
             self._count_loss(losses, int(report.counts[EARLY] + report.counts[FULL]), len(learned))
@@ -240,7 +233,7 @@ class EasyFirstParser(Parser):
         """
         self._check_trained()
         sentences, words = self.parser.read_docs(list(docs), reader=self.name)
-        trees = self.parser.parse(sentences, width=self.beam, merge=self.merge, threads=self.threads)
+        trees = self.parser.parse(sentences, width=self.beam, threads=self.threads)
         weights = self.parser.confidence
         if weights is None:
             return words, trees, np.full(len(trees.heads), np.nan)
@@ -255,8 +248,8 @@ class EasyFirstParser(Parser):
     def k_best(self, doc: Doc, k: int) -> list[ScoredParse]:
         """The best parses of a document, without changing it.
 
-        They are searched for by a beam of at least k states, of which the equal ones are merged. If the
-        component has fewer, or does not merge them, the first may be a better parse than that of `predict`.
+        They are searched for by a beam of at least k states. If the component has fewer, the first may be a
+        better parse than that of `predict`.
 
         doc (Doc): With tags and sentence boundaries.
         k (int): How many, at least 1; fewer are returned if the final beams have no more.

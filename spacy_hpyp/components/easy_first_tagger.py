@@ -67,7 +67,6 @@ class EasyFirstTagger(LabellingComponent):
             self.classifier,
             sequences,
             self.search,
-            margin=self.margin,
             folds=whole("folds", folds, least=2),
             epochs=whole("epochs", epochs),
             threads=self.threads,

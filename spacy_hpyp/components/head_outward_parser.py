@@ -2,18 +2,17 @@
 head-outward model from trees.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import numpy as np
-from spacy import util
 from spacy.attrs import SENT_START
 from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotation.alternatives import Alternative, best_combinations, k_best
 from ..annotation.candidates import Candidates, trees_of
-from ..annotation.documents import GoldDocument, GoldSentence, RawSentence, join, write_trees
+from ..annotation.documents import GoldDocument, join, write_trees
 from ..annotation.extensions import mark_uncalibrated, write_sentence_probabilities
 from ..annotation.syntactic_words import words_as_tokens
 from ..annotation.words import Words
@@ -24,7 +23,6 @@ from ..models.head_outward import HEAD_OUTWARD, HeadOutwardModel, read_docs
 from ..pools.pool import Weights
 from ..settings import whole
 from ..training.treebank import GoldCorpus, Treebank
-from ..training.trees import read_tree, visit
 from .alignment import gold_documents
 from .factories import TREE_SCORES, TREES, register
 from .parsers import GibbsParser
@@ -59,9 +57,22 @@ class HeadOutwardComponent(GibbsParser):
         return bool(batch) and self.guard.change(lambda: self._step(batch, losses))
 
     def _visit(
-        self, batch: list[tuple[bytes, np.ndarray]], rng: np.random.Generator, **drawn: Any
+        self, batch: list[tuple[bytes, np.ndarray]], rng: np.random.Generator
     ) -> tuple[dict[str, float], dict[str, Weights], int, bool]:
-        return visit(self.head_outward, batch, rng, threads=self.settings.threads, **drawn)
+        progress, seated = self.head_outward.progress, []
+        for key, count in Counter(key for key, _ in batch).items():
+            progress.sweep.copies[key] = max(progress.sweep.copies[key], count)
+        for key, rows in batch:
+            present = progress.seated.get(key, 0)
+            seated.append(present >= progress.sweep.copies[key])
+            if not seated[-1]:
+                progress.seated[key] = present + 1
+                progress.tokens += rows.shape[1]
+        sentences = join([rows for _, rows in batch])
+        totals, gradient = self.head_outward.visit(
+            sentences, None, np.array(seated), rng, self.settings.threads
+        )
+        return totals, gradient, int(sentences.offsets[-1]), all(seated)
 
 
 class HeadOutwardParser(HeadOutwardComponent):
@@ -72,9 +83,7 @@ class HeadOutwardParser(HeadOutwardComponent):
     which is the exact probability of the arc given the sentence, and `_.log_prob` of sentences and documents:
     the log-probability of their words and tags summed over all projective trees, in nats.
 
-    Where trees are latent, examples may have tags only. Such trees are drawn by Metropolis-Hastings after
-    `latent_after` sweeps; the log says how many were accepted. The loss is the negative log-likelihood for
-    each token, in nats.
+    The loss is the negative log-likelihood for each token, in nats.
 
     Its model is made by `spacy-hpyp.HeadOutwardModel.v1`.
     """
@@ -83,64 +92,28 @@ class HeadOutwardParser(HeadOutwardComponent):
     settings_type = HeadOutwardSettings
     instead_of_score = " For the log-probability of its words, tags and trees, call 'tree_log_prob(doc)'."
 
-    def _check_settings(self, settings: HeadOutwardSettings) -> None:
-        problem = self.head_outward.unchartable
-        if problem is not None and settings.latent != "nothing":
-            raise ValueError(
-                f'trees cannot be drawn where {problem}: set latent = "nothing", or take shorter context '
-                f"lists."
-            )
-
-    # Training
-
-    def _reset_training(self) -> None:
-        super()._reset_training()
-        self._latent = self.latent, self.longest
-
-    def _read(self, sentence: RawSentence) -> GoldSentence | str:
-        return read_tree(sentence, latent=self.latent, longest=self.longest)
-
-    def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
-        # What could not be learned from may be by now.
-        if self._latent != (self.latent, self.longest):
-            self._treebank, self._latent = self._new_treebank(self.head_outward), (self.latent, self.longest)
-        return super()._learn_from(examples, drop, losses)
-
-    def _visit(self, batch: Any, rng: np.random.Generator) -> Any:
-        drawn = self.latent if self.head_outward.progress.sweeps >= self.latent_after else "nothing"
-        return super()._visit(batch, rng, drawn=drawn, longest=self.longest)
-
-    def _end_pass(self) -> None:
-        draws = self.head_outward.draws
-        if draws[0]:
-            util.logger.info("%s: %d of %d new trees accepted", self.name, *draws[::-1])
-            draws[:] = 0
-        self._warn_of_skipped(self._treebank.skipped, self._treebank.size)
-
     # Prediction
 
     def _check_chart(self) -> None:
         self._check_trained()
         if self.head_outward.unchartable is not None:
             raise ValueError(
-                f"The component '{self.name}' cannot look for trees: {self.head_outward.unchartable}, which "
-                f"dynamic programming "
-                "does not know. Such a model says how probable trees are that are given to it "
-                "(`tree_log_prob`)."
+                f"The component '{self.name}' cannot search for trees: {self.head_outward.unchartable}, which "
+                "its chart does not know. Use `tree_log_prob` to score given trees."
             )
 
     def predict(self, docs: Iterable[Doc]) -> tuple[Words, np.ndarray, HeadOutwardTrees]:
         """Parse documents without changing them.
 
         docs (Iterable[Doc]): With tags and sentence boundaries; what has no boundaries is one sentence.
-        RETURNS (tuple): The words; where each sentence, or part of one that is longer than `longest`, begins
+        RETURNS (tuple): The words; where each sentence, or part of one that is longer than `LONGEST` words, begins
             among them (int64[parts + 1]); and their trees.
         RAISES (ValueError): If the component has not been trained, or its model is none that can look for
             trees.
         """
         self._check_chart()
         model = self.head_outward
-        words, tags, offsets, found = read_docs(model, list(docs), longest=self.longest)
+        words, tags, offsets, found = read_docs(model, list(docs))
         trees = parse(
             model.frozen, words, tags, offsets, consensus=self.decoding == "mbr", threads=self.threads
         )
@@ -188,7 +161,7 @@ class HeadOutwardParser(HeadOutwardComponent):
         k = whole("k", k, least=1, highest=1_000_000)
         self._check_chart()
         model, doc = self.head_outward, words_as_tokens(doc)
-        words, tags, offsets, found = read_docs(model, [doc], longest=self.longest)
+        words, tags, offsets, found = read_docs(model, [doc])
         parts = [best_trees(model.frozen, words[a:b], tags[a:b], k) for a, b in zip(offsets, offsets[1:])]
         bounds = found.layout.offsets
         firsts = np.searchsorted(offsets, bounds)
@@ -217,7 +190,7 @@ class HeadOutwardParser(HeadOutwardComponent):
         """
         self._check_chart()
         doc = words_as_tokens(doc)
-        words, tags, offsets, found = read_docs(self.head_outward, [doc], longest=self.longest)
+        words, tags, offsets, found = read_docs(self.head_outward, [doc])
         marginals = np.zeros((len(doc), len(doc)))
         for start, end in zip(offsets, offsets[1:]):
             token = found.layout.token[start:end]

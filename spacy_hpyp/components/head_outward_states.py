@@ -8,17 +8,20 @@ from spacy import util
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from wasabi import table
 
 from ..annotation.extensions import write_states
 from ..annotation.uncased import UncasedWords, read_uncased, uncased_key
-from ..models.latent_states import LATENT_STATES, LatentStates, StateWord
+from ..models.latent_states import LATENT_STATES, LatentStates
 from ..training.treebank import Seen
 from .base import TrainableComponent
 from .factories import register
 from .settings import StateSettings
 
 _SCORE = "words_log_prob"
+# Gibbs sweeps over a new document whose states depend on it; the second half counts.
+_SWEEPS = 50
+# Training logs so many words of each state.
+_SHOWN_WORDS = 10
 
 
 class HeadOutwardStates(TrainableComponent):
@@ -105,10 +108,8 @@ class HeadOutwardStates(TrainableComponent):
             if self.settings.trees == "sampled":
                 util.logger.debug("%s: %d of %d new trees accepted", self.name, *model.training.draws[::-1])
             model.end_sweep(rng)
-            if self.settings.shown_words:
-                states = enumerate(model.top_words(self.settings.shown_words))
-                rows = [(number, " ".join(word for word, _ in words)) for number, words in states]
-                util.logger.debug("%s: %s", self.name, table(rows))
+            for number, words in enumerate(model.top_words(_SHOWN_WORDS)):
+                util.logger.debug("%s: state %d: %s", self.name, number, " ".join(word for word, _ in words))
 
     # Prediction
 
@@ -131,7 +132,7 @@ class HeadOutwardStates(TrainableComponent):
                     "come before it in the pipeline."
                 )
             rng = np.random.default_rng(self.settings.seed)
-            states, log_probability = self.latent_states.find_states(words, self.settings.sweeps, rng)
+            states, log_probability = self.latent_states.find_states(words, _SWEEPS, rng)
             found.append((words.token, states, log_probability))
         return found
 
@@ -141,14 +142,6 @@ class HeadOutwardStates(TrainableComponent):
         """Write states into the documents that `predict` was given, by what it returned."""
         for doc, (token, states, _) in zip(docs, scores):
             write_states(doc, token, states)
-
-    def top_words(self, count: int) -> list[list[StateWord]]:
-        """What is typical of each state, see `LatentStates.top_words`.
-
-        RAISES (ValueError): If the component has not been trained.
-        """
-        self._check_trained()
-        return self.latent_states.top_words(count)
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, float]:
         """The mean log-probability of a word of the predicted documents given the others of its document, in

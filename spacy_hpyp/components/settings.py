@@ -10,7 +10,6 @@ from typing import Any
 from ..inference.pruning import BeamSearch
 from ..inference.rounding import Search
 from ..settings import HIGHEST_PARTICLES, NAME, SEED, TRUTH, Number, OneOf, Settings, Whole, setting
-from ..training.trees import LATENT
 
 #: More labels of an arc or tags of a word than this no treebank has.
 _MOST_OUTCOMES = 10_000
@@ -150,14 +149,6 @@ class AttributeSettings(Settings):
     """All settings of `easy_first_morphologizer` and `easy_first_lemmatizer`."""
 
     beam: int = setting(1, Whole(1, 10_000), "how many states are kept; training searches with it, too")
-    window: int = setting(
-        100,
-        Whole(1, 10_000),
-        "how many words are decided together; longer sequences are decided in such parts",
-    )
-    margin: float = setting(
-        5.0, Number(0.0), "by how much the score of the right outcome of a word is to be higher"
-    )
     threads: int = setting(
         2, Whole(1), "threads that a batch is divided between; the result does not depend on it"
     )
@@ -190,9 +181,6 @@ class EasyFirstParserSettings(Settings):
     beam: int = setting(
         8, Whole(1, 10_000), "how many states the beam holds; 1 is greedy search, the fastest"
     )
-    merge: bool = setting(
-        True, TRUTH, "whether states with the same arcs are merged, so that the beam holds different ones"
-    )
     threads: int = setting(
         2, Whole(1), "threads that parse a batch, or learn from it; the result does not depend on it"
     )
@@ -203,26 +191,6 @@ class EasyFirstParserSettings(Settings):
         "the tags of the training part are those of so many taggers, each of which has not seen the part "
         "that it tags "
         "(jack-knifing); 0: the gold tags",
-    )
-    learning: str = setting(
-        "max-violation",
-        OneOf(("early", "max-violation")),
-        'where in a sentence a beam of several states learns: `"early"` is Algorithm 2, `"max-violation"` '
-        "learns more of each "
-        "sentence. A beam of one state learns from every action",
-    )
-    margin: float = setting(
-        20.0,
-        Number(0.0),
-        "by how much the score of a correct sequence of actions is to be higher, for each wrong arc",
-    )
-    label_margin: float = setting(
-        10.0, Number(0.0), "by how much the score of the right label is to be higher"
-    )
-    word_dropout: float = setting(
-        0.5,
-        Number(0.0),
-        "a word seen n times is taken for unknown with the probability x / (x + n) in training",
     )
     seed: int = setting(0, SEED, "fixes training bit for bit")
 
@@ -236,24 +204,10 @@ class HeadOutwardSettings(Settings):
         OneOf(("best", "mbr")),
         '`"best"`: the most probable tree; `"mbr"`: the one with the least expected number of wrong arcs',
     )
-    longest: int = setting(
-        150,
-        Whole(1, 1000),
-        "longer sentences are parsed in parts of so many words: time grows with the third power of it, and "
-        "so does memory",
-    )
     tokens: str = _tokens()
     threads: int = setting(
         1, Whole(1), "threads that a batch is divided between; the result does not depend on it"
     )
-    latent: str = setting(
-        "nothing",
-        OneOf(LATENT),
-        'which trees training draws: `"missing"`, those of sentences that have tags but no tree; `"all"`, '
-        "those of the treebank, too, "
-        "after they have been learned",
-    )
-    latent_after: int = setting(3, Whole(0), "after how many sweeps trees are drawn")
     seed: int = setting(0, SEED, "fixes training bit for bit")
 
 
@@ -261,11 +215,6 @@ class HeadOutwardSettings(Settings):
 class StateSettings(Settings):
     """All settings of `head_outward_states`."""
 
-    sweeps: int = setting(
-        50,
-        Whole(2, 1_000_000),
-        "Gibbs sweeps over a new document whose states depend on it; the second half counts",
-    )
     trees: str = setting(
         "given",
         OneOf(("given", "sampled")),
@@ -273,7 +222,6 @@ class StateSettings(Settings):
         "draws and that begin with "
         "these",
     )
-    shown_words: int = setting(10, Whole(0, 1000), "how many words of each state training logs")
     seed: int = setting(0, SEED, "fixes training bit for bit, and the states of a document")
 
 

@@ -45,7 +45,7 @@ class WordClassifyingComponent(TrainableComponent):
     @property
     def search(self) -> EasyFirstSearch:
         """How outcomes are searched for."""
-        return EasyFirstSearch(self.settings.beam, self.settings.window)
+        return EasyFirstSearch(self.settings.beam)
 
     # Training
 
@@ -86,7 +86,7 @@ class WordClassifyingComponent(TrainableComponent):
 
     def _learn(self, batch: Encoded) -> int:
         """Learn from some sequences. Returns how many updates there were."""
-        learned = self.classifier.learn(batch.sequences, batch.gold, self.search, margin=self.margin)
+        learned = self.classifier.learn(batch.sequences, batch.gold, self.search)
         early, full = learned[EARLY].item(), learned[FULL].item()
         training = self.classifier.training
         training.visited += len(batch.sequences.offsets) - 1

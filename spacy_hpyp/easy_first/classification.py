@@ -38,12 +38,12 @@ _HALVES = 2
 class EasyFirstSearch(NamedTuple):
     """How outcomes are searched for.
 
-    beam (int): How many states are kept.
-    window (int): How many words are decided together, at the most.
+    beam (int): The number of states that are kept.
+    window (int): The largest number of words that are decided together.
     """
 
-    beam: int
-    window: int
+    beam: int = 1
+    window: int = 100
 
 
 @by_reference

@@ -1,19 +1,15 @@
-"""Learning to parse: Algorithm 2 of Ma et al. (2013), and two more ways to find out what to change.
+"""Learning to parse (Algorithm 2 of Ma et al. 2013, with updates at the maximum violation).
 
 An action is correct if its child has all of its children and its head is the right one. A tree has many
-sequences of correct actions; all updates are towards one of them and away from a sequence of wrong ones whose
-score is at least as high: they are *valid* (Huang, Fayong & Guo 2012), or the perceptron would not converge.
+sequences of correct actions. All updates are *valid* (Huang, Fayong & Guo 2012): they go towards a correct
+sequence, and away from a wrong one whose score is at least as high.
 
-* `early`, Algorithm 2: at the first step at which no correct sequence is in the beam, towards the best
-  correct extension of the step before, away from the best of the beam; in the end, if the best sequence is
-  wrong.
-* `max-violation` (Huang et al. 2012): beside the beam, a second one holds correct sequences only. The update
-  is made at the step at which the best of the one is furthest above the best of the other, so that it is made
-  of more of the sentence.
-* A beam of one state learns from every action. Where it would take a wrong one it learns the best correct
-  one, and then, once it has seen all sentences, goes on with the wrong one: it learns what to do in the
-  states that it will be in. Correct is then what loses the fewest arcs of those that can still be made
-  (Goldberg & Nivre 2013).
+* A beam of several states: beside it, a second beam holds correct sequences only. The update is made at the
+  step where the best of the first is furthest above the best of the second ("max-violation").
+* A beam of one state learns from every action. Where it would take a wrong one, it learns the best correct one.
+  After the first pass it then goes on with the wrong action, so that it learns what to do in the states that it
+  will reach. Correct is then the action that loses the fewest arcs that can still be made (Goldberg & Nivre
+  2013).
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -38,7 +34,6 @@ from .search import (
     head_and_child,
     is_correct,
     new_states,
-    record_action,
     score_pairs,
     sharing,
 )
@@ -52,32 +47,24 @@ EARLY, FULL, LABELS = range(3)
 class Learning(NamedTuple):
     """How to learn.
 
-    width (int): How many states the beam holds.
-    merge (bool): Whether states of the same arcs are merged.
-    early (bool): Whether a beam learns by Algorithm 2; else, where its violation is the largest.
-    margin (float): By how much the score of a correct sequence is to be higher for each wrong arc of the
-        other.
-    label_margin (float): The same for labels.
+    width (int): The number of states in the beam.
     explore (bool): Whether a beam of one state goes on with wrong actions.
-    dropout (float): The part of the templates that is left out at random, for each sentence.
+    dropout (float): The fraction of templates that each sentence leaves out at random.
+    margin (float): How much higher the score of a correct sequence should be, for each wrong arc of the other.
+    label_margin (float): The same for labels.
     """
 
     width: int
-    merge: bool
-    early: bool
-    margin: float
-    label_margin: float
-    explore: bool
-    dropout: float
+    explore: bool = False
+    dropout: float = 0.0
+    margin: float = 20.0
+    label_margin: float = 10.0
 
 
 @by_reference
 class Report(NamedTuple):
-    """What has been learned from.
-
-    counts (int64[3]): Updates by their kind.
-    violation (float64[1]): The least difference between the scores of a predicted sequence and of the correct
-        one that it gave way to. Not negative where all updates were valid.
+    """Counts of updates by kind (int64[3]), and the smallest violation: the score of a predicted sequence less
+    that of the correct one (float64[1]). It is not negative where all updates were valid.
     """
 
     counts: np.ndarray
@@ -91,8 +78,8 @@ class Lessons(NamedTuple):
     symbols (int32[words, columns]), heads (int32[words, k]), probability (float32[words, k]), labels
         (int32[words, k]), expected (float32[words, 2]): See `SentenceToParse`.
     gold_heads, gold_labels (int32[words]): Positions in the sentence, `NONE` for the root; and labels.
-    rarity (float32[words]): How often each word is to be taken for an unknown one.
-    offsets (int64[sentences + 1]): Where each sentence begins.
+    rarity (float32[words]): The probability of taking each word for an unknown one.
+    offsets (int64[sentences + 1]): The start of each sentence.
     """
 
     symbols: np.ndarray
@@ -104,13 +91,6 @@ class Lessons(NamedTuple):
     gold_labels: np.ndarray
     rarity: np.ndarray
     offsets: np.ndarray
-
-
-@inner
-def record_chosen(states, half):
-    """Write down the best extension that has been chosen, which is not followed. Returns its number."""
-    state, place, action = states.chosen[0, 0], states.chosen[0, 1], states.chosen[0, 2]
-    return record_action(states, half, state, place, action, states.chosen_total[0])
 
 
 @inner
@@ -160,28 +140,6 @@ def update(perceptron, scorer, sentence, right, correct, wrong, predicted, kind,
 
 
 @inner
-def learn_early(perceptron, scorer, sentence, heads, children, learning, states, report):
-    """Algorithm 2 on one sentence."""
-    begin(scorer, sentence, states)
-    half, size = 0, 1
-    for length in range(len(heads), 1, -1):
-        find_best(states, half, size, length, 1, False, heads, 0.0, children)
-        correct = record_chosen(states, half)
-        size = find_best(
-            states, half, size, length, learning.width, learning.merge, heads, learning.margin, None
-        )
-        if not mark_correct(states, half, size, heads, children):
-            predicted = record_chosen(states, half)
-            update(perceptron, scorer, sentence, states, correct, states, predicted, EARLY, report)
-            return
-        follow(scorer, sentence, states, half, length, size)
-        half = 1 - half
-    if not states.correct[half, 0]:
-        predicted = states.last[half, 0]
-        update(perceptron, scorer, sentence, states, correct, states, predicted, FULL, report)
-
-
-@inner
 def learn_max_violation(perceptron, scorer, sentence, heads, children, learning, states, others, report):
     """Learn from one sentence where the best of the beam is furthest above the best correct sequence.
 
@@ -194,14 +152,10 @@ def learn_max_violation(perceptron, scorer, sentence, heads, children, learning,
     half, size, width = 0, 1, 1
     predicted, correct, violation, at = 0, 0, _NOTHING, 0
     for length in range(n, 1, -1):
-        size = find_best(
-            states, half, size, length, learning.width, learning.merge, heads, learning.margin, None
-        )
+        size = find_best(states, half, size, length, learning.width, heads, learning.margin, None)
         mark_correct(states, half, size, heads, children)
         follow(scorer, sentence, states, half, length, size)
-        width = find_best(
-            others, half, width, length, len(others.chosen), learning.merge, heads, 0.0, children
-        )
+        width = find_best(others, half, width, length, len(others.chosen), heads, 0.0, children)
         follow(scorer, sentence, others, half, length, width)
         others.correct[1 - half, :width] = True
         half = 1 - half
@@ -322,8 +276,6 @@ def _learn_arcs(perceptron, scorer, lessons, kept, learning, report, states, oth
         tick(perceptron)
         if learning.width == 1:
             learn_greedily(perceptron, scorer, sentence, heads, children, is_left, learning, states, report)
-        elif learning.early:
-            learn_early(perceptron, scorer, sentence, heads, children, learning, states, report)
         else:
             learn_max_violation(
                 perceptron, scorer, sentence, heads, children, learning, states, others, report

@@ -70,14 +70,13 @@ def read_margins(states, last, margin):
 
 
 @compiled
-def _parse_some(arc_scorer, label_scorer, sentences, chosen, width, merge, states, workbench, written, trees):
+def _parse_some(arc_scorer, label_scorer, sentences, chosen, width, states, workbench, written, trees):
     """Parse some sentences, each by itself.
 
     arc_scorer, label_scorer (Scorer): What scores arcs and their labels.
     sentences (SentencesToParse): All sentences.
     chosen (int64[*]): Which of them to parse.
     width (int): How many states the beam holds.
-    merge (bool): Whether states of the same arcs are merged.
     states (States), workbench (Workbench), written (int32[2, longest]): Written on.
     trees (EasyFirstTrees): Overwritten for the chosen sentences.
     """
@@ -86,7 +85,7 @@ def _parse_some(arc_scorer, label_scorer, sentences, chosen, width, merge, state
         start, end = sentences.offsets[i], sentences.offsets[i + 1]
         sentence = sentence_of(sentences, sentences.symbols[start:end], start, end)
         heads, share = trees.heads[start:end], trees.share[start:end]
-        half, size = search(arc_scorer, sentence, width, merge, states)
+        half, size = search(arc_scorer, sentence, width, states)
         read_heads(states.forest, states.trees[half, 0, MARGIN], heads, pending)
         read_margins(states, states.last[half, 0], trees.margin[start:end])
         share[:] = 1.0
@@ -110,7 +109,7 @@ def _parse_beam(
 ):
     start, end = sentences.offsets[i], sentences.offsets[i + 1]
     sentence = sentence_of(sentences, sentences.symbols[start:end], start, end)
-    half, size = search(arc_scorer, sentence, width, True, states)
+    half, size = search(arc_scorer, sentence, width, states)
     for state in range(size):
         read_heads(states.forest, states.trees[half, state, MARGIN], heads[state], pending)
         label_tree(label_scorer, sentence, heads[state], labels[state], workbench)
@@ -140,7 +139,6 @@ def parse(
     sentences: SentencesToParse,
     *,
     width: int,
-    merge: bool,
     threads: int = 1,
 ) -> EasyFirstTrees:
     """Parse sentences.
@@ -148,7 +146,6 @@ def parse(
     arc_scorer, label_scorer (Scorer): What scores arcs and their labels.
     sentences (SentencesToParse): What to parse.
     width (int): How many states the beam holds, at least 1.
-    merge (bool): Whether states of the same arcs are merged.
     threads (int): How many threads share the sentences; the result does not depend on it.
     RETURNS (EasyFirstTrees): The best trees.
     """
@@ -162,7 +159,7 @@ def parse(
         longest = int(np.diff(sentences.offsets)[part].max(initial=1))
         written = new_states(arc_scorer, longest, width), new_workbench(label_scorer, longest)
         rows = np.empty((2, longest), dtype=np.int32)
-        _parse_some(arc_scorer, label_scorer, sentences, part, width, merge, *written, rows, trees)
+        _parse_some(arc_scorer, label_scorer, sentences, part, width, *written, rows, trees)
 
     with ThreadPoolExecutor(threads) as executor:
         list(executor.map(work, parts))

@@ -6,8 +6,7 @@ beam has had the same number of actions, and its score is the sum of theirs.
 
 After an action only those pairs are scored again whose window it changed; and as most states of a beam look
 alike in most places, what a window has been given before is remembered, and so is what two trees have
-whatever stands around them. Two states with the same arcs have the same future: they may be merged, so that
-the beam holds different ones.
+whatever stands around them. Two states with the same arcs have the same future: they are merged.
 """
 
 from typing import NamedTuple
@@ -214,7 +213,7 @@ def is_correct(records, heads, children, head, child):
 
 
 @borrowing
-def choose(states, count, width, merge, state, place, action, total, mark):
+def choose(states, count, width, state, place, action, total, mark):
     """Enter an extension that belongs among the best so far, see `find_best`. Ties are broken by what comes
     first.
 
@@ -222,16 +221,15 @@ def choose(states, count, width, merge, state, place, action, total, mark):
     RETURNS (int): How many there are now.
     """
     chosen, totals, marks = states.chosen, states.chosen_total, states.chosen_mark
-    if merge:
-        for i in range(count):
-            if marks[i] == mark:
-                if totals[i] >= total:
-                    return count
-                for j in range(i, count - 1):
-                    totals[j], marks[j] = totals[j + 1], marks[j + 1]
-                    overwrite(chosen[j], chosen[j + 1])
-                count -= 1
-                break
+    for i in range(count):
+        if marks[i] == mark:
+            if totals[i] >= total:
+                return count
+            for j in range(i, count - 1):
+                totals[j], marks[j] = totals[j + 1], marks[j + 1]
+                overwrite(chosen[j], chosen[j + 1])
+            count -= 1
+            break
     if count < width:
         count += 1
     i = count - 1
@@ -245,7 +243,7 @@ def choose(states, count, width, merge, state, place, action, total, mark):
 
 
 @inner
-def find_best(states, half, size, length, width, merge, heads, margin, children):
+def find_best(states, half, size, length, width, heads, margin, children):
     """The best extensions of the states of a beam (BEST in Algorithm 1), into `states.chosen`.
 
     size (int): How many states there are.
@@ -274,7 +272,7 @@ def find_best(states, half, size, length, width, merge, heads, margin, children)
                 if count == width and total <= states.chosen_total[count - 1]:
                     continue
                 mark = states.mark[half, state] ^ mark_of_arc(records[head, HEAD], records[child, HEAD])
-                count = choose(states, count, width, merge, state, place, action, total, mark)
+                count = choose(states, count, width, state, place, action, total, mark)
     return count
 
 
@@ -338,13 +336,12 @@ def follow(scorer, sentence, states, half, length, count):
 
 
 @inner
-def search(scorer, sentence, width, merge, states):
+def search(scorer, sentence, width, states):
     """Algorithm 1: the best sequences of actions that make a tree of a sentence of at least one word.
 
     scorer (Scorer): What scores actions.
     sentence (Sentence): The words.
     width (int): How many states the beam holds.
-    merge (bool): Whether states of the same arcs are merged.
     states (States): Room for them.
     RETURNS (tuple[int, int]): In which half the final beam is, the best state first, and how many states it
         has.
@@ -352,7 +349,7 @@ def search(scorer, sentence, width, merge, states):
     begin(scorer, sentence, states)
     half, size = 0, 1
     for length in range(len(sentence.symbols), 1, -1):
-        size = find_best(states, half, size, length, width, merge, states.last[0], 0.0, None)
+        size = find_best(states, half, size, length, width, states.last[0], 0.0, None)
         follow(scorer, sentence, states, half, length, size)
         half = 1 - half
     return half, size

@@ -23,12 +23,9 @@ from .perceptron import (
     averages_at,
     find_averages,
     is_compact,
-    is_used,
     new_perceptron,
-    read_sums,
     round_averages,
     table_of_averages,
-    write_sums,
 )
 
 # Tables are read in pieces of about so many numbers: a copy of the largest would be most of what a process
@@ -138,15 +135,7 @@ def perceptron_to_message(perceptron: Perceptron | Averages | StoredPerceptron) 
     if isinstance(perceptron, Averages):
         table = table_of_averages(perceptron)
         perceptron = new_perceptron(*table.shape)._replace(weights=table)
-    used = np.empty(perceptron.weights.shape, dtype=np.bool_)
-    is_used(perceptron, used)
-    entries = np.flatnonzero(used)
-
-    def sums(some: np.ndarray) -> np.ndarray:
-        table = np.empty((len(some), 1))
-        read_sums(perceptron, some, table)
-        return table
-
+    entries = np.flatnonzero((perceptron.weights != 0.0) | (perceptron.sums != 0.0))
     message = {
         "clock": int(perceptron.clock[0]),
         "compact": is_compact(perceptron),
@@ -156,7 +145,10 @@ def perceptron_to_message(perceptron: Perceptron | Averages | StoredPerceptron) 
     if message["compact"]:
         return message | {"multiples": pack_integers(_fold(perceptron.weights.ravel()[entries]))}
     weights = _pack(entries, lambda some: perceptron.weights.reshape(-1, 1)[some], 1)
-    return message | {"weights": weights, "sums": _pack(entries, sums, 1)}
+    return message | {
+        "weights": weights,
+        "sums": _pack(entries, lambda some: perceptron.sums.reshape(-1, 1)[some], 1),
+    }
 
 
 def _fold(weights: np.ndarray) -> np.ndarray:
@@ -188,7 +180,7 @@ def perceptron_from_message(
     perceptron = new_perceptron(places, outcomes)
     perceptron.weights.reshape(-1, 1)[entries] = weights
     if clock:
-        write_sums(perceptron, entries, sums)
+        perceptron.sums.reshape(-1, 1)[entries] = sums
     perceptron.clock[0] = clock
     return perceptron
 

@@ -1,26 +1,15 @@
-"""Trees of sentences whose tags are given: the most probable one, or the one with the fewest wrong heads to
-be expected; and Metropolis-Hastings steps for sentences whose trees are latent.
-
-A sentence leaves all distributions; a tree is drawn from the chart, which holds the counts fixed, and labels
-for its arcs; and it is accepted or not, see `spacy_hpyp.inference.metropolis`. What is drawn does not depend
-on the tree before: trees are proposed independently, and what leaves the posterior as it is is as in
-`spacy_hpyp.arc_standard.latent`.
-"""
+"""Parsing with a head-outward model: the most probable tree, or the one with the fewest expected wrong heads."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 
-from ..annotation.arrays import Sentences
-from ..compiled import NONE, by_reference, compiled, implements, inner_maker
-from ..inference.metropolis import derivation_of, pools_of, propose, read_all
-from .chart import best_tree, inside, marginals, minimum_bayes_risk_tree, sample_tree
-from .contexts import CASE, CHILDREN, DISTANCE, LABEL, TAG, WORD
+from ..compiled import NONE, compiled
+from .chart import best_tree, inside, marginals, minimum_bayes_risk_tree
 from .distributions import HeadOutwardDistributions
-from .events import events_of, sentence_of
 from .k_best import k_best
-from .scoring import chart_scores, find_labels, pools_in_order
+from .scoring import chart_scores, find_labels
 
 # Sentences are handed to threads in parts of so many.
 _PART = 16
@@ -88,7 +77,7 @@ def _parse(model, words, tags, offsets, consensus, first, last, trees):
             head = child if heads[child] == NONE else heads[child]
             trees.head_probability[start + child] = probability[head, child]
         trees.log_probability[i] = chart.total
-        find_labels(model, words[start:end], tags[start:end], heads, None, trees.labels[start:end])
+        find_labels(model, words[start:end], tags[start:end], heads, trees.labels[start:end])
 
 
 @compiled
@@ -104,7 +93,7 @@ def best_trees(model, words, tags, k):
     heads, score = k_best(chart_scores(model, words, tags), k)
     labels = np.empty_like(heads)
     for i in range(len(heads)):
-        find_labels(model, words, tags, heads[i], None, labels[i])
+        find_labels(model, words, tags, heads[i], labels[i])
     return heads, labels, score
 
 
@@ -113,50 +102,3 @@ def head_marginals(model, words, tags):
     """The probability of each arc, given the words and the tags of a sentence; see `marginals`."""
     scores = chart_scores(model, words, tags)
     return marginals(scores, inside(scores))
-
-
-@by_reference
-class LatentTrees(NamedTuple):
-    """Sentences whose trees are latent, for `inference.metropolis`.
-
-    model (HeadOutwardDistributions): The pools, while they learn.
-    sentences (Sentences): Their trees are overwritten. Words are cased.
-    """
-
-    model: HeadOutwardDistributions
-    sentences: Sentences
-
-
-@implements(pools_of, LatentTrees)
-@inner_maker
-def _pools_of(latent):
-    return pools_in_order(latent.model)
-
-
-@implements(derivation_of, LatentTrees)
-@inner_maker
-def _derivation_of(latent, number):
-    return sentence_of(latent.sentences, number)[2:]
-
-
-@implements(read_all, LatentTrees)
-@inner_maker
-def _read_all(latent, number):
-    model, sizes, sentence = latent.model, latent.model.sizes, sentence_of(latent.sentences, number)
-    return (
-        events_of(model.tag, TAG, *sentence, sizes),
-        events_of(model.word, WORD, *sentence, sizes),
-        events_of(model.case, CASE, *sentence, sizes),
-        events_of(model.children, CHILDREN, *sentence, sizes),
-        events_of(model.distance, DISTANCE, *sentence, sizes),
-        events_of(model.label, LABEL, *sentence, sizes),
-    )
-
-
-@implements(propose, LatentTrees)
-@inner_maker
-def _propose(latent, number, old, rng):
-    words, tags, heads, labels = sentence_of(latent.sentences, number)
-    scores = chart_scores(latent.model, words, tags)
-    heads[:] = sample_tree(scores, inside(scores), rng)
-    find_labels(latent.model, words, tags, heads, rng, labels)

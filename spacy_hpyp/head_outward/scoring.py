@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiled import NONE, borrowing, by_reference, compiled, inner, inner_maker
-from ..inference.drawing import draw
 from ..pools.prediction import alphabet_of, predict, predict_one, workspace
 from .chart import ChartScores
 from .contexts import CASE, CASES, CHILDREN, DISTANCE, LABEL, TAG, WORD, read_context, symbols_of
@@ -194,12 +193,11 @@ def candidate_log_probabilities(model, words, tags, heads, labels):
 
 
 @compiled
-def find_labels(model, words, tags, heads, rng, labels):
-    """A label for each arc of a tree: the most probable one, or with randomness one that is drawn.
+def find_labels(model, words, tags, heads, labels):
+    """Find the most probable label of each arc of a tree.
 
     model (Distributions): Frozen, or while it learns.
     words, tags, heads (int32[n]): The sentence; words are cased.
-    rng (numpy.random.Generator | None): The source of randomness; None for the most probable ones.
     labels (int32[n]): Overwritten; `NONE` for the root's child.
     """
     n = len(words)
@@ -210,4 +208,4 @@ def find_labels(model, words, tags, heads, rng, labels):
             event = place_in_tree(family, child, n)
             read_context(model.label.elements, model.sizes, symbols, event, room.row)
             predict(model.label, room.row, 0, room.scratch, room.out)
-            labels[child] = np.argmax(room.out) if rng is None else draw(room.out, np.sum(room.out), rng)
+            labels[child] = np.argmax(room.out)

@@ -10,7 +10,6 @@ that is drawn from the chart, with states for its words, is accepted or not in a
 `spacy_hpyp.inference.metropolis`.
 """
 
-from collections.abc import Iterator
 from itertools import pairwise
 from math import log
 from typing import NamedTuple
@@ -175,15 +174,12 @@ def visit_trees(latent, first, last, drawn, rng, probability, draws):
     drawn (bool[sentences]): Which trees the chart has; others could not be drawn again, and stay as they are.
     rng (numpy.random.Generator), probability (float64[n]): See `visit_words`.
     draws (int64[2]): See `visit_latent`.
-    RETURNS (bool): Whether all were seated as they should be.
     """
     for number in range(first, last):
         start, end = latent.dependents.offsets[number], latent.dependents.offsets[number + 1]
-        if drawn[number] and not draw_again(latent, number, rng, draws):
-            return False
-        if visit_words(latent.model, latent.dependents, start, end, latent.state, rng, probability) < end:
-            return False
-    return True
+        if drawn[number]:
+            draw_again(latent, number, rng, draws)
+        visit_words(latent.model, latent.dependents, start, end, latent.state, rng, probability)
 
 
 def sweep(
@@ -194,32 +190,22 @@ def sweep(
     probability: np.ndarray,
     draws: np.ndarray | None = None,
 ) -> StateModel:
-    """A Gibbs step for the state of every word, see `visit_words`; with `draws`, and one for the tree of
-    every sentence, see `visit_trees`.
+    """A Gibbs step for the state of every word, and, with `draws`, for the tree of every sentence.
 
     RETURNS (StateModel): The model to go on with; the one passed in must not be used any more.
-    RAISES (ValueError): If a word is not seated as it should be.
     """
     offsets, first = dependents.offsets, 0
-    drawn = [draws is not None and is_projective(head) for head in _heads(dependents)]
+    parts = [dependents.head[start:end] - start for start, end in pairwise(offsets.tolist())]
+    drawn = [draws is not None and is_projective(np.maximum(head, NONE)) for head in parts]
     while first < len(offsets) - 1:
         # As many sentences as fit, but at least one.
         last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + _CHUNK, side="right")) - 1)
         start, end = int(offsets[first]), int(offsets[last])
         model = reserve_words(model, (1 if draws is None else 3) * (end - start))
         if draws is None:
-            visited = visit_words(model, dependents, start, end, state, rng, probability) == end
+            visit_words(model, dependents, start, end, state, rng, probability)
         else:
             latent = latent_state_trees(model, dependents, state)
-            visited = visit_trees(latent, first, last, np.array(drawn), rng, probability, draws)
-        if not visited:
-            raise ValueError("The states, the trees and the seating of a model do not belong together.")
+            visit_trees(latent, first, last, np.array(drawn), rng, probability, draws)
         first = last
     return model
-
-
-def _heads(dependents: Dependents) -> Iterator[np.ndarray]:
-    """The heads of each sentence, as positions in it."""
-    for start, end in pairwise(dependents.offsets.tolist()):
-        heads = dependents.head[start:end]
-        yield np.where(heads == NONE, NONE, heads - start)

@@ -8,15 +8,13 @@ from `root`. Between the two there may be a latent state:
     semantic       state | document     word | state, parent
     lda            state | document     word | state
 
-All distributions have hierarchical Dirichlet priors: franchises whose discounts are 0. A word that depends on
-a state and a parent backs off to the state alone, so that a state is a distribution over words, which parents
-make differences to; or to the parent alone, so that states make differences to what is known of parents. Then
-it backs off to no context, and to the uniform distribution. A state backs off to how frequent it is anywhere.
-Each word has one event of each of two franchises, so that it sees none of its own when it is taken out. The
-states are drawn by collapsed Gibbs sampling: a word's two customers leave, its state is drawn in proportion
-to what is predicted from all other words, and they sit down again. That the state and the seats are drawn
-together leaves the posterior of all states and the seating as it is. The sum over the states is how probable
-the word is given all others and their states: its leave-one-out probability.
+All distributions have hierarchical Dirichlet priors: franchises whose discounts are 0. A word backs off from state
+and parent to the state alone, then to no context and to the uniform distribution; a state backs off to how
+frequent it is anywhere.
+
+Each word has one event in each of two franchises. A step of the collapsed Gibbs sampler takes both out, draws the
+state in proportion to the prediction from all other words, and seats both again. The sum over the states is the
+leave-one-out probability of the word.
 """
 
 from math import log
@@ -57,8 +55,6 @@ OF_PARENTS = (DEPENDENCIES, SYNTACTIC, SEMANTIC)
 #: The kinds whose states are those of documents.
 OF_DOCUMENTS = (SEMANTIC, LDA)
 
-#: What words that depend on a state and a parent back off to.
-BACK_OFFS = ("state", "parent")
 _FIRST_STRENGTH = 1.0
 
 
@@ -101,13 +97,13 @@ class Dependents(NamedTuple):
     offsets: np.ndarray
 
 
-def new_model(kind: str, states: int, vocabulary: int, back_off: str = "state") -> StateModel:
-    """A model of one of the `KINDS` that has seen no words.
+def new_model(kind: str, states: int, vocabulary: int) -> StateModel:
+    """Return a model of one of the `KINDS` that has seen no words.
 
     states (int): The number of states; 1 for `DEPENDENCIES`.
     vocabulary (int): The number of words.
     """
-    of_states, of_words = columns_of(kind, back_off)
+    of_states, of_words = columns_of(kind)
     return StateModel(
         new_franchise(of_states, states, 0.0, _FIRST_STRENGTH),
         new_franchise(of_words, vocabulary, 0.0, _FIRST_STRENGTH),
@@ -115,16 +111,10 @@ def new_model(kind: str, states: int, vocabulary: int, back_off: str = "state") 
     )
 
 
-def columns_of(kind: str, back_off: str) -> tuple[np.ndarray, np.ndarray]:
-    """What states and words depend on in one of the `KINDS` of models, as their franchises read it.
-
-    back_off (str): One of `BACK_OFFS`.
-    RETURNS (tuple[int32[1, *], int32[1, *]]): The columns of either franchise, what is dropped last first.
-    """
-    of_states = [] if kind == DEPENDENCIES else [0]
-    of_words = [STATE, PARENT] if back_off == "state" else [PARENT, STATE]
-    read = {DEPENDENCIES: [PARENT], LDA: [STATE]}.get(kind, of_words)
-    return np.array([of_states], dtype=np.int32), np.array([read], dtype=np.int32)
+def columns_of(kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the contexts of states and of words (int32[1, *] each), dropped from the last on."""
+    read = {DEPENDENCIES: [PARENT], LDA: [STATE]}.get(kind, [STATE, PARENT])
+    return np.array([[] if kind == DEPENDENCIES else [0]], dtype=np.int32), np.array([read], dtype=np.int32)
 
 
 @borrowing
@@ -201,9 +191,10 @@ def seat_word(model, word, state, condition, context, rng):
 
 @borrowing
 def unseat_word(model, word, state, condition, context, rng):
-    """Take a word and its state away. Returns False if they are not seated."""
+    """Take a word and its state away."""
     context[STATE] = state
-    return remove(model.states, 0, condition, state, rng) and remove(model.words, 0, context, word, rng)
+    remove(model.states, 0, condition, state, rng)
+    remove(model.words, 0, context, word, rng)
 
 
 @compiled
@@ -215,8 +206,6 @@ def visit_words(model, dependents, first, last, state, rng, probability):
     state (int32[n]): Their states, overwritten; what is `NONE` is not seated yet, and is.
     probability (float64[n]): Overwritten with the probability of each visited word given all others that are
         seated.
-    RETURNS (int): The first word that was not visited: one before `last` if that is not seated as it should
-        be.
     """
     states = model.states.alphabet[0]
     place, generated, weight = np.empty(states, dtype=np.int64), np.empty(states), np.empty(states)
@@ -224,12 +213,11 @@ def visit_words(model, dependents, first, last, state, rng, probability):
     for i in range(first, last):
         word = dependents.word[i]
         enter_word(model, dependents, i, condition, context)
-        if state[i] != NONE and not unseat_word(model, word, state[i], condition, context, rng):
-            return i
+        if state[i] != NONE:
+            unseat_word(model, word, state[i], condition, context, rng)
         probability[i] = state_weights(model, word, condition, context, place, generated, weight)
         state[i] = draw(weight, probability[i], rng)
         seat_word(model, word, state[i], condition, context, rng)
-    return last
 
 
 def reserve_words(model: StateModel, words: int) -> StateModel:
@@ -291,20 +279,16 @@ def believe_states(model, word, parent, sweeps, rng, belief, log_probability):
 
 
 def word_counts(model: StateModel) -> np.ndarray:
-    """How often each word has been generated from each state.
-
-    RETURNS (int64[states, words]): The customers of the words' restaurants.
-    """
+    """Return how often each state has generated each word (int64[states, words])."""
     franchise = model.words
     restaurants, columns = franchise.restaurants, franchise.columns[0]
     rows = franchise.servings[: franchise.used[N_SERVINGS]]
     rows = rows[restaurants[rows[:, RESTAURANT], TIER] == len(columns)]
     place = rows[:, RESTAURANT]
-    state = np.zeros(len(rows), dtype=np.int64)
-    for element in columns[::-1]:
-        if element == STATE:
-            state = restaurants[place, SYMBOL]
+    # The state is the first element of a context, if there is one.
+    for _ in columns[1:]:
         place = restaurants[place, PARENT_RESTAURANT]
+    state = restaurants[place, SYMBOL] if columns[0] == STATE else np.zeros(len(rows), dtype=np.int64)
     counts = np.zeros((model.count, model.root), dtype=np.int64)
     np.add.at(counts, (state, rows[:, DISH]), rows[:, SERVED])
     return counts

@@ -68,7 +68,7 @@ class CountModel(ClassedModel):
     learned = "distributions"
     #: How training stands in messages; and what its derivations are called there.
     training: ClassVar[Field]
-    drawn: ClassVar[str]
+    drawn: ClassVar[str] = "derivation"
     #: Elements as they are read, given these and the path to the class of each word and each class of unknown
     #: words.
     with_classes: ClassVar[Callable[[np.ndarray, Sequence[str]], np.ndarray]]
@@ -114,9 +114,9 @@ class CountModel(ClassedModel):
     def _new_franchise(self, name: str) -> Franchise:
         """An empty seating of a distribution."""
 
-    @abstractmethod
     def _is_derivation(self, path: np.ndarray) -> bool:
         """Whether an array is a derivation as `Progress` has them."""
+        return False
 
     @abstractmethod
     def generated(self, name: str, sentences: Sentences, derivations: Any) -> Any:
@@ -125,7 +125,6 @@ class CountModel(ClassedModel):
         derivations (Any): How they are derived, if there is more to that than the sentences say.
         """
 
-    @abstractmethod
     def draw(
         self,
         pools: Mapping[str, SeatedPool],
@@ -143,6 +142,7 @@ class CountModel(ClassedModel):
         RETURNS (int): How many sentences were visited: fewer than there are if the next one was not seated as
             it should be.
         """
+        raise NotImplementedError
 
     @abstractmethod
     def predicting(self, pools: Mapping[str, FrozenPool]) -> Any:

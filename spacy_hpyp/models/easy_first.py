@@ -15,7 +15,7 @@ from ..easy_first.words import LEMMAS, MORPHOLOGY, STARTS, TAGS, ClassificationT
 from ..settings import taking
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import VocabularySettings
-from .settings import ClassifierSettings, TaggerModelSettings, TreeModelSettings
+from .settings import ClassifierSettings, TreeModelSettings
 from .stored import model_holding
 from .tree_model import TreeModel
 from .word_classifier import WordClassifier
@@ -24,16 +24,16 @@ from .word_classifier import WordClassifier
 CLASSIFIER = "decider"
 #: The attribute of a thinc Model that holds a `TreeModel`.
 TREE_MODEL = "tree_model"
+# Rarer words may have any open-class tag.
+_OPEN_CLASS_BELOW = 50
 
 
 def _without_guides(templates: Sequence[Sequence[str]]) -> list[Sequence[str]]:
     return [template for template in templates if not reads_guides(set(template))]
 
 
-def _architecture(
-    name: str, task: ClassificationTask, group: type[ClassifierSettings] = ClassifierSettings
-) -> Callable[..., Model[list[Doc], np.ndarray]]:
-    """Register an architecture of models that decide words, with the settings that it has."""
+def _architecture(name: str, task: ClassificationTask) -> Callable[..., Model[list[Doc], np.ndarray]]:
+    """Register the architecture of a model that classifies words."""
 
     def make(
         templates: Sequence[Sequence[str]],
@@ -41,39 +41,36 @@ def _architecture(
         guided: bool = False,
         **settings: Any,
     ) -> Model[list[Doc], np.ndarray]:
-        """A model of what words are, the easiest word first (Ma et al. 2012, 2013), as a thinc model.
-
-        Its attribute `classifier` holds words, outcomes and weights; it has no parameters.
+        """Make an easy-first word classifier (Ma et al. 2012, 2013).
 
         templates (Sequence[Sequence[str]]): The elements that each feature reads, see
             `spacy_hpyp.easy_first.words`.
-        unknown_words (UnknownWordRule): Maps words that are too rare to classes.
+        unknown_words (UnknownWordRule): Maps rare words to classes.
         guided (bool): Whether to use the templates that read guides.
         **settings: See `spacy_hpyp.models.settings`.
-        RETURNS (Model): Takes Docs and gives the outcome of each word (int32[words]), by greedy search.
-        RAISES (ValueError): If an element is not known, or a setting is not what it may be.
+        RETURNS (Model): Maps Docs to the outcome of each word (int32[words]), by greedy search.
+        RAISES (ValueError): If an element is unknown or a setting is invalid.
         """
-        found = group(**settings)
-        open_class_below = getattr(found, "open_class_below", 0)
+        found = ClassifierSettings(**settings)
         vocabulary = VocabularySettings(
-            unknown_words, found.min_count, found.min_class_count, open_class_below
+            unknown_words, found.min_count, open_class_below=_OPEN_CLASS_BELOW if task == TAGS else 0
         )
         templates = templates if guided else _without_guides(templates)
         model = WordClassifier(task, templates, vocabulary, places=found.places)
         return model_holding(model, f"easy_first_{task.outcome}", CLASSIFIER, _decide)
 
     make.__name__ = make.__qualname__ = name
-    return registry.architectures(f"spacy-hpyp.{name}.v1")(taking(group)(make))
+    return registry.architectures(f"spacy-hpyp.{name}.v1")(taking(ClassifierSettings)(make))
 
 
-EasyFirstTagger = _architecture("EasyFirstTagger", TAGS, TaggerModelSettings)
+EasyFirstTagger = _architecture("EasyFirstTagger", TAGS)
 EasyFirstSenter = _architecture("EasyFirstSenter", STARTS)
 EasyFirstMorphologizer = _architecture("EasyFirstMorphologizer", MORPHOLOGY)
 EasyFirstLemmatizer = _architecture("EasyFirstLemmatizer", LEMMAS)
 
 
 def _decide(classifier: WordClassifier, docs: list[Doc]) -> np.ndarray:
-    return classifier.decide(classifier.read_docs(docs)[0], EasyFirstSearch(beam=1, window=100))
+    return classifier.decide(classifier.read_docs(docs)[0], EasyFirstSearch())
 
 
 @registry.architectures("spacy-hpyp.EasyFirstParser.v1")
@@ -85,20 +82,18 @@ def EasyFirstParser(
     guided: bool = False,
     **settings: Any,
 ) -> Model[list[Doc], EasyFirstTrees]:
-    """A model of trees that are joined from partial ones (Ma et al. 2013) as a thinc model.
-
-    Its attribute `tree_model` holds words, tags, labels and weights; it has no parameters.
+    """Make an easy-first parser (Ma et al. 2013).
 
     arcs, labels (Sequence[Sequence[str]]): The elements that the features of actions and of labels read, see
         `spacy_hpyp.easy_first.arcs` and `spacy_hpyp.easy_first.labels`.
-    unknown_words (UnknownWordRule): Maps words that are too rare to classes.
+    unknown_words (UnknownWordRule): Maps rare words to classes.
     guided (bool): Whether to use the templates that read guides.
     **settings: See `spacy_hpyp.models.settings`.
-    RETURNS (Model): Takes Docs with tags and gives their trees, by greedy search.
-    RAISES (ValueError): If an element is not known, or a setting is not what it may be.
+    RETURNS (Model): Maps Docs with tags to their trees, by greedy search.
+    RAISES (ValueError): If an element is unknown or a setting is invalid.
     """
     found = TreeModelSettings(**settings)
-    vocabulary = VocabularySettings(unknown_words, found.min_count, found.min_class_count)
+    vocabulary = VocabularySettings(unknown_words, found.min_count)
     if not guided:
         arcs, labels = _without_guides(arcs), _without_guides(labels)
     model = TreeModel(arcs, labels, vocabulary, arc_places=found.arc_places, label_places=found.label_places)
@@ -106,4 +101,4 @@ def EasyFirstParser(
 
 
 def _parse(model: TreeModel, docs: list[Doc]) -> EasyFirstTrees:
-    return model.parse(model.read_docs(docs)[0], width=1, merge=False)
+    return model.parse(model.read_docs(docs)[0], width=1)

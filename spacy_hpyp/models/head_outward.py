@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
 
-from ..annotation.arrays import Sentences, is_tree
+from ..annotation.arrays import Sentences
 from ..annotation.documents import Encoder, GoldSentence
 from ..annotation.words import Words, read_words, read_written
 from ..compiled import NONE
@@ -23,13 +23,12 @@ from ..head_outward.distributions import (
     unchartable,
 )
 from ..head_outward.events import GeneratedInTrees
-from ..head_outward.parsing import HeadOutwardTrees, LatentTrees, parse
+from ..head_outward.parsing import HeadOutwardTrees, parse
 from ..hpyp.franchise import Franchise, new_franchise
-from ..inference.metropolis import visit_latent
 from ..pools.conditional import Conditional
-from ..pools.pool import FrozenPool, SeatedPool
+from ..pools.pool import FrozenPool
 from ..settings import taking
-from ..storage.schema import Message, arrays, copies, group, inside, number, numbers
+from ..storage.schema import Message, copies, group, number, numbers
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import VocabularySettings
 from ..text.word_classes import Classes, uncased_classes
@@ -40,8 +39,8 @@ from .stored import model_holding
 
 #: The attribute of a thinc Model that holds a `HeadOutwardModel`.
 HEAD_OUTWARD = "head_outward"
-# Sentences of Docs that come without a component and its settings are cut into parts of so many words.
-_LONGEST_OF_DOCS = 150
+#: Longer sentences are parsed in parts: time and memory grow with the third power of the length.
+LONGEST = 150
 # Eisner's constants (1996): what a context's counts are smoothed with by the next coarser context, and the
 # last one by a uniform distribution.
 _FINER, _COARSEST = 3.0, 0.5
@@ -88,29 +87,15 @@ class HeadOutwardModel(CountModel):
 
     vocabulary_settings (VocabularySettings): How its vocabulary is made, of uncased words.
 
-    progress (Progress): How far training is. The derivations in it are trees that have been drawn: heads and
-        labels.
+    progress (Progress): How far training is.
     """
 
     called = "a head-outward model"
     training = group(
         seated=copies("seated", "copies"),
-        derivations=inside(
-            "trees",
-            arrays(
-                "words",
-                "trees",
-                "the trees of its sentences are damaged",
-                keys="keys",
-                times=2,
-                lowest=NONE,
-                shortest=1,
-            ),
-        ),
         sweep=group(visited=number("visited"), missing=copies("missing", "missing_copies")),
         **numbers("steps", "tokens", "sweeps"),
     )
-    drawn = "tree"
     with_classes = staticmethod(with_classes)
     # One of tags that are not known, ROOT, and what does not exist.
     other_symbols = 3
@@ -187,19 +172,6 @@ class HeadOutwardModel(CountModel):
         self.check_classes()
         return GeneratedInTrees(DISTRIBUTIONS.index(name), *sentences, self.alphabets.symbols)
 
-    def draw(
-        self,
-        pools: Mapping[str, SeatedPool],
-        sentences: Sentences,
-        derivations: None,
-        seated: np.ndarray,
-        rng: np.random.Generator,
-        totals: np.ndarray,
-    ) -> int:
-        """See `CountModel` and `head_outward.parsing`; heads and labels are overwritten."""
-        model = make_distributions(self.conditionals, pools, self.alphabets)
-        return visit_latent(LatentTrees(model, sentences), seated, rng, totals, self.draws)
-
     def predicting(self, pools: Mapping[str, FrozenPool]) -> HeadOutwardDistributions:
         """See `CountModel`."""
         self.check_classes()
@@ -219,15 +191,6 @@ class HeadOutwardModel(CountModel):
     def _read(self, message: Message) -> None:
         super()._read(message)
         self.check()
-
-    def _is_derivation(self, path: np.ndarray) -> bool:
-        heads, labels = path.reshape(2, -1)
-        # A root has no label, and what is none has one.
-        return (
-            is_tree(heads)
-            and labels.max() < max(1, len(self.labels))
-            and np.array_equal(heads == NONE, labels == NONE)
-        )
 
 
 @registry.architectures("spacy-hpyp.HeadOutwardModel.v1")
@@ -259,32 +222,30 @@ def HeadOutward(
     contexts = HeadOutwardContexts(
         tag=tag, word=word, case=case, children=children, distance=distance, label=label
     )
-    vocabulary = VocabularySettings(unknown_words, found.min_count, found.min_class_count)
+    vocabulary = VocabularySettings(unknown_words, found.min_count)
     model = HeadOutwardModel(contexts, vocabulary, found)
     return set_pooled(model_holding(model, "head_outward", HEAD_OUTWARD, _parse), HEAD_OUTWARD, model)
 
 
 def _parse(model: HeadOutwardModel, docs: list[Doc]) -> HeadOutwardTrees:
-    words, tags, offsets, _ = read_docs(model, docs, longest=_LONGEST_OF_DOCS)
+    words, tags, offsets, _ = read_docs(model, docs)
     return parse(model.frozen, words, tags, offsets, consensus=False, threads=1)
 
 
 def read_docs(
-    model: HeadOutwardModel, docs: Sequence[Doc], *, longest: int
+    model: HeadOutwardModel, docs: Sequence[Doc]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Words]:
-    """The words of Docs as what is parsed: a sentence goes from one boundary that is set to the next.
+    """Encode the words of Docs for the parser, sentence by sentence, long sentences in parts of `LONGEST` words.
 
-    docs (Sequence[Doc]): With tags; what is not known is taken for an unknown tag.
-    longest (int): How many words are parsed together. Longer sentences are cut into parts.
-    RETURNS (tuple): Cased words and tags (int32[words]), where each sentence or part of one begins
-        (int64[parts + 1]), and the words with their layout.
+    docs (Sequence[Doc]): With tags; an unknown tag has a number of its own.
+    RETURNS (tuple): Cased words and tags (int32[words]), the start of each part (int64[parts + 1]), and the
+        words with their layout.
     """
     words = read_words(docs)
     names, tag = read_written(docs, words.layout, "tag")
     encoder = model.encoder
     tags = np.array([encoder.tags.get(name, len(model.tags)) for name in names], dtype=np.int32)[tag]
-    starts = [
-        np.arange(start, end, longest) for start, end in zip(words.layout.offsets, words.layout.offsets[1:])
-    ]
-    offsets = np.concatenate([*starts, words.layout.offsets[-1:]]).astype(np.int64)
+    bounds = words.layout.offsets
+    starts = [np.arange(start, end, LONGEST) for start, end in zip(bounds, bounds[1:])]
+    offsets = np.concatenate([*starts, bounds[-1:]]).astype(np.int64)
     return encoder.encode_words(words.forms)[words.place], tags, offsets, words

@@ -18,7 +18,6 @@ from ..head_outward.states import (
     DEPENDENCIES,
     OF_DOCUMENTS,
     OF_PARENTS,
-    STATE,
     Dependents,
     StateModel,
     believe_states,
@@ -26,7 +25,6 @@ from ..head_outward.states import (
     new_model,
     word_counts,
 )
-from ..hpyp.franchise import N_RESTAURANTS, SYMBOL, TIER, Franchise, dish_counts
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, unpack
 from ..settings import taking
@@ -92,25 +90,20 @@ class LatentStates(StoredModel):
     """A model of words with latent states (Wallach, Sutton & McCallum 2008), see
     `spacy_hpyp.head_outward.states`.
 
-    kind (str), reads_parents (bool): One of the `KINDS` of models, and whether words are generated from their
-        parents in it.
-    back_off (str): One of the `BACK_OFFS`.
-    RAISES (ValueError): If the model is to have states that its kind does not have.
-
+    kind (str): One of the `KINDS` of models.
+    reads_parents (bool): Whether words are generated from their parents.
     vocabulary (Vocabulary | None), seating (StateModel | None): The words, and the seating of words and
-        states; none until `initialize` has been called or the model has been read from a file.
+        states; None before training.
+    RAISES (ValueError): If a model without states is to have some.
     """
 
     learned = "of_words"
 
-    def __init__(
-        self, kind: str, states: int, back_off: str, vocabulary_settings: VocabularySettings
-    ) -> None:
+    def __init__(self, kind: str, states: int, vocabulary_settings: VocabularySettings) -> None:
         if kind == DEPENDENCIES and states != 1:
             raise ValueError(f"A model of the kind '{kind}' has no states: 'states' must be 1, not {states}.")
         self.kind, self.reads_parents = kind, kind in OF_PARENTS
         self.states = states
-        self.back_off = back_off
         self.vocabulary_settings = vocabulary_settings
         super().__init__()
 
@@ -130,7 +123,7 @@ class LatentStates(StoredModel):
         seating (StateModel | None): What has been learned with them, if anything has.
         """
         self.vocabulary = vocabulary
-        self.seating = seating or new_model(self.kind, self.states, len(vocabulary), self.back_off)
+        self.seating = seating or new_model(self.kind, self.states, len(vocabulary))
         self.training = StateTraining()
 
     def collect(self, texts: Iterable[UncasedWords]) -> Vocabulary:
@@ -158,7 +151,6 @@ class LatentStates(StoredModel):
         draw_trees (bool): Whether there is a step for the tree of every sentence, too, if all documents are
             seated.
         RETURNS (float64[words]): The probability of each word given all others that are seated.
-        RAISES (ValueError): If a document is not seated as it should be.
         """
         training = self.training
         numbers = [training.documents.setdefault(key, len(training.documents)) for key, _ in texts]
@@ -174,8 +166,6 @@ class LatentStates(StoredModel):
             [np.empty(0, dtype=np.int32), *(training.states[number] for number in numbers)]
         )
         probability = np.empty(len(state))
-        if len(state) != len(dependents.word) or len(dependents.head) != len(dependents.word):
-            raise ValueError("The states and the words of a document do not belong together.")
         draw_trees = draw_trees and bool(np.all(state != NONE))
         self.seating = sweep(
             self.seating, dependents, state, rng, probability, training.draws if draw_trees else None
@@ -231,50 +221,37 @@ class LatentStates(StoredModel):
         self.guard.read(lambda: believe_states(self.seating, *words, sweeps, rng, belief, log_probability))
         return np.argmax(belief, axis=1), log_probability
 
-    def parse(self, texts: Sequence[UncasedWords]) -> list[np.ndarray]:
-        """The most probable projective trees of the sentences of some documents, while the counts stay as
-        they are.
+    def parse(self, text: UncasedWords) -> np.ndarray:
+        """Return the most probable projective trees of a document, states summed out (int32[n]).
 
-        States are summed out. Those that depend on documents are as frequent as anywhere.
-
-        texts (Sequence[UncasedWords]): The documents, whose heads are not read.
-        RETURNS (list[int32[n]]): The heads of each, as positions among its words, `NONE` for the root's
-            children.
-        RAISES (ValueError): If words do not depend on parents.
+        States that depend on documents are as frequent as anywhere. Heads are positions among the words, `NONE`
+        for the root's children.
         """
-        if not self.reads_parents:
-            raise ValueError(f"A model of the kind '{self.kind}' knows nothing of trees.")
-        return self.guard.read(lambda: [self._parse(text) for text in texts])
-
-    def _parse(self, text: UncasedWords) -> np.ndarray:
         dependents = self.encode([text], [0])
         parse_sentences(self.seating, dependents.word, dependents.offsets, dependents.head)
         return dependents.head
 
     def top_words(self, count: int) -> list[list[StateWord]]:
-        """What is typical of each state: the words that make most of the difference between it and all words.
+        """Return the words that are typical of each state, ordered by p(word | state) log(p(word | state) / p(word)).
 
-        They are in the order of p(word | state) · log(p(word | state) / p(word)), whose sum is the divergence
-        of the two distributions. Words that are frequent everywhere come late.
-
-        count (int): How many words of each state.
-        RETURNS (list[list[StateWord]]): Of each state, fewer if it has not generated so many.
+        count (int): The number of words of each state; there are fewer if it has generated fewer.
         """
         counts = self.guard.read(lambda: word_counts(self.seating)).astype(np.float64)
         everywhere = counts.sum(axis=0) / max(1.0, counts.sum())
         found = []
         for row in counts:
-            own = row / max(1.0, row.sum())
-            with np.errstate(divide="ignore", invalid="ignore"):
-                gain = np.where(row > 0, own * np.log(own / everywhere), -np.inf)
-            order = np.argsort(-gain, kind="stable")[: min(count, np.count_nonzero(row))]
-            found.append([StateWord(self.vocabulary.name(int(word)), float(own[word])) for word in order])
+            probability = row / max(1.0, row.sum())
+            gain = np.full(len(row), -np.inf)
+            used = np.flatnonzero(row)
+            gain[used] = probability[used] * np.log(probability[used] / everywhere[used])
+            best = np.argsort(-gain, kind="stable")[: min(count, len(used))].tolist()
+            found.append([StateWord(self.vocabulary.name(i), float(probability[i])) for i in best])
         return found
 
     # Storage
 
     def _fixed(self) -> dict[str, tuple[Any, str]]:
-        fixed = {"kind": self.kind, "states": self.states, "back_off": self.back_off}
+        fixed = {"kind": self.kind, "states": self.states}
         return {
             name: (own, f"its '{name}' is {{}}, and that of the config {own!r}")
             for name, own in fixed.items()
@@ -297,7 +274,7 @@ class LatentStates(StoredModel):
 
     def _read(self, message: Message) -> None:
         vocabulary = vocabulary_from_message(message, self.vocabulary_settings.rule)
-        of_states, of_words = columns_of(self.kind, self.back_off)
+        of_states, of_words = columns_of(self.kind)
         seating = StateModel(
             unpack(part(message, "of_states", dict), of_states, self.states),
             unpack(part(message, "of_words", dict), of_words, len(vocabulary)),
@@ -306,13 +283,7 @@ class LatentStates(StoredModel):
         self.initialize(vocabulary, seating)
         found = _TRAINING.read(message, {"states": self.states})
         (keys, states), drawn, heads = (found.pop(name) for name in ("documents", "drawn", "heads"))
-        if len(set(keys)) < len(keys):
-            raise ValueError("a document is listed twice")
-        if len(set(drawn.tolist())) < len(drawn) or int(drawn.max(initial=-1)) >= len(keys):
-            raise ValueError("a document whose trees were drawn does not exist, or is listed twice")
         lengths = np.diff(states.offsets)[drawn]
-        if len(heads) != lengths.sum() or np.any(heads > np.repeat(lengths, lengths)):
-            raise ValueError("the trees of the documents are damaged")
         trees = Ragged(heads + np.int32(NONE), np.cumsum([0, *lengths])).parts()
         self.training = StateTraining(
             documents={key: number for number, key in enumerate(keys)},
@@ -320,45 +291,21 @@ class LatentStates(StoredModel):
             heads=dict(zip(drawn.tolist(), trees, strict=True)),
             **found,
         )
-        self._check(states.values)
-
-    def _check(self, state: np.ndarray) -> None:
-        """RAISES (ValueError): If the seating is not that of the documents' words and of their states
-        (int32[words]).
-        """
-        states, words = self.seating.states, self.seating.words
-        contexts = len(self.vocabulary) + 1
-        _check_symbols(states, [len(self.training.documents) if self.kind in OF_DOCUMENTS else contexts])
-        _check_symbols(words, [self.states if column == STATE else contexts for column in words.columns[0]])
-        found = [word_counts(self.seating).sum(axis=1), dish_counts(states)]
-        if any(not np.array_equal(np.bincount(state, minlength=self.states), counts) for counts in found):
-            raise ValueError("the states of the documents and the seating do not belong together")
-        if np.any(states.discount) or np.any(words.discount):
-            raise ValueError("a discount is not 0")
-
-
-def _check_symbols(franchise: Franchise, limits: list[int]) -> None:
-    restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
-    for level, limit in enumerate(limits[: franchise.columns.shape[1]], start=1):
-        if int(restaurants[restaurants[:, TIER] == level, SYMBOL].max(initial=-1)) >= limit:
-            raise ValueError("a context does not exist")
 
 
 @registry.architectures("spacy-hpyp.LatentStates.v1")
 @taking(StateModelSettings)
 def LatentStatesModel(unknown_words: UnknownWordRule, **settings: Any) -> Model[list[Doc], list[np.ndarray]]:
-    """A model of words with latent states (Wallach, Sutton & McCallum 2008) as a thinc model.
+    """Make a model of words with latent states (Wallach, Sutton & McCallum 2008).
 
-    Its attribute `latent_states` holds words and their seating; it has no parameters.
-
-    unknown_words (UnknownWordRule): Maps words that are too rare to classes.
+    unknown_words (UnknownWordRule): Maps rare words to classes.
     **settings: See `spacy_hpyp.models.settings`.
-    RETURNS (Model): Takes Docs with trees and gives the states of their words.
-    RAISES (ValueError): If a setting is not what it may be.
+    RETURNS (Model): Maps Docs with trees to the states of their words.
+    RAISES (ValueError): If a setting is invalid.
     """
     found = StateModelSettings(**settings)
-    vocabulary = VocabularySettings(unknown_words, found.min_count, found.min_class_count)
-    model = LatentStates(found.kind, found.states, found.back_off, vocabulary)
+    vocabulary = VocabularySettings(unknown_words, found.min_count)
+    model = LatentStates(found.kind, found.states, vocabulary)
     return model_holding(model, "latent_states", LATENT_STATES, _find)
 
 

@@ -128,7 +128,8 @@ class Progress:
         is_derivation (Callable): Whether an array is a derivation.
         RAISES (ValueError): If it does not.
         """
-        seated, sweep, (keys, paths) = values["seated"], values["sweep"], values["derivations"]
+        seated, sweep = values["seated"], values["sweep"]
+        keys, paths = values.get("derivations", Keyed([], Ragged.of([])))
         if any(count < seated.get(key, 0) for key, count in sweep["missing"].items()):
             raise ValueError("it has seated a sentence more often than the treebank has it")
         derivations: dict[bytes, list[np.ndarray]] = {}

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..head_outward.states import BACK_OFFS, KINDS
+from ..head_outward.states import KINDS
 from ..settings import TRUTH, Number, OneOf, Settings, Whole, setting
 from ..text.vocabulary import AUTO, RARE_WORDS
 
@@ -97,27 +97,18 @@ class EstimatorSettings(PoolSettings):
         "the shortest context but the empty one is smoothed by a uniform distribution, as the paper's are",
     )
     min_count: int = setting(2, Whole(0), "rarer words are known by their class")
-    min_class_count: int = setting(5, Whole(0), "rarer classes are known by a more general one")
 
 
 @dataclass(frozen=True)
 class ClassifierSettings(Settings):
-    """All settings of `spacy-hpyp.EasyFirstSenter.v1`."""
+    """All settings of the models of `easy_first_senter`, `_tagger`, `_morphologizer` and `_lemmatizer`."""
 
     min_count: int = setting(2, Whole(0), "rarer words are known by their class")
-    min_class_count: int = setting(5, Whole(0), "rarer classes are known by a more general one")
     places: int = setting(
         2**22,
         Whole(2, 2**30),
-        "the size of the table of weights, a power of two; each place takes 16 bytes in training",
+        "the size of the table of weights, a power of two; each place takes 12 bytes in training",
     )
-
-
-@dataclass(frozen=True)
-class TaggerModelSettings(ClassifierSettings):
-    """All settings of `spacy-hpyp.EasyFirstTagger.v1`."""
-
-    open_class_below: int = setting(50, Whole(0), "rarer words may have any open-class tag")
 
 
 @dataclass(frozen=True)
@@ -125,17 +116,16 @@ class TreeModelSettings(Settings):
     """All settings of `spacy-hpyp.EasyFirstParser.v1`."""
 
     min_count: int = setting(2, Whole(0), "rarer words are known by their class")
-    min_class_count: int = setting(5, Whole(0), "rarer classes are known by a more general one")
     arc_places: int = setting(
         2**22,
         Whole(2, 2**30),
-        "the size of the table of the weights of actions, a power of two; each place takes 32 bytes in "
+        "the size of the table of the weights of actions, a power of two; each place takes 24 bytes in "
         "training",
     )
     label_places: int = setting(
         2**18,
         Whole(2, 2**30),
-        "the size of the table of the weights of labels, a power of two; each place takes 16 bytes for each "
+        "the size of the table of the weights of labels, a power of two; each place takes 12 bytes for each "
         "label",
     )
 
@@ -152,8 +142,4 @@ class StateModelSettings(Settings):
         'do not depend on parents; `"dependencies"`: there are no states, words depend on parents alone',
     )
     states: int = setting(50, Whole(1, 10_000), 'how many states there are; 1 for `"dependencies"`')
-    back_off: str = setting(
-        "state", OneOf(BACK_OFFS), "what a word that depends on a state and a parent backs off to"
-    )
     min_count: int = setting(2, Whole(0), "rarer words are known by their class")
-    min_class_count: int = setting(5, Whole(0), "rarer classes are known by a more general one")

@@ -339,11 +339,9 @@ class TreeModel(ClassedModel):
             )
         return self._predicting
 
-    def parse(
-        self, sentences: SentencesToParse, *, width: int, merge: bool, threads: int = 1
-    ) -> EasyFirstTrees:
+    def parse(self, sentences: SentencesToParse, *, width: int, threads: int = 1) -> EasyFirstTrees:
         """Parse sentences with the averaged weights, see `spacy_hpyp.easy_first.parsing.parse`."""
-        return parse(*self.guard.read(self._scorers), sentences, width=width, merge=merge, threads=threads)
+        return parse(*self.guard.read(self._scorers), sentences, width=width, threads=threads)
 
     def k_best(
         self, sentences: SentencesToParse, i: int, width: int

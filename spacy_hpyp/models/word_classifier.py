@@ -41,6 +41,8 @@ from .messages import (
 )
 from .stored import ClassedModel
 
+# How much higher the score of the right outcome of a word should be.
+_MARGIN = 5.0
 # How far a pass is, as it is stored.
 _TRAINING = inside("training", group(**numbers("size", "visited", "early", "full")))
 
@@ -181,14 +183,11 @@ class WordClassifier(ClassedModel):
             found |= guide_symbols(guides, words.layout.offsets)
         return found
 
-    def learn(
-        self, sequences: Sequences, gold: np.ndarray, search: EasyFirstSearch, *, margin: float
-    ) -> np.ndarray:
+    def learn(self, sequences: Sequences, gold: np.ndarray, search: EasyFirstSearch) -> np.ndarray:
         """Learn from some sequences, one after the other, see
         `spacy_hpyp.easy_first.classification_learning.learn_outcomes`.
 
         gold (int32[words]): The right outcomes, `NONE` where they are not known.
-        margin (float): By how much right outcomes are to be ahead of wrong ones.
         RETURNS (int64[2]): How many early and how many full updates there were, see Algorithm 2.
         RAISES (ValueError): After `compact`.
         """
@@ -197,7 +196,7 @@ class WordClassifier(ClassedModel):
         self._weights = None
         board = new_board(self._reading, self._possible, search)
         learn_outcomes(
-            self._reading, self.perceptron, sequences, self._possible, gold, search, margin, counts, board
+            self._reading, self.perceptron, sequences, self._possible, gold, search, _MARGIN, counts, board
         )
         return counts
 

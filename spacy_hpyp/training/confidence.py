@@ -222,7 +222,7 @@ def learn_from_all(
 def _observe_trees(parser: TreeModel, lessons: Lessons, learning: Learning, threads: int) -> Observed:
     """What a parser finds in sentences: arcs without punctuation."""
     sentences = SentencesToParse(*lessons[:5], lessons.offsets)
-    trees = parser.parse(sentences, width=learning.width, merge=learning.merge, threads=threads)
+    trees = parser.parse(sentences, width=learning.width, threads=threads)
     observed = confidence_features(trees, sentences.offsets, guided=parser.is_guided)
     counted = is_counted([*parser.labels, ""])[lessons.gold_labels]
     return observed[counted], (trees.heads == lessons.gold_heads)[counted]

@@ -116,7 +116,6 @@ def jackknife(
     sequences: Sequence[GoldWords],
     search: EasyFirstSearch,
     *,
-    margin: float,
     folds: int,
     epochs: int,
     threads: int,
@@ -148,7 +147,7 @@ def jackknife(
         rng = np.random.default_rng(fold)
         for _ in range(epochs):
             epoch = encoded.take(rng.permutation(others))
-            left_out.learn(epoch.sequences, epoch.gold, search, margin=margin)
+            left_out.learn(epoch.sequences, epoch.gold, search)
         held_out = encoded.take(own)
         found = left_out.decide(held_out.sequences, search)
         return np.split(found, held_out.sequences.offsets[1:-1])

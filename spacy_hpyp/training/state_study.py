@@ -17,7 +17,7 @@ from ..models.latent_states import LatentStates, StateWord
 class StateFigures:
     """What one model has reached.
 
-    kind (str), states (int), back_off (str): Its settings.
+    kind (str), states (int): Its settings.
     bits (float): Leave-one-out bits a word: what a word is predicted with by all others and the states of all
         others, in the mean over the samples of the second half of the sweeps.
     exact_bits (float): The same by the harmonic mean over these samples, which with many of them is what a
@@ -31,7 +31,6 @@ class StateFigures:
 
     kind: str
     states: int
-    back_off: str
     bits: float
     exact_bits: float
     accuracy: float | None
@@ -79,12 +78,11 @@ def study_states(
         progress(-float(np.log2(probability).mean()))
     accuracy = None
     if model.reads_parents and dev:
-        right = [heads == text.heads for text, heads in zip(dev, model.parse(dev))]
+        right = [model.parse(text) == text.heads for text in dev]
         accuracy = float(np.sum(np.concatenate(right)) / max(1, sum(map(len, right))))
     return StateFigures(
         kind=model.kind,
         states=model.states,
-        back_off=model.back_off,
         bits=-float(logarithms.mean()) / kept / log(2.0),
         exact_bits=float(np.log2(inverses / kept).mean()),
         accuracy=accuracy,

@@ -63,7 +63,7 @@ def test_all_kinds_of_models_are_compared_on_the_sample(tmp_path):
 
 
 def test_trees_are_sampled_if_they_are_to_be(tmp_path):
-    arguments = ("--states", 2, "--sweeps", 4, "--kinds", "semantic,lda", "--back-off", "parent")
+    arguments = ("--states", 2, "--sweeps", 4, "--kinds", "semantic,lda")
     output = run(TRAIN, *arguments, "--sample-trees", "--output", tmp_path / "out.json").output
     lda, semantic = json.loads((tmp_path / "out.json").read_text())
     assert lda["accepted"] is None
@@ -134,7 +134,7 @@ def test_what_is_wrong_is_said(arguments, problem, tmp_path):
 def test_bits_a_word_are_those_of_the_second_half_of_the_sweeps():
     texts = [(uncased_key(doc), read_uncased(doc).complete()) for doc in documents(TRAIN)]
     settings = VocabularySettings(unknown_words("en"))
-    models = [LatentStates("semantic", 3, "state", settings) for _ in range(2)]
+    models = [LatentStates("semantic", 3, settings) for _ in range(2)]
     for model in models:
         model.initialize(model.collect([text for _, text in texts]))
     shown = []

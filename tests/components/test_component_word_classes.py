@@ -30,7 +30,7 @@ def pipeline():
     nlp = spacy.blank("en")
     # Words are known by their class alone.
     small = {"places": 2**12, "min_count": 100, "unknown_words": {"@misc": "spacy-hpyp.OneUnknownWord.v1"}}
-    nlp.add_pipe("easy_first_tagger", config={"model": {**small, "templates": WORDS, "open_class_below": 0}})
+    nlp.add_pipe("easy_first_tagger", config={"model": {**small, "templates": WORDS}})
     del small["places"]
     arcs = [["l.class", "r.class"], ["l.word"], ["l.tag"]]
     places = {
@@ -39,7 +39,7 @@ def pipeline():
         "arcs": arcs,
         "labels": [["child.class:2"], ["child.word"]],
     }
-    nlp.add_pipe("easy_first_parser", config={"folds": 0, "word_dropout": 0.0, "model": {**small, **places}})
+    nlp.add_pipe("easy_first_parser", config={"folds": 0, "model": {**small, **places}})
     return nlp
 
 

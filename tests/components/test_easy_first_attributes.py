@@ -2,8 +2,6 @@
 alone.
 """
 
-import pickle
-
 import numpy as np
 import pytest
 import spacy
@@ -12,8 +10,6 @@ from spacy.training import Example
 
 from spacy_hpyp.annotation.guides import Guide, write_guide
 from spacy_hpyp.annotation.syntactic_words import Analysis, write_words
-from spacy_hpyp.easy_first.storage import averages_in
-from spacy_hpyp.text.vocabulary import Vocabulary
 
 NAMES = ("easy_first_morphologizer", "easy_first_lemmatizer")
 # Words, parts of speech, features and lemmas. "runs" is a verb after "she", and a noun after "the".
@@ -130,38 +126,6 @@ def test_white_space_is_a_space_and_its_own_lemma(nlp):
     assert len(nlp("")) == 0
 
 
-def test_saved_components_find_the_same_and_go_on_learning(nlp, tmp_path):
-    nlp.to_disk(tmp_path)
-    loaded = spacy.load(tmp_path)
-    assert analysed(loaded, "the", "frogs", "walk") == analysed(nlp, "the", "frogs", "walk")
-    # Whether it has predicted before or not, and in another process.
-    other = pickle.loads(pickle.dumps(spacy.load(tmp_path)))
-    for each in (loaded, other):
-        each.update(examples_of(each))
-    for name in NAMES:
-        component, before = loaded.get_pipe(name), nlp.get_pipe(name)
-        assert component.labels == before.labels
-        assert component.to_bytes() == other.get_pipe(name).to_bytes() != before.to_bytes()
-        # What it predicts by is what it has learned by now.
-        weights = component.classifier._average().multiples
-        assert np.array_equal(weights, averages_in(component.classifier.perceptron).multiples)
-        assert not np.array_equal(weights, before.classifier._average().multiples)
-
-
-def test_training_is_the_same_with_the_same_data_and_any_number_of_threads(nlp):
-    other = trained()
-    for name in NAMES:
-        assert other.get_pipe(name).to_bytes(exclude=["vocab"]) == nlp.get_pipe(name).to_bytes(
-            exclude=["vocab"]
-        )
-    docs = [Doc(nlp.vocab, words=words) for words, *_ in SENTENCES * 5]
-    found = [[(token.pos_, token.lemma_) for token in doc] for doc in other.pipe(docs)]
-    for name in NAMES:
-        other.get_pipe(name).threads = 1
-    again = [Doc(nlp.vocab, words=words) for words, *_ in SENTENCES * 5]
-    assert found == [[(token.pos_, token.lemma_) for token in doc] for doc in other.pipe(again)]
-
-
 def test_where_training_data_have_nothing_nothing_is_written(caplog):
     bare = [(words, [""] * len(words), [""] * len(words), [""] * len(words)) for words, *_ in SENTENCES]
     nlp = trained(bare, passes=1)
@@ -223,25 +187,3 @@ def test_guides_are_read_by_the_names_of_their_tags():
         assert nlp(guided(Doc(nlp.vocab, words=["runs"]), tags))[0].pos_ == pos
     with pytest.raises(ValueError, match="reads guides"):
         nlp("runs")
-
-
-def test_damaged_names_of_rules_are_an_error(nlp):
-    lemmatizer = nlp.get_pipe("easy_first_lemmatizer")
-    other = spacy.blank("en").add_pipe(
-        "easy_first_lemmatizer", config={"model": {"templates": LEMMAS, "places": 2**12}}
-    )
-    other.from_bytes(lemmatizer.to_bytes())
-    assert other.labels == lemmatizer.labels
-    for wrong in ("nothing", "sparrows\tsparrow"):
-        vocabulary = other.classifier.vocabulary
-        other.classifier.initialize(
-            replaced(vocabulary, [wrong, *vocabulary.tags[1:]]), other.classifier.candidates
-        )
-        with pytest.raises(ValueError, match="rule for lemmas"):
-            lemmatizer.from_bytes(other.to_bytes())
-
-
-def replaced(vocabulary, tags):
-    """The same vocabulary with other names of outcomes."""
-    offsets, candidates = vocabulary.tag_offsets, vocabulary.candidate_tags
-    return Vocabulary(vocabulary.words, vocabulary.classes, tags, offsets, candidates, vocabulary.rule)

@@ -90,11 +90,6 @@ def test_white_space_begins_no_sentence(senter):
     assert starts(doc) == [i in (0, 6) for i in range(12)]
 
 
-def test_it_has_no_labels(senter):
-    assert senter_of(senter).labels == ()
-    assert senter_of(senter).label_data is None
-
-
 @pytest.mark.parametrize("tokens", ["gold", "tokenizer"])
 def test_boundaries_are_learned_on_the_tokens_that_are_set(toy, tokens):
     sentence = toy.sentence(["cannot", "stop"], ["MD", "VB"], [1, 1], ["aux", "ROOT"])
@@ -126,13 +121,6 @@ def test_what_the_predicted_document_says_is_not_learned(toy, sentences):
     (found,) = senter_of(nlp)._gold_words(example, {})
     assert found.gold.tolist() == expected.gold.tolist()
     assert found.given.tolist() == expected.given.tolist()
-
-
-def test_documents_without_boundaries_teach_nothing(senter):
-    nlp = spacy.util.load_model_from_config(senter.config.copy()).from_bytes(senter.to_bytes())
-    before = senter_of(nlp).to_bytes(exclude=["vocab"])
-    nlp.update([Example(nlp.make_doc("a b c"), nlp.make_doc("a b c"))])
-    assert senter_of(nlp).to_bytes(exclude=["vocab"]) == before
 
 
 def test_what_is_not_certain_is_left_open(senter):

@@ -67,22 +67,6 @@ def test_unknown_words_are_tagged_by_what_stands_around_them(trained_tagger):
     assert [token.tag_ for token in doc] == ["DT", "NN", "VBZ", "DT", "NN", "."]
 
 
-def test_tags_that_are_there_are_replaced(trained_tagger):
-    doc = trained_tagger(Doc(trained_tagger.vocab, words=["the", "dog"], tags=["X", "Y"]))
-    assert [token.tag_ for token in doc] == ["DT", "NN"]
-
-
-def test_given_labels_are_those_of_the_model(toy, sentences):
-    nlp = pipeline()
-    examples = toy.examples(nlp, sentences)
-    labels = ["ZZ", *sorted({tag for sentence in sentences for tag in sentence.tags} - {"IN"})]
-    tagger_of(nlp).initialize(lambda: examples, nlp=nlp, labels=labels)
-    assert tagger_of(nlp).label_data == labels
-    nlp.update(examples)
-    with pytest.raises(ValueError, match="one of the tags"):
-        tagger_of(nlp).initialize(lambda: examples, nlp=nlp, labels=["ZZ"])
-
-
 def test_words_without_a_tag_are_not_learned(toy):
     nlp = pipeline()
     words = ["the", "dog", "odd", "sleeps"]
@@ -100,15 +84,6 @@ def test_tokens_are_those_of_the_tokenizer_or_of_the_treebank(toy):
         examples = toy.examples(nlp, [sentence, sentence])
         nlp.initialize(lambda examples=examples: examples)
         assert set(tagger_of(nlp).classifier.vocabulary.words) == forms
-
-
-def test_default_config_is_complete():
-    for lang, rule in (("en", "en"), ("it", "xx")):
-        nlp = spacy.blank(lang)
-        nlp.add_pipe("easy_first_tagger")
-        model = nlp.config["components"]["easy_first_tagger"]["model"]
-        assert model["unknown_words"]["lang"] == rule
-        assert spacy.util.load_model_from_config(nlp.config).config == nlp.config
 
 
 # Guides
@@ -155,22 +130,6 @@ def test_guides_are_followed_where_nothing_else_is_known(toy, guided):
     assert tagger_of(guided).classifier.is_guided
 
 
-def test_tags_of_guides_that_are_not_known_do_no_harm(toy, guided, sentences):
-    for sentence in sentences[:3]:
-        doc = guided(guided_doc(toy, guided.vocab, sentence, right=False))
-        assert all(token.tag_ in tagger_of(guided).labels for token in doc)
-
-
-def test_component_that_is_missing_is_named(toy, guided, sentences):
-    message = "'easy_first_tagger' reads guides.*'hpyp_parser' with guides = true.*spacy hpyp guides"
-    with pytest.raises(ValueError, match=message):
-        guided("the dog sleeps .")
-    nlp = pipeline(templates=GUIDED)
-    with pytest.raises(ValueError, match=message):
-        nlp.initialize(lambda: toy.examples(nlp, sentences))
-    assert len(guided(Doc(guided.vocab))) == 0
-
-
 def test_guides_of_stored_documents_are_learned(toy, sentences, guided):
     nlp = pipeline(templates=GUIDED)
     docs = [example.reference for example in guided_examples(toy, nlp, sentences)]
@@ -185,15 +144,6 @@ def test_guides_of_stored_documents_are_learned(toy, sentences, guided):
     for _ in range(6):
         nlp.update(examples())
     assert tagger_of(nlp).model.to_bytes() == tagger_of(guided).model.to_bytes()
-
-
-def test_another_guide_is_another_sentence(toy, sentences):
-    nlp = pipeline(templates=GUIDED)
-    right, wrong = (guided_examples(toy, nlp, sentences, good) for good in (True, False))
-    nlp.initialize(lambda: right)
-    for examples in (right, wrong, right):
-        nlp.update(examples)
-    assert len(tagger_of(nlp)._seen.made) == 2 * len(sentences)
 
 
 # Jack-knifing
@@ -216,17 +166,6 @@ def test_jackknifed_tags_are_those_of_the_sentences_by_their_keys(toy, trained_t
     assert 0.9 < right / total < 1.0
 
 
-def test_jackknifing_needs_words_and_tags_but_no_training(toy, sentences):
-    nlp = pipeline()
-    examples = toy.examples(nlp, sentences)
-    with pytest.raises(ValueError, match="has not been trained"):
-        tagger_of(nlp).jackknife(examples)
-    nlp.initialize(lambda: examples)
-    tags = tagger_of(nlp).jackknife(examples, folds=2, epochs=3)
-    assert {tag for found in tags.values() for tag in found} <= set(tagger_of(nlp).labels)
-    assert not tagger_of(nlp).classifier.perceptron.weights.any()
-
-
 def test_jackknifed_tags_do_not_depend_on_threads(toy, trained_tagger, sentences):
     examples = toy.examples(trained_tagger, sentences)
     found = []
@@ -237,12 +176,6 @@ def test_jackknifed_tags_do_not_depend_on_threads(toy, trained_tagger, sentences
         tagger_of(nlp).threads = threads
         found.append(tagger_of(nlp).jackknife(examples, folds=4))
     assert found[0] == found[1]
-
-
-@pytest.mark.parametrize("settings", [{"folds": 1}, {"folds": 2.5}, {"epochs": 0}])
-def test_impossible_folds_are_refused(toy, trained_tagger, sentences, settings):
-    with pytest.raises(ValueError, match=next(iter(settings))):
-        tagger_of(trained_tagger).jackknife(toy.examples(trained_tagger, sentences), **settings)
 
 
 def test_guided_tags_are_jackknifed_with_guides(toy, guided, sentences):

@@ -7,17 +7,13 @@ import logging
 import numpy as np
 import pytest
 import spacy
-import srsly
-from command_line import run
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_hpyp.annotation.uncased import read_uncased
 from spacy_hpyp.components.head_outward_states import HeadOutwardStates
 from spacy_hpyp.head_outward.states import KINDS
 from spacy_hpyp.hpyp.storage import pack
-from spacy_hpyp.storage.arrays import pack_integers
-from spacy_hpyp.storage.checksum import unpack_message, with_checksum
 
 
 def pipeline(kind="semantic", states=3, **settings):
@@ -67,13 +63,6 @@ def test_words_get_states_and_white_space_none(toy, kind):
     assert [token._.state for token in again] == found
 
 
-def test_documents_without_words_have_no_states(toy):
-    nlp = pipeline()
-    train(toy, nlp, 1)
-    assert [token._.state for token in nlp(Doc(nlp.vocab, words=["\n"]))] == [None]
-    assert len(nlp("")) == 0
-
-
 def test_words_of_documents_without_trees_have_states_only_if_these_need_no_trees(toy):
     lda, syntactic = pipeline("lda"), pipeline("syntactic")
     for nlp in (lda, syntactic):
@@ -106,17 +95,6 @@ def test_documents_of_the_same_content_are_learned_from_once(toy):
     assert sum(map(len, training.states)) == training.size
 
 
-def test_top_words_are_logged_and_are_those_of_the_states(toy, caplog):
-    nlp = pipeline(shown_words=4)
-    with caplog.at_level(logging.DEBUG, logger="spacy"):
-        train(toy, nlp)
-    found = states_of(nlp).top_words(4)
-    assert [len(words) for words in found] == [4, 4, 4]
-    assert " ".join(word for word, _ in found[1]) in caplog.records[-1].message
-    for words in states_of(nlp).top_words(1000):
-        assert sum(probability for _, probability in words) == pytest.approx(1.0)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_training_is_fixed_by_the_seed(toy, kind):
     packed = []
@@ -135,69 +113,10 @@ def test_what_is_loaded_is_what_was_saved_and_goes_on_as_it_would_have(toy, kind
     loaded = spacy.load(tmp_path / "model")
     doc = examples_of(toy, nlp)[0].reference
     assert [token._.state for token in nlp(doc.copy())] == [token._.state for token in loaded(doc.copy())]
-    assert states_of(nlp).top_words(5) == states_of(loaded).top_words(5)
+    assert states_of(nlp).latent_states.top_words(5) == states_of(loaded).latent_states.top_words(5)
     for one in (nlp, loaded):
         one.update(examples_of(toy, one))
     assert states_of(nlp).to_bytes(exclude=["vocab"]) == states_of(loaded).to_bytes(exclude=["vocab"])
-
-
-def test_a_component_that_is_not_trained_says_so_and_can_be_stored(tmp_path):
-    nlp = pipeline()
-    with pytest.raises(ValueError, match="has not been trained"):
-        nlp("a b")
-    nlp.to_disk(tmp_path / "model")
-    assert not states_of(spacy.load(tmp_path / "model")).is_trained
-
-
-@pytest.fixture(scope="module")
-def stored(toy):
-    """A trained component's bytes, and the message of its model."""
-    nlp = pipeline("syntactic")
-    train(toy, nlp, 2)
-    data = states_of(nlp).to_bytes(exclude=["vocab"])
-    model = srsly.msgpack_loads(
-        unpack_message(srsly.msgpack_loads(data)["model"])["attrs"][0]["latent_states"]
-    )
-    return data, model
-
-
-def with_model(data, model):
-    """The bytes of a component with another model, whose checksum is right."""
-    outer = srsly.msgpack_loads(data)
-    inner = unpack_message(outer["model"])
-    inner["attrs"][0]["latent_states"] = srsly.msgpack_dumps(model)
-    return srsly.msgpack_dumps({**outer, "model": with_checksum(srsly.msgpack_dumps(inner))})
-
-
-@pytest.mark.parametrize(
-    ("part", "value", "problem"),
-    [
-        ("format", 2, "not a model of this version"),
-        ("kind", "semantic", "its 'kind' is 'semantic'"),
-        ("states", 4, "its 'states' is 4"),
-        ("size", -1, "a count is damaged"),
-        ("documents", b"", "a list of sentences"),
-        ("of_words", None, "'of_words' is missing"),
-        ("state", "lengths", "the states of the documents are damaged"),
-        ("drawn", "lengths", "does not exist"),
-        ("drawn", "one", "the trees of the documents are damaged"),
-        ("lengths", "state", "a list of sentences"),
-        ("state", "zeros", "do not belong together"),
-        ("of_states", "of_words", "cannot be read"),
-    ],
-)
-def test_damage_is_refused_and_leaves_the_component_as_it_was(toy, stored, part, value, problem):
-    data, model = stored
-    nlp = pipeline("syntactic")
-    component = states_of(nlp)
-    component.from_bytes(with_model(data, model), exclude=["vocab"])
-    zeros = pack_integers(np.zeros(model["state"]["length"]))
-    damaged = {**model, part: {**model, "zeros": zeros, "one": pack_integers(np.zeros(1))}.get(value, value)}
-    with pytest.raises(ValueError, match=problem):
-        component.from_bytes(with_model(data, damaged), exclude=["vocab"])
-    assert component.to_bytes(exclude=["vocab"]) == data
-    with pytest.raises(ValueError, match="checksum"):
-        component.from_bytes(data[:-40] + bytes([data[-40] ^ 1]) + data[-39:], exclude=["vocab"])
 
 
 def test_states_of_documents_are_those_that_are_probable_given_the_rest(toy):
@@ -231,13 +150,6 @@ def test_trees_are_sampled_where_there_are_any(toy, caplog):
     assert any(heads.tolist() != words.heads.tolist() for heads, words in zip(training.heads.values(), read))
     with pytest.raises(ValueError, match="has no trees"):
         pipeline("lda", trees="sampled")
-
-
-def test_a_model_without_states_has_one():
-    with pytest.raises(ValueError, match="has no states"):
-        spacy.blank("en").add_pipe(
-            "head_outward_states", config={"model": {"kind": "dependencies", "states": 2}}
-        )
 
 
 CONFIG = """
@@ -280,20 +192,6 @@ eval_frequency = 12
 @batchers = "spacy.batch_by_sequence.v1"
 size = 4
 """
-
-
-def test_spacy_trains_it_behind_a_parser(toy, trained, tmp_path):
-    trained.to_disk(tmp_path / "parser")
-    docs = [example.reference for example in examples_of(toy, trained)]
-    DocBin(docs=docs).to_disk(tmp_path / "corpus.spacy")
-    config = CONFIG.format(parser=tmp_path / "parser", corpus=tmp_path / "corpus.spacy")
-    (tmp_path / "base.cfg").write_text(config, encoding="utf8")
-    run("init", "fill-config", tmp_path / "base.cfg", tmp_path / "filled.cfg")
-    output = run("train", tmp_path / "filled.cfg", "--output", tmp_path / "output", "--verbose").output
-    assert "WORDS" in output
-    nlp = spacy.load(tmp_path / "output" / "model-last")
-    assert None not in [token._.state for token in nlp("the dog sleeps .")]
-    assert states_of(nlp).latent_states.training.steps == 9
 
 
 def test_words_are_scored_by_what_they_are_predicted_with(toy):

@@ -66,7 +66,7 @@ PIPELINES = {
     "derivations": lambda toy: small(toy, latent="derivations", latent_after=0),
     "parses": lambda toy: small(toy, latent="parses", latent_after=0, **toy.pools),
     "head_outward_parser": lambda _: pipeline(("head_outward_parser", {"threads": 2})),
-    "trees": lambda _: pipeline(("head_outward_parser", {"latent": "all", "latent_after": 1})),
+    "trees": lambda _: pipeline(("head_outward_parser", {})),
     "parse_reranker": reranker,
     "head_outward_states": lambda _: pipeline(
         ("head_outward_states", {"model": {"states": 3, "min_count": 1}})

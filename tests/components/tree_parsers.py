@@ -1,9 +1,6 @@
 """What is asked of every parser that learns trees of tagged sentences, and finds trees of tagged sentences."""
 
-import pickle
 import random
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -106,18 +103,11 @@ class TreeParserTests:
     check (Callable): Asserts that a Doc has been parsed.
     learned (Callable): From how many sentences and words a parser has learned in how many rounds.
     score (str): The attribute of alternatives that says how good they are.
-    settings (type): The class of its settings.
-    changed (dict[str, Any]): A value of each setting that is not the one of the pipelines.
-    override (tuple[str, Any]): A setting, and a third value of it.
-    impossible (list[tuple[str, Any]]): Settings and values that they cannot have.
-    refused (list[tuple[dict, str]]): Settings of models that cannot be, and what is said of them.
     asked (tuple[str, ...]): Methods that only a trained parser has an answer to, besides calling it, `k_best`
         and `update`.
-    before_initializing (list[dict]): Settings with which a parser refuses sentences without tags.
     """
 
     asked = ()
-    before_initializing = ({},)
 
     def parser(self, nlp):
         return nlp.get_pipe(self.name)
@@ -134,13 +124,6 @@ class TreeParserTests:
         with pytest.raises(NotImplementedError, match=f"'{self.name}' cannot be given the label 'xyz'"):
             parser.add_label("xyz")
 
-    def test_label_data_can_be_given_to_another_parser(self, toy, nlp, sentences):
-        data = self.parser(nlp).label_data
-        other = self.pipeline()
-        self.parser(other).initialize(lambda: toy.examples(other, sentences[:20]), nlp=other, labels=data)
-        assert self.parser(other).label_data == data
-        other.update(toy.examples(other, sentences))
-
     def test_an_initialization_that_fails_leaves_the_parser_as_it_was(self, toy, nlp, sentences):
         nlp = copy_of(nlp)
         parser, expected, before = self.parser(nlp), self.annotation(nlp(TEXT)), stored(nlp)
@@ -150,13 +133,9 @@ class TreeParserTests:
                 parser.initialize(
                     lambda: toy.examples(nlp, several), nlp=nlp, labels={"tags": tags, "labels": labels}
                 )
-        for settings in self.before_initializing:
-            parser.change(**settings)
-            nothing = [Example(nlp.make_doc("a b"), Doc(nlp.vocab, words=["a", "b"]))]
-            with pytest.raises(
-                ValueError, match=r"none of the training examples has a sentence.*1 without tags"
-            ):
-                parser.initialize(lambda: nothing, nlp=nlp)  # noqa: B023
+        nothing = [Example(nlp.make_doc("a b"), Doc(nlp.vocab, words=["a", "b"]))]
+        with pytest.raises(ValueError, match="none of the training examples has a sentence"):
+            parser.initialize(lambda: nothing, nlp=nlp)
         assert self.annotation(nlp(TEXT)) == expected
         assert stored(nlp) == before
 
@@ -259,47 +238,6 @@ class TreeParserTests:
             for each in found:
                 assert_trees(each.doc)
 
-    def test_no_documents_are_no_trouble(self, nlp):
-        parser = self.parser(nlp)
-        assert list(nlp.pipe([])) == []
-        parser.set_annotations([], parser.predict([]))
-        parser.set_annotations([nlp.make_doc("")], parser.predict([nlp.make_doc("")]))
-
-    def test_a_document_is_parsed_alike_alone_and_in_a_batch_by_several_threads_and_processes(
-        self, toy, nlp, sentences
-    ):
-        texts = [toy.doc(nlp.vocab, sentence).text for sentence in sentences]
-        alone = [self.annotation(nlp(text)) for text in texts]
-        assert [self.annotation(doc) for doc in nlp.pipe(texts, batch_size=7)] == alone
-        several = copy_of(nlp, threads=3)
-        assert self.parser(several).threads == 3
-        assert [self.annotation(doc) for doc in several.pipe(texts)] == alone
-        assert [self.annotation(doc) for doc in nlp.pipe(texts[:20], n_process=2, batch_size=5)] == alone[:20]
-
-    def test_one_pipeline_can_be_called_by_several_threads_at_once(self, toy, nlp):
-        texts = [toy.doc(nlp.vocab, sentence).text for sentence in toy.sentences(60, seed=3)]
-        expected = [self.annotation(nlp(text)) for text in texts]
-        other = copy_of(nlp)
-        with ThreadPoolExecutor(4) as executor:
-            assert list(executor.map(lambda text: self.annotation(other(text)), texts)) == expected
-
-    def test_a_component_can_be_pickled_and_taken_from_another_pipeline(self, toy, nlp):
-        doc = with_tags(toy.doc(nlp.vocab, toy.sentences(5)[3]))
-        expected = self.annotation(self.parser(nlp)(doc.copy()))
-        assert self.annotation(pickle.loads(pickle.dumps(self.parser(nlp)))(doc.copy())) == expected
-        other = spacy.blank("en", vocab=nlp.vocab)
-        other.add_pipe(self.name, source=nlp)
-        assert self.annotation(self.parser(other)(doc.copy())) == expected
-
-    def test_a_model_by_itself_parses_docs_as_debug_model_gives_them(self, toy, nlp, sentences):
-        docs = [with_tags(toy.doc(nlp.vocab, sentence)) for sentence in sentences[:5]]
-        model = self.parser(nlp).model
-        model.initialize(X=docs)
-        trees, backprop = model.begin_update(docs)
-        assert len(trees.heads) == sum(map(len, docs))
-        assert backprop(trees) is trees
-        assert np.array_equal(model.predict(docs).heads, trees.heads)
-
     # Alternatives
 
     def test_the_best_parses_come_from_the_best_on_and_differ(self, toy, nlp):
@@ -345,35 +283,4 @@ class TreeParserTests:
             (found,) = parser.k_best(nlp.make_doc(text), 3)
             assert (found.doc.text, getattr(found, self.score)) == (text, 0.0)
 
-    def test_the_number_of_parses_is_checked(self, nlp):
-        for k in (0, -1, 1.5, "2", True):
-            with pytest.raises(ValueError, match="'k' must be a whole number"):
-                self.parser(nlp).k_best(nlp.make_doc("the dog sleeps ."), k)
-
     # Settings
-
-    def test_settings_that_were_changed_are_saved(self, nlp, tmp_path):
-        nlp = copy_of(nlp)
-        parser = self.parser(nlp)
-        assert asdict(parser.settings).keys() == self.changed.keys() == asdict(self.settings()).keys()
-        for name, value in self.changed.items():
-            assert getattr(parser, name) != value
-            setattr(parser, name, value)
-        nlp.to_disk(tmp_path)
-        assert asdict(self.parser(spacy.load(tmp_path)).settings) == self.changed
-        name, value = self.override
-        loaded = spacy.load(tmp_path, config={f"components.{self.name}.{name}": value})
-        assert asdict(self.parser(loaded).settings) == {**self.changed, name: value}
-
-    def test_a_setting_that_is_impossible_is_refused_by_its_name(self, nlp):
-        parser = self.parser(nlp)
-        for name, value in self.impossible:
-            with pytest.raises(ValueError, match=f"Settings of the component '{self.name}'.*'{name}'"):
-                setattr(parser, name, value)
-            with pytest.raises(ValueError, match=name):
-                self.pipeline(**{name: value})
-
-    def test_models_that_are_none_are_refused(self):
-        for settings, message in self.refused:
-            with pytest.raises(ValueError, match=message):
-                self.pipeline(**settings)

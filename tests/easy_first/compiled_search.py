@@ -14,15 +14,15 @@ def begin(scorer, sentence, states):
 
 
 @compiled
-def advance(scorer, sentence, states, half, size, length, width, merge, heads, margin):
-    count = search.find_best(states, half, size, length, width, merge, heads, margin, None)
+def advance(scorer, sentence, states, half, size, length, width, heads, margin):
+    count = search.find_best(states, half, size, length, width, heads, margin, None)
     search.follow(scorer, sentence, states, half, length, count)
     return count
 
 
 @compiled
-def search_sentence(scorer, sentence, width, merge, states):
-    return search.search(scorer, sentence, width, merge, states)
+def search_sentence(scorer, sentence, width, states):
+    return search.search(scorer, sentence, width, states)
 
 
 def tree_of(forest, record):

@@ -260,7 +260,6 @@ class PlainParser:
         beam: "list[Hypothesis]",
         width: int,
         *,
-        merge: bool,
         penalty: "Penalty | None" = None,
         allowed: Callable[[State], bool] | None = None,
     ) -> "list[Hypothesis]":
@@ -278,18 +277,16 @@ class PlainParser:
                 total = hypothesis.total + self.score(hypothesis.state, step) + more
                 found.append(Hypothesis((*hypothesis.steps, step), join(hypothesis.state, step), total))
         found.sort(key=lambda hypothesis: -hypothesis.total)
-        if merge:
-            first: dict[frozenset[tuple[int, int]], Hypothesis] = {}
-            for hypothesis in found:
-                first.setdefault(arcs_of(hypothesis.state), hypothesis)
-            found = list(first.values())
-        return found[:width]
+        first: dict[frozenset[tuple[int, int]], Hypothesis] = {}
+        for hypothesis in found:
+            first.setdefault(arcs_of(hypothesis.state), hypothesis)
+        return list(first.values())[:width]
 
-    def beams(self, width: int, *, merge: bool) -> "list[list[Hypothesis]]":
+    def beams(self, width: int) -> "list[list[Hypothesis]]":
         """The beam before the first action and after each."""
         found = [[Hypothesis((), first_state(self.n), 0.0)]]
         while len(found) < self.n:
-            found.append(self.best(found[-1], width, merge=merge))
+            found.append(self.best(found[-1], width))
         return found
 
 
@@ -339,34 +336,14 @@ class Update:
     full: bool
 
 
-def early_update(
-    parser: PlainParser, heads: Heads, width: int, *, merge: bool, margin: float
-) -> Update | None:
-    """Algorithm 2."""
-    penalty = Penalty(heads, margin)
-    beam = [Hypothesis((), first_state(parser.n), 0.0)]
-    for _ in range(parser.n - 1):
-        correct = [each for each in beam if is_correct(each.state, heads)]
-        right = parser.best(correct, 1, merge=False, allowed=lambda state: is_correct(state, heads))[0]
-        beam = parser.best(beam, width, merge=merge, penalty=penalty)
-        full = any(is_correct(each.state, heads) for each in beam)
-        if not full:
-            break
-    if parser.n == 1 or is_correct(beam[0].state, heads):
-        return None
-    return Update(right.steps, beam[0].steps, beam[0].total - right.total, full)
-
-
-def max_violation_update(
-    parser: PlainParser, heads: Heads, width: int, *, merge: bool, margin: float
-) -> Update | None:
+def max_violation_update(parser: PlainParser, heads: Heads, width: int, *, margin: float) -> Update | None:
     """The update of Huang et al. (2012), towards the best of a beam of correct states."""
     penalty = Penalty(heads, margin)
     beam = correct = [Hypothesis((), first_state(parser.n), 0.0)]
     found = None
     for _ in range(parser.n - 1):
-        beam = parser.best(beam, width, merge=merge, penalty=penalty)
-        correct = parser.best(correct, width, merge=merge, allowed=lambda state: is_correct(state, heads))
+        beam = parser.best(beam, width, penalty=penalty)
+        correct = parser.best(correct, width, allowed=lambda state: is_correct(state, heads))
         if not is_correct(beam[0].state, heads):
             violation = beam[0].total - correct[0].total
             update = Update(correct[0].steps, beam[0].steps, violation, len(beam[0].state) == 1)

@@ -161,11 +161,6 @@ def test_an_element_reads_what_its_name_says(pairs, kind):
             assert read[name] == reader.read(name), name
 
 
-def test_every_element_tells_some_pairs_apart(pairs):
-    for name in NAMES:
-        assert len({read[name] for read, _ in pairs}) > 1, name
-
-
 def test_what_is_beyond_the_ends_is_nothing(pairs):
     beyond = 0
     for read, reader in pairs:
@@ -228,10 +223,6 @@ def test_a_score_is_the_sum_of_the_weights_of_the_templates_that_count(rounded):
         )
 
 
-def test_nothing_is_beyond_a_pair_if_no_template_reads_it():
-    assert len(arc_scorer([["l.tag", "distance"]], 16).beyond.templates.order) == 0
-
-
 @pytest.mark.parametrize(
     "templates", [[[name] for name in NAMES], [["l2.tag", "r.tag"], ["r1.left.word"], ["l1.size"]]]
 )
@@ -252,19 +243,3 @@ def test_windows_with_the_same_key_have_the_same_features(templates):
 
 
 # Classes
-
-
-def test_a_longer_distance_is_of_the_same_or_a_higher_class():
-    classes = [class_of_distance(distance) for distance in range(100)]
-    assert classes[:6] == [0, 1, 2, 3, 4, 5]
-    assert np.all(np.diff(classes) >= 0)
-    assert classes[-1] == 7
-    assert set(classes) == set(range(8))
-
-
-def test_a_higher_probability_is_of_the_same_or_a_higher_class_and_none_is_one_of_its_own():
-    probabilities = np.linspace(0.0, 1.0, 2001)
-    classes = [class_of_probability(probability) for probability in probabilities]
-    assert classes[0] == 0 < classes[1]
-    assert np.all(np.diff(classes) >= 0)
-    assert set(classes) == set(range(14))

@@ -7,7 +7,7 @@ from plain_classification import enumerate_all, features, random_task, scores, s
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first.classification import EasyFirstSearch, Sequences, decide, find_leads, new_board
 from spacy_hpyp.easy_first.classification_learning import EARLY, FULL, learn_outcomes
-from spacy_hpyp.easy_first.perceptron import new_perceptron, set_average
+from spacy_hpyp.easy_first.perceptron import new_perceptron, table_of_averages
 from spacy_hpyp.easy_first.words import STARTS, compile_reading
 
 
@@ -78,34 +78,6 @@ def test_sequences_do_not_see_each_other():
     both = decided(task)
     task.sequences = task.sequences._replace(offsets=np.array([0, 6], dtype=np.int64))
     assert np.array_equal(decided(task)[:6], both[:6])
-
-
-def test_part_of_the_sequences_can_be_decided():
-    task = random_task(7, [6, 3, 6])
-    all_of_them = decided(task)
-    outcomes = decided_some(task, 1, 2, EasyFirstSearch(1, 100))
-    assert np.array_equal(outcomes[6:9], all_of_them[6:9])
-    assert set(outcomes[:6]) | set(outcomes[9:]) == {NONE}
-
-
-def test_no_words_are_decided_at_once():
-    for lengths in ([], [0], [0, 3, 0]):
-        task = random_task(1, lengths or [0])
-        if not lengths:
-            task.sequences = task.sequences._replace(offsets=np.array([0], dtype=np.int64))
-        assert len(decided(task)) == sum(lengths)
-
-
-def test_many_words_are_decided_window_by_window():
-    task = random_task(2, [20_000])
-    found = decided(task, beam=2, window=50)
-    assert np.all(found != NONE)
-    # The first window sees nothing of what comes later but the next few words.
-    task.sequences = Sequences(
-        *(column[:60] for column in task.sequences[:3]), offsets=np.array([0, 60], dtype=np.int64)
-    )
-    task.gold = task.gold[:60]
-    assert np.array_equal(decided(task, beam=2, window=50)[:50], found[:50])
 
 
 def test_leads_are_those_of_the_second_outcome_when_all_others_are_decided():
@@ -187,22 +159,6 @@ def test_greedy_search_learns_from_every_word_of_a_sentence():
     assert first != second
 
 
-def test_update_rewards_the_right_outcome_and_punishes_the_wrong_one():
-    task = random_task(1, [1], templates=[["word"], ["suffix1"], ["prev.tag"]])
-    part_offsets, parts = task.possible.part_offsets, task.possible.parts
-    task.sequences.kind[:] = 1
-    wrong, right = task.possible.outcomes[task.possible.offsets[1] :][:2].tolist()
-    task.gold[:] = right
-    perceptron = new_perceptron(1 << 10, 1)
-    learned(task, perceptron)
-    expected = np.zeros(1 << 10)
-    for place in features(task, 0, 0, [NONE]):
-        for outcome, amount in ((right, 1.0), (wrong, -1.0)):
-            for part in parts[part_offsets[outcome] : part_offsets[outcome + 1]]:
-                expected[(place + part) % 1024] += amount
-    assert np.array_equal(perceptron.weights[:, 0], expected)
-
-
 def test_sequences_of_actions_that_are_right_change_nothing():
     task = random_task(4, [5, 5])
     perceptron = new_perceptron(1 << 10, 1)
@@ -243,13 +199,12 @@ def test_averages_are_taken_over_updates_and_sequences():
     counts, _ = learned(task, perceptron)
     assert counts.sum() == 1
     assert perceptron.clock[0] == 4
-    average = np.empty((1 << 10, 1), dtype=np.float32)
-    set_average(perceptron, average)
+    average = table_of_averages(perceptron)
     # The update was in the first moment.
     assert np.array_equal(average, perceptron.weights)
     task.gold[:] = wrong
     task.sequences = task.sequences._replace(offsets=np.array([0, 1], dtype=np.int64))
     learned(task, perceptron)
     # Four moments with the first weights, two without any.
-    set_average(perceptron, average)
+    average = table_of_averages(perceptron)
     assert sorted(average[average != 0.0].tolist()) == pytest.approx([-4 / 6, 4 / 6])

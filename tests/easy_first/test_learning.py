@@ -2,8 +2,6 @@
 trees are learned.
 """
 
-import contextlib
-import io
 from functools import cache
 from pathlib import Path
 
@@ -15,7 +13,6 @@ from plain_parser import (
     arc_scorer,
     cost_of,
     derivations,
-    early_update,
     first_state,
     head_and_child,
     heads_of,
@@ -28,18 +25,12 @@ from plain_parser import (
     states_of,
     trees_of,
 )
-from spacy.training.converters import conllu_to_docs
 
-from spacy_hpyp.annotation.documents import raw_sentences, read_gold
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first import learning as compiled_learning
 from spacy_hpyp.easy_first.arcs import SYMBOLS, TAG
 from spacy_hpyp.easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons, learn_parsing
-from spacy_hpyp.easy_first.parsing import SentencesToParse
-from spacy_hpyp.easy_first.perceptron import new_perceptron, set_average
-from spacy_hpyp.models.tree_model import TreeModel
-from spacy_hpyp.text.unknown_words import universal_unknown_words
-from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
+from spacy_hpyp.easy_first.perceptron import new_perceptron, table_of_averages
 
 SAMPLE = Path(__file__).parents[2] / "assets" / "sample" / "en_sample-ud-train.conllu"
 
@@ -61,10 +52,9 @@ LABEL_TEMPLATES = [
     ["head.label", "child.tag"],
 ]
 WAYS = {
-    "greedy": Learning(1, True, False, 0.0, 0.0, False, 0.0),
-    "exploring": Learning(1, True, False, 0.0, 0.0, True, 0.0),
-    "early": Learning(4, True, True, 0.0, 0.0, False, 0.0),
-    "max-violation": Learning(4, True, False, 0.0, 0.0, False, 0.0),
+    "greedy": Learning(1, margin=0.0, label_margin=0.0),
+    "exploring": Learning(1, explore=True, margin=0.0, label_margin=0.0),
+    "beam": Learning(4, margin=0.0, label_margin=0.0),
 }
 
 
@@ -226,24 +216,15 @@ def test_there_is_always_an_action_that_costs_nothing(n):
 # Updates, compared with those of the plain parser
 
 
-@pytest.mark.parametrize(
-    ("way", "merge", "margin"),
-    [
-        ("early", True, 0.0),
-        ("early", False, 3.0),
-        ("max-violation", True, 3.0),
-        ("max-violation", False, 0.0),
-    ],
-)
+@pytest.mark.parametrize("margin", [0.0, 3.0])
 @pytest.mark.parametrize("width", [2, pytest.param(4, marks=pytest.mark.slow)])
-def test_a_beam_s_update_is_from_the_predicted_to_the_correct_sequence_and_valid(way, width, merge, margin):
-    learning = Learning(width, merge, way == "early", margin, 0.0, False, 0.0)
+def test_a_beam_s_update_is_from_the_predicted_to_the_correct_sequence_and_valid(width, margin):
+    learning = Learning(width, margin=margin, label_margin=0.0)
     pupil = Pupil()
     kinds = np.zeros(3, dtype=np.int64)
     for sentence, heads, own in random_lessons(80, width) * 2:
         plain = PlainParser(arc_scorer(TEMPLATES, PLACES, pupil.arcs.weights.copy()), sentence)
-        find = early_update if way == "early" else max_violation_update
-        expected = find(plain, heads, width, merge=merge, margin=margin)
+        expected = max_violation_update(plain, heads, width, margin=margin)
         changed = pupil.learn(own, learning)
         kinds += pupil.report.counts
         if expected is None:
@@ -276,7 +257,7 @@ def wrong_arcs(steps, heads):
 @pytest.mark.parametrize("margin", [0.0, 3.0])
 @pytest.mark.parametrize("explore", [True, False])
 def test_greedy_search_learns_from_every_action_and_every_update_is_valid(explore, margin):
-    learning = Learning(1, True, False, margin, 0.0, explore, 0.0)
+    learning = Learning(1, explore=explore, margin=margin, label_margin=0.0)
     pupil = Pupil()
     most = 0
     for sentence, heads, own in random_lessons(80, 7) * 2:
@@ -299,8 +280,7 @@ def test_the_average_is_that_of_the_weights_after_each_update(way):
     for _, _, own in random_lessons(60, 3):
         pupil.learn(own, WAYS[way])
         each.append((int(pupil.arcs.clock[0]), pupil.arcs.weights.astype(np.float64)))
-    average = np.empty_like(pupil.arcs.weights)
-    set_average(pupil.arcs, average)
+    average = table_of_averages(pupil.arcs)
     if WAYS[way].width > 1:
         # There is a step of the clock for each sentence.
         clocks, weights = zip(*each, strict=True)
@@ -314,123 +294,13 @@ def test_the_average_is_that_of_the_weights_after_each_update(way):
 # Treebanks
 
 
-def sample():
-    """The sentences of the sample treebank: words, tags, heads and labels."""
-    with contextlib.redirect_stdout(io.StringIO()):
-        docs = list(conllu_to_docs(SAMPLE.read_text(encoding="utf8"), n_sents=1, no_print=True))
-    found = [read_gold(raw) for doc in docs for raw in raw_sentences(doc)]
-    return [(each.words, each.tags, each.heads, each.labels) for each in found if not isinstance(each, str)]
-
-
-def toy_sentences(toy, count=40):
-    found = []
-    for sentence in toy.sentences(count):
-        if sentence is not toy.non_projective:
-            heads = [NONE if head == i else head for i, head in enumerate(sentence.heads)]
-            found.append((sentence.words, sentence.tags, heads, sentence.deps))
-    return found
-
-
-class Class:
-    """A model and what it is to learn."""
-
-    def __init__(self, sentences):
-        settings = VocabularySettings(universal_unknown_words(), min_count=1)
-        tags = sorted({tag for _, own, _, _ in sentences for tag in own})
-        numbers = {tag: i for i, tag in enumerate(tags)}
-        self.model = TreeModel(TEMPLATES, LABEL_TEMPLATES, settings, arc_places=PLACES, label_places=PLACES)
-        words = [(words, [numbers[tag] for tag in own]) for words, own, _, _ in sentences]
-        pairs = [(heads, labels) for _, _, heads, labels in sentences]
-        names = sorted(
-            {label for heads, labels in pairs for head, label in zip(heads, labels) if head != NONE}
-        )
-        self.model.initialize(Vocabulary.collect(words, tags, settings), names)
-        self.lessons = []
-        for (forms, own), (heads, labels) in zip(words, pairs, strict=True):
-            n = len(forms)
-            encoded = self.model.encode(forms, np.arange(n), np.array(own), np.array([0, n]), None)
-            places = [NONE if head == NONE else names.index(label) for head, label in zip(heads, labels)]
-            self.lessons.append(lesson(tuple(encoded)[:5], heads, places))
-
-    def learn(self, learning, seed=0):
-        return self.model.learn(lessons_of(self.lessons), learning, np.random.default_rng(seed))
-
-    def wrong(self, width):
-        """How many heads and how many labels are wrong where what was learned is used."""
-        together = lessons_of(self.lessons)
-        sentences = SentencesToParse(*together[:5], together.offsets)
-        trees = self.model.parse(sentences, width=width, merge=True)
-        return int((trees.heads != together.gold_heads).sum()), int(
-            (trees.labels != together.gold_labels).sum()
-        )
-
-
-@pytest.fixture(params=["toy", "sample"])
-def school(request, toy):
-    return Class(toy_sentences(toy) if request.param == "toy" else sample()[:150])
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_every_update_on_a_treebank_is_valid(school, way):
-    model, made = school.model, 0
-    rng = np.random.default_rng(0)
-    for _ in range(2):
-        for own in school.lessons:
-            before = model.arc_perceptron.weights.astype(np.float64)
-            report = model.learn(own, WAYS[way], rng)
-            changed = model.arc_perceptron.weights - before
-            updates = int(report.counts[EARLY] + report.counts[FULL])
-            made += updates
-            assert (updates > 0) == np.isfinite(report.violation[0])
-            assert report.violation[0] >= 0.0
-            if WAYS[way].width > 1 and updates:
-                # The difference of the scores of the two sequences, by the weights before.
-                assert updates == 1
-                assert -(before * changed).sum() == report.violation[0]
-    assert made > 3
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_treebank_whose_trees_can_be_told_apart_is_learned_without_an_error(toy, way):
-    school = Class(toy_sentences(toy))
-    for _ in range(20):
-        report = school.learn(WAYS[way])
-    assert not report.counts.any()
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_what_is_learned_by_a_margin_the_average_knows_as_well(toy, way):
-    school = Class(toy_sentences(toy))
-    for _ in range(20):
-        school.learn(WAYS[way]._replace(margin=5.0, label_margin=5.0))
-    assert school.wrong(WAYS[way].width) == (0, 0)
-
-
-def test_trees_are_not_all_alike(toy):
-    # Or there would be nothing to learn in the test above.
-    school = Class(toy_sentences(toy))
-    wrong_heads, wrong_labels = school.wrong(1)
-    assert wrong_heads > 100
-    assert wrong_labels > 100
-    assert len(school.model.labels) > 4
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_a_sentence_of_one_word_teaches_nothing(way):
-    pupil = Pupil()
-    own = lesson(random_sentence(1, np.random.default_rng(0)), [NONE])
-    assert not pupil.learn(own, WAYS[way]).any()
-    assert pupil.arcs.clock[0] == pupil.labels.clock[0] == 0
-    assert not pupil.report.counts.any()
-
-
 def test_several_sentences_are_learned_one_after_the_other():
     together, apart = Pupil(), Pupil()
     found = [own for _, _, own in random_lessons(30, 9)]
-    together.learn(lessons_of(found), WAYS["early"])
+    together.learn(lessons_of(found), WAYS["beam"])
     counts = np.zeros(3, dtype=np.int64)
     for own in found:
-        apart.learn(own, WAYS["early"])
+        apart.learn(own, WAYS["beam"])
         counts += apart.report.counts
     assert np.array_equal(together.arcs.weights, apart.arcs.weights)
     assert np.array_equal(together.arcs.sums, apart.arcs.sums)
@@ -439,14 +309,6 @@ def test_several_sentences_are_learned_one_after_the_other():
 
 
 # Chance
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_without_dropout_nothing_is_left_to_chance(way):
-    rng = np.random.default_rng(4)
-    before = rng.bit_generator.state
-    Pupil().learn(lessons_of([own for _, _, own in random_lessons(20, 1)]), WAYS[way], rng)
-    assert rng.bit_generator.state == before
 
 
 @pytest.mark.parametrize(("dropout", "rarity"), [(0.3, 0.0), (0.0, 0.4), (0.3, 0.4)])
@@ -482,7 +344,7 @@ def test_nothing_is_learned_of_templates_that_are_left_out():
     rng = np.random.default_rng(0)
     left_out = 0
     for heads in PAIRS * 100:
-        changed = pupil.learn(lesson(sentence, heads), WAYS["early"]._replace(dropout=0.5, margin=100.0), rng)
+        changed = pupil.learn(lesson(sentence, heads), WAYS["beam"]._replace(dropout=0.5, margin=100.0), rng)
         left_out += int(np.sum(~pupil.arc_scorer.kept))
         assert np.flatnonzero(changed.any(axis=1)).tolist() == sorted(places_of_pair(pupil, sentence))
     # Half of seven templates, two hundred times; the standard error is the root of a quarter of them.
@@ -503,7 +365,7 @@ def test_so_many_words_as_are_to_be_taken_for_unknown_are(rarity):
     count = 0
     for heads in PAIRS * 200:
         changed = pupil.learn(
-            lesson(sentence, heads, rarity=rarity), WAYS["early"]._replace(margin=1000.0), rng
+            lesson(sentence, heads, rarity=rarity), WAYS["beam"]._replace(margin=1000.0), rng
         )
         (place,) = np.flatnonzero(changed.any(axis=1))
         assert place in (*as_it_is, *as_unknown)
@@ -525,15 +387,5 @@ def test_labels_are_learned_that_only_those_before_them_tell_apart(margin):
         lessons.append(lesson(sentence, [2, 2, NONE], labels))
     pupil = Pupil()
     for _ in range(20):
-        pupil.learn(lessons_of(lessons), WAYS["early"]._replace(label_margin=margin))
+        pupil.learn(lessons_of(lessons), WAYS["beam"]._replace(label_margin=margin))
     assert pupil.report.counts[LABELS] == 0
-
-
-def test_wrong_labels_are_counted():
-    # Where no weight has been learned, all are the first.
-    for _, heads, own in random_lessons(20, 5):
-        pupil = Pupil()
-        pupil.label_scorer = pupil.label_scorer._replace(weights=np.zeros((PLACES, 3), dtype=np.float32))
-        pupil.learn(own, WAYS["early"])
-        if len(heads) > 1:
-            assert pupil.report.counts[LABELS] == np.sum(own.gold_labels > 0)

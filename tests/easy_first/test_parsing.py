@@ -43,15 +43,14 @@ def slices(trees, sentences):
         yield trees._make(part[start:end] for part in trees)
 
 
-@pytest.mark.parametrize("merge", [True, False])
 @pytest.mark.parametrize("width", [1, 4])
-def test_trees_are_those_of_the_best_states_with_their_labels(world, width, merge):
+def test_trees_are_those_of_the_best_states_with_their_labels(world, width):
     arc, label, sentences, each = world
-    trees = parse(arc, label, sentences, width=width, merge=merge)
+    trees = parse(arc, label, sentences, width=width)
     for found, sentence in zip(slices(trees, sentences), each, strict=True):
         n = len(sentence.symbols)
         plain = PlainParser(arc, sentence)
-        best = plain.beams(width, merge=merge)[-1][0]
+        best = plain.beams(width)[-1][0]
         assert found.heads.tolist() == heads_of(best.state[0])
         labels = np.empty(n, dtype=np.int32)
         label_tree(label, sentence, found.heads, labels, new_workbench(label, n))
@@ -62,14 +61,13 @@ def test_trees_are_those_of_the_best_states_with_their_labels(world, width, merg
         ]
 
 
-@pytest.mark.parametrize("merge", [True, False])
 @pytest.mark.parametrize("width", [1, 4])
-def test_the_share_of_an_arc_is_the_weight_of_the_states_that_have_it(world, width, merge):
+def test_the_share_of_an_arc_is_the_weight_of_the_states_that_have_it(world, width):
     arc, label, sentences, each = world
-    trees = parse(arc, label, sentences, width=width, merge=merge)
+    trees = parse(arc, label, sentences, width=width)
     unsure = 0
     for found, sentence in zip(slices(trees, sentences), each, strict=True):
-        beam = PlainParser(arc, sentence).beams(width, merge=merge)[-1]
+        beam = PlainParser(arc, sentence).beams(width)[-1]
         weights = np.exp([(each.total - beam[0].total) / SCALE for each in beam])
         agree = np.array([np.equal(heads_of(each.state[0]), found.heads) for each in beam])
         np.testing.assert_allclose(found.share, weights @ agree / weights.sum(), rtol=1e-5)
@@ -79,11 +77,11 @@ def test_the_share_of_an_arc_is_the_weight_of_the_states_that_have_it(world, wid
 
 def test_the_ease_of_an_arc_is_that_of_the_action_that_made_it(world):
     arc, label, sentences, each = world
-    trees = parse(arc, label, sentences, width=4, merge=True)
+    trees = parse(arc, label, sentences, width=4)
     for found, sentence in zip(slices(trees, sentences), each, strict=True):
         n = len(sentence.symbols)
         states = new_states(arc, n, 4)
-        half, _ = search_sentence(arc, sentence, 4, True, states)
+        half, _ = search_sentence(arc, sentence, 4, states)
         last = states.last[half, 0]
         # The root was attached to nothing: it has the margin of the last action.
         root = found.heads.tolist().index(NONE)
@@ -95,27 +93,13 @@ def test_the_ease_of_an_arc_is_that_of_the_action_that_made_it(world):
             last = states.actions[last, 0]
 
 
-@pytest.mark.parametrize("threads", [2, 3, 50])
-def test_the_number_of_threads_makes_no_difference(world, threads):
-    arc, label, sentences, _ = world
-    one = parse(arc, label, sentences, width=4, merge=True)
-    several = parse(arc, label, sentences, width=4, merge=True, threads=threads)
-    assert all(map(np.array_equal, one, several))
-
-
-def test_no_sentences_have_no_trees(world):
-    arc, label, sentences, _ = world
-    none = SentencesToParse(*(part[:0] for part in sentences[:-1]), np.zeros(1, dtype=np.int64))
-    assert [len(part) for part in parse(arc, label, none, width=4, merge=True, threads=3)] == [0] * 5
-
-
 @pytest.mark.parametrize("width", [1, 6, 40])
 def test_a_beam_has_different_trees_with_their_scores_the_best_first(world, width):
     arc, label, sentences, each = world
-    best = parse(arc, label, sentences, width=width, merge=True)
+    best = parse(arc, label, sentences, width=width)
     for i, (found, sentence) in enumerate(zip(slices(best, sentences), each, strict=True)):
         heads, labels, scores = parse_beam(arc, label, sentences, i, width)
-        expected = PlainParser(arc, sentence).beams(width, merge=True)[-1]
+        expected = PlainParser(arc, sentence).beams(width)[-1]
         assert heads.tolist() == [heads_of(each.state[0]) for each in expected]
         assert scores.tolist() == [each.total for each in expected]
         assert len(set(map(tuple, heads.tolist()))) == len(heads)
@@ -129,17 +113,16 @@ def test_a_beam_has_different_trees_with_their_scores_the_best_first(world, widt
 
 def test_a_sentence_is_parsed_alike_alone_and_among_others(world):
     arc, label, sentences, each = world
-    together = parse(arc, label, sentences, width=4, merge=True)
+    together = parse(arc, label, sentences, width=4)
     for found, sentence in zip(slices(together, sentences), each, strict=True):
         alone = parse(
             arc,
             label,
             SentencesToParse(*sentence, np.array([0, len(sentence.symbols)])),
             width=4,
-            merge=True,
             threads=1,
         )
         assert all(map(np.array_equal, found, alone))
         states = new_states(arc, len(sentence.symbols), 4)
-        half, _ = search_sentence(arc, sentence, 4, True, states)
+        half, _ = search_sentence(arc, sentence, 4, states)
         assert heads_of(state_of(states, half, 0, 1)[0]) == alone.heads.tolist()

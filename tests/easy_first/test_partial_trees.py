@@ -1,19 +1,14 @@
 """Partial trees: a record says of a tree what features read, whatever order it was made in."""
 
-import itertools
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_parser import (
     Tree,
-    actions_of,
     arcs_of,
     first_state,
-    head_and_child,
     heads_of,
-    join,
     random_derivation,
     states_of,
 )
@@ -120,12 +115,6 @@ def test_a_sentence_begins_as_a_tree_for_each_word(n):
         assert grove.forest.records[word + 1, BASE] == grove.forest.records[word + 1, CHILD] == 0
 
 
-def test_what_stands_beyond_the_ends_has_no_words_and_no_children():
-    row = Grove(3).forest.records[0]
-    assert row[[HEAD, LEFT, RIGHT, LEFT2, RIGHT2]].tolist() == [NONE] * 5
-    assert row[[LEFT_COUNT, RIGHT_COUNT, LEFT_TAGS, RIGHT_TAGS, LEFT_SHARE, RIGHT_SHARE]].tolist() == [0] * 6
-
-
 @given(st.integers(2, 12), st.integers(0, 2**32))
 @settings(max_examples=200, deadline=None)
 def test_a_record_says_what_is_true_of_its_tree_after_every_action(n, seed):
@@ -157,18 +146,6 @@ def test_a_tree_is_one_record_whatever_order_it_was_made_in(n, seed):
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_trees_are_the_same_record_if_and_only_if_they_have_the_same_words_and_arcs(n):
-    grove = Grove(n)
-    rng = np.random.default_rng(n)
-    records = {}
-    for state in states_of(n):
-        for tree in state:
-            content = (tuple(tree.words), tree.arcs)
-            assert records.setdefault(content, grove.make(tree, rng)) == grove.make(tree, rng)
-    assert len(set(records.values())) == len(records) == grove.forest.size[0] - 1
-
-
-@pytest.mark.parametrize("n", [2, 3, 4, 5])
 def test_states_have_the_same_mark_if_and_only_if_they_have_the_same_arcs(n):
     marks = {}
     for state in states_of(n):
@@ -178,46 +155,3 @@ def test_states_have_the_same_mark_if_and_only_if_they_have_the_same_arcs(n):
         marks.setdefault(mark, set()).add(arcs_of(state))
     assert all(len(found) == 1 for found in marks.values())
     assert len(marks) == len({arcs_of(state) for state in states_of(n)})
-
-
-def test_all_arcs_of_a_long_sentence_have_different_marks():
-    ends = [*range(120), 1000, 4095, 4096, 65535, 65536, 99_999]
-    marks = [int(mark_of_arc(head, child)) for head, child in itertools.product(ends, ends)]
-    assert len(set(marks)) == len(ends) ** 2
-
-
-def test_a_forest_forgets_the_sentence_before():
-    grove = Grove(6, 1)
-    steps = random_derivation(6, np.random.default_rng(1))
-    grove.follow(steps)
-    begin_forest(grove.forest, 6)
-    assert grove.forest.size[0] == 7
-    record = grove.follow(steps)
-    assert record == 11
-    grove.assert_is(record, steps[-1][1][0])
-
-
-def test_a_forest_has_room_for_all_the_trees_that_it_was_made_for():
-    n = 6
-    rng = np.random.default_rng(0)
-    trees = {(tuple(tree.words), tree.arcs): tree for state in states_of(5) for tree in state}
-    grove = Grove(n)
-    grove.forest = new_forest(len(trees) + 2)
-    begin_forest(grove.forest, n)
-    records = {content: grove.make(tree, rng) for content, tree in trees.items()}
-    assert {content: grove.make(tree, rng) for content, tree in trees.items()} == records
-    for content, record in records.items():
-        grove.assert_is(record, trees[content])
-
-
-def test_every_action_makes_the_arc_that_it_is_named_for():
-    state = first_state(3)
-    assert {(step, *(tree.head for tree in head_and_child(state, step))) for step in actions_of(state)} == {
-        ((0, 0), 1, 0),
-        ((0, 1), 0, 1),
-        ((1, 0), 2, 1),
-        ((1, 1), 1, 2),
-    }
-    grove = Grove(3)
-    assert grove.heads(grove.follow([((0, 0), None), ((0, 0), None)])) == [1, 2, NONE]
-    assert heads_of(join(join(state, (0, 0)), (0, 0))[0]) == [1, 2, NONE]

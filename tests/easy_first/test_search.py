@@ -8,7 +8,6 @@ from plain_parser import (
     PlainParser,
     actions_of,
     arc_scorer,
-    arcs_of,
     derivations,
     first_state,
     head_and_child,
@@ -63,7 +62,7 @@ def random_parser(n, seed, *, steps=1024, templates=TEMPLATES, symbols=3, rounde
     )
 
 
-def compiled_beams(plain, width, *, merge, penalty=None, states=None):
+def compiled_beams(plain, width, *, penalty=None, states=None):
     """The beam before the first action and after each: pairs of which half of the states it is in, and how
     many there are.
     """
@@ -75,21 +74,20 @@ def compiled_beams(plain, width, *, merge, penalty=None, states=None):
     half, size = 0, 1
     yield states, half, size
     for length in range(n, 1, -1):
-        size = advance(plain.scorer, plain.sentence, states, half, size, length, width, merge, heads, margin)
+        size = advance(plain.scorer, plain.sentence, states, half, size, length, width, heads, margin)
         half = 1 - half
         yield states, half, size
 
 
-@pytest.mark.parametrize("merge", [True, False])
 @pytest.mark.parametrize("width", [1, 8, 64])
 @pytest.mark.parametrize("rounded", [False, True])
 @pytest.mark.parametrize(("n", "templates"), [(1, TEMPLATES), (2, TEMPLATES), (7, TEMPLATES), (14, GUIDED)])
 def test_scores_that_are_kept_after_actions_are_those_that_are_found_from_scratch(
-    n, width, merge, templates, rounded
+    n, width, templates, rounded
 ):
     for seed in range(3):
         plain = random_parser(n, seed, templates=templates, rounded=rounded)
-        for taken, (states, half, size) in enumerate(compiled_beams(plain, width, merge=merge)):
+        for taken, (states, half, size) in enumerate(compiled_beams(plain, width)):
             for number in range(size):
                 state = state_of(states, half, number, n - taken)
                 for place, action in actions_of(state):
@@ -103,7 +101,7 @@ def test_what_is_remembered_of_windows_is_not_mistaken_for_what_is_known_of_othe
     # More windows than there is room to remember.
     plain = random_parser(24, 5, rounded=rounded)
     windows = set()
-    for taken, (states, half, size) in enumerate(compiled_beams(plain, 256, merge=True)):
+    for taken, (states, half, size) in enumerate(compiled_beams(plain, 256)):
         for number in range(size):
             state = state_of(states, half, number, 24 - taken)
             windows.update(plain.window(state, place) for place in range(len(state) - 1))
@@ -116,13 +114,12 @@ def test_what_is_remembered_of_windows_is_not_mistaken_for_what_is_known_of_othe
 
 
 @pytest.mark.parametrize("steps", [1024, 1])
-@pytest.mark.parametrize("merge", [True, False])
 @pytest.mark.parametrize("width", [1, 2, 3, 8])
-def test_every_beam_is_that_of_the_plain_parser_and_ties_are_broken_by_what_comes_first(width, merge, steps):
+def test_every_beam_is_that_of_the_plain_parser_and_ties_are_broken_by_what_comes_first(width, steps):
     for seed in range(6):
         plain = random_parser(9, seed, steps=steps)
         for expected, (states, half, size) in zip(
-            plain.beams(width, merge=merge), compiled_beams(plain, width, merge=merge), strict=True
+            plain.beams(width), compiled_beams(plain, width), strict=True
         ):
             length = len(expected[0].state)
             assert [state_of(states, half, number, length) for number in range(size)] == [
@@ -134,87 +131,34 @@ def test_every_beam_is_that_of_the_plain_parser_and_ties_are_broken_by_what_come
             ]
 
 
-def test_there_are_ties_where_weights_are_few():
-    plain = random_parser(9, 0, steps=1)
-    totals = [each.total for each in plain.beams(8, merge=True)[4]]
-    assert len(set(totals)) < len(totals)
-
-
-@pytest.mark.parametrize("merge", [True, False])
-def test_what_wrong_arcs_are_given_is_added_to_their_scores(merge):
+def test_what_wrong_arcs_are_given_is_added_to_their_scores():
     for seed in range(4):
         plain = random_parser(6, seed)
         trees = trees_of(5)
         heads = [*trees[seed * 7 % len(trees)], 0]
         penalty = Penalty(heads, 0.75)
-        beam = plain.beams(4, merge=merge)[0]
-        for states, half, size in compiled_beams(plain, 4, merge=merge, penalty=penalty):
+        beam = plain.beams(4)[0]
+        for states, half, size in compiled_beams(plain, 4, penalty=penalty):
             assert states.total[half, :size].tolist() == [each.total for each in beam]
-            beam = plain.best(beam, 4, merge=merge, penalty=penalty)
+            beam = plain.best(beam, 4, penalty=penalty)
 
 
-@pytest.mark.parametrize("merge", [True, False])
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
-def test_a_beam_that_holds_all_states_finds_the_best_of_all_sequences_of_actions(n, merge):
+def test_a_beam_that_holds_all_states_finds_the_best_of_all_sequences_of_actions(n):
     for seed in range(8 if n < 5 else 3):
         plain = random_parser(n, seed)
         scores = {steps: (plain.score_of(steps), last) for steps, last in derivations(first_state(n))}
         highest = max(score for score, _ in scores.values())
         width = len(scores)
         states = new_states(plain.scorer, n, width)
-        half, size = search_sentence(plain.scorer, plain.sentence, width, merge, states)
+        half, size = search_sentence(plain.scorer, plain.sentence, width, states)
         assert states.total[half, 0] == highest
         assert scores[steps_of(states, states.last[half, 0])] == (highest, state_of(states, half, 0, 1))
-        # Without merging all of them are found, with merging the best one of every tree.
-        if merge:
-            best = {}
-            for score, last in scores.values():
-                best[last] = max(score, best.get(last, -np.inf))
-            expected = list(best.values())
-        else:
-            expected = [score for score, _ in scores.values()]
-        assert states.total[half, :size].tolist() == sorted(expected, reverse=True)
-
-
-@pytest.mark.parametrize("steps", [1024, 1])
-def test_merging_keeps_the_best_of_equal_partial_results_and_never_loses_the_best(steps):
-    merged = 0
-    for seed in range(10):
-        plain = random_parser(8, seed, steps=steps)
-        beam = None
-        for taken, (states, half, size) in enumerate(compiled_beams(plain, 4, merge=True)):
-            found = [state_of(states, half, number, 8 - taken) for number in range(size)]
-            totals = states.total[half, :size].tolist()
-            if beam is not None:
-                every = plain.best(beam, 10**6, merge=False)
-                best = {}
-                for each in every:
-                    arcs = arcs_of(each.state)
-                    best[arcs] = max(each.total, best.get(arcs, -np.inf))
-                merged += len(every) - len(best)
-                kept = dict(zip(map(arcs_of, found), totals, strict=True))
-                assert len(kept) == size == min(4, len(best))
-                assert all(best[arcs] == total for arcs, total in kept.items())
-                assert sorted(best.values(), reverse=True)[:size] == totals
-            beam = plain.beams(4, merge=True)[taken]
-    assert merged > 100
-
-
-def test_a_beam_of_one_state_is_greedy_search():
-    for seed in range(6):
-        plain = random_parser(10, seed)
-        state, steps, total = first_state(10), [], 0.0
-        while len(state) > 1:
-            step = max(actions_of(state), key=lambda step: plain.score(state, step))
-            total += plain.score(state, step)
-            state = join(state, step)
-            steps.append(step)
-        for merge in (True, False):
-            states = new_states(plain.scorer, 10, 1)
-            half, size = search_sentence(plain.scorer, plain.sentence, 1, merge, states)
-            assert size == 1
-            assert steps_of(states, states.last[half, 0]) == tuple(steps)
-            assert states.total[half, 0] == total
+        # Merging keeps the best sequence of every tree.
+        best = {}
+        for score, last in scores.values():
+            best[last] = max(score, best.get(last, -np.inf))
+        assert states.total[half, :size].tolist() == sorted(best.values(), reverse=True)
 
 
 @pytest.mark.parametrize("steps", [1024, 1])
@@ -223,38 +167,16 @@ def test_the_final_beam_has_different_trees_where_states_are_merged(width, steps
     for seed in range(6):
         plain = random_parser(8, seed, steps=steps)
         states = new_states(plain.scorer, 8, width)
-        half, size = search_sentence(plain.scorer, plain.sentence, width, True, states)
+        half, size = search_sentence(plain.scorer, plain.sentence, width, states)
         assert len({state_of(states, half, number, 1) for number in range(size)}) == size == width
         assert np.all(np.diff(states.total[half, :size]) <= 0.0)
-
-
-def test_what_was_parsed_before_makes_no_difference():
-    first, others = random_parser(9, 0), [random_parser(n, n) for n in (14, 3, 1)]
-    states = new_states(first.scorer, 14, 8)
-    found = []
-    for plain in (first, *others, first):
-        half, size = search_sentence(first.scorer, plain.sentence, 8, True, states)
-        last = states.last[half, 0]
-        found.append(
-            (state_of(states, half, 0, 1), states.total[half, :size].tolist(), steps_of(states, last))
-        )
-    assert found[0] == found[-1]
-
-
-@pytest.mark.parametrize("width", [1, 4])
-def test_the_score_of_every_recorded_action_is_that_of_its_sequence_so_far(width):
-    plain = random_parser(8, 3)
-    states = new_states(plain.scorer, 8, width)
-    search_sentence(plain.scorer, plain.sentence, width, True, states)
-    for number in range(1, states.size[0]):
-        assert states.reached[number] == plain.score_of(steps_of(states, number))
 
 
 @pytest.mark.parametrize("width", [1, 4])
 def test_ease_is_how_much_better_an_action_was_than_any_other_that_its_child_could_take_part_in(width):
     plain = random_parser(8, 4)
     states = new_states(plain.scorer, 8, width)
-    search_sentence(plain.scorer, plain.sentence, width, True, states)
+    search_sentence(plain.scorer, plain.sentence, width, states)
     for number in range(1, states.size[0]):
         *before, step = steps_of(states, number)
         state = first_state(8)
@@ -267,14 +189,3 @@ def test_ease_is_how_much_better_an_action_was_than_any_other_that_its_child_cou
         assert states.margin[number] == plain.score(state, step) - max(
             plain.score(state, other) for other in others
         )
-
-
-def test_a_search_does_not_write_what_it_reads():
-    plain = random_parser(12, 1, templates=GUIDED)
-    before = [
-        each.copy()
-        for each in (*plain.sentence, plain.scorer.weights, plain.scorer.kept, plain.scorer.elements)
-    ]
-    search_sentence(plain.scorer, plain.sentence, 8, True, new_states(plain.scorer, 12, 8))
-    after = (*plain.sentence, plain.scorer.weights, plain.scorer.kept, plain.scorer.elements)
-    assert all(np.array_equal(old, new) for old, new in zip(before, after, strict=True))

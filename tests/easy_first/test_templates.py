@@ -3,7 +3,6 @@ refused.
 """
 
 import numpy as np
-import pytest
 
 from spacy_hpyp.easy_first.templates import (
     begin_feature,
@@ -15,29 +14,6 @@ from spacy_hpyp.easy_first.templates import (
 )
 
 ELEMENTS = ["a", "b", "c"]
-
-
-def test_each_element_has_one_column():
-    names, templates = compile_templates([["b"], ["a", "b"], ["c", "a"]], ELEMENTS, "test")
-    assert names == ["b", "a", "c"]
-    assert templates.offsets.tolist() == [0, 1, 3, 5]
-    assert templates.columns.tolist() == [0, 1, 0, 2, 1]
-
-
-@pytest.mark.parametrize(
-    ("templates", "problem"),
-    [
-        ([], "no template in 'test'"),
-        ([[]], "must be a list"),
-        (["ab"], "must be a list"),
-        ([["d"]], "'d' in 'test' is not an element. The known ones are: a, b, c"),
-        ([["a", "a"]], "an element twice: a, a"),
-        ([["a", "b"], ["b", "a"]], "'test' twice: b, a"),
-    ],
-)
-def test_wrong_templates_are_refused(templates, problem):
-    with pytest.raises(ValueError, match=problem):
-        compile_templates(templates, ELEMENTS, "test")
 
 
 def test_features_have_places_in_the_table():
@@ -65,14 +41,6 @@ def test_few_features_share_a_place():
     # Of n features that are thrown at random, n² / 2 size share a place; that is 8 of the last, ± 3.
     assert sum(kinds) - sum(distinct) < 20
     assert len(np.unique(found)) > sum(kinds) - 40
-
-
-def test_order_of_symbols_matters():
-    _, templates = compile_templates([["a", "b"]], ELEMENTS, "test")
-    one, other = np.empty(1, dtype=np.int64), np.empty(1, dtype=np.int64)
-    find_features(templates, np.array([3, 4], dtype=np.int32), 1 << 30, one)
-    find_features(templates, np.array([4, 3], dtype=np.int32), 1 << 30, other)
-    assert one[0] != other[0]
 
 
 def test_features_can_be_read_a_symbol_at_a_time():

@@ -1,7 +1,5 @@
 """What is read of words: elements have names that are documented, and words the symbols that these say."""
 
-from zlib import crc32
-
 import numpy as np
 import pytest
 
@@ -9,7 +7,6 @@ from spacy_hpyp.annotation.arrays import no_guides
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first import words as words_module
 from spacy_hpyp.easy_first.words import (
-    LEMMAS,
     MORPHOLOGY,
     STARTS,
     TAGS,
@@ -19,7 +16,6 @@ from spacy_hpyp.easy_first.words import (
     possible_outcomes,
     spelling,
 )
-from spacy_hpyp.text import elements
 from spacy_hpyp.text.candidates import WordOutcomes
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
@@ -35,14 +31,6 @@ def vocabulary():
 def rows(vocabulary, forms, attributes, task=TAGS):
     symbols, kind = Lexicon(vocabulary, attributes, task).read(forms, np.arange(len(forms)), {})
     return symbols.T.tolist(), kind.tolist()
-
-
-def test_every_attribute_is_described():
-    table = words_module.__doc__.split("| attribute |")[1]
-    for task in (TAGS, STARTS, MORPHOLOGY, LEMMAS):
-        for name in ("word", "usual", "lower.known", *spelling(""), *task.attributes, task.outcome):
-            affix = name[:-1] if name[-1].isdigit() and name[:6] in ("prefix", "suffix") else None
-            assert name in table or (affix and f"{affix}1 to {affix}5" in table), name
 
 
 def test_elements_are_attributes_of_the_word_and_of_those_around_it():
@@ -67,17 +55,6 @@ def test_reading_says_which_features_an_outcome_is_read_by():
     assert reading.distance[columns].tolist() == [0, -1, 2, -1]
 
 
-def test_templates_without_outcomes_need_no_reach():
-    _, reading = compile_reading([["word"]], STARTS)
-    assert (reading.reach, len(reading.readers)) == (0, 0)
-
-
-@pytest.mark.parametrize("templates", [[["prev.start"]], [["tag"]], [["wrod"]], [], [["word"], ["word"]]])
-def test_wrong_templates_are_refused(templates):
-    with pytest.raises(ValueError, match="template"):
-        compile_reading(templates, TAGS)
-
-
 def test_affixes_and_shapes_are_those_of_the_form():
     assert spelling("Running")["suffix3"] == spelling("SINGING")["suffix3"] != spelling("runner")["suffix3"]
     assert spelling("Unable")["prefix2"] == spelling("under")["prefix2"]
@@ -93,14 +70,6 @@ def test_affixes_and_shapes_are_those_of_the_form():
     assert [spelling(form)["digits"] for form in ("dog", "x2", "42")] == [0, 1, 2]
     assert [spelling(form)["hyphen"] for form in ("dog", "part-time")] == [0, 1]
     assert [spelling(form)["length"] for form in ("dog", "a" * 8, "a" * 9)] == [3, 8, 8]
-
-
-def test_symbols_do_not_depend_on_the_process():
-    assert spelling("Dog")["lower"] == crc32(b"dog")
-
-
-def test_lone_surrogates_have_symbols():
-    assert all(isinstance(symbol, int) for symbol in spelling("a\ud800b").values())
 
 
 def test_rare_words_are_read_as_their_class(vocabulary):
@@ -120,16 +89,6 @@ def test_what_stands_around_words_comes_from_outside(vocabulary):
     symbols, kind = lexicon.read(["the"], np.array([0, 0]), {"space": np.array([4, 2], dtype=np.int32)})
     assert symbols[:, 0].tolist() == [4, 2]
     assert kind.tolist() == [0, 0]
-
-
-def test_lexicon_does_not_grow_without_end(vocabulary, monkeypatch):
-    monkeypatch.setattr(elements, "KEPT_FORMS", 10)
-    lexicon = Lexicon(vocabulary, ["word"], TAGS)
-    for i in range(50):
-        (known, new), _ = lexicon.read(["the", f"new{i}"], np.arange(2), {})
-        assert known[0] == vocabulary.number("the")
-        assert new[0] == vocabulary.number(f"new{i}")
-        assert len(lexicon._rows) <= 12
 
 
 def test_possible_outcomes_are_those_of_the_vocabulary_or_all(vocabulary):

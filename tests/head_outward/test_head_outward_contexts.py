@@ -12,8 +12,6 @@ from spacy_hpyp.head_outward.contexts import (
     ELEMENTS,
     LABEL,
     TAG,
-    Alphabets,
-    check_sizes,
     compile_contexts,
     with_classes,
 )
@@ -211,46 +209,6 @@ def test_experts_share_what_they_read_and_back_off_in_their_order():
     assert np.all(elements[:, 2:] == NONE)
 
 
-@pytest.mark.parametrize(
-    ("lists", "distribution", "message"),
-    [
-        ([["parent.tga"]], "tag", "'parent.tga' in 'tag' is not a context element"),
-        ([["parent.tag", "parent.tag+parent"]], "tag", "'parent' in 'tag' is not a context element"),
-        ([["child.tag"]], "tag", "'child.tag' in 'tag' is not known yet when the tag is generated"),
-        ([["child.tag", "child.case"]], "case", "'child.case' in 'case' is not known yet"),
-        ([["child.children"]], "children", "'child.children' in 'children' is not known yet"),
-        ([["distance"]], "distance", "'distance' in 'distance' is not known yet"),
-        ([["child.left.tag"]], "distance", "'child.left.tag' in 'distance' is not known yet"),
-        (
-            [["direction", "parent.tag+direction"]],
-            "tag",
-            "names an element twice: direction, parent.tag.direction",
-        ),
-        ([["parent.tag+parent.tag"]], "word", "names an element twice"),
-        (
-            [["parent.tag+parent.word+parent.case+direction+sibling.tag"]],
-            "tag",
-            "joins more than 4 elements",
-        ),
-    ],
-)
-def test_lists_that_cannot_be_read_are_errors(lists, distribution, message):
-    with pytest.raises(ValueError, match=message):
-        compile_contexts(lists, distribution)
-
-
-def test_joined_elements_of_too_many_values_are_an_error():
-    elements, _, _ = compile_contexts([["parent.word+sibling.word+parent.tag"]], "tag")
-    check_sizes(elements, Alphabets(48, 6000, 40), "tag")
-    with pytest.raises(
-        ValueError, match="Joined elements in 'tag' have more than two thousand million values"
-    ):
-        check_sizes(elements, Alphabets(48, 7000, 40), "tag")
-    check_sizes(
-        compile_contexts([["parent.class", "sibling.class:8"]], "tag")[0], Alphabets(48, 7000, 40), "tag"
-    )
-
-
 def test_each_element_is_known_from_one_distribution_on():
     for name, (_, _, first) in ELEMENTS.items():
         for place, distribution in enumerate(DISTRIBUTIONS):
@@ -272,11 +230,6 @@ def test_a_class_is_that_of_the_word_and_the_word_itself_where_it_has_none():
     assert with_classes(elements[2:], ["0110", ""]).shape == (1, 8)
 
 
-def test_no_list_for_tags_is_an_error():
-    with pytest.raises(ValueError, match="'tag' needs at least one context list"):
-        conditionals(HeadOutwardContexts(tag=[], word=[], case=[]))
-
-
 @pytest.mark.parametrize(
     ("lists", "problem"),
     [
@@ -291,10 +244,3 @@ def test_no_list_for_tags_is_an_error():
 def test_what_dynamic_programming_cannot_know_is_found(lists, problem):
     given = {"tag": [["parent.tag"]], "word": [], "case": [], **lists}
     assert unchartable(conditionals(HeadOutwardContexts(**given))) == problem
-
-
-def test_distances_are_in_four_classes():
-    tree = Tree([0] * 9, [0] * 9, [*[8] * 8, NONE], [*[0] * 8, NONE])
-    _, found, _ = read_all([["distance"], ["sibling.distance"]], LABEL, tree)
-    assert found[:, 0].tolist() == [3, 3, 2, 2, 2, 2, 1, 0]
-    assert found[:, 1].tolist() == [3, 2, 2, 2, 2, 1, 0, 4]

@@ -2,7 +2,6 @@
 
 from collections import Counter
 
-import numpy as np
 import pytest
 from small_models import (
     EXPERTS,
@@ -26,10 +25,9 @@ from small_models import (
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.contexts import DISTRIBUTIONS
-from spacy_hpyp.head_outward.distributions import HeadOutwardContexts, conditionals
+from spacy_hpyp.head_outward.distributions import HeadOutwardContexts
 from spacy_hpyp.head_outward.events import events_of
 from spacy_hpyp.hpyp.franchise import N_RESTAURANTS, PARENT, SYMBOL
-from spacy_hpyp.hpyp.storage import pack
 
 MODELS = {
     "paper": PAPER,
@@ -128,26 +126,3 @@ def test_every_event_is_seated_with_all_experts(kind):
                 found[expert, context, dish] += served
         assert found == expected
         assert franchise.used[N_RESTAURANTS] >= len(lengths)
-
-
-def test_sweeps_over_given_trees_do_not_depend_on_the_number_of_threads():
-    found = []
-    for threads in (1, 3):
-        model, rng = make_model(EXPERTS), np.random.default_rng(5)
-        for sweep in range(2):
-            totals, gradient = model.visit(
-                arrays_of(TREES), None, np.full(len(TREES), sweep > 0), rng, threads
-            )
-            model.resample(rng)
-        arrays = {name: [part.tolist() for part in gradient[name]] for name in DISTRIBUTIONS}
-        found.append((totals, arrays, {name: pack(model.franchises[name]) for name in DISTRIBUTIONS}))
-    assert found[0] == found[1]
-
-
-def test_conditioning_on_children_that_are_not_generated_is_an_error():
-    lists = {"tag": [["parent.tag"]], "word": [], "case": []}
-    with pytest.raises(ValueError, match=r"'child\.children' in 'distance' is not generated"):
-        conditionals(HeadOutwardContexts(**lists, distance=[["child.tag"], ["direction+child.children"]]))
-    conditionals(HeadOutwardContexts(**lists, children=[[]], distance=[["child.children"]]))
-    # Labels come when the tree is known.
-    conditionals(HeadOutwardContexts(**lists, label=[["child.children", "distance"]]))

@@ -31,7 +31,7 @@ from spacy_hpyp.head_outward.chart import inside
 from spacy_hpyp.head_outward.contexts import CASES
 from spacy_hpyp.head_outward.distributions import HeadOutwardContexts
 from spacy_hpyp.head_outward.parsing import best_trees, head_marginals, parse
-from spacy_hpyp.head_outward.scoring import chart_scores, find_labels, tree_log_probabilities
+from spacy_hpyp.head_outward.scoring import chart_scores, tree_log_probabilities
 
 #: With a distribution that reads the sibling only after the tag.
 LATE_SIBLINGS = HeadOutwardContexts(
@@ -232,34 +232,6 @@ def test_labels_are_the_most_probable_ones_of_the_tree(kind):
         assert trees[heads, labels] == pytest.approx(highest, abs=1e-4 + tolerance_of(kind))
         different.update(labels)
     assert different == {NONE, 0, 1}
-
-
-def test_labels_are_drawn_as_often_as_they_are_probable():
-    words, tags = SENTENCES[0]
-    trees = trees_of("experts", 0, labelled=True)
-    heads = next(heads for heads, _ in trees)
-    exact = {labels: exp(value) for (own, labels), value in trees.items() if own == heads}
-    draws, counts = 4000, dict.fromkeys(exact, 0)
-    rng, labels = np.random.default_rng(0), np.empty(len(words), np.int32)
-    model = learning(model_of("experts"))
-    for _ in range(draws):
-        find_labels(model, *(np.array(part, np.int32) for part in (words, tags, heads)), rng, labels)
-        counts[tuple(labels.tolist())] += 1
-    for drawn, value in exact.items():
-        p = value / sum(exact.values())
-        # Four standard errors.
-        assert abs(counts[drawn] - draws * p) < 4 * np.sqrt(draws * p * (1 - p))
-
-
-@pytest.mark.parametrize("consensus", [False, True])
-def test_parses_do_not_depend_on_the_number_of_threads(consensus):
-    model = model_of("experts").frozen
-    words, tags, offsets = batch(20)
-    one, several = (
-        parse(model, words, tags, offsets, consensus=consensus, threads=threads) for threads in (1, 3)
-    )
-    for ours, theirs in zip(one, several):
-        np.testing.assert_array_equal(ours, theirs)
 
 
 def test_best_trees_and_marginals_of_arcs_are_those_that_enumeration_finds():

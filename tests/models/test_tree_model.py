@@ -1,8 +1,5 @@
 """What an easy-first parser reads of words and guides, and what confidence is learned from."""
 
-import gc
-from weakref import ref
-
 import numpy as np
 import pytest
 import spacy
@@ -52,11 +49,6 @@ def test_words_that_differ_have_different_symbols_and_others_the_same():
     assert lower[0] == lower[3] == lower[4] != lower[1] == lower[2]
     assert column["suffix"][0] == column["suffix"][3] != column["suffix"][1]
     assert sentences.heads.shape == (6, 0)
-
-
-def test_tags_that_are_not_known_are_none():
-    doc = Doc(Vocab(), words=["the"] * 5, tags=["NN", "DT", "", "XX", "VB"])
-    assert columns_of(doc)[0]["tag"].tolist() == [2, 1, NULL, NULL, 3]
 
 
 def test_the_usual_tag_is_the_most_frequent_one_of_the_word():
@@ -172,29 +164,3 @@ def test_confidence_is_learned_from_finite_numbers():
         assert found[:, 4].tolist() == [np.log1p(1.0), 0.0, np.log1p(1.0), 0.0]
         assert found[:, 5].tolist() == [0.0, 1.0, 0.0, 1.0]
         assert bool(found[:, 3].any()) == guided
-
-
-def test_no_words_have_no_features():
-    trees = EasyFirstTrees(
-        *(np.empty(0, dtype=np.int32) for _ in range(2)), *(np.empty(0, dtype=np.float32) for _ in range(3))
-    )
-    assert confidence_features(trees, np.zeros(1, dtype=np.int64), guided=True).shape == (0, 6)
-
-
-@pytest.mark.parametrize("places", [0, 1, 3, -4])
-def test_the_size_of_a_table_is_a_power_of_two(places):
-    with pytest.raises(ValueError, match="'label_places' must be a power of two"):
-        TreeModel([["l.tag"]], [["child.tag"]], VocabularySettings(RULE), arc_places=16, label_places=places)
-
-
-def test_a_model_that_nobody_has_any_more_is_let_go_at_once():
-    # Tables of weights take hundreds of megabytes: they do not wait for a search for cycles.
-    gc.disable()
-    try:
-        found = model()
-        found.read_docs([Doc(Vocab(), words=["dog"])])
-        gone = ref(found)
-        del found
-        assert gone() is None
-    finally:
-        gc.enable()

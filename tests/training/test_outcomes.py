@@ -77,7 +77,7 @@ def jackknifed(sentences, **settings):
     tagger = model()
     Corpus(sentences).teach_words(tagger, TAG_NAMES)
     before = tagger.perceptron.weights.copy()
-    given = {"folds": 4, "epochs": 3, "threads": 1, "margin": 1.0, **settings}
+    given = {"folds": 4, "epochs": 3, "threads": 1, **settings}
     found = list(jackknife(tagger, sentences, GREEDY, **given))
     assert np.array_equal(tagger.perceptron.weights, before)
     return found
@@ -116,4 +116,4 @@ def test_sequences_of_the_same_content_are_left_out_together(sentences):
 
 def test_there_may_be_fewer_sequences_than_folds(sentences):
     assert len(jackknifed(sentences[:3], folds=10)) == 3
-    assert list(jackknife(model(), [], GREEDY, folds=2, epochs=1, threads=1, margin=0.0)) == []
+    assert list(jackknife(model(), [], GREEDY, folds=2, epochs=1, threads=1)) == []

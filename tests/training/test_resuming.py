@@ -97,10 +97,7 @@ def states_of_easy_first(toy, nlp, first=0):
     ("settings", "small_below"),
     [
         pytest.param({"beam": 1}, 0, id="greedy"),
-        pytest.param({"beam": 3, "learning": "early"}, 1000, id="early", marks=pytest.mark.slow),
-        pytest.param(
-            {"beam": 3, "learning": "max-violation", "folds": 0}, 0, id="gold tags", marks=pytest.mark.slow
-        ),
+        pytest.param({"beam": 3, "folds": 0}, 0, id="gold tags", marks=pytest.mark.slow),
     ],
 )
 def test_training_that_was_stopped_anywhere_in_a_pass_goes_on_as_if_it_had_not_been(

@@ -1,6 +1,4 @@
-"""How often words stand together in a text: what classes of words and n-gram models are learned from. Counts
-of parts are merged to those of the whole.
-"""
+"""Counts of words that stand together in a text, for classes of words and n-gram models."""
 
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -8,9 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..storage.arrays import load_arrays, save_arrays
-
-# After so many words they are added up, so that memory grows with different n-grams and not with the text.
+# So many words are gathered before they are counted: memory grows with different n-grams, not with the text.
 _WAITING = 1 << 22
 
 #: Makes n-grams (int32[*, n]) of a text, the numbers of its words with 0 before it and after each sentence
@@ -21,10 +17,9 @@ Rows = Callable[[np.ndarray], np.ndarray]
 class NGrams(NamedTuple):
     """The different n-grams of a text.
 
-    words (list[str]): Different words in their order; "" at the head of them stands for the border of
-        sentences.
-    rows (int32[m, n]): Different n-grams in their order, by the numbers of their words.
-    counts (int64[m]): How often each is there.
+    words (list[str]): Different words, sorted; "" at the head of them stands for the border of sentences.
+    rows (int32[m, n]): Different n-grams, sorted, by the numbers of their words.
+    counts (int64[m]): The count of each.
     """
 
     words: list[str]
@@ -32,35 +27,22 @@ class NGrams(NamedTuple):
     counts: np.ndarray
 
     def tokens(self) -> Iterator[list[str]]:
-        """Each word that n-grams begin with, as often as it is there."""
+        """Yield each word that n-grams begin with, in as many copies as it is there."""
         often = np.bincount(self.rows[:, 0], self.counts, len(self.words)).astype(np.int64)
         return ([word] * count for word, count in zip(self.words[1:], often[1:].tolist()))
 
-    def to_bytes(self) -> bytes:
-        """As bytes."""
-        # Words have no white space, but perhaps other line ends than this.
-        text = np.frombuffer("\n".join(self.words).encode("utf8", "surrogatepass"), dtype=np.uint8)
-        return save_arrays(words=text, rows=np.diff(self.rows.T, prepend=np.int32(0)), counts=self.counts)
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> "NGrams":
-        """From `to_bytes`."""
-        arrays = load_arrays(data)
-        words = arrays["words"].tobytes().decode("utf8", "surrogatepass").split("\n")
-        return cls(words, np.cumsum(arrays["rows"], axis=1, dtype=np.int32).T, arrays["counts"])
-
 
 def pair_rows(text: np.ndarray) -> np.ndarray:
-    """Each word, the next one or the border, and the word again, or the border where it begins its sentence:
-    see `Rows`.
+    """Make rows of each word, the next one or the border, and the word again, or the border where it begins
+    its sentence: see `Rows`.
     """
     before, word, after = text[:-2], text[1:-1], text[2:]
     return np.stack([word, after, np.where(before == 0, before, word)], axis=1)[word > 0]
 
 
 def ngram_rows(order: int) -> Rows:
-    """What makes rows of each word and each end of a sentence, and the words before it in the sentence, the
-    nearest first.
+    """Return a function that makes rows of each word and each end of a sentence, and the words before it in
+    the sentence, the nearest first.
     """
 
     def rows(text: np.ndarray) -> np.ndarray:
@@ -97,19 +79,15 @@ def count_ngrams(sentences: Iterable[Sequence[str]], rows_of: Rows) -> NGrams:
         if len(waiting) > max(_WAITING, len(counts)):
             rows, counts = added()
             waiting = array("i", [0])
-    return merge_ngrams([NGrams([*number], *added())])
-
-
-def merge_ngrams(parts: Sequence[NGrams]) -> NGrams:
-    """The n-grams of texts together."""
-    words = sorted(set().union(*(part.words for part in parts)) | {""})
-    place = {word: i for i, word in enumerate(words)}
-    moved = (np.array([place[word] for word in part.words], dtype=np.int32)[part.rows] for part in parts)
-    return NGrams(words, *add_up(np.concatenate([*moved]), np.concatenate([part.counts for part in parts])))
+    rows, counts = added()
+    words = sorted(number)
+    place = np.empty(len(words), dtype=np.int32)
+    place[[number[word] for word in words]] = np.arange(len(words))
+    return NGrams(words, *add_up(place[rows], counts))
 
 
 def add_up(rows: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Different rows in their order, and the sum of the counts of each."""
+    """Return the different rows, sorted, and the sum of the counts of each."""
     order = np.lexsort(rows.T[::-1])
     rows = rows[order]
     is_first = np.ones(len(rows), dtype=bool)

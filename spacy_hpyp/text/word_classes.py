@@ -1,17 +1,16 @@
-"""Classes of words, learned from raw text: how they are learned, looked up, and written to a file that a
-person can read and edit.
+"""Classes of words, learned from raw text: learning, look-up, and a file that a person can read and edit.
 
 A class is known by its path from the root of a binary tree, as "0110": words whose paths begin alike stand in
 like places, and the first steps of a path are a coarser class. In a file each line has a path, a word and its
 count, with tabs between (the format of P. Liang's `wcluster`). Words that are too rare for a class of their
-own are there by what they look like, as `<LOW-ing>`.
+own are there by their looks, as `<LOW-ing>`.
 
 Generative models know words by them that the treebank has seldom or not at all: `ClassedRule` makes an
 unknown word of raw text one of its class, and `words_of_raw_text` says how often raw text has it.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -27,12 +26,12 @@ from .unknown_words import UnknownWordRule, universal_unknown_words
 from .vocabulary import by_frequency
 
 _looks = universal_unknown_words(suffix_length=3)
-# What stands before the path in the name of a class of unknown words.
+# The mark before the path in the name of a class of unknown words.
 _CLASS = "@"
 
 
 class WordClass(NamedTuple):
-    """A line of a file: the path to the class, of "0" and "1", the word, and how often it was seen."""
+    """A line of a file: the path to the class, of "0" and "1", the word, and its count."""
 
     path: str
     word: str
@@ -40,30 +39,23 @@ class WordClass(NamedTuple):
 
 
 #: The table of `nlp.vocab.lookups` that has the classes of a pipeline. It knows keys by their hashes alone,
-#: and the items of what was saved as lists.
+#: and the items of a saved table are lists.
 TABLE = "word_classes"
 #: Words with their classes, by word.
 Classes = Mapping[str, WordClass]
-# By how many steps an unknown word's class is named, if the whole path is too rare.
+# Steps of the path in names of an unknown word's class, if the whole path is too rare.
 _COARSER = (16, 12, 10, 8, 6, 4)
 
 
 def read_classes(path: Path) -> list[WordClass]:
-    """Read a file of classes.
-
-    RAISES (ValueError): If a line is none, with its number; a word is there twice; or there are none.
-    """
+    """Read a file of classes. RAISES (ValueError): If a line is none, with its number, or there are none."""
     found: dict[str, WordClass] = {}
     with path.open(encoding="utf8") as lines:
         for number, line in enumerate(lines, 1):
             parts = line.rstrip("\n").split("\t")
-            if len(parts) != 3 or set(parts[0]) - {"0", "1"} or not parts[1] or not parts[2].isdecimal():
+            if len(parts) != 3 or set(parts[0]) - {"0", "1"} or not parts[2].isdecimal() or parts[1] in found:
                 raise ValueError(
-                    f"Line {number} of '{path}' is no path of 0 and 1, word and count with tabs between."
-                )
-            if parts[1] in found:
-                raise ValueError(
-                    f"Line {number} of '{path}' has the word {parts[1]!r}, which was there before."
+                    f"Line {number} of '{path}' is no path of 0 and 1, new word and count with tabs between."
                 )
             found[parts[1]] = WordClass(parts[0], parts[1], int(parts[2]))
     if not found:
@@ -72,35 +64,35 @@ def read_classes(path: Path) -> list[WordClass]:
 
 
 def class_lines(classes: Iterable[WordClass]) -> Iterator[str]:
-    """The lines of a file of classes, class by class, frequent words first."""
+    """Yield the lines of a file of classes, class by class, frequent words first."""
     for each in sorted(classes, key=lambda each: (each.path, -each.count, each.word)):
         yield f"{each.path}\t{each.word}\t{each.count}\n"
 
 
 def looks_of(word: str) -> Iterator[str]:
-    """What a word is called that is too rare, by what it looks like; the most telling first."""
+    """Yield the looks of a word that is too rare, the most telling first."""
     for name in _looks(word, ""):
         yield f"<{name}>"
 
 
 @lru_cache(maxsize=1 << 18)
 def without_digits(word: str) -> str:
-    """A word with all digits made one."""
+    """Replace all digits of a word by 0."""
     return "".join("0" if character.isdigit() else character for character in word)
 
 
 def path_of(classes: Classes, word: str) -> str:
-    """The path to the class of a word: of itself; with other digits; in lower case; of words that look like
-    it. "" if there is none.
+    """Return the path to the class of a word: of itself; with other digits; in lower case; of words that look
+    like it. "" if there is none.
     """
     digits = without_digits(word)
-    # What a word looks like is found out only where it is asked for: most words are there themselves.
+    # The looks of a word are found out only where it is asked for: most words are there themselves.
     forms = chain((word, digits, digits.lower()), looks_of(word))
     return next((classes[form][0] for form in forms if form in classes), "")
 
 
 def uncased_classes(classes: Classes) -> dict[str, WordClass]:
-    """Classes by words in lower case, which have that of the form that is most frequent."""
+    """Return the classes of words in lower case, which have that of the most frequent form."""
     found: dict[str, WordClass] = {}
     for path, word, count in classes.values():
         lower = word if _is_look(word) else word.lower()
@@ -110,15 +102,15 @@ def uncased_classes(classes: Classes) -> dict[str, WordClass]:
 
 
 def classes_in(vocab: Vocab) -> Classes | None:
-    """The classes of words, if a vocabulary has them."""
+    """Return the classes of words, if a vocabulary has them."""
     return vocab.lookups.get_table(TABLE) if vocab.lookups.has_table(TABLE) else None
 
 
 def in_raw_text(classes: Classes, word: str) -> str:
-    """What raw text has of a word: itself, or in lower case what begins with a capital or has nothing else;
-    "" if neither.
+    """Return the form of a word in raw text: itself, or in lower case if it begins with a capital or has
+    nothing else; "" if raw text has neither.
 
-    Digits are one there, and words that are too rare are known by what they look like alone.
+    Digits are one there, and words that are too rare are known by their looks alone.
     """
     if any(character.isdigit() for character in word) or _is_look(word):
         return ""
@@ -129,12 +121,12 @@ def in_raw_text(classes: Classes, word: str) -> str:
 
 
 def capitals_of(word: str) -> set[str]:
-    """A word in lower case as it may be written with capitals."""
+    """Return the forms with capitals of a word in lower case."""
     return {word[:1].upper() + word[1:], word.upper()} - {word} if word == word.lower() else set()
 
 
 def words_of_raw_text(classes: Classes) -> Iterator[tuple[str, int]]:
-    """All words of which `in_raw_text` finds something, and how often raw text has that."""
+    """Yield all words for which `in_raw_text` finds a form, and its count."""
     for _, word, count in classes.values():
         yield from (
             (form, count) for form in (word, *capitals_of(word)) if in_raw_text(classes, form) == word
@@ -144,7 +136,7 @@ def words_of_raw_text(classes: Classes) -> Iterator[tuple[str, int]]:
 @dataclass(frozen=True)
 class ClassedRule:
     """A rule for unknown words by which those of raw text are of their class, or of a coarser one, and all
-    others what they are by another rule.
+    others follow another rule.
     """
 
     rule: UnknownWordRule
@@ -155,16 +147,14 @@ class ClassedRule:
         names, known = self.rule(form, lower_tag), in_raw_text(self.classes, form)
         if not known:
             return names
-        path, case = (
-            self.classes[known][0],
-            "" if known == form else "CAP" if form[1:] == known[1:] else "CAPS",
-        )
+        path = self.classes[known][0]
+        case = "" if known == form else "CAP" if form[1:] == known[1:] else "CAPS"
         steps = dict.fromkeys([len(path), *(steps for steps in _COARSER if steps < len(path))])
         return [*(f"{case}{_CLASS}{path[:n]}" for n in steps), *names]
 
 
 def path_in(name: str) -> str:
-    """The path in the name of a class of unknown words, "" if it has none: see `ClassedRule`."""
+    """Return the path in the name of a class of unknown words, "" if it has none: see `ClassedRule`."""
     path = name.rpartition(_CLASS)[2]
     return path if _CLASS in name and not set(path) - {"0", "1"} else ""
 
@@ -178,29 +168,25 @@ def learn_classes(
     classes: int,
     *,
     min_count: int = 5,
-    fold: bool = True,
     iterations: int = 20,
     threads: int = 1,
-    seed: int | None = None,
     progress: Callable[[int, int, float], None] | None = None,
 ) -> list[WordClass]:
-    """Learn classes from text.
+    """Learn classes from text. The first word of a sentence is counted in lower case where it is more frequent
+    so elsewhere.
 
-    text (NGrams): Which words stand side by side in it, by `pair_rows`.
-    classes (int): How many there are to be.
-    min_count (int): Words seen less often are known by what they look like.
-    fold (bool): Whether the first word of a sentence is counted in lower case where it is more frequent so
-    elsewhere. iterations, threads, seed, progress: As for `exchange`. An interrupt (Ctrl-C) after the first
-    iteration ends learning with what there is.
+    text (NGrams): Words that stand side by side in it, by `pair_rows`.
+    classes (int): The number of classes.
+    min_count (int): Words seen less often are known by their looks.
+    iterations, threads, progress: As for `exchange`. An interrupt (Ctrl-C) after the first iteration ends
+        learning with what there is.
     RETURNS (list[WordClass]): The words with their classes.
-    RAISES (ValueError): If there is no text, or there are fewer words than classes.
+    RAISES (ValueError): If there are fewer words than classes.
     """
-    if not len(text.rows):
-        raise ValueError("There are no words to learn classes from.")
     begins, size = text.rows[:, 2] == 0, len(text.words)
     many = (np.bincount(text.rows[own, 0], text.counts[own], size) for own in (begins, ~begins))
     first, inside = (Counter({text.words[i]: int(own[i]) for i in np.flatnonzero(own)}) for own in many)
-    folded = {word: word.lower() for word in first if fold and inside[word.lower()] > inside[word]}
+    folded = {word: word.lower() for word in first if inside[word.lower()] > inside[word]}
     counts = inside.copy()
     for word, count in first.items():
         counts[folded.get(word, word)] += count
@@ -214,24 +200,16 @@ def learn_classes(
         )
     words = ["", *by_frequency(known)]
     number = {name: i for i, name in enumerate(words)}
-    # A word may stand at the beginning of sentences alone, and be another one there.
-    own = {word: number[name] for word, name in names.items()} | {"": BORDER}
-    inner, starting = (
-        [own.get(word, BORDER) for word in row]
-        for row in (text.words, [folded.get(w, w) for w in text.words])
+    own = {word: number[name] for word, name in names.items()}
+    starts, others = (
+        np.array([own.get(word, BORDER) for word in forms], dtype=np.int64)
+        for forms in ((folded.get(word, word) for word in text.words), text.words)
     )
-    bigrams = _bigrams(text, starting, inner, len(words))
+    bigrams = _bigrams(text, starts, others, len(words))
     found = np.zeros(len(words), dtype=np.int32)
+    settings = {"iterations": iterations, "threads": threads, "progress": progress}
     try:
-        of_word = exchange(
-            bigrams,
-            classes,
-            iterations=iterations,
-            threads=threads,
-            seed=seed,
-            progress=progress,
-            found=found,
-        )
+        of_word = exchange(bigrams, classes, **settings, found=found)
     except KeyboardInterrupt:
         if not found.any():
             raise
@@ -244,7 +222,7 @@ def learn_classes(
 
 
 def _names(counts: Counter[str], min_count: int) -> dict[str, str]:
-    """What each word is known by: itself, or what it looks like, if enough words do."""
+    """Return the name that each word is known by: itself, or its looks, if enough words have them."""
     rare = [word for word, count in counts.items() if count < min_count]
     sizes: Counter[str] = Counter()
     for word in rare:
@@ -256,11 +234,8 @@ def _names(counts: Counter[str], min_count: int) -> dict[str, str]:
     return names
 
 
-def _bigrams(text: NGrams, at_start: Sequence[int], inside: Sequence[int], size: int) -> Bigrams:
-    """How often what words are known by stands side by side, given the numbers of that: of words that begin a
-    sentence, and of others.
-    """
-    starts, others = np.array(at_start, dtype=np.int64), np.array(inside, dtype=np.int64)
+def _bigrams(text: NGrams, starts: np.ndarray, others: np.ndarray, size: int) -> Bigrams:
+    """Count bigrams of names, given the numbers of the names of words that begin a sentence, and of others."""
     first, second, before = text.rows.T
     begins = before == 0
     known = np.where(begins, starts[first], others[first]) * size + others[second]

@@ -1,11 +1,11 @@
-"""N-grams are those of the sentences, and counts of parts are merged to those of the text."""
+"""N-grams are those of the sentences."""
 
 from collections import Counter
 
 import numpy as np
 import pytest
 
-from spacy_hpyp.text.ngrams import NGrams, count_ngrams, merge_ngrams, ngram_rows, pair_rows
+from spacy_hpyp.text.ngrams import count_ngrams, ngram_rows, pair_rows
 
 TEXT = [["The", "cat", "sat"], ["The"], [], ["cat", "The", "cat", "\r", "a b"], ["sat"] * 9]
 
@@ -41,14 +41,3 @@ def test_each_word_has_the_next_one_and_whether_it_begins_its_sentence():
         for place, (word, after) in enumerate(zip(words, [*words[1:], ""]))
     )
     assert named(count_ngrams(TEXT, pair_rows)) == expected
-
-
-@pytest.mark.parametrize("rows_of", [pair_rows, ngram_rows(4)])
-def test_counts_of_parts_are_merged_to_those_of_the_text(rows_of):
-    whole = count_ngrams(TEXT, rows_of)
-    parts = [count_ngrams(TEXT[i::3], rows_of) for i in range(3)] + [count_ngrams([], rows_of)]
-    merged = merge_ngrams([NGrams.from_bytes(part.to_bytes()) for part in parts])
-    assert merged.words == whole.words
-    for ours, theirs in zip(merged[1:], whole[1:]):
-        assert ours.dtype == theirs.dtype
-        assert np.array_equal(ours, theirs)

@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).parents[1] / "spacy_hpyp"
 #: From the top down: a folder may import those below it, and no folder of its own row.
 LAYERS = [
     ["cli"],
-    ["components", "studies", "report"],
+    ["components", "report"],
     ["training", "language_model", "distributed"],
     ["models"],
     ["arc_standard", "easy_first", "head_outward"],

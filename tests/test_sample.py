@@ -130,21 +130,7 @@ def test_every_workflow_of_the_project_can_be_run(monkeypatch):
     # Read once, and not anew for each command.
     project = load_project_config(PROJECT)
     monkeypatch.setattr("weasel.cli.run.load_project_config", lambda *_, **__: project)
-    for workflow in (
-        *(
-            "all",
-            "generative",
-            "fast",
-            "classes",
-            "self",
-            "head_outward",
-            "combine",
-            "rerank",
-            "lm",
-            "papers",
-        ),
-        *("papers-ptb", "generate", "release"),
-    ):
+    for workflow in project["workflows"]:
         assert "Running command" in run("project", "run", workflow, PROJECT, "--dry", "--force").output
 
 

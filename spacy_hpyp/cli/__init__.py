@@ -19,14 +19,12 @@ from . import (
     info,
     learn_text,
     ngram,
-    papers,
     parse,
     perplexity,
     rank,
     reading,
     report,
     surprisal,
-    tables,
     trainings,
     udeval,
 )
@@ -60,8 +58,6 @@ _COMMANDS = [
     info.cache,
     info.info,
 ]
-_PAPERS = [tables.tables, convert_papers.convert_ptb, convert_papers.convert_lm]
-_PAPERS += [papers.head_outward, papers.states, papers.rerank]
 
 
 def _add(group: typer.Typer, function: Callable, name: str = "") -> None:
@@ -75,7 +71,6 @@ def _add(group: typer.Typer, function: Callable, name: str = "") -> None:
 
 for _function in _COMMANDS:
     _add(hpyp, _function)
-_papers = typer.Typer(name="papers", help="Fill the tables of the papers.")
-for _function in _PAPERS:
-    _add(_papers, _function)
+_papers = typer.Typer(name="papers", help="Convert the treebank of the papers.", no_args_is_help=True)
+_add(_papers, convert_papers.convert_ptb)
 hpyp.add_typer(_papers)

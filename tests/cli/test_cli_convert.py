@@ -60,15 +60,6 @@ def test_sections_are_divided_into_the_standard_parts(wsj, tmp_path):
         ]
     assert "lacks" not in done.output
     assert forms(out / "wsj-dev.conllu")[:2] == ["The boat22 costs $ 5 .", "The Net costs $ 5 ."]
-    # Words of other sections than those for training are not in the vocabulary.
-    assert forms(out / "wsj-lm-train.conllu")[:2] == [
-        "the boat0 costs <num> <num>",
-        "the net costs <num> <num>",
-    ]
-    assert forms(out / "wsj-lm-dev.conllu")[:2] == [
-        "the <unk> costs <num> <num>",
-        "the net costs <num> <num>",
-    ]
 
 
 def test_sections_that_are_missing_are_reported(wsj, tmp_path):
@@ -85,18 +76,13 @@ def test_sections_that_are_missing_are_reported(wsj, tmp_path):
     ]
 
 
-def test_without_the_training_part_there_is_no_vocabulary(wsj, tmp_path):
-    done = run("hpyp", "papers", "convert-ptb", wsj(23), tmp_path / "out")
-    assert "wsj-lm-test is not written" in " ".join(done.output.split())
-    assert [path.stem for path in (tmp_path / "out").iterdir()] == ["wsj-test"]
-
-
 def test_files_may_be_a_section_each_and_others_are_converted_as_they_are(tmp_path):
     for name in ("wsj_22.mrg", "wsj_23.mrg", "tales.ptb"):
         (tmp_path / name).write_text(TREE.format(noun="boat"))
     files = [tmp_path / "wsj_22.mrg", tmp_path / "wsj_23.mrg", tmp_path / "tales.ptb"]
     run("hpyp", "papers", "convert-ptb", *files, tmp_path / "out")
-    assert sorted(path.stem for path in (tmp_path / "out").iterdir()) == ["tales", "wsj-dev", "wsj-test"]
+    written = sorted(path.stem for path in (tmp_path / "out").iterdir())
+    assert written == ["tales", "wsj-dev", "wsj-lm-dev", "wsj-lm-test", "wsj-test"]
     run("hpyp", "papers", "convert-ptb", *files, tmp_path / "whole", "--whole")
     assert sorted(path.stem for path in (tmp_path / "whole").iterdir()) == ["tales", "wsj_22", "wsj_23"]
 
@@ -123,44 +109,6 @@ def test_spacy_reads_the_trees(tmp_path):
         ("$", "$", "OBJ", "costs"),
         ("5", "CD", "AMOD", "$"),
         (".", ".", "P", "costs"),
-    ]
-
-
-def test_spacy_reads_the_form_for_language_models(tmp_path):
-    columns = [
-        "# newdoc id = d\n# sent_id = 1\n# text = Rows, he'll mend.",
-        "1\tRows\trow\tNOUN\tNNS\tNumber=Plur\t5\tobj\t_\tSpaceAfter=No",
-        "2\t,\t,\tPUNCT\t,\t_\t5\tpunct\t_\t_",
-        "3-4\the'll\t_\t_\t_\t_\t_\t_\t_\t_",
-        "3\the\the\tPRON\tPRP\t_\t5\tnsubj\t_\t_",
-        "4\t'll\twill\tAUX\tMD\t_\t5\taux\t_\t_",
-        "4.1\tthen\t_\t_\t_\t_\t_\t_\t_\t_",
-        "5\tmend\tmend\tVERB\tVB\t_\t0\troot\t_\tSpaceAfter=No",
-        "6\t.\t.\tPUNCT\t.\t_\t5\tpunct\t_\t_\n",
-        "1\t!\t!\tPUNCT\t.\t_\t0\troot\t_\t_\n\n",
-    ]
-    source, train = tmp_path / "some.conllu", tmp_path / "train.conllu"
-    source.write_text("\n".join(columns))
-    train.write_text(source.read_text().replace("Rows", "Nets").replace("\tmend", "\tMEND"))
-    done = run(
-        "hpyp",
-        "papers",
-        "convert-lm",
-        source,
-        tmp_path / "lm.conllu",
-        "--vocab-from",
-        train,
-        "--vocab-size",
-        6,
-    )
-    assert "Dropped 1 sentences" in done.output
-    assert "25.0%" in done.output
-    (doc,) = spacy_docs(tmp_path / "lm.conllu", tmp_path)
-    assert [(token.text, token.pos_, token.tag_, token.dep_, token.head.i) for token in doc] == [
-        ("<unk>", "NOUN", "NNS", "obj", 3),
-        ("he", "PRON", "PRP", "nsubj", 3),
-        ("'ll", "AUX", "MD", "aux", 3),
-        ("mend", "VERB", "VB", "ROOT", 3),
     ]
 
 
@@ -205,29 +153,6 @@ def test_inputs_that_cannot_be_divided_or_told_apart_are_reported(wsj, tmp_path)
     (folder / "other.mrg").unlink()
     done = run("hpyp", "papers", "convert-ptb", folder, folder / "02", tmp_path / "out", exit_code=1)
     assert "have the same name and section" in " ".join(done.stderr.split())
-
-
-@pytest.mark.parametrize(
-    ("content", "options", "message"),
-    [
-        ("1\tno\n", [], "line 1: a word has 10 columns"),
-        ("1\t.\t_\tPUNCT\t_\t_\t0\troot\t_\t_\n", [], "Nothing is left"),
-        ("1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n", ["--number", "<unk>"], "must differ"),
-    ],
-)
-def test_conllu_that_cannot_be_converted_is_reported(tmp_path, content, options, message):
-    (tmp_path / "bad.conllu").write_text(content)
-    done = run(
-        "hpyp",
-        "papers",
-        "convert-lm",
-        tmp_path / "bad.conllu",
-        tmp_path / "out.conllu",
-        *options,
-        exit_code=1,
-    )
-    assert message in " ".join(done.stderr.split())
-    assert not (tmp_path / "out.conllu").exists()
 
 
 SAMPLE = Path(__file__).parents[2] / "assets" / "sample" / "en_sample-ud-dev.conllu"

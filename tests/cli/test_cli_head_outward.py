@@ -6,8 +6,6 @@ import srsly
 from command_line import run
 from spacy.tokens import DocBin
 
-from spacy_hpyp.cli.papers import head_outward
-
 
 @pytest.fixture(scope="module")
 def folder(toy, tmp_path_factory):
@@ -67,34 +65,3 @@ def test_its_probabilities_can_be_calibrated(folder, tmp_path):
     assert "tag_prob" not in table
     done = run("hpyp", "evaluate", *files, "-T", 2, exit_code=1)
     assert "'temperature' is a setting of hpyp_parser" in " ".join(done.output.split())
-
-
-def test_the_figure_of_the_paper_has_a_row_for_each_estimator(folder, tmp_path):
-    output = tmp_path / "new" / "figure.json"
-    options = ["--sweeps", 2, "--seed", 1, "--threads", 2, "--output", output]
-    printed = run(
-        "hpyp", "papers", "head-outward", folder / "few.spacy", folder / "hard.spacy", *options
-    ).output
-    found = srsly.read_json(output)
-    assert (found["sweeps"], found["seed"], found["decoding"]) == (2, 1, "best")
-    models = found["models"]
-    kinds = {(each["prior"], each["counts"], each["hyperparameters"]) for each in models}
-    assert len(kinds) == len(models) == 9
-    assert (models[0]["prior"], models[0]["errors_fewer"]) == ("eisner", 0.0)
-    for each in models:
-        assert 0.7 < each["dep_uas"] < 1.0
-        assert f"{100 * each['dep_uas']:.2f}" in printed
-        wrong = [1.0 - model["dep_uas"] for model in (each, models[0])]
-        assert each["errors_fewer"] == pytest.approx(1.0 - wrong[0] / wrong[1])
-        assert -10.0 < each["token_log_prob"] < 0.0
-
-
-def test_the_figure_is_fixed_by_its_seed_whatever_the_number_of_threads(folder):
-    # The last of them samples all that there is.
-    found = [
-        list(head_outward(folder / "train.spacy", folder / "dev.spacy", sweeps=2, seed=seed, threads=threads))
-        for seed, threads in ((1, 1), (1, 2), (2, 1))
-    ]
-    assert found[0] == found[1]
-    assert found[0][0] == found[2][0]
-    assert found[0][-1].token_log_prob != found[2][-1].token_log_prob

@@ -1,13 +1,12 @@
 """The form for language models: trees without punctuation, one word for numbers and one for rare words."""
 
 import random
+from pathlib import Path
 
 import pytest
+from convert_lm import convert, frequent_words, limit, simplify
 
-from spacy_hpyp.treebanks.conllu import ConlluSentence, ConlluWord
-from spacy_hpyp.treebanks.language_modelling import WordForms, frequent_words, limit, simplify
-
-FORMS = WordForms()
+from spacy_hpyp.treebanks.conllu import ConlluSentence, ConlluWord, read_conllu
 
 
 def words(*rows):
@@ -21,10 +20,8 @@ def words(*rows):
     return ConlluSentence(made)
 
 
-def simplified(sentence, forms=FORMS):
-    found, dropped = simplify([sentence], forms)
-    assert dropped == (not found)
-    return [(word.form, word.head, word.deprel) for each in found for word in each.words]
+def simplified(sentence):
+    return [(word.form, word.head, word.deprel) for each in simplify([sentence]) for word in each.words]
 
 
 def test_punctuation_is_left_out_and_what_hangs_on_it_hangs_higher():
@@ -91,12 +88,6 @@ def test_numbers_and_symbols_become_one_word_and_others_lower_case(form, tag, wr
     assert simplified(words((form, tag, 0, "ROOT"))) == [(written, 0, "ROOT")]
 
 
-def test_case_can_be_kept_and_symbols_left_out():
-    sentence = words(("Pay", "VB", 0, "ROOT"), ("$", "$", 3, "NMOD"), ("5", "CD", 1, "OBJ"))
-    forms = WordForms(lower=False, drop_symbols=True, number="N")
-    assert simplified(sentence, forms) == [("Pay", 0, "ROOT"), ("N", 1, "OBJ")]
-
-
 def test_the_word_with_most_below_it_takes_the_place_of_a_root_that_is_punctuation():
     sentence = words(
         ("One", "DT", 2, "dep"),
@@ -121,9 +112,7 @@ def test_a_root_is_never_labelled_as_punctuation():
 def test_empty_sentences_are_dropped_and_the_next_one_begins_their_document():
     empty = ConlluSentence([ConlluWord(".", "PUNCT", "_", 0, "root")], ("newdoc id = d", "sent_id = 1"))
     other = ConlluSentence([ConlluWord("go", "VERB", "_", 0, "root")], ("sent_id = 2",))
-    found, dropped = simplify([empty, other], FORMS)
-    assert dropped == 1
-    assert [each.comments for each in found] == [("newdoc id = d", "sent_id = 2")]
+    assert [each.comments for each in simplify([empty, other])] == [("newdoc id = d", "sent_id = 2")]
 
 
 def projective(heads):
@@ -160,21 +149,25 @@ def test_the_vocabulary_is_the_most_frequent_words_with_two_for_the_others():
     sentences = [
         words(*((form, "NN", min(i, 1), "dep") for i, form in enumerate(text.split()))) for text in texts
     ]
-    vocabulary = frequent_words(sentences, 5, FORMS)
+    vocabulary = frequent_words(sentences, 5)
     assert vocabulary == {"<num>", "<unk>", "c", "b", "a"}
-    limited = limit(sentences, vocabulary, FORMS)
+    limited = limit(sentences, vocabulary)
     assert [[word.form for word in each.words] for each in limited] == [
         ["b", "b", "a"],
         ["<unk>", "c", "c", "c", "<num>"],
     ]
-    # What has been converted stays as it is.
-    again, _ = simplify(limited, FORMS)
-    assert limit(again, frequent_words(again, 5, FORMS), FORMS) == limited
-    with pytest.raises(ValueError, match="'size'"):
-        frequent_words(sentences, 2, FORMS)
+    # Conversion is idempotent.
+    again = simplify(limited)
+    assert limit(again, frequent_words(again, 5)) == limited
 
 
-@pytest.mark.parametrize("settings", [{"number": ""}, {"unknown": "a b"}, {"number": "x", "unknown": "x"}])
-def test_the_two_words_are_different_words(settings):
-    with pytest.raises(ValueError, match="for numbers and rare words"):
-        WordForms(**settings)
+def test_parts_have_the_vocabulary_of_the_training_part_and_halves_are_all_of_it(tmp_path):
+    sample = Path(__file__).parents[2] / "assets" / "sample" / "en_sample-ud"
+    convert(str(sample), str(tmp_path / "lm"))
+    train, dev, half, text = (
+        read_conllu(tmp_path / f"lm-{part}.conllu") for part in ("train", "dev", "half", "text")
+    )
+    known = {word.form for sentence in train for word in sentence.words} | {"<unk>"}
+    assert {word.form for sentence in dev for word in sentence.words} <= known
+    assert len(half) + len(text) == len(train)
+    assert abs(len(half) - len(text)) <= 10

@@ -4,11 +4,8 @@ Checked with spaCy 3.8.2 on Python 3.10, and 3.8.18 on 3.10 to 3.13.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import wraps
 from itertools import repeat
 from typing import Any
-
-from spacy.language import Language
 
 # The edit trees of spaCy's own trainable lemmatizer.
 from spacy.pipeline._edit_tree_internals.edit_trees import EditTrees
@@ -20,39 +17,11 @@ from spacy.tokens import Doc
 
 __all__ = [
     "EditTrees",
-    "PipelineMember",
     "attribute_key",
     "attribute_keys",
     "beam_parses",
     "nonproj",
 ]
-
-
-class PipelineMember:
-    """A component that is told which pipeline it stands in.
-
-    A factory knows its pipeline. A component that another pipeline takes over (`add_pipe(..., source=...)`)
-    stays the same object, and spaCy tells it nothing. But spaCy links the components of a pipeline whenever
-    one is added, renamed or removed; these are told then, too.
-    """
-
-    def stands_in(self, nlp: Language) -> None:
-        """Called with a pipeline that has the component, when its components have changed."""
-        raise NotImplementedError
-
-
-_link = Language._link_components
-
-
-@wraps(_link)
-def _link_and_tell(nlp: Language) -> None:
-    _link(nlp)
-    for _, component in nlp.components:
-        if isinstance(component, PipelineMember):
-            component.stands_in(nlp)
-
-
-Language._link_components = _link_and_tell
 
 
 def attribute_key(name: str, offset: int) -> tuple[str, str, int, None]:

@@ -4,6 +4,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import takewhile
 
 import numpy as np
 from spacy import util
@@ -29,7 +30,6 @@ from ..training.confidence import is_cross_fitted, is_held_out, learn_from_all, 
 from ..training.treebank import GoldCorpus, Seen
 from .alignment import gold_documents
 from .factories import TREE_SCORES, TREES, register
-from .neighbours import components_before
 from .parsers import Parser
 from .settings import EasyFirstParserSettings
 
@@ -112,7 +112,8 @@ class EasyFirstParser(Parser):
         """Tags of the training sentences by taggers that have not seen them."""
         if self.folds == 0 or nlp is None:
             return {}
-        taggers = [each for each in components_before(self, nlp.pipeline) if hasattr(each[1], "jackknife")]
+        before = takewhile(lambda each: each[1] is not self, nlp.pipeline)
+        taggers = [each for each in before if hasattr(each[1], "jackknife")]
         if not taggers:
             warnings.warn(
                 f"The component '{self.name}' learns from gold tags: there is no component before it whose "

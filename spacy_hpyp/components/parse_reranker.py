@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from spacy.language import Language
 from spacy.pipeline.dep_parser import DependencyParser
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example
+from spacy.vocab import Vocab
+from thinc.api import Model
 
 from ..annotation.arrays import offsets_of
 from ..annotation.candidates import Candidates, candidates_of, parsed_candidates, write_candidates
@@ -20,44 +23,33 @@ from ..annotation.extensions import mark_uncalibrated
 from ..compiled import NONE
 from ..models.head_outward import HEAD_OUTWARD, HeadOutwardModel
 from ..models.parameters import set_pooled
-from ..models.reranker import (
-    FEATURES,
-    RANKING,
-    Lists,
-    Ranking,
-    learn_weights,
-    mean_log_likelihood,
-    probabilities,
-    right_of_chosen,
-    tree_features,
-)
-from ..storage.checksum import blaming
+from ..models.reranker import FEATURES, RANKING, Lists, Ranking, learn_weights, probabilities, tree_features
 from ..training.confidence import is_counted
 from .alignment import annotated_document
-from .base import MISSING
 from .documents import reading
 from .factories import TREE_SCORES, TREES, register
 from .head_outward_parser import HeadOutwardComponent
-from .neighbours import NeighbouringComponent, Place
 from .settings import RerankerSettings
 
-# Fewer sentences than this that another parser has not learned from are too few to learn weights from.
+# Weights are learned from so many sentences: the last ones, and no more than a fifth of all.
+_HELD_OUT = 500
+# An easy-first parser's own held-out sentences are taken if there are so many.
 _LEAST_HELD_OUT = 30
 _OWN, _SOURCE, _TREE, _LABELS, _GENERATIVE = range(len(FEATURES))
+
+#: A gold sentence as a document of its own, with its annotation.
+_Gold = tuple[Doc, RawSentence]
 
 
 @dataclass(frozen=True)
 class Reranked:
-    """The candidates of a sentence, and what is known of them.
+    """The candidates of a sentence, ranked.
 
-    candidates (Candidates): The one that the document has comes first.
+    candidates (Candidates): The tree of the document comes first.
     features (float64[k, FEATURES]): See `spacy_hpyp.models.reranker`.
-    probability (float64[k]): How probable it is that each is the best.
-    chosen (int): Which was chosen.
-    head_probability (float64[n]): How probable it is that its arcs are right: the sum over all candidates
-        that have them.
-    exact (bool[k]): Whether what the generative parser says of each is a sum and not an estimate, see
-        `TreeLogProbs`; true if none is asked.
+    probability (float64[k]): The probability that each is the best.
+    chosen (int): The one that is chosen.
+    head_probability (float64[n]): The probabilities of its arcs, summed over all candidates.
     """
 
     candidates: Candidates
@@ -65,28 +57,22 @@ class Reranked:
     probability: np.ndarray
     chosen: int
     head_probability: np.ndarray
-    exact: np.ndarray
 
 
-class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
-    """Chooses among the trees of a parser before it, by what that says of them and what a generative model
-    says (Sangati, Zuidema & Bod 2009).
+class ParseReranker(HeadOutwardComponent):
+    """Chooses among the k best trees of a parser before it, by a generative model (Sangati, Zuidema & Bod
+    2009).
 
-    It reads what the parser reads, and sets `token.head`, `token.dep_`, `token._.head_prob`, and `token.tag_`
+    It reads what that parser reads, and sets `token.head`, `token.dep_`, `token._.head_prob`, and `token.tag_`
     where the trees come with tags of their own.
 
-    The generative model is a head-outward model that learns from the trees of the treebank. The weights of
-    what it says, and of what the source says, are learned from sentences that it has not seen, and that the
-    source should not have seen either: an `hpyp_parser` takes them out of its model for that, an
-    `easy_first_parser` knows which it has kept out. Where the source is another one that was trained on the
-    same data, call `learn_weights` with other ones.
+    The generative model is a head-outward model of the treebank's trees. After each sweep, the weights of the
+    features are learned from held-out sentences: an `hpyp_parser` is asked as if it had not been trained on
+    them, an `easy_first_parser` knows which it has not learned from; of another parser, name a file
+    (`held_out` of `initialize`). The components before it must stay as they are in training. The loss is the
+    negative log-likelihood for each token, in nats.
 
-    The source and the generative parser are looked for in the pipeline that the component stands in, wherever
-    it was made.
-
-    When every sentence of the corpus has been visited, the weights are learned before they are used or saved
-    the next time, see `ranking`; the log says what each is worth. The loss is the negative log-likelihood for
-    each token, in nats.
+    `source` and `generative` are components of the pipeline in which the component was made.
 
     Its model is made by `spacy-hpyp.Reranker.v1`.
     """
@@ -94,61 +80,62 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
     factory = "parse_reranker"
     settings_type = RerankerSettings
 
+    def __init__(
+        self, vocab: Vocab, model: Model, name: str = factory, *, nlp: Language, **settings: Any
+    ) -> None:
+        self.nlp = nlp
+        super().__init__(vocab, model, name, **settings)
+
+    @classmethod
+    def settings_in(cls, nlp: Language, settings: dict[str, Any]) -> dict[str, Any]:
+        """Let the component know its pipeline."""
+        return {**settings, "nlp": nlp}
+
     @property
     def ranking(self) -> Ranking:
-        """The weights, for the generative model as it is.
-
-        After a sweep, whoever needs them first has them learned, which parses the held-out sentences: who
-        predicts, saves, or reads them here. Where that is interrupted everything stays as it was, and the
-        next one has them learned.
-        """
-        self._catch_up()
-        return self._learned
-
-    def _catch_up(self) -> None:
-        if self._held and self._learned.sweeps != self.head_outward.progress.sweeps:
-            self._learn([self._held[key] for key in sorted(self._held)])
-
-    @property
-    def _learned(self) -> Ranking:
+        """The weights, and the sentences that they are learned from."""
         return self.model.attrs[RANKING]
 
     @property
     def weights(self) -> dict[str, float]:
-        """The weights of what is known of a tree, by its names; see `ranking` and
-        `spacy_hpyp.models.reranker.FEATURES`.
-        """
+        """The weights of the features by name, see `spacy_hpyp.models.reranker.FEATURES`."""
         return dict(zip(FEATURES, self.ranking.weights.tolist()))
 
     @property
     def source_name(self) -> str:
-        """The name of the parser among whose trees it chooses, in the pipeline that it was put into last.
+        """The name of the parser whose trees are reranked.
 
         RAISES (ValueError): If there is none.
         """
-        return self._source_in(self.place())[0]
-
-    def _source_in(self, place: Place) -> tuple[str, Any]:
         if self.source:
-            return self.source, place.named(self.source, "source")
-        before = place.before(disabled=True)
-        for name, component in reversed(before):
+            self._pipe(self.source)
+            return self.source
+        for name, component in reversed(self._before()):
             if hasattr(component, "candidates") or isinstance(component, DependencyParser):
-                return name, component
+                return name
         raise ValueError(
-            f"The component '{self.name}' chooses among the trees of a parser, but there is none before it "
-            f"in the pipeline: "
-            f"{[name for name, _ in before]}. Put one there, or name it: 'source'."
+            f"The component '{self.name}' chooses among the trees of a parser, but there is none before it in "
+            f"the pipeline: {self.nlp.component_names}. Put one there, or name it: 'source'."
         )
 
-    def _generative_in(self, place: Place) -> Any:
-        return place.named(self.generative, "generative") if self.generative else None
+    def _before(self) -> list[tuple[str, Any]]:
+        """Return the components before this one, those that are disabled among them."""
+        return list(takewhile(lambda each: each[1] is not self, self.nlp.components))
+
+    def _pipe(self, name: str) -> Any:
+        if name not in self.nlp.component_names:
+            raise ValueError(
+                f"The component '{self.name}' needs '{name}', but the pipeline has no such component: it has "
+                f"{self.nlp.component_names}."
+            )
+        return self.nlp.get_pipe(name)
 
     # Training
 
     def _reset_training(self) -> None:
         super()._reset_training()
-        self._held: dict[bytes, tuple[Doc, RawSentence]] = {}
+        self._held: dict[bytes, _Gold] = {}
+        self._parsed: list[tuple[Doc, RawSentence, Candidates, np.ndarray]] = []
 
     def initialize(
         self,
@@ -158,137 +145,98 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         labels: dict[str, list[str]] | None = None,
         held_out: str | Path | None = None,
     ) -> None:
-        """Hold sentences out, collect the vocabulary, the tags and the labels of the others, and forget what
-        was learned before.
+        """Hold sentences out, collect the vocabulary, tags and labels of the others, and forget everything.
 
         held_out (str | Path | None): A .spacy file, or a directory of them, with sentences that the source
-            was not trained on, to learn weights from, instead of the last ones of the examples. If there are
-            more than `held_out`, of so many of them.
+            was not trained on, to learn weights from, instead of the last ones of the examples.
         RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels` say.
         """
         documents = list(super()._documents(self._initial_examples(get_examples)))
-        held: dict[bytes, tuple[Doc, RawSentence]] = {}
+        held: dict[bytes, _Gold] = {}
         if held_out is None:
             keys = self._hold_out([raw.key for document in documents for raw in document])
         else:
             with reading(held_out):
-                held = dict(_sentences(Corpus(held_out)(self.place().nlp), self.tokens))
+                held = dict(_sentences(Corpus(held_out)(self.nlp), self.tokens))
             keys = set(held)
-            # As many as are asked for, from all over the file.
-            places = np.linspace(
-                0, len(held), num=min(self.held_out, len(held)), endpoint=False, dtype=np.int64
-            )
+            # From all over the file.
+            places = np.linspace(0, len(held), min(_HELD_OUT, len(held)), endpoint=False, dtype=np.int64)
             known = list(held.items())
             held = dict(known[place] for place in places.tolist())
         corpus = self._read_corpus(_without(documents, keys))
         treebank = self._treebank_of(corpus, corpus.label_data() if labels is None else labels)
         self._use((treebank.model, Ranking(held_out=keys)))
-        self._held = held
-        self._treebank = treebank
+        self._held, self._treebank = held, treebank
         self._warn_of_skipped(treebank.skipped, treebank.size)
 
     def _hold_out(self, keys: Sequence[bytes]) -> set[bytes]:
-        """What identifies the sentences that weights are learned from."""
-        if not self.held_out:
-            return set()
-        _, source = self._source_in(self.place())
-        kept_out = getattr(source, "held_out", None)
-        if isinstance(kept_out, set):
-            found = kept_out & set(keys)
-            if len(found) >= _LEAST_HELD_OUT:
-                return found
+        """Choose the sentences that weights are learned from."""
+        kept_out = getattr(self._pipe(self.source_name), "held_out", set()) & set(keys)
+        if len(kept_out) >= _LEAST_HELD_OUT:
+            return kept_out
         distinct = list(dict.fromkeys(keys))
-        # Of a small treebank most has to be learned from.
-        return set(distinct[len(distinct) - min(self.held_out, len(distinct) // 5) :])
+        return set(distinct[len(distinct) - min(_HELD_OUT, len(distinct) // 5) :])
 
     def _documents(self, examples: Iterable[Example]) -> Iterator[GoldDocument]:
-        return _without(super()._documents(examples), self._learned.held_out)
+        return _without(super()._documents(examples), self.ranking.held_out)
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
-        for key, sentence in _sentences(examples, self.tokens, self._learned.held_out):
-            self._held.setdefault(key, sentence)
+        if self.ranking.held_out:
+            for key, sentence in _sentences(examples, self.tokens):
+                if key in self.ranking.held_out:
+                    self._held.setdefault(key, sentence)
         return super()._learn_from(examples, drop, losses)
 
-    def learn_weights(self, examples: Iterable[Example]) -> dict[str, float]:
-        """Learn the weights of what is known of trees from some sentences, each by itself. The generative
-        model stays as it is.
-
-        examples (Iterable[Example]): Gold documents that neither the source nor the generative model has
-            learned from.
-        RETURNS (dict[str, float]): The weights, by the names of the features.
-        RAISES (ValueError): If the component has not been trained, or none of the sentences has a tree to
-            learn from.
-        """
-        self._check_trained()
-        self._learn(
-            [sentence for _, sentence in _sentences(self._examples(examples, "learn_weights"), self.tokens)]
-        )
-        return self.weights
-
-    def _learn(self, sentences: Sequence[tuple[Doc, RawSentence]]) -> None:
-        found = [(doc, raw) for doc, raw in sentences if problem_of(raw.rows) is None]
-        # The source, what it reads the tags and guides of, and the generative parser, wherever it stands.
-        place = self.place([doc for doc, _ in found])
-        components = {**dict(place.before()), self.generative: self._generative_in(place)}
-        gold = [[raw for _, raw in found]]
-        left_out = {name: each.without(gold) for name, each in components.items() if hasattr(each, "without")}
-        lists = self.lists(found, replace(place, others=left_out))
-        if lists is None:
-            raise ValueError(
-                f"The component '{self.name}' cannot learn weights: of {len(sentences)} sentences none has a "
-                f"complete gold tree, and "
-                "one tree from the parser."
-            )
-        used = np.ones(len(FEATURES), dtype=bool)
-        used[_GENERATIVE] = bool(self.generative)
-        weights = learn_weights(lists, used)
-        count, before = len(lists.offsets) - 1, mean_log_likelihood(lists, weights)
-        right = right_of_chosen(lists, weights)
-        for i in np.flatnonzero(used):
-            others = used.copy()
-            others[i] = False
-            without_it = learn_weights(lists, others)
-            util.logger.info(
-                "%s: weight of '%s' %.3f; without it %.4f nats and %.2f right heads and labels fewer for "
-                "each of %d sentences",
-                *(self.name, FEATURES[i], weights[i], before - mean_log_likelihood(lists, without_it)),
-                *((right - right_of_chosen(lists, without_it)) / count, count),
-            )
-        # At once, so that nothing is changed before all is done.
-        self.model.attrs[RANKING] = replace(
-            self._learned, weights=weights, sweeps=self.head_outward.progress.sweeps
-        )
-
-    def lists(self, sentences: Sequence[tuple[Doc, RawSentence]], place: Place | None = None) -> Lists | None:
-        """What is known of the trees of gold sentences, each by itself, as the pipeline before the component
-        parses them.
-
-        sentences (Sequence[tuple[Doc, RawSentence]]): Their tokens, and their gold annotation.
-        place (Place | None): Where the component stands, if that is to be another place than its own.
-        RETURNS (Lists | None): Of all that the parser takes for one sentence. What is right of a tree are its
-            heads, and its heads with their labels; without punctuation.
-        """
-        docs = [unannotated(doc, sent_starts=[token.i == 0 for token in doc]) for doc, _ in sentences]
-        place = self.place(docs) if place is None else place
-        for _, component in place.before():
-            docs = (
-                list(component.pipe(docs)) if hasattr(component, "pipe") else [component(doc) for doc in docs]
-            )
+    def _end_pass(self) -> None:
+        """Learn weights from the held-out sentences."""
+        if len(self._parsed) < len(self._held):
+            self._parsed = self._parse_held_out([self._held[key] for key in sorted(self._held)])
         features, right = [], []
-        for (_, raw), found in zip(sentences, self._rerank(docs, self.k, place)):
-            if len(found) == 1 and len(found[0].candidates.token) == len(raw.rows):
-                features.append(found[0].features)
-                heads, labelled, _ = agreement(found[0].candidates, raw)
+        for doc, raw, candidates, known in self._parsed:
+            if len(candidates.token) == len(raw.rows):
+                features.append(self._with_tree_features(doc, candidates, known))
+                heads, labelled, _ = agreement(candidates, raw)
                 right.append((heads + labelled).astype(np.float64))
         if not features:
-            return None
-        return Lists(np.concatenate(features), np.concatenate(right), offsets_of([*map(len, features)]))
+            return
+        used = np.ones(len(FEATURES), dtype=bool)
+        used[_GENERATIVE] = bool(self.generative)
+        lists = Lists(np.concatenate(features), np.concatenate(right), offsets_of([*map(len, features)]))
+        self.model.attrs[RANKING] = replace(self.ranking, weights=learn_weights(lists, used))
+        util.logger.info("%s: weights of %d sentences: %s", self.name, len(features), self.weights)
+
+    def _parse_held_out(
+        self, sentences: Sequence[_Gold]
+    ) -> list[tuple[Doc, RawSentence, Candidates, np.ndarray]]:
+        """Parse held-out sentences by the components before this one, as if these had not seen them; return
+        each with its candidates and their features, but for the head-outward model.
+        """
+        found = [(doc, raw) for doc, raw in sentences if problem_of(raw.rows) is None]
+        gold = [[raw for _, raw in found]]
+        pipes = dict(self._before())
+        if self.generative:
+            pipes[self.generative] = self._pipe(self.generative)
+        pipes = {
+            name: pipe.without(gold) if hasattr(pipe, "without") else pipe for name, pipe in pipes.items()
+        }
+        docs: Iterable[Doc] = [
+            unannotated(doc, sent_starts=[token.i == 0 for token in doc]) for doc, _ in found
+        ]
+        for name, _ in self._before():
+            if name not in self.nlp.disabled:
+                pipe = pipes[name]
+                docs = pipe.pipe(docs) if hasattr(pipe, "pipe") else map(pipe, docs)
+        parsed = []
+        for doc, (_, raw) in zip(docs, found):
+            candidates = self._candidates(doc, self.k, pipes[self.source_name])
+            if len(candidates) == 1:
+                parsed.append((doc, raw, candidates[0], self._features(doc, candidates[0], pipes)))
+        return parsed
 
     # Prediction
 
     def predict(self, docs: Iterable[Doc], *, k: int | None = None) -> list[list[Reranked]]:
-        """Choose trees of documents, among those of the source and the one that the document has, without
-        changing them.
+        """Choose among the trees of the source and that of the document, without changing the document.
 
         docs (Iterable[Doc]): Parsed by the source.
         k (int | None): How many trees of a sentence, instead of the setting.
@@ -296,103 +244,98 @@ class ParseReranker(NeighbouringComponent, HeadOutwardComponent):
         RAISES (ValueError): If the component has not been trained, or there is no such source.
         """
         self._check_trained()
-        self._catch_up()
-        docs = list(docs)
-        return self._rerank(docs, self.k if k is None else k, self.place(docs))
-
-    def _rerank(self, docs: Sequence[Doc], k: int, place: Place) -> list[list[Reranked]]:
-        name, source = self._source_in(place)
-        generative = self._generative_in(place)
+        pipes = {name: self._pipe(name) for name in (self.source_name, self.generative) if name}
         # One after the other: the source has threads of its own, and spaCy's parser is Python.
-        candidates = [self._candidates(source, name, doc, k) for doc in docs]
-        work = [(doc, each) for doc, found in zip(docs, candidates) for each in found]
+        found = [
+            (doc, self._candidates(doc, self.k if k is None else k, pipes[self.source_name])) for doc in docs
+        ]
         # Made here: threads only read it.
-        frozen, weights = self.head_outward.frozen, self._learned.weights
-        assert frozen is not None
+        assert self.head_outward.frozen is not None
         with ThreadPoolExecutor(self.threads) as executor:
-            done = iter(list(executor.map(lambda each: self._rank(*each, generative, weights), work)))
-        return [[next(done) for _ in found] for found in candidates]
+            ranked = executor.map(
+                lambda each: self._rank(*each, pipes), [(doc, each) for doc, own in found for each in own]
+            )
+            return [[next(ranked) for _ in own] for _, own in found]
 
-    def _candidates(self, source: Any, name: str, doc: Doc, k: int) -> list[Candidates]:
-        own = parsed_candidates(doc, name)
-        if own and not doc.has_annotation("DEP"):
+    def _candidates(self, doc: Doc, k: int, source: Any) -> list[Candidates]:
+        name = self.source_name
+        current = parsed_candidates(doc, name)
+        if current and not doc.has_annotation("DEP"):
             raise ValueError(
-                f"The component '{self.name}' chooses among the trees of '{name}', but it was given a Doc "
-                f"that has not been parsed. "
-                f"If '{name}' is disabled, enable it, or disable '{self.name}', too."
+                f"The component '{self.name}' chooses among the trees of '{name}', but a Doc has not been "
+                f"parsed. If '{name}' is disabled, enable it, or disable '{self.name}', too."
             )
         if k == 1:
-            return own
+            return current
         found = candidates_of(source, doc, k, source=name)
-        # A parser that is not told where sentences begin may find other ones.
-        if len(found) != len(own) or any(not np.array_equal(a.token, b.token) for a, b in zip(found, own)):
+        if [each.token.tolist() for each in found] != [each.token.tolist() for each in current]:
             raise ValueError(
                 f"The component '{self.name}' chooses among the trees of '{name}', but the document has "
-                f"other sentences than that. "
-                "It has to come after it, and nothing between them that changes trees."
+                "other sentences than that. It has to come after it, with nothing between that changes trees."
             )
-        # The best one may not be what the parser has chosen.
-        return [each.chosen_first(mine).first(k) for each, mine in zip(found, own)]
+        # The best tree may not be the one that the parser has chosen.
+        return [each.chosen_first(mine).first(k) for each, mine in zip(found, current)]
 
-    def _rank(self, doc: Doc, candidates: Candidates, generative: Any, weights: np.ndarray) -> Reranked:
+    def _features(self, doc: Doc, candidates: Candidates, pipes: dict[str, Any]) -> np.ndarray:
+        """Return the features of candidates, but for those of the head-outward model."""
         features = np.zeros((len(candidates), len(FEATURES)))
         features[0, _OWN] = 1.0
-        exact = np.ones(len(candidates), dtype=bool)
         features[:, _SOURCE] = candidates.score
-        features[:, _TREE : _LABELS + 1] = tree_features(self.head_outward, doc, candidates)
-        if generative is not None:
-            found, exact = generative.candidate_log_probs(doc, candidates)
+        if self.generative:
+            found, _ = pipes[self.generative].candidate_log_probs(doc, candidates)
             known = np.isfinite(found)
-            # What it cannot derive is the least probable.
+            # A tree that it cannot derive is the least probable.
             features[:, _GENERATIVE] = np.where(known, found, found[known].min() if known.any() else 0.0)
-        probability = probabilities(features, weights, np.array([0, len(candidates)]))
+        return features
+
+    def _with_tree_features(self, doc: Doc, candidates: Candidates, features: np.ndarray) -> np.ndarray:
+        features = features.copy()
+        features[:, _TREE : _LABELS + 1] = tree_features(self.head_outward, doc, candidates)
+        return features
+
+    def _rank(self, doc: Doc, candidates: Candidates, pipes: dict[str, Any]) -> Reranked:
+        features = self._with_tree_features(doc, candidates, self._features(doc, candidates, pipes))
+        probability = probabilities(features, self.ranking.weights, np.array([0, len(candidates)]))
         marginal = _marginals(candidates.heads, probability)
         chosen = int(np.argmax(probability))
         if self.decoding == "mbr":
-            # Of trees that are equally good the most probable.
+            # Of equally good trees the most probable.
             chosen = int(np.lexsort((-probability, -np.round(marginal.sum(axis=1), 9)))[0])
-        return Reranked(candidates, features, probability, chosen, np.minimum(marginal[chosen], 1.0), exact)
+        return Reranked(candidates, features, probability, chosen, np.minimum(marginal[chosen], 1.0))
 
     def set_annotations(self, docs: Iterable[Doc], scores: list[list[Reranked]]) -> None:
-        """Write the chosen trees into the documents that `predict` was given, by what it returned."""
+        """Write the chosen trees into the documents that `predict` was given."""
         for doc, found in zip(docs, scores):
             if not found:
                 continue
             chosen = [(each.candidates, each.chosen) for each in found]
             with_tags = any(candidates.tags[i] != candidates.tags[0] for candidates, i in chosen)
-            sure = np.concatenate([each.head_probability for each in found])
-            write_candidates(doc, chosen, sure, with_tags=with_tags)
-            if not self.model.attrs[RANKING].is_learned:
+            probability = np.concatenate([each.head_probability for each in found])
+            write_candidates(doc, chosen, probability, with_tags=with_tags)
+            if not self.ranking.is_learned:
                 mark_uncalibrated([doc], self.name)
 
     # Storage
 
-    def _write_model(self) -> bytes:
-        # What is loaded does not have the held-out sentences any more.
-        self._catch_up()
-        return super()._write_model()
-
     def _load_model(
         self, attributes: dict[str, Any], parameters: dict[str, Any], origin: str
     ) -> tuple[HeadOutwardModel, Ranking]:
-        with blaming(MISSING):
-            ranking = attributes[RANKING]
-        return super()._load_model(attributes, parameters, origin), self._learned.from_bytes(ranking)
+        ranking = self.ranking.from_bytes(attributes[RANKING])
+        return super()._load_model(attributes, parameters, origin), ranking
 
     def _replace_model(self, loaded: tuple[HeadOutwardModel, Ranking]) -> None:
         model, ranking = loaded
         set_pooled(self.model, HEAD_OUTWARD, model)
-        self.model.attrs[RANKING] = replace(ranking, sweeps=model.progress.sweeps)
+        self.model.attrs[RANKING] = ranking
         self._reset_training()
 
 
 def agreement(candidates: Candidates, gold: RawSentence) -> tuple[np.ndarray, np.ndarray, int]:
-    """What is right of candidates; punctuation is left out.
+    """Count right heads of candidates; punctuation is left out.
 
     candidates (Candidates): Of n words.
     gold (RawSentence): The same words with their gold tree.
-    RETURNS (tuple[int64[k], int64[k], int]): How many heads of each are right, how many with their labels,
-        and how many words there are.
+    RETURNS (tuple[int64[k], int64[k], int]): Right heads, right heads with right labels, and words.
     """
     n = len(gold.rows)
     heads = np.where(gold.rows[:, 3] == 0, NONE, np.arange(n) + gold.rows[:, 3])
@@ -400,35 +343,30 @@ def agreement(candidates: Candidates, gold: RawSentence) -> tuple[np.ndarray, np
     counted = is_counted(labels)
     right = (candidates.heads == heads) & counted
     # Labels are compared as spaCy's scorer compares them.
-    lower = np.array([[label.lower() for label in own] for own in candidates.labels])
+    lower = np.array([[label.lower() for label in tree] for tree in candidates.labels])
     labelled = right & (lower == np.array([label.lower() for label in labels]))
     return right.sum(axis=1), labelled.sum(axis=1), int(counted.sum())
 
 
 def _marginals(heads: np.ndarray, probability: np.ndarray) -> np.ndarray:
-    """How probable the arcs of candidates are, each the sum over all that have it (float64[k, n])."""
-    _, arc = np.unique(
-        heads.astype(np.int64) * heads.shape[1] + np.arange(heads.shape[1]), return_inverse=True
-    )
+    """Return the probabilities of the arcs of candidates, summed over all candidates (float64[k, n])."""
+    n = heads.shape[1]
+    _, arc = np.unique(heads.astype(np.int64) * n + np.arange(n), return_inverse=True)
     arc = arc.reshape(heads.shape)
-    return np.bincount(arc.ravel(), np.repeat(probability, heads.shape[1]))[arc]
+    return np.bincount(arc.ravel(), np.repeat(probability, n))[arc]
 
 
 def _without(documents: Iterable[GoldDocument], held_out: set[bytes]) -> Iterator[GoldDocument]:
-    """Documents without the sentences that are held out."""
+    """Leave out held-out sentences."""
     return ([raw for raw in document if raw.key not in held_out] for document in documents)
 
 
-def _sentences(
-    examples: Iterable[Example], tokens: str, keys: set[bytes] | None = None
-) -> Iterator[tuple[bytes, tuple[Doc, RawSentence]]]:
-    """Gold sentences, all or some, as documents of their own, by what identifies them."""
+def _sentences(examples: Iterable[Example], tokens: str) -> Iterator[tuple[bytes, _Gold]]:
+    """Yield gold sentences as documents of their own, with their keys."""
     for example in examples:
-        if keys is not None and not len(keys):
-            return
         doc, sentences, places = annotated_document(example, tokens)
         for raw, place in zip(sentences, places):
-            if (keys is None or raw.key in keys) and len(place):
+            if len(place):
                 yield raw.key, (doc[int(place[0]) : int(place[-1]) + 1].as_doc(), raw)
 
 

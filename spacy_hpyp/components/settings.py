@@ -259,13 +259,6 @@ class RerankerSettings(Settings):
         OneOf(("best", "mbr")),
         '`"best"`: the most probable tree; `"mbr"`: the one with the least expected number of wrong arcs',
     )
-    held_out: int = setting(
-        500,
-        Whole(0, 1_000_000),
-        "weights are learned from so many sentences, the last ones of the training part, which the "
-        "generative model does not learn from; "
-        "where an `easy_first_parser` says what it has not learned from either, from those",
-    )
     tokens: str = _tokens()
     threads: int = setting(
         1, Whole(1), "threads that sentences are divided between; the result does not depend on it"

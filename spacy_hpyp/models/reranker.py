@@ -1,8 +1,7 @@
-"""Which of several candidate trees of a sentence is the right one: a conditional log-linear model, and its
-registered architecture.
+"""A conditional log-linear model that chooses among candidate trees (Sangati, Zuidema & Bod 2009).
 
-The probability of a candidate is proportional to the exponential of a weighted sum of what several sources
-say of it. Its log-likelihood is concave in the weights, and Newton's method finds them.
+The probability of a candidate is proportional to the exponential of a weighted sum of features. The
+log-likelihood is concave in the weights; Newton's method maximises it.
 """
 
 from dataclasses import dataclass, field
@@ -19,27 +18,27 @@ from ..annotation.documents import ROOT_LABEL
 from ..compat.spacy import nonproj
 from ..compiled import NONE
 from ..head_outward.scoring import candidate_log_probabilities
-from ..storage.schema import Message, number, part, sentence_keys
+from ..storage.schema import Message
 from .head_outward import HeadOutward, HeadOutwardModel
 from .stored import StoredModel
-from .votes import Groups, fit, log_likelihood, shares
+from .votes import Groups, fit, shares
 
 #: The attribute of a thinc Model that holds a `Ranking`, beside that of the head-outward model.
 RANKING = "ranking"
-#: What is known of a candidate: whether it is the tree that the document has; the source's score; what the
-#: generative model says of
-#: words, tags and tree, and of the labels given these; and what an `hpyp_parser` says of all of it.
+#: Features of a candidate: whether it is the parser's own tree; the parser's score; the log-probabilities of
+#: words, tags and tree, and of labels, by the head-outward model; and the log-probability of all of these by
+#: an `hpyp_parser`.
 FEATURES = ("own", "source", "tree", "labels", "generative")
-#: Before anything is learned: the generative model alone, as in Sangati, Zuidema & Bod (2009).
+#: The head-outward model alone, as in Sangati, Zuidema & Bod (2009).
 UNLEARNED = np.array([0.0, 0.0, 1.0, 1.0, 0.0])
 
-# How sure weights are to be 0, in sentences.
+# The inverse variance of the weights' prior.
 _PRIOR = 1.0
 _HIGHEST = 1000.0
 
 
 class Lists(NamedTuple):
-    """What is known of the candidates of some sentences.
+    """Features of the candidates of some sentences.
 
     features (float64[candidates, FEATURES]): In the order of `FEATURES`.
     right (float64[candidates]): How much of each is right.
@@ -53,18 +52,15 @@ class Lists(NamedTuple):
 
 @dataclass
 class Ranking(StoredModel):
-    """What has been learned of ranking.
+    """Learned weights.
 
     weights (float64[FEATURES]): Of the features.
-    held_out (set[bytes]): What identifies the sentences that they are learned from, and the generative model
+    held_out (set[bytes]): Keys of the sentences that the weights are learned from, and the generative model
         is not.
-    sweeps (int): How many sweeps that had made when they were learned. It is not stored: what is saved has
-        learned them.
     """
 
     weights: np.ndarray = field(default_factory=UNLEARNED.copy)
     held_out: set[bytes] = field(default_factory=set)
-    sweeps: int = 0
 
     called = "a ranking"
 
@@ -74,81 +70,53 @@ class Ranking(StoredModel):
         return not np.array_equal(self.weights, UNLEARNED)
 
     def _forget(self) -> None:
-        self.weights, self.held_out, self.sweeps = UNLEARNED.copy(), set(), 0
+        self.weights, self.held_out = UNLEARNED.copy(), set()
 
     def _write(self) -> Message:
-        held_out = {"held_out": b"".join(sorted(self.held_out)), "sentences": len(self.held_out)}
-        return {"weights": self.weights.tolist(), **held_out}
+        return {"weights": self.weights.tolist(), "held_out": sorted(self.held_out)}
 
     def _read(self, message: Message) -> None:
-        count = number("sentences").read(message, {})
-        self.held_out = set(sentence_keys(part(message, "held_out", bytes), count))
-        values = part(message, "weights", list)
-        if len(values) != len(FEATURES) or not all(
-            isinstance(each, float) and abs(each) <= _HIGHEST for each in values
-        ):
-            raise ValueError("the weights of its features are damaged")
-        self.weights = np.array(values)
+        self.weights, self.held_out = np.array(message["weights"]), set(message["held_out"])
 
 
 def probabilities(features: np.ndarray, weights: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """How probable it is that each candidate is the right one of its sentence.
+    """Return the probability that each candidate is the right one of its sentence (float64[candidates]).
 
     features, offsets: See `Lists`; no sentence is without candidates.
-    weights (float64[FEATURES]): Of the features.
-    RETURNS (float64[candidates]): They add up to 1 in each sentence.
     """
-    return shares(_groups(features, offsets), weights, or_none=False)
+    return shares(as_groups(features, offsets), weights, or_none=False)
 
 
 def learn_weights(lists: Lists, used: np.ndarray) -> np.ndarray:
     """Find the weights under which the best candidates are most probable, by penalised maximum likelihood.
 
-    lists (Lists): At least one sentence. Of candidates that are equally right each is the right one by an
-        equal share.
+    lists (Lists): At least one sentence. Equally right candidates share the place of the right one.
     used (bool[FEATURES]): Which features are used; the weights of the others are 0.
     RETURNS (float64[FEATURES]): The weights.
     """
-    groups, found = _groups(lists.features[:, used], lists.offsets), np.zeros(len(used))
-    start = np.zeros(int(used.sum()))
-    found[used] = fit(groups, _target(lists), start, _PRIOR, or_none=False, highest=_HIGHEST, close=1e-8)
-    return found
-
-
-def mean_log_likelihood(lists: Lists, weights: np.ndarray) -> float:
-    """The mean log-probability of the best candidate of a sentence, in nats."""
-    groups = _groups(lists.features, lists.offsets)
-    return log_likelihood(groups, _target(lists), weights, or_none=False) / (len(lists.offsets) - 1)
-
-
-def right_of_chosen(lists: Lists, weights: np.ndarray) -> float:
-    """How much is right of the most probable candidates, all together."""
-    score = lists.features @ weights
-    bounds = zip(lists.offsets, lists.offsets[1:])
-    return float(sum(lists.right[a + int(np.argmax(score[a:b]))] for a, b in bounds))
-
-
-def _groups(features: np.ndarray, offsets: np.ndarray) -> Groups:
-    """Candidates as what is chosen from, for each sentence one."""
-    sentence = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    return Groups(sentence, np.zeros(len(sentence), dtype=np.int32), features)
-
-
-def _target(lists: Lists) -> np.ndarray:
+    groups, weights = as_groups(lists.features[:, used], lists.offsets), np.zeros(len(used))
     counts = np.diff(lists.offsets)
     best = lists.right == np.repeat(np.maximum.reduceat(lists.right, lists.offsets[:-1]), counts)
-    return best / np.repeat(np.add.reduceat(best.astype(np.float64), lists.offsets[:-1]), counts)
+    target = best / np.repeat(np.add.reduceat(best.astype(np.float64), lists.offsets[:-1]), counts)
+    start = np.zeros(int(used.sum()))
+    weights[used] = fit(groups, target, start, _PRIOR, or_none=False, highest=_HIGHEST, close=1e-8)
+    return weights
+
+
+def as_groups(features: np.ndarray, offsets: np.ndarray) -> Groups:
+    """Make the candidates of each sentence competing choices."""
+    sentence = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return Groups(sentence, np.zeros(len(sentence), dtype=np.int32), features)
 
 
 @registry.architectures("spacy-hpyp.Reranker.v1")
 @wraps(HeadOutward, assigned=(), updated=())
 def Reranker(**lists: Any) -> Model:
-    """A head-outward model that says how probable given trees are, and the weights of what else is known of
-    them (Sangati, Zuidema & Bod 2009).
+    """Build a head-outward model of given trees, and the weights of a `parse_reranker` (Sangati, Zuidema &
+    Bod 2009).
 
-    The arguments are those of `spacy-hpyp.HeadOutwardModel.v1`; lists may read what a chart does not know.
-    RETURNS (Model): What a `parse_reranker` has.
-    RAISES (ValueError): If a context element is not known, or a setting is not what it may be.
+    The arguments are those of `spacy-hpyp.HeadOutwardModel.v1`; lists may read contexts that no chart knows.
+    RAISES (ValueError): If a context element is unknown, or a setting is out of range.
     """
     model = HeadOutward(**lists)
     model.attrs[RANKING] = Ranking()
@@ -156,11 +124,12 @@ def Reranker(**lists: Any) -> Model:
 
 
 def tree_features(model: HeadOutwardModel, doc: Doc, candidates: Candidates) -> np.ndarray:
-    """What a head-outward model says of candidates.
+    """Return the log-probabilities of candidates by a head-outward model (float64[k, 2]).
 
-    doc (Doc), candidates (Candidates): A sentence of it. Trees that are not projective are made so. Tags that
-        the model does not have are unknown ones; decorated labels that it does not have are taken for those
-        without decoration.
+    Trees that are not projective are made so. Unknown tags count as unknown; unknown decorated labels count
+    as those without decoration.
+
+    doc (Doc), candidates (Candidates): Of one sentence of it.
     RETURNS (float64[k, 2]): See `candidate_log_probabilities`.
     """
     sentences = candidates.sentences(doc)
@@ -168,6 +137,8 @@ def tree_features(model: HeadOutwardModel, doc: Doc, candidates: Candidates) -> 
     tags, labels = encoder.tags, encoder.labels
 
     def number_of(label: str) -> int:
+        if label == ROOT_LABEL:
+            return NONE
         return labels.get(label, labels.get(label.split(nonproj.DELIMITER)[0], NONE))
 
     return candidate_log_probabilities(
@@ -175,11 +146,5 @@ def tree_features(model: HeadOutwardModel, doc: Doc, candidates: Candidates) -> 
         encoder.encode_words(sentences[0].words),
         np.array([[tags.get(tag, len(tags)) for tag in each.tags] for each in sentences], dtype=np.int32),
         np.array([each.heads for each in sentences], dtype=np.int32),
-        np.array(
-            [
-                [NONE if label == ROOT_LABEL else number_of(label) for label in each.labels]
-                for each in sentences
-            ],
-            dtype=np.int32,
-        ),
+        np.array([[number_of(label) for label in each.labels] for each in sentences], dtype=np.int32),
     )

@@ -52,7 +52,7 @@ def small(toy, **settings):
 def reranker(toy):
     nlp = pipeline(
         ("head_outward_parser", {}),
-        ("parse_reranker", {"k": 3, "held_out": 6, "threads": 2, "model": RERANKED}),
+        ("parse_reranker", {"k": 3, "threads": 2, "model": RERANKED}),
     )
     parser = nlp.get_pipe("head_outward_parser")
     parser.initialize(lambda: toy.examples(nlp, toy.sentences(12)))
@@ -91,18 +91,15 @@ def examples_of(toy, nlp):
     sentences = toy.sentences(31)
     docs = [toy.doc(nlp.vocab, *sentences[i : i + 2]) for i in range(0, 31, 2)]
     docs.append(toy.doc(nlp.vocab, sentences[4]))
+    examples = []
     for i, doc in enumerate(docs):
+        predicted = Doc(nlp.vocab, [token.text for token in doc], tags=[token.tag_ for token in doc])
         right = current_parse(doc)
-        keep(doc, "one", right)
-        keep(
-            doc,
-            "other",
-            right if i % 2 else right._replace(heads=right.heads * 0, labels=["ROOT"] * len(doc)),
-        )
-    return [
-        Example(Doc(nlp.vocab, [token.text for token in doc], tags=[token.tag_ for token in doc]), doc)
-        for doc in docs
-    ]
+        wrong = right._replace(heads=right.heads * 0, labels=["ROOT"] * len(doc))
+        keep(predicted, "one", right)
+        keep(predicted, "other", right if i % 2 else wrong)
+        examples.append(Example(predicted, doc))
+    return examples
 
 
 class Training:

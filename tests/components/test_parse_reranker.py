@@ -1,7 +1,5 @@
 """The component that chooses among the trees of a parser."""
 
-import tracemalloc
-
 import numpy as np
 import pytest
 import spacy
@@ -34,7 +32,7 @@ def nlp(toy):
     nlp = spacy.blank("en")
     nlp.add_pipe("easy_first_tagger", config={"model": {"places": 2**13}})
     nlp.add_pipe("head_outward_parser", name="source")
-    nlp.add_pipe("parse_reranker", config={"k": 6, "model": LISTS, "held_out": 20})
+    nlp.add_pipe("parse_reranker", config={"k": 6, "model": LISTS})
     sentences = toy.sentences(100)
     wrong = [misattach(toy, sentence) for sentence in sentences]
     tagger, source, reranker = (nlp.get_pipe(name) for name in nlp.pipe_names)
@@ -110,15 +108,9 @@ def test_weights_are_learned_from_a_file_that_is_held_out(toy, nlp, tmp_path):
     assert len(reranker.ranking.held_out) == len({tuple(each.words) for each in held})
     assert np.array_equal(reranker.ranking.weights, UNLEARNED)
     reranker.update(examples)
-    # They are learned when they are needed: here, by saving.
-    saved = reranker_of(load_model_from_config(loaded.config)).from_bytes(reranker.to_bytes())
-    assert np.array_equal(saved.ranking.weights, reranker.ranking.weights)
     assert len(reranker.head_outward.progress.seated) == len({tuple(each.words) for each in sentences[:60]})
     assert reranker.weights["tree"] > 0.0
     assert not np.array_equal(reranker.ranking.weights, UNLEARNED)
-    (tmp_path / "held.txt").write_text("the dog sleeps .")
-    with pytest.raises(ValueError, match=r"held\.txt' is not a \.spacy file"):
-        reranker.initialize(lambda: examples, nlp=loaded, held_out=tmp_path / "held.txt")
 
 
 def test_a_pipeline_is_the_same_when_it_has_been_saved(toy, nlp, tmp_path):
@@ -159,6 +151,8 @@ def test_what_is_missing_in_the_pipeline_is_named(nlp, toy):
             reranker(doc)
     finally:
         reranker.source = ""
+    with nlp.select_pipes(disable="source"), pytest.raises(ValueError, match="has not been parsed"):
+        nlp("the dog sleeps .")
     alone = spacy.blank("en")
     alone.add_pipe("parse_reranker", config={"model": LISTS})
     with pytest.raises(ValueError, match="there is none before it"):
@@ -167,101 +161,11 @@ def test_what_is_missing_in_the_pipeline_is_named(nlp, toy):
         alone("the dog sleeps .")
 
 
-@pytest.fixture
-def folder(nlp, tmp_path):
-    nlp.to_disk(tmp_path / "pipeline")
-    return tmp_path / "pipeline"
-
-
-def test_a_reranker_that_is_sourced_works_with_the_parser_of_the_pipeline_that_it_stands_in(folder, tmp_path):
-    text = "the dog sees a cat near Kim ."
-    first, second = spacy.load(folder), spacy.load(folder, exclude=["parse_reranker"])
-    second.add_pipe("parse_reranker", name="chooser", source=first)
-    asked = []
-    for name, nlp in {"first": first, "second": second}.items():
-        source = nlp.get_pipe("source")
-        # What finds the candidates, and says for which pipeline.
-        source.candidates = lambda *args, name=name, found=source.candidates: (
-            asked.append(name) or found(*args)
-        )
-    expected = annotation_of(second(text))
-    assert annotation_of(first(text)) == expected
-    second.rename_pipe("source", "renamed")
-    assert annotation_of(second(text)) == expected
-    assert asked == ["second", "first", "second"]
-    second.to_disk(tmp_path / "second")
-    assert annotation_of(spacy.load(tmp_path / "second")(text)) == expected
-    chooser = second.get_pipe("chooser")
-    chooser.source = "source"
-    with pytest.raises(
-        ValueError, match=r"no such component.*If it has been renamed, set nlp\.get_pipe\('chooser'\)\.source"
-    ):
-        second(text)
-    chooser.source = "renamed"
-    assert annotation_of(second(text)) == expected
-    # It stands in the first one no longer.
-    first.remove_pipe("parse_reranker")
-    assert chooser.place(list(first.pipe([text]))).nlp is second
-    second.remove_pipe("chooser")
-    with pytest.raises(ValueError, match="it stands in none"):
-        chooser.place()
-
-
-def test_a_reranker_that_a_config_sources_works_with_the_parser_of_its_pipeline(nlp, folder):
-    config = nlp.config.copy()
-    config["components"]["parse_reranker"] = {"source": str(folder)}
-    made = load_model_from_config(config)
-    assert reranker_of(made).place().nlp is made
-
-
-def test_a_source_that_is_disabled_is_an_error_that_names_it(nlp):
-    with (
-        nlp.select_pipes(disable="source"),
-        pytest.raises(
-            ValueError, match=r"Doc that has not been parsed\. If 'source' is disabled, enable it, or disable"
-        ),
-    ):
-        nlp("the dog sleeps .")
-
-
-def test_learning_weights_that_is_interrupted_changes_nothing_and_is_done_the_next_time(
-    toy, nlp, folder, monkeypatch
-):
-    loaded = spacy.load(folder)
-    reranker = reranker_of(loaded)
-    before = reranker.weights
-
-    def interrupted(*args):
-        raise KeyboardInterrupt
-
-    examples = toy.examples(loaded, toy.sentences(100))
-    reranker.update(examples)
-    for place in ("right_of_chosen", "learn_weights", "agreement"):
-        with monkeypatch.context() as patch:
-            patch.setattr(f"spacy_hpyp.components.parse_reranker.{place}", interrupted)
-            for use in (
-                lambda: reranker.weights,
-                reranker.to_bytes,
-                lambda: loaded("the dog sleeps ."),
-                lambda: reranker.learn_weights(examples),
-            ):
-                with pytest.raises(KeyboardInterrupt):
-                    use()
-            ranking = reranker.model.attrs["ranking"]
-            assert dict(zip(before, ranking.weights.tolist())) == before
-    assert reranker.weights != before
-
-
-def test_marginals_of_arcs_are_sums_over_the_candidates_that_have_them_in_memory_for_these_alone():
+def test_marginals_of_arcs_are_sums_over_the_candidates_that_have_them():
     rng = np.random.default_rng(0)
-    n = 3000
+    n = 300
     heads = rng.integers(NONE, n, size=(4, n), dtype=np.int32)
     heads[1:] = np.where(rng.random((3, n)) < 0.7, heads[0], heads[1:])
     probability = np.array([0.4, 0.3, 0.2, 0.1])
-    tracemalloc.start()
-    found = _marginals(heads, probability)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    np.testing.assert_allclose(found, np.einsum("ikn,k->in", heads[:, None] == heads, probability))
-    # A table of all arcs would have 72 megabytes.
-    assert peak < 5e6
+    expected = np.einsum("ikn,k->in", heads[:, None] == heads, probability)
+    np.testing.assert_allclose(_marginals(heads, probability), expected)

@@ -21,7 +21,7 @@ COMPONENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "easy_first_parser": ("easy_first_parser", {"model": {"arc_places": 2**14, "label_places": 2**12}}),
     "keep_easy_first_parser": ("keep_parse", {"name_of_parse": "easy_first_parser"}),
     "head_outward_parser": ("head_outward_parser", {}),
-    "parse_reranker": ("parse_reranker", {"source": "head_outward_parser", "k": 5, "held_out": 20}),
+    "parse_reranker": ("parse_reranker", {"source": "head_outward_parser", "k": 5}),
     "parse_combiner": (
         "parse_combiner",
         {"model": {"voters": ["hpyp_parser", "easy_first_parser", "parse_reranker"]}},

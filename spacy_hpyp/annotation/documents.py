@@ -227,8 +227,7 @@ class Encoder:
     def encode(self, sentence: GoldSentence, *, learned: bool = False) -> np.ndarray | str:
         """A sentence as int32[4, tokens]: words, tags, heads and labels; or what keeps it from being used.
 
-        learned (bool): Whether the model learns from it: its words are known then as they would be without
-            it.
+        learned (bool): Whether the model learns from it. Else the tags of rare words are observed.
         """
         if not self.tags.keys() >= set(sentence.tags):
             return "with tags that the model does not have"
@@ -238,7 +237,7 @@ class Encoder:
             return "with labels that the model does not have"
         words, vocabulary = sentence.words, self.vocabulary
         tags = [self.tags[tag] for tag in sentence.tags]
-        numbers = vocabulary.numbers_left_out(words, tags) if learned else vocabulary.numbers_observed(words)
+        numbers = vocabulary.numbers(words) if learned else vocabulary.numbers_observed(words)
         of_arc = [NONE if head == NONE else self.labels[label] for label, head in zip(labels, sentence.heads)]
         return np.array([numbers, tags, sentence.heads, of_arc], dtype=np.int32)
 

@@ -3,7 +3,7 @@ section 3.1).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -45,15 +45,12 @@ class ContextLists:
         words, words are not generated: the model is unlexicalised and has to be given the tags.
     label (Sequence[Sequence[str]]): With lists for labels, a transition is a direction, and an arc has a
         label besides. Without any, the label is a part of the transition, as in the paper.
-    gates (Mapping[str, Sequence[str]]): By distribution, the elements whose symbols add to the weights of the
-        experts; for a distribution that is not named, those of `GATES`.
     """
 
     transition: Sequence[Sequence[str]]
     label: Sequence[Sequence[str]]
     tag: Sequence[Sequence[str]]
     word: Sequence[Sequence[str]]
-    gates: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @by_reference
@@ -116,14 +113,6 @@ def conditionals(contexts: ContextLists, *, is_classed: bool = True) -> dict[str
     for name in ("transition", "tag"):
         if not getattr(contexts, name):
             raise ValueError(f"'{name}' needs at least one context list, even if that is an empty one: [[]].")
-    unknown = contexts.gates.keys() - GATES.keys()
-    if unknown:
-        raise ValueError(f"'gates' names '{min(unknown)}', which is not one of {', '.join(DISTRIBUTIONS)}.")
-    for name, gates in contexts.gates.items():
-        if others := [gate for gate in gates if not gate.endswith(".tag")]:
-            raise ValueError(
-                f"'gates' of '{name}' names '{others[0]}', but only tags can be gates, as s1.tag."
-            )
     factored = len(contexts.label) > 0
     possible = {"transition": POSSIBLE} if factored else {}
     # A word is shifted and attached; all that is generated besides belongs to one of the two.
@@ -143,7 +132,7 @@ def has_labels(conditionals: Mapping[str, Conditional]) -> bool:
 def _conditional(name: str, contexts: ContextLists, possible: np.ndarray | None, events: int) -> Conditional:
     experts = tuple(tuple(expert) for expert in getattr(contexts, name))
     plain = len(experts) < (2 if possible is None else 1)
-    gates = () if plain else tuple(contexts.gates.get(name, GATES[name]))
+    gates = () if plain else GATES[name]
     elements, columns, places = compile_contexts(experts, name, gates)
     mask = {} if possible is None else {"possible": possible}
     return Conditional(

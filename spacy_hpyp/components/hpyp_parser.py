@@ -113,11 +113,6 @@ class HPYPParser(ViewedParser):
 
     def _initialize_model(self, model: JointModel, corpus: GoldCorpus, labels: dict[str, list[str]]) -> None:
         initialize(model, corpus, labels, seed=self.seed)
-        if model.vocabulary.rare:
-            rare = len(model.vocabulary.rare)
-            util.logger.info(
-                "%s: %d words that are rare are known by the tags that they had", self.name, rare
-            )
 
     def _warn_of_new(self) -> None:
         model, treebank = self._initialized(), self._treebank

@@ -67,7 +67,7 @@ def _pool_of(franchise: Franchise) -> SeatedPool:
     # What the entries of a context row are is not asked.
     elements, no_gates = np.empty((2, 4), dtype=np.int32), np.empty(0, dtype=np.int32)
     conditional = Conditional("", ((),), elements, franchise.columns, no_gates, mixed=False)
-    none = conditional.first_weights(0, 0.0)
+    none = conditional.first_weights(0)
     return conditional.seated(franchise, none, none)
 
 

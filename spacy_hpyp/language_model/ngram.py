@@ -30,7 +30,7 @@ from ..settings import whole
 from ..storage.checksum import unpack_message, with_checksum
 from ..storage.files import replace_file
 from ..text.ngrams import add_up, count_ngrams, ngram_rows
-from ..text.unknown_words import RULES, UnknownWordRule, plain_rule
+from ..text.unknown_words import RULES, UnknownWordRule
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .generation import ATTEMPTS, check_drawing, unfound
 from .scoring import Perplexity, perplexity_of, score_of
@@ -171,7 +171,7 @@ def resolve_rule(unknown_words: dict[str, Any]) -> UnknownWordRule:
         raise ValueError(
             f"'{name}' is no rule for unknown words of spacy-hpyp, and n-gram models take no other."
         )
-    return plain_rule(name, arguments)
+    return RULES[name](**arguments)
 
 
 def collect_vocabulary(

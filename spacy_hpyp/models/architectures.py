@@ -37,7 +37,6 @@ def HPYPModel(
     word: Sequence[Sequence[str]],
     unknown_words: UnknownWordRule,
     label: Sequence[Sequence[str]] = (),
-    gates: dict[str, list[str]] | None = None,
     **settings: Any,
 ) -> Model[list[Doc], Parses]:
     """The joint model of transitions, tags and words (Buys & Blunsom 2015) as a thinc model.
@@ -50,16 +49,14 @@ def HPYPModel(
     unknown_words (UnknownWordRule): Maps words that are too rare to classes.
     label (Sequence[Sequence[str]]): Context lists of the label given the direction of an arc. Without any,
         the label is part of the transition, as in the paper.
-    gates (dict[str, list[str]] | None): By distribution, the elements whose symbols add to the weights of a
-        pool's experts; where nothing is said, see `spacy_hpyp.arc_standard.distributions.GATES`.
     **settings: See `spacy_hpyp.models.settings`.
     RETURNS (Model): Takes Docs and gives their parses, by a search of its own.
     RAISES (ValueError): If a context element is not known, or a setting is not what it may be.
     """
     found = ModelSettings(**settings)
-    contexts = ContextLists(transition=transition, label=label, tag=tag, word=word, gates=gates or {})
+    contexts = ContextLists(transition=transition, label=label, tag=tag, word=word)
     vocabulary = VocabularySettings(
-        unknown_words, found.min_count, found.min_class_count, found.open_class_below, found.rare_words
+        unknown_words, found.min_count, found.min_class_count, found.open_class_below, observed=bool(label)
     )
     joint = JointModel(
         contexts,
@@ -67,7 +64,6 @@ def HPYPModel(
         one_table=found.seating == "kneser-ney",
         labelled=found.labelled,
         spelled=found.spelling,
-        pools=found,
     )
     return thinc_model(joint)
 

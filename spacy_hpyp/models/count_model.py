@@ -34,7 +34,6 @@ from ..text.word_classes import ClassedRule, Classes, path_in, path_of
 from .messages import labels_from_message, vocabulary_from_message, vocabulary_to_message
 from .parameters import Parameters, no_gradient
 from .progress import Progress
-from .settings import PoolSettings
 from .stored import ClassedModel
 
 # Little room is reserved in vain for so many words.
@@ -78,14 +77,12 @@ class CountModel(ClassedModel):
     def __init__(
         self,
         vocabulary_settings: VocabularySettings,
-        pools: PoolSettings,
         *,
         one_table: bool = False,
         own_tables: bool = False,
         resampled: bool = True,
     ) -> None:
         self.vocabulary_settings = vocabulary_settings
-        self.pools = pools
         self.one_table, self.own_tables, self.resampled = one_table, own_tables, resampled
         super().__init__()
 
@@ -230,10 +227,7 @@ class CountModel(ClassedModel):
         """Weights before any are learned, by distribution."""
         # Gates read tags.
         symbols = len(self.tags) + self.other_symbols
-        return {
-            name: each.first_weights(symbols, self.pools.first_weight)
-            for name, each in self.conditionals.items()
-        }
+        return {name: each.first_weights(symbols) for name, each in self.conditionals.items()}
 
     # Seating
 

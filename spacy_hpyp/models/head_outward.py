@@ -114,7 +114,6 @@ class HeadOutwardModel(CountModel):
         self.unchartable = unchartable(self._conditionals(is_classed=True))
         super().__init__(
             vocabulary_settings,
-            settings,
             one_table=not own_tables and settings.counts == "minimal",
             own_tables=own_tables,
             resampled=settings.hyperparameters != "fixed" and not own_tables,
@@ -180,7 +179,7 @@ class HeadOutwardModel(CountModel):
     # Storage
 
     def _fixed(self) -> dict[str, tuple[Any, str]]:
-        kept = ("prior", "counts", "uniform_roots", "gate_pace")
+        kept = ("prior", "counts", "uniform_roots")
         fixed = {
             "contexts": {name: [*map(list, getattr(self.contexts, name))] for name in DISTRIBUTIONS},
             "estimators": {name: value for name, value in asdict(self.settings).items() if name in kept},

@@ -15,7 +15,6 @@ from ..arc_standard.configuration import FIRST_SYMBOL
 from ..arc_standard.contexts import with_classes
 from ..arc_standard.distributions import (
     DISTRIBUTIONS,
-    GATES,
     ContextLists,
     Distributions,
     alphabet_sizes,
@@ -36,7 +35,6 @@ from ..text.vocabulary import VocabularySettings
 from .count_model import CountModel
 from .frozen import TreeLogProbs, search_model, tree_log_probs
 from .guard import Guard, uninterrupted
-from .settings import PoolSettings
 from .spelling import Spelling, spell
 
 _PASSAGES = group(
@@ -90,14 +88,13 @@ class JointModel(CountModel):
         one_table: bool = False,
         labelled: bool = True,
         spelled: bool = False,
-        pools: PoolSettings = PoolSettings(),
     ) -> None:
         self.contexts = contexts
         self.labelled = labelled
         self.spelled = spelled
         # Whatever is wrong with lists is to be known now, also of those that are left out.
         self._conditionals(is_classed=True)
-        super().__init__(vocabulary_settings, pools, one_table=one_table)
+        super().__init__(vocabulary_settings, one_table=one_table)
 
     def _conditionals(self, *, is_classed: bool) -> dict[str, Conditional]:
         return conditionals(self.contexts, is_classed=is_classed)
@@ -247,15 +244,11 @@ class JointModel(CountModel):
 
     def _fixed(self) -> dict[str, tuple[Any, str]]:
         contexts = "its context lists are not those of the config: a trained model cannot change what it is conditioned on"
-        gates = "its 'gates' or 'gate_pace' are not those of the config: the weights of a trained model are for its own ones"
-        own = {name: list(self.contexts.gates.get(name, usual)) for name, usual in GATES.items()}
         return {
             "contexts": (
                 {name: [*map(list, getattr(self.contexts, name))] for name in DISTRIBUTIONS},
                 contexts,
             ),
-            "gates": (own, gates),
-            "gate_pace": (self.pools.gate_pace, gates),
         }
 
     def _write(self) -> Message:

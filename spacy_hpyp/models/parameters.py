@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
 #: What the parts of `Weights` are called among the parameters of a thinc model, and in files.
 PARAMETERS = ("standing", "gate")
+#: Learning rate of the weights of gates relative to those of restaurants: their symbols are many, and some are rare.
+GATE_PACE = 0.3
+# How many tokens of the training data the initial weights are worth.
+_WEIGHT_PRIOR = 30.0
 _HIGHEST_WEIGHT = 100.0
 
 
@@ -28,7 +32,7 @@ class Parameters(Mapping[str, Weights]):
 
     def __getitem__(self, name: str) -> Weights:
         try:
-            return _weights(self._model.attrs[self._attribute], name, self._model.get_param)
+            return _weights(name, self._model.get_param)
         except KeyError:
             raise KeyError(name) from None
 
@@ -44,7 +48,7 @@ def set_pooled(model: Model, attribute: str, pooled: "CountModel") -> Model:
     weights = {name: pooled.weights[name] for name in pooled.conditionals}
     model.attrs[attribute] = pooled
     for name, own in weights.items():
-        for part, value in zip(PARAMETERS, (own.bucket, own.gate / pooled.pools.gate_pace), strict=True):
+        for part, value in zip(PARAMETERS, (own.bucket, own.gate / GATE_PACE), strict=True):
             model.set_param(f"{name}_{part}", value.astype(np.float32))
             # What was learned about the weights of another model, and not used yet, is of no use to these.
             if model.has_grad(f"{name}_{part}"):
@@ -58,12 +62,12 @@ def weights_from(pooled: "CountModel", parameters: dict[str, Any]) -> dict[str, 
 
     RAISES (KeyError | TypeError | ValueError): If one is missing or of the wrong kind.
     """
-    return {name: _weights(pooled, name, parameters.__getitem__) for name in pooled.conditionals}
+    return {name: _weights(name, parameters.__getitem__) for name in pooled.conditionals}
 
 
-def _weights(pooled: "CountModel", name: str, parameter: Callable[[str], Any]) -> Weights:
+def _weights(name: str, parameter: Callable[[str], Any]) -> Weights:
     bucket, gate = (np.asarray(parameter(f"{name}_{part}"), dtype=np.float64) for part in PARAMETERS)
-    return Weights(bucket, pooled.pools.gate_pace * gate)
+    return Weights(bucket, GATE_PACE * gate)
 
 
 def add_gradients(model: Model, attribute: str, gradient: Mapping[str, Weights], tokens: int) -> None:
@@ -79,11 +83,11 @@ def add_gradients(model: Model, attribute: str, gradient: Mapping[str, Weights],
         if pooled.conditionals[name].is_plain:
             continue
         bucket, gate = (
-            pooled.pools.weight_prior / seated * (ours - prior) - likelihood / tokens
+            _WEIGHT_PRIOR / seated * (ours - prior) - likelihood / tokens
             for ours, prior, likelihood in zip(pooled.weights[name], first, gradient[name])
         )
         model.inc_grad(f"{name}_standing", bucket.astype(np.float32))
-        model.inc_grad(f"{name}_gate", (pooled.pools.gate_pace * gate).astype(np.float32))
+        model.inc_grad(f"{name}_gate", (GATE_PACE * gate).astype(np.float32))
 
 
 def check_weights(pooled: "CountModel", weights: Mapping[str, Weights]) -> None:

@@ -4,33 +4,10 @@ from dataclasses import dataclass
 
 from ..head_outward.states import KINDS
 from ..settings import TRUTH, Number, OneOf, Settings, Whole, setting
-from ..text.vocabulary import AUTO, RARE_WORDS
 
 
 @dataclass(frozen=True)
-class PoolSettings(Settings):
-    """How the weights of a pool's experts begin, and how they are learned."""
-
-    first_weight: float = setting(
-        1.5,
-        Number(0.01, 100.0),
-        "what the weights of experts that are multiplied add up to before any are learned",
-    )
-    weight_prior: float = setting(
-        30.0,
-        Number(0.0),
-        "how many tokens of the training data the weights that a pool begins with are worth",
-    )
-    # The symbols of gates are many and some are rare.
-    gate_pace: float = setting(
-        0.3,
-        Number(0.001, 1000.0),
-        "how much faster or slower than those of restaurants the weights of gates are learned",
-    )
-
-
-@dataclass(frozen=True)
-class ModelSettings(PoolSettings):
+class ModelSettings(Settings):
     """All settings of `spacy-hpyp.HPYPModel.v1`."""
 
     seating: str = setting(
@@ -44,15 +21,6 @@ class ModelSettings(PoolSettings):
     min_count: int = setting(2, Whole(0), "rarer words are known by their class")
     min_class_count: int = setting(5, Whole(0), "rarer classes are known by a more general one")
     open_class_below: int = setting(50, Whole(0), "rarer words may have any open-class tag")
-    rare_words: str = setting(
-        AUTO,
-        RARE_WORDS,
-        'what rare words are known by: `"classes"`, the class of their form; `"tags"`, the usual tag that '
-        "they had elsewhere if they had "
-        'one, and classes may be as small as 2; `"auto"`, the class of their form, and that tag is observed '
-        "besides, with its probability "
-        "given the tag that the word is thought to have",
-    )
     spelling: bool = setting(
         False,
         TRUTH,
@@ -63,7 +31,7 @@ class ModelSettings(PoolSettings):
 
 
 @dataclass(frozen=True)
-class EstimatorSettings(PoolSettings):
+class EstimatorSettings(Settings):
     """All settings of `spacy-hpyp.HeadOutwardModel.v1`."""
 
     prior: str = setting(

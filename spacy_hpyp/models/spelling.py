@@ -176,11 +176,6 @@ class Spelling:
         types = sorted(set(words))
         known = len(vocabulary.words)
         entries = set(zip(types, vocabulary.numbers(types)))
-        # What a rare word is known by if it is met again is not what a new one is: that is what it was before
-        # it had been seen.
-        for word in types:
-            tags = vocabulary.rare.get(word, ())
-            entries.update((word, number) for number in vocabulary.numbers_left_out([word] * len(tags), tags))
         rare = sorted((word, number - known) for word, number in entries if number >= known)
         characters = Characters("".join(types))
         symbols, offsets = characters.encode([word for word, _ in rare])

@@ -12,6 +12,8 @@ from .making import make_view, view_of_experts
 from .pool import FrozenPool, SeatedPool, Weights
 from .view import BUCKETS, View
 
+# What the weights of multiplied experts add up to at first, half way down; each is at most 1 there.
+_FIRST_WEIGHT = 1.5
 _ALL_POSSIBLE = np.empty((0, 0), dtype=np.bool_)
 
 
@@ -44,16 +46,14 @@ class Conditional:
         """Whether its probabilities are those of its only expert, or it has none: then there are no weights."""
         return len(self.experts) < (2 if len(self.possible) == 0 else 1)
 
-    def first_weights(self, symbols: int, total: float) -> Weights:
+    def first_weights(self, symbols: int) -> Weights:
         """Weights before any are learned: all experts are worth the same, and deeper restaurants more.
 
         symbols (int): How many symbols a gate may have.
-        total (float): What the weights of experts that are multiplied add up to, half way down; each is at
-            most 1 there.
         """
         experts, depth = self.columns.shape
         level = np.tile(np.arange(depth + 1), experts) / max(depth, 1)
-        weights = level if self.mixed else min(1.0, total / max(experts, 1)) * (0.5 + level)
+        weights = level if self.mixed else min(1.0, _FIRST_WEIGHT / max(experts, 1)) * (0.5 + level)
         if self.is_plain:
             weights = np.empty(0)
         return Weights(

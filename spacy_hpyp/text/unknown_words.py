@@ -8,11 +8,9 @@ A rule does not know whether the word begins a sentence. Where sentences have to
 derivation, and the probabilities of two derivations can only be compared if they generate the same words.
 """
 
-import inspect
 import unicodedata
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any
 
 #: (form, tag of its lower-case form or "") -> class names, best first
 UnknownWordRule = Callable[[str, str], list[str]]
@@ -62,11 +60,7 @@ def universal_unknown_words(*, suffix_length: int = 6) -> UnknownWordRule:
 
 
 def one_unknown_word() -> UnknownWordRule:
-    """No classes: all rare words are the same unknown word, as B&B have it for comparison (section 5.2).
-
-    With `rare_words = "tags"` the tags that rare words had elsewhere would tell them apart; with `"classes"`
-    nothing does.
-    """
+    """No classes: all rare words are the same unknown word, as B&B have it for comparison (section 5.2)."""
     return _no_classes
 
 
@@ -86,39 +80,6 @@ RULES: dict[str, Callable[..., UnknownWordRule]] = {
     "spacy-hpyp.OneUnknownWord.v1": one_unknown_word,
     "spacy-hpyp.UniversalUnknownWords.v1": universal_unknown_words,
 }
-
-
-def plain_rule(name: str, arguments: dict[str, Any]) -> UnknownWordRule:
-    """A rule of this package, made without looking anything up in a registry and of plain values only, as a
-    file may name them.
-
-    name (str), arguments (dict[str, Any]): One of `RULES`, and what it is made with.
-    RAISES (ValueError): If the arguments are not the rule's.
-    """
-    signature = inspect.signature(RULES[name])
-    try:
-        given = signature.bind(**arguments).arguments
-    except TypeError as error:
-        raise ValueError(
-            f"the arguments of the rule for unknown words '{name}' are other ones ({error})"
-        ) from error
-    for argument, value in given.items():
-        kind = signature.parameters[argument].annotation
-        if type(value) is not kind:
-            raise ValueError(
-                f"'{argument}' of the rule for unknown words '{name}' has to be a '{kind.__name__}', not "
-                f"{value!r}"
-            )
-    return RULES[name](**arguments)
-
-
-def check_rule(rule: UnknownWordRule) -> None:
-    """Raise a ValueError if a rule cannot be called as one."""
-    try:
-        inspect.signature(rule).bind("form", "")
-    except TypeError as error:
-        problem = f"with two arguments, a form and the tag of its lower-case form, but {rule!r} has other ones ({error})."
-        raise ValueError(f"A rule for unknown words is called {problem}") from error
 
 
 # Rules are functions of the module, not closures, so that a pipeline can be sent to other processes.

@@ -22,7 +22,7 @@ from ..arc_standard.events import Derivations, static_derivations
 from ..arc_standard.proposals import SearchModel, new_workspace, with_weights
 from ..inference.rounding import Search
 from ..models.joint_model import JointModel
-from ..models.parameters import no_gradient
+from ..models.parameters import GATE_PACE, no_gradient
 from ..pools.pool import Weights
 from .leave_out import without
 from .treebank import deal_out
@@ -67,9 +67,8 @@ def learn_contrasts(
         right derivation, in nats.
     """
     search = search._replace(particles=min(search.particles, _PARTICLES), marginals=True)
-    pace = model.pools.gate_pace
     bucket = {name: weights[name].bucket.astype(np.float32) for name in DISTRIBUTIONS}
-    gate = {name: (weights[name].gate / pace).astype(np.float32) for name in DISTRIBUTIONS}
+    gate = {name: (weights[name].gate / GATE_PACE).astype(np.float32) for name in DISTRIBUTIONS}
     optimizer = Adam(_LEARN_RATE, L2=0.0, grad_clip=0.0, use_averages=True)
     folds = deal_out([key for key in sentences if model.progress.seated.get(key)], _FOLDS)
     total = 0.0
@@ -86,7 +85,8 @@ def learn_contrasts(
         with ThreadPoolExecutor(threads) as executor:
             for start in range(0, len(chosen), _BATCH):
                 now = {
-                    name: Weights(_exact(bucket[name]), pace * _exact(gate[name])) for name in DISTRIBUTIONS
+                    name: Weights(_exact(bucket[name]), GATE_PACE * _exact(gate[name]))
+                    for name in DISTRIBUTIONS
                 }
                 contrast = partial(_contrast, with_weights(parser, now), blocks, derivations, search)
                 end = min(start + _BATCH, len(chosen))
@@ -95,7 +95,7 @@ def learn_contrasts(
                 )
                 total += sum(likelihood for likelihood, _ in found)
                 for name in DISTRIBUTIONS:
-                    for part_of, scale, number in ((bucket, 1.0, 0), (gate, pace, 1)):
+                    for part_of, scale, number in ((bucket, 1.0, 0), (gate, GATE_PACE, 1)):
                         gradient = sum(gradients[name][number] for _, gradients in found) * (
                             -scale / (end - start)
                         )
@@ -105,7 +105,7 @@ def learn_contrasts(
         del parser, contrast
     means = optimizer.averages or {}
     learned = {
-        name: Weights(_exact(means[0, name]), pace * _exact(means[1, name]))
+        name: Weights(_exact(means[0, name]), GATE_PACE * _exact(means[1, name]))
         for name in DISTRIBUTIONS
         if means
     }

@@ -365,10 +365,3 @@ def test_weights_are_the_parameters_of_the_thinc_model_that_holds_them(toy, pool
     for model in (parser.model, loaded):
         joint = model.attrs["joint_model"]
         assert np.array_equal(joint.weights["transition"].bucket, model.get_param(name).astype(np.float64))
-
-
-@pytest.mark.parametrize("setting", [{"gate_pace": 0.5}, {"gates": {"tag": ["s1.tag"]}}])
-def test_weights_of_gates_are_not_read_for_other_ones(toy, pooled, setting):
-    other = toy.parser(toy.nlp(**{**toy.pools, **setting}))
-    with pytest.raises(ValueError, match="'gates' or 'gate_pace' are not those of the config"):
-        other.from_bytes(toy.parser(pooled).to_bytes(exclude=["vocab", "cfg"]), exclude=["vocab", "cfg"])

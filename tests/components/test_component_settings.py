@@ -397,12 +397,6 @@ def test_transitions_and_tags_need_a_context_list(toy, distribution):
         toy.nlp(**{distribution: []})
 
 
-def test_what_is_no_tag_cannot_be_a_gate(toy):
-    for gates in ({"tag": ["s1.tag", "s1.word"]}, {"label": ["next.direction"]}):
-        with pytest.raises(ValueError, match=r"but only tags can be gates"):
-            toy.nlp(**toy.pools, gates=gates)
-
-
 def test_unlexicalised_model_needs_given_tags(toy):
     with pytest.raises(ValueError, match='tags = "given"'):
         toy.nlp(word=[])
@@ -534,7 +528,7 @@ def test_score_is_for_examples_and_names_the_method_that_is_for_documents(toy, t
 
 def test_a_config_can_do_without_classes_of_unknown_words(toy, assert_forest):
     rule = {"@misc": "spacy-hpyp.OneUnknownWord.v1"}
-    nlp = toy.trained(toy.sentences(20), 1, unknown_words=rule, rare_words="classes", min_count=3)
+    nlp = toy.trained(toy.sentences(20), 1, unknown_words=rule, min_count=3)
     vocabulary = toy.parser(nlp).joint.vocabulary
     assert len(vocabulary.classes) == 1
     assert vocabulary.number("Zenobia") == vocabulary.number("1987") == len(vocabulary.words)

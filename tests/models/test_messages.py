@@ -16,7 +16,7 @@ def vocabulary():
     words = ["the", "dog", "sees", "the", "cat", "and", "a", "sees", "and", "Zenobia"]
     tags = [0, 1, 2, 0, 1, 3, 0, 1, 3, 1]
     return Vocabulary.collect(
-        [(words, tags)], ["DT", "NN", "VB", "CC"], VocabularySettings(RULE, rare_words="tags")
+        [(words, tags)], ["DT", "NN", "VB", "CC"], VocabularySettings(RULE, observed=True)
     )
 
 
@@ -27,7 +27,7 @@ def test_a_vocabulary_is_read_as_it_was_written(vocabulary):
     assert again.rare == vocabulary.rare
     for word in ["the", "dog", "sees", "Zenobia", "zebra"]:
         assert again.number(word) == vocabulary.number(word)
-        assert again.numbers_left_out([word], [1]) == vocabulary.numbers_left_out([word], [1])
+        assert again.numbers_observed([word]) == vocabulary.numbers_observed([word])
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def observing():
     words = ["the", "dog", "sees", "the", "cat", "and", "a", "sees", "and", "dog", "Zenobia", "zebu"]
     tags = [0, 1, 2, 0, 1, 3, 0, 1, 3, 1, 1, 2]
     return Vocabulary.collect(
-        [(words, tags)], ["DT", "NN", "VB", "CC"], VocabularySettings(RULE, rare_words="auto")
+        [(words, tags)], ["DT", "NN", "VB", "CC"], VocabularySettings(RULE, observed=True)
     )
 
 

@@ -170,14 +170,6 @@ def test_a_rare_word_is_the_same_wherever_it_stands():
     assert vocabulary.numbers(["Mona", "Mona"]) == [vocabulary.number("Mona")] * 2
 
 
-def test_a_rule_that_wants_to_know_where_the_word_stands_is_an_error():
-    def rule(form, initial, lower_tag):
-        return []
-
-    with pytest.raises(ValueError, match="is called with two arguments"):
-        VocabularySettings(rule)
-
-
 def test_tags_are_sorted_by_how_often_the_word_had_them():
     words = [("x", tag) for tag in [VB, VB, VB, NN, DT, DT]]
     vocabulary = collect(words)
@@ -233,72 +225,9 @@ def test_a_class_keeps_a_tag_that_is_no_open_class():
     assert candidates(vocabulary, vocabulary.number("that")) == [DT, NN]
 
 
-#: Each seen twice; the others of the same kind would be known as themselves, these teach what a tag elsewhere
-#: says.
-TEACHERS = [f"b{i}" for i in range(40) if crc32(f"b{i}".encode()) % 2 == 0]
-
-
-def taught(*sentences, **options):
-    """A vocabulary that knows rare words by the tags that they had, and has learned from enough words what
-    these say.
-    """
-    nouns, verbs = [[(word, NN)] for word in TEACHERS[:6]], [[(word, VB)] for word in TEACHERS[6:12]]
-    return collect(
-        *2 * nouns, *2 * verbs, *sentences, **{"rare_words": "tags", "min_class_count": 2, **options}
-    )
-
-
-def test_a_rare_word_is_known_by_the_tag_that_it_had():
-    vocabulary = taught([("cat", NN), ("call", VB)])
-    assert [class_of(vocabulary, word) for word in ("cat", "call")] == ["<lower~SEEN~NN>", "<lower~SEEN~VB>"]
-    assert candidates(vocabulary, vocabulary.number("cat"))[0] == NN
-    assert class_of(taught([("cat", NN)], rare_words="classes"), "cat") == f"<{UNKNOWN}>"
-
-
-def test_a_word_that_is_seen_once_is_learned_from_as_one_that_was_never_seen():
-    vocabulary = taught(*([(f"c{i}", NN)] for i in range(3)))
-    assert vocabulary.numbers_left_out(["c1"], [NN]) == [vocabulary.number("c7")]
-    assert class_of(vocabulary, "c7") == "<c*>"
-    # With another tag it is another token than the one that was seen.
-    assert vocabulary.numbers_left_out(["c1"], [VB]) == [vocabulary.number("c1")]
-
-
-def test_of_two_tokens_each_is_learned_from_as_the_other_makes_it_known():
-    vocabulary = taught([(TEACHERS[20], NN), (TEACHERS[20], VB)])
-    names = [vocabulary.name(n) for n in vocabulary.numbers_left_out([TEACHERS[20]] * 2, [NN, VB])]
-    assert names == ["<lower~SEEN~VB>", "<lower~SEEN~NN>"]
-
-
-def test_some_of_the_words_that_are_just_frequent_enough_teach_and_the_others_are_known():
-    words = [f"d{i}" for i in range(200)]
-    vocabulary = collect(*2 * [[(word, NN)] for word in words], *3 * [[("the", DT)]], rare_words="tags")
-    assert 70 < len(vocabulary.rare) < 130
-    assert {*vocabulary.rare, *vocabulary.words} == {*words, "the"}
-
-
-def test_rare_words_of_earlier_files_are_known_by_their_form_together_with_the_tag_that_they_had():
-    classes = [UNKNOWN, "aa*~SEEN~NN", "lower~SEEN~NN", "SEEN~VB", "a*"]
-    offsets, tags = np.arange(len(classes) + 2), np.array([DT, NN, NN, NN, VB, NN], dtype=np.int32)
-    rare = {"aaz": [NN], "xyz": [NN, VB, NN], "aab": [VB]}
-    vocabulary = Vocabulary(["the"], classes, TAGS, offsets, tags, by_shape, rare)
-    names = {
-        "aaz": "<aa*~SEEN~NN>",
-        "xyz": "<lower~SEEN~NN>",
-        "aab": "<SEEN~VB>",
-        "aac": "<a*>",
-        "the": "the",
-    }
-    assert {word: class_of(vocabulary, word) for word in names} == names
-    assert vocabulary.numbers_observed([*names]) == vocabulary.numbers([*names])
-    left_out = vocabulary.numbers_left_out(["aaz", "xyz", "xyz"], [NN, NN, VB])
-    assert [vocabulary.name(number) for number in left_out] == ["<a*>", "<lower~SEEN~NN>", "<lower~SEEN~NN>"]
-    numbers, counts = np.zeros(1, dtype=np.int32), np.zeros(len(vocabulary), dtype=np.int64)
-    assert vocabulary.name(vocabulary.numbers_by_counts(numbers, counts, 2)[0]) == f"<{UNKNOWN}>"
-
-
 def observing(*sentences, **options):
     return collect(
-        *times(5, "dog", NN), *sentences, **{"rare_words": "auto", "min_class_count": 2, **options}
+        *times(5, "dog", NN), *sentences, **{"observed": True, "min_class_count": 2, **options}
     )
 
 
@@ -323,7 +252,7 @@ def test_the_form_of_a_word_that_is_generated_as_one_of_its_class_is_observed_be
 
 def test_a_rare_word_is_generated_as_the_class_of_its_form_and_the_tag_that_it_had_is_observed_besides():
     sentences = [[("cat", NN), ("cow", NN), ("call", VB), ("run", VB)]]
-    vocabulary, plain = observing(*sentences), observing(*sentences, rare_words="classes")
+    vocabulary, plain = observing(*sentences), observing(*sentences, observed=False)
     assert (vocabulary.words, vocabulary.classes) == (plain.words, plain.classes)
     for word in ("dog", "cat", "call", "cab", "run", "Zoe"):
         assert vocabulary.number(word) == plain.number(word)
@@ -344,12 +273,6 @@ def test_what_is_observed_of_a_word_is_among_the_tags_that_it_may_have():
     vocabulary = Vocabulary(["the"], [UNKNOWN], TAGS, np.arange(3), tags, by_shape, rare, seen)
     assert candidates(vocabulary, vocabulary.number("call")) == [NN]
     assert candidates(vocabulary, vocabulary.numbers_observed(["call"])[0]) == [NN, VB]
-
-
-def test_a_sentence_is_learned_from_without_what_is_observed():
-    vocabulary = observing([("cat", NN), ("cow", NN), ("cow", VB)], min_count=3)
-    words, tags = ["cat", "cow", "cow", "dog"], [NN, NN, VB, NN]
-    assert vocabulary.numbers_left_out(words, tags) == vocabulary.numbers(words)
 
 
 def test_words_that_are_too_rare_in_what_is_left_are_observed_with_the_tag_that_they_had_there():
@@ -394,11 +317,6 @@ def test_without_rare_words_nothing_is_observed():
     assert vocabulary.numbers_observed(["cat", "cow"]) == vocabulary.numbers(["cat", "cow"])
 
 
-def test_what_rare_words_are_known_by_is_checked():
-    with pytest.raises(ValueError, match="'rare_words' must be"):
-        VocabularySettings(by_shape, rare_words="letters")
-
-
 WORDS = st.text(alphabet="aAbB1-", min_size=1, max_size=3)
 SENTENCES = st.lists(
     st.lists(st.tuples(WORDS, st.integers(0, len(TAGS) - 1)), min_size=1, max_size=5), min_size=1, max_size=12
@@ -409,7 +327,7 @@ OPTIONS = st.fixed_dictionaries(
         "min_count": st.integers(1, 3),
         "min_class_count": st.integers(1, 4),
         "open_class_below": st.integers(0, 4),
-        "rare_words": st.sampled_from(["classes", "tags", "auto"]),
+        "observed": st.booleans(),
     }
 )
 
@@ -439,7 +357,7 @@ def test_every_word_may_have_each_tag_it_is_learned_with_and_none_twice(sentence
     vocabulary = collect(*sentences, **options)
     for sentence in sentences:
         words, tags = zip(*sentence)
-        for number, tag in zip(vocabulary.numbers_left_out(words, tags), tags):
+        for number, tag in zip(vocabulary.numbers(words), tags):
             assert tag in candidates(vocabulary, number)
     for number in range(len(vocabulary.outcomes)):
         found = candidates(vocabulary, number)
@@ -453,7 +371,7 @@ def test_every_word_may_have_each_tag_it_is_learned_with_and_none_twice(sentence
 @settings(deadline=None, derandomize=True)
 @given(SENTENCES, OPTIONS, WORDS)
 def test_a_word_that_is_not_known_has_the_first_class_that_there_is(sentences, options, word):
-    vocabulary = collect(*sentences, **{**options, "rare_words": "classes"})
+    vocabulary = collect(*sentences, **{**options, "observed": False})
     number = vocabulary.number(word)
     if word in vocabulary.words:
         assert vocabulary.name(number) == word

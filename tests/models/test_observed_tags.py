@@ -14,7 +14,7 @@ from spacy_hpyp.models.frozen import tree_log_probs
 @pytest.fixture(scope="module")
 def nlp(toy):
     """A pipeline that knows words by their class that were seen once or twice; tests do not change it."""
-    return toy.trained(toy.sentences(25), **toy.pools, min_count=3)
+    return toy.trained(toy.sentences(25), label=[["s1.tag"]], min_count=3)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import pickle
 import random
-from zlib import crc32
 
 import numpy as np
 import pytest
@@ -226,9 +225,7 @@ def test_a_class_keeps_a_tag_that_is_no_open_class():
 
 
 def observing(*sentences, **options):
-    return collect(
-        *times(5, "dog", NN), *sentences, **{"observed": True, "min_class_count": 2, **options}
-    )
+    return collect(*times(5, "dog", NN), *sentences, **{"observed": True, "min_class_count": 2, **options})
 
 
 def test_the_form_of_a_word_that_is_generated_as_one_of_its_class_is_observed_besides():

@@ -16,7 +16,6 @@ from . import (
     evaluate,
     explore,
     generate,
-    info,
     learn_text,
     ngram,
     parse,
@@ -27,6 +26,7 @@ from . import (
     surprisal,
     trainings,
     udeval,
+    warm,
 )
 from .app import hpyp
 from .options import with_groups
@@ -54,9 +54,7 @@ _COMMANDS = [
     learn_text.learn_text,
     ngram.ngram,
     compact.compact,
-    info.warm,
-    info.cache,
-    info.info,
+    warm.warm,
 ]
 
 

@@ -4,10 +4,7 @@ errors for people.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future
 from dataclasses import asdict, fields, replace
-from functools import partial
-from multiprocessing.context import get_spawning_popen
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -23,14 +20,13 @@ from thinc.api import Model, Optimizer
 from ..annotation.extensions import register_extensions
 from ..annotation.syntactic_words import take_words
 from ..compat.memory import collecting_rarely, giving_back
-from ..models.guard import Guard, uninterrupted
+from ..interrupts import interrupts_deferred
 from ..models.stored import ClassedModel
 from ..settings import Settings
-from ..storage.checksum import blaming, identity, identity_of_file, unpack_message, with_checksum
+from ..storage.checksum import blaming, unpack_message, with_checksum
 from ..storage.files import replace_file
 from ..text.word_classes import classes_in
 from .alignment import example_of_words
-from .side_by_side import Step
 
 register_extensions()
 
@@ -53,7 +49,7 @@ class TrainableComponent(TrainablePipe):
 
     * `factory` (str): The name under which spaCy knows the component, for what errors tell people to do.
     * `settings_type` (type[Settings]): The dataclass of its settings.
-    * `attribute` (str): The attribute of the thinc Model that holds what learns, which has a `guard`.
+    * `attribute` (str): The attribute of the thinc Model that holds what learns.
     * `default_scorer` (Callable | None): What `score` calls where nothing else is said.
     * `initialize`, `predict` and `set_annotations`, with spaCy's signatures.
     * `_learn_from`, which `update` calls with its arguments: what has been lost `_count_loss` writes down,
@@ -72,11 +68,6 @@ class TrainableComponent(TrainablePipe):
     default_scorer: ClassVar[Callable | None] = None
     #: What somebody who gives `score` a Doc may have been looking for; a sentence after a space.
     instead_of_score: ClassVar[str] = ""
-    # The step of training that it takes part in, and what it learns in it beside others.
-    _joint_step: Step | None = None
-    _beside: Future[None] | None = None
-    # Where the model was read from, if it was read from a file.
-    _source: Path | None = None
 
     def __init__(
         self, vocab: Vocab, model: Model, name: str = "", *, scorer: Callable | None = _USUAL, **settings: Any
@@ -116,11 +107,6 @@ class TrainableComponent(TrainablePipe):
         if isinstance(model, ClassedModel):
             model.use_classes(classes_in(self.vocab))
         return model
-
-    @property
-    def guard(self) -> Guard:
-        """Lets one thread at a time read what has been learned, or change it."""
-        return self.learned.guard
 
     @property
     def settings(self) -> Any:
@@ -163,27 +149,14 @@ class TrainableComponent(TrainablePipe):
         """Forget what has come by in training: another model begins."""
         self._loss = (0.0, 0)
 
-    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any], origin: str) -> Any:
-        """Make what `_replace_model` takes of the attributes and parameters of the thinc Model as thinc
-        stores them, and check all of it. `origin` identifies what they are from.
+    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> Any:
+        """Make what `_replace_model` takes from the attributes and parameters of the thinc Model as stored.
 
-        RAISES (ValueError): If something is damaged or belongs to another model: for other errors the file is
-            not blamed.
+        RAISES (ValueError): If they belong to another model.
         """
         with blaming(MISSING):
             stored = attributes[self.attribute]
-        return self.learned.from_bytes(stored, origin)
-
-    def _complete_model(self, loaded: Any, data: bytes, source: Path | None) -> None:
-        """Check what `_load_model` has left, or make or find what the model predicts by. `data` is all that
-        was stored, `source` its file.
-        """
-
-    def _untrained_model(self) -> Model:
-        """A new thinc Model that has learned nothing. Where there is none the component goes to other
-        processes with all that it has learned.
-        """
-        raise NotImplementedError
+        return self.learned.from_bytes(stored)
 
     def _replace_model(self, loaded: Any) -> None:
         """Put what `_load_model` made in the place of what the component has, which cannot fail, and forget
@@ -205,8 +178,6 @@ class TrainableComponent(TrainablePipe):
         stream (Iterable[Doc]): The documents; they are changed and yielded.
         **options: What `predict` takes besides, as `component_cfg` of `nlp.pipe` has it.
         """
-        # Between an update and its end a component may be asked to annotate what others learn from.
-        self._wait()
         for docs in util.minibatch(stream, size=batch_size):
             at_hand = list(map(take_words, docs))
             words = [each.words for each in at_hand]
@@ -241,38 +212,19 @@ class TrainableComponent(TrainablePipe):
         RETURNS (dict[str, float]): The losses.
         RAISES (ValueError): If the component has not been initialized.
         """
-        losses, step = {} if losses is None else losses, self._joint_step
-        self._wait()
+        losses = {} if losses is None else losses
         if self.name not in losses:
             self._loss = (0.0, 0)
             losses[self.name] = 0.0
-        read = partial(self._examples, method="update")
-        examples = read(examples) if step is None else step.shared(examples, read)
+        examples = self._examples(examples, "update")
         self._check_trained()
-        if step is None or sgd:
-            self._learn_and_finish(examples, drop, losses, sgd)
-        else:
-            self._beside = step.executor.submit(partial(self._learn_and_finish, examples, drop, losses, sgd))
+        with interrupts_deferred():
+            is_passed = self._learn_from(examples, drop, losses)
+            if sgd:
+                self.finish_update(sgd)
+            if is_passed:
+                self._end_pass()
         return losses
-
-    def _learn_and_finish(
-        self, examples: list[Example], drop: float, losses: dict[str, float], sgd: Any
-    ) -> None:
-        is_passed = self._learn_from(examples, drop, losses)
-        if sgd:
-            self.finish_update(sgd)
-        if is_passed:
-            self._end_pass()
-
-    def begin_step(self, step: Step) -> None:
-        """Be told of a step of training in which the components of a pipeline learn side by side."""
-        self._joint_step = step
-
-    def _wait(self) -> None:
-        """Wait until what the component has been given has been learned."""
-        beside, self._beside = self._beside, None
-        if beside is not None:
-            beside.result()
 
     def _count_loss(self, losses: dict[str, float], loss: float, count: int) -> None:
         """Add to the losses what an update has lost in all, of so many."""
@@ -281,9 +233,8 @@ class TrainableComponent(TrainablePipe):
 
     def finish_update(self, sgd: Optimizer) -> None:
         """Update the parameters of the model by the gradients that `update` has kept."""
-        self._joint_step = None
-        self._wait()
-        self.guard.change(lambda: self.model.finish_update(sgd))
+        with interrupts_deferred():
+            self.model.finish_update(sgd)
 
     def add_label(self, label: str) -> int:
         """Labels cannot be added to a model: they are fixed by `initialize`.
@@ -352,17 +303,10 @@ class TrainableComponent(TrainablePipe):
 
     # Storage
 
-    def _use(self, model: Any, source: Path | None = None) -> None:
-        """Put another model, perhaps one that was read from a file, in the place of the component's own, see
-        `_replace_model`.
-        """
-
-        def replace_it() -> None:
+    def _use(self, model: Any) -> None:
+        """Replace the component's model, see `_replace_model`."""
+        with interrupts_deferred():
             self._replace_model(model)
-            # A process that is started elsewhere may have another directory.
-            self._source = None if source is None else source.absolute()
-
-        uninterrupted(replace_it)
 
     @property
     def _unreadable(self) -> str:
@@ -437,45 +381,12 @@ class TrainableComponent(TrainablePipe):
         }
         util.from_disk(path, readers, exclude)
         for model in loaded:
-            self._use(model, Path(path, "model"))
+            self._use(model)
         self.change(**settings)
         return self
 
-    def __reduce__(self) -> Any:
-        """Pickle the component, for a process that is being started here as a reference to the file that its
-        model was read from.
-
-        Such a process maps the same arrays as this one, and nothing is sent to it. A pickle that may go to
-        another machine, or be read another day, has the whole model, and so has one of a model that is no
-        longer what stands in the file.
-        """
-        if get_spawning_popen() is None or type(self)._untrained_model is TrainableComponent._untrained_model:
-            return super().__reduce__()
-        found = self._identity_in_file()
-        return super().__reduce__() if found is None else (_read_again, self._sent_as(found))
-
-    def _identity_in_file(self) -> str | None:
-        """What identifies the file that the model was read from, if the file still has this model."""
-        if self._source is None:
-            return None
-        written = identity(self._write_model())
-        try:
-            return written if identity_of_file(self._source) == written else None
-        except (OSError, ValueError):
-            return None
-
-    def _sent_as(self, found: str) -> tuple:
-        """What `_read_again` makes the same component of, if what identifies the file is still this."""
-        own = {
-            name: getattr(self, name)
-            for name in ("vocab", "name", "cfg", "scorer", "_given", "_settings", "_source")
-        }
-        if "error_handler" in self.__dict__:
-            own["error_handler"] = self.error_handler
-        return type(self), {**own, "model": self._untrained_model()}, found
-
     def _write_model(self) -> bytes:
-        return with_checksum(self.guard.read(self.model.to_bytes))
+        return with_checksum(self.model.to_bytes())
 
     def _settings_to_bytes(self) -> bytes:
         # The standard library's: srsly does not write whole numbers of any size, as a seed may be.
@@ -504,8 +415,7 @@ class TrainableComponent(TrainablePipe):
             message = unpack_message(data)
             with blaming(MISSING):
                 (attributes,), (parameters,) = message["attrs"], message["params"]
-            loaded = self._load_model(attributes, parameters, identity(data))
-            self._complete_model(loaded, data, source)
+            loaded = self._load_model(attributes, parameters)
         # What is wrong with a file is a ValueError. Other errors have other causes, and the file is not to
         # blame.
         except ValueError as error:
@@ -515,25 +425,3 @@ class TrainableComponent(TrainablePipe):
                 "again."
             ) from error
         return loaded
-
-
-def _read_again(
-    component: type[TrainableComponent], own: dict[str, Any], expected: str
-) -> TrainableComponent:
-    """A component of another process, with these attributes and its model, read from the file that is
-    identified so.
-    """
-    made = component.__new__(component)
-    for name, value in own.items():
-        setattr(made, name, value)
-    made._reset_training()
-    source = own["_source"]
-    data = source.read_bytes()
-    if identity(data) != expected:
-        raise ValueError(
-            f"The component '{made.name}' cannot be read again from {source} by another process: the file "
-            f"has changed since it was "
-            "loaded. Load the pipeline again."
-        )
-    made._use(made._read_model(data, source), source)
-    return made

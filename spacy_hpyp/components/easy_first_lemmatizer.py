@@ -36,8 +36,8 @@ class EasyFirstLemmatizer(AttributeComponent):
         super()._reset_training()
         self._rules = _rules(self.classifier.outcomes)
 
-    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any], origin: str) -> Any:
-        loaded = super()._load_model(attributes, parameters, origin)
+    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> Any:
+        loaded = super()._load_model(attributes, parameters)
         # A name that is none is an error of the file.
         if len(_rules(loaded.outcomes).names) < len(set(loaded.outcomes) - {NOTHING}):
             raise ValueError("a rule for lemmas has two names")

@@ -187,7 +187,7 @@ class EasyFirstParser(Parser):
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         keys = self._remember(examples)
-        return self.guard.change(lambda: self._step(keys, drop, losses))
+        return self._step(keys, drop, losses)
 
     def _end_pass(self) -> None:
         learn_from_held_out(self.parser, Learning(self.beam), threads=self.threads)

@@ -54,7 +54,7 @@ class HeadOutwardComponent(GibbsParser):
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         batch = self._treebank.rows(self._documents(examples))
-        return bool(batch) and self.guard.change(lambda: self._step(batch, losses))
+        return bool(batch) and self._step(batch, losses)
 
     def _visit(
         self, batch: list[tuple[bytes, np.ndarray]], rng: np.random.Generator

@@ -95,7 +95,7 @@ class HeadOutwardStates(TrainableComponent):
             (key, self._seen.take(key, lambda doc=doc: usable(read_uncased(doc))))
             for key, doc in documents.items()
         ]
-        self.guard.change(lambda: self._visit(texts, losses))
+        self._visit(texts, losses)
         return False
 
     def _visit(self, texts: list[tuple[bytes, UncasedWords]], losses: dict[str, float]) -> None:

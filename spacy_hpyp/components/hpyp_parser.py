@@ -1,17 +1,15 @@
 """The trainable spaCy component `hpyp_parser`."""
 
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import asdict
-from functools import partial
 
 import numpy as np
 from spacy import util
 from spacy.tokens import Doc
 from spacy.training import Example
-from thinc.api import Model, Optimizer
+from thinc.api import Optimizer
 
 from ..annotation.alternatives import Alternative, Marginals, distinct_parses, k_best, marginals
 from ..annotation.arrays import Guides, Parses, with_letters
@@ -20,7 +18,6 @@ from ..annotation.documents import (
     GoldDocument,
     Layout,
     RawSentence,
-    content_key,
     encode_docs,
     with_tokens_of,
     write_parses,
@@ -44,19 +41,19 @@ from ..training.confidence import learn_confidence
 from ..training.contrast import LEAST_TOKENS, learn_contrasts
 from ..training.derivations import JointTreebank, SentenceBatch, initialize, visit
 from ..training.leave_out import LeaveOut, check_derivations, without
-from ..training.treebank import GoldCorpus, Seen
+from ..training.treebank import GoldCorpus
 from .alignment import annotated_document, gold_documents
 from .factories import TAG_AND_TREE_SCORES, TREES, register
+from .parsers import GibbsParser
 from .scorer import score
 from .settings import ParserSettings
-from .views import ViewedParser
 
 # While something is latent, hyperparameters are resampled after so many sweeps (B&B section 5.1).
 _LATENT_INTERVAL = 5
 _PROBABILITIES = ("token._.log_prob", "token._.surprisal", "span._.log_prob", "doc._.log_prob")
 
 
-class HPYPParser(ViewedParser):
+class HPYPParser(GibbsParser):
     """A joint tagger and parser with a generative model (Buys & Blunsom 2015).
 
     It sets `token.tag_`, `token.head`, `token.dep_` and sentence boundaries, and `_.log_prob` of tokens,
@@ -106,7 +103,6 @@ class HPYPParser(ViewedParser):
     def _reset_training(self) -> None:
         super()._reset_training()
         self._warned_of_new = self._contrast_is_due = False
-        self._found: Seen[Parses] | None = None
 
     def _new_treebank(self, model: JointModel) -> JointTreebank:
         return JointTreebank(model)
@@ -150,12 +146,11 @@ class HPYPParser(ViewedParser):
         )
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
-        self._found = None
         batch = self._treebank.batch(gold_documents(examples, self.tokens))
         # What is new is known when everything has been seen once.
         if batch.met:
             self._warn_of_new()
-        if not batch or not self.guard.change(lambda: self._step(batch, losses)):
+        if not batch or not self._step(batch, losses):
             return False
         self._warn_of_skipped(self._treebank.skipped, self._treebank.size)
         # Where weights are to be contrasted, confidence is learned after that.
@@ -203,7 +198,6 @@ class HPYPParser(ViewedParser):
 
         sgd (Optimizer): Its averages of the weights begin anew then.
         """
-        self._wait()
         # Without gradients, too, an optimizer goes on in the direction that it has.
         if self._contrast_is_due or not self._has_contrasted:
             super().finish_update(sgd)
@@ -232,16 +226,12 @@ class HPYPParser(ViewedParser):
             threads=self.threads,
             given_tags=self.settings.given_tags,
         )
-
-        def use() -> None:
-            model.progress.awaits_contrast = False
-            model.weights = learned
-            set_pooled(self.model, JOINT_MODEL, model)
-            for name in self.model.param_names:
-                if (self.model.id, name) in averages:
-                    averages[self.model.id, name] = self.model.get_param(name).copy()
-
-        model.guard.change(use)
+        model.progress.awaits_contrast = False
+        model.weights = learned
+        set_pooled(self.model, JOINT_MODEL, model)
+        for name in self.model.param_names:
+            if (self.model.id, name) in averages:
+                averages[self.model.id, name] = self.model.get_param(name).copy()
         util.logger.debug(
             "%s: right derivations have a log-likelihood of %.3f given the words", self.name, likelihood
         )
@@ -256,17 +246,6 @@ class HPYPParser(ViewedParser):
 
     # Prediction
 
-    def remember(self, docs: Iterable[Doc], batch_size: int) -> None:
-        """Parse documents that are going to come again in the same batches, and remember what is found until
-        something is learned.
-
-        What is predicted by makes room then, if it can be read again from a file.
-        """
-        self._found = Seen()
-        if not self.settings.given_tags:
-            deque(self.pipe(docs, batch_size=batch_size), maxlen=0)
-        self.joint.let_views_go()
-
     def predict(self, docs: Iterable[Doc], *, search: Search | None = None) -> tuple[Layout, Parses]:
         """Parse documents without changing them.
 
@@ -278,12 +257,7 @@ class HPYPParser(ViewedParser):
         model, docs, settings = self._initialized(), list(docs), self.settings
         blocks, layout = encode_docs(docs, model.encoder, given_tags=settings.given_tags)
         search = settings.search if search is None else search
-        find = partial(decode, model.frozen, blocks, search, settings.threads)
-        if self._found is None:
-            parses = find()
-        else:
-            content = b"".join(part.tobytes() for part in blocks) + repr(search).encode()
-            parses = self._found.take(content_key(content), find)
+        parses = decode(model.frozen, blocks, search, settings.threads)
         if model.confidence is not None:
             parses = model.confidence.of(parses, blocks.offsets, model.vocabulary.is_known(blocks.words))
         return layout, with_letters(parses, model.spell_docs(docs, layout, blocks.words))
@@ -537,9 +511,6 @@ class HPYPParser(ViewedParser):
         RETURNS (TreeLogProbs): In nats, and for which sentences it is an exact sum.
         """
         return self.joint.tree_log_probs(self._encoded(doc), seed=self.seed)
-
-    def _untrained_model(self) -> Model:
-        return thinc_model(self.joint.untrained())
 
 
 make_hpyp_parser = register(

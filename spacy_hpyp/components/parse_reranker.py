@@ -318,10 +318,10 @@ class ParseReranker(HeadOutwardComponent):
     # Storage
 
     def _load_model(
-        self, attributes: dict[str, Any], parameters: dict[str, Any], origin: str
+        self, attributes: dict[str, Any], parameters: dict[str, Any]
     ) -> tuple[HeadOutwardModel, Ranking]:
         ranking = self.ranking.from_bytes(attributes[RANKING])
-        return super()._load_model(attributes, parameters, origin), ranking
+        return super()._load_model(attributes, parameters), ranking
 
     def _replace_model(self, loaded: tuple[HeadOutwardModel, Ranking]) -> None:
         model, ranking = loaded

@@ -171,7 +171,7 @@ class GibbsParser(Parser):
         self.learned.progress.sweeps += 1
 
     def _step(self, batch: Any, losses: dict[str, float]) -> bool:
-        """A step for a batch of sentences, one at least, in the guard. Returns whether a sweep is complete
+        """A step for a batch of sentences, one at least. Returns whether a sweep is complete
         with it.
         """
         progress, rng = self.learned.progress, self._rng()
@@ -200,10 +200,10 @@ class GibbsParser(Parser):
             found.append((sentence, rows))
         return found
 
-    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any], origin: str) -> Any:
+    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> Any:
         with blaming(MISSING):
             weights = weights_from(self.learned, parameters)
-        loaded = super()._load_model(attributes, parameters, origin)
+        loaded = super()._load_model(attributes, parameters)
         check_weights(loaded, weights)
         loaded.weights = weights
         return loaded

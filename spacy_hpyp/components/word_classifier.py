@@ -72,9 +72,7 @@ class WordClassifyingComponent(TrainableComponent):
         parts = [encoded for encoded in found if encoded is not None]
         if parts:
             batch = joined(parts)
-            self._count_loss(
-                losses, self.guard.change(lambda: self._learn(batch)), len(batch.sequences.offsets) - 1
-            )
+            self._count_loss(losses, self._learn(batch), len(batch.sequences.offsets) - 1)
         return False
 
     def _encode(self, example: Example) -> Encoded | str:

@@ -13,8 +13,6 @@ import numpy as np
 
 from ..compat.memory import giving_back
 from ..storage.arrays import compress, pack_integers, unpack_integers
-from ..storage.checksum import identity
-from ..storage.mapped import Kinds, kept_arrays
 from .perceptron import (
     PRECISION,
     Averages,
@@ -33,9 +31,6 @@ from .perceptron import (
 _PIECE = 1 << 20
 # zlib compresses to no less than this part.
 _DENSEST = 1040
-# The arrays of averages that are kept there.
-_WHOLE: Kinds = {"multiples": (np.int16, 2), "step": (np.float64, 1)}
-_SPARSE: Kinds = {"first": (np.int64, 1), "outcome": (np.uint16, 1), "weight": (np.float32, 1)}
 
 
 class StoredPerceptron:
@@ -43,27 +38,12 @@ class StoredPerceptron:
     what learns unpacks it.
 
     message (dict[str, Any]), places, outcomes (int), sparse (bool): See `perceptron_from_message`.
-    key (str | None): What identifies the message, for the cache; None if its averages are not worth a file
-        there.
-    RAISES (ValueError): If it is damaged, or of another shape.
+    RAISES (ValueError): If it is of another shape.
     """
 
-    def __init__(
-        self,
-        message: dict[str, Any],
-        places: int,
-        outcomes: int,
-        key: str | None = None,
-        *,
-        sparse: bool = False,
-    ) -> None:
+    def __init__(self, message: dict[str, Any], places: int, outcomes: int, *, sparse: bool = False) -> None:
         self.message, self._how = message, {"places": places, "outcomes": outcomes, "sparse": sparse}
-        if key is None:
-            found = self._unpack_averages()
-        else:
-            kinds = _SPARSE if sparse else _WHOLE
-            own = identity(repr([key, self._how, kinds]).encode())
-            found = kept_arrays(own, kinds, self._unpack_averages, self._are_averages)
+        found = self._unpack_averages()
         #: What it predicts by, without zeros or with all.
         self.averages = Averages(*found, outcomes) if sparse else Rounded(found[0], found[1].item())
 
@@ -83,19 +63,6 @@ class StoredPerceptron:
         rounded = round_averages(found)
         table.reshape(-1)[entries] = rounded.multiples
         return [table, np.array([rounded.step])]
-
-    def _are_averages(self, *arrays: np.ndarray) -> bool:
-        """Whether compiled code can work on what `_unpack_averages` gives."""
-        places, outcomes, sparse = self._how.values()
-        if not np.all(np.isfinite(arrays[-1])):
-            return False
-        if not sparse:
-            return (
-                arrays[0].shape == (places, outcomes) and arrays[1].shape == (1,) and bool(arrays[1][0] > 0.0)
-            )
-        first, outcome, weight = arrays
-        fits = len(first) == places + 1 and first[0] == 0 and first[-1] == len(outcome) == len(weight)
-        return bool(fits and np.all(first[1:] >= first[:-1]) and np.all(outcome < outcomes))
 
     def unpack(self) -> Perceptron | Averages:
         """The perceptron."""

@@ -169,6 +169,11 @@ def reserve_to_leave(franchise: Franchise, events: int) -> Franchise:
     return reserve_rows(franchise, restaurants, servings, int(tables.sum()))
 
 
+def copied(franchise: Franchise) -> Franchise:
+    """A franchise whose changes leave the original as it is."""
+    return Franchise(*(part.copy() if isinstance(part, np.ndarray) else part for part in franchise))
+
+
 def unindexed(franchise: Franchise) -> Franchise:
     """The rows of a franchise, in which nothing can be found: a view needs no more."""
     nothing = np.full(1, NONE, dtype=np.int32)

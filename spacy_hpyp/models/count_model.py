@@ -5,7 +5,6 @@ All models that count seat, visit, resample and freeze by what is here. A transi
 what there is to be seated, and how a derivation is drawn; they seat nothing themselves.
 """
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,16 +17,14 @@ from thinc.api import Model
 
 from ..annotation.arrays import Sentences, chunks
 from ..annotation.documents import Encoder
-from ..compat.memory import giving_back, let_go
-from ..hpyp.aside import Aside
-from ..hpyp.franchise import Franchise, dish_counts, reserve, reserve_to_leave, unindexed
+from ..compat.memory import giving_back
+from ..hpyp.franchise import Franchise, copied, dish_counts, reserve, reserve_to_leave, unindexed
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import joined, pack, unpack_experts
 from ..inference.gibbs import remove_sentences, visit_sentences
 from ..pools.conditional import Conditional
 from ..pools.pool import FrozenPool, SeatedPool, Weights
 from ..pools.view import View
-from ..storage.files import MappedFile
 from ..storage.schema import Field, Message, part
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from ..text.word_classes import ClassedRule, Classes, path_in, path_of
@@ -94,7 +91,7 @@ class CountModel(ClassedModel):
 
     def __getstate__(self) -> dict[str, Any]:
         """What is sent to other processes. Views follow from the seating, and take many times as much memory."""
-        return {**self.__dict__, "_views": None, "_mapped": None, "_frozen": None}
+        return {**self.__dict__, "_views": None, "_frozen": None}
 
     # What a subclass defines
 
@@ -248,31 +245,20 @@ class CountModel(ClassedModel):
         """
         # The distributions learn in threads of their own, which may all be the first to ask.
         with _UNPACKING:
-            if not all(isinstance(self._seated.get(name), Franchise) for name in self.conditionals):
+            if not self._seated.keys() >= self.conditionals.keys():
                 self._seated.update(self._of_each(self._seating))
             self._packed = None
             return self._seated
 
     def _of_each(self, make: Callable[[str], Any]) -> Iterator[tuple[str, Any]]:
-        """What is made of each distribution, only two at a time: what it is made with takes more memory than
-        what is kept.
-        """
+        """Make something of each distribution, two at a time: making takes more memory than the result."""
         with ThreadPoolExecutor(2) as executor:
             yield from zip(self.conditionals, executor.map(make, self.conditionals))
 
-    def _seating(self, name: str, *, indexed: bool = True) -> Franchise:
-        """The seating of a distribution, wherever it is, see `Aside.read`."""
-        own = self._seated.get(name)
-        if own is None:
-            return joined(self._new_franchise(name), self._unpack(name))
-        return own.read(indexed=indexed) if isinstance(own, Aside) else own
-
-    def _set_aside(self) -> None:
-        """Let the seating make room until something is learned: what is predicted by takes as much memory."""
-        with _UNPACKING:
-            for name in self.conditionals:
-                if not isinstance(self._seated.get(name), Aside):
-                    self._seated[name] = Aside(self._seating(name))
+    def _seating(self, name: str) -> Franchise:
+        """The seating of a distribution, unpacked if it has only been stored so far."""
+        seated = self._seated.get(name)
+        return joined(self._new_franchise(name), self._unpack(name)) if seated is None else seated
 
     def _unpack(self, name: str) -> Iterator[Franchise]:
         """The seating of a distribution that was stored, expert by expert, see `hpyp.storage.unpack_experts`."""
@@ -295,84 +281,35 @@ class CountModel(ClassedModel):
         _ = self.franchises
 
     def pack(self) -> dict[str, Any]:
-        """The seating as dictionaries that srsly can write, by distribution. Views make room for that, unless
-        they are mapped from a file.
-        """
+        """The seating as dictionaries that srsly can write, by distribution."""
         if self._packed is not None:
             return self._packed
-        self._set_aside()
-        if self._mapped is None:
-            self._drop_frozen()
-        return {name: pack(self._seating(name, indexed=False)) for name in self.conditionals}
+        return {name: pack(self._seating(name)) for name in self.conditionals}
 
     def word_counts(self) -> np.ndarray:
         """How often each word is seated, if words are generated (int64[words])."""
-        return dish_counts(self._seating("word", indexed=False))
+        return dish_counts(self._seating("word"))
 
     # Prediction
 
     @property
     def views(self) -> Mapping[str, View]:
-        """The frozen views of all distributions, made when they are first asked for, or read from a file
-        (`use_views`).
-        """
-        if self._mapped is not None and self._mapped.is_overwritten():
-            warnings.warn(
-                f"{self._mapped.path} was overwritten while a pipeline that was loaded from it is in use, "
-                f"which may end the process. "
-                "What stood there is made again from the model. Load the pipeline again; to install another "
-                "one, replace its directory.",
-                stacklevel=2,
-            )
-            self._drop_frozen()
+        """The frozen views of all distributions, made when they are first asked for."""
         if self._views is None:
-            self._set_aside()
-            self._views = self._make_views(lambda name: self._seating(name, indexed=False))
+            self._views = dict(self._of_each(self._view))
         return self._views
 
-    def _make_views(self, seating: Callable[[str], Franchise], threads: int = 2) -> dict[str, View]:
-        """The frozen view of each distribution by what it has seated. What a view is made with takes more
-        memory than the view: one at a time.
-        """
-        names = [*self.conditionals]
-        seatings = _one_ahead(seating, names) if threads > 1 else map(seating, names)
-        return {name: self.conditionals[name].view(next(seatings)) for name in names}
-
-    def views_of_stored(self) -> Iterator[tuple[str, View]]:
-        """The frozen view of each distribution, made of what was stored and has not been needed so far,
-        expert by expert.
-
-        RAISES (ValueError): If what was stored is damaged.
-        """
-        return self._of_each(
-            lambda name: self.conditionals[name].view_of(self._unpack(name), self.sizes[name])
-        )
-
-    @property
-    def has_views(self) -> bool:
-        """Whether there are frozen views already."""
-        return self._views is not None
-
-    def use_views(self, views: Mapping[str, View], mapped: MappedFile | None = None) -> None:
-        """Predict by views that were made of this seating before, by distribution, and may be mapped from a
-        file.
-        """
-        self._drop_frozen()
-        self._views, self._mapped = views, mapped
-
-    def let_views_go(self) -> None:
-        """Give back the memory of views that are mapped from a file: what is needed again is read again from
-        there.
-        """
-        if self._mapped is not None and self._views is not None:
-            for view in self._views.values():
-                for array in (view.restaurants, view.servings, view.row):
-                    let_go(array)
+    def _view(self, name: str) -> View:
+        """The frozen view of one distribution. A stored seating is read expert by expert and not kept."""
+        conditional, seated = self.conditionals[name], self._seated.get(name)
+        if seated is None:
+            return conditional.view_of(self._unpack(name), self.sizes[name])
+        return conditional.view(unindexed(seated))
 
     @property
     def frozen(self) -> Any:
         """The model as it predicts now, see `predicting`, made when it is first asked for with these weights."""
-        return self.guard.read(self._freeze)
+        return self._freeze()
 
     def _freeze(self) -> Any:
         now, views = {name: self.weights[name] for name in self.conditionals}, self.views
@@ -386,7 +323,6 @@ class CountModel(ClassedModel):
 
     def _drop_frozen(self) -> None:
         self._views: Mapping[str, View] | None = None
-        self._mapped: MappedFile | None = None
         self._frozen: tuple[dict[str, Weights], Any] | None = None
 
     def pool(self, name: str, weights: Mapping[str, Weights], gradient: Mapping[str, Weights]) -> SeatedPool:
@@ -483,19 +419,19 @@ class CountModel(ClassedModel):
         """What there would be to predict by if some sentences were not seated, by distribution; see `visit`."""
         weights, gradient = dict(self.weights), no_gradient(self.weights)
         generators = dict(zip(self.conditionals, rng.spawn(len(self.conditionals))))
-        self._set_aside()
 
-        def rest(name: str) -> Franchise:
+        def view_without(name: str) -> View:
             conditional = self.conditionals[name]
             # A sentence that should be seated and is not founds restaurants before that is seen.
             events = conditional.events_of_word * int(np.diff(sentences.offsets).max(initial=0))
-            own = reserve_to_leave(self._seating(name), events)
+            own = reserve_to_leave(copied(self._seating(name)), events)
             pool = conditional.seated(own, weights[name], gradient[name])
             if not remove_sentences(pool, self.generated(name, sentences, derivations), generators[name]):
                 raise ValueError(_NOT_SEATED)
-            return unindexed(own)
+            return conditional.view(unindexed(own))
 
-        return self._make_views(rest, threads)
+        with ThreadPoolExecutor(threads) as executor:
+            return dict(zip(self.conditionals, executor.map(view_without, self.conditionals)))
 
     # Storage
 
@@ -532,12 +468,3 @@ class CountModel(ClassedModel):
 
 def _equal(some: Mapping[str, Weights], others: Mapping[str, Weights]) -> bool:
     return all(np.array_equal(a, b) for name in some for a, b in zip(some[name], others[name]))
-
-
-def _one_ahead(make: Callable[[str], Any], names: Sequence[str]) -> Iterator[Any]:
-    """What is made of each name, of the next one already in another thread."""
-    with ThreadPoolExecutor(1) as executor:
-        coming = executor.submit(make, names[0])
-        for following in [*names[1:], None]:
-            made, coming = coming, following and executor.submit(make, following)
-            yield made.result()

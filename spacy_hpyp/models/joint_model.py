@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,6 @@ from ..storage.schema import Message, arrays, copies, group, inside, integers, n
 from ..text.vocabulary import VocabularySettings
 from .count_model import CountModel
 from .frozen import TreeLogProbs, search_model, tree_log_probs
-from .guard import Guard, uninterrupted
 from .spelling import Spelling, spell
 
 _PASSAGES = group(
@@ -151,12 +149,9 @@ class JointModel(CountModel):
         RAISES (ValueError): If one is not seated.
         """
         derivations = static_derivations(sentences)
-        # Nobody may see the model without them, not even after an interrupt.
-        leave_out = partial(self._views_without, sentences, derivations, rng, threads)
-        other, views = copy(self), uninterrupted(lambda: self.guard.read(leave_out))
-        other.guard = Guard()
+        other = copy(self)
         other._seat({}, None)
-        other.use_views(views)
+        other._views = self._views_without(sentences, derivations, rng, threads)
         return other
 
     # Derivations

@@ -218,7 +218,7 @@ class LatentStates(StoredModel):
         parent = np.where(dependents.head == NONE, self.seating.root, dependents.word[dependents.head])
         belief, log_probability = np.empty((len(parent), self.states)), np.empty(len(parent))
         words = dependents.word, parent.astype(np.int32)
-        self.guard.read(lambda: believe_states(self.seating, *words, sweeps, rng, belief, log_probability))
+        believe_states(self.seating, *words, sweeps, rng, belief, log_probability)
         return np.argmax(belief, axis=1), log_probability
 
     def parse(self, text: UncasedWords) -> np.ndarray:
@@ -236,7 +236,7 @@ class LatentStates(StoredModel):
 
         count (int): The number of words of each state; there are fewer if it has generated fewer.
         """
-        counts = self.guard.read(lambda: word_counts(self.seating)).astype(np.float64)
+        counts = word_counts(self.seating).astype(np.float64)
         everywhere = counts.sum(axis=0) / max(1.0, counts.sum())
         found = []
         for row in counts:

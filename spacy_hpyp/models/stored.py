@@ -15,14 +15,11 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.model import deserialize_attr, serialize_attr
 
-from ..storage.checksum import identity, unpack_message
+from ..storage.checksum import unpack_message
 from ..storage.schema import Message, part
 from ..text.word_classes import Classes
-from .guard import Guard
 
 _Stored = TypeVar("_Stored", bound="StoredModel")
-# What is stored in fewer bytes is not worth a file of the cache.
-_FEW = 1 << 16
 
 
 class StoredModel(ABC):
@@ -30,21 +27,16 @@ class StoredModel(ABC):
 
     A subclass says what it is called, defines `_forget`, `_write` and `_read`, and calls `_forget` when its
     settings are known.
-
-    guard (Guard): Lets one thread at a time read what is learned, or change it.
     """
 
     #: What errors call it, with an article.
     called: ClassVar[str] = "a model"
     #: The format of its files.
     format: ClassVar[int] = 1
-    #: What identifies what it was read from, if that was more than a few bytes.
-    origin: str | None = None
     #: The part of a message that there is if there is anything to be read; none if there always is.
     learned: ClassVar[str] = ""
 
     def __init__(self) -> None:
-        self.guard = Guard()
         self._forget()
 
     @abstractmethod
@@ -71,7 +63,6 @@ class StoredModel(ABC):
     def untrained(self: _Stored) -> _Stored:
         """A model with the same settings that knows nothing yet."""
         other = copy(self)
-        other.guard = Guard()
         other._forget()
         return other
 
@@ -80,11 +71,9 @@ class StoredModel(ABC):
         fixed = {name: value for name, (value, _) in self._fixed().items()}
         return srsly.msgpack_dumps({"format": self.format, **fixed, **self._write()})
 
-    def from_bytes(self: _Stored, data: bytes, origin: str | None = None) -> _Stored:
+    def from_bytes(self: _Stored, data: bytes) -> _Stored:
         """Read what `to_bytes` wrote. What is read is checked before anything compiled works on it.
 
-        origin (str | None): What identifies the bytes, if that is known: the checksum of the file that they
-            are from.
         RETURNS (StoredModel): A new model with the settings of this one, which stays as it is.
         RAISES (ValueError): If the bytes are damaged or belong to a model with other settings.
         """
@@ -95,7 +84,6 @@ class StoredModel(ABC):
             if message.get(name) != value:
                 raise ValueError(problem.format(repr(message.get(name))))
         loaded = self.untrained()
-        loaded.origin = (origin or identity(data)) if len(data) >= _FEW else None
         if not self.learned or self.learned in message:
             loaded._read(message)
         return loaded
@@ -162,7 +150,6 @@ class ClassedModel(StoredModel):
         """Read other classes than before; not every model has anything to do for that."""
 
     def __init__(self) -> None:
-        self.guard = Guard()
         self.use_classes(None)
 
     def use_classes(self, classes: Classes | None) -> None:

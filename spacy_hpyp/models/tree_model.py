@@ -341,7 +341,7 @@ class TreeModel(ClassedModel):
 
     def parse(self, sentences: SentencesToParse, *, width: int, threads: int = 1) -> EasyFirstTrees:
         """Parse sentences with the averaged weights, see `spacy_hpyp.easy_first.parsing.parse`."""
-        return parse(*self.guard.read(self._scorers), sentences, width=width, threads=threads)
+        return parse(*self._scorers(), sentences, width=width, threads=threads)
 
     def k_best(
         self, sentences: SentencesToParse, i: int, width: int
@@ -349,7 +349,7 @@ class TreeModel(ClassedModel):
         """The trees of the final beam of a sentence with their scores, see
         `spacy_hpyp.easy_first.parsing.parse_beam`.
         """
-        return parse_beam(*self.guard.read(self._scorers), sentences, i, width)
+        return parse_beam(*self._scorers(), sentences, i, width)
 
     # Training
 
@@ -412,11 +412,9 @@ class TreeModel(ClassedModel):
         self.initialize(vocabulary_from_message(message, self.vocabulary_settings.rule), labels, empty=True)
         self._read_classed(message)
         of_arcs, of_labels = part(message, "arcs", dict), part(message, "arc_labels", dict)
-        self.arc_perceptron = StoredPerceptron(
-            of_arcs, self.arc_places, 2, self.origin and f"{self.origin} arcs"
-        )
-        outcomes, key = max(1, len(labels)), self.origin and f"{self.origin} labels"
-        self.label_perceptron = StoredPerceptron(of_labels, self.label_places, outcomes, key, sparse=True)
+        self.arc_perceptron = StoredPerceptron(of_arcs, self.arc_places, 2)
+        outcomes = max(1, len(labels))
+        self.label_perceptron = StoredPerceptron(of_labels, self.label_places, outcomes, sparse=True)
         if message.get("confidence") is not None:
             self.confidence = read_weights(part(message, "confidence", list), UNLEARNED)
         guides = HEADS if self.is_guided else 0

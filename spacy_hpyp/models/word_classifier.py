@@ -212,7 +212,7 @@ class WordClassifier(ClassedModel):
         RETURNS (int32[words]): The outcomes.
         """
         found = np.full(len(sequences.kind), NONE, dtype=np.int32)
-        weights = self.guard.read(self._average).multiples
+        weights = self._average().multiples
 
         def decide_some(begin: int, end: int) -> None:
             board = new_board(self._reading, self._possible, search)
@@ -236,7 +236,7 @@ class WordClassifier(ClassedModel):
         outcomes (int32[words]): What `decide` has found.
         RETURNS (float64[words]): Differences of scores.
         """
-        found, weights = np.empty(len(outcomes)), self.guard.read(self._average)
+        found, weights = np.empty(len(outcomes)), self._average()
         find_leads(self._reading, weights.multiples, sequences, outcomes, found)
         return found * weights.step
 
@@ -269,6 +269,6 @@ class WordClassifier(ClassedModel):
         candidates = None
         if self.task.possible == CANDIDATES:
             candidates = candidates_from_message(message, len(vocabulary.tags))
-        perceptron = StoredPerceptron(part(message, "perceptron", dict), self.places, 1, self.origin)
+        perceptron = StoredPerceptron(part(message, "perceptron", dict), self.places, 1)
         self.initialize(vocabulary, candidates, perceptron)
         self.training = Pass(**_TRAINING.read(message, {}))

@@ -20,6 +20,7 @@ from ..arc_standard.distributions import DISTRIBUTIONS
 from ..arc_standard.events import static_derivations
 from ..compiled import NONE
 from ..inference.rounding import Search
+from ..interrupts import interrupts_deferred
 from ..models.joint_model import JointModel
 from ..settings import whole
 from ..storage.files import prepare_folder, replace_folder
@@ -149,18 +150,17 @@ def _add(model: JointModel, sentences: Sentences, learning: str, *, seed: int, t
     unseated = np.zeros(len(sentences.offsets) - 1, dtype=bool)
     derivations = static_derivations(sentences)
 
-    def add() -> None:
-        rng = np.random.default_rng([seed, model.progress.steps])
+    rng = np.random.default_rng([seed, model.progress.steps])
+    with interrupts_deferred():
         model.progress.steps += 1
         model.visit(sentences, derivations, unseated, rng, threads, LEARNING[learning])
         model.progress.tokens += len(sentences.words)
 
-    model.guard.change(add)
-
 
 def _resample(model: JointModel, seed: int) -> None:
     rng = np.random.default_rng([seed, model.progress.steps, 1])
-    model.guard.change(lambda: model.resample(rng))
+    with interrupts_deferred():
+        model.resample(rng)
 
 
 def save_checkpoint(save: Callable[[Path], None], output: Path, done: RawTextProgress) -> None:

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seating import predictive_distribution, predictive_probability, squared_sizes
+from spacy_hpyp.hpyp.aside import Aside
 
 from spacy_hpyp.compiled import NONE, compiled
-from spacy_hpyp.hpyp.aside import Aside
 from spacy_hpyp.hpyp.franchise import (
     CELL,
     COUNT,

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from spacy_hpyp.models.messages import vocabulary_from_message, vocabulary_to_message
-from spacy_hpyp.storage.arrays import pack_integers
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
 
@@ -48,52 +47,3 @@ def test_what_is_observed_of_rare_words_is_read_as_it_was_written(observing):
     assert again.numbers_observed(words) == observing.numbers_observed(words)
     for name in ("tag_offsets", "candidate_tags", "outcomes", "observed"):
         assert np.array_equal(getattr(again, name), getattr(observing, name))
-
-
-@pytest.mark.parametrize(
-    ("name", "part"),
-    [
-        ("seen_tags", None),
-        ("seen_tags", pack_integers(np.array([1, 2]))),
-        ("seen_tags", pack_integers(np.array([1, 4, 1]))),
-        ("seen_tags", pack_integers(np.array([4, 1, 1]))),
-        ("seen_weights", None),
-        ("seen_weights", [0.5]),
-        ("seen_weights", [1.5, 1.0]),
-        ("seen_weights", [float("nan"), 1.0]),
-        ("seen_weights", [0.5, 0.0]),
-        ("seen_weights", [0.5, float("inf")]),
-        ("seen_weights", [0.5, "1"]),
-    ],
-)
-def test_damaged_observations_are_refused(observing, name, part):
-    message = vocabulary_to_message(observing)
-    with pytest.raises(ValueError, match=r"seen|tags of rare words"):
-        vocabulary_from_message({**message, name: part}, RULE)
-
-
-@pytest.mark.parametrize(
-    ("name", "part"),
-    [
-        ("rare_words", ["dog"]),
-        ("rare_words", ["dog", "dog"]),
-        ("rare_words", None),
-        ("rare_counts", pack_integers(np.zeros(3, dtype=np.int64))),
-        ("rare_tags", pack_integers(np.array([1], dtype=np.int32))),
-        ("rare_tags", {}),
-    ],
-)
-def test_damaged_rare_words_are_refused(vocabulary, name, part):
-    message = vocabulary_to_message(vocabulary)
-    with pytest.raises(ValueError, match=r"rare|twice|array"):
-        vocabulary_from_message({**message, name: part}, RULE)
-
-
-def test_rare_words_that_are_known_or_have_impossible_tags_are_refused(vocabulary):
-    message = vocabulary_to_message(vocabulary)
-    known = [vocabulary.words[0], *message["rare_words"][1:]]
-    with pytest.raises(ValueError, match="do not fit"):
-        vocabulary_from_message({**message, "rare_words": known}, RULE)
-    tags = np.full(sum(map(len, vocabulary.rare.values())), 4)
-    with pytest.raises(ValueError, match="tag of a rare word"):
-        vocabulary_from_message({**message, "rare_tags": pack_integers(tags)}, RULE)

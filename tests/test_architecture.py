@@ -19,7 +19,7 @@ LAYERS = [
     ["hpyp"],
     ["annotation"],
     ["text", "treebanks"],
-    ["storage", "settings", "compiled", "newton"],
+    ["storage", "settings", "compiled", "newton", "interrupts"],
     ["compat"],
 ]
 #: What only some folders may know of spaCy.

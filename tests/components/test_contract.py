@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import spacy
 from spacy.attrs import DEP, HEAD, LEMMA, MORPH, SENT_START, TAG
-from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_hpyp.annotation.written import keep

@@ -1,14 +1,13 @@
 """`hpyp perplexity`: how well a model predicts text."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import srsly
 from wasabi import msg
 
 from ..language_model.ngram import NGramModel
 from ..language_model.scoring import (
-    Perplexity,
     perplexity_of,
     score_by_beam,
     score_by_particles,
@@ -98,27 +97,25 @@ def perplexity(
         else:
             search = search_for_sums(parser.search)
             scores = score_by_beam(parser.joint, sentences, search, threads=parser.threads)
-        total = perplexity_of(scores)
+        total = perplexity_of(scores).to_dict()
     if output == "json":
-        print(srsly.json_dumps(total.to_dict(), indent=2))
+        print(srsly.json_dumps(total, indent=2))
     else:
         _print(total, None if ngrams is not None else method or "beam")
 
 
-def _print(found: Perplexity, method: str | None) -> None:
+def _print(found: dict[str, Any], method: str | None) -> None:
     is_estimate = method == "particles"
     missing = () if is_estimate else ("standard_error", "bias")
-    missing += ("closed_perplexity",) if found.spelling is None else ()
-    shown = {name: getattr(found, name) for name in _ROWS if name not in missing}
-    rows = {
-        _ROWS[name][0]: format(value, _ROWS[name][1]) for name, value in shown.items() if value is not None
-    }
-    msg.table(rows, title="Perplexity")
-    msg.info(found.convention[0].upper() + found.convention[1:])
-    if found.bits_per_character is not None:
+    missing += ("closed_perplexity",) if found["spelling"] is None else ()
+    shown = [name for name in _ROWS if name not in missing and found[name] is not None]
+    msg.table({_ROWS[name][0]: format(found[name], _ROWS[name][1]) for name in shown}, title="Perplexity")
+    msg.info(found["convention"].capitalize())
+    if found["bits_per_character"] is not None:
         msg.info("Bits a character count the end of each word as a character")
     if is_estimate:
-        error = f"{found.perplexity:.2f} ± {found.perplexity * found.standard_error:.2f}"
-        msg.info(f"An estimate: {error}, by about {-found.bias:.2%} too high on average")
+        error = found["perplexity"] * found["standard_error"]
+        how = f"{found['perplexity']:.2f} ± {error:.2f}, by about {-found['bias']:.2%} too high on average"
+        msg.info(f"An estimate: {how}")
     elif method == "beam":
         msg.info("Summed over the beam, which leaves derivations out: the perplexity is an upper bound")

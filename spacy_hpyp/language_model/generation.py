@@ -7,7 +7,7 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 
-from ..annotation.arrays import Parses, sentence_blocks, with_letters
+from ..annotation.arrays import sentence_blocks, with_letters
 from ..annotation.documents import Layout, write_parses
 from ..arc_standard.configuration import tree_of
 from ..arc_standard.decoding import decode
@@ -21,21 +21,19 @@ from ..text.spacing import spaces_between
 
 #: How often a derivation is begun before a sentence is given up.
 ATTEMPTS = 10_000
-# The most words that a sentence may be allowed to have.
+# The highest limit of the length of sentences.
 _LONGEST = 10_000
 _BATCH = 50
 
 
 def check_drawing(count: int, begin_with: Sequence[str], max_length: int, seed: int) -> tuple[int, int, int]:
-    """How many sentences are to be drawn, how many words one has at the most, and what fixes them.
+    """Check the number of sentences, the limit of their length, and the seed.
 
     RAISES (ValueError): If a number is out of its range, or these words are too many.
     """
     count, max_length = whole("count", count), whole("max_length", max_length, highest=_LONGEST)
     if len(begin_with) > max_length:
-        raise ValueError(
-            f"'begin_with' has {len(begin_with)} words, but sentences are to have {max_length} at the most."
-        )
+        raise ValueError(f"'begin_with' has {len(begin_with)} words, and 'max_length' is {max_length}.")
     return count, max_length, whole("seed", seed, least=0)
 
 
@@ -50,26 +48,36 @@ def generate_docs(
     search: Search,
     threads: int,
 ) -> Iterator[Doc]:
-    """Sentences drawn from a model, each as a Doc.
+    """Draw sentences from a model, each as a Doc.
 
     begin_with (Sequence[str]): The words that all of them begin with, no more than `max_length`.
     seed (int): Fixes them. The first sentences are the same for every count.
-    search (Search): How the sentences' probabilities are summed up, and how many particles there are for
+    search (Search): The search for the sentences' probabilities, with the number of particles for
         `begin_with`.
     YIELDS (Doc): With the tags and the tree that were drawn, and probabilities as after parsing.
     RAISES (ValueError): If no sentence that is short enough is found.
     """
+    search = search._replace(marginals=False, consensus=False)
     for numbers in minibatch(range(count), _BATCH):
         drawn = [
             _draw(model, begin_with, max_length, search.particles, np.random.default_rng([seed, number]))
             for number in numbers
         ]
-        layout, parses = _annotation(model, drawn, search, threads)
+        blocks = sentence_blocks([one.words for one in drawn])
+        offsets = blocks.offsets
+        # The trees are those that were drawn; the beam sums up the probabilities of the words.
+        parses = decode(model.frozen, blocks, search, threads)
+        parses.tags[:] = np.concatenate([one.tags for one in drawn])
+        for one, start, end in zip(drawn, offsets[:-1], offsets[1:]):
+            tree_of(one.actions, parses.heads[start:end], parses.labels[start:end])
+        layout = Layout(
+            token=np.concatenate([np.arange(len(one.words)) for one in drawn]), docs=offsets, offsets=offsets
+        )
         docs = [
             _doc(model, vocab, one.words, begin_with, np.random.default_rng([seed, number, 1]))
             for number, one in zip(numbers, drawn)
         ]
-        letters = model.spell_docs(docs, layout, np.concatenate([one.words for one in drawn]))
+        letters = model.spell_docs(docs, layout, blocks.words)
         write_parses(docs, layout, with_letters(parses, letters), model)
         yield from docs
 
@@ -92,27 +100,12 @@ def _draw(
 
 
 def unfound(drawn: str, begin_with: Sequence[str], max_length: int) -> ValueError:
-    """The error that no sentence was found in what was drawn `ATTEMPTS` times."""
+    """Make the error that no sentence was found in `ATTEMPTS` trials."""
     beginning_with = f" that begins with '{' '.join(begin_with)}'" if begin_with else ""
     return ValueError(
         f"{ATTEMPTS:,} {drawn} were drawn, and none made a sentence of {max_length} words or "
-        f"fewer{beginning_with}. Allow "
-        "longer sentences."
+        f"fewer{beginning_with}. Allow longer sentences."
     )
-
-
-def _annotation(
-    model: JointModel, drawn: Sequence[Derivation], search: Search, threads: int
-) -> tuple[Layout, Parses]:
-    """The trees that were drawn, and what the beam says of the words."""
-    blocks = sentence_blocks([one.words for one in drawn])
-    offsets = blocks.offsets
-    parses = decode(model.frozen, blocks, search._replace(marginals=False, consensus=False), threads)
-    parses.tags[:] = np.concatenate([one.tags for one in drawn])
-    for one, start, end in zip(drawn, offsets[:-1], offsets[1:]):
-        tree_of(one.actions, parses.heads[start:end], parses.labels[start:end])
-    token = np.concatenate([np.arange(len(one.words)) for one in drawn])
-    return Layout(token=token, docs=offsets, offsets=offsets), parses
 
 
 def _doc(
@@ -120,6 +113,5 @@ def _doc(
 ) -> Doc:
     others = numbers[len(begin_with) :].tolist()
     words = [*begin_with, *(write_out(model.vocabulary, model.spelling, number, rng) for number in others)]
-    return Doc(
-        vocab, words=words, spaces=spaces_between(words, separated=vocab.writing_system["has_letters"])
-    )
+    spaces = spaces_between(words, separated=vocab.writing_system["has_letters"])
+    return Doc(vocab, words=words, spaces=spaces)

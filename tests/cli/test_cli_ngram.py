@@ -127,7 +127,7 @@ def test_particles_give_an_estimate_with_its_error(toy, trained, files):
     scores = score_by_particles(toy.parser(trained).joint, sentences, particles=20, replicates=3, seed=2)
     expected = perplexity_of(scores)
     assert found == pytest.approx(expected.to_dict())
-    assert f"± {expected.perplexity * expected.standard_error:.2f}" in table(
+    assert f"± {expected.perplexity * expected.to_dict()['standard_error']:.2f}" in table(
         files / "pipeline", files / "dev.txt", *arguments
     )
 

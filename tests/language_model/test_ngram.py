@@ -81,20 +81,23 @@ def test_scores_and_the_perplexity_are_sums_of_log_probabilities(model, unseen):
 def test_perplexity_counts_words_and_ends():
     found = perplexity_of([Perplexity(-3.0, 2, 1), Perplexity(-5.0, 4, 0)])
     assert (found.sentences, found.words, found.unknown, found.predictions) == (2, 6, 1, 8)
-    assert found.log_prob_per_prediction == -1.0
+    assert found.to_dict()["log_prob_per_prediction"] == -1.0
     assert found.perplexity == pytest.approx(np.e)
 
 
 def test_bits_a_character_count_the_ends_of_words_and_need_letters_of_all_words():
     sentences = [Perplexity(-10.0, 2, 1, 0.0, 7, -4.0), Perplexity(-5.0, 1, 0, 0.0, 3, 0.0)]
     found = perplexity_of(sentences)
-    assert found.bits_per_character == pytest.approx(15.0 / np.log(2.0) / 13)
+    assert found.to_dict()["bits_per_character"] == pytest.approx(15.0 / np.log(2.0) / 13)
     assert found.perplexity == pytest.approx(np.exp(15.0 / 5))
-    assert found.closed_perplexity == pytest.approx(np.exp(11.0 / 5))
+    assert found.to_dict()["closed_perplexity"] == pytest.approx(np.exp(11.0 / 5))
     closed = perplexity_of([each._replace(spelling=None) for each in sentences])
-    assert (closed.bits_per_character, closed.closed_perplexity) == (None, closed.perplexity)
+    assert (closed.to_dict()["bits_per_character"], closed.to_dict()["closed_perplexity"]) == (
+        None,
+        closed.perplexity,
+    )
     known = perplexity_of([sentences[1]._replace(spelling=None)])
-    assert known.bits_per_character == pytest.approx(5.0 / np.log(2.0) / 4)
+    assert known.to_dict()["bits_per_character"] == pytest.approx(5.0 / np.log(2.0) / 4)
 
 
 def test_training_helps(text, model, unseen):

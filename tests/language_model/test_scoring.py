@@ -76,7 +76,7 @@ def test_a_seed_fixes_the_estimates(model, sentences):
 def test_estimates_are_no_less_than_the_sum_over_the_beam(model, sentences):
     beam = perplexity_of(score_by_beam(model, sentences, EVERYTHING))
     estimate = perplexity_of(score_by_particles(model, sentences, particles=300, replicates=20))
-    error = estimate.standard_error * estimate.predictions
+    error = estimate.to_dict()["standard_error"] * estimate.predictions
     assert error > 0.0
     assert estimate.log_prob > beam.log_prob - 4 * error
 
@@ -86,8 +86,8 @@ def test_standard_error_is_the_spread_of_independent_estimates(model, sentences)
         perplexity_of(score_by_particles(model, sentences, particles=20, replicates=10, seed=seed))
         for seed in range(12)
     ]
-    spread = np.std([one.log_prob_per_prediction for one in found], ddof=1)
-    stated = np.mean([one.standard_error for one in found])
+    spread = np.std([one.to_dict()["log_prob_per_prediction"] for one in found], ddof=1)
+    stated = np.mean([one.to_dict()["standard_error"] for one in found])
     # The standard deviation of forty values has a standard error of about 1 / sqrt(78) of itself.
     assert 1 - 4 / 78**0.5 < stated / spread < 1 + 4 / 78**0.5
 
@@ -105,10 +105,10 @@ def test_without_its_bias_an_estimate_is_right_on_average(model, monkeypatch):
         perplexity_of(score_by_particles(model, [["stop"]] * 500, particles=1, replicates=20, seed=seed))
         for seed in range(12)
     ]
-    log_probs = np.array([one.log_prob_per_prediction for one in found])
+    log_probs = np.array([one.to_dict()["log_prob_per_prediction"] for one in found])
     error = log_probs.std(ddof=1) / 12**0.5
     assert log_probs.mean() < -4 * error
-    assert abs(log_probs.mean() - np.mean([one.bias for one in found])) < 4 * error
+    assert abs(log_probs.mean() - np.mean([one.to_dict()["bias"] for one in found])) < 4 * error
 
 
 def test_an_unlexicalised_model_scores_nothing(toy):

@@ -19,7 +19,6 @@ _COMPRESSED = (".gz", ".zst")
 # Bytes searched for the end of a paragraph before the end of a line will do.
 _LOOK = 1 << 18
 _EMPTY_LINE, _LINE_END = re.compile(rb"\n[ \t\r]*\n"), re.compile(rb"\n")
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 
 class Shard(NamedTuple):
@@ -42,15 +41,14 @@ class Shard(NamedTuple):
 
 
 class Document(NamedTuple):
-    """A unit that is parsed at once and fails by itself: a paragraph, a line, or a sentence of CoNLL-U.
+    """A unit that fails by itself: a paragraph, a line, or a sentence of CoNLL-U.
 
     place (int): Where it begins in the file, in bytes; of Parquet its row in the group.
-    problem (str): The reason why it cannot be read, if it cannot.
+    text (str | None): None if a record has none. Bytes that are no UTF-8 are surrogates.
     """
 
     place: int
-    text: str
-    problem: str = ""
+    text: str | None
 
 
 def locate(path: str) -> "tuple[FileSystem, str]":
@@ -67,21 +65,19 @@ def find_files(paths: Iterable[str]) -> list[tuple[str, int]]:
         records, CoNLL-U or Parquet by their names.
     RAISES (ValueError): If there is no such file at one of them.
     """
-    from pyarrow.fs import FileSelector, FileType
+    from pyarrow.fs import FileSelector
 
     found: dict[str, int] = {}
     for given in paths:
         system, path = locate(given)
         # The scheme and host of a URI.
         prefix = given[: given.index(path)] if "://" in given else ""
-        info = system.get_file_info(path)
-        files = [info]
-        if info.type != FileType.File:
+        files = [system.get_file_info(path)]
+        if not files[0].is_file:
             below = system.get_file_info(FileSelector(path, recursive=True, allow_not_found=True))
             files = [file for file in below if file.is_file and _endings(file.path)[0] in _KINDS]
         if not files:
-            endings = "(.txt, .jsonl, .conllu, .parquet, perhaps with .gz or .zst)"
-            raise ValueError(f"There is no file of text {endings} at '{given}'.")
+            raise ValueError(f"There is no file of text ({', '.join(_KINDS)}) at '{given}'.")
         found |= {prefix + file.path: file.size for file in sorted(files, key=lambda file: file.path)}
     return list(found.items())
 
@@ -119,43 +115,38 @@ def documents_of(shard: Shard, *, per_line: bool, field: str) -> Iterator[Docume
     per_line (bool): Whether each line of text is a document; else each paragraph.
     field (str): The field of records, or column of tables, that holds the text.
     """
-    if shard.kind == TABLE:
-        from pyarrow.parquet import ParquetFile
-
-        system, path = locate(shard.path)
-        with system.open_input_file(path) as file:
-            texts = ParquetFile(file).read_row_group(shard.start, columns=[field]).column(field)
-        for row, text in enumerate(texts.to_pylist()):
-            yield from _parts(row, text, per_line=per_line)
-    elif shard.kind == RECORDS:
-        for place, line in _lines_of(shard, by_line=True):
-            if line.strip():
-                try:
-                    text = json.loads(line)[field]
-                except (ValueError, TypeError, KeyError) as error:
-                    yield Document(place, "", f"there is no field '{field}' ({type(error).__name__})")
-                else:
-                    yield from _parts(place, text, per_line=per_line)
-    elif shard.kind == CONLLU:
+    if shard.kind == CONLLU:
         for block in blocks_of(_lines_of(shard)):
-            yield _checked(block[0][0], "".join(line for _, line in block))
-    else:
+            yield Document(block[0][0], "".join(line for _, line in block))
+    elif shard.kind == TEXT:
         lines = _lines_of(shard, by_line=per_line)
-        for place, text in paragraphs_of(lines, per_line=per_line, size=_bytes):
-            yield _checked(place, text)
+        yield from (Document(*one) for one in paragraphs_of(lines, per_line=per_line, size=_bytes))
+    else:
+        for place, text in _rows_of(shard, field) if shard.kind == TABLE else _records_of(shard, field):
+            if isinstance(text, str):
+                lines = enumerate(io.StringIO(text, newline=""))
+                yield from (Document(place, part) for _, part in paragraphs_of(lines, per_line=per_line))
+            else:
+                yield Document(place, None)
 
 
-def _parts(place: int, text: Any, *, per_line: bool) -> Iterator[Document]:
-    """Yield the paragraphs or lines of a record."""
-    if not isinstance(text, str):
-        yield Document(place, "", "the text is no string")
-        return
-    for _, part in paragraphs_of(enumerate(io.StringIO(text, newline="")), per_line=per_line):
-        yield Document(place, part)
+def _rows_of(shard: Shard, column: str) -> Iterator[tuple[int, Any]]:
+    from pyarrow.parquet import ParquetFile
+
+    system, path = locate(shard.path)
+    with system.open_input_file(path) as file:
+        table = ParquetFile(file).read_row_group(shard.start, columns=[column])
+    yield from enumerate(table.column(column).to_pylist())
 
 
-def _checked(place: int, text: str) -> Document:
-    return Document(place, "", "it is not text in UTF-8") if _NOT_UTF8.search(text) else Document(place, text)
+def _records_of(shard: Shard, field: str) -> Iterator[tuple[int, Any]]:
+    for place, line in _lines_of(shard, by_line=True):
+        if line.strip():
+            try:
+                text = json.loads(line)[field]
+            except (ValueError, TypeError, KeyError):
+                text = None
+            yield place, text
 
 
 def _bytes(text: str) -> int:
@@ -169,34 +160,30 @@ def _endings(path: str) -> tuple[str, str]:
 
 
 def _lines_of(shard: Shard, *, by_line: bool = False) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a shard with their places in bytes. Bytes that are no UTF-8 become surrogates."""
+    """Yield the lines of a shard with their places in bytes."""
     system, path = locate(shard.path)
-    if _endings(path)[1]:
-        with system.open_input_stream(path, compression="detect") as stream:
-            yield from _decoded(io.BufferedReader(stream), 0)
-        return
+    place = 0
     with system.open_input_file(path) as file:
-        start, end = (_border(file, place, by_line=by_line) for place in (shard.start, shard.end))
-        file.seek(start)
-        data = file.read(max(end - start, 0))
-    yield from _decoded(io.BytesIO(data), start)
+        if _endings(path)[1]:
+            lines: BinaryIO = io.BufferedReader(system.open_input_stream(path, compression="detect"))
+        else:
+            place, end = (_border(file, at, by_line=by_line) for at in (shard.start, shard.end))
+            file.seek(place)
+            lines = io.BytesIO(file.read(max(end - place, 0)))
+        for line in lines:
+            yield place, line.decode("utf8", "surrogateescape")
+            place += len(line)
 
 
 def _border(file: BinaryIO, place: int, *, by_line: bool) -> int:
     """Return the first place from one on where a document begins."""
-    file.seek(0, os.SEEK_END)
-    if place <= 0 or place >= file.tell():
-        return min(place, file.tell())
+    size = file.seek(0, os.SEEK_END)
+    if place <= 0 or place >= size:
+        return min(place, size)
     file.seek(place)
     window = file.read(_LOOK)
-    found = (not by_line and _EMPTY_LINE.search(window)) or (
-        (by_line or len(window) == _LOOK) and _LINE_END.search(window)
-    )
+    found = None if by_line else _EMPTY_LINE.search(window)
+    if found is None and (by_line or len(window) == _LOOK):
+        found = _LINE_END.search(window)
     # Without a line end in it, the window belongs to the shard before.
     return place + found.end() if found else _border(file, place + len(window), by_line=by_line)
-
-
-def _decoded(file: BinaryIO, place: int) -> Iterator[tuple[int, str]]:
-    for line in file:
-        yield place, line.decode("utf8", "surrogateescape")
-        place += len(line)

@@ -21,10 +21,10 @@ _BATCH = 32
 _REPEATED = 2
 # Tasks and results of Ray are small: paths and counts.
 _OBJECTS = 100_000_000
-_LOCAL = re.compile(r"local(?:\[([1-9]\d*)\])?")
 # The most blocks of shards that Ray Data keeps track of.
 _BLOCKS = 10_000
-
+_LOCAL = re.compile(r"local(?:\[([1-9]\d*)\])?")
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
 # Types of columns; the others have real numbers.
 _TYPES = {
     "bool": "known",
@@ -60,20 +60,17 @@ class Task(ABC):
 
     def write(self, file: Any, found: Iterable[list[Any]]) -> None:
         """Write the output of a shard: lines of text, or the rows of a table."""
-        if self.ending == "parquet":
-            import pyarrow
-            from pyarrow.parquet import ParquetWriter
+        if self.ending != "parquet":
+            file.writelines("".join(lines).encode() for lines in found)
+            return
+        import pyarrow
+        from pyarrow.parquet import ParquetWriter
 
-            types = {
-                name: pyarrow.type_for_alias(kind) for kind, names in _TYPES.items() for name in names.split()
-            }
-            schema = pyarrow.schema([(name, types.get(name, pyarrow.float64())) for name in self.columns])
-            with ParquetWriter(file, schema, compression="zstd") as table:
-                for rows in found:
-                    table.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
-        else:
-            for lines in found:
-                file.write("".join(lines).encode())
+        kinds = {name: pyarrow.type_for_alias(kind) for kind in _TYPES for name in _TYPES[kind].split()}
+        schema = pyarrow.schema([(name, kinds.get(name, pyarrow.float64())) for name in self.columns])
+        with ParquetWriter(file, schema, compression="zstd") as table:
+            for rows in found:
+                table.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
 
 
 class Folder:
@@ -90,9 +87,12 @@ class Folder:
     def begin(self, run: dict[str, Any]) -> None:
         """Note what the run is made of. RAISES (ValueError): If the folder has another run."""
         begun = self.run() or run
-        if changed := sorted(name for name in run | begun if run.get(name) != begun.get(name)):
-            told = "; ".join(f"{name} was {begun.get(name)}, and is {run.get(name)}" for name in changed)
-            raise ValueError(f"'{self.path}' has another run: {told}. Give another folder.")
+        if changed := [
+            f"{name} was {begun.get(name)}, and is {run[name]}"
+            for name in run
+            if run[name] != begun.get(name)
+        ]:
+            raise ValueError(f"'{self.path}' has another run: {'; '.join(changed)}. Give another folder.")
         with self.writing("_run.json") as file:
             file.write(json.dumps(run, indent=2, sort_keys=True).encode())
 
@@ -118,10 +118,6 @@ class Folder:
                 system.delete_file(file.path)
         return found
 
-    def part(self, number: int) -> str:
-        """Return the name of a shard's output."""
-        return f"part={number // 1000:05d}/{number:08d}.{self.ending}"
-
     @contextmanager
     def writing(self, name: str) -> Iterator[Any]:
         """Write a binary file under a temporary name, and rename it when it is complete."""
@@ -142,20 +138,20 @@ def work_on(shard: Shard, task: Task, process: Process, folder: Folder) -> dict[
 
     RETURNS (dict[str, int]): The numbers of documents, words and errors.
     """
-    counts, errors = {"documents": 0, "words": 0, "errors": 0}, []
+    counts, errors = {"documents": 0, "words": 0}, []
 
     def attempt(documents: Sequence[Document]) -> Iterator[list[Any]]:
         try:
-            if problem := next((document.problem for document in documents if document.problem), ""):
-                raise ValueError(problem)
+            if any(one.text is None or _NOT_UTF8.search(one.text) for one in documents):
+                raise ValueError("there is no text in UTF-8")
             found, words = process(shard, documents)
         except Exception as error:
             if len(documents) > 1:
                 for document in documents:
                     yield from attempt([document])
             else:
-                place = {"file": shard.path, "place": documents[0].place}
-                errors.append({**place, "message": f"{type(error).__name__}: {error}"})
+                message = f"{type(error).__name__}: {error}"
+                errors.append({"file": shard.path, "place": documents[0].place, "message": message})
         else:
             counts["words"] += words
             yield found
@@ -166,23 +162,24 @@ def work_on(shard: Shard, task: Task, process: Process, folder: Folder) -> dict[
             counts["documents"] += len(batch)
             yield from attempt(batch)
 
-    with folder.writing(folder.part(shard.number)) as file:
+    name = f"{shard.number:08d}"
+    with folder.writing(f"part={shard.number // 1000:05d}/{name}.{task.ending}") as file:
         task.write(file, found())
         if errors:
-            with folder.writing(f"_errors/{shard.number:08d}.jsonl") as notes:
+            with folder.writing(f"_errors/{name}.jsonl") as notes:
                 notes.write("".join(json.dumps(error) + "\n" for error in errors).encode())
     return {**counts, "errors": len(errors)}
 
 
 class Worker:
-    """An actor of Ray Data with the pipeline loaded. What is wrong with it or a shard is in its rows."""
+    """An actor of Ray Data with the pipeline loaded. Its rows tell problems."""
 
     def __init__(self, task: Task, folder: Folder, run: dict[str, Any]) -> None:
         self._task, self._folder, self._problem = task, folder, ""
         try:
             if folder.run() != run:
                 raise ValueError(
-                    f"'{folder.path}' is another folder on one of the nodes: they have to share it."
+                    f"'{folder.path}' is another folder on one of the nodes, which have to share it."
                 )
             self._process = task.process()
         except Exception as error:
@@ -247,7 +244,7 @@ def run_shards(
     size = min(workers or max(int(ray.cluster_resources().get("CPU", 1)), 1), len(shards))
     items = [shard._asdict() for shard in shards]
     with warnings.catch_warnings():
-        # Its keyword arguments for actors have other names from Ray 2.64 on.
+        # Arguments of actors have other names from Ray 2.64 on.
         warnings.simplefilter("ignore")
         found = ray.data.from_items(items, override_num_blocks=min(len(items), _BLOCKS)).map_batches(
             Worker,

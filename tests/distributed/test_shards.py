@@ -130,7 +130,7 @@ def test_documents_that_fail_are_noted_and_the_others_are_written(place):
         errors = [srsly.json_loads(line) for line in file.read().decode().splitlines()]
     assert [(error["place"], error["message"]) for error in errors] == [
         (10, "KeyError: 'fail'"),
-        (26, "ValueError: it is not text in UTF-8"),
+        (26, "ValueError: there is no text in UTF-8"),
     ]
     assert folder.done() == {0}
     with pytest.raises(ValueError, match="command was x, and is y"):
@@ -153,8 +153,8 @@ def test_a_shard_that_is_interrupted_leaves_nothing(write, tmp_path, monkeypatch
 def test_records_without_text_are_noted(write):
     path = write('{"text": "a"}\n{"text": 3}\n{"body": "a"}\n[\n\n{"text": "b\\n\\nc"}\n', "a.jsonl")
     found = documents(path)
-    assert [document.text for document in found if not document.problem] == ["a", "b\n", "c"]
-    assert [document.place for document in found if document.problem] == [14, 26, 40]
+    assert [document.text for document in found if document.text] == ["a", "b\n", "c"]
+    assert [document.place for document in found if document.text is None] == [14, 26, 40]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,6 @@ from spacy.language import Language
 from wasabi import msg
 
 from ..language_model.ngram import (
-    NgramProgress,
     NGramVocabulary,
     collect_vocabulary,
     resolve_rule,
@@ -66,12 +65,12 @@ def ngram(
         Bar(desc="Training", unit=" words", unit_scale=True, leave=True, delay=1e-9) as bar,
     ):
 
-        def show(done: NgramProgress) -> None:
+        def show(sweep: int, predictions: int, total: int, log_prob: float) -> None:
             if bar.total is None:
                 # Time counts from here.
-                bar.reset(done.total)
-            bar.set_postfix_str(f"sweep {done.sweep}/{sweeps}, {done.log_prob:.4f} nats", refresh=False)
-            bar.update(done.predictions)
+                bar.reset(total)
+            bar.set_postfix_str(f"sweep {sweep}/{sweeps}, {log_prob:.4f} nats", refresh=False)
+            bar.update(predictions)
 
         settings = {"order": order, "sweeps": sweeps, "samples": samples, "seed": seed}
         model = train_ngram_model(sentences, words, **settings, progress=show)

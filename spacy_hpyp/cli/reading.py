@@ -1,7 +1,7 @@
 """`hpyp reading`: whether surprisals predict reading times."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from wasabi import msg
 
@@ -10,10 +10,7 @@ from .app import of_extra
 from .options import Json, argument, option, writable
 from .output import print_table, save_json
 
-if TYPE_CHECKING:
-    from pandas import DataFrame
-
-# Of a column of a table, in letters: names of several predictors are longer than usual.
+# The width of a column of a table, in letters: names of several predictors are longer than usual.
 _WIDTH = 120
 
 
@@ -25,7 +22,7 @@ def reading(
     time: Annotated[str, option("The column of reading times")],
     text_by: Annotated[str, option("The column that says which text a word belongs to")],
     predict: Annotated[
-        list[str] | None, option("Columns whose gain is asked for, as a,b; default: surprisal")
+        list[str] | None, option("Columns whose gain is computed, as a,b; default: surprisal")
     ] = None,
     baseline: Annotated[
         str, option("Columns that times are predicted by, too")
@@ -42,47 +39,27 @@ def reading(
     confidence intervals that allow for neighbouring words to be alike (Newey & West). Of each column those of
     the words before (--lags) go with it. Rows without a time are left out.
     """
-    needs = "Regressions are those of pandas and statsmodels, of the extra 'reading': pip install 'spacy-hpyp[reading]'"
+    needs = "This needs pandas and statsmodels, of the extra 'reading': pip install 'spacy-hpyp[reading]'"
     pandas, _ = of_extra("pandas", needs), of_extra("statsmodels", needs)
     found: dict[str, ReadingTimes] = {}
     for path in tables:
-        table: DataFrame = pandas.read_csv(
-            path, sep="," if path.suffix.lower() == ".csv" else "\t", low_memory=False
-        )
+        separator = "," if path.suffix.lower() == ".csv" else "\t"
+        table = pandas.read_csv(path, sep=separator, low_memory=False)
         for columns in predict or ["surprisal"]:
-            names = [name.strip() for name in columns.split(",")]
-            given = [name.strip() for name in baseline.split(",")]
+            names, given = ([name.strip() for name in each.split(",")] for each in (columns, baseline))
             key = ", ".join(names) if len(tables) == 1 else f"{path.stem}: {', '.join(names)}"
-            try:
-                found[key] = predict_times(
-                    table, time=time, text_by=text_by, predictors=names, baseline=given
-                )
-            except ValueError as error:
-                raise ValueError(f"'{path}': {error}") from error
-    rows = [
-        (
-            name,
-            one.words,
-            one.left_out,
-            f"{one.gain:.1f}",
-            " ".join(f"{gain:.1f}" for gain in one.gains.values()),
-        )
-        for name, one in found.items()
-    ]
-    print_table(
-        ("predictors", "words", "left out", "gain", "by text"),
-        rows,
-        "Gain in log-likelihood (nats)",
-        max_col=_WIDTH,
-    )
-    effects = [
-        (name, *(effect.column, f"{effect.value:.2f}", f"{effect.low:.2f} … {effect.high:.2f}"))
-        for name, one in found.items()
-        for effect in one.effects
-    ]
-    print_table(
-        ("predictors", "column", "effect", "95 %"), effects, f"Effects ({time} a bit)", left=2, max_col=_WIDTH
-    )
+            found[key] = predict_times(table, time=time, text_by=text_by, predictors=names, baseline=given)
+    rows, effects = [], []
+    for name, one in found.items():
+        by_text = " ".join(f"{gain:.1f}" for gain in one.gains.values())
+        rows.append((name, one.words, one.left_out, f"{one.gain:.1f}", by_text))
+        for effect in one.effects:
+            interval = f"{effect.low:.2f} … {effect.high:.2f}"
+            effects.append((name, effect.column, f"{effect.value:.2f}", interval))
+    header = ("predictors", "words", "left out", "gain", "by text")
+    print_table(header, rows, "Gain in log-likelihood (nats)", max_col=_WIDTH)
+    header = ("predictors", "column", "effect", "95 %")
+    print_table(header, effects, f"Effects ({time} a bit)", left=2, max_col=_WIDTH)
     if figure is not None:
         _draw(found, figure, time)
         msg.good(f"Saved the figure to {figure}")
@@ -96,9 +73,8 @@ def reading(
 def _draw(found: dict[str, ReadingTimes], path: Path, time: str) -> None:
     from matplotlib.figure import Figure
 
-    drawn = Figure(
-        figsize=(11.0, 1.6 + 0.22 * sum(len(one.effects) for one in found.values())), layout="constrained"
-    )
+    height = 1.6 + 0.22 * sum(len(one.effects) for one in found.values())
+    drawn = Figure(figsize=(11.0, height), layout="constrained")
     left, right = drawn.subplots(1, 2)
     labels: list[str] = []
     for name, one in found.items():

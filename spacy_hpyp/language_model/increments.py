@@ -1,10 +1,9 @@
-"""What a parser's beam holds after each word, for readers: entropies, and the parses of the words so far with
-their probabilities.
+"""The beam after each word, for readers: entropies, and the parses of the words so far with their probabilities.
 
 The entropy over analyses is that of the parses that the beam goes on with after a word (Roark et al. 2009;
-Hale 2006): what is on the stack, what has been attached, and which tags there are. Several derivations of the
-same are one. The entropy over next words is that of the distribution of the next word or the end of the
-sentence, see `spacy_hpyp.arc_standard.increments`: a rare word counts as its class.
+Hale 2006): stacks, arcs and tags. Several derivations of the same analysis are one. The entropy over next
+words is that of the distribution of the next word or the end of the sentence, see
+`spacy_hpyp.arc_standard.increments`: a rare word counts as its class.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,10 +20,9 @@ from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from .surprisal import entropy
 
-#: What entropies are over.
+#: The variables of entropies.
 ENTROPIES = ("next", "analyses")
-# How many sentences are looked at together: of each word, there may be a distribution over the whole
-# vocabulary.
+# Sentences that are read together: of each word, there may be a distribution over the whole vocabulary.
 _BATCH = 16
 
 
@@ -37,7 +35,7 @@ class PartialParse:
     tags (list[str]): Of each word so far.
     heads (list[int | None]): The token that each word is attached to, None for a word that is on the stack.
     deps (list[str]): The labels of these arcs, "" where there is none yet.
-    stack (list[int]): The tokens that are on the stack; the last one is its top.
+    stack (list[int]): The tokens on the stack; the last one is its top.
     """
 
     probability: float
@@ -50,15 +48,15 @@ class PartialParse:
 
 @dataclass(frozen=True)
 class Increment:
-    """What there is after a word.
+    """The state after a word.
 
     token (int): The word's position in the Doc.
     words (list[int]): The positions of the words of its sentence up to it.
     entropy_next, entropy_analyses (float): Of the next word, and of the analyses of the words so far, in
         bits.
-    next_words (list[tuple[str, float]]): What is expected next, the most probable first: words, classes of
-        rare words in angle brackets, or "" for the end of the sentence.
-    parses (list[PartialParse]): The most probable first.
+    next_words (list[tuple[str, float]]): The most probable next words: words, classes of rare words in angle
+        brackets, or "" for the end of the sentence.
+    parses (list[PartialParse]): The most probable parses.
     """
 
     token: int
@@ -78,11 +76,11 @@ def find_increments(
     threads: int = 1,
     given_tags: bool = False,
 ) -> list[list[Increment]]:
-    """What the beam holds after each word of parsed documents; each sentence is read by itself.
+    """Find the state of the beam after each word of parsed documents; each sentence is read by itself.
 
     model (JointModel): Trained, and lexicalised.
     docs (Sequence[Doc]): With sentence boundaries.
-    k (int): How many parses and next words of each word are wanted.
+    k (int): The number of parses and next words of each word.
     """
     blocks, layout = _encode(model, docs, given_tags)
     words: list[Increment] = []
@@ -95,7 +93,7 @@ def find_increments(
 def find_entropies(
     model: JointModel, docs: Sequence[Doc], search: Search, *, threads: int = 1, given_tags: bool = False
 ) -> list[dict[str, np.ndarray]]:
-    """The entropies before and after each token of parsed documents, in bits, see `Scores.entropies`.
+    """Find the entropies before and after each token of parsed documents, in bits, see `TokenScores.entropies`.
 
     model, docs, search, threads, given_tags: As for `find_increments`.
     RETURNS (list[dict[str, float64[tokens, 2]]]): Of each document, over "next" words and "analyses".
@@ -123,21 +121,19 @@ def _encode(model: JointModel, docs: Sequence[Doc], given_tags: bool) -> tuple[B
 def _follow(
     model: JointModel, blocks: Blocks, search: Search, threads: int, *, parses: bool
 ) -> Iterator[Increments]:
-    """What there is after each word, a sentence after the other; that of a few is held in memory."""
+    """Yield the states of the beam in each sentence; those of a few are held in memory."""
     # The beam is to stand for the posterior, and knows nothing of the words to come.
     search = search._replace(marginals=True, consensus=False, guides=False, outlook=0.0)
     for first in range(0, len(blocks.offsets) - 1, _BATCH):
         offsets = blocks.offsets[first : first + _BATCH + 1]
-        start, end = offsets[0], offsets[-1]
-        some = Blocks(
-            blocks.words[start:end], blocks.tags[start:end], blocks.may_start[start:end], offsets - start
-        )
+        own = slice(offsets[0], offsets[-1])
+        some = Blocks(blocks.words[own], blocks.tags[own], blocks.may_start[own], offsets - offsets[0])
         yield from follow(model.frozen, some, search, threads, parses=parses)
 
 
 def _merged(found: Increments, word: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The analyses after a word: their probabilities (float64[m]) and log-weights (float64[m]), and of each a
-    derivation that has it (int64[m]); the most probable first.
+    """Return the analyses after a word, the most probable first: their probabilities (float64[m]) and
+    log-weights (float64[m]), and a derivation of each (int64[m]).
     """
     size = found.size[word]
     _, first, place = np.unique(found.analysis[word, :size], return_index=True, return_inverse=True)
@@ -158,15 +154,14 @@ def _increment(model: JointModel, found: Increments, token: list[int], word: int
         heads, labels, tags = (
             part[word, i, : word + 1].tolist() for part in (found.heads, found.labels, found.tags)
         )
+        names_of_labels = ["" if own < 0 else model.labels[own].split(nonproj.DELIMITER)[0] for own in labels]
         parses.append(
             PartialParse(
-                probability=share,
-                log_prob=value,
+                share,
+                value,
                 tags=[model.tags[tag] for tag in tags],
                 heads=[None if head == OPEN else token[head] for head in heads],
-                deps=[
-                    "" if label < 0 else model.labels[label].split(nonproj.DELIMITER)[0] for label in labels
-                ],
+                deps=names_of_labels,
                 stack=[token[j] for j, head in enumerate(heads) if head == OPEN],
             )
         )

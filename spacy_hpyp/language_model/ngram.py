@@ -33,7 +33,7 @@ from ..text.ngrams import add_up, count_ngrams, ngram_rows
 from ..text.unknown_words import RULES, UnknownWordRule
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .generation import ATTEMPTS, check_drawing, unfound
-from .scoring import Perplexity, perplexity_of, score_of
+from .scoring import Perplexity, score_of
 
 KIND, FORMAT = "spacy-hpyp n-gram model", 2
 HIGHEST_ORDER = 20
@@ -144,22 +144,6 @@ class DrawnSentence(NamedTuple):
     log_prob: float
 
 
-class NgramProgress(NamedTuple):
-    """How far training is.
-
-    sweep (int): The number of the sweep, from 1.
-    predictions (int): Words and ends of sentences visited since the last report.
-    total (int): Those to be visited in all sweeps.
-    log_prob (float): The mean log-probability of a prediction in this sweep so far, in nats. Each sentence is
-        predicted from all others; in the first sweep, from those before it.
-    """
-
-    sweep: int
-    predictions: int
-    total: int
-    log_prob: float
-
-
 def resolve_rule(unknown_words: dict[str, Any]) -> UnknownWordRule:
     """Make the rule for unknown words that a block of a config describes.
 
@@ -233,11 +217,6 @@ class NGramModel:
     def _unpack(self, sample: dict[str, Any]) -> Franchise:
         return unpack(sample, columns_of(self.order), len(self.vocabulary) + 1)
 
-    @property
-    def samples(self) -> int:
-        """The number of samples that predictions are averaged over."""
-        return len(self._samples)
-
     def word_counts(self) -> np.ndarray:
         """Count how often each word and class of the vocabulary was seen in training (int64[words + classes])."""
         return dish_counts(self._unpack(self._samples[0]))[:-1]
@@ -272,13 +251,6 @@ class NGramModel:
         for words in sentences:
             numbers = self._numbers(words)
             yield score_of(self, words, numbers, float(self._score(numbers).sum()))
-
-    def perplexity(self, sentences: Iterable[Sequence[str]]) -> Perplexity:
-        """Compute the perplexity of a text, see `spacy_hpyp.language_model.scoring`.
-
-        RAISES (ValueError): If there are no sentences.
-        """
-        return perplexity_of(self.score(sentences))
 
     def generate(
         self, count: int, *, begin_with: Sequence[str] = (), max_length: int = 60, seed: int = 0
@@ -381,7 +353,7 @@ def train_ngram_model(
     sweeps: int = 20,
     samples: int = 10,
     seed: int = 0,
-    progress: Callable[[NgramProgress], None] | None = None,
+    progress: Callable[[int, int, int, float], None] | None = None,
 ) -> NGramModel:
     """Train an n-gram model by Gibbs sampling.
 
@@ -394,7 +366,8 @@ def train_ngram_model(
     order (int): n, from 1 to 20.
     samples (int): The number of samples to average, at most that of sweeps.
     seed (int): Fixes the model bit for bit.
-    progress (Callable[[NgramProgress], None] | None): Called every few thousand words.
+    progress (Callable | None): Called every few thousand words with the sweep, the number of predictions since
+        the last call, that in all sweeps, and the mean log-probability of a prediction in this sweep, in nats.
     RAISES (ValueError): If a setting is out of its range, or there are no sentences.
     """
     whole("order", order, highest=HIGHEST_ORDER)
@@ -421,8 +394,7 @@ def train_ngram_model(
             of_customers = rows[np.searchsorted(ends, customers, side="right")]
             log_prob += visit(franchise, of_customers, sweep > 1, rng)
             if progress is not None:
-                visited = customers[-1] + 1
-                progress(NgramProgress(sweep, len(customers), sweeps * int(ends[-1]), log_prob / visited))
+                progress(sweep, len(customers), sweeps * int(ends[-1]), log_prob / (customers[-1] + 1))
         resample(franchise, rng)
         left, out_of_step = divmod(sweeps - sweep, interval)
         if out_of_step == 0 and left < samples:

@@ -1,8 +1,7 @@
-"""Do surprisals predict how long words are read? Regressions with and without them, on texts that were left
-out (Goodkind & Bicknell 2018).
+"""Regressions of reading times with and without surprisals, on texts that were left out (Goodkind & Bicknell
+2018).
 
-Times and predictors are taken as deviations from the mean of their text: how fast a text is read as a whole
-is not what they have to tell.
+Times and predictors are deviations from the mean of their text: the pace of a text as a whole does not count.
 """
 
 from collections.abc import Sequence
@@ -13,15 +12,14 @@ import numpy as np
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
-# Neighbouring words are read alike: errors of so many words after each other may have to do with each other.
+# Errors of so many neighbouring words may be correlated.
 _RELATED = 10
 
 
 class Effect(NamedTuple):
-    """How much longer a word is read where a predictor has one more.
+    """The time that one more of a predictor costs.
 
-    column (str): The predictor, of the word or of one before it; or the predictor's name and "total": of the
-        word and those before it.
+    column (str): The predictor, of the word or of one before it; or its name and "total": of all of these.
     value, low, high (float): In the unit of times, and a 95 % confidence interval.
     """
 
@@ -32,12 +30,12 @@ class Effect(NamedTuple):
 
 
 class ReadingTimes(NamedTuple):
-    """How well predictors predict reading times.
+    """The result of regressions.
 
-    words (int): How many words have a time and all predictors.
-    left_out (int): How many rows have not.
-    gains (dict[str, float]): By text, by how much the log-likelihood of its times is higher with the
-        predictors than without them, in nats, where the others were learned from.
+    words (int): The number of words that have a time and all predictors.
+    left_out (int): The number of rows that have not.
+    gains (dict[str, float]): By text, the gain in log-likelihood of its times by the predictors, in nats, by
+        regressions learned from the other texts.
     effects (list[Effect]): Of the predictors, in all texts together.
     """
 
@@ -53,8 +51,7 @@ class ReadingTimes(NamedTuple):
 
 
 def columns_of(table: "DataFrame", names: Sequence[str]) -> list[str]:
-    """The columns of predictors: those of a word, and of as many words before it as the table has (`hpyp
-    surprisal --lags`).
+    """Return the columns of predictors: those of a word, and of the words before it (`hpyp surprisal --lags`).
 
     RAISES (ValueError): If one is not there.
     """
@@ -73,30 +70,22 @@ def predict_times(
 
     table (DataFrame): One word a row, the rows of a text in their order, with columns of numbers as of `hpyp
         surprisal --text-by`. Rows where a predictor is missing, or the time is missing or 0, are left out.
-    predictors, baseline (Sequence[str]): The columns whose gain is asked for, and those that are there
-        without them, too.
-    RAISES (ValueError): If a column is not there or has something else than numbers, or there are less than
-        two texts with enough words.
-    RAISES (ImportError): If there is no statsmodels.
+    predictors, baseline (Sequence[str]): The columns whose gain is computed, and those of both regressions.
+    RAISES (ValueError): If a column is missing or has no numbers, or fewer than two texts have enough words.
     """
     given, own = columns_of(table, baseline), columns_of(table, predictors)
     if both := set(given) & set(own):
-        raise ValueError(f"'{min(both)}' is to be predicted by and is in the baseline, too.")
+        raise ValueError(f"'{min(both)}' is a predictor and is in the baseline, too.")
     columns_of(table, [text_by])
     numbers = table[[*columns_of(table, [time])[:1], *given, *own]]
-    for name in numbers:
-        if numbers[name].dtype.kind not in "ifu":
-            raise ValueError(
-                f"The column '{name}' should have numbers only, but it has "
-                f"'{numbers[name].dropna().iloc[0]}'."
-            )
+    if others := [name for name in numbers if numbers[name].dtype.kind not in "ifu"]:
+        raise ValueError(f"The column '{others[0]}' should have numbers only.")
     numbers = numbers[np.isfinite(numbers).all(axis=1) & (numbers[time] > 0.0)]
     texts = table.loc[numbers.index, text_by].astype(str)
     if texts.nunique() < 2 or texts.value_counts().min() <= numbers.shape[1]:
         raise ValueError(
-            f"Each text is predicted from the others: at least two of '{text_by}' need more words with a "
-            f"time and all predictors than "
-            f"there are columns of these, {numbers.shape[1] - 1}, but there are {dict(texts.value_counts())}."
+            f"Each text is predicted from the others: at least two of '{text_by}' need more than "
+            f"{numbers.shape[1]} words with a time and all predictors."
         )
     numbers = numbers - numbers.groupby(texts).transform("mean")
     times, without, with_them = numbers[time], numbers[given], numbers[given + own]
@@ -110,7 +99,7 @@ def predict_times(
 
 
 def _log_likelihood(times: "Series", predictors: "DataFrame", seen: "Series") -> float:
-    """That of the times that were not seen, by a regression of those that were, in nats."""
+    """Compute that of the times that were not seen, by a regression of those that were, in nats."""
     from statsmodels.api import OLS
 
     found = OLS(times[seen], predictors[seen]).fit()

@@ -61,7 +61,7 @@ def test_the_command_trains_the_model_that_the_function_trains(files, saved, tmp
 
 def test_the_perplexity_of_an_ngram_model_is_printed(files, saved):
     found = figures(saved, files / "dev.txt", "--tokenized")
-    expected = NGramModel.from_disk(saved).perplexity(read_sentences(files / "dev.txt"))
+    expected = perplexity_of(NGramModel.from_disk(saved).score(read_sentences(files / "dev.txt")))
     assert found == pytest.approx(expected.to_dict())
     shown = table(saved, files / "dev.txt", "--tokenized")
     assert f"{expected.perplexity:.2f}" in shown

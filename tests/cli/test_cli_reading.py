@@ -69,6 +69,6 @@ def test_what_no_regression_can_be_made_of_is_said(table):
     assert "There is no column 'surprise', but there are: text, length," in said(
         table, "--predict", "surprise"
     )
-    assert "is in the baseline" in said(table, "--predict", "surprisal,length")
+    assert "in the baseline" in said(table, "--predict", "surprisal,length")
     assert "'length' should have numbers only" in said(change(table, length="seven"))
     assert "at least two of 'text'" in said(change(table, length=1.0, text="a"))

@@ -64,15 +64,6 @@ ADJECTIVES = "old small green".split()
 
 
 @pytest.fixture(scope="session", autouse=True)
-def cache_folder(tmp_path_factory):
-    """Where pipelines keep what follows from them."""
-    folder = tmp_path_factory.mktemp("cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPACY_HPYP_CACHE", str(folder))
-        yield folder
-
-
-@pytest.fixture(scope="session", autouse=True)
 def compiled_once(tmp_path_factory):
     """Of workers that need the same compiled function at once, one compiles it, and the others wait and find
     it on disk.

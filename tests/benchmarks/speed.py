@@ -3,13 +3,11 @@
     python tests/benchmarks/speed.py PIPELINE TRAIN DEV
     python tests/benchmarks/speed.py FOLDER TRAIN DEV --train en
 
-PIPELINE is a trained pipeline; the treebank is in CoNLL-U or .spacy files. Prints words per second of
-processor time from raw documents, and of an hpyp_parser with given sentence boundaries and tokens, seconds of
-a Gibbs sweep, sizes on disk and in the cache, start-up times and memory, and all speeds as ratios to spaCy's
-tagger and parser. The CNN's speed depends little on what it has learned, so it is only initialised and
-trained for a moment, unless it is given (--peer). With --train and a language the pipelines of
-configs/pool.cfg and configs/guided.cfg are trained first, into a folder; how long that takes, its memory and
-the size of a wheel are printed, too. Nothing is asserted: read the ratios, and read them twice.
+PIPELINE is a trained pipeline; the treebank is in CoNLL-U or .spacy files. Prints words per second of processor time from raw
+documents, and of an hpyp_parser with given sentences and tokens; seconds of a Gibbs sweep; size on disk, start-up times and memory.
+Speeds are ratios to spaCy's tagger and parser, too, which are trained for a moment if they are not given (--peer). With --train the
+pipelines of configs/pool.cfg and configs/guided.cfg are trained first, into a folder; the time and memory of that and the size of a
+wheel are printed. Nothing is asserted: read the ratios, and read them twice.
 """
 
 import argparse
@@ -98,14 +96,14 @@ def _own(nlp: Language, doc: Doc) -> Doc:
     return Doc(nlp.vocab).from_bytes(doc.to_bytes())
 
 
-def start_up(pipeline: Path, **caches: str) -> tuple[float, float, float]:
-    """Seconds to load the pipeline and parse once, on top of spaCy's own import; and the memory of the
-    process then, all of it and what it does not share, in MB.
+def start_up(pipeline: Path, **variables: str) -> tuple[float, float, float]:
+    """Seconds to load the pipeline and parse once, without spaCy's import; the memory of the process, and the
+    unshared part of it, in MB.
 
-    caches: Variables of the environment that say where caches are.
+    variables: Of the environment.
     """
     script = START.format(path=str(pipeline))
-    environment = {**os.environ, **caches}
+    environment = {**os.environ, **variables}
     output = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment
     )
@@ -114,19 +112,15 @@ def start_up(pipeline: Path, **caches: str) -> tuple[float, float, float]:
 
 
 def start_ups(pipeline: Path) -> None:
-    """Print what there is on disk, and how a pipeline starts with caches that are filled and empty."""
+    """Print the size on disk, and how a pipeline starts, with and without compiled code on disk."""
     print(f"pipeline on disk: {size_of(pipeline) / 1e6:.1f} MB")
-    with tempfile.TemporaryDirectory() as cache:
-        made, *_ = start_up(pipeline, SPACY_HPYP_CACHE=cache)
-        # What was made is checked once more when it is read for the first time.
-        start_up(pipeline, SPACY_HPYP_CACHE=cache)
-        warm, memory, own = start_up(pipeline, SPACY_HPYP_CACHE=cache)
-        print(f"cache: {size_of(Path(cache)) / 1e6:.1f} MB")
-        print(f"load and first parse: {warm:.2f} s; {made:.1f} s if what the cache keeps is to be made")
-        with tempfile.TemporaryDirectory() as compiled:
-            cold, *_ = start_up(pipeline, NUMBA_CACHE_DIR=compiled, SPACY_HPYP_CACHE=cache)
-        print(f"load and first parse, with compiling: {cold:.1f} s")
-        print(f"memory after the first parse: {memory:.0f} MB, {own:.0f} of them its own")
+    start_up(pipeline)
+    warm, memory, own = start_up(pipeline)
+    print(f"load and first parse: {warm:.2f} s")
+    with tempfile.TemporaryDirectory() as compiled:
+        cold, *_ = start_up(pipeline, NUMBA_CACHE_DIR=compiled)
+    print(f"load and first parse, with compiling: {cold:.1f} s")
+    print(f"memory after the first parse: {memory:.0f} MB, {own:.0f} of them its own")
 
 
 def size_of(path: Path) -> int:
@@ -139,24 +133,15 @@ def train_all(folder: Path, train: Path, dev: Path, lang: str) -> list[Path]:
     both pipelines.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    pool, guided, compact = (
-        folder / "pool" / "model-best",
-        folder / "guided" / "model-best",
-        folder / "compact",
-    )
+    pool, guided = folder / "pool" / "model-best", folder / "guided" / "model-best"
+    compact = folder / "compact"
     guides = folder / "guides.spacy"
     common = ["--paths.dev", dev, "--nlp.lang", lang, "--paths.classes", ""]
     guide = ["--components.hpyp_parser.guides", "true"]
     steps = {
         "pool.cfg": [
-            "train",
-            "configs/pool.cfg",
-            "--output",
-            pool.parent,
-            "--paths.train",
-            train,
-            *guide,
-            *common,
+            *("train", "configs/pool.cfg", "--output", pool.parent),
+            *("--paths.train", train, *guide, *common),
         ],
         "guides": ["hpyp", "guides", pool, train, guides],
         "guided.cfg": [
@@ -174,11 +159,8 @@ def train_all(folder: Path, train: Path, dev: Path, lang: str) -> list[Path]:
         if status:
             raise SystemExit(f"{name} has failed.")
         taken = time.perf_counter() - start
-        print(
-            f"{name}: {taken:.0f} s, {used.ru_utime + used.ru_stime:.0f} of processor time, {used.ru_maxrss / 1e6:.2f} "
-            f""
-            f"GB"
-        )
+        cpu, memory = used.ru_utime + used.ru_stime, used.ru_maxrss / 1e6
+        print(f"{name}: {taken:.0f} s, {cpu:.0f} of processor time, {memory:.2f} GB")
     wheel = Path(shutil.make_archive(str(folder / "wheel"), "zip", compact))
     print(f"wheel of the guided pipeline: {size_of(wheel) / 1e6:.1f} MB")
     return [pool, guided]

@@ -1,82 +1,176 @@
-"""`hpyp convert` and `hpyp split`: treebanks in CoNLL-U as `.spacy` files, or in parts, with a word about
-what is wrong with them.
-"""
+"""`hpyp split` and `hpyp convert`: parts of treebanks, with their problems, and other formats."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
+from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 from spacy.training.converters import conllu_to_docs
-from spacy.util import get_lang_class, minibatch
+from spacy.util import minibatch
 from wasabi import msg
 
 from ..storage.checksum import blaming
 from ..storage.files import prepare_folder, replace_file
-from ..treebanks.conllu import UNKNOWN_SPACES, Block, read_blocks
+from ..treebanks.brackets import read_trees
+from ..treebanks.conllu import UNKNOWN_SPACES, Block, ConlluSentence, read_blocks, write_conllu
+from ..treebanks.penn import PARTS, SUFFIXES, dependencies, section_of
 from .app import note, save_docs
-from .options import FILE, argument, option
+from .options import argument, option
+from .output import print_table
 
-# So many lines are named of each problem.
-_NAMED = 3
-
-
-def check_language(lang: str | None) -> str | None:
-    """See that spaCy has a language. RAISES (ValueError): If it does not."""
-    try:
-        if lang is not None:
-            get_lang_class(lang)
-    except ImportError as error:
-        raise ValueError(
-            f"spaCy has no language '{lang}'. For one that it does not have, give 'xx'."
-        ) from error
-    return lang
+_TRAIN, _DEV, _TEST = "train", "dev", "test"
+# Without a development part, one of so many sentences is held out.
+_HELD_OUT = 10
+# The lines of each problem that are named, and the shortest sentence that should be in one part only.
+_NAMED, _LONG = 3, 5
 
 
-KnownLang = Annotated[str | None, option("See that spaCy has this language", "-l", callback=check_language)]
-
-
-def convert(
-    treebanks: Annotated[list[Path], argument("Treebanks in CoNLL-U", **FILE)],
-    output: Annotated[Path, argument("Directory for the .spacy files", file_okay=False)],
+def split(
+    treebank: Annotated[Path, argument("The prefix of its files, as assets/UD_Tamil-TTB/ta_ttb-ud")],
+    output: Annotated[Path, argument("Folder for the parts", file_okay=False)] = Path("corpus"),
     *,
-    n_sents: Annotated[int, option("Sentences to a document", "-n", least=1)] = 10,
-    merge_subtokens: Annotated[
-        bool, option("Multiword tokens become one token, as they are written", "-T")
-    ] = False,
-    lang: KnownLang = None,
+    parsed: Annotated[
+        Path | None, option("More sentences to train on, from 'hpyp rank'", exists=True)
+    ] = None,
+    name: Annotated[str | None, option("Another prefix for the files of the parts")] = None,
+    dry_run: Annotated[bool, option("Write nothing")] = False,
 ) -> None:
-    """Convert treebanks as 'spacy convert --converter conllu' does, and say in which line something is wrong.
+    """Write the training, development and test part of a treebank, and print what is in them.
 
-    A sentence without a complete tree, one with two roots, or a word that is above itself, cannot be learned
-    from: they are counted, and keep their words and tags alone. What 'split' has marked is a document each.
-    Byte order marks and white space in empty lines are put up with.
+    Without a development part, the last tenth of the training part becomes it; without a test part, the
+    development part does. Prints counts, the lines of sentences without a complete tree, which training
+    skips, and of sentences in two parts. The exit code is 1 if a file is not CoNLL-U. Parsed sentences become
+    documents of the training part that teach nothing of tokens and sentence ends.
     """
+    files = parts_of(treebank)
+    if not files[_TRAIN].is_file():
+        raise ValueError(f"There is no file '{files[_TRAIN]}'.")
+    parts = {part: list(read_blocks(file)) for part, file in files.items() if file.is_file()}
+    _print_counts(parts, files)
+    if _DEV not in parts:
+        if len(parts[_TRAIN]) == 1:
+            raise ValueError(f"One sentence is too few to hold one out: '{files[_TRAIN]}'.")
+        parts[_TRAIN], parts[_DEV] = hold_out_last(parts[_TRAIN])
+        note(f"There is no '{files[_DEV]}': the last {len(parts[_DEV]):,} sentences of train become dev")
+    if _TEST not in parts:
+        parts[_TEST] = parts[_DEV]
+        note(f"There is no '{files[_TEST]}': test is dev")
+    if dry_run:
+        return
+    for block in read_blocks(parsed) if parsed is not None else ():
+        comments = [comment for comment in block.comments if not comment.startswith(("newdoc", "newpar"))]
+        parts[_TRAIN].append(replace(block, comments=["newdoc", UNKNOWN_SPACES, *comments]))
     prepare_folder(output)
-    for path in treebanks:
-        blocks = list(read_blocks(path))
-        docs = list(_documents(blocks, path, n_sents, merge_subtokens=merge_subtokens))
-        save_docs(output / f"{path.stem}.spacy", docs)
-        tell_of_incomplete(blocks, path)
-        msg.good(
-            f"Converted {len(blocks):,} sentences in {len(docs):,} documents: {output / path.stem}.spacy"
+    written = output / (name or treebank.name)
+    for part, file in parts_of(written).items():
+        replace_file(file, "".join(map(Block.lines, parts[part])).encode())
+    counts = ", ".join(f"{len(blocks):,} to {part}" for part, blocks in parts.items())
+    msg.good(f"Wrote {counts}: {written}-*.conllu")
+
+
+def parts_of(treebank: Path) -> dict[str, Path]:
+    """Return the files of a treebank by part, from their common prefix."""
+    return {part: treebank.with_name(f"{treebank.name}-{part}.conllu") for part in (_TRAIN, _DEV, _TEST)}
+
+
+def hold_out_last(blocks: list[Block]) -> tuple[list[Block], list[Block]]:
+    """Return two sentences or more without the last tenth, and that."""
+    count = max(1, len(blocks) // _HELD_OUT)
+    return blocks[:-count], blocks[-count:]
+
+
+def _print_counts(parts: Mapping[str, Sequence[Block]], files: Mapping[str, Path]) -> None:
+    """Print what is in the parts of a treebank, and their problems."""
+    counts = {
+        part: {
+            "documents": sum(block.begins("newdoc") for block in blocks),
+            "sentences": len(blocks),
+            "without a complete tree": sum(block.problem is not None for block in blocks),
+            "not projective": sum(map(_is_crossing, blocks)),
+            "tokens": sum(len(block.tokens()) for block in blocks),
+            "words": sum(block.size for block in blocks),
+        }
+        for part, blocks in parts.items()
+    }
+    rows = [(name, *(f"{own[name]:,}" for own in counts.values())) for name in counts[_TRAIN]]
+    print_table(("", *parts), rows, "Treebank")
+    seen: dict[tuple[str, ...], str] = {}
+    for part, blocks in parts.items():
+        _print_incomplete(blocks, files[part])
+        repeated = defaultdict(list)
+        texts = [tuple(word.form for word in block.words) for block in blocks]
+        for text, block in zip(texts, blocks):
+            if len(text) >= _LONG and text in seen:
+                repeated[seen[text]].append(block.line)
+        for other, lines in repeated.items():
+            note(
+                f"'{files[part]}': {len(lines):,} sentences are also in {other}, which flatters scores ({_first(lines)})"
+            )
+        seen |= {text: part for text in texts if text not in seen}
+
+
+def _print_incomplete(blocks: Sequence[Block], path: Path) -> None:
+    problems = defaultdict(list)
+    for block in blocks:
+        if block.problem is not None:
+            problems[block.problem].append(block.line)
+    for problem, lines in problems.items():
+        note(
+            f"'{path}': {len(lines):,} of {len(blocks):,} sentences teach no tree: {problem} ({_first(lines)})"
         )
 
 
-def _documents(blocks: Sequence[Block], path: Path, n_sents: int, *, merge_subtokens: bool) -> Iterator[Doc]:
-    """The documents that spaCy's converter makes, and one of each sentence that `split` has marked.
+def _is_crossing(block: Block) -> bool:
+    heads = [i if word.head == 0 else word.head - 1 for i, word in enumerate(block.words)]
+    return block.problem is None and nonproj.is_nonproj_tree(heads)
 
-    A sentence that is no tree has no heads but that of its first word.
+
+def _first(lines: Sequence[int]) -> str:
+    return f"line {', '.join(map(str, lines[:_NAMED]))}{', …' * (len(lines) > _NAMED)}"
+
+
+def convert(
+    inputs: Annotated[
+        list[Path], argument("CoNLL-U files, or files or folders with bracketed trees", exists=True)
+    ],
+    output: Annotated[Path, argument("Folder for the results", file_okay=False)],
+    *,
+    n_sents: Annotated[int, option("Sentences to a document", "-n", least=1)] = 10,
+    merge_subtokens: Annotated[bool, option("Multiword tokens become one token", "-T")] = False,
+) -> None:
+    """Convert CoNLL-U to .spacy files, and bracketed trees to CoNLL-U.
+
+    CoNLL-U is converted as by 'spacy convert', but sentences without a complete tree keep their words and tags
+    alone, and parsed sentences of 'hpyp split' become a document each.
+
+    Trees in brackets, as in the Penn Treebank, become dependency trees with the head rules of Yamada and
+    Matsumoto (2003) and the labels of Penn2Malt. Files of sections of the WSJ, as 02/wsj_0200.mrg, become
+    wsj-train, -dev and -test, and wsj-lm-train, -dev and -test, which are divided as for language models; all
+    other files become one.
     """
-    found = conllu_to_docs(
-        "\n\n".join(block.text() for block in blocks),
-        n_sents=1,
-        merge_subtokens=merge_subtokens,
-        no_print=True,
-    )
+    prepare_folder(output)
+    bracketed = [path for path in inputs if path.is_dir() or path.suffix.lower() in SUFFIXES]
+    if bracketed:
+        _convert_brackets(bracketed, output)
+    for path in inputs:
+        if path not in bracketed:
+            blocks = list(read_blocks(path))
+            docs = list(_documents(blocks, path, n_sents, merge_subtokens=merge_subtokens))
+            save_docs(output / f"{path.stem}.spacy", docs)
+            _print_incomplete(blocks, path)
+            msg.good(
+                f"Converted {len(blocks):,} sentences in {len(docs):,} documents: {output / path.stem}.spacy"
+            )
+
+
+def _documents(blocks: Sequence[Block], path: Path, n_sents: int, *, merge_subtokens: bool) -> Iterator[Doc]:
+    """Yield the documents of spaCy's converter, and one of each parsed sentence."""
+    text = "\n\n".join("\n".join(map("\t".join, block.complete_rows())) for block in blocks)
+    found = conllu_to_docs(text, n_sents=1, merge_subtokens=merge_subtokens, no_print=True)
     for is_parsed, own in groupby(blocks, lambda block: UNKNOWN_SPACES in block.comments):
         for some in minibatch(own, 1 if is_parsed else n_sents):
             sentences: list[Doc] = []
@@ -90,91 +184,36 @@ def _documents(blocks: Sequence[Block], path: Path, n_sents: int, *, merge_subto
             yield document
 
 
-def first_lines(numbers: Sequence[int]) -> str:
-    """The first ones of some numbers of lines."""
-    return f"line {', '.join(map(str, numbers[:_NAMED]))}{', ...' * (len(numbers) > _NAMED)}"
+def _convert_brackets(paths: Iterable[Path], output: Path) -> None:
+    by_section: dict[int | None, list[ConlluSentence]] = defaultdict(list)
+    files = [path for path in paths if path.is_file()]
+    for path in paths:
+        files += [file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.name[0] != "."]
+    # All is read before anything is written.
+    for file in sorted(set(files)):
+        by_section[section_of(file)] += _dependencies(file)
+    if not by_section:
+        raise ValueError(f"There are no files with brackets: none ends with {', '.join(SUFFIXES)}.")
+    if others := by_section.pop(None, []):
+        _save(output / f"{files[0].stem}.conllu", others)
+    for name, sections in PARTS.items() if by_section else ():
+        missing = [f"{section:02}" for section in sections if section not in by_section]
+        if missing:
+            msg.warn(f"{name} lacks the sections {', '.join(missing)}")
+        if sentences := [sentence for section in sections for sentence in by_section[section]]:
+            _save(output / f"{name}.conllu", sentences)
 
 
-def tell_of_incomplete(blocks: Sequence[Block], path: Path) -> None:
-    """Say how many sentences of a file have no complete tree, and where."""
-    lines: dict[str, list[int]] = defaultdict(list)
-    for block in blocks:
-        if block.problem is not None:
-            lines[block.problem].append(block.line)
-    if lines:
-        named = (f"{len(each):,} where {problem} ({first_lines(each)})" for problem, each in lines.items())
-        note(
-            f"'{path}': {sum(map(len, lines.values())):,} of {len(blocks):,} sentences have no complete "
-            f"tree, and parsers do not learn "
-            f"from them: {'; '.join(named)}"
-        )
+def _dependencies(file: Path) -> Iterator[ConlluSentence]:
+    """Yield the sentences of a file, which is a document; trees without words are left out."""
+    begins = (f"newdoc id = {file.stem}",)
+    for i, tree in enumerate(read_trees(file), start=1):
+        if sentence := dependencies(tree, (*begins, f"sent_id = {file.stem}-{i}")):
+            yield sentence
+            begins = ()
 
 
-_TRAIN, _DEV, _TEST = "train", "dev", "test"
-#: Of how many sentences one is held out where there is no development part.
-HELD_OUT = 10
-
-
-def split(
-    treebank: Annotated[
-        Path, argument("What the names of its files begin with, as assets/UD_Tamil-TTB/ta_ttb-ud")
-    ],
-    output: Annotated[Path, argument("Directory for the parts", file_okay=False)],
-    *,
-    held_out: Annotated[
-        int, option("Without a development part, hold out one of so many", least=2)
-    ] = HELD_OUT,
-    parsed: Annotated[
-        Path | None, option("Sentences to train on besides, parsed by 'hpyp rank'", exists=True)
-    ] = None,
-    name: Annotated[
-        str | None, option("What the names of the parts begin with, if not as they do now")
-    ] = None,
-    lang: KnownLang = None,
-) -> None:
-    """Write the training, development and test part of a treebank, and say in which line something is wrong.
-
-    Without a development part, the last tenth of the training part is it; without a test part, the
-    development part is. Parsed sentences are in the training part, each a document by itself, and marked:
-    tokens and sentence ends are not learned from them.
-    """
-    files = parts_of(treebank)
-    if not files[_TRAIN].is_file():
-        raise ValueError(f"There is no file '{files[_TRAIN]}'.")
-    parts: dict[str, list[Block]] = {}
-    for part, file in files.items():
-        if file.is_file():
-            parts[part] = list(read_blocks(file))
-            tell_of_incomplete(parts[part], file)
-    if _DEV not in parts:
-        if len(parts[_TRAIN]) == 1:
-            raise ValueError(f"One sentence is too few to hold one out: '{files[_TRAIN]}'.")
-        parts[_TRAIN], parts[_DEV] = hold_out_last(parts[_TRAIN], held_out)
-        count = len(parts[_DEV])
-        note(f"There is no '{files[_DEV]}': the last {count:,} sentences of the training part are held out")
-    if _TEST not in parts:
-        parts[_TEST] = parts[_DEV]
-        note(f"There is no '{files[_TEST]}': what is measured is the development part")
-    if parsed is not None:
-        for block in read_blocks(parsed):
-            comments = [comment for comment in block.comments if not comment.startswith(("newdoc", "newpar"))]
-            parts[_TRAIN].append(replace(block, comments=["newdoc", UNKNOWN_SPACES, *comments]))
-    prepare_folder(output)
-    written = output / (name or treebank.name)
-    for part, file in parts_of(written).items():
-        replace_file(file, "".join(map(Block.lines, parts[part])).encode())
-    counts = ", ".join(f"{len(blocks):,} to {part}" for part, blocks in parts.items())
-    msg.good(f"Wrote {counts}: {written}-*.conllu")
-
-
-def parts_of(treebank: Path) -> dict[str, Path]:
-    """The files of a treebank by part, whether they are there or not; it is what their names begin with."""
-    return {part: treebank.with_name(f"{treebank.name}-{part}.conllu") for part in (_TRAIN, _DEV, _TEST)}
-
-
-def hold_out_last(blocks: list[Block], of: int = HELD_OUT) -> tuple[list[Block], list[Block]]:
-    """Two sentences or more without their last part, and that part: one of so many sentences, or of all where
-    there are fewer.
-    """
-    count = max(1, len(blocks) // of)
-    return blocks[:-count], blocks[-count:]
+def _save(path: Path, sentences: Sequence[ConlluSentence]) -> None:
+    write_conllu(path, sentences)
+    words = sum(len(sentence.words) for sentence in sentences)
+    msg.good(f"Saved {len(sentences):,} sentences with {words:,} words: {path}")

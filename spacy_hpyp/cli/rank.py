@@ -1,7 +1,6 @@
 """`hpyp rank`: the sentences in which a parser expects the most wrong arcs, to be corrected next."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
 from heapq import nlargest, nsmallest
 from itertools import chain
 from pathlib import Path
@@ -13,163 +12,99 @@ from spacy.util import minibatch
 
 from ..components.hpyp_parser import HPYPParser
 from ..components.rating import rate_labels
-from ..treebanks.conllu import Block
+from ..treebanks.conllu import Block, read_blocks
 from .app import prepare_output, prepared
-from .conllu_format import comments_of, conllu_sentences, write_again, write_sentence
+from .conllu_format import write_block, write_sentence
 from .options import Particles, PerLine, Pipeline, Threads, argument, option
 from .output import json_line, writing
 from .parse import parse_each
 from .progress import Bar
 from .raw_text import existing, is_conllu, locate_paragraphs, parse_documents, read_documents
 
-# How many paragraphs or documents are parsed together.
+# The paragraphs or documents that are parsed together.
 _BATCH = 64
 _DIGITS = 4
-# Comments that say where a sentence stands, and hold no more where it is ranked.
-_OF_PLACE = ("rank", "newdoc", "newdoc id", "newpar", "newpar id")
+# Comments that are wrong where a sentence is ranked.
+_OF_PLACE = ("rank", "newdoc", "newpar", "expected_wrong")
+By = Literal["arcs", "tags", "both", "rate"]
+Row = dict[str, Any]
 
 
 def rank(
     model: Pipeline,
     texts: Annotated[
-        list[Path], argument("Texts in UTF-8, '-' for stdin, .spacy or .conllu files", callback=existing)
+        list[Path], argument("Texts, '-' for stdin, .spacy or .conllu files", callback=existing)
     ],
     *,
     output: Annotated[Path | None, option("File to write, instead of stdout", "-o", dir_okay=False)] = None,
-    top: Annotated[int | None, option("Only so many sentences", "-n", least=1)] = None,
-    by: Annotated[
-        Literal["arcs", "tags", "both", "rate"], option("By expected wrong arcs, tags, both, or arcs a word")
-    ] = "arcs",
-    surest: Annotated[
-        bool, option("Those with the fewest, to be learned from as if they were annotated")
-    ] = False,
-    form: Annotated[
-        Literal["jsonl", "conllu"], option("JSON, an object a line, or CoNLL-U", "--format -f")
-    ] = "jsonl",
+    top: Annotated[int | None, option("The number of sentences", "-n", least=1)] = None,
+    by: Annotated[By, option("Expected wrong arcs, tags, both, or arcs a word")] = "arcs",
+    most_confident: Annotated[bool, option("The sentences with the fewest first")] = False,
+    form: Annotated[Literal["jsonl", "conllu"], option("The format of the output", "--format -f")] = "jsonl",
     per_line: PerLine = False,
-    labels_per_arc: Annotated[int, option("How many labels of an arc an hpyp_parser compares", least=1)] = 2,
     particles: Particles = None,
     threads: Threads = None,
 ) -> None:
-    """Rank sentences by how many wrong arcs the parser expects in them: which to correct next, when a
-    treebank is to grow.
+    """Rank sentences by the number of wrong arcs that the parser expects: which to correct next.
 
-    An arc is wrong if its head or its label is, or where nobody says how probable labels are, if its head is.
-    Sentences of .spacy and .conllu files are kept as they are, if they are marked; those of texts are found
-    by the pipeline. What is read and written as CoNLL-U keeps its multiword tokens and comments. Only the
-    sentences to write are kept in memory.
+    An arc is wrong if its head or its label is; without probabilities of labels, if its head is. Sentences of
+    .spacy and .conllu files are kept; the pipeline finds those of texts. CoNLL-U keeps multiword tokens and
+    comments. Only the sentences to write are kept in memory.
     """
     prepare_output(output, texts, f".{form}", ".txt")
-    nlp, found = prepared(model, threads=threads, particles=particles)
-    for parser in found:
+    nlp, parsers = prepared(model, threads=threads, particles=particles)
+    for parser in parsers:
         if isinstance(parser, HPYPParser):
             parser.marginals = True
-    sentences = chain.from_iterable(
-        rank_sentences(nlp, path, per_line=per_line, labels_per_arc=labels_per_arc, conllu=form == "conllu")
-        for path in texts
-    )
-    with Bar(sentences, unit=" sentences") as bar:
-        ranked = select(bar, by, top, surest=surest)
+    rows = chain.from_iterable(rank_sentences(nlp, path, per_line=per_line) for path in texts)
+    with Bar(rows, unit=" sentences") as bar:
+        ranked = select(bar, by, top, most_confident=most_confident)
     if not ranked:
-        raise ValueError(f"There is no sentence in {', '.join(map(repr, map(str, texts)))}.")
+        raise ValueError(f"There is no sentence in {', '.join(map(str, texts))}.")
     with writing(output, f"{len(ranked)} sentences") as file:
-        for place, rated in enumerate(ranked, 1):
-            file.write(_json_of(place, rated) if form == "jsonl" else f"# rank = {place}\n{rated.conllu}")
+        for place, row in enumerate(ranked, 1):
+            conllu = row.pop("conllu")
+            file.write(
+                f"# rank = {place}\n{conllu}" if form == "conllu" else json_line({"rank": place, **row})
+            )
 
 
-@dataclass(frozen=True)
-class Rated:
-    """A parsed sentence with what its parser expects to be wrong.
+def rank_sentences(nlp: Language, path: Path, *, per_line: bool = False) -> Iterator[Row]:
+    """Parse a file, and yield each sentence with its expected errors. The file is not held in memory.
 
-    file (str): Where it stands.
-    number (int): Its place among the file's sentences, from 1.
-    text (str): As it stands there.
-    wrong_arcs (float): The expected number of words with a wrong head or label; without probabilities of
-        labels, with a wrong head.
-    wrong_tags (float | None): The expected number of words with a wrong tag; None if nobody says how probable
-        tags are.
-    tokens (list[dict]): "text", "tag", "pos", "morph", "label", "head" (a place in the sentence; None for
-        roots), "head_prob", "label_prob", "tag_prob" and "space", whether a space comes after it. White space
-        has none.
-    conllu (str): The sentence in CoNLL-U, with expected errors as comments; empty if that is not asked for.
-    """
-
-    file: str
-    number: int
-    text: str
-    wrong_arcs: float
-    wrong_tags: float | None
-    tokens: list[dict[str, Any]]
-    conllu: str = ""
-
-
-#: What sentences are ranked by.
-_KEYS: dict[str, Callable[[Rated], Any]] = {
-    "arcs": lambda rated: rated.wrong_arcs,
-    "tags": lambda rated: rated.wrong_tags,
-    "both": lambda rated: rated.wrong_arcs + rated.wrong_tags,
-    "rate": lambda rated: rated.wrong_arcs / len(rated.tokens),
-}
-
-
-def rank_sentences(
-    nlp: Language, path: Path, *, per_line: bool = False, labels_per_arc: int = 2, conllu: bool = False
-) -> Iterator[Rated]:
-    """Parse a file, and say of each sentence how many wrong arcs are expected. The file is not held in
-    memory.
-
-    nlp (Language): A pipeline whose parser sets `token._.head_prob`.
-    labels_per_arc (int): How many labels of an arc its hpyp_parser compares.
-    conllu (bool): Whether they are wanted in CoNLL-U, too.
-    RAISES (ValueError): If the file is not what its name says, or nobody says how probable arcs are.
+    YIELDS (dict): "expected_wrong_arcs", "expected_wrong_tags" (None without probabilities of tags), "words",
+        "file", "sentence" (its number), "text", "tokens", and "conllu", the sentence in CoNLL-U.
+    RAISES (ValueError): If the parser gives no probabilities of arcs.
     """
     parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
     number = 0
-    for docs, read in _parsed(nlp, path, per_line=per_line):
+    for batch in _parsed(nlp, path, per_line=per_line):
         if parsers:
-            rate_labels(parsers[-1], docs, labels_per_arc=labels_per_arc)
-        for doc, own in zip(docs, read):
+            rate_labels(parsers[-1], [doc for doc, _ in batch])
+        for doc, block in batch:
             for sentence in doc.sents:
-                rated = _rate(sentence, str(path), number + 1)
-                if rated is not None:
+                if any(not token.is_space for token in sentence):
                     number += 1
-                    yield replace(rated, conllu=_written(rated, sentence, own)) if conllu else rated
+                    yield _row(sentence, block, path, number)
 
 
-def _parsed(nlp: Language, path: Path, *, per_line: bool) -> Iterator[tuple[list[Doc], Sequence[object]]]:
-    """The documents of a file, parsed, some at a time, with what was read: of CoNLL-U, which needs no trees,
-    the sentences.
-    """
+def _parsed(nlp: Language, path: Path, *, per_line: bool) -> Iterator[list[tuple[Doc, Block | None]]]:
+    """Yield parsed documents, some at a time, with the sentences of CoNLL-U that they are."""
     if path.suffix == ".spacy":
-        for some in minibatch(
-            parse_documents(read_documents(path, nlp.vocab, document_words=1), nlp), _BATCH
-        ):
-            docs = [doc for doc in some if len(doc)]
-            yield docs, docs
+        docs = parse_documents(read_documents(path, nlp.vocab, document_words=1), nlp)
+        yield from minibatch(((doc, None) for doc in docs if len(doc)), _BATCH)
         return
     paragraphs = (text for _, text in locate_paragraphs(path, per_line=per_line))
-    for some in minibatch(conllu_sentences(path) if is_conllu(path) else paragraphs, _BATCH):
+    for some in minibatch(read_blocks(path) if is_conllu(path) else paragraphs, _BATCH):
+        blocks = [text if isinstance(text, Block) else None for text in some]
         with nlp.memory_zone():
-            docs = list(parse_each(nlp, some, whole=per_line))
-            yield docs, some
-            del docs
+            batch = list(zip(parse_each(nlp, some, whole=per_line), blocks))
+            yield batch
+            del batch
 
 
-def _written(rated: Rated, found: Span, read: object) -> str:
-    """A sentence in CoNLL-U; one that was read so keeps its multiword tokens, comments and MISC."""
-    name = f"{Path(rated.file).name}-{rated.number}"
-    wrong = {"expected_wrong_arcs": rated.wrong_arcs, "expected_wrong_tags": rated.wrong_tags}
-    comments = {key: f"{value:.{_DIGITS}f}" for key, value in wrong.items() if value is not None}
-    if not isinstance(read, Block):
-        return write_sentence(found, {"sent_id": name, **comments})
-    kept = {key: value for key, value in comments_of(read).items() if key not in _OF_PLACE}
-    return write_again(read, found.doc, name, {**kept, **comments})
-
-
-def _rate(sentence: Span, file: str, number: int) -> Rated | None:
+def _row(sentence: Span, block: Block | None, path: Path, number: int) -> Row:
     words = [token for token in sentence if not token.is_space]
-    if not words:
-        return None
     place = {token.i: i for i, token in enumerate(words)}
     tokens = [
         {
@@ -179,56 +114,51 @@ def _rate(sentence: Span, file: str, number: int) -> Rated | None:
             "morph": str(token.morph),
             "label": token.dep_,
             "head": None if token.head.i == token.i else place.get(token.head.i),
-            "head_prob": token._.head_prob,
-            "label_prob": token._.label_prob,
-            "tag_prob": token._.tag_prob,
+            **{name: _rounded(getattr(token._, name)) for name in ("head_prob", "label_prob", "tag_prob")},
             "space": bool(token.whitespace_),
         }
         for token in words
     ]
-    arcs = [token["head_prob"] if token["label_prob"] is None else token["label_prob"] for token in tokens]
+    arcs = [t._.head_prob if t._.label_prob is None else t._.label_prob for t in words]
+    tags = [t._.tag_prob for t in words]
     if None in arcs:
-        raise ValueError(
-            f"Nobody says how probable the arcs of '{file}' are: the last parser sets no token._.head_prob."
-        )
-    tags = [token["tag_prob"] for token in tokens]
-    wrong_tags = None if None in tags else sum(1.0 - p for p in tags)
-    return Rated(file, number, sentence.text.strip(), sum(1.0 - p for p in arcs), wrong_tags, tokens)
+        raise ValueError(f"'{path}': the last parser gives no probabilities of arcs, token._.head_prob.")
+    wrong = {"expected_wrong_arcs": sum(1.0 - p for p in arcs)}
+    wrong["expected_wrong_tags"] = None if None in tags else sum(1.0 - p for p in tags)
+    comments = [f"{name} = {value:.{_DIGITS}f}" for name, value in wrong.items() if value is not None]
+    name = f"{path.name}-{number}"
+    if block is None:
+        conllu = write_sentence(sentence, name, comments)
+    else:
+        kept = [comment for comment in block.comments if not comment.startswith(_OF_PLACE)]
+        conllu = write_block(block, sentence.doc, name, [*kept, *comments])
+    return {
+        **{name: _rounded(value) for name, value in wrong.items()},
+        "words": len(words),
+        "file": str(path),
+        "sentence": number,
+        "text": sentence.text.strip(),
+        "tokens": tokens,
+        "conllu": conllu,
+    }
 
 
-def select(sentences: Iterable[Rated], by: str, top: int | None, *, surest: bool = False) -> list[Rated]:
-    """Some sentences in their order, or all, those with the most expected errors first, or with the fewest;
-    of equals, the first. Only what is kept is in memory.
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, _DIGITS)
 
-    by (str): What they are ranked by, a key of `_KEYS`.
-    RAISES (ValueError): If they are to be ranked by tags and nobody says how probable those are.
+
+def select(rows: Iterable[Row], by: By, top: int | None, *, most_confident: bool = False) -> list[Row]:
+    """Return the sentences with the most or fewest expected errors; of equal ones, the first come first.
+
+    RAISES (ValueError): If they are to be ranked by tags without probabilities.
     """
 
-    def key(rated: Rated) -> float:
-        if by in ("tags", "both") and rated.wrong_tags is None:
-            raise ValueError(
-                "Sentences cannot be ranked by their tags: the pipeline does not set token._.tag_prob."
-            )
-        return _KEYS[by](rated)
+    def key(row: Row) -> float:
+        arcs, tags = row["expected_wrong_arcs"], row["expected_wrong_tags"]
+        if by in ("tags", "both") and tags is None:
+            raise ValueError("Ranking by tags needs their probabilities, token._.tag_prob.")
+        return {"arcs": arcs, "rate": arcs / row["words"], "tags": tags, "both": arcs + (tags or 0.0)}[by]
 
     if top is None:
-        return sorted(sentences, key=key, reverse=not surest)
-    return (nsmallest if surest else nlargest)(top, sentences, key=key)
-
-
-def _json_of(rank: int, rated: Rated) -> str:
-    row = {
-        "rank": rank,
-        "expected_wrong_arcs": rated.wrong_arcs,
-        "expected_wrong_tags": rated.wrong_tags,
-        "words": len(rated.tokens),
-        "file": rated.file,
-        "sentence": rated.number,
-        "text": rated.text,
-        "tokens": [{name: _rounded(value) for name, value in token.items()} for token in rated.tokens],
-    }
-    return json_line({name: _rounded(value) for name, value in row.items()})
-
-
-def _rounded(value: Any) -> Any:
-    return round(value, _DIGITS) if isinstance(value, float) else value
+        return sorted(rows, key=key, reverse=not most_confident)
+    return (nsmallest if most_confident else nlargest)(top, rows, key=key)

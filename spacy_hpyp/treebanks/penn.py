@@ -32,6 +32,9 @@ The labels were written from their description, and not compared with what Penn2
 treebank.
 """
 
+import re
+from pathlib import Path
+
 from .brackets import Tree
 from .conllu import EMPTY, ConlluSentence, ConlluWord
 from .head_rules import PUNCTUATION, category, find_head, function_tags
@@ -46,6 +49,29 @@ _MODIFIERS = {
     **dict.fromkeys(["ADJP", "ADVP", "QP", "WHADJP", "WHADVP"], "AMOD"),
     **dict.fromkeys(["PP", "WHPP"], "PMOD"),
 }
+
+#: The standard parts of the Wall Street Journal by its sections, for parsing, and for language modelling (Buys
+#: and Blunsom 2015, section 5.4).
+PARTS = {
+    "wsj-train": range(2, 22),
+    "wsj-dev": range(22, 23),
+    "wsj-test": range(23, 24),
+    "wsj-lm-train": range(21),
+    "wsj-lm-dev": range(21, 23),
+    "wsj-lm-test": range(23, 25),
+}
+#: The endings of files with brackets.
+SUFFIXES = (".mrg", ".ptb", ".parse", ".tree", ".trees")
+# The section and the number of a file, and a folder of a section.
+_FILE = re.compile(r"wsj[-_]?([0-9]{2})[0-9]{2}(?![0-9])")
+_FOLDER = re.compile(r"(?:wsj|section|sec|s)?[-_. ]?([0-9]{2})")
+
+
+def section_of(path: Path) -> int | None:
+    """Return the section of a file by its name or its folder: 2 of wsj_0203.mrg and of 02/203.mrg."""
+    names = path.stem.lower(), path.parent.name.lower()
+    found = _FILE.search(names[0]) or _FOLDER.fullmatch(names[0]) or _FOLDER.fullmatch(names[1])
+    return int(found[1]) if found and int(found[1]) <= 24 else None
 
 
 def relation(mother: str, dependent: str, *, head_is_word: bool) -> str:

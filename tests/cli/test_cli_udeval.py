@@ -54,62 +54,26 @@ def test_scores_are_those_of_the_script_for_what_is_parsed(files, scores, keep):
     for name in METRICS:
         # Of lemmas and parts of speech this pipeline knows nothing, and what is kept of them is not its own.
         if keep == "words" and name in ("Lemmas", "UPOS", "MLAS", "BLEX"):
-            assert found["pipeline"][keep][name] == 0.0
+            assert found[keep][name] == 0.0
         else:
-            assert found["pipeline"][keep][name] == pytest.approx(expected[name].f1)
+            assert found[keep][name] == pytest.approx(expected[name].f1)
             assert f"{100 * expected[name].f1:.2f}" in shown
 
 
 def test_what_is_given_is_found(scores):
     shown, found = scores
     assert "words of raw text in a second" in shown
-    assert found["pipeline"]["sentences"]["Sentences"] == found["pipeline"]["words"]["Sentences"] == 1.0
-    assert found["pipeline"]["words"]["Words"] == found["pipeline"]["words"]["Tokens"] == 1.0
-    assert found["pipeline"]["text"]["Tokens"] < 1.0
-    assert found["pipeline"]["words"]["LAS"] > 0.5
+    assert found["sentences"]["Sentences"] == found["words"]["Sentences"] == 1.0
+    assert found["words"]["Words"] == found["words"]["Tokens"] == 1.0
+    assert found["text"]["Tokens"] < 1.0
+    assert found["words"]["LAS"] > 0.5
 
 
 def test_what_is_missing_is_said(files, monkeypatch, tmp_path):
-    arguments = "hpyp", "udeval", files / "model", files / "gold.conllu"
-    wrong = run(*arguments, "--peer", "stanza", exit_code=1)
-    assert "udpipe" in wrong.stderr
-    wrong = run(*arguments, "--peer", "udpipe", "--peer-model", tmp_path / "no.udpipe", exit_code=1)
-    assert "--train" in wrong.stderr
+    arguments = "hpyp", "udeval", files / "model"
     (tmp_path / "bad.conllu").write_text("1\ta\t_\t_\t_\t_\t2\tdep\t_\t_\n2\tb\t_\t_\t_\t_\t1\tdep\t_\t_\n\n")
-    wrong = run("hpyp", "udeval", files / "model", tmp_path / "bad.conllu", exit_code=1)
+    wrong = run(*arguments, tmp_path / "bad.conllu", exit_code=1)
     assert "official script cannot read" in " ".join(wrong.stderr.split())
     monkeypatch.setitem(sys.modules, "udtools.udeval", None)
-    assert "spacy-hpyp[ud]" in "".join(run(*arguments, exit_code=1).stderr.split())
-
-
-def test_a_file_that_is_no_model_of_udpipe_is_said(files, tmp_path):
-    pytest.importorskip("ufal.udpipe")
-    (tmp_path / "x.udpipe").write_bytes(b"nothing")
-    wrong = run(
-        *("hpyp", "udeval", files / "model", files / "gold.conllu"),
-        *("--peer", "udpipe", "--peer-model", tmp_path / "x.udpipe"),
-        exit_code=1,
-    )
-    assert "no model of UDPipe" in " ".join(wrong.stderr.split())
-
-
-@pytest.mark.slow
-def test_udpipe_is_trained_where_there_is_no_model_and_measured_beside(files, tmp_path):
-    pytest.importorskip("ufal.udpipe")
-    arguments = (
-        "hpyp",
-        "udeval",
-        files / "model",
-        files / "gold.conllu",
-        "--peer",
-        "udpipe",
-        "-o",
-        tmp_path / "s.json",
-    )
-    run(*arguments, "--peer-model", tmp_path / "x.udpipe", "--train", files / "gold.conllu")
-    first = json.loads((tmp_path / "s.json").read_text())
-    assert first["udpipe"]["words"]["Words"] == 1.0
-    # It has seen what it is asked.
-    assert first["udpipe"]["words"]["Lemmas"] > 0.9
-    run(*arguments, "--peer-model", tmp_path / "x.udpipe")
-    assert json.loads((tmp_path / "s.json").read_text())["udpipe"] == first["udpipe"]
+    wrong = run(*arguments, files / "gold.conllu", exit_code=1)
+    assert "spacy-hpyp[ud]" in "".join(wrong.stderr.split())

@@ -2,10 +2,12 @@
 made up.
 """
 
+from pathlib import Path
+
 import pytest
 
 from spacy_hpyp.treebanks.brackets import read_trees
-from spacy_hpyp.treebanks.penn import dependencies, relation
+from spacy_hpyp.treebanks.penn import dependencies, relation, section_of
 
 
 @pytest.fixture
@@ -179,3 +181,20 @@ def test_trees_are_projective_with_one_root(convert, name):
 )
 def test_labels_follow_from_phrase_and_child(mother, dependent, head_is_word, label):
     assert relation(mother, dependent, head_is_word=head_is_word) == label
+
+
+@pytest.mark.parametrize(
+    ("name", "section"),
+    [
+        ("wsj/02/wsj_0203.mrg", 2),
+        ("WSJ/24/WSJ_2454.MRG", 24),
+        ("00/trees.mrg", 0),
+        ("02.mrg", 2),
+        ("section02/0203.mrg", 2),
+        ("wsj_02-21.mrg", None),
+        ("wsj_99.mrg", None),
+        ("2024/trees.mrg", None),
+    ],
+)
+def test_a_section_is_told_by_the_name_of_a_file_or_its_folder(name, section):
+    assert section_of(Path(name)) == section

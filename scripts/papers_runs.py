@@ -102,7 +102,7 @@ _K1000 = ["--particles", "1000"]
 _TAGGER = ["--tags-from", "{tagger_beam_1}/model-best"]
 _LM = ("{lm_train}", "{lm_dev}")
 _UNLABELLED = {"model.labelled": False, "model.min_count": 1}
-_LATENT = {"latent_after": 10, "latent_particles": 100}
+_LATENT = {"latent_after": 10}
 
 RUNS = {
     # Buys & Blunsom's models: Tables 2 and 3, and section 5.2.
@@ -130,7 +130,7 @@ RUNS = {
         for name, tags in (("joint", []), ("tagged", _TAGGER))
         for search, options in (
             *((str(k), ["--particles", str(k)]) for k in (10, 100, 1000, 5000)),
-            *((f"beam_{k}", [f"--{PARSER}algorithm", "beam", "--particles", str(k)]) for k in (10, 100)),
+            *((f"beam_{k}", [f"--{PARSER}decoding", "beam", "--particles", str(k)]) for k in (10, 100)),
         )
     },
     # Language models, Table 6.

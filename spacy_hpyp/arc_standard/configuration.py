@@ -10,12 +10,9 @@ Records are rows of an int32[*, 16] array. Row `NOWHERE` is the item that does n
 initial configuration. Symbols are 0 for NULL, 1 for ROOT, and from 2 on the tags, words, labels or actions.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, implements, inner, overwrite
-from ..inference import particle_filter
+from ..compiled import NONE, borrowing, compiled, overwrite
 
 # Columns of a record. Elsewhere they are called `column.TAG` and so on, as tags and words are distributions,
 # too.
@@ -218,37 +215,13 @@ def tree_of(actions, heads, labels):
         labels[dependent] = label_of(action)
 
 
-class ArcStandard(NamedTuple):
-    """The transition system that derives some words, for the particle filter: an attachment is an action, and
-    a word is generated with a tag.
-
-    words (int32[n]): Their numbers.
-    """
-
-    words: np.ndarray
-
-
-@implements(particle_filter.begin, ArcStandard)
-@inner
-def _begin(system, records):
-    return begin(records), ROOT
-
-
-@implements(particle_filter.attach, ArcStandard)
-@inner
-def _attach(system, records, used, top, outcome):
-    reduce(records, used, top, outcome)
-
-
-@implements(particle_filter.generate, ArcStandard)
-@inner
-def _generate(system, records, used, top, word, outcome):
-    shift(records, used, top, outcome, system.words[word])
-
-
-@implements(particle_filter.compact, ArcStandard)
 @compiled
-def _compact(system, records, used, tops):
+def compact(records, used, tops):
+    """Forget the records that some configurations were not derived by, and move the others to the front.
+
+    tops (int32[m]): The configurations that are still needed; overwritten with where they are now.
+    RETURNS (int): How many records are left.
+    """
     # What a record refers to is what its configuration was derived by, so that nothing is missing then. The
     # order stays the same.
     place = np.zeros(used, dtype=np.int32)

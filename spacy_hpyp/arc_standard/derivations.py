@@ -18,11 +18,11 @@ import numpy as np
 
 from ..compiled import borrowing, compiled, implements, inner
 from ..inference.beam import log_add, log_sum, longer
-from ..inference.particle_filter import Options, weigh_actions, weigh_attachments, weigh_tokens
 from . import configuration as column
-from .configuration import FIELDS, LEFT_ARCS, ROOT, SHIFT, ArcStandard, begin, class_of, execute
+from .configuration import FIELDS, LEFT_ARCS, ROOT, SHIFT, begin, class_of, execute
 from .likelihood import Queries, action_probability, token_probability
 from .oracle import NO_ARC, GoldTree, allowed_actions, gold_tree
+from .particle_filter import Options, weigh_actions, weigh_attachments, weigh_tokens
 from .sampling import draw_path
 
 _SMALLEST = 1024
@@ -166,33 +166,31 @@ def tree_log_probability(parser, words, tags, heads, labels, limit, queries):
     return log_sum(chart.weight, size), True
 
 
-class Tracing(NamedTuple):
+class GoldConstrained(NamedTuple):
     """The task of deriving a tree that is given: the oracle says which actions lead to it.
 
     parser (SearchModel | Distributions): The model.
-    system (ArcStandard): With the words.
-    tags (int32[n]): Their tags.
+    words, tags (int32[n]): The words and their tags.
     tree (GoldTree): Its tree, see `gold_tree`.
     queries (Queries), options (Options): Written on.
-    length, passes (int): n and n + 1.
+    passes (int): n + 1.
     """
 
     parser: Any
-    system: ArcStandard
+    words: np.ndarray
     tags: np.ndarray
     tree: GoldTree
     queries: Queries
     options: Options
-    length: int
     passes: int
 
 
-@implements(weigh_actions, Tracing)
+@implements(weigh_actions, GoldConstrained)
 @inner
 def _weigh_actions(task, records, top, word):
     arc, may_shift = allowed_actions(task.tree, records, top)
     p_shift, p_arc = 0.0, 0.0
-    if may_shift and word < task.length:
+    if may_shift and word < len(task.words):
         p_shift = action_probability(task.parser, records, top, np.int64(SHIFT), task.queries)
     if arc != NO_ARC:
         p_arc = action_probability(task.parser, records, top, arc, task.queries)
@@ -200,19 +198,19 @@ def _weigh_actions(task, records, top, word):
     return p_shift, p_arc
 
 
-@implements(weigh_attachments, Tracing)
+@implements(weigh_attachments, GoldConstrained)
 @inner
 def _weigh_attachments(task, records, top, word, particles):
     return 1
 
 
-@implements(weigh_tokens, Tracing)
+@implements(weigh_tokens, GoldConstrained)
 @inner
 def _weigh_tokens(task, records, top, word, particles):
     tag = task.tags[word]
     task.options.outcome[0] = tag
     task.options.probability[0] = token_probability(
-        task.parser, records, top, np.int64(tag), np.int64(task.system.words[word]), task.queries
+        task.parser, records, top, np.int64(tag), np.int64(task.words[word]), task.queries
     )
     return 1, 1.0
 
@@ -232,7 +230,5 @@ def sample_derivation(parser, words, tags, heads, labels, particles, retained, r
         it is 0, and the actions are left as they are.
     """
     n = len(words)
-    task = Tracing(
-        parser, ArcStandard(words), tags, gold_tree(heads, labels), queries, queries.options, n, n + 1
-    )
+    task = GoldConstrained(parser, words, tags, gold_tree(heads, labels), queries, queries.options, n + 1)
     return draw_path(task, particles, retained, tags, rng, actions, np.empty(n, dtype=np.int32))

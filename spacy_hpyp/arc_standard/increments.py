@@ -16,15 +16,14 @@ or with labels that are not tried, is shared out among the rest by normalising.
 
 from concurrent.futures import ThreadPoolExecutor
 from math import exp, log2
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..annotation.arrays import Blocks
-from ..compiled import NONE, borrowing, by_reference, compiled, implements, inner, inner_maker, overwrite
+from ..compiled import NONE, borrowing, by_reference, compiled, inner, inner_maker, overwrite
 from ..inference.beam import append, log_sum, longer, longer_beam, new_beam, new_sums
-from ..inference.particle_filter import run, watch, weigh_actions, weigh_attachments
-from ..inference.rounding import Search, new_rounding
+from ..inference.rounding import Search, new_rounding, select
 from ..pools.pool import find_shares, is_plain
 from ..pools.view import deepest_in, view_distribution
 from . import configuration as column
@@ -32,6 +31,7 @@ from .configuration import ENDS, FIELDS, LEFT_ARCS, ROOT, SHIFT, begin, class_of
 from .contexts import read_context
 from .decoding import only
 from .likelihood import ask_all
+from .particle_filter import Path, search_step, weigh_actions, weigh_attachments
 from .posterior import read_parse
 from .proposals import SearchModel, new_decoding, new_workspace
 
@@ -98,25 +98,9 @@ class Gathered(NamedTuple):
     used: np.ndarray
 
 
-class Watching(NamedTuple):
-    """Somebody who looks on at Algorithm 1.
-
-    ahead (Decoding): Its task where a word may follow every word, and the sentence may end.
-    gathered (Gathered): Written on.
-    increments (Increments): What is found.
-    """
-
-    ahead: Any
-    gathered: Gathered
-    increments: Increments
-
-
-@implements(watch, Watching)
 @inner_maker
-def _watch(watcher, task, records, used, beam, size, word):
-    found = watcher.increments
-    if word >= task.length:
-        return
+def _note_analyses(found, records, beam, size, word):
+    """Enter the derivations that go on after a word."""
     found.size[word] = size
     overwrite(found.log_weight[word], beam.weight[:size])
     common = _latest_common(records, beam, size)
@@ -129,7 +113,6 @@ def _watch(watcher, task, records, used, beam, size, word):
             read_parse(
                 records, beam.record[i], found.heads[word, i], found.labels[word, i], found.tags[word, i]
             )
-    foresee(watcher, records, used, beam, size, word + 1)
 
 
 @borrowing
@@ -183,16 +166,18 @@ def _mixed(word, head, what):
 
 
 @inner_maker
-def foresee(watcher, records, used, beam, size, word):
+def foresee(ahead, gathered, found, records, used, beam, size, word):
     """Find the distribution of what comes next, and its entropy: `expected` and `entropy_next` of the
     increments.
 
+    ahead (Decoding): The task where a word may follow every word, and the sentence may end.
+    gathered (Gathered): Written on.
+    found (Increments): The increments.
     records (int32[*, FIELDS]), used (int): The records, which stay as they are; what is written behind them
         is of no use to anybody.
     beam (Beam), size (int): The derivations that go on.
     word (int): The next word's position.
     """
-    ahead, gathered, found = watcher
     expected = found.expected[min(word, len(found.expected) - 1)]
     work, options = ahead.work, ahead.options
     room = len(options.outcome)
@@ -293,21 +278,30 @@ def follow_block(parser, work, wide_work, gathered, blocks, block, search, wide,
         word.
     increments (Increments): Overwritten.
     """
-    own = only(blocks, block)
-    n = len(own.tags)
-    task = new_decoding(parser, own, search, work)
+    one = only(blocks, block)
+    n = len(one.tags)
+    task = new_decoding(parser, one, search, work)
     longer_by_one = Blocks(
         np.zeros(n + 1, dtype=np.int32),
         np.full(n + 1, NONE, dtype=np.int32),
         np.ones(n + 1, dtype=np.bool_),
         np.array([0, n + 1]),
     )
-    watcher = Watching(new_decoding(parser, longer_by_one, wide, wide_work), gathered, increments)
-    records, nothing = np.empty((_SMALLEST, FIELDS), dtype=np.int32), np.empty(0, dtype=np.int32)
-    used, first = begin(records), new_beam(1)
-    foresee(watcher, records, used, first, append(first, 0, ROOT, 0.0, 1, 1, 0.0), 0)
-    scheme = new_rounding(search, new_sums(np.empty(n), np.empty(n), np.empty(n)))
-    run(task, scheme, search.particles, nothing, nothing, records, watcher)
+    ahead = new_decoding(parser, longer_by_one, wide, wide_work)
+    rounding = new_rounding(search, new_sums(np.empty(n), np.empty(n), np.empty(n)))
+    records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
+    used, beam, shifted = begin(records), new_beam(_SMALLEST), new_beam(_SMALLEST)
+    size = append(beam, 0, ROOT, 0.0, search.particles, 1, 0.0)
+    foresee(ahead, gathered, increments, records, used, beam, size, 0)
+    path = Path(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32))
+    none, start = np.int64(NONE), np.int64(0)
+    for word in range(n):
+        records, used, shifted, beam, size, _, _ = search_step(
+            task, rounding, None, records, used, beam, start, size, shifted, start, word, path, none, start
+        )
+        size = select(rounding, beam, size, word, False)
+        _note_analyses(increments, records, beam, size, word)
+        foresee(ahead, gathered, increments, records, used, beam, size, word + 1)
 
 
 def follow(

@@ -11,13 +11,13 @@ import numpy as np
 
 from ..compiled import NONE, borrowing, by_reference, inner, maker
 from ..inference.memo import Memo, new_memo, recall
-from ..inference.particle_filter import Options, new_options
 from ..pools.pool import is_plain
 from ..pools.prediction import alphabet_of, predict, predict_one, workspace
 from . import configuration as column
 from .configuration import SHIFT, action_count
 from .contexts import read_context
 from .distributions import LABEL, TAG, TRANSITION, WORD, event_of
+from .particle_filter import Options, new_options
 
 
 @by_reference

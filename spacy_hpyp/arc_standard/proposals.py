@@ -1,4 +1,4 @@
-"""What Algorithm 1 divides a derivation between: the best actions, labels and tags of a configuration.
+"""The best actions, labels and tags of a configuration: what Algorithm 1 divides a derivation between.
 
 Many derivations of a beam look the same to a distribution; what was found for one is looked up for the
 others.
@@ -12,7 +12,6 @@ import numpy as np
 
 from ..compiled import NONE, by_reference, implements, inner, inner_maker
 from ..inference.memo import keep_best, recall
-from ..inference.particle_filter import Options, new_options, weigh_actions, weigh_attachments, weigh_tokens
 from ..inference.rounding import Search
 from ..pools.pool import FrozenPool, Weights, mixture_probability, product_distribution
 from . import configuration as column
@@ -25,7 +24,6 @@ from .configuration import (
     RIGHT_ARCS,
     SHIFT,
     SHIFTS,
-    ArcStandard,
     arc_of,
     class_of,
     kind_of,
@@ -33,6 +31,7 @@ from .configuration import (
 from .contexts import read_context
 from .likelihood import Query, is_factored, look_up, new_query
 from .lookahead import lookahead_heuristic
+from .particle_filter import Options, new_options, weigh_actions, weigh_attachments, weigh_tokens
 
 # How many results are remembered, a power of two: few enough to stay in a processor's cache.
 _REMEMBERED = 1024
@@ -40,7 +39,7 @@ _REMEMBERED = 1024
 
 @by_reference
 class SearchModel(NamedTuple):
-    """The distributions while they predict, and what is known of the words.
+    """The frozen distributions, and what is known of the words.
 
     transition, label, tag, word (FrozenPool): A, T and W of B&B section 3.1, and that of the labels where A
         has none.
@@ -77,7 +76,7 @@ class Workspace(NamedTuple):
         context and the direction. What is remembered are the directions' probabilities, or the best actions
         of each class, and the best labels.
     tag (Query): Before its context row stand a number that no other word of any block has and the magnitude
-        of the particles (or the given tag, negated), and behind it what is known of the word's. What is
+        of the particles (or the given tag, negated), and behind it the context row of the word. What is
         remembered are the best tags, with p(tag) p(word | tag); behind these stands the sum of p(tag) over
         all tags that the word may have.
     promise (float64[tags]): What each tag promises of the words to come, relative to the best one.
@@ -101,125 +100,26 @@ def new_workspace(parser: SearchModel, search: Search) -> Workspace:
 
     search (Search): How many labels and tags a derivation is divided between.
     """
-    transition, label, tag = parser.transition, parser.label, parser.tag
     labels = min(search.labels_per_arc, int(parser.label.finished.alphabet[0]))
     tags = min(search.tags_per_word, int(parser.tag.finished.alphabet[0]))
-    factored = len(transition.possible) > 0
-    of_tags = new_query(tag, _REMEMBERED, tags + 1, len(parser.word.elements))
+    factored = len(parser.transition.possible) > 0
     return Workspace(
         action=np.empty((4, labels), dtype=np.int32),
         action_probability=np.empty((4, labels)),
-        transition=new_query(transition, _REMEMBERED, DIRECTIONS * (1 if factored else labels), 0),
-        label=new_query(label, _REMEMBERED if factored else 1, labels, 0),
-        tag=of_tags,
+        transition=new_query(parser.transition, _REMEMBERED, DIRECTIONS * (1 if factored else labels), 0),
+        label=new_query(parser.label, _REMEMBERED if factored else 1, labels, 0),
+        tag=new_query(parser.tag, _REMEMBERED, tags + 1, len(parser.word.elements)),
         word=new_query(parser.word, 1, 1, 0),
-        promise=np.empty(tag.finished.alphabet[0]),
+        promise=np.empty(parser.tag.finished.alphabet[0]),
         occasion=np.zeros(1, dtype=np.int64),
         options=new_options(max(2 * labels + 1, tags)),
     )
 
 
-@inner
-def best_labels(parser, records, top, direction, work):
-    """Replace a direction by its best arcs in `work.action`, multiplying its probability by those of the
-    labels.
-    """
-    query = work.label
-    slot, known = look_up(parser.label, records, top, direction, direction, query)
-    best, probability = query.memo.outcome[slot], query.memo.probability[slot]
-    if not known:
-        product_distribution(parser.label, query.key[2:], 0, query.scratch, query.distribution)
-        best[:] = NONE
-        probability[:] = 0.0
-        for label in range(len(query.distribution)):
-            keep_best(best, probability, label, query.distribution[label])
-    share_of_direction = work.action_probability[direction, 0]
-    for k in range(len(best)):
-        work.action[direction, k] = arc_of(direction, best[k])
-        work.action_probability[direction, k] = share_of_direction * probability[k]
-
-
 def with_weights(parser: SearchModel, weights: Mapping[str, Weights]) -> SearchModel:
     """A parser with other weights of its pools, by the names of the distributions."""
-    return parser._replace(
-        **{name: getattr(parser, name)._replace(weights=own) for name, own in weights.items()}
-    )
-
-
-@inner
-def best_tags(parser, records, top, at, word, given, particles, threshold, heuristic, work):
-    """Find the best tags of the next word by p(tag) p(word | tag), and by what they promise of the words to
-    come.
-
-    Many derivations of a beam look the same to the tag and word distributions; they are looked up, not
-    computed again.
-
-    at (int), word (int): The next word: its position in the block, and its number.
-    given (int): Its tag where that is known, else `NONE`.
-    particles (int): How many particles will be divided.
-    threshold (float): A tag that is expected to get less than this part of one is not tried.
-    heuristic (float64[tags]): See `lookahead_heuristic`.
-    RETURNS (int): Where `work.tag.memo` has them.
-    """
-    # A few sizes instead of all, so that what is found depends on the look-up key alone.
-    magnitude = 1
-    while 8.0**magnitude < particles:
-        magnitude += 1
-    key = work.tag.key
-    # Counted from the last word of the block backwards, which no word of another block is.
-    key[0] = work.occasion[0] - 1 - at
-    key[1] = magnitude if given == NONE else -given
-    tag_row, word_row = key[2 : 2 + len(parser.tag.elements)], key[2 + len(parser.tag.elements) :]
-    read_context(parser.tag.elements, records, top, 0, tag_row)
-    read_context(parser.word.elements, records, top, given, word_row)
-    slot, known = recall(work.tag.memo.fingerprint, key)
-    if not known:
-        score_tags(
-            parser, records, top, word, given, threshold / 8.0**magnitude, heuristic, tag_row, work, slot
-        )
-    return slot
-
-
-@inner
-def score_tags(parser, records, top, word, given, negligible, heuristic, tag_row, work, slot):
-    """Compute what `best_tags` looks up.
-
-    negligible (float): What a tag's share may at least be expected to be, beside the best one's.
-    slot (int): Where to write it in `work.tag.memo`.
-    """
-    memo, distribution, word_row = work.tag.memo, work.tag.distribution, work.word.key[2:]
-    last_place = memo.probability.shape[1] - 1
-    tags, probabilities = memo.outcome[slot, :last_place], memo.probability[slot]
-    product_distribution(parser.tag, tag_row, 0, work.tag.scratch, distribution)
-    tags[:] = NONE
-    probabilities[:] = 0.0
-    first, last = parser.tag_offsets[word], parser.tag_offsets[word + 1]
-    outcome, told = parser.outcomes[word], parser.told[parser.observed[word]]
-    if given != NONE:
-        read_context(parser.word.elements, records, top, given, word_row)
-        tags[0] = given
-        probabilities[last_place] = distribution[given]
-        probability = mixture_probability(parser.word, word_row, outcome, work.word.scratch)
-        probabilities[0] = distribution[given] * probability * told[given]
-        return
-    likely, highest = 0.0, -inf
-    for i in range(first, last):
-        highest = max(highest, heuristic[parser.candidate_tags[i]])
-    for i in range(first, last):
-        tag = parser.candidate_tags[i]
-        probabilities[last_place] += distribution[tag]
-        work.promise[tag] = exp(heuristic[tag] - highest)
-        likely = max(likely, distribution[tag] * parser.usual[i] * work.promise[tag])
-    for i in range(first, last):
-        tag = parser.candidate_tags[i]
-        if distribution[tag] * parser.usual[i] * work.promise[tag] < negligible * likely:
-            continue
-        read_context(parser.word.elements, records, top, tag, word_row)
-        probability = mixture_probability(parser.word, word_row, outcome, work.word.scratch) * told[tag]
-        keep_best(tags, probabilities[:last_place], tag, distribution[tag] * probability * work.promise[tag])
-    for i in range(last_place):
-        if tags[i] != NONE:
-            probabilities[i] /= work.promise[tags[i]]
+    pools = {name: getattr(parser, name)._replace(weights=changed) for name, changed in weights.items()}
+    return parser._replace(**pools)
 
 
 class Decoding(NamedTuple):
@@ -227,24 +127,23 @@ class Decoding(NamedTuple):
     pursued.
 
     parser (SearchModel): The model.
-    system (ArcStandard): With the words of the block, as outcomes.
-    words, tags, may_start: See `Blocks`.
+    numbers, tags, may_start: The words, see `Blocks`.
+    words (int32[n]): The words as outcomes.
     threshold (float): Of tags and of directions, see `Search.tag_threshold`.
     heuristic (float64[n, tags]): See `lookahead_heuristic`.
     work (Workspace), options (Options): Written on.
-    length, passes (int): The number of words, and one more.
+    passes (int): The number of words, and one more.
     """
 
     parser: SearchModel
-    system: ArcStandard
-    words: np.ndarray
+    numbers: np.ndarray
     tags: np.ndarray
     may_start: np.ndarray
+    words: np.ndarray
     threshold: float
     heuristic: np.ndarray
     work: Workspace
     options: Options
-    length: int
     passes: int
 
 
@@ -256,34 +155,17 @@ def new_decoding(parser, block, search, work):
     search (Search): Says which tags are tried.
     work (Workspace): See `new_workspace`.
     """
-    n = len(block.tags)
+    n, numbers = len(block.tags), block.words
     heuristic = lookahead_heuristic(
         parser.chain, parser.tag_offsets, parser.candidate_tags, parser.usual, block, search.outlook
     )
-    system, words = ArcStandard(parser.outcomes[block.words]), block.words
+    words = parser.outcomes[numbers]
     # What is remembered of a word's tags depends on the words to come.
     work.occasion[0] += n
     threshold = search.tag_threshold
     return Decoding(
-        parser, system, words, block.tags, block.may_start, threshold, heuristic, work, work.options, n, n + 1
+        parser, numbers, block.tags, block.may_start, words, threshold, heuristic, work, work.options, n + 1
     )
-
-
-@inner_maker
-def highest_heuristics(task):
-    """The highest heuristic of a tag that each word may have, and behind them that of a derivation that is
-    finished (float64[n + 1]).
-    """
-    highest = np.zeros(task.length + 1)
-    for i in range(task.length):
-        if task.tags[i] != NONE:
-            highest[i] = task.heuristic[i, task.tags[i]]
-            continue
-        first, last = task.parser.tag_offsets[task.words[i]], task.parser.tag_offsets[task.words[i] + 1]
-        highest[i] = -inf
-        for c in range(first, last):
-            highest[i] = max(highest[i], task.heuristic[i, task.parser.candidate_tags[c]])
-    return highest
 
 
 @implements(weigh_actions, Decoding)
@@ -296,9 +178,8 @@ def best_actions(task, records, top, word):
     """
     # A call with a whole task as an argument takes time: this is one function, where it might be several.
     parser, work = task.parser, task.work
-    action, probability = work.action, work.action_probability
-    depth = records[top, column.DEPTH]
-    query = work.transition
+    action, probability, query = work.action, work.action_probability, work.transition
+    kind = kind_of(records[top, column.DEPTH])
     if not is_factored(parser):
         slot, known = look_up(parser.transition, records, top, 0, 0, query)
         best, found = query.memo.outcome[slot], query.memo.probability[slot]
@@ -318,7 +199,6 @@ def best_actions(task, records, top, word):
         action[:] = NONE
         action[SHIFTS, 0], action[ENDS, 0] = SHIFT, END
         probability[:] = 0.0
-        kind = kind_of(depth)
         if kind == 0:
             probability[SHIFTS, 0] = 1.0
         else:
@@ -328,15 +208,16 @@ def best_actions(task, records, top, word):
                 product_distribution(parser.transition, query.key[2:], kind, query.scratch, found)
             for group in range(DIRECTIONS):
                 probability[group, 0] = found[group]
-    may_end = word == task.length or task.may_start[word]
-    p_attach = 0.0
+    length = len(task.words)
+    may_end = word == length or task.may_start[word]
+    p_reduce = 0.0
     for group in range(ENDS, DIRECTIONS):
-        is_possible = POSSIBLE[kind_of(depth), group] and (group != ENDS or may_end)
+        is_possible = POSSIBLE[kind, group] and (group != ENDS or may_end)
         for k in range(probability.shape[1]):
             if not is_possible:
                 probability[group, k] = 0.0
-            p_attach += probability[group, k]
-    return probability[SHIFTS, 0] if word < task.length else 0.0, p_attach
+            p_reduce += probability[group, k]
+    return probability[SHIFTS, 0] if word < length else 0.0, p_reduce
 
 
 @implements(weigh_attachments, Decoding)
@@ -364,30 +245,97 @@ def best_attachments(task, records, top, word, particles):
     return count
 
 
+@inner
+def best_labels(parser, records, top, direction, work):
+    """Replace a direction by its best arcs in `work.action`, multiplying its probability by those of the
+    labels.
+    """
+    query = work.label
+    slot, known = look_up(parser.label, records, top, direction, direction, query)
+    best, probability = query.memo.outcome[slot], query.memo.probability[slot]
+    if not known:
+        product_distribution(parser.label, query.key[2:], 0, query.scratch, query.distribution)
+        best[:] = NONE
+        probability[:] = 0.0
+        for label in range(len(query.distribution)):
+            keep_best(best, probability, label, query.distribution[label])
+    p_direction = work.action_probability[direction, 0]
+    for k in range(len(best)):
+        work.action[direction, k] = arc_of(direction, best[k])
+        work.action_probability[direction, k] = p_direction * probability[k]
+
+
 @implements(weigh_tokens, Decoding)
 @inner
 def best_tokens(task, records, top, word, particles):
-    """Find the best tags of the next word."""
-    options, found = task.options, task.work.tag.memo
-    form = task.words[word]
+    """Find the best tags of the next word by p(tag) p(word | tag), and by what they promise of the words to
+    come.
+    """
+    parser, options, query, given = task.parser, task.options, task.work.tag, task.tags[word]
+    # A few sizes instead of all, so that what is found depends on the look-up key alone.
+    magnitude = 1
+    while 8.0**magnitude < particles:
+        magnitude += 1
+    key, elements = query.key, len(parser.tag.elements)
+    # Counted from the last word of the block backwards, which no word of another block is.
+    key[0] = task.work.occasion[0] - 1 - word
+    key[1] = magnitude if given == NONE else -given
+    read_context(parser.tag.elements, records, top, 0, key[2 : 2 + elements])
+    read_context(parser.word.elements, records, top, given, key[2 + elements :])
+    slot, known = recall(query.memo.fingerprint, key)
     heuristic = task.heuristic[word]
-    slot = best_tags(
-        task.parser,
-        records,
-        top,
-        word,
-        form,
-        task.tags[word],
-        particles,
-        task.threshold,
-        heuristic,
-        task.work,
-    )
-    most = found.probability.shape[1] - 1
+    if not known:
+        negligible = task.threshold / 8.0**magnitude
+        score_tags(parser, records, top, task.numbers[word], given, negligible, heuristic, task.work, slot)
+    found, probability = query.memo.outcome[slot], query.memo.probability[slot]
+    most = len(probability) - 1
     count = 0
-    while count < most and found.probability[slot, count] > 0.0:
-        options.outcome[count] = found.outcome[slot, count]
-        options.probability[count] = found.probability[slot, count]
-        options.heuristic[count] = heuristic[found.outcome[slot, count]]
+    while count < most and probability[count] > 0.0:
+        options.outcome[count] = found[count]
+        options.probability[count] = probability[count]
+        options.heuristic[count] = heuristic[found[count]]
         count += 1
-    return count, found.probability[slot, most]
+    return count, probability[most]
+
+
+@inner
+def score_tags(parser, records, top, word, given, negligible, heuristic, work, slot):
+    """Compute what `best_tokens` looks up, into a slot of `work.tag.memo`.
+
+    word (int): The number of the word.
+    negligible (float): What a tag's share may at least be expected to be, beside the best one's.
+    """
+    memo, distribution, word_row = work.tag.memo, work.tag.distribution, work.word.key[2:]
+    most = memo.probability.shape[1] - 1
+    tags, probabilities = memo.outcome[slot, :most], memo.probability[slot]
+    tag_row = work.tag.key[2 : 2 + len(parser.tag.elements)]
+    product_distribution(parser.tag, tag_row, 0, work.tag.scratch, distribution)
+    tags[:] = NONE
+    probabilities[:] = 0.0
+    outcome, told = parser.outcomes[word], parser.told[parser.observed[word]]
+    if given != NONE:
+        read_context(parser.word.elements, records, top, given, word_row)
+        tags[0] = given
+        probabilities[most] = distribution[given]
+        probability = mixture_probability(parser.word, word_row, outcome, work.word.scratch)
+        probabilities[0] = distribution[given] * probability * told[given]
+        return
+    first, last = parser.tag_offsets[word], parser.tag_offsets[word + 1]
+    likely, highest = 0.0, -inf
+    for i in range(first, last):
+        highest = max(highest, heuristic[parser.candidate_tags[i]])
+    for i in range(first, last):
+        tag = parser.candidate_tags[i]
+        probabilities[most] += distribution[tag]
+        work.promise[tag] = exp(heuristic[tag] - highest)
+        likely = max(likely, distribution[tag] * parser.usual[i] * work.promise[tag])
+    for i in range(first, last):
+        tag = parser.candidate_tags[i]
+        if distribution[tag] * parser.usual[i] * work.promise[tag] < negligible * likely:
+            continue
+        read_context(parser.word.elements, records, top, tag, word_row)
+        probability = mixture_probability(parser.word, word_row, outcome, work.word.scratch) * told[tag]
+        keep_best(tags, probabilities[:most], tag, distribution[tag] * probability * work.promise[tag])
+    for i in range(most):
+        if tags[i] != NONE:
+            probabilities[i] /= work.promise[tags[i]]

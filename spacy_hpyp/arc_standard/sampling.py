@@ -1,6 +1,6 @@
 """Sampling parses: draws from the posterior over the derivations of given words, and unbiased sums over them.
 
-Particles of the filter `inference.particle_filter` choose among all actions that are possible, and among all
+Particles of the filter `particle_filter` choose among all actions that are possible, and among all
 tags that a word may have in proportion to p(tag) p(word | tag), by drawing (`inference.drawing`).
 """
 
@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, compiled, implements, inner, inner_maker
-from ..inference.drawing import Drawing, draw_derivation
-from ..inference.particle_filter import Options, run, weigh_actions, weigh_attachments, weigh_tokens
+from ..inference.drawing import draw_derivation
 from ..pools.prediction import predict_one
 from . import configuration as column
 from .configuration import (
@@ -24,7 +23,6 @@ from .configuration import (
     RIGHT_ARCS,
     SHIFT,
     SHIFTS,
-    ArcStandard,
     arc_of,
     class_of,
     derivation,
@@ -33,6 +31,7 @@ from .configuration import (
 from .contexts import read_context
 from .distributions import Distributions
 from .likelihood import Queries, ask_all, is_factored
+from .particle_filter import Options, Path, run, weigh_actions, weigh_attachments, weigh_tokens
 
 _SMALLEST = 1024
 
@@ -75,20 +74,19 @@ class Sampling(NamedTuple):
     """The task of sampling: derivations of words that are one sentence, or of its first words.
 
     model (Distributions): What the words are generated from.
-    system (ArcStandard): With the words.
+    words (int32[n]): Their numbers.
     tags (int32[n]): Given tags, `NONE` where the tag is to be found.
     every_tag (bool): Whether to try all tags of each word and not only its candidates.
     queries (Queries), options (Options): Written on.
-    length, passes (int): The number of words, and one more if the sentence ends with them.
+    passes (int): The number of words, and one more if the sentence ends with them.
     """
 
     model: Distributions
-    system: ArcStandard
+    words: np.ndarray
     tags: np.ndarray
     every_tag: bool
     queries: Queries
     options: Options
-    length: int
     passes: int
 
 
@@ -98,7 +96,7 @@ def _weigh_actions(task, records, top, word):
     queries = task.queries
     weigh_directions(task.model, records, top, queries)
     # A sentence ends after its last word.
-    queries.action[SHIFT if word == task.length else END] = 0.0
+    queries.action[SHIFT if word == len(task.words) else END] = 0.0
     if is_factored(task.model):
         arcs = queries.transition.distribution[LEFT_ARCS] + queries.transition.distribution[RIGHT_ARCS]
     else:
@@ -125,7 +123,7 @@ def _weigh_attachments(task, records, top, word, particles):
 def _weigh_tokens(task, records, top, word, particles):
     model, query, options, found = task.model, task.queries.word, task.options, task.queries.tag.distribution
     ask_all(model.tag, records, top, 0, 0, task.queries.tag)
-    form, given = task.system.words[word], task.tags[word]
+    form, given = task.words[word], task.tags[word]
     first, last = model.tag_offsets[form], model.tag_offsets[form + 1]
     if given != NONE:
         first, last = 0, 1
@@ -176,7 +174,7 @@ def sample_parse(
         unbiased; with candidate tags only, for the sum over these.
     """
     passes = len(words) + (1 if to_the_end else 0)
-    task = Sampling(model, ArcStandard(words), tags, every_tag, queries, queries.options, len(words), passes)
+    task = Sampling(model, words, tags, every_tag, queries, queries.options, passes)
     return draw_path(task, particles, retained, retained_tags, rng, actions, found)
 
 
@@ -188,8 +186,7 @@ def draw_path(task, particles, retained, retained_tags, rng, actions, tags):
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
     # As the filter follows it, what is retained has `NONE` in place of each shift.
     attachments = np.where(retained == SHIFT, NONE, retained).astype(np.int32)
-    scheme = Drawing(particles, rng)
-    records, beam, size = run(task, scheme, particles, attachments, retained_tags, records, None)
+    records, beam, size = run(task, None, particles, Path(attachments, retained_tags), records, rng)
     if size == 0:
         return -inf
     drawn, total = draw_derivation(beam, size, rng)

@@ -50,6 +50,8 @@ from .settings import ParserSettings
 
 # While something is latent, hyperparameters are resampled after so many sweeps (B&B section 5.1).
 _LATENT_INTERVAL = 5
+# A latent derivation is drawn with so many particles, as in the paper.
+_LATENT_PARTICLES = 100
 _PROBABILITIES = ("token._.log_prob", "token._.surprisal", "span._.log_prob", "doc._.log_prob")
 
 
@@ -160,7 +162,7 @@ class HPYPParser(GibbsParser):
         self, batch: SentenceBatch, rng: np.random.Generator
     ) -> tuple[dict[str, float], dict[str, Weights], int, bool]:
         model, latent = self.joint, self.latent if self._is_latent else "nothing"
-        found = visit(model, batch, rng, latent=latent, particles=self.latent_particles, threads=self.threads)
+        found = visit(model, batch, rng, latent=latent, particles=_LATENT_PARTICLES, threads=self.threads)
         # What is learned from sentences that the model has not seen before is not what it will need to know.
         are_learned = all(batch.seated) and not self._has_contrasted
         return *found, sum(rows.shape[1] for rows in batch.rows), are_learned
@@ -377,10 +379,8 @@ class HPYPParser(GibbsParser):
         return marginals(doc, layout, shares, model.encoder)
 
     def _search_of_all(self, labels_per_arc: int | None) -> Search:
-        settings = (
-            self.settings if labels_per_arc is None else self._changed({"labels_per_arc": labels_per_arc})
-        )
-        return settings.search._replace(marginals=True)
+        labels = 1 if labels_per_arc is None else whole("labels_per_arc", labels_per_arc, least=1)
+        return self.search._replace(marginals=True, labels_per_arc=labels)
 
     def leave_out(
         self,

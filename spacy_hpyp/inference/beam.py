@@ -1,5 +1,4 @@
-"""Beams: weighted derivations that share particles; and what their weights say of the words, one after the
-other.
+"""Beams: weighted derivations that share particles, and what the sums of their weights say of the words.
 
 The log-sum of the weights after word i has been generated is a lower bound of the log-probability of the
 words up to i with everything that may precede them. What the word adds to it has two parts: that it is
@@ -24,7 +23,7 @@ class Beam(NamedTuple):
     weight (float64[*]): Their log-weights.
     particles (int64[*]): Their particles.
     depth (int32[*]): How many items their stacks have.
-    heuristic (float64[*]): What can be said of the log-probability of the words to come, see `Options`.
+    heuristic (float64[*]): Estimates of the log-probability of the words to come, see `Options`.
     """
 
     record: np.ndarray
@@ -79,18 +78,8 @@ def append(beam, size, record, weight, particles, depth, heuristic):
 
 @borrowing
 def keep(beam, i, left, particles):
-    """Let a derivation be the one at place `left`, with a number of particles. Returns the size with it."""
+    """Move a derivation to place `left`, with a number of particles. Returns the size with it."""
     return append(beam, left, beam.record[i], beam.weight[i], particles, beam.depth[i], beam.heuristic[i])
-
-
-@borrowing
-def swap(beam, one, other):
-    """Let two derivations change places."""
-    beam.record[one], beam.record[other] = beam.record[other], beam.record[one]
-    beam.weight[one], beam.weight[other] = beam.weight[other], beam.weight[one]
-    beam.particles[one], beam.particles[other] = beam.particles[other], beam.particles[one]
-    beam.depth[one], beam.depth[other] = beam.depth[other], beam.depth[one]
-    beam.heuristic[one], beam.heuristic[other] = beam.heuristic[other], beam.heuristic[one]
 
 
 @borrowing
@@ -150,36 +139,19 @@ def new_sums(syntactic, lexical, log_probability):
 
 
 @borrowing
-def note_tagged(sums, weight):
-    """Take note of a derivation that generates the word.
-
-    weight (float): Its log-weight, with the probability that it generates and of all tags that the word may
-        have.
-    """
-    sums.tagged[0] = log_add(sums.tagged[0], weight)
-
-
-@borrowing
-def add_word(sums, word, prefix, after):
-    """A word has been generated.
-
-    prefix (float): Log of the sum of the weights.
-    after (float): The same of what the next word is predicted from.
-    """
-    # Nothing is added on the way, and where there is no choice nothing is lost: what is above 0 has been
+def add_word(sums, word, prefix):
+    """Enter the parts of a word that has been generated; `prefix` is the log-sum of the weights."""
+    # Nothing is added on the way, and where there is no choice nothing is lost: a number above 0 has been
     # rounded.
     tagged = sums.tagged[0]
     sums.syntactic[word] = min(tagged - sums.before[0], 0.0)
     sums.lexical[word] = prefix - tagged if prefix - tagged < -_ROUNDING else 0.0
     sums.log_probability[word] = sums.syntactic[word] + sums.lexical[word]
-    sums.before[0] = after
+    sums.before[0] = prefix
     sums.tagged[0] = -inf
 
 
 @borrowing
 def add_end(sums, word, total):
-    """The derivations are finished: the end belongs to the last of `word` words.
-
-    total (float): Log of the sum of the weights.
-    """
+    """Let the end of the sentence belong to the last of `word` words; `total` is the final log-sum."""
     sums.log_probability[word - 1] += min(total - sums.before[0], 0.0)

@@ -14,25 +14,12 @@ and never zero (Chopin & Singh 2015, "On particle Gibbs sampling").
 """
 
 from math import ceil, exp, floor, inf, log
-from typing import Any, NamedTuple
 
-from ..compiled import NONE, borrowing, compiled, implements, inner
+from ..compiled import NONE, borrowing, compiled
 from .beam import keep, log_sum
-from .particle_filter import allot, divide, gain, select
 
 # Particles are resampled when their effective number falls below this part of them.
 _EFFECTIVE = 0.5
-
-
-class Drawing(NamedTuple):
-    """Particles that draw at random.
-
-    particles (int): How many there are.
-    rng (numpy.random.Generator): The source of randomness.
-    """
-
-    particles: int
-    rng: Any
 
 
 @borrowing
@@ -104,6 +91,19 @@ def split(particles, first, second, is_held, holds_first, rng):
 
 
 @borrowing
+def allot_drawn(options, count, mass, particles, held, rng):
+    """Let particles draw among the first `count` options: `options.particles`; one of them takes `held`."""
+    options.particles[:count] = 0
+    if held != NONE:
+        for i in range(count):
+            if options.outcome[i] == held:
+                options.particles[i] = 1
+        particles -= 1
+    for _ in range(particles):
+        options.particles[draw(options.probability[:count], mass, rng)] += 1
+
+
+@borrowing
 def resample(beam, size, held, particles, rng):
     """Systematic resampling of a beam, where the weights have become too unequal.
 
@@ -144,36 +144,3 @@ def resample(beam, size, held, particles, rng):
             left = keep(beam, i, left, beam.particles[i])
     beam.weight[:left] = highest + log(total / particles)
     return left, new_held
-
-
-@implements(divide, Drawing)
-@inner
-def _divide(scheme, weight, depth, particles, p_generate, p_attach, is_held, holds_word):
-    return split(particles, p_generate, p_attach, is_held, holds_word, scheme.rng)
-
-
-@implements(allot, Drawing)
-@inner
-def _allot(scheme, options, count, mass, particles, held):
-    options.particles[:count] = 0
-    if held != NONE:
-        for i in range(count):
-            if options.outcome[i] == held:
-                options.particles[i] = 1
-        particles -= 1
-    for _ in range(particles):
-        options.particles[draw(options.probability[:count], mass, scheme.rng)] += 1
-
-
-@implements(gain, Drawing)
-@inner
-def _gain(scheme, probability, mass):
-    return log(mass)
-
-
-@implements(select, Drawing)
-@inner
-def _select(scheme, beam, size, held, word, is_last):
-    if is_last or size == 0:
-        return size, held
-    return resample(beam, size, held, scheme.particles, scheme.rng)

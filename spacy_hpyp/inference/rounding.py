@@ -1,9 +1,11 @@
-"""Algorithm 1 of Buys & Blunsom (2015): particles are divided by rounding instead of sampling.
+"""Algorithm 1 of Buys & Blunsom (2015) divides particles by rounding instead of sampling.
 
 In the search step the particles of a derivation are divided between generating and attaching by p(shift), and
 those of either between its best options in proportion to their probabilities; the derivation's weight is
 multiplied by the probability of what it takes. The selection step reallocates K particles in proportion to k
 * theta and drops the derivations that get none.
+
+With the scheme `TOP`, the paper's baseline, every option is taken, and the K best derivations go on.
 """
 
 from math import exp, floor, inf, log
@@ -11,9 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, by_reference, compiled, implements, inner, inner_maker
-from .beam import Sums, add_end, add_word, keep, log_add, log_sum, note_tagged
-from .particle_filter import allot, divide, is_pursued, note, put_in, select
+from ..compiled import borrowing, by_reference, compiled, inner, inner_maker
+from .beam import Sums, add_end, add_word, keep, log_sum
+
+#: Schemes: Algorithm 1, or a beam of fixed size (B&B section 5.2).
+ROUND, TOP = range(2)
+# A derivation that is behind is kept while attaching so many words for nothing could bring it a particle.
+_ATTACHMENTS = 10
 
 
 @by_reference
@@ -31,18 +37,17 @@ class Search(NamedTuple):
         selection step and in the end; 1 for the posterior of the model.
     labels_per_arc (int): How many labels of a left- or right-arc a derivation is divided between.
     tags_per_word (int): How many tags of a word a derivation is divided between.
-    tag_threshold (float): A tag is not tried if it is expected to get less than this part of a particle
-        beside the best one, and no more are the labels of a direction of attaching.
-    attachments (int): A derivation is given up when it would have no particle even if it went on to attach so
-        many words for nothing, by `lookahead`, see `lead_of_the_last`.
+    tag_threshold (float): A tag, or a direction of an arc, is not tried if it is expected to get less than
+        this part of a particle beside the best one.
+    guides (bool): Whether to find the most probable heads and tags of each word; needs `marginals`.
     outlook (float): How much of what a tag promises of the words to come, in nats, counts where particles are
         divided and in the selection step; it never counts in a derivation's weight. With 0, they are those of
         Algorithm 1.
-    guides (bool): Whether to find the most probable heads and tags of each word; needs `marginals`.
     spread (int): By how much the particles are multiplied after the selection step: what follows a word is
         divided more finely than what is kept of the words before it.
     apart (bool): Whether only the probabilities of words are to be found, and those of running text by
         `running_text.read`: sentences that begin at different words are searched for apart.
+    scheme (int): `ROUND` or `TOP`.
     """
 
     particles: int
@@ -52,21 +57,22 @@ class Search(NamedTuple):
     temperature: float = 1.0
     labels_per_arc: int = 1
     tags_per_word: int = 3
-    tag_threshold: float = 0.25
-    attachments: int = 10
+    tag_threshold: float = 0.5
     guides: bool = False
     outlook: float = 0.0
     spread: int = 1
     apart: bool = False
+    scheme: int = ROUND
 
 
 class Rounding(NamedTuple):
-    """Algorithm 1 at work on n words.
+    """A search at work on n words.
 
-    search (Search): K, what the selection step expects, and what the beam is for.
+    search (Search): How to search.
     sums (Sums): What the weights say of the words.
-    lead (float): See `lead_of_the_last`.
-    best (float64[1]): The highest `expected_weight` of the present pass.
+    lead (float): How far a derivation may be behind the best one, see `_lead_of_the_last`.
+    best (float64[*]): The highest `expected_weight`s of the present pass, in order: the highest one, or with
+        `TOP` K of them, below the last of which nothing can be kept.
     ended (float64[1]): With `search.apart`, log of the sum of the weights of the derivations that have ended
         a sentence in the present pass.
     """
@@ -80,94 +86,105 @@ class Rounding(NamedTuple):
 
 @inner_maker
 def new_rounding(search, sums):
-    """Algorithm 1 before the first word."""
-    return Rounding(search, sums, lead_of_the_last(search), np.full(1, -inf), np.full(1, -inf))
+    """A search before the first word."""
+    size = search.particles if search.scheme == TOP else 1
+    return Rounding(search, sums, _lead_of_the_last(search), np.full(size, -inf), np.full(1, -inf))
 
 
-@implements(divide, Rounding)
+@borrowing
+def expected_weight(weight, depth, heuristic, search):
+    """The log-weight of a derivation with what its last tag promises of the words to come, less what
+    attaching its open words can be expected to cost; see `reallocate`.
+    """
+    return weight + heuristic - search.lookahead * depth
+
+
 @inner
-def _divide(scheme, weight, depth, particles, p_generate, p_attach, is_held, holds_word):
-    # nShift = round(k p(shift)), where there is a choice.
-    return particles if p_attach == 0.0 else np.int64(floor(particles * p_generate + 0.5))
+def _lead_of_the_last(search):
+    """How far behind the best one, in nats of `expected_weight`, a derivation gets no particle in the
+    selection step.
+
+    Selected by k * theta, one particle at best against K, it would need 1 / K of the mass; selected by
+    theta ** (1 / temperature), the same without k. A derivation that goes on to attach words gains on the
+    others what it does not cost.
+    """
+    nats = search.temperature if search.marginals else 2.0
+    return nats * log(float(search.particles)) + _ATTACHMENTS * search.lookahead
 
 
-@implements(allot, Rounding)
 @inner
-def _allot(scheme, options, count, mass, particles, held):
-    """Each option in turn, the most promising one first, gets its share of what is left."""
-    outcome, probability, heuristic, priority = (
-        options.outcome,
-        options.probability,
-        options.heuristic,
-        options.priority,
-    )
-    # The sum of the priorities, not that of the probabilities.
+def is_pursued(rounding, weight, depth, heuristic):
+    """Whether a derivation may still be selected.
+
+    A hopeless one would attach, a particle at a time, down to the bottom of its stack, for every word of a
+    text in which nothing can be attached.
+    """
+    if rounding.search.scheme == TOP:
+        # Behind the word, there is one item on the stack at least.
+        return expected_weight(weight, 1, heuristic, rounding.search) >= rounding.best[-1]
+    expected = expected_weight(weight, depth, heuristic, rounding.search)
+    return expected >= rounding.best[0] - rounding.lead
+
+
+@inner
+def note_arrival(rounding, weight, depth, heuristic):
+    """Enter a derivation that is through with the pass into `rounding.best`."""
+    best, expected = rounding.best, expected_weight(weight, depth, heuristic, rounding.search)
+    place = len(best)
+    while place > 0 and best[place - 1] < expected:
+        if place < len(best):
+            best[place] = best[place - 1]
+        place -= 1
+    if place < len(best):
+        best[place] = expected
+
+
+@inner
+def round_shift(rounding, particles, p_shift, p_reduce):
+    """How many of a derivation's particles shift: nShift = round(k p(shift)), where there is a choice."""
+    if p_shift == 0.0 or p_reduce == 0.0:
+        return 0 if p_shift == 0.0 else particles
+    if rounding.search.scheme == TOP:
+        return particles // 2
+    return np.int64(floor(particles * p_shift + 0.5))
+
+
+@inner
+def allot_rounded(rounding, options, count, particles):
+    """Give each option in turn, the most promising one first, its share of the particles that are left:
+    `options.particles`. The options change their order.
+    """
+    if rounding.search.scheme == TOP:
+        for i in range(count):
+            options.particles[i] = 2 * len(options.outcome) if options.probability[i] > 0.0 else 0
+        return
+    priority, heuristic = options.priority, options.heuristic
     highest, left = -inf, 0.0
     for i in range(count):
         highest = max(highest, heuristic[i])
     for i in range(count):
-        priority[i] = probability[i] * exp(heuristic[i] - highest)
+        priority[i] = options.probability[i] * exp(heuristic[i] - highest)
         left += priority[i]
     for i in range(count):
-        if particles == 0:
-            options.particles[i] = 0
-            continue
         best = i
         for j in range(i + 1, count):
             if priority[j] > priority[best]:
                 best = j
         # Those between keep their order: of equals the first one comes first.
-        found, p_found, own_heuristic, own_priority = (
-            outcome[best],
-            probability[best],
-            heuristic[best],
-            priority[best],
-        )
         for j in range(best, i, -1):
-            outcome[j], probability[j] = outcome[j - 1], probability[j - 1]
-            heuristic[j], priority[j] = heuristic[j - 1], priority[j - 1]
-        outcome[i], probability[i], heuristic[i], priority[i] = found, p_found, own_heuristic, own_priority
-        options.particles[i] = share(particles, own_priority, left)
+            _swap(options, j, j - 1)
+        options.particles[i] = share(particles, priority[i], left) if particles > 0 else 0
         particles -= options.particles[i]
-        left -= own_priority
+        left -= priority[i]
 
 
-@implements(is_pursued, Rounding)
 @inner
-def _is_pursued(scheme, weight, depth, heuristic):
-    # What is so far behind a derivation that has generated the word would attach, a particle at a time, down
-    # to the bottom of its stack, and that for every word of a text in which nothing can be attached.
-    return expected_weight(weight, depth, heuristic, scheme.search) >= scheme.best[0] - scheme.lead
-
-
-@implements(put_in, Rounding)
-@inner
-def _put_in(scheme, beam, size):
-    last = size - 1
-    if scheme.search.apart and beam.depth[last] == 1:
-        scheme.ended[0] = log_add(scheme.ended[0], beam.weight[last])
-        beam.particles[last] = 0
-
-
-@implements(note, Rounding)
-@inner
-def _note(scheme, weight, probability, generated, depth, heuristic):
-    note_tagged(scheme.sums, weight + log(probability))
-    scheme.best[0] = max(scheme.best[0], expected_weight(generated, depth, heuristic, scheme.search))
-
-
-@implements(select, Rounding)
-@inner
-def _select(scheme, beam, size, held, word, is_last):
-    """Find what the word adds to the sum of the weights, and reallocate the particles."""
-    prefix = log_sum(beam.weight, size)
-    if is_last:
-        add_end(scheme.sums, word, prefix)
-        return size, held
-    left = reallocate(beam, size, scheme.search.particles, scheme.search)
-    add_word(scheme.sums, word, prefix, prefix)
-    scheme.best[0] = -inf
-    return left, held
+def _swap(options, i, j):
+    """Exchange two options."""
+    options.outcome[i], options.outcome[j] = options.outcome[j], options.outcome[i]
+    options.probability[i], options.probability[j] = options.probability[j], options.probability[i]
+    options.heuristic[i], options.heuristic[j] = options.heuristic[j], options.heuristic[i]
+    options.priority[i], options.priority[j] = options.priority[j], options.priority[i]
 
 
 @compiled
@@ -180,25 +197,40 @@ def share(particles, probability, mass):
     return max(1, min(particles, np.int64(floor(particles * probability / mass + 0.5))))
 
 
-@borrowing
-def expected_weight(weight, depth, heuristic, search):
-    """The log-weight of a derivation with what its last tag promises of the words to come, less what
-    attaching its open words can be expected to cost; see `reallocate`.
+@inner
+def select(rounding, beam, size, word, is_last):
+    """Selection step: find what the word adds to the sum of the weights, and which derivations go on.
+
+    is_last (bool): Whether derivations have been finished in this pass.
+    RETURNS (int): How many derivations are left.
     """
-    return weight + heuristic - search.lookahead * depth
+    search, prefix = rounding.search, log_sum(beam.weight, size)
+    left = size
+    if search.scheme == TOP:
+        left = keep_best(beam, size, rounding)
+    elif not is_last:
+        left = reallocate(beam, size, search.particles, search)
+    if is_last:
+        add_end(rounding.sums, word, log_sum(beam.weight, left))
+    else:
+        add_word(rounding.sums, word, prefix)
+    rounding.best[:] = -inf
+    return left
 
 
-@borrowing
-def lead_of_the_last(search):
-    """How far behind the best one, in nats of `expected_weight`, a derivation gets no particle in the
-    selection step.
-
-    Selected by k * theta, one particle at best against K, it would need 1 / K of the mass; selected by
-    theta ** (1 / temperature), the same without k. A derivation that goes on to attach words gains on the
-    others what it does not cost: so much is allowed for `attachments` of them.
-    """
-    nats = search.temperature if search.marginals else 2.0
-    return nats * log(float(search.particles)) + search.attachments * search.lookahead
+@inner
+def keep_best(beam, size, rounding):
+    """Keep the K best derivations, of equals those that were found first. Returns how many there are."""
+    least, room = rounding.best[-1], len(rounding.best)
+    for i in range(size):
+        room -= expected_weight(beam.weight[i], beam.depth[i], beam.heuristic[i], rounding.search) > least
+    left = 0
+    for i in range(size):
+        expected = expected_weight(beam.weight[i], beam.depth[i], beam.heuristic[i], rounding.search)
+        if expected > least or (expected == least and room > 0):
+            room -= expected == least
+            left = keep(beam, i, left, beam.particles[i])
+    return left
 
 
 @borrowing
@@ -210,9 +242,9 @@ def reallocate(beam, size, particles, search):
     and soon one derivation has all particles. That serves the search for the best one. For marginals, K
     particles are shared in proportion to theta ** (1 / temperature) alone.
 
-    A word that waits on the stack for its head will still have to be attached. Derivations that put this off
-    look better than they are, and where no end of the sentence is in sight the beam would fill up with them;
-    so theta is reduced for the comparison by what each open word can be expected to cost.
+    A word that waits on the stack for its head will still have to be attached. Derivations that delay
+    attachments are under-penalised, and where no end of the sentence is in sight the beam would fill up with
+    them; so theta is reduced for the comparison by what each open word can be expected to cost.
 
     beam (Beam): The derivations, changed in place; their weights stay as they are.
     particles (int): K.
@@ -231,9 +263,9 @@ def reallocate(beam, size, particles, search):
         proportion = _multiplicity(beam, i, search) * exp(_expected(beam, i, search) - highest) / mass
         if proportion > best_share:
             best, best_share = i, proportion
-        own = np.int64(floor(particles * proportion))
-        if own > 0:
-            left = keep(beam, i, left, own * search.spread)
+        count = np.int64(floor(particles * proportion))
+        if count > 0:
+            left = keep(beam, i, left, count * search.spread)
     return left if left > 0 else keep(beam, best, left, particles * search.spread)
 
 

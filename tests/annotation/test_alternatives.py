@@ -31,7 +31,7 @@ def nlp(request, toy):
 
 @pytest.fixture(scope="module")
 def with_marginals(toy, nlp):
-    return toy.copy(nlp, marginals=True)
+    return toy.copy(nlp, decoding="mbr")
 
 
 def parse_of(doc):
@@ -159,7 +159,7 @@ def test_alternatives_of_a_parsed_document_keep_its_sentences_and_not_its_probab
 
 @pytest.mark.parametrize("decoding", ["best", "mbr"])
 def test_probabilities_of_tokens_are_entries_of_the_posterior(toy, nlp, decoding):
-    nlp = toy.copy(nlp, marginals=True, decoding=decoding, temperature=1.5)
+    nlp = toy.copy(nlp, decoding=decoding, temperature=1.5)
     parser = toy.parser(nlp)
     tags = parser.label_data["tags"]
     parsed = [(nlp(text), parser.posterior(nlp.make_doc(text))) for text in TEXTS]
@@ -182,8 +182,7 @@ def test_probabilities_of_tokens_are_entries_of_the_posterior(toy, nlp, decoding
 @pytest.mark.parametrize("temperature", [pytest.param(1.0, marks=pytest.mark.slow), 3.0])
 def test_consensus_expects_no_fewer_right_arcs_and_tags_than_the_best_derivation(toy, nlp, temperature):
     by_best, by_consensus = (
-        toy.copy(nlp, marginals=True, temperature=temperature, decoding=decoding)
-        for decoding in ("best", "mbr")
+        toy.copy(nlp, temperature=temperature, decoding=decoding) for decoding in ("best", "mbr")
     )
     labels = [*toy.parser(nlp).label_data["labels"], "ROOT"]
 

@@ -144,7 +144,7 @@ def calibration(files, *options):
 
 def test_the_command_measures_what_the_parser_says(toy, trained, files):
     found = calibration(files, "--bins", 5)
-    nlp = toy.copy(trained, marginals=True)
+    nlp = toy.copy(trained, decoding="mbr")
     sure, right, tokens = [], [], 0
     for sentence in toy.sentences(40, seed=1):
         gold = toy.doc(nlp.vocab, sentence)

@@ -122,7 +122,7 @@ def test_confidence_is_learned_in_training_where_probabilities_are_found(toy, le
 def test_learning_confidence_leaves_the_model_as_it_is(toy, learned):
     other = trained_on(toy, decoding="best")
     for text in TEXTS:
-        one, two = (toy.copy(nlp, decoding="best", marginals=False)(text) for nlp in (learned, other))
+        one, two = (toy.copy(nlp, decoding="best")(text) for nlp in (learned, other))
         assert [t._.log_prob for t in one] == pytest.approx([t._.log_prob for t in two], rel=1e-12)
     assert toy.parser(learned).joint.progress.tokens == toy.parser(other).joint.progress.tokens
 

@@ -108,7 +108,7 @@ def test_parsing_again_replaces_probabilities(toy, trained):
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_user_data_of_a_long_document_have_one_entry_for_each_token(toy, trained, text, monkeypatch):
-    nlp = toy.copy(trained, marginals=True)
+    nlp = toy.copy(trained, decoding="mbr")
     apart = [[token._.get(name) for name in WRITTEN] for token in nlp(text)]
     monkeypatch.setattr(extensions, "_LONG", 1)
     doc = nlp(text)
@@ -150,7 +150,7 @@ def test_probabilities_are_missing_from_a_doc_bin_without_user_data(trained):
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_probabilities_go_with_a_sentence_that_becomes_a_document(toy, trained, text):
-    for sentence in toy.copy(trained, marginals=True)(text).sents:
+    for sentence in toy.copy(trained, decoding="mbr")(text).sents:
         doc = sentence.as_doc(copy_user_data=True)
         for name in ("log_prob", "surprisal", "surprisal_lexical", "surprisal_syntactic"):
             assert doc._.get(name) == sentence._.get(name) is not None
@@ -229,7 +229,7 @@ def test_model_without_words_is_surprised_by_tags_only(toy):
 
 
 def test_probabilities_are_in_the_json_of_a_document(toy, trained):
-    doc = toy.copy(trained, marginals=True)("the dog sleeps .")
+    doc = toy.copy(trained, decoding="mbr")("the dog sleeps .")
     found = doc.to_json(underscore=["log_prob", "head_prob"])["underscore_token"]
     assert [one["value"] for one in found["head_prob"]] == [token._.head_prob for token in doc]
     assert [one["value"] for one in found["log_prob"]] == log_probs(doc)

@@ -9,7 +9,7 @@ from spacy_hpyp.arc_standard.decoding import decode
 from spacy_hpyp.inference.rounding import Search
 
 # Everything is tried.
-SEARCH = Search(EVERYTHING, 0.0, marginals=True, tags_per_word=2, tag_threshold=0.0, attachments=99)
+SEARCH = Search(EVERYTHING, 0.0, marginals=True, tags_per_word=2, tag_threshold=0.0)
 TEXT = np.array([0, 1, 1, 0, 1], dtype=np.int32)
 
 

@@ -105,28 +105,6 @@ def test_two_sentences_are_one_in_proportion_to_what_the_words_are_as_one(model,
         assert ratio == pytest.approx(odds)
 
 
-@pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_guides_are_means_over_what_the_words_may_be(model, search, possibilities, threads):
-    guides = decode(model.frozen, RUNNING, search._replace(guides=True), threads).guides
-    heads, tags = np.zeros((len(WORDS), len(WORDS) + 1)), np.zeros((len(WORDS), 10))
-    for words, posterior, weight in possibilities:
-        for own_heads, own_tags, probability in zip(posterior.heads, posterior.tags, posterior.probability):
-            in_block = np.where(own_heads == NONE, NONE, own_heads + words[0])
-            np.add.at(heads, (words, in_block), probability * weight)
-            np.add.at(tags, (words, own_tags), probability * weight)
-    for expected, numbers, shares in (
-        (heads, guides.heads, guides.head_probability),
-        (tags, guides.tags, guides.tag_probability),
-    ):
-        there = shares > 0.0
-        assert there[:, 0].all()
-        assert np.all(np.diff(shares, axis=1) <= 0.0)
-        right = np.take_along_axis(expected, numbers, axis=1)
-        # What is left out of one of the possibilities is missing.
-        left_out = 1.0 - shares.sum(axis=1, keepdims=True, dtype=np.float64)
-        assert np.all((shares <= right + ROUNDING)[there])
-        assert np.all((shares >= right - left_out - ROUNDING)[there])
-    assert np.all(guides.head_labels[(guides.heads == NONE)] == NONE)
 
 
 def test_guides_of_sentences_in_one_block_have_heads_in_their_own_sentence(model):

@@ -16,9 +16,7 @@ from spacy_hpyp.inference.rounding import Search
 pytestmark = pytest.mark.slow
 
 # Everything is tried.
-SEARCH = Search(
-    EVERYTHING, 0.0, marginals=True, labels_per_arc=1, tags_per_word=2, tag_threshold=0.0, attachments=99
-)
+SEARCH = Search(EVERYTHING, 0.0, marginals=True, labels_per_arc=1, tags_per_word=2, tag_threshold=0.0)
 
 
 @pytest.fixture(scope="module", params=POOLS)

@@ -22,10 +22,6 @@ from spacy_hpyp.components.corpus import create_gold_corpus
 TO_THE_LETTER = {
     "lookahead": 0.0,
     "outlook": 0.0,
-    "tag_threshold": 0.0,
-    "attachments": 0,
-    "labels_per_arc": 10_000,
-    "tags_per_word": 10_000,
 }
 # Sums over the derivations of a tree that are further apart differ.
 SAME = 1e-6

@@ -211,7 +211,6 @@ ROWS = [
     ("nonsense", "nonsense", USAGE),
     ("evaluate trained bare.spacy", "nothing to compare with in 'bare.spacy'"),
     ("evaluate trained gold.spacy --decoding nonsense", "component 'hpyp_parser': 'decoding' must be"),
-    ("evaluate trained gold.spacy --algorithm nonsense", "component 'hpyp_parser': 'algorithm' must be"),
     ("evaluate unlexicalised gold.spacy", "has no tag"),
     ("evaluate model.ngram gold.spacy", "model.ngram"),
     ("evaluate --calibration trained tagged.spacy", "no token has a gold head"),

@@ -110,7 +110,7 @@ def test_a_text_comes_out_with_its_trees_probabilities_and_spaces(model, write, 
 
 
 def test_what_is_sure_stands_in_misc(toy, tmp_path, write):
-    toy.trained(marginals=True, **toy.pools).to_disk(tmp_path / "model")
+    toy.trained(decoding="mbr", **toy.pools).to_disk(tmp_path / "model")
     out = run("hpyp", "parse", tmp_path / "model", write("the dog sleeps.\n")).stdout
     ((_, rows),) = sentences_of(out)
     for row in rows:

@@ -15,7 +15,7 @@ LATENT = ["derivations", "parses"]
 
 
 def trained(toy, latent, sweeps=4, sentences=None, **settings):
-    return toy.trained(sentences, sweeps, latent=latent, latent_after=0, latent_particles=5, **settings)
+    return toy.trained(sentences, sweeps, latent=latent, latent_after=0, **settings)
 
 
 def tree(path):
@@ -64,7 +64,7 @@ def _sentences(rows):
 def test_each_copy_of_a_sentence_has_its_turn(toy):
     """Copies in batches of their own: none is drawn anew while another waits."""
     few = toy.sentences(4)
-    nlp = toy.nlp(latent="derivations", latent_after=0, latent_particles=5)
+    nlp = toy.nlp(latent="derivations", latent_after=0)
     nlp.initialize(lambda: toy.examples(nlp, [*few, *few]))
     for _ in range(2):
         for _ in "ab":
@@ -90,7 +90,7 @@ def test_latent_parses_leave_the_trees(toy):
 
 @pytest.mark.parametrize("pooled", [False, True])
 def test_what_nobody_uses_can_be_let_go_at_any_time(toy, pooled):
-    settings = {"latent": "parses", "latent_after": 0, "latent_particles": 5, **(toy.pools if pooled else {})}
+    settings = {"latent": "parses", "latent_after": 0, **(toy.pools if pooled else {})}
     one, two = toy.trained(sweeps=2, **settings), toy.trained(sweeps=2, **settings)
     joint, other = toy.parser(one).joint, toy.parser(two).joint
     let_go = 0
@@ -106,7 +106,7 @@ def test_what_nobody_uses_can_be_let_go_at_any_time(toy, pooled):
 
 @pytest.mark.parametrize("latent", LATENT)
 def test_static_sweeps_come_first(toy, latent):
-    nlp = toy.trained(latent=latent, latent_after=2, latent_particles=5, sweeps=3)
+    nlp = toy.trained(latent=latent, latent_after=2, sweeps=3)
     assert not toy.parser(nlp).joint.progress.derivations
     nlp.update(toy.examples(nlp, toy.sentences()))
     assert toy.parser(nlp).joint.progress.derivations
@@ -114,7 +114,7 @@ def test_static_sweeps_come_first(toy, latent):
 
 @pytest.mark.parametrize("latent", LATENT)
 def test_training_goes_on_from_what_was_saved(toy, latent):
-    settings = {"latent": latent, "latent_after": 0, "latent_particles": 5, **toy.pools}
+    settings = {"latent": latent, "latent_after": 0, **toy.pools}
     whole = toy.trained(sweeps=4, **settings)
     half = toy.trained(sweeps=2, **settings)
     other = toy.nlp(**settings).from_bytes(half.to_bytes())
@@ -159,7 +159,7 @@ def test_damaged_derivations_are_not_loaded(toy):
 
 @pytest.mark.parametrize(
     "settings",
-    [{"latent": "trees"}, {"latent_after": -1}, {"latent_particles": 0}, {"latent_particles": 1.5}],
+    [{"latent": "trees"}, {"latent_after": -1}],
 )
 def test_settings_that_make_no_sense_are_refused(toy, settings):
     with pytest.raises(ValueError, match=next(iter(settings))):

@@ -53,7 +53,7 @@ def test_training_is_the_same_and_letters_are_learned_besides(toy, trained, spel
 
 
 def test_what_is_found_is_the_same_and_rare_words_have_letters_besides(toy, spelled):
-    nlp = toy.copy(spelled, marginals=True)
+    nlp = toy.copy(spelled, decoding="mbr")
     doc, plain = nlp(TEXT), closed(nlp)(TEXT)
     assert parts(doc) == parts(plain)
     letters = letters_of(toy, nlp, doc)

@@ -11,7 +11,7 @@ TEXT = "the old dog near Kim sees a bird ."
 
 @pytest.fixture(scope="module", name="sure")
 def pipeline_with_probabilities(toy, trained):
-    return toy.copy(trained, marginals=True)
+    return toy.copy(trained, decoding="mbr")
 
 
 def copy_with(doc, place, label):

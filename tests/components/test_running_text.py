@@ -9,7 +9,7 @@ AMBIGUOUS = "the cat near the bird sees the horse near a fish ."
 
 @pytest.fixture(scope="module")
 def nlp(toy, trained_on_documents):
-    return toy.copy(trained_on_documents, particles=50, marginals=True, temperature=2.0)
+    return toy.copy(trained_on_documents, particles=50, decoding="mbr", temperature=2.0)
 
 
 def probabilities(doc):

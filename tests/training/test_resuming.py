@@ -12,7 +12,7 @@ from spacy_hpyp.training import confidence
 SWEEPS, PASSES = 4, 3
 SMALL = {"arc_places": 2**12, "label_places": 2**10}
 #: Something is latent from the third sweep on, and confidence is learned.
-SETTINGS = {"latent_after": 1, "latent_particles": 5, "particles": 5, "marginals": True}
+SETTINGS = {"latent_after": 1, "particles": 5}
 
 
 def examples_of(toy, nlp, count=24):

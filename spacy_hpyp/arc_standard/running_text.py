@@ -16,39 +16,40 @@ from math import ceil, exp, inf, sqrt
 import numpy as np
 
 from ..compiled import NONE, borrowing, inner_maker
-from .beam import add_end, add_word, append, log_add, log_sum, new_beam, part
-from .particle_filter import Path, begin, search_step
-from .rounding import expected_weight, reallocate
+from ..inference.beam import add_end, add_word, append, log_add, log_sum, new_beam, part
+from ..inference.rounding import expected_weight, reallocate
+from .configuration import ROOT, begin
+from .particle_filter import Path, search_step
 
 #: A sentence that may have begun at a word is given up when it has less of the probability of all of them.
 NEGLIGIBLE = 1e-3
-# So many can be left, besides the next one; and what bounds them needs one place more.
+# So many can be left, besides the next one; and their bounds need one place more.
 _MOST = int(1.0 / NEGLIGIBLE) + 2
 _SMALLEST = 1024
 
 
 @inner_maker
-def read(task, scheme, records):
+def read(task, rounding, records):
     """Pass over the words of a task, as `particle_filter.run` does, and find what each of them adds to the
     sum.
 
-    scheme (Rounding): With `search.apart`. Its `sums` are written on.
+    rounding (Rounding): With `search.apart`. Its `sums` are written on.
     records (int32[*, FIELDS]): Written on.
     RETURNS (int32[*, FIELDS]): The records, grown as was needed.
     """
-    search, ended = scheme.search, scheme.ended
-    used, top = begin(task.system, records)
+    search, ended, length = rounding.search, rounding.ended, len(task.words)
+    used = begin(records)
     beam, shifted = new_beam(_SMALLEST), new_beam(_SMALLEST)
     # The beams of all sentences are parts of one, between two bounds each. The first is that of the sentence
     # that the next word begins.
     bounds, shifted_bounds = np.arange(_MOST), np.arange(_MOST)
-    append(beam, 0, top, 0.0, search.particles, 1, 0.0)
+    append(beam, 0, ROOT, 0.0, search.particles, 1, 0.0)
     sentences = 1
     path = Path(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32))
     none, start = np.int64(NONE), np.int64(0)
     for word in range(task.passes):
         ended[0] = 0.0 if word == 0 else -inf
-        shifted_size = append(shifted, 0, top, -inf, search.particles, 1, 0.0)
+        shifted_size = append(shifted, 0, ROOT, -inf, search.particles, 1, 0.0)
         begun = 1
         # The last one first: what it is followed by is entered behind it. When it is the first one's turn,
         # all others have ended.
@@ -56,20 +57,33 @@ def read(task, scheme, records):
             first, size = bounds[sentence], bounds[sentence + 1]
             if sentence == 0:
                 beam.weight[0] = ended[0]
-            scheme.best[0] = -inf
+            rounding.best[0] = -inf
             records, used, beam, shifted, shifted_size, _, _ = search_step(
-                task, scheme, records, used, beam, first, size, shifted, shifted_size, word, path, none, start
+                task,
+                rounding,
+                None,
+                records,
+                used,
+                beam,
+                first,
+                size,
+                shifted,
+                shifted_size,
+                word,
+                path,
+                none,
+                start,
             )
             begun += 1
             shifted_bounds[begun] = shifted_size
-        if word == task.length:
+        if word == length:
             break
         prefix = log_sum(shifted.weight, shifted_size)
         beam, shifted = shifted, beam
         bounds, shifted_bounds = shifted_bounds, bounds
         sentences = _select(beam, bounds, begun, search)
-        add_word(scheme.sums, word, prefix, prefix)
-    add_end(scheme.sums, task.length, ended[0])
+        add_word(rounding.sums, word, prefix)
+    add_end(rounding.sums, length, ended[0])
     return records
 
 
@@ -85,23 +99,23 @@ def _select(beam, bounds, sentences, search):
     total = _expected_sum(part(beam, 0, bounds[sentences]), search)
     left, end = 1, bounds[1]
     for sentence in range(1, sentences):
-        begin, end = end, bounds[sentence + 1]
-        own = part(beam, begin, end)
-        share = exp(_expected_sum(own, search) - total)
+        start, end = end, bounds[sentence + 1]
+        derivations = part(beam, start, end)
+        share = exp(_expected_sum(derivations, search) - total)
         if share < NEGLIGIBLE:
             continue
         particles = np.int64(ceil(search.particles * sqrt(share)))
-        size = reallocate(own, len(own.record), particles, search)
+        size = reallocate(derivations, len(derivations.record), particles, search)
         first = bounds[left]
         for i in range(size):
             append(
                 beam,
                 first + i,
-                own.record[i],
-                own.weight[i],
-                own.particles[i],
-                own.depth[i],
-                own.heuristic[i],
+                derivations.record[i],
+                derivations.weight[i],
+                derivations.particles[i],
+                derivations.depth[i],
+                derivations.heuristic[i],
             )
         left += 1
         bounds[left] = first + size

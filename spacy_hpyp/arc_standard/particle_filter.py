@@ -200,15 +200,16 @@ def search_step(
                     continue
                 reduce(records, used, top, options.outcome[j])
                 held = size if is_held and options.outcome[j] == follows else held
-                weight = theta + log(p_shift + p_reduce)
+                weight, particles = theta, options.particles[j]
+                if rng is not None:
+                    weight += log(p_shift + p_reduce)
                 if rounding is not None:
-                    weight = theta + log(options.probability[j])
-                size = append(beam, size, used, weight, options.particles[j], depth - 1, heuristic)
-                if rounding is not None:
+                    weight += log(options.probability[j])
                     if rounding.search.apart and depth == 2:
                         # The end of a sentence that running text is made of.
                         rounding.ended[0] = log_add(rounding.ended[0], weight)
-                        beam.particles[size - 1] = 0
+                        particles = 0
+                size = append(beam, size, used, weight, particles, depth - 1, heuristic)
                 used += 1
         if k_shift > 0:
             count, p_tags = weigh_tokens(task, records, top, word, k_shift)
@@ -216,22 +217,25 @@ def search_step(
             if mass == 0.0:
                 continue
             follows = np.int64(path.tags[word]) if holds_shift else NONE
+            weight = theta
             if rng is not None:
                 allot_drawn(options, count, mass, k_shift, follows, rng)
+                weight += log(p_shift + p_reduce) + log(mass)
             if rounding is not None:
                 allot_rounded(rounding, options, count, k_shift)
+                weight += log(p_shift)
                 rounding.sums.tagged[0] = log_add(rounding.sums.tagged[0], theta + log(p_shift * p_tags))
             for j in range(count):
                 if options.particles[j] == 0:
                     continue
                 shift(records, used, top, options.outcome[j], task.words[word])
                 shifted_held = shifted_size if holds_shift and options.outcome[j] == follows else shifted_held
-                weight = theta + log(p_shift + p_reduce) + log(mass)
+                shifted_weight, promise = weight, options.heuristic[j]
                 if rounding is not None:
-                    weight = theta + log(p_shift) + log(options.probability[j])
-                    note_arrival(rounding, weight, depth + 1, options.heuristic[j])
+                    shifted_weight += log(options.probability[j])
+                    note_arrival(rounding, shifted_weight, depth + 1, promise)
                 shifted_size = append(
-                    shifted, shifted_size, used, weight, options.particles[j], depth + 1, options.heuristic[j]
+                    shifted, shifted_size, used, shifted_weight, options.particles[j], depth + 1, promise
                 )
                 used += 1
     return records, used, beam, shifted, shifted_size, shifted_held, step

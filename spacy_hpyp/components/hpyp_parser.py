@@ -12,12 +12,11 @@ from spacy.training import Example
 from thinc.api import Optimizer
 
 from ..annotation.alternatives import Alternative, Marginals, distinct_parses, k_best, marginals
-from ..annotation.arrays import Guides, Parses, with_letters
+from ..annotation.arrays import Parses, with_letters
 from ..annotation.candidates import Candidates, trees_of
 from ..annotation.documents import (
     GoldDocument,
     Layout,
-    RawSentence,
     encode_docs,
     with_tokens_of,
     write_parses,
@@ -40,7 +39,7 @@ from ..settings import whole
 from ..training.confidence import learn_confidence
 from ..training.contrast import LEAST_TOKENS, learn_contrasts
 from ..training.derivations import JointTreebank, SentenceBatch, initialize, visit
-from ..training.leave_out import LeaveOut, check_derivations, without
+from ..training.leave_out import check_derivations, leave_out, without
 from ..training.treebank import GoldCorpus
 from .alignment import annotated_document, gold_documents
 from .factories import TAG_AND_TREE_SCORES, TREES, register
@@ -113,45 +112,18 @@ class HPYPParser(GibbsParser):
         initialize(model, corpus, labels, seed=self.seed)
 
     def _warn_of_new(self) -> None:
-        model, treebank = self._initialized(), self._treebank
-        if self._warned_of_new or not treebank.new:
-            return
-        known, least = set(model.vocabulary.words), model.vocabulary_settings.min_count
-        # At least so many tokens would be known in a vocabulary made with these sentences.
-        lost = sum(
-            count for word, count in treebank.new_words.items() if count >= least and word not in known
-        )
-        if not lost and not treebank.new_skipped:
-            return
-        self._warned_of_new = True
-        problems = [
-            *(
-                [f"takes {lost} of their {treebank.new_words.total()} tokens for unknown words"]
-                if lost
-                else []
-            ),
-            *(
-                [f"skips {treebank.new_skipped} of them for their tags or labels"]
-                if treebank.new_skipped
-                else []
-            ),
-        ]
-        warnings.warn(
-            f"The component '{self.name}' is trained on {treebank.new} sentences that it was not initialized "
-            f"with, but its "
-            f"words, tags and labels do not grow. It {' and '.join(problems)}, which it would not if it was "
-            f"trained on all of "
-            "the data from the start. Do that: give all of the data to a new component, in a config by "
-            "'factory = "
-            "\"hpyp_parser\"' instead of 'source', in Python by 'nlp.initialize'.",
-            stacklevel=3,
-        )
+        if self._treebank.has_new and not self._warned_of_new:
+            self._warned_of_new = True
+            warnings.warn(
+                f"The component '{self.name}' is trained on sentences that it was not initialized with, but "
+                "its words, tags and labels do not grow. Give all of the data to a new component: in a "
+                "config 'factory = \"hpyp_parser\"' instead of 'source', in Python 'nlp.initialize'.",
+                stacklevel=3,
+            )
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         batch = self._treebank.batch(gold_documents(examples, self.tokens))
-        # What is new is known when everything has been seen once.
-        if batch.met:
-            self._warn_of_new()
+        self._warn_of_new()
         if not batch or not self._step(batch, losses):
             return False
         self._warn_of_skipped(self._treebank.skipped, self._treebank.size)
@@ -274,25 +246,21 @@ class HPYPParser(GibbsParser):
         if len(parses.guides.heads) == len(layout.token) and self.settings.guides:
             write_guides(docs, layout, parses.guides, model.encoder)
 
-    def k_best(self, doc: Doc, k: int, *, labels_per_arc: int | None = None) -> list[Alternative]:
-        """The best parses of a document, without changing it.
+    def k_best(self, doc: Doc, k: int, *, labels_per_arc: int = 1) -> list[Alternative]:
+        """Return the best parses of a document, each summed over its derivations.
 
-        The probability of a parse is summed over its derivations, so with several of them the first parse can
-        be another one than that of the most probable derivation, which `decoding = "best"` gives.
-
-        doc (Doc): Where sentence boundaries are set they are kept: in a parsed document, all of them.
+        doc (Doc): Where sentence boundaries are set they are kept: in a parsed document, all of them. It is
+            not changed.
         k (int): How many, at least 1; fewer are returned if the final beam has no more.
-        labels_per_arc (int | None): How many labels of an arc are tried, instead of the setting.
+        labels_per_arc (int): How many labels of an arc are tried, at least 1.
         RETURNS (list[Alternative]): Copies of the document with their log-probabilities, the best parse
             first.
-        RAISES (ValueError): If k or `labels_per_arc` is not a whole number of at least 1.
         """
         found = self.candidates(doc, k, labels_per_arc=labels_per_arc)
         return [Alternative(*each) for each in k_best(doc, found, k, with_tags=True)]
 
     def increments(self, doc: Doc, k: int = 5) -> list[Increment]:
-        """What the beam holds after each word: parses of the words so far, and what is expected next, without
-        changing the document.
+        """Return what the beam holds after each word: parses of the words so far, and what is expected next.
 
         The search knows nothing of the words to come, whatever `outlook` is. Each sentence is read by itself.
 
@@ -301,7 +269,7 @@ class HPYPParser(GibbsParser):
         k (int): How many parses and next words, at least 1; there are fewer parses if the beam has no more.
         RETURNS (list[Increment]): Of each word, under a token or one; white space has none. Positions are
             those among all words and white space.
-        RAISES (ValueError): If k is not a whole number of at least 1, or the model generates no words.
+        RAISES (ValueError): If the model generates no words.
         """
         k, model = whole("k", k, least=1), self._initialized()
         given = self.settings.given_tags
@@ -309,11 +277,8 @@ class HPYPParser(GibbsParser):
             model, [words_as_tokens(doc)], self.search, k, threads=self.threads, given_tags=given
         )[0]
 
-    def candidates(self, doc: Doc, k: int, *, labels_per_arc: int | None = None) -> list[Candidates]:
-        """The best parses of each sentence of a document, without changing it, see `k_best`.
-
-        RETURNS (list[Candidates]): Of each sentence, with log-probabilities in nats.
-        """
+    def candidates(self, doc: Doc, k: int, *, labels_per_arc: int = 1) -> list[Candidates]:
+        """Return the best parses of each sentence, with log-probabilities in nats, see `k_best`."""
         k = whole("k", k, least=1)
         model, doc = self._initialized(), words_as_tokens(doc)
         blocks, layout = encode_docs([doc], model.encoder, given_tags=self.settings.given_tags)
@@ -331,9 +296,8 @@ class HPYPParser(GibbsParser):
         return found
 
     def candidate_log_probs(self, doc: Doc, candidates: Candidates) -> TreeLogProbs:
-        """How probable trees of a sentence are together with their words and tags, see `tree_log_prob`.
+        """Return `tree_log_prob` of trees of a sentence, which may be another parser's.
 
-        doc (Doc), candidates (Candidates): A sentence of it; the trees may be another parser's.
         RETURNS (TreeLogProbs): In nats; not a number where a candidate is no tree, or has tags or labels that
             the model does not have.
         """
@@ -350,8 +314,7 @@ class HPYPParser(GibbsParser):
         return found
 
     def without(self, documents: Sequence[GoldDocument]) -> "HPYPParser":
-        """A component like this one as if it had not been trained on some sentences, to predict with. This
-        one stays as it is.
+        """Return a component like this one as if it had not been trained on some sentences, to predict with.
 
         documents (Sequence[GoldDocument]): Gold sentences; it need not have learned from them.
         RAISES (ValueError): If the component has not been trained, or has latent derivations.
@@ -364,22 +327,21 @@ class HPYPParser(GibbsParser):
             self.vocab, thinc_model(others), self.name, scorer=self.scorer, **asdict(self.settings)
         )
 
-    def posterior(self, doc: Doc, *, labels_per_arc: int | None = None) -> Marginals:
-        """How probable each head, label and tag is, given the words, without changing the document.
+    def posterior(self, doc: Doc, *, labels_per_arc: int = 1) -> Marginals:
+        """Return how probable each head, label and tag is, given the words.
 
-        doc (Doc): Where sentence boundaries are set they are kept.
-        labels_per_arc (int | None): How many labels of an arc are tried, instead of the setting; the others
-            have the probability 0.
+        doc (Doc): Where sentence boundaries are set they are kept. It is not changed.
+        labels_per_arc (int): How many labels of an arc are tried, at least 1; the others have the
+            probability 0.
         RETURNS (Marginals): Probabilities of the words' heads, labels and tags.
-        RAISES (ValueError): If `labels_per_arc` is not a whole number of at least 1.
         """
         model, doc = self._initialized(), words_as_tokens(doc)
         blocks, layout = encode_docs([doc], model.encoder, given_tags=self.settings.given_tags)
         shares = mixture(model.frozen, blocks, self._search_of_all(labels_per_arc), self.threads)
         return marginals(doc, layout, shares, model.encoder)
 
-    def _search_of_all(self, labels_per_arc: int | None) -> Search:
-        labels = 1 if labels_per_arc is None else whole("labels_per_arc", labels_per_arc, least=1)
+    def _search_of_all(self, labels_per_arc: int) -> Search:
+        labels = whole("labels_per_arc", labels_per_arc, least=1)
         return self.search._replace(marginals=True, labels_per_arc=labels)
 
     def leave_out(
@@ -388,48 +350,22 @@ class HPYPParser(GibbsParser):
         *,
         folds: int = 10,
         progress: Callable[[int], None] = lambda words: None,
-        guides: Iterable[Guides] | None = None,
     ) -> tuple[list[Doc], int]:
-        """Gold documents with guides (`doc._.guide`) as if the component had not been trained on their
-        sentences.
+        """Return gold documents with guides (`doc._.guide`) as if the component had not been trained on their
+        sentences, see `spacy_hpyp.training.leave_out`.
 
-        The sentences are taken out of a copy of the model, a part of them after the other, and parsed by what
-        is left, each by itself. See `spacy_hpyp.training.leave_out`.
-
-        examples (Iterable[Example]): What the component was trained on.
-        folds (int): How many parts there are, at least 2.
+        examples (Iterable[Example]): The training data of the component.
+        folds (int): How many parts of the sentences are left out, one after the other; at least 2.
         progress (Callable[[int], None]): Called with the number of words whenever some have been annotated.
-        guides (Iterable[Guides] | None): Those of each part, if others have annotated them by
-            `parts_to_leave_out`.
         RETURNS (tuple[list[Doc], int]): New documents with the gold annotation on the tokens that `tokens`
             says, and how many of their sentences the component has learned from; the others are parsed by it
             as it is.
         RAISES (ValueError): If the component has not been trained, or not on these examples, or with latent
             derivations.
         """
-        examples = list(examples)
-        annotated, parts = self.parts_to_leave_out(examples, folds=folds)
-
-        def told(found: Guides) -> Guides:
-            progress(len(found.heads))
-            return found
-
-        of_parts = map(parts.annotate, range(folds)) if guides is None else guides
-        docs = [doc for doc, _, _ in annotated]
-        layout = layout_of([tokens for _, _, tokens in annotated])
-        write_guides(docs, layout, parts.together(map(told, of_parts)), self.joint.encoder)
-        # Guides are about words; a document has the tokens over them again.
-        return [with_tokens_of(each.reference, doc) for each, doc in zip(examples, docs)], parts.learned
-
-    def parts_to_leave_out(
-        self, examples: Iterable[Example], *, folds: int = 10
-    ) -> tuple[list[tuple[Doc, list[RawSentence], list[np.ndarray]]], LeaveOut]:
-        """Gold documents as they were learned, see `annotated_document`, and what annotates their parts, see
-        `leave_out`.
-        """
-        folds, model = whole("folds", folds, least=2), self._initialized()
+        folds, model, examples = whole("folds", folds, least=2), self._initialized(), list(examples)
         annotated = [annotated_document(each, self.tokens) for each in self._examples(examples, "leave_out")]
-        parts = LeaveOut(
+        guides, learned = leave_out(
             model,
             [sentences for _, sentences, _ in annotated],
             self._changed({"guides": True}).search,
@@ -437,25 +373,24 @@ class HPYPParser(GibbsParser):
             folds=folds,
             threads=self.threads,
             given_tags=self.settings.given_tags,
+            progress=progress,
         )
-        return annotated, parts
+        docs, layout = [doc for doc, _, _ in annotated], layout_of([tokens for _, _, tokens in annotated])
+        write_guides(docs, layout, guides, model.encoder)
+        # Guides are about words; a document has the tokens over them again.
+        return [with_tokens_of(each.reference, doc) for each, doc in zip(examples, docs)], learned
 
     def generate(
         self, count: int, *, begin_with: Sequence[str] | str = (), max_length: int = 60, seed: int = 0
     ) -> Iterator[Doc]:
         """Draw sentences from the model, with their tags and trees.
 
-        Rare words are known to the model by their class. With `spelling`, such a word is spelled out: letters
-        are drawn given the class until they are those of a word of this class (`spacy_hpyp.models.spelling`).
-        Without it, or where they never are, it is written as the name of the class in angle brackets. A
-        sentence is drawn from the model's distribution given that it is not too long, and in a model whose
-        labels are part of the actions, given that all actions are ones that exist. Spaces follow common rules
-        of punctuation. `_.log_prob` and surprisals are those of the words, as after parsing: they do not
-        depend on which of their derivations was drawn.
+        With `spelling`, rare words are spelled out (`spacy_hpyp.models.spelling`); else they are written as
+        the name of their class in angle brackets. A sentence is drawn from the model's distribution given
+        that it is not too long. `_.log_prob` and surprisals are those of the words, as after parsing.
 
         begin_with (Sequence[str] | str): Words that all of them begin with; a string is divided at white
-            space. What a word is attached to and tagged as is drawn by a particle filter with the component's
-            number of particles.
+            space. Their tags and arcs are drawn by a particle filter.
         max_length (int): The most words of a sentence.
         seed (int): Fixes the sentences. The first ones are the same for every count.
         RETURNS (Iterator[Doc]): One sentence in each.
@@ -486,30 +421,23 @@ class HPYPParser(GibbsParser):
         )
 
     def tree_log_prob(self, doc: Doc) -> float:
-        """How probable the words of a document are together with its tags and trees, which anybody may have
-        given it.
+        """Return the log-probability of the words of a document with its tags and trees, in nats, summed over
+        the derivations of the trees (B&B section 2). A warning says if that is an estimate.
 
-        doc (Doc): With a tag for every word, and complete trees.
-        RETURNS (float): The log-probability in nats, summed over the derivations of the trees (B&B section
-            2). There is a warning if that is an estimate; which sentences it is of `sentence_log_probs` says.
+        doc (Doc): With a tag for every word, and complete trees, whoever made them.
         RAISES (ValueError): If a sentence has not all tags and a tree, or some that the model does not have.
         """
         found = self.sentence_log_probs(doc)
         if estimated := int(np.sum(~found.exact)):
             warnings.warn(
                 f"The log-probability is an estimate: {estimated} of {len(found.exact)} sentences have more "
-                f"derivations than can be summed "
-                f"up. Which ones, 'sentence_log_probs' of the component '{self.name}' says.",
+                "derivations than can be summed up. See 'sentence_log_probs'.",
                 stacklevel=2,
             )
         return float(found.log_prob.sum())
 
     def sentence_log_probs(self, doc: Doc) -> TreeLogProbs:
-        """How probable the words of each sentence are together with its tags and its tree, see
-        `tree_log_prob`.
-
-        RETURNS (TreeLogProbs): In nats, and for which sentences it is an exact sum.
-        """
+        """Return `tree_log_prob` of each sentence, and for which sentences it is an exact sum."""
         return self.joint.tree_log_probs(self._encoded(doc), seed=self.seed)
 
 

@@ -130,6 +130,9 @@ def is_pursued(rounding, weight, depth, heuristic):
 def note_arrival(rounding, weight, depth, heuristic):
     """Enter a derivation that is through with the pass into `rounding.best`."""
     best, expected = rounding.best, expected_weight(weight, depth, heuristic, rounding.search)
+    if len(best) == 1:
+        best[0] = max(best[0], expected)
+        return
     place = len(best)
     while place > 0 and best[place - 1] < expected:
         if place < len(best):
@@ -158,12 +161,12 @@ def allot_rounded(rounding, options, count, particles):
         for i in range(count):
             options.particles[i] = 2 * len(options.outcome) if options.probability[i] > 0.0 else 0
         return
-    priority, heuristic = options.priority, options.heuristic
-    highest, left = -inf, 0.0
+    outcome, probability, heuristic = options.outcome, options.probability, options.heuristic
+    priority, highest, left = options.priority, -inf, 0.0
     for i in range(count):
         highest = max(highest, heuristic[i])
     for i in range(count):
-        priority[i] = options.probability[i] * exp(heuristic[i] - highest)
+        priority[i] = probability[i] * exp(heuristic[i] - highest)
         left += priority[i]
     for i in range(count):
         best = i
@@ -172,19 +175,13 @@ def allot_rounded(rounding, options, count, particles):
                 best = j
         # Those between keep their order: of equals the first one comes first.
         for j in range(best, i, -1):
-            _swap(options, j, j - 1)
+            outcome[j], outcome[j - 1] = outcome[j - 1], outcome[j]
+            probability[j], probability[j - 1] = probability[j - 1], probability[j]
+            heuristic[j], heuristic[j - 1] = heuristic[j - 1], heuristic[j]
+            priority[j], priority[j - 1] = priority[j - 1], priority[j]
         options.particles[i] = share(particles, priority[i], left) if particles > 0 else 0
         particles -= options.particles[i]
         left -= priority[i]
-
-
-@inner
-def _swap(options, i, j):
-    """Exchange two options."""
-    options.outcome[i], options.outcome[j] = options.outcome[j], options.outcome[i]
-    options.probability[i], options.probability[j] = options.probability[j], options.probability[i]
-    options.heuristic[i], options.heuristic[j] = options.heuristic[j], options.heuristic[i]
-    options.priority[i], options.priority[j] = options.priority[j], options.priority[i]
 
 
 @compiled

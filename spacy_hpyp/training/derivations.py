@@ -1,9 +1,8 @@
 """The training sentences of a joint model, and the steps that visit them."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import partial
 
 import numpy as np
 
@@ -40,14 +39,12 @@ class SentenceBatch:
     rows (list[int32[4, *]]): Their words, tags, heads and labels.
     seated (list[bool]): Whether they are seated.
     passages (list[Passage]): Those of them that confidence is to be learned from.
-    met (bool): Whether all of them, and those that are skipped, have been met before.
     """
 
     keys: list[bytes] = field(default_factory=list)
     rows: list[np.ndarray] = field(default_factory=list)
     seated: list[bool] = field(default_factory=list)
     passages: list[Passage] = field(default_factory=list)
-    met: bool = True
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -56,28 +53,13 @@ class SentenceBatch:
 class JointTreebank(Treebank):
     """The sentences that a joint model is trained on.
 
-    new, new_skipped (int): How many it was not initialized with, and how many of these have tags or labels
-        that it does not have.
-    new_words (Counter[str]): Their words.
+    has_new (bool): Whether there are some that it was not initialized with.
     """
 
-    def __init__(self, model: JointModel) -> None:
-        super().__init__(model)
-        self.new = self.new_skipped = 0
-        self.new_words: Counter[str] = Counter()
+    has_new = False
 
     def _encode(self, sentence: GoldSentence | str) -> np.ndarray | str:
         return sentence if isinstance(sentence, str) else self.model.encoder.encode(sentence, learned=True)
-
-    def _meet(self, key: bytes, read: Callable[[], GoldSentence | str]) -> np.ndarray | str:
-        """What is made of a sentence that comes by for the first time."""
-        sentence = read()
-        encoded = self._encode(sentence)
-        if not isinstance(sentence, str) and self.model.progress.sweep.copies[key] == 0:
-            self.new += 1
-            self.new_skipped += isinstance(encoded, str)
-            self.new_words.update(sentence.words)
-        return encoded
 
     def batch(self, documents: Iterable[GoldDocument]) -> SentenceBatch:
         """The sentences of documents, to be visited; those that are not seated are then, see `visit`."""
@@ -87,8 +69,9 @@ class JointTreebank(Treebank):
             passage = Passage([], [])
             for raw in document:
                 key = raw.key
-                batch.met &= key in self.made
-                rows = self.take(key, partial(self._meet, key, partial(self._read, raw)))
+                is_known = key in self.made or progress.sweep.copies[key] > 0
+                rows = self.rows_of(key, raw)
+                self.has_new |= not is_known and not isinstance(self._read(raw), str)
                 if rows is None:
                     continue
                 batch.seated.append(

@@ -105,8 +105,6 @@ def test_two_sentences_are_one_in_proportion_to_what_the_words_are_as_one(model,
         assert ratio == pytest.approx(odds)
 
 
-
-
 def test_guides_of_sentences_in_one_block_have_heads_in_their_own_sentence(model):
     search = Search(50, 0.0, marginals=True, guides=True)
     blocks = blocks_with([False] * len(WORDS), [0, 4, len(WORDS)])._replace(

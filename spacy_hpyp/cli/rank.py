@@ -55,7 +55,7 @@ def rank(
     nlp, parsers = prepared(model, threads=threads, particles=particles)
     for parser in parsers:
         if isinstance(parser, HPYPParser):
-            parser.marginals = True
+            parser.decoding = "mbr"
     rows = chain.from_iterable(rank_sentences(nlp, path, per_line=per_line) for path in texts)
     with Bar(rows, unit=" sentences") as bar:
         ranked = select(bar, by, top, most_confident=most_confident)

@@ -51,7 +51,7 @@ def report(
     parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser) and pipe.is_trained]
     gold = read_examples(nlp, data_path, heads=True)
     for parser in parsers:
-        parser.marginals = True
+        parser.decoding = "mbr"
     _, parsed = parse_examples(nlp, gold, model)
     learned = {
         name: pipe.learned

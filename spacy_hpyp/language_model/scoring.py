@@ -119,7 +119,7 @@ def search_for_sums(search: Search) -> Search:
 
 def search_for_reading(search: Search, particles: int | None = None) -> Search:
     """Return a search for the surprisals of words: each is predicted from the words before it alone, summed
-    over all places where sentences may end, see `inference.running_text`.
+    over all places where sentences may end, see `arc_standard.running_text`.
 
     particles (int | None): How many particles, instead of the parser's, or 5,000 if these are fewer.
     """

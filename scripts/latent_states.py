@@ -53,7 +53,7 @@ def study_states(
             inverses = inverses + 1.0 / probability
     accuracy = None
     if model.reads_parents:
-        right = [heads == text.heads for text, heads in zip(dev, model.parse(dev))]
+        right = [model.parse(text) == text.heads for text in dev]
         accuracy = float(np.mean(np.concatenate(right)))
     return {
         "kind": model.kind,
@@ -84,7 +84,7 @@ def compare(
     settings = VocabularySettings(unknown_words(lang))
     found = []
     for kind in (LDA, DEPENDENCIES, SYNTACTIC, SEMANTIC):
-        model = LatentStates(kind, 1 if kind == DEPENDENCIES else states, "state", settings)
+        model = LatentStates(kind, 1 if kind == DEPENDENCIES else states, settings)
         model.initialize(model.collect([text for _, text in texts]))
         found.append(study_states(model, texts, unseen, sweeps=sweeps, seed=seed))
         msg.text(f"{kind}: {found[-1]['bits']:.3f} bits a word")

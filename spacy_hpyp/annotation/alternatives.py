@@ -1,4 +1,4 @@
-"""What else a text may be: the k best parses, and how probable each head, label and tag is."""
+"""Alternatives: the k best parses, and the probabilities of heads, labels and tags."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from .syntactic_words import words_as_tokens, write_back
 class Alternative:
     """A parse of a document.
 
-    doc (Doc): A copy of the document with the parse, which is one of words: a token that is several has that
-        of the highest. The attributes of its tokens that hold probabilities are None.
-    log_prob (float): The log-probability of the words with their tags and trees in nats, summed over the
-        derivations in the final beam that give this parse: a lower bound.
+    doc (Doc): A copy of the document with the parse, without probabilities of tokens. A token that is several
+        words has the parse of the highest.
+    log_prob (float): The log-probability of its words, tags and trees in nats, summed over its derivations in the
+        final beam: a lower bound.
     """
 
     doc: Doc
@@ -30,10 +30,8 @@ class Alternative:
 
 @dataclass(frozen=True)
 class ScoredParse:
-    """A parse of a document by a model that gives no probabilities.
-
-    doc (Doc): A copy of the document with the parse.
-    score (float): Its score; only differences between parses of the same document mean anything.
+    """A parse of a document by a model without probabilities: a copy of the document, and a score, of which only
+    differences between parses of one document mean anything.
     """
 
     doc: Doc
@@ -42,19 +40,14 @@ class ScoredParse:
 
 @dataclass(frozen=True)
 class Marginals:
-    """Posterior probabilities of a document's words in the final beam. Rows are words, under a token or one,
-    and white space, which has
-    none: its rows are 0. Where no token is several words, they are tokens.
+    """Posterior probabilities of the words of a document. Rows are words; those of white space are 0.
 
-    heads (float64[words, words]): Of each word (row), the probability of each head (column); on the diagonal,
-        of being a root.
-    labels (float64[words, labels + 1]): Of each word, the probability of the label of its arc, whatever the
-        head, in the order of `HPYPParser.label_data["labels"]`; the last column is the root's.
-    tags (float64[words, tags]): Of each word, the probability of each tag, in the order of
-        `label_data["tags"]`.
+    heads (float64[words, words]): The probability of each head (column); the diagonal is the root.
+    labels (float64[words, labels + 1]): Of each label of `label_data["labels"]`; the last column is the root's.
+    tags (float64[words, tags]): Of each tag of `label_data["tags"]`.
 
-    Trees are those of the model: where an arc was lifted to make one projective (Nivre & Nilsson 2005), the
-    head is the one that it was lifted to, and the label says so.
+    Trees are those of the model: a lifted arc (Nivre & Nilsson 2005) has the head that it was lifted to, and its
+    decorated label.
     """
 
     heads: np.ndarray
@@ -63,10 +56,8 @@ class Marginals:
 
 
 def distinct_parses(posterior: Posterior) -> list[tuple[float, int]]:
-    """The parses of a final beam with their log-probabilities, the best first.
-
-    RETURNS (list[tuple[float, int]]): For each distinct parse, the log of the sum over its derivations, and
-        one of them.
+    """Return the distinct parses of a final beam, the best first: the log of the sum over the derivations of each,
+    and one of these.
     """
     rows = np.concatenate([posterior.heads, posterior.labels, posterior.tags], axis=1)
     _, first, parse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
@@ -79,11 +70,9 @@ def distinct_parses(posterior: Posterior) -> list[tuple[float, int]]:
 def k_best(
     doc: Doc, candidates: Sequence[Candidates], k: int, *, with_tags: bool = False
 ) -> list[tuple[Doc, float]]:
-    """The k best parses of a document whose sentences have been parsed one by one.
+    """Combine the candidates of sentences to the k best parses of a document.
 
-    candidates (Sequence[Candidates]): Of each sentence, trees of its words.
-    k (int): How many.
-    with_tags (bool): Whether their tags are written, too; else those of the document stay.
+    with_tags (bool): Whether to write the tags of candidates; otherwise those of the document stay.
     RETURNS (list[tuple[Doc, float]]): Copies of the document with the sums of the scores, the best first.
     """
     found = []
@@ -99,9 +88,7 @@ def k_best(
 
 
 def best_combinations(scores: Sequence[Sequence[float]], k: int) -> list[tuple[float, list[int]]]:
-    """The k best ways to choose one from each of several lists: the sums of their scores, the best first, and
-    places in the lists.
-    """
+    """Return the k best ways to choose one from each of several lists: sums of scores, and places in the lists."""
     best: list[tuple[float, list[int]]] = [(0.0, [])]
     for each in scores:
         longer = [(total + score, [*chosen, i]) for total, chosen in best for i, score in enumerate(each)]
@@ -110,7 +97,7 @@ def best_combinations(scores: Sequence[Sequence[float]], k: int) -> list[tuple[f
 
 
 def marginals(words: Doc, layout: Layout, shares: Sequence[Share], encoder: Encoder) -> Marginals:
-    """The posterior probabilities of heads, labels and tags of a Doc whose tokens are words, see `Marginals`."""
+    """Return the posterior probabilities of a Doc whose tokens are words."""
     n = len(words)
     found = Marginals(
         np.zeros((n, n)), np.zeros((n, len(encoder.labels) + 1)), np.zeros((n, len(encoder.tags)))

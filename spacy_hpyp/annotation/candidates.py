@@ -1,8 +1,6 @@
-"""Candidates: what several trees of a sentence are, whoever has found them, for components that choose among
-trees or vote.
+"""Candidates: several trees of a sentence, for components that choose among trees or vote.
 
-A parser of this package says what it would choose among by its method `candidates`; spaCy's own parser is
-asked for its beam.
+A parser of this package has a method `candidates`; spaCy's own parser is asked for its beam.
 """
 
 from collections.abc import Sequence
@@ -26,12 +24,11 @@ _LEAST = 1e-30
 class Candidates:
     """Trees of one sentence of n words, the best first. White space is no word.
 
-    token (int64[n]): Where the words stand in the Doc.
+    token (int64[n]): The positions of the words in the Doc.
     heads (int32[k, n]): Positions in the sentence, `NONE` for roots. They need not be projective.
-    labels (list[list[str]]): Of each candidate, the label of each word, "ROOT" for roots.
-    tags (list[list[str]]): Of each candidate, the tag of each word, "" where there is none.
-    score (float64[k]): What the parser that has found them says of each; in nats where it has probabilities.
-    source (str): The name of that parser.
+    labels, tags (list[list[str]]): Of the words of each candidate; "ROOT" for roots, "" for no tag.
+    score (float64[k]): The parser's score of each, in nats where it has probabilities.
+    source (str): The name of the parser.
     """
 
     token: np.ndarray
@@ -45,16 +42,14 @@ class Candidates:
         return len(self.heads)
 
     def first(self, k: int) -> "Candidates":
-        """The k best of them, or all if there are fewer."""
+        """Return the k best of them."""
         return replace(
             self, heads=self.heads[:k], labels=self.labels[:k], tags=self.tags[:k], score=self.score[:k]
         )
 
     def chosen_first(self, other: "Candidates") -> "Candidates":
-        """With the first candidate of others in the first place; if it is not there yet, with the score of
-        the worst one.
-
-        other (Candidates): Of the same sentence.
+        """Return these with the first candidate of `other`, of the same sentence, in the first place; a new one
+        gets the score of the worst.
         """
         heads, labels, tags = other.heads[0], other.labels[0], other.tags[0]
         place = self.place_of(heads, labels, tags)
@@ -69,19 +64,14 @@ class Candidates:
         return replace(self, heads=all_heads, labels=all_labels, tags=all_tags, score=scores)
 
     def sentences(self, doc: Doc) -> list[GoldSentence]:
-        """The candidates as sentences to be learned from, made projective with decorated labels (Nivre &
-        Nilsson 2005).
-        """
+        """Return the candidates as projective sentences with decorated labels (Nivre & Nilsson 2005)."""
         words = [doc[i].text for i in self.token.tolist()]
         heads = np.where(self.heads == NONE, np.arange(len(words)), self.heads).tolist()
         trees = map(projective_tree, heads, self.labels)
         return [GoldSentence(words, tags, *tree) for tags, tree in zip(self.tags, trees)]
 
     def place_of(self, heads: np.ndarray, labels: Sequence[str], tags: Sequence[str]) -> int:
-        """Which of them a parse is, `NONE` if it is none of them.
-
-        heads (int32[n]), labels, tags (Sequence[str]): As of one candidate.
-        """
+        """Return the place of a parse among them, or `NONE`."""
         for i in np.flatnonzero((self.heads == heads).all(axis=1)).tolist():
             if self.labels[i] == list(labels) and self.tags[i] == list(tags):
                 return i
@@ -89,18 +79,14 @@ class Candidates:
 
 
 def candidates_of(component: Any, doc: Doc, k: int, *, source: str = "") -> list[Candidates]:
-    """The k best trees of each sentence of a document by a parser, without changing the document.
+    """Return the k best trees of each sentence of a document by a parser, without changing the document.
 
-    component (Any): A parser of this package, or anything with a method `candidates(doc, k)` like theirs; or
-        spaCy's own parser or beam parser, whose scores are logs of probabilities among what is in its final
-        beam.
-    doc (Doc): With sentence boundaries, and what the parser reads: tags, guides, or what a shared `tok2vec`
-        has written.
-    k (int): How many, at least 1; there may be fewer.
-    source (str): The name of the parser, if it is another one than the component's.
-    RETURNS (list[Candidates]): Of each sentence that has a word. What has not one root is no candidate, and a
-        beam of spaCy's may be cut before a tree is complete: of a long sentence there may be none.
-    RAISES (ValueError): If the component is not known to find several trees.
+    component (Any): A parser with a method `candidates(doc, k)`; or spaCy's parser, whose scores are logs of
+        probabilities in its final beam. That may have no complete tree of a long sentence.
+    doc (Doc): With sentence boundaries, and what the parser reads.
+    k (int): The number of trees; there may be fewer.
+    source (str): The name of the parser; by default the component's.
+    RAISES (ValueError): If the component cannot find several trees.
     """
     name = source or str(getattr(component, "name", type(component).__name__))
     if hasattr(component, "candidates"):
@@ -111,11 +97,9 @@ def candidates_of(component: Any, doc: Doc, k: int, *, source: str = "") -> list
 
 
 def parsed_candidates(doc: Doc, source: str) -> list[Candidates]:
-    """The trees that a document has, as one candidate for each sentence that has a word, with the score 0.
+    """Return the trees of a parsed document, one candidate for each sentence, with the score 0.
 
-    doc (Doc): Parsed. Where white space has heads or children, it is left out, see `past_spaces`; if that
-        leaves several roots, the first one gets the others.
-    source (str): The name of the parser.
+    White space is left out, see `past_spaces`; if that leaves several roots, the first one gets the others.
     """
     layout = read_words([doc]).layout
     rows = doc.to_array([HEAD, DEP, TAG])
@@ -139,14 +123,10 @@ def tokens_of(layout: Layout) -> list[np.ndarray]:
 
 
 def past_spaces(heads: np.ndarray, words: np.ndarray) -> np.ndarray:
-    """Heads that are not white space, where there are such: instead of it, what that hangs on.
-
-    heads (int64[tokens]): Of a tree or several ones; a root is its own.
-    words (int64[n]): Which tokens are no white space.
-    """
+    """Lift heads (int64[tokens]; a root is its own) past white space; `words` (int64[n]) is what is none."""
     is_space = np.ones(len(heads), dtype=bool)
     is_space[words] = False
-    # Not without end, should they be no tree.
+    # Bounded, in case they are no tree.
     for _ in range(len(heads)):
         lifted = np.where(is_space[heads], heads[heads], heads)
         if np.array_equal(lifted, heads):
@@ -156,11 +136,8 @@ def past_spaces(heads: np.ndarray, words: np.ndarray) -> np.ndarray:
 
 
 def positions_of(token: np.ndarray, heads: np.ndarray) -> np.ndarray:
-    """Heads as positions in a sentence.
-
-    token (int64[n]): Where the words stand in the Doc, in order.
-    heads (int64[n]): The head of each in the Doc; a root is its own.
-    RETURNS (int32[n]): Positions; `NONE` for roots, and where the head is no word of the sentence.
+    """Return heads in the Doc (int64[n]) as positions in a sentence of words at `token` (int64[n]); `NONE` for
+    roots and heads outside.
     """
     place = np.clip(np.searchsorted(token, heads), 0, len(token) - 1)
     return np.where((token[place] == heads) & (heads != token), place, NONE).astype(np.int32)
@@ -169,12 +146,7 @@ def positions_of(token: np.ndarray, heads: np.ndarray) -> np.ndarray:
 def lowered(
     heads: np.ndarray, labels: Sequence[str], doc: Doc, token: np.ndarray
 ) -> tuple[np.ndarray, list[str]]:
-    """A tree whose arcs may have been lifted, with labels that say so, as it was before (Nivre & Nilsson
-    2005).
-
-    heads (int32[n]), labels (Sequence[str]): As of a candidate; labels of lifted arcs are decorated.
-    doc (Doc), token (int64[n]): The words.
-    """
+    """Undo the lifting of arcs that decorated labels tell (Nivre & Nilsson 2005). `token` are the words."""
     labels = [ROOT_LABEL if head == NONE else label for head, label in zip(heads.tolist(), labels)]
     if not any(nonproj.is_decorated(label) for label in labels):
         return heads, labels
@@ -195,14 +167,11 @@ def trees_of(
     source: str,
     tags: list[list[str]] | None = None,
 ) -> Candidates:
-    """Candidates of a parser.
+    """Make the candidates of a parser.
 
-    doc (Doc), token (int64[n]): With tags, if the parser finds none; and where the words stand in it.
-    heads, labels (int32[k, n]), score (float64[k]): Trees, projective, with numbers for labels; the best
-        first.
-    names (Sequence[str]): What the numbers of labels stand for; lifted arcs have decorated ones.
-    source (str): The name of the parser.
-    tags (list[list[str]] | None): The tags of each candidate; if there are none, those of the document.
+    heads, labels (int32[k, n]), score (float64[k]): Projective trees of the words at `token`, the best first.
+    names (Sequence[str]): The labels, decorated for lifted arcs.
+    tags (list[list[str]] | None): The tags of each candidate; by default those of the document.
     """
     if tags is None:
         tags = [_tags(doc, token)] * len(heads)
@@ -226,13 +195,10 @@ def write_candidates(
     *,
     with_tags: bool,
 ) -> None:
-    """Write trees into a Doc.
+    """Write the chosen candidate of each sentence into a Doc.
 
-    chosen (Sequence[tuple[Candidates, int]]): The candidates of each sentence that has a word, and which of
-        them is written.
-    head_probability (float64[words] | None): How probable it is that each arc is right, if anything is said
-        of that.
-    with_tags (bool): Whether their tags are written, too.
+    head_probability (float64[words] | None): The probability that each arc is right, if known.
+    with_tags (bool): Whether to write tags, too.
     """
     layout = layout_of([[candidates.token for candidates, _ in chosen]])
     if with_tags:
@@ -249,7 +215,7 @@ def write_candidates(
 
 
 def _of_beam(parser: Any, doc: Doc, k: int, source: str) -> list[Candidates]:
-    """The parses in the final beam of spaCy's parser, each summed over its derivations there."""
+    """Return the parses in the final beam of spaCy's parser, each summed over its derivations there."""
     parts = tokens_of(read_words([doc]).layout)
     beams = beam_parses(parser, [_alone(doc, token) for token in parts], k)
     found = []
@@ -257,9 +223,8 @@ def _of_beam(parser: Any, doc: Doc, k: int, source: str) -> list[Candidates]:
         tags = _tags(doc, token)
         sums: dict[tuple[tuple[int, ...], tuple[str, ...]], float] = {}
         place = token - token[0]
-        # What spaCy leaves without a head is a root; a sentence of one word has no arc, and such a parse is
-        # not in the beam. Nor is there any in one that was cut before a derivation was complete, as happens
-        # with long sentences.
+        # What spaCy leaves without a head is a root. The beam omits parses without arcs (of one word), and those
+        # that were cut before they were complete.
         for probability, arcs in beam or [(1.0, [])]:
             heads, names = np.arange(place[-1] + 1), [UNLABELLED] * (int(place[-1]) + 1)
             for head, child, label in arcs:
@@ -279,9 +244,7 @@ def _of_beam(parser: Any, doc: Doc, k: int, source: str) -> list[Candidates]:
 
 
 def _alone(doc: Doc, token: np.ndarray) -> Doc:
-    """A sentence as a document of its own, in which no other sentence begins, with what a shared `tok2vec`
-    has written.
-    """
+    """Return a sentence as a Doc, with what a shared `tok2vec` has written."""
     first, end = int(token[0]), int(token[-1]) + 1
     attributes = [TAG, POS, MORPH, LEMMA, SENT_START]
     rows = doc.to_array(attributes)

@@ -21,8 +21,7 @@ it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from spacy.tokens import Doc
@@ -35,7 +34,7 @@ from .documents import Encoder, Layout
 
 @dataclass(frozen=True)
 class Guide:
-    """A guide whose arrays have been checked; the fields are those of the dictionary."""
+    """A guide; the fields are those of the dictionary."""
 
     heads: np.ndarray
     head_probs: np.ndarray
@@ -68,79 +67,24 @@ def write_guides(docs: Sequence[Doc], layout: Layout, guides: Guides, encoder: E
 
 
 def read_guide(doc: Doc) -> Guide | None:
-    """Read and check what has been written into a Doc; None if there is nothing.
+    """Return the guide of a Doc; None if there is none.
 
-    RAISES (ValueError): If it is no guide, or one of another document.
+    RAISES (ValueError): If it is about another number of tokens.
     """
     found = doc._.guide
     if found is None:
         return None
-    try:
-        guide = _checked(found)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"doc._.guide is not what a guide should be: {error}.") from error
+    integers = {name: np.asarray(found[name], dtype=np.int32) for name in ("heads", "head_labels", "tags")}
+    probs = {name: np.asarray(found[name], dtype=np.float32) for name in ("head_probs", "tag_probs")}
+    guide = Guide(
+        **integers, **probs, label_names=list(found["label_names"]), tag_names=list(found["tag_names"])
+    )
     if len(guide.heads) != len(doc):
         raise ValueError(
             f"doc._.guide is about {len(guide.heads)} tokens, but the document has {len(doc)}: parse it "
             f"again."
         )
     return guide
-
-
-_PARTS = [declared.name for declared in fields(Guide)]
-
-
-def _checked(found: Any) -> Guide:
-    if not isinstance(found, Mapping) or not found.keys() >= set(_PARTS):
-        raise ValueError(f"it must be a dictionary with the keys {', '.join(_PARTS)}")
-    label_names, tag_names = (_names(found[name], name) for name in ("label_names", "tag_names"))
-    heads, head_labels, tags = (
-        _table(found[name], name, np.int32) for name in ("heads", "head_labels", "tags")
-    )
-    head_probs, tag_probs = (_table(found[name], name, np.float32) for name in ("head_probs", "tag_probs"))
-    if not heads.shape == head_labels.shape == head_probs.shape or tags.shape != tag_probs.shape:
-        raise ValueError(
-            "'heads', 'head_labels' and 'head_probs', or 'tags' and 'tag_probs', have other shapes"
-        )
-    if len(heads) != len(tags):
-        raise ValueError("'heads' and 'tags' are not about the same tokens")
-    sizes = (
-        ("heads", heads, len(heads)),
-        ("head_labels", head_labels, len(label_names)),
-        ("tags", tags, len(tag_names)),
-    )
-    for name, numbers, size in sizes:
-        if np.any((numbers < NONE) | (numbers >= size)):
-            raise ValueError(f"'{name}' has a number that is not from {NONE} to {size - 1}")
-    for name, numbers, probs in (("head_probs", heads, head_probs), ("tag_probs", tags, tag_probs)):
-        # What is not a number is not in the range.
-        if not np.all((probs >= 0.0) & (probs <= 1.0)):
-            raise ValueError(f"'{name}' has a probability that is not between 0 and 1")
-        if np.any(probs[numbers == NONE] > 0.0):
-            raise ValueError(f"'{name}' has a probability of something that is not there")
-        if np.any(probs[:, 1:] > probs[:, :-1]):
-            raise ValueError(f"'{name}' must have the highest probability first")
-    return Guide(heads, head_probs, head_labels, label_names, tags, tag_probs, tag_names)
-
-
-def _names(value: Any, name: str) -> list[str]:
-    # Stored lists may come back as tuples.
-    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
-        raise ValueError(f"'{name}' must be a list of strings")
-    return list(value)
-
-
-def _table(value: Any, name: str, kind: type) -> np.ndarray:
-    table = np.asarray(value)
-    if table.dtype == kind and table.ndim == 2 and table.shape[1] > 0:
-        return table
-    if not np.issubdtype(table.dtype, np.integer if kind is np.int32 else np.floating):
-        raise ValueError(f"'{name}' must be an array of {np.dtype(kind).name}, not of {table.dtype}")
-    if table.ndim != 2 or table.shape[1] == 0:
-        raise ValueError(f"'{name}' must have a row for each token and at least one column")
-    if kind is np.int32 and np.any(table != table.astype(np.int32)):
-        raise ValueError(f"'{name}' has numbers that are too high or too low")
-    return table.astype(kind)
 
 
 def names_in_guides(docs: Sequence[Doc], part: str) -> list[str]:
@@ -152,17 +96,15 @@ def names_in_guides(docs: Sequence[Doc], part: str) -> list[str]:
 def block_guides(
     docs: Sequence[Doc], layout: Layout, labels: Mapping[str, int], tags: Mapping[str, int], *, reader: str
 ) -> Guides:
-    """What the guides of some Docs say of the words of blocks, in the numbers of a component that reads them.
+    """Return the guides of the words of blocks, in the numbers of the component that reads them (a row a word).
 
-    Heads outside of a word's block are left out. A decorated label that the component does not have is taken
-    for the one it decorates; other labels and tags that it does not have are `NONE`.
+    Heads outside a word's block are left out. An unknown decorated label is taken for the one it decorates; other
+    unknown labels and tags are `NONE`.
 
-    layout (Layout): Where the words of the blocks stand in the Docs.
+    layout (Layout): The positions of the words in the Docs.
     labels, tags (Mapping[str, int]): The component's numbers.
     reader (str): The component's name, for errors.
-    RETURNS (Guides): A row for each word.
-    RAISES (ValueError): If a Doc that has words has no guide, or a guide is damaged or that of another
-        document.
+    RAISES (ValueError): If a Doc with words has no guide of its own.
     """
     parts = [no_guides(0)]
     begins = block_starts(layout.offsets)[:, None]
@@ -173,10 +115,8 @@ def block_guides(
         guide = read_guide(doc)
         if guide is None:
             raise ValueError(
-                f"The component '{reader}' reads guides, but a document has none (doc._.guide): in a "
-                f"pipeline put an 'hpyp_parser' with "
-                "guides = true before it; to train and evaluate, use documents that 'python -m spacy hpyp "
-                "guides' has written."
+                f"The component '{reader}' reads guides, but a document has none. Put an 'hpyp_parser' with "
+                "guides = true before it; train it on documents written by 'python -m spacy hpyp guides'."
             )
         token = layout.token[words]
         word_of = np.full(len(doc), NONE)

@@ -19,11 +19,10 @@ class UncasedWords:
     """The words of a Doc, or of some of its sentences; white space is left out.
 
     forms (list[str]): The words in lower case.
-    token (int64[n]): Their positions among the tokens of the Doc.
+    token (int64[n]): Their positions in the Doc.
     heads (int32[n]): The positions of their parents among the words; `NONE` for the root's children.
-    is_attached (bool[n]): Whether the parent is known; where it is not, the head is `NONE`.
-    offsets (int64[sentences + 1]): Where each sentence begins; all of a Doc is one where it has no sentence
-        boundaries.
+    is_attached (bool[n]): Whether the parent is known; otherwise the head is `NONE`.
+    offsets (int64[sentences + 1]): The start of each sentence.
     """
 
     forms: list[str]
@@ -33,7 +32,7 @@ class UncasedWords:
     offsets: np.ndarray
 
     def complete(self) -> "UncasedWords":
-        """Those sentences all of whose words have parents that are known, and are in the same sentence."""
+        """Return the sentences all of whose words have known parents in the sentence."""
         sentence = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
         is_inside = (self.heads == NONE) | (sentence[self.heads] == sentence)
         lost = np.unique(sentence[~(self.is_attached & is_inside)])

@@ -1,7 +1,6 @@
 """The trainable spaCy component `easy_first_lemmatizer`."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from spacy.pipeline.lemmatizer import lemmatizer_score
@@ -35,13 +34,6 @@ class EasyFirstLemmatizer(AttributeComponent):
     def _reset_training(self) -> None:
         super()._reset_training()
         self._rules = _rules(self.classifier.outcomes)
-
-    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> Any:
-        loaded = super()._load_model(attributes, parameters)
-        # A name that is none is an error of the file.
-        if len(_rules(loaded.outcomes).names) < len(set(loaded.outcomes) - {NOTHING}):
-            raise ValueError("a rule for lemmas has two names")
-        return loaded
 
     def _initialize(self, examples: Iterable[Example], outcomes: Sequence[str], missing: str) -> None:
         # Of several names of a rule the first stands for it.

@@ -16,12 +16,12 @@ from ..annotation.alternatives import ScoredParse, k_best
 from ..annotation.arrays import Guides, joined
 from ..annotation.candidates import Candidates, trees_of
 from ..annotation.confidence import logistic
-from ..annotation.documents import RawSentence, write_trees
+from ..annotation.documents import RawSentence, read_gold, write_trees
 from ..annotation.syntactic_words import words_as_tokens
 from ..annotation.words import Words, read_words
 from ..compat.memory import giving_back
 from ..compiled import NONE
-from ..easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons
+from ..easy_first.learning import EARLY, FULL, Learning, Lessons
 from ..easy_first.parsing import EasyFirstTrees
 from ..models.easy_first import TREE_MODEL
 from ..models.tree_model import TreeModel, confidence_features
@@ -40,13 +40,12 @@ _WORD_DROPOUT = 0.5
 class EasyFirstParser(Parser):
     """An easy-first parser with beam search (Ma, Zhu, Xiao & Yang 2013).
 
-    It reads `token.tag_` and sentence boundaries, and `doc._.guide` if its templates do, and sets
-    `token.head`, `token.dep_` and `token._.head_prob`.
+    It reads `token.tag_` and sentence boundaries, and `doc._.guide` if its templates do. It sets `token.head`,
+    `token.dep_` and `token._.head_prob`.
 
-    The tags of the training sentences are jack-knifed by `initialize`, by the tagger that stands before the
-    component. Sentences are learned from one after the other; `drop` is the part of the templates that is
-    left out at random for each. One sentence in thirty, or fewer where there are many, is not learned from:
-    confidence in arcs is, after each pass. The loss is the number of changes for each sentence.
+    `initialize` jack-knifes the tags of the training sentences by the tagger before the component. `drop` is the
+    fraction of templates that each sentence leaves out at random. At most one sentence in thirty is held out, to
+    learn confidence in arcs from it after each pass. The loss is the number of updates for each sentence.
 
     Its model is made by `spacy-hpyp.EasyFirstParser.v1`.
     """
@@ -109,16 +108,14 @@ class EasyFirstParser(Parser):
         return "gold" if self.parser.is_guided else self.tokens
 
     def _jackknife(self, examples: Sequence[Example], nlp: Language | None) -> dict[bytes, Sequence[str]]:
-        """Tags of the training sentences by taggers that have not seen them."""
+        """Tag the training sentences by taggers that have not seen them."""
         if self.folds == 0 or nlp is None:
             return {}
         before = takewhile(lambda each: each[1] is not self, nlp.pipeline)
         taggers = [each for each in before if hasattr(each[1], "jackknife")]
         if not taggers:
             warnings.warn(
-                f"The component '{self.name}' learns from gold tags: there is no component before it whose "
-                f"tags can be jack-knifed. "
-                "Put an 'easy_first_tagger' before it, or set folds = 0.",
+                f"The component '{self.name}' learns from gold tags: there is no 'easy_first_tagger' before it.",
                 stacklevel=3,
             )
             return {}
@@ -127,7 +124,7 @@ class EasyFirstParser(Parser):
         return tagger.jackknife(examples, folds=self.folds, tokens=self._tokens)
 
     def _remember(self, examples: Iterable[Example]) -> list[bytes]:
-        """Make lessons of examples. Returns what identifies their sentences that can be learned from."""
+        """Make lessons of examples. Returns the keys of their usable sentences."""
         keys = []
         examples = list(examples)
         for example, document in zip(examples, gold_documents(examples, self._tokens)):
@@ -148,9 +145,9 @@ class EasyFirstParser(Parser):
         return keys
 
     def _lesson(self, key: bytes, raw: RawSentence, guides: Guides | None) -> Lessons | str:
-        """What is learned from a sentence, or what keeps it from being used."""
+        """Return the lesson of a sentence, or the reason why it cannot be used."""
         parser, progress = self.parser, self.parser.progress
-        gold = self._read(raw)
+        gold = read_gold(raw)
         if isinstance(gold, str):
             return gold
         rows = parser.encoder.encode(gold)
@@ -158,10 +155,6 @@ class EasyFirstParser(Parser):
             return "with tags or labels that the model does not have"
         (_, tags, heads, labels), n = rows, len(gold.words)
         given = progress.tags.get(key, tags)
-        if len(given) != n:
-            raise ValueError(
-                f"The component '{self.name}' has the tags of another sentence for a training sentence."
-            )
         count = np.array([progress.counts.get(word, 1) for word in gold.words])
         *words, offsets = parser.encode(gold.words, np.arange(n), given, np.array([0, n]), guides)
         return Lessons(
@@ -174,11 +167,11 @@ class EasyFirstParser(Parser):
 
     @property
     def held_out(self) -> set[bytes]:
-        """What identifies the training sentences that only confidence is learned from; see `RawSentence.key`."""
+        """The keys of the training sentences that only confidence is learned from; see `RawSentence.key`."""
         return set(self.parser.progress.held_out)
 
     def _hold_out(self, keys: Iterable[bytes]) -> None:
-        """Keep those of some sentences that confidence is to be learned from."""
+        """Hold out some of these sentences."""
         progress, lessons = self.parser.progress, self._seen.made
         chosen = {key: lessons[key] for key in keys if is_held_out(progress, key)}
         progress.held_out.update(
@@ -193,9 +186,7 @@ class EasyFirstParser(Parser):
         learn_from_held_out(self.parser, Learning(self.beam), threads=self.threads)
 
     def _step(self, keys: list[bytes], drop: float, losses: dict[str, float]) -> bool:
-        """A step for some sentences, see `update`. Returns whether a pass over all of them is complete with
-        it.
-        """
+        """Learn from some sentences. Returns whether that completes a pass."""
         parser, progress = self.parser, self.parser.progress
         learned = [self._seen.made[key] for key in keys if not is_held_out(progress, key)]
         if learned:
@@ -211,13 +202,9 @@ class EasyFirstParser(Parser):
             progress.passes += 1
             util.logger.info(
                 "%s: pass %d, %d early and %d full updates, %d wrong labels",
-                *(
-                    self.name,
-                    progress.passes,
-                    self._updates[EARLY],
-                    self._updates[FULL],
-                    self._updates[LABELS],
-                ),
+                self.name,
+                progress.passes,
+                *self._updates.tolist(),
             )
             self._updates[:] = 0
         return is_passed
@@ -227,10 +214,10 @@ class EasyFirstParser(Parser):
     def predict(self, docs: Iterable[Doc]) -> tuple[Words, EasyFirstTrees, np.ndarray]:
         """Parse documents without changing them.
 
-        docs (Iterable[Doc]): With tags and sentence boundaries; what has no boundaries is one sentence.
-        RETURNS (tuple): The words, their trees, and how probable it is that each arc is right
-            (float64[words], not a number where nothing has been learned of that).
-        RAISES (ValueError): If the component has not been trained, or should read guides that are not there.
+        docs (Iterable[Doc]): With tags and sentence boundaries.
+        RETURNS (tuple): The words, their trees, and the probability of each arc (float64[words], NaN where
+            confidence has not been learned).
+        RAISES (ValueError): If the component has not been trained, or a guide is missing.
         """
         self._check_trained()
         sentences, words = self.parser.read_docs(list(docs), reader=self.name)
@@ -247,24 +234,19 @@ class EasyFirstParser(Parser):
         write_trees(list(docs), words.layout, trees.heads, trees.labels, self._label_names, sure)
 
     def k_best(self, doc: Doc, k: int) -> list[ScoredParse]:
-        """The best parses of a document, without changing it.
+        """Return the best parses of a document, without changing it.
 
-        They are searched for by a beam of at least k states. If the component has fewer, the first may be a
-        better parse than that of `predict`.
+        They are the combinations of the trees in the final beams of its sentences, of at least k states.
 
         doc (Doc): With tags and sentence boundaries.
-        k (int): How many, at least 1; fewer are returned if the final beams have no more.
-        RETURNS (list[ScoredParse]): Copies of the document with the scores of their trees, the best first:
-            sums of the weights of the actions, of all sentences.
-        RAISES (ValueError): If k is not a whole number of at least 1.
+        k (int): The number of parses; there may be fewer.
+        RETURNS (list[ScoredParse]): Copies of the document with the summed weights of their actions, the best
+            first.
         """
         return [ScoredParse(*each) for each in k_best(doc, self.candidates(doc, k), k)]
 
     def candidates(self, doc: Doc, k: int) -> list[Candidates]:
-        """The best trees of each sentence of a document, without changing it, see `k_best`.
-
-        RETURNS (list[Candidates]): Of each sentence, with the sums of the weights of the actions.
-        """
+        """Return the best trees of each sentence of a document, with the summed weights of their actions."""
         k = whole("k", k, least=1)
         self._check_trained()
         doc = words_as_tokens(doc)

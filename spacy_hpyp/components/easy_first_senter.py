@@ -3,13 +3,11 @@
 from collections.abc import Callable, Iterable
 
 import numpy as np
-from spacy.attrs import HEAD, ORTH, SENT_START, SPACY
 from spacy.language import Language
 from spacy.pipeline.senter import senter_score
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotation.documents import content_key
 from ..annotation.words import BEGINS, GOES_ON, Words, read_spaces, read_words, write_starts
 from ..compiled import NONE
 from ..training.outcomes import GoldWords
@@ -24,7 +22,7 @@ _OUTCOMES = {GOES_ON: "goes on", BEGINS: "begins"}
 class EasyFirstSenter(WordClassifyingComponent):
     """Finds where sentences begin, the easiest word of a document first.
 
-    It sets `token.is_sent_start` of every token. What is set already is kept. White space belongs to the
+    It sets `token.is_sent_start` of every token, and keeps boundaries that are set. White space belongs to the
     sentence before it.
 
     Its model is made by `spacy-hpyp.EasyFirstSenter.v1`.
@@ -42,17 +40,14 @@ class EasyFirstSenter(WordClassifyingComponent):
         get_examples (Callable): Returns examples with gold sentence boundaries.
         RAISES (ValueError): If no document has sentence boundaries.
         """
-        self._initialize(
-            self._initial_examples(get_examples),
-            [_OUTCOMES[GOES_ON], _OUTCOMES[BEGINS]],
-            "sentence boundaries",
-        )
+        outcomes = [_OUTCOMES[GOES_ON], _OUTCOMES[BEGINS]]
+        self._initialize(self._initial_examples(get_examples), outcomes, "sentence boundaries")
 
     def predict(self, docs: Iterable[Doc]) -> tuple[Words, np.ndarray]:
-        """Decide the words of documents without changing them.
+        """Classify the words of documents without changing them.
 
         RETURNS (tuple[Words, int32[words]]): Their words, and whether each begins a sentence; `NONE` where
-            that is not certain.
+            that is uncertain.
         RAISES (ValueError): If the component has not been trained.
         """
         self._check_trained()
@@ -64,7 +59,7 @@ class EasyFirstSenter(WordClassifyingComponent):
         return words, outcomes
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
-        """Write sentence boundaries into the documents that `predict` was given, by what it returned."""
+        """Write the sentence boundaries that `predict` has found."""
         write_starts(list(docs), *scores)
 
     def _gold_words(self, example: Example, outcomes: dict[str, int]) -> list[GoldWords]:
@@ -75,33 +70,23 @@ class EasyFirstSenter(WordClassifyingComponent):
         words = read_words([doc])
         if len(words.place) == 0 or not example.reference.has_annotation("SENT_START"):
             return []
-        token = words.layout.token
         # A sentence that begins with white space is begun by the next word.
-        begins = np.cumsum([start is True or start == 1 for start in starts])[token]
+        begins = np.cumsum([start is True or start == 1 for start in starts])[words.layout.token]
         gold = np.where(np.diff(begins, prepend=0) > 0, BEGINS, GOES_ON).astype(np.int32)
         # A sentence that was taken out of a text does not say where sentences end in one.
         if example.reference.has_unknown_spaces and not gold[1:].any():
             return []
         given = np.full(len(gold), NONE, dtype=np.int32)
         gold[0] = given[0] = BEGINS
+        forms = [words.forms[place] for place in words.place.tolist()]
         return [
-            GoldWords(
-                key=content_key(self._content(example)),
-                forms=[words.forms[place] for place in words.place.tolist()],
-                gold=gold,
-                given=given,
-                more={"space": read_spaces([doc], words.layout)},
-            )
+            GoldWords(self._key(example), forms, gold, given, {"space": read_spaces([doc], words.layout)})
         ]
-
-    def _content(self, example: Example) -> bytes:
-        content = example.predicted.to_array([ORTH, SPACY]).tobytes()
-        content += example.reference.to_array([ORTH, SPACY, SENT_START, HEAD]).tobytes()
-        return content + self.tokens.encode()
 
 
 make_easy_first_senter = register(
     EasyFirstSenter,
     assigns=["token.is_sent_start", "doc.sents"],
     scores={"sents_f": 1.0, "sents_p": 0.0, "sents_r": 0.0},
+    english=False,
 )

@@ -3,26 +3,24 @@
 from collections.abc import Iterable
 
 import numpy as np
-from spacy.attrs import DEP, HEAD, ORTH, SENT_START, SPACY, TAG
 from spacy.pipeline.tagger import tagger_score
 from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotation.words import Words, read_words, write_tags
 from ..compiled import NONE
-from ..settings import whole
 from ..training.outcomes import GoldWords, jackknife
 from .alignment import sentences_of
 from .factories import register
 from .settings import ClassifyingSettings
-from .word_classifier import LabellingComponent, guide_content
+from .word_classifier import LabellingComponent
 
 
 class EasyFirstTagger(LabellingComponent):
     """A tagger that begins with the easiest word of a sentence (Ma et al. 2012, 2013). It sets `token.tag_`.
 
     If its templates read guides (`guide.tag`), it stands after an `hpyp_parser` with guides = true, and is
-    trained on documents that 'python -m spacy hpyp guides' has written, on the tokens that they have.
+    trained on documents that 'python -m spacy hpyp guides' has written, on their tokens.
 
     Its model is made by `spacy-hpyp.EasyFirstTagger.v1`.
     """
@@ -36,24 +34,21 @@ class EasyFirstTagger(LabellingComponent):
         return [token.tag_ for token in doc]
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
-        """Write tags into the documents that `predict` was given, by what it returned."""
+        """Write the tags that `predict` has found."""
         words, outcomes = scores
         write_tags(list(docs), words.layout, outcomes, self.classifier.outcomes)
 
     def jackknife(
         self, examples: Iterable[Example], *, folds: int = 10, epochs: int = 5, tokens: str | None = None
     ) -> dict[bytes, list[str]]:
-        """Tags of training sentences by taggers like this one that have been trained on the other sentences.
+        """Tag training sentences by taggers like this one that have been trained on the other sentences.
 
-        The component is initialized, but it need not be trained, and stays as it is.
+        The component must be initialized, but need not be trained, and stays as it is.
 
-        folds (int): Into how many parts it is divided, at least 2.
-        epochs (int): How often each of the taggers sees the other parts.
-        tokens (str | None): Whose tokens the sentences have, instead of the setting `tokens`.
-        RETURNS (dict[bytes, list[str]]): The tags of each sentence, by what identifies it
-            (`RawSentence.key`).
-        RAISES (ValueError): If the component has not been initialized, or its features read guides and a
-            document has none.
+        folds (int): The number of parts, at least 2.
+        epochs (int): How often each tagger sees the other parts.
+        tokens (str | None): Replaces the setting `tokens`.
+        RETURNS (dict[bytes, list[str]]): The tags of each sentence by its key (`RawSentence.key`).
         """
         self._check_trained()
         tags = self.classifier.outcomes
@@ -64,12 +59,7 @@ class EasyFirstTagger(LabellingComponent):
             for words in self._read(example, numbers, tokens or self.tokens)
         ]
         found = jackknife(
-            self.classifier,
-            sequences,
-            self.search,
-            folds=whole("folds", folds, least=2),
-            epochs=whole("epochs", epochs),
-            threads=self.threads,
+            self.classifier, sequences, self.search, folds=folds, epochs=epochs, threads=self.threads
         )
         return {words.key: [tags[outcome] for outcome in outcomes.tolist()] for words, outcomes in found}
 
@@ -93,14 +83,6 @@ class EasyFirstTagger(LabellingComponent):
             )
             for sentence, start, end in zip(sentences, bounds, bounds[1:])
         ]
-
-    def _content(self, example: Example) -> bytes:
-        reference = example.reference
-        content = example.predicted.to_array([ORTH, SPACY]).tobytes()
-        content += reference.to_array([ORTH, TAG, DEP, HEAD, SENT_START, SPACY]).tobytes()
-        return (
-            content + (guide_content(reference) if self.classifier.is_guided else b"") + self.tokens.encode()
-        )
 
 
 make_easy_first_tagger = register(EasyFirstTagger, assigns=["token.tag"], scores={"tag_acc": 1.0})

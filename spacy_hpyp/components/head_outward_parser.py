@@ -40,7 +40,7 @@ class HeadOutwardComponent(GibbsParser):
         return self.learned
 
     def _new_treebank(self, model: HeadOutwardModel) -> Treebank:
-        return Treebank(model, self._read)
+        return Treebank(model)
 
     def _initialize_model(
         self, model: HeadOutwardModel, corpus: GoldCorpus, labels: dict[str, list[str]]
@@ -76,12 +76,11 @@ class HeadOutwardComponent(GibbsParser):
 
 
 class HeadOutwardParser(HeadOutwardComponent):
-    """A generative parser that finds trees by dynamic programming (Eisner 1996; Wallach, Sutton & McCallum
-    2008).
+    """A generative parser that finds trees by dynamic programming (Eisner 1996; Wallach, Sutton & McCallum 2008).
 
-    It reads `token.tag_` and sentence boundaries, and sets `token.head`, `token.dep_`, `token._.head_prob`,
-    which is the exact probability of the arc given the sentence, and `_.log_prob` of sentences and documents:
-    the log-probability of their words and tags summed over all projective trees, in nats.
+    It reads `token.tag_` and sentence boundaries. It sets `token.head`, `token.dep_`, `token._.head_prob` (the
+    exact probability of the arc given the sentence), and `_.log_prob` of sentences and documents (of their words
+    and tags, summed over all projective trees, in nats).
 
     The loss is the negative log-likelihood for each token, in nats.
 
@@ -105,11 +104,10 @@ class HeadOutwardParser(HeadOutwardComponent):
     def predict(self, docs: Iterable[Doc]) -> tuple[Words, np.ndarray, HeadOutwardTrees]:
         """Parse documents without changing them.
 
-        docs (Iterable[Doc]): With tags and sentence boundaries; what has no boundaries is one sentence.
-        RETURNS (tuple): The words; where each sentence, or part of one that is longer than `LONGEST` words, begins
-            among them (int64[parts + 1]); and their trees.
-        RAISES (ValueError): If the component has not been trained, or its model is none that can look for
-            trees.
+        docs (Iterable[Doc]): With tags and sentence boundaries.
+        RETURNS (tuple): The words; the start of each sentence, or part of a long one, among them
+            (int64[parts + 1]); and their trees.
+        RAISES (ValueError): If the component has not been trained, or its model cannot search for trees.
         """
         self._check_chart()
         model = self.head_outward
@@ -142,22 +140,17 @@ class HeadOutwardParser(HeadOutwardComponent):
             write_sentence_probabilities(doc, starts, values)
 
     def k_best(self, doc: Doc, k: int) -> list[Alternative]:
-        """The most probable parses of a document, without changing it.
+        """Return the most probable parses of a document, without changing it.
 
         doc (Doc): With tags and sentence boundaries.
-        k (int): How many, at least 1; fewer are returned if there are no more.
-        RETURNS (list[Alternative]): Copies of the document with the log-probabilities of their words, tags
-            and trees without labels in nats, the best first.
-        RAISES (ValueError): If k is not a whole number of at least 1.
+        k (int): The number of parses; there may be fewer.
+        RETURNS (list[Alternative]): Copies of the document with the log-probabilities of their words, tags and
+            unlabelled trees in nats, the best first.
         """
         return [Alternative(*each) for each in k_best(doc, self.candidates(doc, k), k)]
 
     def candidates(self, doc: Doc, k: int) -> list[Candidates]:
-        """The most probable trees of each sentence of a document, without changing it, see `k_best`.
-
-        RETURNS (list[Candidates]): Of each sentence, with the log-probabilities of words, tags and trees
-            without labels in nats.
-        """
+        """Return the most probable trees of each sentence of a document, with log-probabilities as in `k_best`."""
         k = whole("k", k, least=1, highest=1_000_000)
         self._check_chart()
         model, doc = self.head_outward, words_as_tokens(doc)
@@ -181,12 +174,11 @@ class HeadOutwardParser(HeadOutwardComponent):
         return candidates
 
     def head_marginals(self, doc: Doc) -> np.ndarray:
-        """How probable each head is, given the words and tags, without changing the document.
+        """Return the probabilities of heads given the words and tags, summed over all projective trees.
 
-        doc (Doc): With tags and sentence boundaries.
-        RETURNS (float64[words, words]): Of each word (row), under a token or one, the probability of each
-            head (column), summed over all projective trees; on the diagonal, of being a root. The rows of
-            white space are 0.
+        doc (Doc): With tags and sentence boundaries; it is not changed.
+        RETURNS (float64[words, words]): Rows are words, columns their heads; the diagonal is the root. The rows
+            of white space are 0.
         """
         self._check_chart()
         doc = words_as_tokens(doc)
@@ -200,11 +192,11 @@ class HeadOutwardParser(HeadOutwardComponent):
         return marginals
 
     def tree_log_prob(self, doc: Doc) -> float:
-        """The log-probability of a document's words, tags and labelled trees, in nats.
+        """Return the log-probability of a document's words, tags and labelled trees, in nats.
 
-        doc (Doc): With tags, heads, labels and sentence boundaries. Trees that are not projective are made
-            so, with decorated labels (Nivre & Nilsson 2005).
-        RAISES (ValueError): If a sentence has no complete tree, or a label that the model does not have.
+        doc (Doc): With tags, heads, labels and sentence boundaries. Trees that are not projective are made so,
+            with decorated labels (Nivre & Nilsson 2005).
+        RAISES (ValueError): If a sentence has no complete tree, or an unknown label.
         """
         found = [rows for _, rows in self._encoded(doc)]
         if not found:
@@ -223,13 +215,12 @@ class HeadOutwardParser(HeadOutwardComponent):
 def _one_tree_each(
     heads: np.ndarray, labels: np.ndarray, parts: np.ndarray, sentences: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Trees of parts of sentences as trees of sentences: the roots of all parts but the first hang on that of
-    the first.
+    """Join the trees of parts of sentences: the roots of later parts hang on the root of the first.
 
-    heads, labels (int32[words]): Positions in the part, `NONE` for a part's root.
-    parts, sentences (int64[* + 1]): Where they begin.
-    RETURNS (tuple[int32[words], int32[words]]): Positions in the sentence, and labels; the added arcs have
-        the last label of all, -2.
+    heads, labels (int32[words]): Positions in the part, `NONE` for its root.
+    parts, sentences (int64[* + 1]): Their starts.
+    RETURNS (tuple[int32[words], int32[words]]): Positions in the sentence, and labels; added arcs have -2, the
+        last label of all.
     """
     if len(parts) == len(sentences):
         return heads, labels

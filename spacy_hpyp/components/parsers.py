@@ -1,6 +1,4 @@
-"""What the components have in common that learn trees from a treebank; and those of them that learn by Gibbs
-sampling.
-"""
+"""What the components share that learn trees from a treebank, and those of them that learn by Gibbs sampling."""
 
 import warnings
 from collections import Counter
@@ -17,7 +15,6 @@ from ..annotation.documents import (
     UNLABELLED,
     GoldDocument,
     GoldSentence,
-    RawSentence,
     raw_sentences,
     read_gold,
     written_labels,
@@ -31,21 +28,17 @@ from .base import MISSING, TrainableComponent
 
 
 class Parser(TrainableComponent):
-    """A component whose model has tags and labels, and that learns from sentences with complete trees.
+    """A component that learns from sentences with complete trees. Its settings have `tokens` and `seed`.
 
-    Its settings have `tokens` and `seed`. A subclass defines `_begin`, which puts a model that knows a
-    corpus, and has learned nothing of it, in the place of its own: given the corpus, tags and labels as
-    `label_data`, the examples that it was read from, and the pipeline. On an error it stays as it is.
+    A subclass defines `_begin`: put a new model in place, given a corpus, tags and labels as `label_data`, the
+    examples and the pipeline. On an error the component must stay as it is.
     """
 
     default_scorer = staticmethod(make_parser_scorer())
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """What `token.dep_` may be: the labels of arcs, those of roots ("ROOT") and of white space ("dep").
-
-        The labels that arcs have in trees which were made projective are in `label_data` alone.
-        """
+        """The values of `token.dep_`. `label_data` also has the labels of arcs that were lifted."""
         return written_labels(self.learned.labels) if self.is_trained else ()
 
     @property
@@ -68,7 +61,7 @@ class Parser(TrainableComponent):
         self._has_warned = False
 
     def _rng(self, *purpose: int) -> np.random.Generator:
-        """What is drawn at the step that training has come to, which is something else for each purpose."""
+        """Return the generator of the present step, a different one for each purpose."""
         return np.random.default_rng([self.settings.seed, self.learned.progress.steps, *purpose])
 
     def initialize(
@@ -78,41 +71,32 @@ class Parser(TrainableComponent):
         nlp: Language | None = None,
         labels: dict[str, list[str]] | None = None,
     ) -> None:
-        """Collect the vocabulary, the tags and the labels of the training data, and forget what was learned
-        before.
+        """Collect the vocabulary, tags and labels of the training data, and forget what was learned before.
 
-        get_examples (Callable): Returns examples with gold annotation.
-        labels (dict | None): Tags and labels, as `label_data`; without them, those of the examples.
-        RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels` say.
+        labels (dict | None): Tags and labels, as `label_data`; by default those of the examples.
+        RAISES (ValueError): If no sentence can be learned from.
         """
         examples = self._initial_examples(get_examples)
         corpus = self._read_corpus(gold_documents(examples, self._tokens))
         self._begin(corpus, corpus.label_data() if labels is None else labels, examples, nlp)
 
-    def _read(self, sentence: RawSentence) -> GoldSentence | str:
-        """What can be learned from a sentence, or what keeps it from being used."""
-        return read_gold(sentence)
-
     def _read_corpus(self, documents: Iterable[GoldDocument]) -> GoldCorpus:
-        """What can be learned from documents."""
-        corpus = GoldCorpus(documents, self._read)
+        """Return what can be learned from documents."""
+        corpus = GoldCorpus(documents)
         if not corpus.usable:
-            problems = _listed(corpus.skipped)
             raise self._nothing_to_learn(
-                f"a sentence with a tag for every token and a complete tree{problems}"
+                f"a sentence with a tag for every token and a complete tree{_listed(corpus.skipped)}"
             )
         return corpus
 
     def _nothing_fits(self, skipped: Counter[str]) -> ValueError:
-        """The error that no sentence has only tags and labels that there are to be."""
         return ValueError(
-            f"The component '{self.name}' cannot be initialized: nothing can be learned with the given tags "
-            f"and "
+            f"The component '{self.name}' cannot be initialized: no sentence has only the given tags and "
             f"labels{_listed(skipped)}. Make them of the same data with 'python -m spacy init labels'."
         )
 
     def _warn_of_skipped(self, skipped: Counter[str], size: int) -> None:
-        """Say once how many of so many sentences are skipped."""
+        """Warn once of skipped sentences, of `size` in all."""
         if skipped and not self._has_warned:
             self._has_warned = True
             warnings.warn(
@@ -123,20 +107,18 @@ class Parser(TrainableComponent):
 
 
 class GibbsParser(Parser):
-    """A parser that learns by Gibbs sampling, whose model is made of pools: their weights are the parameters
-    of the thinc Model.
+    """A parser that learns by Gibbs sampling. The weights of its pools are the parameters of the thinc Model.
 
-    The loss is the negative log-likelihood for each token, in nats. A sentence is recognised by its content,
-    so it does not matter who made the Example. Sentences that are not seated yet are added. When every
-    sentence that the corpus is known to have has been visited, hyperparameters are resampled.
+    The loss is the negative log-likelihood for each token, in nats. A sentence is recognised by its content, so
+    it does not matter who made the Example. When every known sentence of the corpus has been visited,
+    hyperparameters are resampled.
 
     A subclass defines
 
-    * `_new_treebank`: the sentences that a model is trained on, before any has come by.
-    * `_initialize_model`: gives a model its vocabulary, tags and labels, of a corpus and `label_data`.
-    * `_visit`: one Gibbs step for each customer of a batch of sentences. It returns their log-probabilities,
-      the gradient of these by distribution, how many tokens were visited, and whether weights are to be
-      learned from them.
+    * `_new_treebank`: the training sentences of a model.
+    * `_initialize_model`: give a model its vocabulary, tags and labels, of a corpus and `label_data`.
+    * `_visit`: a Gibbs step for a batch of sentences. It returns their log-probabilities and the gradient of
+      these by distribution, the number of tokens, and whether weights are to be learned.
     """
 
     def _reset_training(self) -> None:
@@ -144,7 +126,7 @@ class GibbsParser(Parser):
         self._treebank = self._new_treebank(self.learned)
 
     def _treebank_of(self, corpus: GoldCorpus, labels: dict[str, list[str]]) -> Treebank:
-        """The sentences of a corpus, and a new model of them. The component stays as it is."""
+        """Return the sentences of a corpus with a new model of them."""
         model = self._new_model()
         self._initialize_model(model, corpus, labels)
         treebank = self._new_treebank(model)
@@ -171,9 +153,7 @@ class GibbsParser(Parser):
         self.learned.progress.sweeps += 1
 
     def _step(self, batch: Any, losses: dict[str, float]) -> bool:
-        """A step for a batch of sentences, one at least. Returns whether a sweep is complete
-        with it.
-        """
+        """Learn from a batch of at least one sentence. Returns whether that completes a sweep."""
         progress, rng = self.learned.progress, self._rng()
         progress.steps += 1
         log_probabilities, gradient, tokens, are_learned = self._visit(batch, rng)
@@ -186,7 +166,7 @@ class GibbsParser(Parser):
         return swept
 
     def _encoded(self, doc: Doc) -> list[tuple[GoldSentence, np.ndarray]]:
-        """The sentences of an annotated document, and what the model reads of them."""
+        """Return the sentences of an annotated document, and their rows for the model."""
         self._check_trained()
         encoder, found = self.learned.encoder, []
         for number, raw in enumerate(raw_sentences(words_as_tokens(doc)), 1):
@@ -214,8 +194,6 @@ class GibbsParser(Parser):
 
 
 def _listed(problems: Counter[str]) -> str:
-    """Why some sentences cannot be learned from, in brackets, for the end of a clause; nothing if there are
-    none.
-    """
+    """List the reasons for skipped sentences, in brackets."""
     listed = ", ".join(f"{count} {problem}" for problem, count in problems.most_common())
     return f" ({listed})" if listed else ""

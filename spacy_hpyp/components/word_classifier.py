@@ -1,4 +1,4 @@
-"""What the easy-first tagger, senter, morphologizer and lemmatizer have in common: each word gets an outcome."""
+"""What the easy-first tagger, senter, morphologizer and lemmatizer share: each word gets an outcome."""
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 from spacy import util
-from spacy.attrs import LEMMA, MORPH, ORTH, POS, SENT_START, SPACY, TAG
+from spacy.attrs import DEP, HEAD, LEMMA, MORPH, ORTH, POS, SENT_START, SPACY, TAG
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -15,24 +15,21 @@ from ..annotation.arrays import joined
 from ..annotation.documents import content_key
 from ..annotation.words import Words, read_words
 from ..compiled import NONE
-from ..easy_first.classification import EasyFirstSearch
-from ..easy_first.classification_learning import EARLY, FULL
+from ..easy_first.classification import EARLY, FULL, EasyFirstSearch
 from ..models.easy_first import CLASSIFIER
 from ..models.word_classifier import WordClassifier
 from ..training.outcomes import Corpus, Encoded, GoldWords
 from ..training.treebank import Seen
 from .base import TrainableComponent
 
+_CONTENT = [ORTH, SPACY, SENT_START, HEAD, DEP, TAG, POS, MORPH, LEMMA]
+
 
 class WordClassifyingComponent(TrainableComponent):
-    """A component that decides words, the easiest first, and learns sequence by sequence (Algorithm 2 of Ma
-    et al. 2013).
+    """A component that classifies words, the easiest first, and learns sequence by sequence (Algorithm 2 of Ma
+    et al. 2013). The loss is the number of updates for each sequence.
 
-    The loss is the number of updates for each sequence. What is learned are the reference documents, on the
-    tokens that `tokens` says.
-
-    A subclass defines, besides what `TrainableComponent` asks for, `_gold_words` (what is learned from an
-    example, by the numbers of outcomes) and `_content` (all that this depends on).
+    A subclass also defines `_gold_words`: what is learned from an example, by the numbers of outcomes.
     """
 
     attribute = CLASSIFIER
@@ -44,7 +41,7 @@ class WordClassifyingComponent(TrainableComponent):
 
     @property
     def search(self) -> EasyFirstSearch:
-        """How outcomes are searched for."""
+        """The search for outcomes."""
         return EasyFirstSearch(self.settings.beam)
 
     # Training
@@ -54,8 +51,8 @@ class WordClassifyingComponent(TrainableComponent):
         self._seen: Seen[Encoded] = Seen()
 
     def _initialize(self, examples: Iterable[Example], outcomes: Sequence[str], missing: str) -> None:
-        """Collect the vocabulary and forget what was learned before; `missing` is what no example has if
-        there is nothing to learn.
+        """Collect the vocabulary and forget what was learned; `missing` describes what no example has if there
+        is nothing to learn.
         """
         model = self._new_model()
         numbers = {outcome: number for number, outcome in enumerate(outcomes)}
@@ -67,7 +64,7 @@ class WordClassifyingComponent(TrainableComponent):
         self._use(model)
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
-        keys = [content_key(self._content(example)) for example in examples]
+        keys = map(self._key, examples)
         found = [self._seen.take(key, partial(self._encode, example)) for key, example in zip(keys, examples)]
         parts = [encoded for encoded in found if encoded is not None]
         if parts:
@@ -75,15 +72,20 @@ class WordClassifyingComponent(TrainableComponent):
             self._count_loss(losses, self._learn(batch), len(batch.sequences.offsets) - 1)
         return False
 
+    def _key(self, example: Example) -> bytes:
+        """Identify an example by its content."""
+        reference = example.reference
+        content = example.predicted.to_array([ORTH, SPACY]).tobytes() + reference.to_array(_CONTENT).tobytes()
+        guide = guide_content(reference) if self.classifier.is_guided else b""
+        return content_key(content + guide + getattr(self.settings, "tokens", "").encode())
+
     def _encode(self, example: Example) -> Encoded | str:
-        """An example as the model reads it."""
-        words = self._gold_words(
-            example, {outcome: number for number, outcome in enumerate(self.classifier.outcomes)}
-        )
+        numbers = {outcome: number for number, outcome in enumerate(self.classifier.outcomes)}
+        words = self._gold_words(example, numbers)
         return Corpus(words).encode(self.classifier) if words else "without words"
 
     def _learn(self, batch: Encoded) -> int:
-        """Learn from some sequences. Returns how many updates there were."""
+        """Learn from some sequences. Returns the number of updates."""
         learned = self.classifier.learn(batch.sequences, batch.gold, self.search)
         early, full = learned[EARLY].item(), learned[FULL].item()
         training = self.classifier.training
@@ -99,11 +101,10 @@ class WordClassifyingComponent(TrainableComponent):
     # Prediction
 
     def predict(self, docs: Iterable[Doc]) -> tuple[Words, np.ndarray]:
-        """Decide the words of documents without changing them.
+        """Classify the words of documents without changing them.
 
         RETURNS (tuple[Words, int32[words]]): Their words, and the outcome of each.
-        RAISES (ValueError): If the component has not been trained, or its features read guides and a document
-            has none.
+        RAISES (ValueError): If the component has not been trained, or reads guides that are missing.
         """
         self._check_trained()
         sequences, words = self.classifier.read_docs(list(docs), reader=self.name)
@@ -111,13 +112,12 @@ class WordClassifyingComponent(TrainableComponent):
 
 
 class LabellingComponent(WordClassifyingComponent):
-    """One whose outcomes are the labels of the treebank.
+    """A classifier whose outcomes are the labels of the treebank.
 
-    A subclass defines `_names`, too: the gold outcomes of the words of an annotated document, "" where it is
-    not known.
+    A subclass also defines `_names`: the gold outcomes of the words of a document, "" where unknown.
     """
 
-    #: What training examples need to have: without labels that are given, and with them.
+    #: What training examples must have: without given labels, and with them.
     needed: ClassVar[tuple[str, str]] = ("a word", "a word with one of the labels")
 
     @property
@@ -137,16 +137,16 @@ class LabellingComponent(WordClassifyingComponent):
         nlp: Language | None = None,
         labels: Sequence[str] | None = None,
     ) -> None:
-        """Collect the words and the outcomes of the training data, and forget what was learned before.
+        """Collect the words and outcomes of the training data, and forget what was learned before.
 
-        labels (Sequence[str] | None): The outcomes; without them, those of the examples.
-        RAISES (ValueError): If there is nothing to learn, or no word has one of `labels`.
+        labels (Sequence[str] | None): The outcomes; by default those of the examples.
+        RAISES (ValueError): If there is nothing to learn.
         """
         examples = self._initial_examples(get_examples)
-        found = labels or sorted(
-            {name for example in examples for name in self._names(example.reference)} - {""}
+        names = (
+            {name for example in examples for name in self._names(example.reference)} if not labels else ()
         )
-        self._initialize(examples, list(found), self.needed[bool(labels)])
+        self._initialize(examples, list(labels or sorted({*names} - {""})), self.needed[bool(labels)])
 
 
 #: The outcome of words that have nothing in training data where none has anything.
@@ -154,20 +154,16 @@ NOTHING = "_"
 
 
 class AttributeComponent(LabellingComponent):
-    """A component that decides what words have besides a tag. What is learned are the words of the reference
-    documents, as they are.
+    """A component that finds an attribute besides the tag. It learns the words of the reference documents as
+    they are. Where they have nothing at all, the only outcome is `NOTHING`, and nothing is written.
 
-    Where they have none of it at all, the only outcome is `NOTHING`, and nothing is written.
-
-    A subclass defines `_gold_outcomes` instead of `_gold_words` and `_content`: the different gold outcomes
-    of the words of a document, "" where one is not known, and which of them each word has (int64[words]).
+    A subclass defines `_gold_outcomes`: the different gold outcomes of the words of a document, "" where
+    unknown, and which of them each word has (int64[words]).
     """
 
     def _initialize(self, examples: Iterable[Example], outcomes: Sequence[str], missing: str) -> None:
         if not outcomes:
-            util.logger.warning(
-                "%s: the training examples have nothing to learn from, and it will write nothing", self.name
-            )
+            util.logger.warning("%s: the training examples have nothing to learn from", self.name)
         super()._initialize(examples, outcomes or [NOTHING], missing)
 
     def _names(self, doc: Doc) -> list[str]:
@@ -175,7 +171,6 @@ class AttributeComponent(LabellingComponent):
 
     @property
     def _writes(self) -> bool:
-        """Whether there is anything to be written."""
         return self.classifier.outcomes != [NOTHING]
 
     def _gold_words(self, example: Example, outcomes: dict[str, int]) -> list[GoldWords]:
@@ -186,7 +181,7 @@ class AttributeComponent(LabellingComponent):
         names, place = self._gold_outcomes(doc, words)
         gold = np.array([outcomes.get(name, outcomes.get(NOTHING, NONE)) for name in names], dtype=np.int32)
         symbols = self.classifier.symbols([doc], words, reader=self.name)
-        key, gold, offsets = content_key(self._content(example)), gold[place], words.layout.offsets.tolist()
+        key, gold, offsets = self._key(example), gold[place], words.layout.offsets.tolist()
         return [
             GoldWords(
                 key=key,
@@ -197,11 +192,6 @@ class AttributeComponent(LabellingComponent):
             )
             for start, end in zip(offsets, offsets[1:])
         ]
-
-    def _content(self, example: Example) -> bytes:
-        reference = example.reference
-        content = reference.to_array([ORTH, SPACY, SENT_START, TAG, POS, MORPH, LEMMA]).tobytes()
-        return content + guide_content(reference) if self.classifier.is_guided else content
 
 
 def guide_content(doc: Doc) -> bytes:

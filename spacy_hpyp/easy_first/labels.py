@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, fetch, generic_default, implements
+from ..compiled import NONE, borrowing, by_reference
 from .arcs import (
     DIRECTION,
     FIELD,
@@ -42,7 +42,7 @@ from .arcs import (
     word_elements,
 )
 from .partial_trees import COLUMNS, LEFT_ARC, RIGHT_ARC, add_child, begin_records, bit_of
-from .perceptron import Averages, change_kept, tick
+from .perceptron import change_kept, tick
 from .templates import find_features
 
 # Columns of a record besides those of partial trees: the records of the head, of the children before and
@@ -53,8 +53,6 @@ _PARENT, _PREV, _NEXT, _OLDEST, _YOUNGEST, _LABEL, _LABELS = range(COLUMNS, COLU
 # and its head of `r`.
 _GRAND, _BEFORE, _CHILD, _HEAD, _AFTER, _BEFORE2 = range(WINDOW)
 _NEIGHBOURS = {"before": -1, "after": 1}
-# So many weights are fetched at once.
-_FETCHED = 16
 
 
 def _elements() -> dict[str, Element]:
@@ -75,61 +73,14 @@ def _elements() -> dict[str, Element]:
 ELEMENTS = _elements()
 
 
-@generic_default
-def places_of(weights):
-    """How many places weights are for: a table of them, or averages that leave out zeros, which of many
-    labels most are.
-    """
-    return len(weights)
-
-
-@implements(places_of, Averages)
-@borrowing
-def _places_of_averages(weights):
-    return len(weights.first) - 1
-
-
-@generic_default
-def add_weights(weights, kept, workbench):
-    """Add the weights that the features of an arc have for each label to its scores."""
-    scores = workbench.scores
-    for i in range(len(workbench.features)):
-        if kept[i]:
-            place = workbench.features[i]
-            for label in range(len(scores)):
-                scores[label] += weights[place, label]
-
-
-@implements(add_weights, Averages)
-@borrowing
-def _add_averages(weights, kept, workbench):
-    scores, bounds = workbench.scores, workbench.bounds
-    # Where the weights of each feature begin and end, and these, are fetched for all of them first: so none
-    # has to wait for another's.
-    for i in range(len(bounds)):
-        place = workbench.features[i]
-        begin, end = weights.first[place], weights.first[place + 1]
-        bounds[i, 0], bounds[i, 1] = begin, end
-        fetch(weights.outcome, begin)
-        for j in range(begin, end, _FETCHED):
-            fetch(weights.weight, j)
-        fetch(weights.weight, end - 1)
-    for i in range(len(bounds)):
-        if kept[i]:
-            for j in range(bounds[i, 0], bounds[i, 1]):
-                scores[weights.outcome[j]] += weights.weight[j]
-
-
 @by_reference
 class Workbench(NamedTuple):
-    """What labelling writes on.
+    """Workspace of the labeller.
 
-    records (int32[longest + 1, columns]): What is known of each word's place in the tree; that of word i is
-        record i + 1.
-    queue (int32[longest]): The records in the order in which they are labelled; the root is the first.
+    records (int32[longest + 1, columns]): The place of each word in the tree; word i has record i + 1.
+    queue (int32[longest]): The records in the order of labelling, from the root on.
     window (int32[6]), row (int32[elements]), features (int64[templates]), scores (float32[labels]): Of one
         arc.
-    bounds (int64[templates, 2]): Where the weights of its features begin and end.
     """
 
     records: np.ndarray
@@ -138,20 +89,17 @@ class Workbench(NamedTuple):
     row: np.ndarray
     features: np.ndarray
     scores: np.ndarray
-    bounds: np.ndarray
 
 
 def new_workbench(scorer: Scorer, longest: int) -> Workbench:
-    """Room for labelling sentences of a number of words at the most."""
-    templates, weights = len(scorer.templates.offsets) - 1, scorer.weights
+    """Return room for labelling sentences of at most some number of words."""
     return Workbench(
         np.empty((longest + 1, _LABELS + 1), dtype=np.int32),
         np.empty(longest, dtype=np.int32),
         np.empty(WINDOW, dtype=np.int32),
         np.empty(len(scorer.elements), dtype=np.int32),
-        np.empty(templates, dtype=np.int64),
-        np.empty(weights.outcomes if isinstance(weights, Averages) else weights.shape[1], dtype=np.float32),
-        np.empty((templates, 2), dtype=np.int64),
+        np.empty(len(scorer.templates.offsets) - 1, dtype=np.int64),
+        np.empty(scorer.weights.shape[1], dtype=np.float32),
     )
 
 
@@ -197,10 +145,13 @@ def _score_labels(scorer, sentence, child, workbench):
     window[_GRAND], window[_HEAD], window[_CHILD] = records[head, _PARENT], head, child
     window[_BEFORE], window[_BEFORE2], window[_AFTER] = before, records[before, _PREV], records[child, _NEXT]
     read_elements(scorer.elements, records, sentence, window, workbench.row)
-    find_features(scorer.templates, workbench.row, places_of(scorer.weights), workbench.features)
-    scores = workbench.scores
+    weights, features, scores = scorer.weights, workbench.features, workbench.scores
+    find_features(scorer.templates, workbench.row, len(weights), features)
     scores[:] = 0.0
-    add_weights(scorer.weights, scorer.kept, workbench)
+    for i in range(len(features)):
+        if scorer.kept[i]:
+            for label in range(len(scores)):
+                scores[label] += weights[features[i], label]
     best = 0
     for label in range(1, len(scores)):
         if scores[label] > scores[best]:
@@ -218,11 +169,8 @@ def _set_label(records, child, label):
 def label_tree(scorer, sentence, heads, labels, workbench):
     """Label the arcs of a tree.
 
-    scorer (Scorer): What scores labels.
-    sentence (Sentence): The words.
-    heads (int32[n]): Their heads, `NONE` for the root.
+    heads (int32[n]): `NONE` for the root.
     labels (int32[n]): Overwritten; `NONE` for the root.
-    workbench (Workbench): Written on.
     """
     _find_places(sentence, heads, workbench)
     labels[workbench.queue[0] - 1] = NONE

@@ -95,16 +95,13 @@ class Lessons(NamedTuple):
 
 @inner
 def mark_correct(states, half, count, heads, children):
-    """Find out which of the extensions that were chosen are correct. Returns whether any is."""
+    """Mark the correct ones of the chosen extensions."""
     records = states.forest.records
-    found = False
     for new in range(count):
         state, place, action = states.chosen[new, 0], states.chosen[new, 1], states.chosen[new, 2]
         head, child = head_and_child(states.trees[half, state], place, action)
         correct = states.correct[half, state] and is_correct(records, heads, children, head, child)
         states.correct[1 - half, new] = correct
-        found |= correct
-    return found
 
 
 @inner
@@ -116,10 +113,7 @@ def reward_one(perceptron, scorer, sentence, states, window, action, amount):
 
 @inner
 def reward(perceptron, scorer, sentence, states, last, amount):
-    """Add to the weights of the features of a sequence of actions.
-
-    last (int): The number of its last one.
-    """
+    """Add to the weights of the features of a sequence of actions, given its last one."""
     while last != 0:
         action = states.actions[last]
         reward_one(perceptron, scorer, sentence, states, action[FROM:WHAT], action[WHAT], amount)
@@ -130,7 +124,7 @@ def reward(perceptron, scorer, sentence, states, last, amount):
 def update(perceptron, scorer, sentence, right, correct, wrong, predicted, kind, report):
     """Move from a predicted sequence to a correct one.
 
-    right, wrong (States): What they are sequences of.
+    right, wrong (States): The states of the two sequences.
     correct, predicted (int): Their last actions.
     """
     report.counts[kind] += 1
@@ -141,10 +135,9 @@ def update(perceptron, scorer, sentence, right, correct, wrong, predicted, kind,
 
 @inner
 def learn_max_violation(perceptron, scorer, sentence, heads, children, learning, states, others, report):
-    """Learn from one sentence where the best of the beam is furthest above the best correct sequence.
+    """Learn from one sentence at the maximum violation.
 
-    states, others (States): Room for the beam, and for that of correct sequences, which share their partial
-        trees.
+    states, others (States): The beam, and that of correct sequences, which share their partial trees.
     """
     n = len(heads)
     begin(scorer, sentence, states)
@@ -170,9 +163,9 @@ def learn_max_violation(perceptron, scorer, sentence, heads, children, learning,
 
 @borrowing
 def cost_of(heads, waiting, is_left, head, child):
-    """How many arcs can no longer be made once this one is.
+    """Return how many right arcs are lost by making one.
 
-    waiting (int32[n]): How many children of each word are partial trees in the list.
+    waiting (int32[n]): The number of children of each word that still head partial trees in the list.
     is_left (bool[n]): Which words head such.
     head, child (int): Positions.
     """
@@ -185,11 +178,7 @@ def cost_of(heads, waiting, is_left, head, child):
 
 @inner
 def learn_greedily(perceptron, scorer, sentence, heads, waiting, is_left, learning, states, report):
-    """Learn from every action of a beam of one state.
-
-    waiting (int32[n]): How many children each word has; written on.
-    is_left (bool[n]): Written on.
-    """
+    """Learn from every action of a beam of one state; `waiting` and `is_left` are written on, see `cost_of`."""
     n = len(heads)
     records = states.forest.records
     is_left[:n] = True
@@ -302,13 +291,11 @@ def learn_parsing(
     rng: np.random.Generator,
     threads: int = 1,
 ) -> Report:
-    """Learn from some sentences, one after the other: labels are those of the right trees, and learned beside
-    the arcs.
+    """Learn from some sentences, one after the other. Labels are learned on the right trees.
 
-    on_arcs, on_labels (tuple[Perceptron, Scorer]): The perceptrons, which are changed, and what scores with
-        their own weights.
-    threads (int): With two the one is learned in a thread and the other in another one; the result does not
-        depend on it.
+    on_arcs, on_labels (tuple[Perceptron, Scorer]): The perceptrons, which are changed, and the scorers of their
+        weights.
+    threads (int): Two threads learn arcs and labels side by side; the result does not depend on it.
     """
     report = Report(np.zeros(3, dtype=np.int64), np.full(1, np.inf))
     longest = int(np.diff(lessons.offsets).max(initial=1))

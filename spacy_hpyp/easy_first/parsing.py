@@ -1,4 +1,4 @@
-"""Parsing many sentences: trees of the best states, their labels, and how sure they are."""
+"""Parsing many sentences: trees of the best states, their labels, and evidence for confidence."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -14,11 +14,8 @@ from .search import BEFORE, FROM, MARGIN, WHAT, new_states, search
 
 @by_reference
 class SentencesToParse(NamedTuple):
-    """Sentences to be parsed, one after the other.
-
-    symbols (int32[words, columns]), heads (int32[words, k]), probability (float32[words, k]), labels
-        (int32[words, k]), expected (float32[words, 2]): See `SentenceToParse`.
-    offsets (int64[sentences + 1]): Where each begins.
+    """Sentences, one after the other: the fields of `SentenceToParse`, and the start of each
+    (int64[sentences + 1]).
     """
 
     symbols: np.ndarray
@@ -31,15 +28,15 @@ class SentencesToParse(NamedTuple):
 
 @by_reference
 class EasyFirstTrees(NamedTuple):
-    """The trees that were chosen.
+    """Trees.
 
     heads (int32[words]): Positions in the sentence, `NONE` for roots.
     labels (int32[words]): `NONE` for roots.
-    margin (float32[words]): How much higher the score of the arc was than that of any other that the word
-        could take part in when it was attached; for a root that of the last action.
-    share (float32[words]): In how much of the final beam the word has this head, each state in proportion to
-        exp of its score, in units of `SCALE`.
-    guide (float32[words]): How probable a guide takes the head.
+    margin (float32[words]): How much higher the score of the arc was than that of any other that involves the
+        word, when it was attached; for a root that of the last action.
+    share (float32[words]): The share of the final beam that has this head, with states weighted by exp(score /
+        `SCALE`).
+    guide (float32[words]): The probability of the head by the guide.
     """
 
     heads: np.ndarray
@@ -49,17 +46,13 @@ class EasyFirstTrees(NamedTuple):
     guide: np.ndarray
 
 
-#: By how much two scores differ of which one is e times as good as the other.
+#: The scale of scores.
 SCALE = 20.0
 
 
 @borrowing
 def read_margins(states, last, margin):
-    """How much better each arc of a sequence of actions was than others, see `EasyFirstTrees`.
-
-    last (int): The last action, 0 if there is none.
-    margin (float32[n]): Overwritten.
-    """
+    """Write the margins of the arcs of a sequence of actions, from its last one, into `margin` (float32[n])."""
     records = states.forest.records
     margin[:] = states.margin[last] if last != 0 else 0.0
     while last != 0:
@@ -71,15 +64,7 @@ def read_margins(states, last, margin):
 
 @compiled
 def _parse_some(arc_scorer, label_scorer, sentences, chosen, width, states, workbench, written, trees):
-    """Parse some sentences, each by itself.
-
-    arc_scorer, label_scorer (Scorer): What scores arcs and their labels.
-    sentences (SentencesToParse): All sentences.
-    chosen (int64[*]): Which of them to parse.
-    width (int): How many states the beam holds.
-    states (States), workbench (Workbench), written (int32[2, longest]): Written on.
-    trees (EasyFirstTrees): Overwritten for the chosen sentences.
-    """
+    """Parse the chosen sentences (int64[*]) into `trees`."""
     other, pending = written[0], written[1]
     for i in chosen:
         start, end = sentences.offsets[i], sentences.offsets[i + 1]
@@ -120,9 +105,8 @@ def _parse_beam(
 def parse_beam(
     arc_scorer: Scorer, label_scorer: Scorer, sentences: SentencesToParse, i: int, width: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The different trees of the final beam of a sentence, the best first.
+    """Return the trees of the final beam of sentence i, the best first.
 
-    i (int): Which sentence.
     RETURNS (tuple[int32[m, n], int32[m, n], float64[m]]): Heads, labels, and the scores of the arcs.
     """
     n = int(sentences.offsets[i + 1] - sentences.offsets[i])
@@ -141,14 +125,7 @@ def parse(
     width: int,
     threads: int = 1,
 ) -> EasyFirstTrees:
-    """Parse sentences.
-
-    arc_scorer, label_scorer (Scorer): What scores arcs and their labels.
-    sentences (SentencesToParse): What to parse.
-    width (int): How many states the beam holds, at least 1.
-    threads (int): How many threads share the sentences; the result does not depend on it.
-    RETURNS (EasyFirstTrees): The best trees.
-    """
+    """Parse sentences with a beam of some width; the result does not depend on the number of threads."""
     words, count = len(sentences.symbols), len(sentences.offsets) - 1
     numbers = [np.empty(words, dtype=np.int32) for _ in range(2)]
     trees = EasyFirstTrees(*numbers, *(np.empty(words, dtype=np.float32) for _ in range(3)))

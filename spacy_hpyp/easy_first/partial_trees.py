@@ -1,13 +1,11 @@
 """Partial trees: what easy-first parsing joins (Ma et al. 2013, section 2).
 
-A sentence of n words begins as n partial trees of one word each; an action makes one of two neighbours a
-child of the other, until one is left. Words are attached from the inside to the outside: a partial tree
-covers consecutive words.
+A sentence of n words begins as n partial trees; an action makes one of two neighbours a child of the other. Words
+are attached from the inside out: a partial tree covers consecutive words.
 
-A partial tree is a record of what features read of it, with the records of its head before the last child
-came, and of that child: so a whole tree can be read from its last record. Trees of the same arcs are one
-record, whatever order they were made in and whatever state of a beam they are in. Record 0 is what stands
-beyond the ends of a sentence.
+A partial tree is a record of what features read of it, with the records of its head before the last child came,
+and of that child: so a whole tree can be read from its last record. Trees with the same arcs share a record,
+whatever order they were made in and whatever state they are in. Record 0 stands beyond the ends of a sentence.
 """
 
 from typing import NamedTuple
@@ -63,10 +61,7 @@ class Forest(NamedTuple):
 
 
 def new_forest(most: int) -> Forest:
-    """Room for a number of partial trees.
-
-    most (int): How many are made at the most.
-    """
+    """Return room for `most` partial trees."""
     slots = 1
     while slots < 2 * most:
         slots *= 2
@@ -107,12 +102,8 @@ def begin_records(records, n):
 
 @borrowing
 def add_child(records, record, side, child, tag, share):
-    """Write down the outermost child on a side.
-
-    record (int): Whose child it is.
-    side (int): 0 for the left, 1 for the right.
-    child, tag (int): Its position and its tag.
-    share (int): What the guide expected of it, in thousandths.
+    """Record a new outermost child on a side (0 left, 1 right), its tag, and its share in the guide's expectation
+    (in thousandths).
     """
     records[record, LEFT2 + side] = records[record, LEFT + side]
     records[record, LEFT + side] = child
@@ -137,9 +128,8 @@ def attach(forest, head, child, action, tag, share):
 
     head, child (int): Their records.
     action (int): `LEFT_ARC` if the child stands to the left.
-    tag (int): The child's.
-    share (int): What the guide expected of the child, in thousandths.
-    RETURNS (int): The record of the tree.
+    tag, share (int): See `add_child`.
+    RETURNS (int): The record of the new tree.
     """
     records = forest.records
     position = records[child, HEAD]
@@ -168,10 +158,8 @@ def attach(forest, head, child, action, tag, share):
 
 @borrowing
 def read_heads(forest, root, heads, pending):
-    """Read a tree from its record.
-
-    heads (int32[n]): Overwritten; `NONE` for the root.
-    pending (int32[n]): Written on.
+    """Read the heads of a tree from its record into `heads` (int32[n]), `NONE` for the root; `pending` (int32[n])
+    is workspace.
     """
     records = forest.records
     heads[records[root, HEAD]] = NONE

@@ -11,8 +11,6 @@ import numpy as np
 
 from ..compiled import borrowing, by_reference
 
-# Averages without zeros are found for so many places at a time.
-_CHUNK = 1 << 12
 # The highest number of 16 bits.
 _HIGHEST = 32_767
 #: Compact models keep averages as multiples of this.
@@ -43,21 +41,6 @@ class Rounded(NamedTuple):
     step: float
 
 
-@by_reference
-class Averages(NamedTuple):
-    """Averages without zeros: of many outcomes most features have been seen with few.
-
-    first (int64[places + 1]): Where those of each place begin.
-    outcome (uint16[*]), weight (float32[*]): Their outcomes and values.
-    outcomes (int): The number of outcomes.
-    """
-
-    first: np.ndarray
-    outcome: np.ndarray
-    weight: np.ndarray
-    outcomes: int
-
-
 def new_perceptron(places: int, outcomes: int) -> Perceptron:
     """Return a perceptron that has learned nothing."""
     return Perceptron(
@@ -73,13 +56,8 @@ def averages_alone(perceptron: Perceptron) -> Perceptron:
     return new_perceptron(*kept.shape)._replace(weights=kept)
 
 
-def table_of_averages(perceptron: Perceptron | Averages) -> np.ndarray:
+def table_of_averages(perceptron: Perceptron) -> np.ndarray:
     """Return the mean of the weights after each update (float32[places, outcomes]), not to be written to."""
-    if isinstance(perceptron, Averages):
-        table = np.zeros((len(perceptron.first) - 1, perceptron.outcomes), dtype=np.float32)
-        place = np.repeat(np.arange(len(table)), np.diff(perceptron.first))
-        table[place, perceptron.outcome] = perceptron.weight
-        return table
     if perceptron.clock[0] == 0:
         return perceptron.weights
     table = perceptron.sums / np.float64(perceptron.clock[0])
@@ -92,12 +70,12 @@ def round_averages(averages: np.ndarray) -> Rounded:
     return Rounded(np.rint(averages / np.float32(step)).astype(np.int16), step)
 
 
-def is_compact(perceptron: Perceptron | Averages) -> bool:
+def is_compact(perceptron: Perceptron) -> bool:
     """Return whether a perceptron was made by `averages_alone`: it has weights, but no time has passed."""
-    return isinstance(perceptron, Averages) or bool(perceptron.clock[0] == 0 and perceptron.weights.any())
+    return bool(perceptron.clock[0] == 0 and perceptron.weights.any())
 
 
-def check_can_learn(perceptron: Perceptron | Averages) -> None:
+def check_can_learn(perceptron: Perceptron) -> None:
     """RAISES (ValueError): If a perceptron is compact."""
     if is_compact(perceptron):
         raise ValueError(
@@ -127,26 +105,3 @@ def change_kept(perceptron, places, kept, outcome, amount):
     for i in range(len(places)):
         if kept[i]:
             change_weight(perceptron, places[i], outcome, amount)
-
-
-def averages_at(
-    place: np.ndarray, outcome: np.ndarray, weight: np.ndarray, shape: tuple[int, int]
-) -> Averages:
-    """Return averages that are not zero (float32[*]), by places and outcomes (int[*]) in the table's order."""
-    first = np.append(0, np.cumsum(np.bincount(place, minlength=shape[0])))
-    return Averages(first, outcome.astype(np.uint16), weight, shape[1])
-
-
-def find_averages(perceptron: Perceptron | Averages) -> Averages:
-    """Return the means of the weights after each update, without zeros."""
-    if isinstance(perceptron, Averages):
-        return perceptron
-    found, shape = [], perceptron.weights.shape
-    for first in range(0, shape[0], _CHUNK):
-        chunk = slice(first, first + _CHUNK)
-        table = table_of_averages(
-            perceptron._replace(weights=perceptron.weights[chunk], sums=perceptron.sums[chunk])
-        )
-        place, outcome = np.nonzero(table)
-        found.append((place + first, outcome.astype(np.int32), table[place, outcome]))
-    return averages_at(*map(np.concatenate, zip(*found)), shape)

@@ -1,12 +1,11 @@
 """Easy-first parsing with beam search: Algorithm 1 of Ma et al. (2013).
 
-A state is a list of partial trees, at first the words. An action joins two neighbours, the right one becoming
-the head (`LEFT_ARC`) or the left one (`RIGHT_ARC`); after n - 1 of them one tree is left. Every state of the
-beam has had the same number of actions, and its score is the sum of theirs.
+A state is a list of partial trees, at first the words. An action joins two neighbours: the right one becomes the
+head (`LEFT_ARC`) or the left one (`RIGHT_ARC`); after n - 1 actions one tree is left. The score of a state is the
+sum of the scores of its actions.
 
-After an action only those pairs are scored again whose window it changed; and as most states of a beam look
-alike in most places, what a window has been given before is remembered, and so is what two trees have
-whatever stands around them. Two states with the same arcs have the same future: they are merged.
+An action changes the scores of the few pairs whose window it touches. Scores of windows are cached, as most states
+of a beam look alike in most places. States with the same arcs have the same future and are merged.
 """
 
 from typing import NamedTuple
@@ -41,19 +40,17 @@ _SHARED = ("forest", "windows", "remembered", "pairs", "sums")
 
 @by_reference
 class States(NamedTuple):
-    """The states of a search, those of one step and those of the next in turn, and what it needs besides.
+    """The states of one step and of the next in turn, and workspace.
 
     forest (Forest): Their partial trees.
     trees (int32[2, width, *]): The list of each state, from `MARGIN` on.
     scores (float32[2, width, *, 2]): Of both actions on each tree and its right neighbour.
-    total (float64[2, width]): The score of each state.
-    mark (uint64[2, width]): A hash of its arcs.
+    total (float64[2, width]), mark (uint64[2, width]): The score of each state, and a hash of its arcs.
     last (int32[2, width]): Its last action; 0 if there is none.
-    correct (bool[2, width]): Whether all of its actions are, where that is known.
-    actions (int32[*, 8]): All actions: see the module's constants.
-    reached (float64[*]): The score of the state after each.
-    margin (float32[*]): By how much the score of each is higher than that of any other that its child could
-        take part in.
+    correct (bool[2, width]): Whether all of its actions are correct, where known.
+    actions (int32[*, 8]): All actions, see the module's constants.
+    reached (float64[*]): The score of the state after each action.
+    margin (float32[*]): How much higher the score of each action is than that of any other with its child.
     size (int64[1]): The number of actions.
     chosen (int64[width, 3]), chosen_total (float64[width]), chosen_mark (uint64[width]): The best extensions:
         state, place in its list, action; their scores and marks.
@@ -87,12 +84,11 @@ class States(NamedTuple):
 
 
 def new_states(scorer: Scorer, longest: int, width: int, beams: int = 1) -> States:
-    """Room for the states of sentences.
+    """Return room for the states of sentences.
 
-    scorer (Scorer): What scores them.
-    longest (int): How many words they have at the most.
-    width (int): How many states the beam holds.
-    beams (int): How many beams are to share the partial trees, see `sharing`.
+    longest (int): The length of the longest sentence.
+    width (int): The number of states in a beam.
+    beams (int): The number of beams that share the partial trees, see `sharing`.
     """
     most = width * longest + longest + 2
     padded, templates = longest + 2 * MARGIN, len(scorer.templates.offsets) - 1
@@ -123,15 +119,13 @@ def new_states(scorer: Scorer, longest: int, width: int, beams: int = 1) -> Stat
 
 
 def sharing(states: States, others: States) -> States:
-    """The second of two beams, with the partial trees of the first and what is remembered of them: it makes
-    and scores what that does not.
-    """
+    """Return the second of two beams, with the partial trees and the caches of the first."""
     return others._replace(**{name: getattr(states, name) for name in _SHARED})
 
 
 @inner
 def begin(scorer, sentence, states):
-    """The state in which every word is a partial tree, alone in the beam."""
+    """Begin with every word as a partial tree, in the only state of the beam."""
     begin_forest(states.forest, len(sentence.symbols))
     states.windows[:] = 0
     states.pairs[:] = 0
@@ -140,7 +134,7 @@ def begin(scorer, sentence, states):
 
 @inner
 def begin_beam(scorer, sentence, states):
-    """`begin`, for a beam that shares what another one has begun with."""
+    """Begin a beam that shares partial trees with one that has begun."""
     n = len(sentence.symbols)
     states.size[0] = 1
     trees = states.trees[0, 0]
@@ -156,10 +150,7 @@ def begin_beam(scorer, sentence, states):
 
 @inner
 def score_pairs(scorer, sentence, states, half, state, first, end):
-    """Score both actions on the trees from one place of a list to another, each with its right neighbour.
-
-    first, end (int): The places of the first such tree, and behind the last.
-    """
+    """Score both actions on the trees at places `first` to `end` - 1 of a list, each with its right neighbour."""
     records, row, weights = states.forest.records, states.row, scorer.weights
     # The weights of a pair are fetched while those of the pair before are added up, which waits for that: at
     # its place, with its slots.
@@ -194,7 +185,7 @@ def score_pairs(scorer, sentence, states, half, state, first, end):
 
 @borrowing
 def head_and_child(trees, place, action):
-    """The records that an action on a tree of a list and its right neighbour joins."""
+    """Return the records that an action on a tree and its right neighbour joins."""
     if action == LEFT_ARC:
         return trees[place + 1], trees[place]
     return trees[place], trees[place + 1]
@@ -202,10 +193,10 @@ def head_and_child(trees, place, action):
 
 @borrowing
 def is_correct(records, heads, children, head, child):
-    """Whether the child has all of its children, and the head is the right one.
+    """Return whether the child has all of its children, and the head is the right one.
 
-    heads, children (int32[n]): The right heads, and how many children each word has.
-    head, child (int): The records of two partial trees that are correct.
+    heads, children (int32[n]): The right heads, and the number of children of each word.
+    head, child (int): The records of two correct partial trees.
     """
     position = records[child, HEAD]
     attached = records[child, LEFT_COUNT] + records[child, RIGHT_COUNT]
@@ -214,12 +205,7 @@ def is_correct(records, heads, children, head, child):
 
 @borrowing
 def choose(states, count, width, state, place, action, total, mark):
-    """Enter an extension that belongs among the best so far, see `find_best`. Ties are broken by what comes
-    first.
-
-    count (int): How many there are.
-    RETURNS (int): How many there are now.
-    """
+    """Enter an extension among the `count` best so far; the first of equals wins. Returns the new count."""
     chosen, totals, marks = states.chosen, states.chosen_total, states.chosen_mark
     for i in range(count):
         if marks[i] == mark:
@@ -244,15 +230,15 @@ def choose(states, count, width, state, place, action, total, mark):
 
 @inner
 def find_best(states, half, size, length, width, heads, margin, children):
-    """The best extensions of the states of a beam (BEST in Algorithm 1), into `states.chosen`.
+    """Find the best extensions of the states of a beam (BEST in Algorithm 1), into `states.chosen`.
 
-    size (int): How many states there are.
-    length (int): How many partial trees they have, at least 2.
-    heads (int32[n]): The right heads; read only if there is a margin, or children.
-    margin (float): What is added to the score of an action that makes a wrong arc.
-    children (int32[n] | None): How many children each word has, if only correct extensions of correct states
-        are looked for (TOPC in Algorithm 2).
-    RETURNS (int): How many extensions there are, at most `width`.
+    size (int): The number of states.
+    length (int): The number of their partial trees, at least 2.
+    heads (int32[n]): The right heads; read only with a margin or children.
+    margin (float): Added to the score of an action that makes a wrong arc.
+    children (int32[n] | None): The number of children of each word, to find only correct extensions of correct
+        states (TOPC in Algorithm 2).
+    RETURNS (int): The number of extensions, at most `width`.
     """
     records = states.forest.records
     count = 0
@@ -278,7 +264,7 @@ def find_best(states, half, size, length, width, heads, margin, children):
 
 @borrowing
 def _margin_of(trees, scores, length, place, action):
-    """By how much an action's score is higher than that of any other that its child could take part in."""
+    """Return how much higher an action's score is than that of any other that involves its child."""
     child = place if action == LEFT_ARC else place + 1
     highest = np.float32(_NOTHING)
     for left in range(max(child - 1, MARGIN), min(child + 1, MARGIN + length - 1)):
@@ -290,7 +276,7 @@ def _margin_of(trees, scores, length, place, action):
 
 @inner
 def record_action(states, half, state, place, action, total):
-    """Write down an action. Returns its number."""
+    """Record an action. Returns its number."""
     number = np.int32(states.size[0])
     states.size[0] += 1
     states.actions[number, BEFORE] = states.last[half, state]
@@ -303,10 +289,7 @@ def record_action(states, half, state, place, action, total):
 
 @inner
 def follow(scorer, sentence, states, half, length, count):
-    """Make the extensions that were chosen the states of the other half.
-
-    length (int): How many partial trees the states have that are extended.
-    """
+    """Make the chosen extensions the states of the other half; `length` is the number of partial trees before."""
     records = states.forest.records
     other = 1 - half
     for new in range(count):
@@ -337,14 +320,10 @@ def follow(scorer, sentence, states, half, length, count):
 
 @inner
 def search(scorer, sentence, width, states):
-    """Algorithm 1: the best sequences of actions that make a tree of a sentence of at least one word.
+    """Algorithm 1: search for the best sequences of actions that make a tree of a sentence.
 
-    scorer (Scorer): What scores actions.
-    sentence (Sentence): The words.
-    width (int): How many states the beam holds.
-    states (States): Room for them.
-    RETURNS (tuple[int, int]): In which half the final beam is, the best state first, and how many states it
-        has.
+    width (int): The number of states in the beam.
+    RETURNS (tuple[int, int]): The half of the final beam, the best state first, and its number of states.
     """
     begin(scorer, sentence, states)
     half, size = 0, 1

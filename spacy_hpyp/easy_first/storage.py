@@ -15,11 +15,8 @@ from ..compat.memory import giving_back
 from ..storage.arrays import compress, pack_integers, unpack_integers
 from .perceptron import (
     PRECISION,
-    Averages,
     Perceptron,
     Rounded,
-    averages_at,
-    find_averages,
     is_compact,
     new_perceptron,
     round_averages,
@@ -37,36 +34,31 @@ class StoredPerceptron:
     """A perceptron as it was stored, all of which has been checked: what predicts reads its averages, and
     what learns unpacks it.
 
-    message (dict[str, Any]), places, outcomes (int), sparse (bool): See `perceptron_from_message`.
+    message (dict[str, Any]), places, outcomes (int): See `perceptron_from_message`.
+    rounded (bool): Whether its averages are rounded to 16 bits.
     RAISES (ValueError): If it is of another shape.
     """
 
-    def __init__(self, message: dict[str, Any], places: int, outcomes: int, *, sparse: bool = False) -> None:
-        self.message, self._how = message, {"places": places, "outcomes": outcomes, "sparse": sparse}
-        found = self._unpack_averages()
-        #: What it predicts by, without zeros or with all.
-        self.averages = Averages(*found, outcomes) if sparse else Rounded(found[0], found[1].item())
+    def __init__(self, message: dict[str, Any], places: int, outcomes: int, *, rounded: bool = True) -> None:
+        self.message, self._shape = message, (places, outcomes)
+        #: What it predicts by.
+        self.averages = self._unpack_averages(rounded)
 
-    def _unpack_averages(self) -> list[np.ndarray]:
-        places, outcomes, sparse = self._how.values()
-        clock, entries, found, sums, _ = _read(self.message, places, outcomes)
+    def _unpack_averages(self, rounded: bool) -> np.ndarray | Rounded:
+        clock, entries, found, sums, _ = _read(self.message, *self._shape)
         if clock:
             # In place: there are millions.
             np.copyto(
                 found, np.subtract(found, np.divide(sums, clock, out=sums), out=sums), casting="same_kind"
             )
-        found = found.ravel()
-        if sparse:
-            used = found != 0.0
-            return [*averages_at(*np.divmod(entries[used], outcomes), found[used], (places, outcomes))[:3]]
-        table = np.zeros((places, outcomes), dtype=np.int16)
-        rounded = round_averages(found)
-        table.reshape(-1)[entries] = rounded.multiples
-        return [table, np.array([rounded.step])]
+        multiples, step = round_averages(found) if rounded else (found, 1.0)
+        table = np.zeros(self._shape, dtype=multiples.dtype)
+        table.reshape(-1, 1)[entries] = multiples
+        return Rounded(table, step) if rounded else table
 
-    def unpack(self) -> Perceptron | Averages:
+    def unpack(self) -> Perceptron:
         """The perceptron."""
-        return perceptron_from_message(self.message, **self._how)
+        return perceptron_from_message(self.message, *self._shape)
 
 
 class Unpacked:
@@ -87,21 +79,19 @@ class Unpacked:
         vars(model)[self._name] = value
 
 
-def averages_in(perceptron: Any, *, sparse: bool = False) -> Averages | Rounded:
+def averages_in(perceptron: Any, *, rounded: bool = True) -> np.ndarray | Rounded:
     """What a perceptron predicts by: the averages of one that was stored, or those that it has now."""
     if isinstance(perceptron, StoredPerceptron):
         return perceptron.averages
-    return find_averages(perceptron) if sparse else round_averages(table_of_averages(perceptron))
+    table = table_of_averages(perceptron)
+    return round_averages(table) if rounded else table
 
 
 @giving_back
-def perceptron_to_message(perceptron: Perceptron | Averages | StoredPerceptron) -> dict[str, Any]:
+def perceptron_to_message(perceptron: Perceptron | StoredPerceptron) -> dict[str, Any]:
     """A perceptron as a dictionary that srsly can write."""
     if isinstance(perceptron, StoredPerceptron):
         return perceptron.message
-    if isinstance(perceptron, Averages):
-        table = table_of_averages(perceptron)
-        perceptron = new_perceptron(*table.shape)._replace(weights=table)
     entries = np.flatnonzero((perceptron.weights != 0.0) | (perceptron.sums != 0.0))
     message = {
         "clock": int(perceptron.clock[0]),
@@ -131,19 +121,13 @@ def _unfold(folded: np.ndarray) -> np.ndarray:
     ]
 
 
-def perceptron_from_message(
-    message: Any, places: int, outcomes: int, *, sparse: bool = False
-) -> Perceptron | Averages:
+def perceptron_from_message(message: Any, places: int, outcomes: int) -> Perceptron:
     """Read what `perceptron_to_message` wrote.
 
     places, outcomes (int): The shape of its table.
-    sparse (bool): Whether averages alone are to be given without zeros.
-    RETURNS (Perceptron | Averages): As it was.
     RAISES (ValueError): If it is damaged, or of another shape.
     """
-    clock, entries, weights, sums, compact = _read(message, places, outcomes)
-    if sparse and compact:
-        return averages_at(*np.divmod(entries, outcomes), weights.ravel(), (places, outcomes))
+    clock, entries, weights, sums, _ = _read(message, places, outcomes)
     perceptron = new_perceptron(places, outcomes)
     perceptron.weights.reshape(-1, 1)[entries] = weights
     if clock:

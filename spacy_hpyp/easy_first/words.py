@@ -127,14 +127,14 @@ def morphological_parts(outcome: str) -> list[str]:
 
 @dataclass(frozen=True)
 class ClassificationTask:
-    """What words are decided about.
+    """A kind of classification.
 
-    outcome (str): The attribute of words that have been decided.
+    outcome (str): The attribute that outcomes are read by.
     attributes (tuple[str, ...]): What is read of a word besides what every task reads.
-    possible (str): Which outcomes are possible for a word: `ALL`; those that the `VOCABULARY` has for it; or
-        `CANDIDATES`, what it was, and what words with its ending were.
-    frequent (int): With `CANDIDATES`, words seen so often are nothing else than they were.
-    parts (Callable): What an outcome is made of, besides being itself (list[str]).
+    possible (str): The outcomes that a word may have: `ALL`; those of the `VOCABULARY`; or `CANDIDATES`, its own
+        in training and those of words with its ending.
+    frequent (int): With `CANDIDATES`, words seen so often have no outcomes but their own.
+    parts (Callable): Splits an outcome into what else it is made of (list[str]).
     """
 
     outcome: str
@@ -179,13 +179,11 @@ LEMMAS = ClassificationTask("lemma", WRITTEN_ATTRIBUTES, CANDIDATES, frequent=5)
 def compile_reading(
     templates: Sequence[Sequence[str]], task: ClassificationTask
 ) -> tuple[list[str], Reading]:
-    """Translate templates into what compiled code reads.
+    """Compile the templates of a task.
 
     templates (Sequence[Sequence[str]]): Lists of names of elements.
-    task (ClassificationTask): What they are for.
-    RETURNS (tuple[list[str], Reading]): The attributes that are read besides outcomes, in the order of
-        `Sequences.symbols`.
-    RAISES (ValueError): If they are no templates of the task, see `compile_templates`.
+    RETURNS (tuple[list[str], Reading]): The attributes besides outcomes, in the order of `Sequences.symbols`.
+    RAISES (ValueError): If a template is invalid, see `compile_templates`.
     """
     elements = task.elements
     compile_templates(templates, elements, "templates")
@@ -217,7 +215,7 @@ def compile_reading(
 def possible_outcomes(
     vocabulary: Vocabulary, task: ClassificationTask, candidates: WordOutcomes | None
 ) -> Possible:
-    """The outcomes that are possible for the kinds of words that `Lexicon` tells apart."""
+    """Return the outcomes that are possible for each kind of words, and their parts."""
     names = vocabulary.tags
     found = [task.parts(name) for name in names]
     # The first parts are the outcomes themselves.
@@ -238,12 +236,11 @@ def possible_outcomes(
 
 
 def guide_symbols(guides: Guides, offsets: np.ndarray) -> dict[str, np.ndarray]:
-    """What is read of guides, by attribute.
+    """Return the symbols of guides by attribute (int32[words] each); `NONE` for an unknown tag and for the head
+    of a root.
 
     guides (Guides): A row for each word.
-    offsets (int64[blocks + 1]): Where the words of each block begin.
-    RETURNS (dict[str, int32[words]]): The symbols; a tag that is not known is `NONE`, and so is what a root
-        has no head for.
+    offsets (int64[blocks + 1]): The start of each block.
     """
     steps = np.searchsorted(_STEPS, guides.tag_probability[:, 0], side="right").astype(np.int32)
     tags, heads = guides.tags[:, 0], guides.heads[:, 0]
@@ -267,10 +264,10 @@ class Lexicon:
 
     vocabulary (Vocabulary): Its tags are the outcomes.
     attributes (Sequence[str]): What is read of words, in the order of the columns.
-    task (ClassificationTask): What words are decided about.
-    candidates (WordOutcomes | None): What they may be, if the task asks for them.
-    path_of (Callable | None): The path to the class of a word, "" if there is none; None where classes are
-        not read.
+    task (ClassificationTask): The task.
+    candidates (WordOutcomes | None): The outcomes of words, if the task asks for them.
+    path_of (Callable | None): Returns the path to the class of a word, "" if there is none; None where classes
+        are not read.
     """
 
     def __init__(
@@ -291,12 +288,11 @@ class Lexicon:
     def read(
         self, forms: Sequence[str], place: np.ndarray, more: Mapping[str, np.ndarray]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The symbols and kinds of words.
+        """Return the symbols and kinds of words (`symbols` and `kind` of `Sequences`).
 
-        forms (Sequence[str]): Words, each once.
-        place (int64[words]): Which of them each word is.
+        forms (Sequence[str]): Different words.
+        place (int64[words]): The form of each word.
         more (Mapping[str, int32[words]]): What is read of each word besides its form, by attribute.
-        RETURNS (tuple[int32[words, attributes], int32[words]]): `symbols` and `kind` of `Sequences`.
         """
         table = self._rows.of(forms, self._row)
         symbols, kinds = np.ascontiguousarray(table[:, 1:])[place], table[:, 0]

@@ -118,14 +118,14 @@ class Alphabets(NamedTuple):
 def compile_contexts(
     experts: Sequence[Sequence[str]], distribution: str, gates: Sequence[str] = ()
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Translate context lists into what compiled code reads.
+    """Compile context lists.
 
-    experts (Sequence[Sequence[str]]): One list of element names for each expert, most important first.
-    gates (Sequence[str]): Names of elements that are read besides.
-    RETURNS (tuple): elements (int32[elements, 8]), up to four pairs of rows of `ELEMENTS`, `NONE` past the
-        last; columns (int32[experts, depth]), each expert's positions in the context row, `NONE` past its
-        end; and the positions of the gates (int32[gates]).
-    RAISES (ValueError): If a name is not known, is repeated within an expert, or cannot be known yet.
+    experts (Sequence[Sequence[str]]): A list of element names for each expert, most important first.
+    gates (Sequence[str]): Elements that are read besides.
+    RETURNS (tuple): elements (int32[elements, 8]), up to four pairs of rows of `ELEMENTS`, then `NONE`; columns
+        (int32[experts, depth]), each expert's positions in the context row, then `NONE`; and the positions of
+        the gates (int32[gates]).
+    RAISES (ValueError): If a name is unknown, repeated within an expert, or not generated yet.
     """
 
     def check(part: str) -> None:
@@ -160,44 +160,19 @@ def with_classes(elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
 
 
 def reads(elements: np.ndarray, which: int, what: int = NONE) -> bool:
-    """Whether elements read something of a word, or a property of the event.
-
-    elements (int32[elements, 8 + *]): See `with_classes`.
-    which (int): The word, or `EVENT`.
-    what (int): What of it; `NONE` for anything.
-    """
+    """Return whether elements (int32[elements, 8 + *]) read a word, or `EVENT`; `what` restricts what of it."""
     pairs = elements[:, :_WIDTH].reshape(-1, 2)
     return bool(np.any((pairs[:, 0] == which) & ((what == NONE) | (pairs[:, 1] == what))))
 
 
-def check_sizes(elements: np.ndarray, alphabets: Alphabets, distribution: str) -> None:
-    """See that the symbols of joined elements can be counted.
-
-    RAISES (ValueError): If they are too many.
-    """
-    for element in elements[elements[:, 1] < _CLASS_OF, :_WIDTH]:
-        size = 1
-        for which, what in element.reshape(-1, 2):
-            if which != NONE:
-                size *= _EVENT_SIZES[what] if which == EVENT else int(alphabets.symbols[what])
-        if size > np.iinfo(np.int32).max:
-            raise ValueError(
-                f"Joined elements in '{distribution}' have more than two thousand million values. Join fewer "
-                f"of them: name those "
-                "that have most values by themselves."
-            )
-
-
 class Event(NamedTuple):
-    """Where a child is generated, as positions in a table of symbols, and what is known of it; in the order
-    of what is read.
+    """The place where a child is generated, in the order of what is read.
 
-    parent, sibling, grandparent, child, child_left, child_right (int): Rows of the table of symbols; what
-        does not exist has the last.
+    parent, sibling, grandparent, child, child_left, child_right (int): Rows of the table of symbols, the last one
+        for what does not exist.
     direction, grand_direction (int): `LEFT` or `RIGHT`; for the latter 2 if there is none.
     children (int): Whether the child has children.
-    distance (int): The class of its distance.
-    sibling_distance (int): The class of the sibling's distance; `DISTANCES` if there is no sibling.
+    distance, sibling_distance (int): Classes of distances; `DISTANCES` if there is no sibling.
     """
 
     parent: int

@@ -73,12 +73,10 @@ def _pool_of(franchise: Franchise) -> SeatedPool:
 
 @compiled
 def score_arcs(model, word, document):
-    """What a model says of the arcs of a sentence, with its counts held fixed.
+    """Score the arcs of a sentence for the chart, with counts held fixed and states summed out.
 
-    model (StateModel): The model, which is only read.
     word (int32[n]): The words.
-    document (int): The number of their document, `NONE` for one that is not known.
-    RETURNS (ChartScores): The chart's scores.
+    document (int): The number of their document, `NONE` if unknown.
     """
     n, states = len(word), model.states.alphabet[0]
     frequency, place = np.empty(states), np.empty(states, dtype=np.int64)
@@ -105,12 +103,9 @@ def score_arcs(model, word, document):
 
 @compiled
 def parse_sentences(model, word, offsets, heads):
-    """The most probable trees of sentences, with the counts of a model held fixed, in documents that are not
-    known.
+    """Find the most probable trees of sentences of unknown documents, with counts held fixed.
 
-    model (StateModel): The model, which is only read.
-    word (int32[n]): The words of all sentences.
-    offsets (int64[sentences + 1]): Where each sentence begins.
+    word (int32[n]), offsets (int64[sentences + 1]): The words, and the start of each sentence.
     heads (int32[n]): Overwritten with positions among all words, `NONE` for the root's children.
     """
     for number in range(len(offsets) - 1):
@@ -166,13 +161,9 @@ def _propose(latent, number, old, rng):
 
 @compiled
 def visit_trees(latent, first, last, drawn, rng, probability, draws):
-    """A step for the tree and states of each of some sentences, and then a Gibbs step for the state of each
-    of its words.
+    """Draw the tree and states of each sentence from `first` to before `last` anew, then each word's state.
 
-    latent (LatentStateTrees): The sentences. With room for three times as many words.
-    first, last (int): The sentences from the one to before the other are visited.
-    drawn (bool[sentences]): Which trees the chart has; others could not be drawn again, and stay as they are.
-    rng (numpy.random.Generator), probability (float64[n]): See `visit_words`.
+    drawn (bool[sentences]): Which trees the chart has; others stay.
     draws (int64[2]): See `visit_latent`.
     """
     for number in range(first, last):

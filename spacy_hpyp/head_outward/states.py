@@ -138,9 +138,9 @@ def enter_word(model, dependents, i, condition, context):
 
 @borrowing
 def word_probabilities(model, word, context, place, probability):
-    """How probable a word is given each state and what else it depends on, given the present seating.
+    """Find the probability of a word given each state and its context.
 
-    All states take a step before any takes the next one, so that their look-ups do not wait for each other.
+    All states take a step before any takes the next, so that their look-ups overlap.
 
     context (int32[2]): See `enter_context`.
     place (int64[states]): Workspace.
@@ -165,12 +165,8 @@ def word_probabilities(model, word, context, place, probability):
 
 @borrowing
 def state_weights(model, word, condition, context, place, probability, weight):
-    """How probable each state is together with a word, given the present seating.
-
-    condition (int32[1]), context (int32[2]): See `enter_context`.
-    place (int64[states]), probability (float64[states]): See `word_probabilities`.
-    weight (float64[states]): Overwritten.
-    RETURNS (float): The sum: the probability of the word.
+    """Find the probability of each state together with a word, into `weight` (float64[states]). Returns the sum:
+    the probability of the word. Other arguments as of `word_probabilities`.
     """
     restaurant_distribution(model.states, deepest(model.states, 0, condition), weight)
     word_probabilities(model, word, context, place, probability)
@@ -199,13 +195,11 @@ def unseat_word(model, word, state, condition, context, rng):
 
 @compiled
 def visit_words(model, dependents, first, last, state, rng, probability):
-    """A Gibbs step for the state of each of some words, in order.
+    """Make a Gibbs step for the state of each word from `first` to before `last`.
 
     model (StateModel): With room for so many events.
-    first, last (int): Those from the one to before the other are visited.
-    state (int32[n]): Their states, overwritten; what is `NONE` is not seated yet, and is.
-    probability (float64[n]): Overwritten with the probability of each visited word given all others that are
-        seated.
+    state (int32[n]): Overwritten; `NONE` is not seated yet.
+    probability (float64[n]): Overwritten with the probability of each visited word given all others.
     """
     states = model.states.alphabet[0]
     place, generated, weight = np.empty(states, dtype=np.int64), np.empty(states), np.empty(states)
@@ -221,25 +215,20 @@ def visit_words(model, dependents, first, last, state, rng, probability):
 
 
 def reserve_words(model: StateModel, words: int) -> StateModel:
-    """Make room for a number of words to be visited.
-
-    RETURNS (StateModel): The model to go on with; the one passed in must not be used any more.
-    """
+    """Make room for visits of words. The model passed in must not be used any more."""
     return model._replace(states=reserve(model.states, words), words=reserve(model.words, words))
 
 
 @compiled
 def believe_states(model, word, parent, sweeps, rng, belief, log_probability):
-    """How probable the states of the words of a new document are, with the counts of the model held fixed.
+    """Find the posterior of the states of the words of a new document, with the counts held fixed.
 
-    Where states depend on parents, the words are independent of each other, and this is exact. Where they
-    depend on the document, they are drawn by Gibbs sampling, and what each step goes by is averaged over the
-    second half of the sweeps. The mean of the inverse of what a word is predicted with is the inverse of its
-    probability given all other words, their states summed out.
+    Exact where states depend on parents. Where they depend on the document they are drawn by Gibbs sampling, and
+    the predictive distributions of the second half of the sweeps are averaged. The mean of the inverse of a
+    word's predictions is the inverse of its probability given all other words, states summed out.
 
-    model (StateModel): The model, which is only read.
     word, parent (int32[n]): The numbers of the words and of their parents.
-    sweeps (int): How many, at least 2.
+    sweeps (int): At least 2.
     belief (float64[n, states]): Overwritten with the probabilities.
     log_probability (float64[n]): Overwritten with that of each word given the others, in nats.
     """

@@ -13,7 +13,7 @@ from ..annotation.arrays import Sentences
 from ..annotation.documents import Encoder, GoldSentence
 from ..annotation.words import Words, read_words, read_written
 from ..compiled import NONE
-from ..head_outward.contexts import CASES, Alphabets, check_sizes, with_classes
+from ..head_outward.contexts import CASES, Alphabets, with_classes
 from ..head_outward.distributions import (
     DISTRIBUTIONS,
     HeadOutwardContexts,
@@ -51,11 +51,7 @@ class CasedEncoder(Encoder):
     """Sentences as numbers: a word is the number of its uncased form times `CASES`, and its case."""
 
     def encode(self, sentence: GoldSentence) -> np.ndarray | str:
-        """A sentence as int32[4, tokens]: cased words, tags, heads and labels; or what keeps it from being
-        used.
-
-        The labels of arcs are read if all words but the root have a head.
-        """
+        """Return a sentence as int32[4, tokens] (cased words, tags, heads, labels), or why it cannot be used."""
         lower = GoldSentence(
             [word.lower() for word in sentence.words], sentence.tags, sentence.heads, sentence.labels
         )
@@ -73,7 +69,7 @@ class CasedEncoder(Encoder):
 
 
 def case_of(word: str) -> int:
-    """The case of a word: lower (which includes what has none), upper, first letter upper, or mixed."""
+    """Return the case of a word: lower (or none), upper, first letter upper, or mixed."""
     if word == word.lower():
         return _LOWER
     if word == word.upper():
@@ -144,7 +140,6 @@ class HeadOutwardModel(CountModel):
 
     def _new_franchise(self, name: str) -> Franchise:
         conditional = self.conditionals[name]
-        check_sizes(conditional.elements, self.alphabets, name)
         franchise = new_franchise(
             conditional.columns,
             self.sizes[name],
@@ -204,18 +199,15 @@ def HeadOutward(
     label: Sequence[Sequence[str]] = (),
     **settings: Any,
 ) -> Model[list[Doc], HeadOutwardTrees]:
-    """The head-outward model of Eisner (1996) with the priors of Wallach, Sutton & McCallum (2008) as a thinc
-    model.
+    """Make the head-outward model of Eisner (1996) with the priors of Wallach, Sutton & McCallum (2008).
 
-    Its attribute `head_outward` holds alphabets and seating, its parameters are the weights of pools.
-
-    tag, word, case, children, distance, label (Sequence[Sequence[str]]): The context elements of each
-        distribution, a list of names for each expert of its pool, most important first; see
-        `spacy_hpyp.head_outward.contexts`. What has no list is not generated.
-    unknown_words (UnknownWordRule): Maps words that are too rare to classes.
+    tag, word, case, children, distance, label (Sequence[Sequence[str]]): The context lists of each distribution's
+        experts, most important element first; see `spacy_hpyp.head_outward.contexts`. Distributions without
+        lists generate nothing.
+    unknown_words (UnknownWordRule): Maps rare words to classes.
     **settings: See `spacy_hpyp.models.settings`.
-    RETURNS (Model): Takes Docs with tags and gives their trees.
-    RAISES (ValueError): If a context element is not known, or a setting is not what it may be.
+    RETURNS (Model): Maps Docs with tags to their trees. Its parameters are the weights of pools.
+    RAISES (ValueError): If a context element is unknown or a setting is invalid.
     """
     found = EstimatorSettings(**settings)
     contexts = HeadOutwardContexts(

@@ -54,17 +54,15 @@ class StateWord(NamedTuple):
 
 @dataclass
 class StateTraining:
-    """What has been learned from, as far as training needs it to go on.
+    """The progress of training.
 
-    documents (dict[bytes, int]): The number of each document that is seated, by what identifies it.
-    states (list[int32[words]]): The states of the words of each of these.
-    heads (dict[int, int32[words]]): The heads that have been drawn for the words of some of them, by their
-        numbers.
-    size (int): How many words the training part has.
+    documents (dict[bytes, int]): The number of each seated document, by its key.
+    states (list[int32[words]]): The states of the words of each.
+    heads (dict[int, int32[words]]): The heads that were drawn for some, by their numbers.
+    size (int): The number of words of the training part.
     visited (int): How many have been visited since the strengths were last sampled.
-    steps (int): How many times documents have been visited.
-    draws (int64[2]): Since the strengths were last sampled: how many trees with states were proposed that
-        differ from those before, and how many of these were accepted.
+    steps (int): The number of visits of documents.
+    draws (int64[2]): How many different trees were proposed since then, and how many accepted.
     """
 
     documents: dict[bytes, int] = field(default_factory=dict)
@@ -143,13 +141,10 @@ class LatentStates(StoredModel):
         *,
         draw_trees: bool = False,
     ) -> np.ndarray:
-        """A Gibbs step for every word of some documents; documents that are not seated yet are, with the
-        trees that they have.
+        """Make a Gibbs step for every word of some documents; new ones are seated with the trees that they have.
 
-        texts (Sequence[tuple[bytes, UncasedWords]]): Documents that differ from each other, and what
-            identifies each.
-        draw_trees (bool): Whether there is a step for the tree of every sentence, too, if all documents are
-            seated.
+        texts (Sequence[tuple[bytes, UncasedWords]]): Different documents, and their keys.
+        draw_trees (bool): Whether to draw the tree of every sentence, too, once all documents are seated.
         RETURNS (float64[words]): The probability of each word given all others that are seated.
         """
         training = self.training
@@ -207,12 +202,12 @@ class LatentStates(StoredModel):
     def find_states(
         self, words: UncasedWords, sweeps: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The most probable state of each word of a document, while the counts of the model stay as they are.
+        """Find the most probable state of each word of a document, with the counts of the model held fixed.
 
-        words (UncasedWords): The words; all their parents are known if the model reads them.
+        words (UncasedWords): The words, with parents if the model reads them.
         sweeps (int): Gibbs sweeps where states depend on the document, at least 2.
-        RETURNS (tuple[int64[n], float64[n]]): The states, and the log-probability of each word given the
-            others of the document, in nats.
+        RETURNS (tuple[int64[n], float64[n]]): The states, and the log-probability of each word given the others
+            of the document, in nats.
         """
         dependents = self.encode([words], [0])
         parent = np.where(dependents.head == NONE, self.seating.root, dependents.word[dependents.head])

@@ -17,7 +17,7 @@ from ..easy_first import arcs, labels
 from ..easy_first.arcs import Scorer, new_scorer
 from ..easy_first.learning import Learning, Lessons, Report, learn_parsing
 from ..easy_first.parsing import SCALE, EasyFirstTrees, SentencesToParse, parse, parse_beam
-from ..easy_first.perceptron import Averages, Rounded, averages_alone, check_can_learn, new_perceptron
+from ..easy_first.perceptron import Rounded, averages_alone, check_can_learn, new_perceptron
 from ..easy_first.storage import (
     StoredPerceptron,
     Unpacked,
@@ -73,23 +73,20 @@ class _Task(NamedTuple):
     templates: Templates
     places: int
 
-    def scorer(self, weights: np.ndarray | Averages | Rounded) -> Scorer:
+    def scorer(self, weights: np.ndarray | Rounded) -> Scorer:
         """What scores by it."""
         return new_scorer(self.elements, self.templates, weights)
 
 
 @dataclass
 class ParserProgress:
-    """How far training is, and what it needs to go on. Sentences are known by what identifies them
-    (`RawSentence.key`).
+    """The progress of training. Sentences are known by their keys (`RawSentence.key`).
 
-    sentences (int): How many there are to learn from.
-    visited (int): How many have been visited since a pass over them began.
-    passes, steps (int): How many passes and calls of `learn` there have been.
-    counts (dict[str, int]): How often each of their words occurs; those that occur once are left out.
-    tags (dict[bytes, int32[*]]): The tags that each is learned with in place of its own, `NONE` for those
-        that the model does not know.
-    held_out (dict[bytes, Lessons]): Those that nothing but confidence is learned from, each by itself.
+    sentences, visited (int): How many there are, and how many the present pass has visited.
+    passes, steps (int): The number of passes, and of calls of `learn`.
+    counts (dict[str, int]): How often each word occurs, if more than once.
+    tags (dict[bytes, int32[*]]): The jack-knifed tags of sentences, `NONE` where unknown.
+    held_out (dict[bytes, Lessons]): Sentences that only confidence is learned from.
     """
 
     sentences: int = 0
@@ -120,36 +117,22 @@ def _write_held_out(value: dict[bytes, Lessons]) -> Message:
 
 def _read_held_out(message: Message, sizes: Sizes) -> dict[bytes, Lessons]:
     lengths = _LENGTHS.read(message, sizes).astype(np.int64)
-    keys, tables = sentence_keys(part(message, "keys", bytes), len(lengths)), part(message, "tables", list)
+    keys = sentence_keys(part(message, "keys", bytes), len(lengths))
     if not keys:
         return {}
-    n = int(lengths.sum())
-    if np.any(lengths < 1) or len(tables) != len(_TABLES):
-        raise ValueError("the sentences that confidence is learned from are damaged")
     *said, gold = (
-        unpack_table(table, kind, (n, width if isinstance(width, int) else sizes[width]))
-        for table, (kind, width) in zip(tables, _TABLES, strict=True)
+        unpack_table(table, kind, (int(lengths.sum()), sizes.get(width, width)))
+        for table, (kind, width) in zip(message["tables"], _TABLES)
     )
-    probability, expected, (heads, labels) = said[2], said[4], gold.T
-    limits = np.column_stack([np.repeat(lengths, lengths), np.full(n, sizes["labels"])])
-    if (
-        np.any((gold < NONE) | (gold >= limits))
-        or np.any((heads == NONE) != (labels == NONE))
-        or np.any((probability < 0.0) | (probability > 1.0))
-        or np.any(expected < 0.0)
-    ):
-        raise ValueError("the sentences that confidence is learned from are not what they should be")
     found = {}
-    for key, end, length in zip(keys, np.cumsum(lengths).tolist(), lengths.tolist(), strict=True):
-        words = [np.ascontiguousarray(each[end - length : end]) for each in (*said, heads, labels)]
-        found[key] = Lessons(
-            *words, np.zeros(length, dtype=np.float32), np.array([0, length], dtype=np.int64)
-        )
+    for key, end, length in zip(keys, np.cumsum(lengths).tolist(), lengths.tolist()):
+        words = [np.ascontiguousarray(each[end - length : end]) for each in (*said, *gold.T)]
+        found[key] = Lessons(*words, np.zeros(length, dtype=np.float32), np.array([0, length]))
     return found
 
 
 def _tables(lessons: Lessons) -> list[np.ndarray]:
-    """All of some lessons but where they begin, and what is of no use to confidence, as tables."""
+    """What confidence needs of lessons, as tables."""
     gold = np.column_stack([lessons.gold_heads, lessons.gold_labels])
     return [lessons.symbols, lessons.heads, lessons.probability, lessons.labels, lessons.expected, gold]
 
@@ -286,13 +269,13 @@ class TreeModel(ClassedModel):
         offsets: np.ndarray,
         guides: Guides | None,
     ) -> SentencesToParse:
-        """Words as what is parsed.
+        """Encode words for the parser.
 
         forms (Sequence[str]): Different forms.
-        place (int64[words]): Which of them each word has.
-        tags (int32[words]): Their tags, `NONE` for those that are not known.
-        offsets (int64[sentences + 1]): Where each sentence begins.
-        guides (Guides | None): What a guide says of the words, if the model reads guides.
+        place (int64[words]): The form of each word.
+        tags (int32[words]): Their tags, `NONE` where unknown.
+        offsets (int64[sentences + 1]): The start of each sentence.
+        guides (Guides | None): The guide, if the model reads one.
         """
         word, lower, suffix, usual, *classes = self._forms.of(forms, self._row)[place].T
         columns = [word, tags + 1, lower, suffix, usual]
@@ -307,9 +290,8 @@ class TreeModel(ClassedModel):
         )
 
     def read_docs(self, docs: Sequence[Doc], *, reader: str = "model") -> tuple[SentencesToParse, Words]:
-        """The words of Docs as what is parsed: a sentence goes from one boundary that is set to the next.
+        """Encode the words of Docs with tags for the parser.
 
-        docs (Sequence[Doc]): With tags; one that is not known is read as none.
         RAISES (ValueError): If features read guides, and a Doc has none.
         """
         words = read_words(docs)
@@ -320,10 +302,7 @@ class TreeModel(ClassedModel):
         return self.encode(words.forms, words.place, tags, words.layout.offsets, guides), words
 
     def guides(self, docs: Sequence[Doc], layout: Layout, *, reader: str = "model") -> Guides | None:
-        """What guides say of words, if features read any of it.
-
-        RAISES (ValueError): If features read guides, and a Doc has none.
-        """
+        """Return the guides of words, if features read any."""
         if not self.is_guided:
             return None
         encoder = self.encoder
@@ -335,7 +314,7 @@ class TreeModel(ClassedModel):
         if self._predicting is None:
             self._predicting = (
                 self._arcs.scorer(averages_in(self.stored_arc_perceptron)),
-                self._labels.scorer(averages_in(self.stored_label_perceptron, sparse=True)),
+                self._labels.scorer(averages_in(self.stored_label_perceptron, rounded=False)),
             )
         return self._predicting
 
@@ -414,15 +393,13 @@ class TreeModel(ClassedModel):
         of_arcs, of_labels = part(message, "arcs", dict), part(message, "arc_labels", dict)
         self.arc_perceptron = StoredPerceptron(of_arcs, self.arc_places, 2)
         outcomes = max(1, len(labels))
-        self.label_perceptron = StoredPerceptron(of_labels, self.label_places, outcomes, sparse=True)
+        self.label_perceptron = StoredPerceptron(of_labels, self.label_places, outcomes, rounded=False)
         if message.get("confidence") is not None:
             self.confidence = read_weights(part(message, "confidence", list), UNLEARNED)
         guides = HEADS if self.is_guided else 0
         sizes = {"tags": len(self.tags), "labels": len(labels), "columns": self.columns, "guides": guides}
         found = _PROGRESS.read(message, sizes)
         counts, (keys, tags) = found["counts"], found["tags"]
-        if len(counts["words"]) != len(counts["counts"]):
-            raise ValueError("the counts of its words are damaged")
         found["counts"] = dict(zip(counts["words"], counts["counts"].tolist(), strict=True))
         found["tags"] = dict(zip(keys, tags.parts(), strict=True))
         self.progress = ParserProgress(**found)

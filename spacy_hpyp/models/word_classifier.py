@@ -11,8 +11,15 @@ from spacy.tokens import Doc
 from ..annotation.guides import block_guides, names_in_guides
 from ..annotation.words import Words, read_spaces, read_words, read_written
 from ..compiled import NONE
-from ..easy_first.classification import EasyFirstSearch, Possible, Sequences, decide, find_leads, new_board
-from ..easy_first.classification_learning import learn_outcomes
+from ..easy_first.classification import (
+    EasyFirstSearch,
+    Possible,
+    Sequences,
+    decide,
+    find_leads,
+    learn_outcomes,
+    new_board,
+)
 from ..easy_first.perceptron import Perceptron, Rounded, averages_alone, check_can_learn, new_perceptron
 from ..easy_first.storage import StoredPerceptron, Unpacked, averages_in, perceptron_to_message
 from ..easy_first.words import (
@@ -184,8 +191,7 @@ class WordClassifier(ClassedModel):
         return found
 
     def learn(self, sequences: Sequences, gold: np.ndarray, search: EasyFirstSearch) -> np.ndarray:
-        """Learn from some sequences, one after the other, see
-        `spacy_hpyp.easy_first.classification_learning.learn_outcomes`.
+        """Learn from some sequences, see `spacy_hpyp.easy_first.classification.learn_outcomes`.
 
         gold (int32[words]): The right outcomes, `NONE` where they are not known.
         RETURNS (int64[2]): How many early and how many full updates there were, see Algorithm 2.

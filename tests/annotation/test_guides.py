@@ -73,115 +73,6 @@ def test_a_document_has_no_guide_before_one_is_written():
     assert read_guide(Doc(Vocab(), words=["a"])) is None
 
 
-def test_a_guide_written_with_other_types_of_numbers_is_read():
-    doc = a_doc()
-    doc._.guide = {
-        name: value.astype("f8" if value.dtype == np.float32 else "i8").tolist()
-        if isinstance(value, np.ndarray)
-        else value
-        for name, value in asdict(guide()).items()
-    }
-    assert same(read_guide(doc), guide())
-
-
-def test_empty_documents_have_guides_without_rows():
-    doc = Doc(Vocab())
-    empty = {
-        name: value[:0] if isinstance(value, np.ndarray) else value for name, value in asdict(guide()).items()
-    }
-    doc._.guide = empty
-    assert len(read_guide(doc).heads) == 0
-
-
-def put(name, place, value):
-    def change(found):
-        found[name][place] = value
-
-    return change
-
-
-DAMAGED = {
-    "no dictionary": (lambda found: 5, "a dictionary with the keys heads"),
-    "a part is missing": (lambda found: found.pop("tags"), "a dictionary with the keys heads"),
-    "names are no list": (
-        lambda found: found.update(tag_names="NN"),
-        "'tag_names' must be a list of strings",
-    ),
-    "names are no strings": (
-        lambda found: found.update(label_names=[1]),
-        "'label_names' must be a list of strings",
-    ),
-    "heads are no numbers": (
-        lambda found: found.update(heads=found["heads"].astype(str)),
-        "'heads' must be an array of int32",
-    ),
-    "heads are floats": (
-        lambda found: found.update(heads=found["heads"] / 2),
-        "'heads' must be an array of int32",
-    ),
-    "heads are ragged": (
-        lambda found: found.update(heads=[[1], [1, 2]]),
-        "doc._.guide is not what a guide should be",
-    ),
-    "heads are huge": (
-        lambda found: found.update(heads=found["heads"].astype(np.int64) + 2**32),
-        "too high or too low",
-    ),
-    "heads are a list": (
-        lambda found: found.update(heads=found["heads"][:, 0]),
-        "'heads' must have a row for each token",
-    ),
-    "no columns": (
-        lambda found: found.update(tags=found["tags"][:, :0]),
-        "'tags' must have a row for each token",
-    ),
-    "probabilities are whole": (
-        lambda found: found.update(tag_probs=found["tags"]),
-        "'tag_probs' must be an array of float32",
-    ),
-    "other columns": (lambda found: found.update(head_probs=found["head_probs"][:, :1]), "have other shapes"),
-    "other rows": (
-        lambda found: found.update(tags=found["tags"][:4], tag_probs=found["tag_probs"][:4]),
-        "not about the same tokens",
-    ),
-    "a head is too high": (put("heads", (0, 0), 5), "'heads' has a number that is not from -1 to 4"),
-    "a head is too low": (put("heads", (0, 0), -2), "'heads' has a number that is not from -1 to 4"),
-    "a label is too high": (
-        put("head_labels", (0, 0), 4),
-        "'head_labels' has a number that is not from -1 to 3",
-    ),
-    "a tag is too high": (put("tags", (0, 0), 4), "'tags' has a number that is not from -1 to 3"),
-    "above 1": (put("head_probs", (0, 0), 1.5), "'head_probs' has a probability that is not between 0 and 1"),
-    "below 0": (put("tag_probs", (0, 0), -0.5), "'tag_probs' has a probability that is not between 0 and 1"),
-    "not a number": (
-        put("head_probs", (0, 1), np.nan),
-        "'head_probs' has a probability that is not between 0 and 1",
-    ),
-    "infinite": (
-        put("head_probs", (0, 0), np.inf),
-        "'head_probs' has a probability that is not between 0 and 1",
-    ),
-    "of nothing": (
-        put("tag_probs", (2, 0), 0.5),
-        "'tag_probs' has a probability of something that is not there",
-    ),
-    "in the wrong order": (
-        put("head_probs", (0, 0), 0.05),
-        "'head_probs' must have the highest probability first",
-    ),
-}
-
-
-@pytest.mark.parametrize("damage", DAMAGED)
-def test_what_is_no_guide_is_refused(damage):
-    change, message = DAMAGED[damage]
-    doc, found = a_doc(), asdict(guide())
-    changed = change(found)
-    doc._.guide = changed if damage == "no dictionary" else found
-    with pytest.raises(ValueError, match=f"doc._.guide is not what a guide should be: .*{message}|{message}"):
-        read_guide(doc)
-
-
 def test_the_guide_of_a_document_of_another_length_is_refused():
     doc = Doc(Vocab(), words=["the", "dog"])
     write_guide(doc, guide())
@@ -278,37 +169,6 @@ def test_documents_that_are_read_together_may_have_guides_with_other_names_and_c
     assert found.tags[4:6, 0].tolist() == [TAG_NUMBERS["NN"]] * 2
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [("heads", "from -1 to 1"), ("tags", "from -1 to 3"), ("head_labels", "from -1 to 3")],
-)
-def test_a_guide_that_is_damaged_is_seen_beside_sound_ones(name, message):
-    two = Doc(Vocab(), words=["a", "b"])
-    parts = {part: v[:2] * 0 if isinstance(v, np.ndarray) else v for part, v in vars(guide()).items()}
-    write_guide(two, Guide(**{**parts, name: parts[name] + np.int32(4)}))
-    places = Layout(
-        np.array([0, 1, 3, 4, 0, 1, 0, 1, 3, 4]), np.array([0, 4, 6, 10]), np.array([0, 4, 6, 10])
-    )
-    with pytest.raises(ValueError, match=f"doc._.guide is not what a guide should be: '{name}' .*{message}"):
-        block_guides([a_doc(), two, a_doc()], places, LABELS, TAG_NUMBERS, reader="parser")
-
-
-def test_a_missing_guide_names_the_reader_and_what_writes_guides():
-    doc = Doc(Vocab(), words=["the", "dog"])
-    with pytest.raises(
-        ValueError,
-        match=r"component 'parser' reads guides, but a document has none.*'hpyp_parser' with guides",
-    ):
-        block_guides([doc], layout([0, 1]), LABELS, TAG_NUMBERS, reader="parser")
-
-
-def test_documents_without_words_need_no_guide():
-    found = block_guides(
-        [Doc(Vocab()), Doc(Vocab(), words=[" "])], layout([], docs=2), LABELS, TAG_NUMBERS, reader="parser"
-    )
-    assert len(found.heads) == 0
-
-
 # What hpyp_parser writes
 
 TEXTS = [
@@ -379,14 +239,6 @@ def test_guides_do_not_depend_on_what_is_parsed_beside_or_on_threads(toy, guidin
     for threads in (1, 3):
         docs = toy.copy(guiding, threads=threads).pipe(TEXTS, batch_size=3)
         assert all(same(one, read_guide(doc)) for one, doc in zip(alone, docs))
-
-
-@pytest.mark.parametrize("text", ["", " ", " \n "])
-def test_texts_without_words_have_guides_that_say_nothing(guiding, text):
-    doc = guiding(text)
-    guide = read_guide(doc)
-    assert len(guide.heads) == len(doc)
-    assert not guide.head_probs.any()
 
 
 def test_what_a_parser_writes_is_what_blocks_read(toy, guiding):

@@ -16,7 +16,6 @@ from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first import arcs, labels
 from spacy_hpyp.easy_first.arcs import Scorer, SentenceToParse, new_scorer
 from spacy_hpyp.easy_first.partial_trees import LEFT_ARC, RIGHT_ARC, attach, begin_forest, new_forest
-from spacy_hpyp.easy_first.perceptron import Averages
 from spacy_hpyp.easy_first.templates import compile_templates
 
 ACTIONS = (LEFT_ARC, RIGHT_ARC)
@@ -160,7 +159,7 @@ def arc_scorer(templates: list[list[str]], places: int, weights: np.ndarray | No
     )
 
 
-def label_scorer(templates: list[list[str]], weights: np.ndarray | Averages) -> Scorer:
+def label_scorer(templates: list[list[str]], weights: np.ndarray) -> Scorer:
     """A scorer of the labels of arcs."""
     return _scorer(templates, labels.ELEMENTS, weights)
 

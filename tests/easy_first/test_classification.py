@@ -5,8 +5,16 @@ import pytest
 from plain_classification import enumerate_all, features, random_task, scores, search
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.easy_first.classification import EasyFirstSearch, Sequences, decide, find_leads, new_board
-from spacy_hpyp.easy_first.classification_learning import EARLY, FULL, learn_outcomes
+from spacy_hpyp.easy_first.classification import (
+    EARLY,
+    FULL,
+    EasyFirstSearch,
+    Sequences,
+    decide,
+    find_leads,
+    learn_outcomes,
+    new_board,
+)
 from spacy_hpyp.easy_first.perceptron import new_perceptron, table_of_averages
 from spacy_hpyp.easy_first.words import STARTS, compile_reading
 

@@ -17,7 +17,6 @@ from spacy_hpyp.easy_first.arcs import (
     class_of_probability,
 )
 from spacy_hpyp.easy_first.labels import ELEMENTS, label_tree, new_workbench
-from spacy_hpyp.easy_first.perceptron import find_averages, new_perceptron
 from spacy_hpyp.easy_first.templates import compile_templates, find_features
 
 NAMES = list(ELEMENTS)
@@ -218,19 +217,3 @@ def test_labels_are_those_of_a_greedy_search_from_the_root_down(outcomes, steps)
         assert labels.tolist() == plain_labels(scorer, sentence, heads)
         several += len(set(labels.tolist())) > 2
     assert outcomes == 1 or several > 5
-
-
-@pytest.mark.parametrize("outcomes", [1, 2, LABELS])
-def test_averages_without_zeros_give_the_labels_and_scores_of_the_whole_table(outcomes):
-    for seed in range(15):
-        sentence, heads, rng = random_tree(seed)
-        perceptron = new_perceptron(PLACES, outcomes)
-        perceptron.weights[:] = rng.normal(size=(PLACES, outcomes)) * (rng.random((PLACES, outcomes)) < 0.3)
-        scorer = label_scorer(TEMPLATES, perceptron.weights)
-        scorer.kept[seed % 5 : seed % 5 + 1] = False
-        found = []
-        for each in (scorer, scorer._replace(weights=find_averages(perceptron))):
-            labels, workbench = np.full(len(heads), -9, dtype=np.int32), new_workbench(each, len(heads))
-            label_tree(each, sentence, heads, labels, workbench)
-            found.append((labels.tolist(), workbench.scores.tolist()))
-        assert found[0] == found[1]

@@ -8,7 +8,7 @@ from plain_parser import PlainParser, arc_scorer, heads_of, label_scorer, random
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first.labels import label_tree, new_workbench
 from spacy_hpyp.easy_first.parsing import SCALE, SentencesToParse, parse, parse_beam
-from spacy_hpyp.easy_first.perceptron import find_averages, new_perceptron
+from spacy_hpyp.easy_first.perceptron import new_perceptron, table_of_averages
 from spacy_hpyp.easy_first.search import new_states
 
 PLACES = 1 << 12
@@ -32,7 +32,7 @@ def world():
     perceptron = new_perceptron(PLACES, 5)
     perceptron.weights[:] = rng.normal(size=perceptron.weights.shape)
     # As parsers keep them.
-    label = label_scorer(LABEL_TEMPLATES, find_averages(perceptron))
+    label = label_scorer(LABEL_TEMPLATES, table_of_averages(perceptron))
     each = [random_sentence(n, rng, guide=3) for n in LENGTHS]
     parts = [np.concatenate(part) for part in zip(*each, strict=True)]
     return arc, label, SentencesToParse(*parts, np.cumsum([0, *LENGTHS])), each

@@ -356,9 +356,7 @@ def test_a_guided_parser_without_a_guide_says_which_component_is_missing(toy, gu
         lambda: parser_of(guided).k_best(guided.make_doc("the dog sleeps ."), 2),
         lambda: guided.update(tagged(toy, guided, sentences)),
     ):
-        with pytest.raises(
-            ValueError, match=r"'easy_first_parser' reads guides.*hpyp_parser"
-        ):
+        with pytest.raises(ValueError, match=r"'easy_first_parser' reads guides.*hpyp_parser"):
             call()
     nlp = pipeline(tagger=False, folds=0, **GUIDED)
     with pytest.raises(ValueError, match=r"'easy_first_parser' reads guides.*python -m spacy hpyp guides"):

@@ -77,7 +77,7 @@ def compare(
 ) -> None:
     """Train and measure a model of each kind, on documents with trees."""
     vocab = spacy.blank(lang).vocab
-    documents, others = (list(read_documents(path, vocab, document_words=2000)) for path in (corpus, dev))
+    documents, others = (list(read_documents(path, vocab)) for path in (corpus, dev))
     texts = [(uncased_key(doc), read_uncased(doc).complete()) for doc in documents]
     texts = [(key, text) for key, text in dict(texts).items() if text.forms]
     unseen = [read_uncased(doc).complete() for doc in others]

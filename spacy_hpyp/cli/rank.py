@@ -91,7 +91,7 @@ def rank_sentences(nlp: Language, path: Path, *, per_line: bool = False) -> Iter
 def _parsed(nlp: Language, path: Path, *, per_line: bool) -> Iterator[list[tuple[Doc, Block | None]]]:
     """Yield parsed documents, some at a time, with the sentences of CoNLL-U that they are."""
     if path.suffix == ".spacy":
-        docs = parse_documents(read_documents(path, nlp.vocab, document_words=1), nlp)
+        docs = parse_documents(read_documents(path, nlp.vocab), nlp)
         yield from minibatch(((doc, None) for doc in docs if len(doc)), _BATCH)
         return
     paragraphs = (text for _, text in locate_paragraphs(path, per_line=per_line))

@@ -5,7 +5,6 @@ time. The name of a file says what it is.
 import gzip
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -186,33 +185,11 @@ def _sentences(doc: Doc) -> Iterator[list[str]]:
             yield words
 
 
-def read_documents(path: Path, vocab: Vocab, *, document_words: int) -> Iterator[Doc]:
-    """Yield the documents of a file, as Docs with sentence boundaries whose tokens are words.
-
-    * A treebank, in CoNLL-U or as a `.spacy` file: with their trees, see
-      `components.documents.read_treebank`. CoNLL-U that does not say where documents begin is one.
-    * Text in UTF-8, one sentence a line, whose words are separated by spaces: an empty line ends a document,
-      and so does the end of a sentence with which it has as many words as were asked for.
-
-    RAISES (ValueError): If the file is not what its name says.
+def read_documents(path: Path, vocab: Vocab) -> Iterator[Doc]:
+    """Yield the documents of a treebank with their trees, as Docs whose tokens are words, see
+    `components.documents.read_treebank`. CoNLL-U that does not say where documents begin is one.
     """
-    if path.suffix == SPACY or is_conllu(path):
-        yield from map(words_as_tokens, read_treebank(path, vocab, n_sents=MOST))
-        return
-    check_text(path)
-    lines = (line.removeprefix("\ufeff").split() for _, line in lines_of(path))
-    for is_empty, group in groupby(lines, key=lambda words: not words):
-        if is_empty:
-            continue
-        words, starts = [], []
-        for sentence in group:
-            words += sentence
-            starts += [i == 0 for i in range(len(sentence))]
-            if len(words) >= document_words:
-                yield Doc(vocab, words=words, sent_starts=starts)
-                words, starts = [], []
-        if words:
-            yield Doc(vocab, words=words, sent_starts=starts)
+    return map(words_as_tokens, read_treebank(path, vocab, n_sents=MOST))
 
 
 def read_corpus(path: Path, nlp: Language, *, tokens: str = "tokenizer") -> list[Example]:

@@ -127,7 +127,7 @@ def test_what_comes_out_is_read_again_with_the_same_words(model, write, tmp_path
     theirs = [[token.text for token in doc] for doc in conllu_to_docs(text, n_sents=1, no_print=True)]
     ours = [
         [token.text for token in span if not token.is_space]
-        for doc in read_documents(path, spacy.blank("en").vocab, document_words=1)
+        for doc in read_documents(path, spacy.blank("en").vocab)
         for span in doc.sents
     ]
     assert words == theirs == ours

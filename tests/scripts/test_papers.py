@@ -113,7 +113,7 @@ def test_latent_states_of_all_kinds_are_compared(tmp_path):
 
 
 def test_bits_a_word_are_those_of_the_second_half_of_the_sweeps():
-    documents = read_documents(TRAIN, spacy.blank("en").vocab, document_words=100)
+    documents = read_documents(TRAIN, spacy.blank("en").vocab)
     texts = [(uncased_key(doc), read_uncased(doc).complete()) for doc in documents]
     settings = VocabularySettings(unknown_words("en"))
     models = [LatentStates("semantic", 3, "state", settings) for _ in range(2)]

@@ -154,18 +154,6 @@ def test_entropies_are_those_of_the_parses_and_words_that_are_written_as_jsonl(m
 
 
 @pytest.mark.slow
-def test_entropies_of_words_are_those_after_their_last_token(models, write):
-    path = write("item,condition,text\n1,a,the dog sees a cat.\n", "t.csv")
-    tokens, words = (
-        rows(run(models / "pipeline", path, "-e", *options).stdout) for options in ((), ("--words",))
-    )
-    assert [words[-1][name] for name in ENTROPIES[:2]] == [tokens[-1][name] for name in ENTROPIES[:2]]
-    for name in ("next", "analyses"):
-        before = float(tokens[-3][f"entropy_{name}"]) - float(tokens[-1][f"entropy_{name}"])
-        assert float(words[-1][f"reduction_{name}"]) == pytest.approx(max(before, 0.0), abs=1e-5)
-
-
-@pytest.mark.slow
 def test_entropies_do_not_depend_on_threads_or_on_what_follows(models, write):
     whole = write("the dog sees a cat near Ada . Kim sleeps .\n\nMona waits .\n")
     one, two = (run(models / "pipeline", whole, "-e", "-t", threads).stdout for threads in (1, 2))
@@ -426,20 +414,6 @@ def test_frequencies_are_those_of_training_or_of_another_text_or_table(toy, mode
         write("word,count\nThe,2\nthe,1\ndog,1\ncat,1\ndo,2\n", "frequencies.csv"),
     ):
         assert frequencies("ngram", "--frequencies", other) == pytest.approx(expected, abs=1e-5)
-
-
-def test_python_gives_rows_back_as_the_command_does(models, write):
-    table = list(csv.DictReader(io.StringIO(WORDS), dialect="excel-tab"))
-    command = rows(
-        run(models / "ngram", write(WORDS, "times.tsv"), *BY_WORD, "--per-line", "--lags", 1).stdout
-    )
-    settings = {"text_by": "story", "word": "form", "running": False, "lags": 1}
-    for texts in (table, write(WORDS, "times.tsv")):
-        found = spacy_hpyp.surprisal(models / "ngram", texts, **settings)
-        assert [list(row) for row in found] == [list(row) for row in command]
-        assert [row["surprisal"] or 0.0 for row in found] == pytest.approx(
-            [float(row["surprisal"] or 0.0) for row in command], abs=1e-5
-        )
 
 
 BAD = {

@@ -107,13 +107,6 @@ def test_each_line_may_be_a_sentence(model, trained, write):
     )
 
 
-def test_several_files_are_one_table(model, write):
-    paths = [write("Ada sleeps.", "a.txt"), write("", "b.txt"), write("Kim waits.", "c.txt")]
-    found = rows(run(model, *paths).stdout)
-    assert [row["file"] for row in found] == [str(paths[0])] * 3 + [str(paths[2])] * 3
-    assert {row["paragraph"] for row in found} == {"1"}
-
-
 @pytest.mark.parametrize("text", ["", " \r\n\t\n", "\ufeff\n"])
 def test_a_file_without_words_has_no_rows(model, write, text):
     assert run(model, write(text)).stdout == "\t".join(COLUMNS) + "\n"

@@ -98,14 +98,6 @@ def test_text_is_read_as_it_is_asked_for(write, nlp, monkeypatch):
         assert len(asked) < 50
 
 
-def test_the_strings_of_a_text_are_not_kept(write):
-    nlp = spacy.blank("en")
-    path = write("\n".join(f"xyz{i}" for i in range(2000)))
-    before = len(nlp.vocab.strings)
-    assert len(list(read_sentences(path, nlp))) == 2000
-    assert len(nlp.vocab.strings) < before + 1000
-
-
 @pytest.mark.parametrize(
     ("name", "text", "problem"),
     [
@@ -127,11 +119,3 @@ def test_missing_files_and_empty_directories_are_named(tmp_path):
         read_sentences(tmp_path / "none")
     with pytest.raises(ValueError, match=r"no \.conllu or \.spacy file"):
         list(read_sentences(tmp_path))
-
-
-def test_running_text_needs_something_that_finds_sentences(write):
-    path = write("One two. Three four.")
-    with pytest.raises(ValueError, match="by a pipeline"):
-        read_sentences(path, per_line=False)
-    with pytest.raises(ValueError, match="nothing in it sets sentence boundaries"):
-        list(read_sentences(path, spacy.blank("en"), per_line=False))

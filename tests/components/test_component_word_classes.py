@@ -8,7 +8,6 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_hpyp.components.word_classes import create_word_classes
-from spacy_hpyp.storage.checksum import unpack_message
 from spacy_hpyp.text.word_classes import classes_in
 
 LINES = [
@@ -97,20 +96,6 @@ def test_without_classes_templates_that_read_them_are_left_out(file):
     assert nlp.get_pipe("easy_first_tagger").classifier.attributes == ["word"]
 
 
-def test_a_component_whose_pipeline_lost_its_classes_says_so(file):
-    nlp = trained(file)
-    data = nlp.get_pipe("easy_first_tagger").to_bytes(exclude=["vocab"])
-    other = pipeline()
-    other.get_pipe("easy_first_tagger").from_bytes(data)
-    with pytest.raises(ValueError, match="reads classes of words, but the pipeline has none"):
-        other.get_pipe("easy_first_tagger")(Doc(other.vocab, words=["the", "dog"]))
-    create_word_classes(file)(other)
-    assert [
-        token.tag_
-        for token in other.get_pipe("easy_first_tagger")(Doc(other.vocab, words=["the", "axolotl"]))
-    ] == ["D", "N"]
-
-
 def head_outward(path):
     """A head-outward parser, with classes or without, that knows words by their class alone."""
     nlp = spacy.blank("en")
@@ -150,25 +135,6 @@ def test_a_head_outward_parser_knows_unknown_words_by_their_class(file, tmp_path
         "tag": (("direction",),),
         "word": (("child.tag",),),
     }
-
-
-def test_easy_first_components_do_not_read_other_classes_than_they_have_learned_with(file):
-    data = trained(file).get_pipe("easy_first_tagger").to_bytes(exclude=["vocab"])
-    file.write_text("0\tdog\t3\n1\tnaps\t4\n", encoding="utf8")
-    other = pipeline()
-    create_word_classes(file)(other)
-    tagger = other.get_pipe("easy_first_tagger").from_bytes(data)
-    with pytest.raises(
-        ValueError, match="of 2 words, are not those that its components have learned with, of 7 words"
-    ):
-        tagger(Doc(other.vocab, words=["the", "dog"]))
-
-
-@pytest.mark.parametrize("path", [None, ""])
-def test_without_a_file_there_are_no_classes(path):
-    nlp = pipeline()
-    create_word_classes(path)(nlp)
-    assert nlp.make_doc("the dog")[0]._.word_class is None
 
 
 #: Of the toy treebank's words, and of words that it has not: nouns, names, verbs.
@@ -260,21 +226,6 @@ def test_a_generative_parser_that_another_config_takes_finds_the_classes_that_ar
     text = "the axolotl sees Zenobia . Zuzzes near a quux"
     found, expected = ([(t.tag_, t.head.i, t._.log_prob) for t in nlp(text)] for nlp in (taken, generative))
     assert found == expected
-
-
-def test_a_generative_parser_without_classes_has_the_lists_that_are_left(toy):
-    nlp = classed(toy, None)
-    plain = {
-        **EXPERTS,
-        "transition": [["s1.tag", "s2.tag"], ["s2.tag"]],
-        "tag": [["s1.tag", "s2.tag"], ["w1.tag"]],
-        "word": [["next.tag", "s1.tag", "s1.word"]],
-    }
-    other = toy.trained(**plain, spelling=True, seating="kneser-ney", min_count=100, min_class_count=1)
-    one, two = (toy.parser(each).joint for each in (nlp, other))
-    assert {name: [*map(list, each.experts)] for name, each in one.conditionals.items()} == plain
-    parts = [{**unpack_message(each.to_bytes()), "contexts": None} for each in (one, two)]
-    assert parts[0] == parts[1]
 
 
 def test_a_generative_parser_does_not_read_other_classes_than_it_has_learned_with(toy, generative, tmp_path):

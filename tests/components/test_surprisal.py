@@ -13,28 +13,6 @@ def parsed(doc):
     return doc.text, [(token.head.i, token.dep_, token.tag_, token._.log_prob) for token in doc]
 
 
-def test_what_runs_beside_surprisal_is_as_it_is_alone(toy, trained, monkeypatch):
-    nlp = toy.copy(trained, outlook=1.0)
-    parser = toy.parser(nlp)
-    # Words that only this Doc has: what makes the pipeline forget those of others would take them away.
-    text = "Zenobia Quux waits near the old blorp . the dog sees a frobnitz ."
-    predict, beside = type(parser).predict, []
-
-    def predict_and_look_around(self, docs, **settings):
-        if not beside:
-            beside.append(self.outlook)
-            with ThreadPoolExecutor(1) as pool:
-                beside.append(pool.submit(nlp, text).result())
-        return predict(self, docs, **settings)
-
-    monkeypatch.setattr(type(parser), "predict", predict_and_look_around)
-    rows = spacy_hpyp.surprisal(nlp, ["the zyzzyva sees a cat ."])
-    outlook, doc = beside
-    assert outlook == parser.outlook == 1.0
-    assert parsed(doc) == parsed(nlp(text))
-    assert rows == spacy_hpyp.surprisal(nlp, ["the zyzzyva sees a cat ."])
-
-
 @pytest.mark.slow
 def test_threads_that_parse_and_find_surprisals_do_not_disturb_each_other(toy, trained):
     nlp = toy.copy(trained, outlook=1.0)

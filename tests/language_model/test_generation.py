@@ -65,11 +65,6 @@ def test_a_seed_fixes_the_sentences_and_a_larger_count_begins_with_the_same(toy,
     assert columns(parser.generate(60, seed=1)) != columns(docs)
 
 
-def test_threads_do_not_change_the_sentences(toy, trained, docs):
-    parser = toy.parser(toy.copy(trained, threads=3))
-    assert columns(parser.generate(60)) == columns(docs)
-
-
 @pytest.mark.parametrize("begin_with", ["the dog", ["the", "dog"], "the Zyzzyva"])
 def test_sentences_begin_with_given_words(toy, trained, assert_forest, begin_with):
     words = begin_with.split() if isinstance(begin_with, str) else begin_with
@@ -86,39 +81,9 @@ def test_no_sentence_is_longer_than_asked_for(toy, trained, max_length):
     assert max(lengths) == max_length
 
 
-def test_generating_does_not_change_the_model(toy, trained):
-    parser = toy.parser(trained)
-    before = parser.to_bytes(exclude=["vocab"])
-    list(parser.generate(5, begin_with="the"))
-    assert parser.to_bytes(exclude=["vocab"]) == before
-
-
 def test_a_sentence_that_cannot_be_found_is_an_error(toy, trained, monkeypatch):
     monkeypatch.setattr(generation, "ATTEMPTS", 0)
     with pytest.raises(
         ValueError, match="none made a sentence of 5 words or fewer that begins with 'the dog'"
     ):
         list(toy.parser(trained).generate(1, max_length=5, begin_with="the dog"))
-
-
-@pytest.mark.parametrize(
-    ("settings", "problem"),
-    [
-        ({"count": 0}, "'count' must be a whole number of at least 1"),
-        ({"max_length": 0}, "'max_length' must be a whole number of at least 1"),
-        ({"seed": -1}, "'seed' must be a whole number of at least 0"),
-        ({"begin_with": "the old dog", "max_length": 2}, "'begin_with' has 3 words"),
-        ({"begin_with": ["the", ""]}, "empty or white space"),
-        ({"begin_with": [" "]}, "empty or white space"),
-    ],
-)
-def test_settings_out_of_range_are_explained_at_once(toy, trained, settings, problem):
-    with pytest.raises(ValueError, match=problem):
-        toy.parser(trained).generate(**{"count": 1, **settings})
-
-
-def test_models_that_cannot_generate_say_so(toy):
-    with pytest.raises(ValueError, match="has not been trained"):
-        toy.parser(toy.nlp()).generate(1)
-    with pytest.raises(ValueError, match="generates tags only"):
-        toy.parser(toy.trained(tags="given", word=[], sweeps=1)).generate(1)

@@ -121,26 +121,3 @@ def test_predictions_sum_to_one_after_every_history(order):
             total = sum(np.exp(scores(model, [[*history, word]]))[length] for word in range(END))
             total += np.exp(scores(model, [history]))[length]
             assert total == pytest.approx(1.0, rel=1e-12)
-
-
-def test_the_probabilities_of_all_sentences_grow_to_one():
-    model = averaged(3, range(2))
-    total, rest = 0.0, []
-    for length in range(8):
-        sentences = list(itertools.product(range(END), repeat=length))
-        values = np.exp(scores(model, sentences).reshape(len(sentences), length + 1).sum(axis=1))
-        assert np.all(values > 0.0)
-        total += values.sum()
-        rest.append(1.0 - total)
-    assert np.all(np.diff(rest) < 0.0)
-    assert 0.0 < rest[-1] < 0.15
-    # What is left shrinks by about the same factor with every word.
-    assert rest[-1] / rest[-2] < 0.9
-
-
-def test_a_visit_returns_the_log_probability_of_its_events():
-    rng = np.random.default_rng(0)
-    franchise = reserve(new_franchise(columns_of(3), END + 1), 100)
-    # Nothing is seated: the first event is uniform, and so is the sentence after the same one has left.
-    assert visit(franchise, [[]], False, rng) == pytest.approx(np.log(1 / 4))
-    assert visit(franchise, [[]], True, rng) == pytest.approx(np.log(1 / 4))

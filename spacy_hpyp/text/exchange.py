@@ -54,14 +54,13 @@ class _Clustering(NamedTuple):
     size, total (int64[classes]): The number of words in each, and their count in the text.
     pairs (int64[2, classes, classes]): The count of pairs of classes, the first index being that of the first
         word; and transposed.
-    terms (float64[2, classes, classes]), table (float64[*]): f of these, and of the first numbers.
+    table (float64[*]): f of the first numbers.
     """
 
     of_word: np.ndarray
     size: np.ndarray
     total: np.ndarray
     pairs: np.ndarray
-    terms: np.ndarray
     table: np.ndarray
 
 
@@ -136,35 +135,27 @@ def _find_gains(bigrams, clustering, word, beside):
     left, count = clustering.of_word[word], bigrams.count[word]
     itself = _look_around(bigrams, clustering, word, beside)
     gain, table = beside.gain, clustering.table
-    gain[:] = 0.0
+    for own in range(len(gain)):
+        more = beside.sums[0, own] + beside.sums[1, own] + itself
+        n, total = clustering.pairs[0, own, own], clustering.total[own]
+        if own == left:
+            n -= more
+            total -= count
+        gain[own] = _f(table, n + more) - _f(table, n) - 2.0 * (_f(table, total + count) - _f(table, total))
     for side in range(2):
         for i in range(beside.several[side]):
             other = beside.found[side, i]
-            more = beside.sums[side, other]
+            more, less = beside.sums[side, other], beside.sums[1 - side]
             # Side by side in memory are the pairs of one class on the other side.
-            pairs, terms = clustering.pairs[1 - side, other], clustering.terms[1 - side, other]
-            if other == left:
-                less = beside.sums[1 - side]
-                for own in range(len(gain)):
-                    n = pairs[own] - less[own]
-                    if own != left:
-                        gain[own] += _f(table, n + more) - _f(table, n)
-            else:
-                for own in range(len(gain)):
-                    gain[own] += _f(table, pairs[own] + more) - terms[own]
-            # A pair of a class with itself has the word on both sides.
-            gain[other] -= 0.0 if other == left else _f(table, pairs[other] + more) - terms[other]
-            if other != left:
-                # In its own class the counts have the word.
-                gain[left] -= _f(table, pairs[left] + more) - terms[left]
-                gain[left] += terms[left] - _f(table, pairs[left] - more)
-    for own in range(len(gain)):
-        both = beside.sums[0, own] + beside.sums[1, own] + itself
-        n, total = clustering.pairs[0, own, own], clustering.total[own]
-        if own == left:
-            n -= both
-            total -= count
-        gain[own] += _f(table, n + both) - _f(table, n) - 2.0 * (_f(table, total + count) - _f(table, total))
+            pairs = clustering.pairs[1 - side, other]
+            for own in range(len(gain)):
+                n = pairs[own]
+                if other == left:
+                    n -= less[own]
+                if own == left:
+                    n -= more
+                if own != other:
+                    gain[own] += _f(table, n + more) - _f(table, n)
     return itself
 
 
@@ -195,9 +186,6 @@ def _change(clustering, first, second, count):
     """Add to the count of a pair of classes."""
     clustering.pairs[0, first, second] += count
     clustering.pairs[1, second, first] += count
-    term = _f(clustering.table, clustering.pairs[0, first, second])
-    clustering.terms[0, first, second] = term
-    clustering.terms[1, second, first] = term
 
 
 @borrowing
@@ -244,9 +232,9 @@ def _clustering(bigrams: Bigrams, of_word: np.ndarray) -> _Clustering:
     pairs = np.zeros((classes, classes), dtype=np.int64)
     first = np.repeat(of_word, np.diff(bigrams.offsets[0]))
     np.add.at(pairs, (first, of_word[bigrams.others[0]]), bigrams.often[0])
-    both = np.stack([pairs, pairs.T])
+    both, table = np.stack([pairs, pairs.T]), _n_log_n(np.arange(_TABLE))
     size = np.bincount(of_word, minlength=classes).astype(np.int64)
-    return _Clustering(of_word, size, pairs.sum(axis=0), both, _n_log_n(both), _n_log_n(np.arange(_TABLE)))
+    return _Clustering(of_word, size, pairs.sum(axis=0), both, table)
 
 
 def _n_log_n(n: np.ndarray) -> np.ndarray:
@@ -259,8 +247,8 @@ def log_likelihood(bigrams: Bigrams, of_word: np.ndarray) -> float:
     of_word (int32[words]): The class of each word.
     """
     clustering = _clustering(bigrams, of_word)
-    parts = clustering.terms[0], -2.0 * _n_log_n(clustering.total), _n_log_n(bigrams.count)
-    return float(sum(part.sum() for part in parts))
+    pairs, totals = _n_log_n(clustering.pairs[0]).sum(), _n_log_n(clustering.total).sum()
+    return float(pairs - 2.0 * totals + _n_log_n(bigrams.count).sum())
 
 
 def exchange(

@@ -1,5 +1,1 @@
-"""What `nlp.add_pipe` names, and what spaCy's configs name besides: readers, batchers, scorers."""
-
-from .attribute_rules import create_attribute_rules
-
-__all__ = ["create_attribute_rules"]
+"""Components for `nlp.add_pipe`, and readers, batchers and scorers for spaCy's configs."""

@@ -215,8 +215,14 @@ class HPYPParser(GibbsParser):
         # Sentences with latent derivations are not seated as the static oracle derives them.
         if self.search.marginals and not model.progress.derivations:
             given = self.settings.given_tags
-            learn_confidence(model, self.search, self._rng(1), threads=self.threads, given_tags=given)
-        model.progress.sweep.passages = []
+            learn_confidence(
+                model,
+                self._treebank.usable,
+                self.search,
+                self._rng(1),
+                threads=self.threads,
+                given_tags=given,
+            )
 
     # Prediction
 

@@ -8,7 +8,7 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..annotation.arrays import Sentences
-from ..annotation.confidence import UNLEARNED, UNLEARNED_TAGS, Confidence, Passage, read_weights
+from ..annotation.confidence import UNLEARNED, UNLEARNED_TAGS, Confidence
 from ..annotation.documents import Encoder, GoldSentence, Layout, forms_of, join
 from ..arc_standard.configuration import FIRST_SYMBOL
 from ..arc_standard.contexts import with_classes
@@ -24,26 +24,17 @@ from ..arc_standard.events import Derivations, Generated, static_derivations
 from ..arc_standard.latent import latent_derivations
 from ..arc_standard.oracle import is_derivation
 from ..arc_standard.proposals import SearchModel
-from ..compiled import NONE
 from ..hpyp.franchise import Franchise, new_franchise
 from ..inference.metropolis import visit_latent
 from ..pools.conditional import Conditional
 from ..pools.pool import FrozenPool, SeatedPool
-from ..storage.schema import Message, arrays, copies, group, inside, integers, number, numbers, part
+from ..storage.schema import Message, arrays, copies, group, inside, number, numbers, part
 from ..text.vocabulary import VocabularySettings
 from .count_model import CountModel
 from .frozen import TreeLogProbs, search_model, tree_log_probs
 from .spelling import Spelling, spell
 
-_PASSAGES = group(
-    sizes=integers("sentences"),
-    rows=arrays(
-        "words", "rows", "the passages of its sweep are damaged", keys="keys", rows=4, lowest=NONE, shortest=1
-    ),
-)
-_SWEEP = group(
-    visited=number("visited"), missing=copies("keys", "copies"), passages=inside("passages", _PASSAGES)
-)
+_SWEEP = group(visited=number("visited"), missing=copies("keys", "copies"))
 
 
 class JointModel(CountModel):
@@ -259,23 +250,9 @@ class JointModel(CountModel):
 
     def _read(self, message: Message) -> None:
         super()._read(message)
-        self._check_passages(self.progress.sweep.passages)
         self.progress.awaits_contrast = part(message, "awaits_contrast", bool)
         # One that was trained without goes on without.
         if self.spelled and "spelling" in message:
             self.spelling = Spelling.from_message(message["spelling"], len(self.vocabulary.classes))
-        heads = read_weights(part(message, "confidence", list), UNLEARNED)
-        tags = read_weights(part(message, "tag_confidence", list), UNLEARNED_TAGS)
+        heads, tags = np.array(message["confidence"]), np.array(message["tag_confidence"])
         self.confidence = None if np.array_equal(heads, UNLEARNED) else Confidence(heads, tags)
-
-    def _check_passages(self, passages: list[Passage]) -> None:
-        sizes, labels = self.sizes, max(1, len(self.labels))
-        for rows in (rows for passage in passages for rows in passage.rows):
-            limits = np.array([[sizes["word"]], [sizes["tag"]], [rows.shape[1]], [labels]])
-            # A root has no label, and what is none has one.
-            if (
-                np.any(rows >= limits)
-                or np.any(rows[:2] < 0)
-                or np.any((rows[2] == NONE) != (rows[3] == NONE))
-            ):
-                raise ValueError("the passages of its sweep have words, tags or labels that do not exist")

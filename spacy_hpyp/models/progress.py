@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from ..annotation.confidence import Passage
 from ..storage.schema import Keyed, Ragged
 
 
@@ -20,12 +19,10 @@ class Sweep:
     copies (Counter[bytes]): How often each sentence of the treebank occurs, as far as is known, by what
         identifies its content. It is seated no more often than that.
     visited (int): How many sentences have been visited.
-    passages (list[Passage]): Those of them that confidence is to be learned from.
     """
 
     copies: Counter[bytes] = field(default_factory=Counter)
     visited: int = 0
-    passages: list[Passage] = field(default_factory=list)
 
     def count(self, visited: int) -> bool:
         """Count sentences as visited. Returns whether the sweep is complete with them, and another begins."""
@@ -100,7 +97,6 @@ class Progress:
             self.sweep,
             [(key, path) for key in sorted(self.derivations) for path in self.derivations[key]],
         )
-        rows = [sentence for passage in sweep.passages for sentence in passage.rows]
         return {
             **vars(self),
             "derivations": Keyed([key for key, _ in drawn], Ragged.of([path for _, path in drawn])),
@@ -109,12 +105,6 @@ class Progress:
                 # After the first sweep there are none.
                 "missing": {
                     key: count for key, count in sweep.copies.items() if count != self.seated.get(key, 0)
-                },
-                "passages": {
-                    "sizes": np.array([len(passage.rows) for passage in sweep.passages], dtype=np.int64),
-                    "rows": Keyed(
-                        [key for passage in sweep.passages for key in passage.keys], Ragged.of(rows)
-                    ),
                 },
             },
         }
@@ -142,20 +132,6 @@ class Progress:
         return cls(
             seated,
             derivations,
-            Sweep(
-                Counter(seated | sweep["missing"]), sweep["visited"], _passages(**sweep.get("passages", {}))
-            ),
+            Sweep(Counter(seated | sweep["missing"]), sweep["visited"]),
             **{name: values[name] for name in ("tokens", "steps", "sweeps")},
         )
-
-
-def _passages(sizes: np.ndarray | None = None, rows: Keyed | None = None) -> list[Passage]:
-    """RAISES (ValueError): If there are other sentences in them than there should be."""
-    if sizes is None or rows is None:
-        return []
-    if np.any(sizes < 1) or sizes.sum() != len(rows.keys):
-        raise ValueError("the passages of its sweep are damaged")
-    sentences, ends = rows.arrays.parts(), np.cumsum(sizes).tolist()
-    return [
-        Passage(rows.keys[end - n : end], sentences[end - n : end]) for n, end in zip(sizes.tolist(), ends)
-    ]

@@ -8,7 +8,7 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..annotation.arrays import Guides, block_starts, joined
-from ..annotation.confidence import log_odds, read_weights
+from ..annotation.confidence import log_odds
 from ..annotation.documents import Encoder, Layout
 from ..annotation.guides import HEADS, block_guides
 from ..annotation.words import Words, read_words, read_written
@@ -395,7 +395,7 @@ class TreeModel(ClassedModel):
         outcomes = max(1, len(labels))
         self.label_perceptron = StoredPerceptron(of_labels, self.label_places, outcomes, rounded=False)
         if message.get("confidence") is not None:
-            self.confidence = read_weights(part(message, "confidence", list), UNLEARNED)
+            self.confidence = np.array(message["confidence"])
         guides = HEADS if self.is_guided else 0
         sizes = {"tags": len(self.tags), "labels": len(labels), "columns": self.columns, "guides": guides}
         found = _PROGRESS.read(message, sizes)

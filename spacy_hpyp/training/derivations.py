@@ -6,13 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..annotation.confidence import Passage
 from ..annotation.documents import UNLABELLED, GoldDocument, GoldSentence, join
 from ..arc_standard.events import static_derivations
 from ..models.joint_model import JointModel
 from ..models.spelling import Spelling
 from ..pools.pool import Weights
-from .confidence import sampled
 from .treebank import GoldCorpus, Treebank
 
 
@@ -38,13 +36,11 @@ class SentenceBatch:
     keys (list[bytes]): What identifies them.
     rows (list[int32[4, *]]): Their words, tags, heads and labels.
     seated (list[bool]): Whether they are seated.
-    passages (list[Passage]): Those of them that confidence is to be learned from.
     """
 
     keys: list[bytes] = field(default_factory=list)
     rows: list[np.ndarray] = field(default_factory=list)
     seated: list[bool] = field(default_factory=list)
-    passages: list[Passage] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -66,7 +62,6 @@ class JointTreebank(Treebank):
         batch = SentenceBatch()
         progress, added = self.model.progress, Counter[bytes]()
         for document in documents:
-            passage = Passage([], [])
             for raw in document:
                 key = raw.key
                 is_known = key in self.made or progress.sweep.copies[key] > 0
@@ -80,10 +75,6 @@ class JointTreebank(Treebank):
                 added[key] += not batch.seated[-1]
                 batch.rows.append(rows)
                 batch.keys.append(key)
-                if batch.seated[-1]:
-                    passage.keys.append(key)
-                    passage.rows.append(rows)
-            batch.passages += sampled(self.model, passage)
         return batch
 
 
@@ -127,7 +118,6 @@ def visit(
             progress.seated[key] = progress.seated.get(key, 0) + 1
             progress.sweep.copies[key] = max(progress.sweep.copies[key], progress.seated[key])
     progress.tokens += int(np.diff(sentences.offsets)[~seated].sum())
-    progress.sweep.passages += batch.passages
     for i in visited:
         progress.keep_drawn(batch.keys[i], places[i])
     return found

@@ -13,14 +13,12 @@ from spacy_hpyp.annotation.confidence import (
     UNLEARNED,
     UNLEARNED_TAGS,
     Confidence,
-    Passage,
     features,
     fit_confidence,
-    read_weights,
-    running_text,
     tag_features,
 )
 from spacy_hpyp.compiled import NONE
+from spacy_hpyp.training.confidence import running_text
 
 TEXTS = ["the dog sees a cat . the cat near the bird sleeps . Kim waits .", "a fish sings ."]
 
@@ -85,7 +83,7 @@ def test_a_passage_is_running_text_with_the_words_of_its_sentences():
         np.array([[7, 8], [0, 1], [1, NONE], [0, NONE]]),
         np.array([[9, 5, 6], [0, 0, 0], [NONE, 0, 1], [NONE, 0, 0]]),
     ]
-    blocks, heads = running_text([Passage([b"a", b"b"], rows), Passage([b"a"], rows[:1])])
+    blocks, heads, _ = running_text([rows, rows[:1]])
     assert blocks.offsets.tolist() == [0, 5, 7]
     assert blocks.words.tolist() == [7, 8, 9, 5, 6, 7, 8]
     assert heads.tolist() == [1, NONE, NONE, 2, 3, 1, NONE]
@@ -166,14 +164,6 @@ def test_whoever_reads_what_was_not_calibrated_is_warned_once(toy, learned):
         assert all(token._.head_prob is not None for token in learned(TEXTS[0]))
         # What another component has written since is its own.
         assert all(token._.head_prob is not None for token in learned.get_pipe("hpyp_parser")(doc))
-
-
-@pytest.mark.parametrize(
-    "weights", [[1.0], [0.0, float("nan"), 0.0, 0.0], [0.0, 1e9, 0.0, 0.0], None, "abcd"]
-)
-def test_damaged_weights_are_refused(weights):
-    with pytest.raises(ValueError, match="the weights of its confidence are damaged"):
-        read_weights(weights, UNLEARNED)
 
 
 def test_a_sentence_without_words_to_learn_from_is_left_alone(toy):

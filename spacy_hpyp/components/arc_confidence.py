@@ -55,5 +55,4 @@ make_arc_confidence = register(
     assigns=["token._.head_prob"],
     requires=["token.dep", "token.head", "doc._.parses"],
     scores={},
-    english=False,
 )

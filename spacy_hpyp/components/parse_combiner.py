@@ -181,5 +181,4 @@ make_parse_combiner = register(
     assigns=["token.tag", *TREES, "token._.tag_prob"],
     requires=["doc._.parses"],
     scores=TAG_AND_TREE_SCORES,
-    english=False,
 )

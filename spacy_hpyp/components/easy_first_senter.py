@@ -88,5 +88,4 @@ make_easy_first_senter = register(
     EasyFirstSenter,
     assigns=["token.is_sent_start", "doc.sents"],
     scores={"sents_f": 1.0, "sents_p": 0.0, "sents_r": 0.0},
-    english=False,
 )

@@ -193,7 +193,7 @@ def _calibrations(
     """Print how well the probabilities of heads and tags are calibrated, and return the figures."""
     for parser in parsers:
         if isinstance(parser, HPYPParser):
-            parser.marginals = True
+            parser.decoding = "mbr"
     raw = list(map(example_of_tokens, read_corpus(data_path, nlp)))
     figures: dict[str, dict[str, Any]] = {}
     for text, examples in (

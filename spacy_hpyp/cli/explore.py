@@ -58,7 +58,7 @@ def show_page(name: str) -> None:
         return
     generative = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
     for pipe in generative:
-        pipe.marginals = True
+        pipe.decoding = "mbr"
     st.title(f"{nlp.lang}_{nlp.meta['name']} {nlp.meta['version']}")
     st.caption(" → ".join(nlp.pipe_names))
     text = st.text_area("Text", _example(nlp.lang), max_chars=_LONGEST)

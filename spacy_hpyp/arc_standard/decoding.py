@@ -50,13 +50,10 @@ def only(blocks, block):
 
 @inner_maker
 def search_block(parser, block, search, work, records, sums):
-    """Algorithm 1 on one block of n words.
+    """Algorithm 1 on one block by itself.
 
-    block (Blocks): The block by itself.
-    search (Search): K, at least 1, and what limits the search.
-    work (Workspace), records (int32[*, FIELDS]): Written on.
-    sums (Sums): Overwritten.
-    RETURNS (tuple): The records (int32[*, FIELDS]), grown as was needed, the final beam (Beam) and its size.
+    work (Workspace), records (int32[*, FIELDS]), sums (Sums): Written on.
+    RETURNS (tuple): The records, grown as was needed, the final beam (Beam) and its size.
     """
     task = new_decoding(parser, block, search, work)
     # In a beam of fixed size a derivation has a particle for each of its options.
@@ -70,10 +67,8 @@ def decode_blocks(parser, work, blocks, chosen, search, parses):
     """Decode some blocks, each by itself; what one block gives does not depend on the others.
 
     work (Workspace): Written on.
-    blocks (Blocks): All blocks.
-    chosen (int64[*]): Which of them to decode.
-    search (Search): How to search, and what to choose from the final beam; with `apart`, only the
-        probabilities of the words are found.
+    blocks (Blocks), chosen (int64[*]): All blocks, and which of them to decode.
+    search (Search): With `apart`, only the probabilities of the words are found.
     parses (Parses): Overwritten for the chosen blocks.
     """
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
@@ -114,12 +109,7 @@ def decode_blocks(parser, work, blocks, chosen, search, parses):
 
 @compiled
 def decode_all(parser, work, blocks, block, search):
-    """All derivations that the final beam has for one block.
-
-    work (Workspace): Written on.
-    block (int): Which of the blocks.
-    RETURNS (Posterior): Their trees and probabilities.
-    """
+    """Return all derivations that the final beam has for one of the blocks (Posterior)."""
     one = only(blocks, block)
     n = len(one.tags)
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
@@ -131,8 +121,6 @@ def decode_all(parser, work, blocks, block, search):
 def decode(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1) -> Parses:
     """Parse blocks of words by Algorithm 1, with sentences that have to be found as the module says.
 
-    blocks (Blocks): What to parse.
-    search (Search): K, at least 1, what the selection step expects, and how a parse is chosen.
     threads (int): How many threads share the blocks; the result does not depend on it.
     RETURNS (Parses): The trees that were chosen and the log-probabilities in nats.
     """
@@ -163,7 +151,6 @@ def decode(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1
 def segment(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1) -> tuple[Blocks, Parses]:
     """Find the sentences of blocks.
 
-    parser, blocks, search, threads: As for `decode`.
     RETURNS (tuple[Blocks, Parses]): The blocks, those in which sentences may begin cut into sentences; and
         the parses by which they were found, which mean nothing for the other blocks.
     """
@@ -177,23 +164,16 @@ def segment(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 
 def posteriors(
     parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1
 ) -> tuple[Blocks, list[Posterior]]:
-    """All parses of each sentence that are left in the end.
-
-    parser, blocks, threads: As for `decode`.
-    search (Search): With `marginals`.
-    RETURNS (tuple[Blocks, list[Posterior]]): The sentences, and the parses of each.
+    """Return the sentences of blocks, and all parses of each that are left in the end, see
+    `Search.marginals`.
     """
     sentences, _ = segment(parser, blocks, search, threads)
     return sentences, _decode_all(parser, sentences, search, threads)
 
 
 def mixture(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1) -> list[Share]:
-    """All parses of all words that are left in the end: of each sentence, and of plausible pairs of sentences
-    as one.
-
-    parser, blocks, threads: As for `decode`.
-    search (Search): With `marginals`.
-    RETURNS (list[Share]): The weights of each word sum up to 1.
+    """Return all parses of all words that are left in the end: of each sentence, and of plausible pairs of
+    sentences as one. The weights of each word sum up to 1.
     """
     sentences, found = posteriors(parser, blocks, search, threads)
     places = np.split(np.arange(len(blocks.tags)), sentences.offsets[1:-1])
@@ -206,11 +186,7 @@ def mixture(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 
 
 
 def cut(blocks: Blocks, heads: np.ndarray) -> Blocks:
-    """Blocks cut where sentences have been found to begin.
-
-    heads (int32[tokens]): As in `Parses`.
-    RETURNS (Blocks): The sentences; where another one might begin inside of one, it still may.
-    """
+    """Cut blocks where sentences have been found to begin, by heads (int32[tokens]) as in `Parses`."""
     roots = np.where(heads == NONE, np.arange(len(heads)), heads + block_starts(blocks.offsets))
     while np.any(roots[roots] != roots):
         roots = roots[roots]
@@ -273,12 +249,7 @@ def _decode_all(parser: SearchModel, blocks: Blocks, search: Search, threads: in
 def _doubt_boundaries(
     parser: SearchModel, blocks: Blocks, sentences: Blocks, parses: Parses, search: Search, threads: int
 ) -> None:
-    """Let the probabilities of heads and tags know that two neighbours may be one sentence, as `mixture` has
-    it.
-
-    sentences (Blocks): What was found in `blocks`.
-    parses (Parses): Their parses; `head_probability` and `tag_probability` are overwritten.
-    """
+    """Let the probabilities of heads and tags be means over one sentence and two, as in `mixture`."""
     evidence = np.add.reduceat(parses.log_probability, sentences.offsets[:-1])
     total = np.ones(len(parses.heads))
     starts = block_starts(sentences.offsets)
@@ -302,11 +273,7 @@ def _moved(heads: np.ndarray, distance: np.ndarray) -> np.ndarray:
 def _pairs(
     parser: SearchModel, blocks: Blocks, sentences: Blocks, evidence: np.ndarray, search: Search, threads: int
 ) -> list[Share]:
-    """Neighbouring sentences as one, where that is plausible: their words, parses, and odds against being
-    two. Most boundaries are beyond doubt, as a quick look shows.
-
-    evidence (float64[sentences]): The log-probability of each sentence.
-    """
+    """Neighbouring sentences as one, where that is plausible, with the odds against their being two."""
     left = np.flatnonzero(~np.isin(sentences.offsets[1:-1], blocks.offsets))
     both = evidence[left] + evidence[left + 1]
     few = search._replace(
@@ -335,7 +302,9 @@ def _evidence(posterior: Posterior) -> float:
 
 
 def _joined(sentences: Blocks, left: np.ndarray) -> tuple[Blocks, np.ndarray]:
-    """Sentences and their right neighbours as one sentence each, and the place of each word in `sentences`."""
+    """Sentences and their right neighbours as one sentence each, and the place of each word in
+    `sentences`.
+    """
     starts, ends = sentences.offsets[left], sentences.offsets[left + 2]
     words = np.concatenate([np.empty(0, dtype=np.int64), *map(np.arange, starts, ends)])
     pairs = Blocks(

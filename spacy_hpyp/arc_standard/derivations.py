@@ -31,11 +31,9 @@ _SMALLEST = 1024
 class ConfigurationSet(NamedTuple):
     """Configurations that the same number of actions has led to.
 
-    record (int32[*]): Their records.
-    weight (float64[*]): Log-sums over the derivations that lead to each of them.
-    signature (uint64[*]): What tells their stacks apart; equal stacks have equal ones.
-    slots (int32[2**i]): Open addressing from the signature to the place in the chart, -1 where a slot is
-        empty.
+    record (int32[*]), weight (float64[*]): Their records, and log-sums over their derivations.
+    signature (uint64[*]): A hash of the stack.
+    slots (int32[2**i]): Open addressing from the signature to the place in the chart, or -1.
     """
 
     record: np.ndarray
@@ -60,10 +58,9 @@ def new_configurations(size):
 
 @borrowing
 def enter(chart, size, records, record, weight, signature, by_action):
-    """Enter a configuration, or add its weight to that of an equal one.
+    """Enter a configuration, or add its weight to that of an equal one. Returns the new size.
 
     by_action (bool): Whether configurations also differ if the actions before do.
-    RETURNS (int): The new size, the old one if there was an equal configuration.
     """
     last = np.uint64(len(chart.slots) - 1)
     slot = signature & last
@@ -94,11 +91,8 @@ def is_equal(records, one, other, by_action):
 
 @borrowing
 def sign(records, signature, top, action, new):
-    """The signature of the stack after an action: with the word that was shifted, or without the one that was
-    attached.
-
-    signature (uint64): That of the stack before.
-    top, new (int): The records of the configurations before and after the action.
+    """The signature of the stack after an action: with the word that was shifted, or without its
+    dependent.
     """
     moved = top
     if action == SHIFT:
@@ -122,13 +116,12 @@ def reads_action(parser):
 
 @compiled
 def tree_log_probability(parser, words, tags, heads, labels, limit, queries):
-    """The exact log-probability of a sentence with its tags and its tree, summed over the derivations of the
-    tree.
+    """Return the exact log-probability of a sentence with its tags and its tree, summed over derivations.
 
     parser (SearchModel): The model.
     words, tags, heads, labels (int32[n]): The sentence; a head is a position, -1 for the root's.
     limit (int): How many configurations may be kept at a step.
-    queries (Queries): Written on, see `new_queries`.
+    queries (Queries): Workspace, see `new_queries`.
     RETURNS (tuple[float, bool]): The log-probability in nats, and whether the limit was high enough: if not,
         the former is nothing. Heads that are not a projective tree with one root have probability 0.
     """
@@ -167,11 +160,10 @@ def tree_log_probability(parser, words, tags, heads, labels, limit, queries):
 
 
 class GoldConstrained(NamedTuple):
-    """The task of deriving a tree that is given: the oracle says which actions lead to it.
+    """The task of deriving a given tree: the oracle says which actions lead to it.
 
     parser (SearchModel | Distributions): The model.
-    words, tags (int32[n]): The words and their tags.
-    tree (GoldTree): Its tree, see `gold_tree`.
+    words, tags (int32[n]), tree (GoldTree): The sentence.
     queries (Queries), options (Options): Written on.
     passes (int): n + 1.
     """
@@ -220,14 +212,10 @@ def sample_derivation(parser, words, tags, heads, labels, particles, retained, r
     """Draw a derivation of a tree by a particle filter that is constrained to the tree.
 
     parser, words, tags, heads, labels, queries: See `tree_log_probability`.
-    particles (int): How many particles there are, at least 1.
-    retained (int32[2n] | int32[0]): A derivation of the tree that one particle follows and that resampling
-        never drops, for particle Gibbs; or empty.
-    rng (numpy.random.Generator): The source of randomness.
-    actions (int32[2n]): Overwritten with the derivation of one of the final particles, drawn by its weight.
+    particles (int), retained (int32[2n] | int32[0]), rng: See `sample_parse`.
+    actions (int32[2n]): Overwritten with the derivation; left as they are if there is none.
     RETURNS (float): The log of the estimate of what `tree_log_probability` finds, in nats. Without a retained
-        derivation the estimate (not its log) is unbiased. Where heads are not a projective tree with one root
-        it is 0, and the actions are left as they are.
+        derivation the estimate (not its log) is unbiased.
     """
     n = len(words)
     task = GoldConstrained(parser, words, tags, gold_tree(heads, labels), queries, queries.options, n + 1)

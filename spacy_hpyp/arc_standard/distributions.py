@@ -38,13 +38,13 @@ GATES = {
 
 @dataclass(frozen=True)
 class ContextLists:
-    """The context elements of each distribution: a list of experts, each a list of names, most important
-    first.
+    """The context lists of each distribution: a list for each expert, of element names, most important first.
 
-    transition, tag, word (Sequence[Sequence[str]]): B&B Table 1 has one list for each. Without a list for
-        words, words are not generated: the model is unlexicalised and has to be given the tags.
-    label (Sequence[Sequence[str]]): With lists for labels, a transition is a direction, and an arc has a
-        label besides. Without any, the label is a part of the transition, as in the paper.
+    transition, tag, word: B&B Table 1 has one list for each. A model without lists for words is
+        unlexicalised,
+        and has to be given the tags.
+    label: With lists for labels, a transition is a direction, and an arc has a label besides. Without any,
+        the label is a part of the transition, as in the paper.
     """
 
     transition: Sequence[Sequence[str]]

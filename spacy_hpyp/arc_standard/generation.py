@@ -28,11 +28,10 @@ from .sampling import sample_parse, weigh_directions, weigh_labels
 
 
 class Derivation(NamedTuple):
-    """A sentence that has been drawn, with all that led to it.
+    """A sentence that has been drawn.
 
-    actions (int32[2n]): The transitions.
-    tags (int32[n]), words (int32[n]): The tags and the words.
-    log_probability (float64[1]): Of the derivation: the actions, the tags and the words together, in nats.
+    actions (int32[2n]), tags, words (int32[n]): Its derivation.
+    log_probability (float64[1]): Of actions, tags and words together, in nats.
     """
 
     actions: np.ndarray
@@ -43,13 +42,7 @@ class Derivation(NamedTuple):
 
 @inner
 def draw_word(pool, row, scratch, out, rng):
-    """Draw a word from a frozen pool that mixes its experts: first the expert, then one of its words.
-
-    row (int32[elements]): The context row.
-    scratch: See `workspace`.
-    out (float64[alphabet]): Workspace.
-    rng (numpy.random.Generator): The source of randomness.
-    """
+    """Draw a word from a frozen pool that mixes its experts: first the expert, then one of its words."""
     expert = 0
     if not is_plain(pool):
         mass = find_shares(pool, row, 0, scratch)
@@ -60,14 +53,12 @@ def draw_word(pool, row, scratch, out, rng):
 
 @compiled
 def continue_derivation(model, actions, tags, words, queries, rng, drawn):
-    """Draw the rest of a derivation.
+    """Draw the rest of a derivation that begins with some actions, tags and words.
 
-    model (Distributions): Frozen.
-    actions (int32[*]), tags (int32[m]), words (int32[m]): What it begins with; empty for a new one.
-    queries (Queries): Workspace.
-    rng (numpy.random.Generator): The source of randomness.
     drawn (Derivation): Overwritten; its arrays have room for the longest sentence that is wanted.
-    RETURNS (int): The length of the sentence, or 0 if an action was drawn that does not exist, or one word too many.
+    RETURNS (int): The length of the sentence, or 0 if an action was drawn that does not exist, or one word
+        too
+        many.
     """
     limit, query, p_tag = len(drawn.words), queries.word, queries.tag.distribution
     out = np.empty(alphabet_of(model.word))
@@ -117,12 +108,10 @@ def continue_derivation(model, actions, tags, words, queries, rng, drawn):
 def draw_sentence(model, queries, beginning, particles, attempts, rng, drawn):
     """Draw a sentence with its derivation.
 
-    model (Distributions): Frozen, and lexicalised.
-    queries (Queries): Written on.
-    beginning (int32[m]): The words it begins with, no more than there is room for; may be empty.
+    model (Distributions), queries (Queries): A frozen, lexicalised model, and its workspace.
+    beginning (int32[m]): The words it begins with; may be empty.
     particles (int): How many particles the derivation of these is drawn with.
     attempts (int): How often to begin a derivation.
-    rng (numpy.random.Generator): The source of randomness.
     drawn (Derivation): Overwritten; its arrays have room for the longest sentence that is wanted.
     RETURNS (int): The length of the sentence, or 0 if none of the attempts led to one.
     """

@@ -79,15 +79,13 @@ class Increments(NamedTuple):
 
 @by_reference
 class Gathered(NamedTuple):
-    """Distributions of the experts of a pool, each with a weight, that are going to be added up.
-
-    Many configurations lead an expert to the same restaurant.
+    """Distributions of the experts of a pool, each with a weight, that are going to be added up: many
+    configurations lead an expert to the same restaurant.
 
     place (int64[slots]): The restaurant, `NONE` where a slot is free.
     expert (int32[slots]), row (int32[slots, elements]), weight (float64[slots]): What leads there, and how
         much it weighs.
-    distribution (float64[alphabet]): Workspace.
-    used (int64[1]): How many slots are not free.
+    distribution (float64[alphabet]), used (int64[1]): Workspace, and how many slots are not free.
     """
 
     place: np.ndarray
@@ -117,9 +115,7 @@ def _note_analyses(found, records, beam, size, word):
 
 @borrowing
 def _latest_common(records, beam, size):
-    """The latest configuration that all derivations have gone through. Mostly that is a few words ago,
-    however long the sentence is.
-    """
+    """The latest configuration that all derivations have gone through: mostly a few words ago."""
     common = beam.record[0]
     for i in range(1, size):
         other = beam.record[i]
@@ -134,9 +130,7 @@ def _latest_common(records, beam, size):
 
 @borrowing
 def _number_since(records, top, common):
-    """A number for the tags and arcs that have come since an earlier configuration, the same in whatever
-    order they came.
-    """
+    """A number for the tags and arcs since an earlier configuration, the same in whatever order they came."""
     number = np.uint64(0)
     record = top
     while record != common:
@@ -167,16 +161,8 @@ def _mixed(word, head, what):
 
 @inner_maker
 def foresee(ahead, gathered, found, records, used, beam, size, word):
-    """Find the distribution of what comes next, and its entropy: `expected` and `entropy_next` of the
-    increments.
-
-    ahead (Decoding): The task where a word may follow every word, and the sentence may end.
-    gathered (Gathered): Written on.
-    found (Increments): The increments.
-    records (int32[*, FIELDS]), used (int): The records, which stay as they are; what is written behind them
-        is of no use to anybody.
-    beam (Beam), size (int): The derivations that go on.
-    word (int): The next word's position.
+    """Find the distribution of what comes next, and its entropy, by a task whose words may end anywhere
+    (`ahead`).
     """
     expected = found.expected[min(word, len(found.expected) - 1)]
     work, options = ahead.work, ahead.options
@@ -270,13 +256,8 @@ def _add_up(pool, gathered, expected):
 
 @compiled
 def follow_block(parser, work, wide_work, gathered, blocks, block, search, wide, increments):
-    """Algorithm 1 on a sentence, with a look at the beam after each word.
-
-    blocks (Blocks), block (int): Which of the blocks it is; another sentence may not begin inside of it.
-    work, wide_work (Workspace), gathered (Gathered): Written on.
-    search (Search), wide (Search): How to search for analyses, and for what may be attached before the next
-        word.
-    increments (Increments): Overwritten.
+    """Algorithm 1 on a sentence, with a look at the beam after each word; `wide` is the search for what
+    comes next.
     """
     one = only(blocks, block)
     n = len(one.tags)
@@ -307,16 +288,14 @@ def follow_block(parser, work, wide_work, gathered, blocks, block, search, wide,
 def follow(
     parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1, *, parses: bool = True
 ) -> list[Increments]:
-    """What the beam holds after each word of some sentences.
+    """Return what the beam holds after each word of some sentences (Increments).
 
-    parser (SearchModel): The model.
     blocks (Blocks): The sentences; boundaries inside of a block are not looked for.
     search (Search): How to search; its `outlook` should be 0, or it knows the words to come.
     threads (int): How many threads share the sentences; the result does not depend on it.
-    parses (bool): Whether to tell what has been attached, and the distributions of what comes next, and not
-        only how many analyses there are and what the entropies are. That takes memory that grows with the
-        square of a sentence's length.
-    RETURNS (list[Increments]): Of each sentence.
+    parses (bool): Whether to tell what has been attached and what is expected, besides analyses and
+        entropies:
+        memory grows with the square of a sentence's length.
     RAISES (ValueError): If that would be too much memory.
     """
     blocks = blocks._replace(may_start=np.zeros_like(blocks.may_start))

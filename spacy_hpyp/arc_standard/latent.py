@@ -54,10 +54,8 @@ _REMEMBERED = 256
 class LatentDerivations(NamedTuple):
     """Sentences whose derivations are latent, for `inference.metropolis`.
 
-    model (Distributions): The pools, while they learn.
-    queries (Queries): Written on.
-    sentences (Sentences): The sentences; their tags and trees are not read unless they are given.
-    derivations (Derivations): How they are derived.
+    model (Distributions), queries (Queries): The pools, while they learn, and workspace.
+    sentences (Sentences), derivations (Derivations): The sentences, and how they are derived.
     given_trees (bool): Whether tags and trees are given, so that only the order of the actions is latent.
     particles (int): How many particles there are.
     """
@@ -73,7 +71,7 @@ class LatentDerivations(NamedTuple):
 def latent_derivations(
     model: Distributions, sentences: Sentences, derivations: Derivations, *, given_trees: bool, particles: int
 ) -> LatentDerivations:
-    """What is handed to `visit_latent`, for pools as they are until more room is reserved."""
+    """Make the argument of `visit_latent`, for pools as they are until more room is reserved."""
     queries = new_queries(model, _REMEMBERED)
     return LatentDerivations(model, queries, sentences, derivations, given_trees, particles)
 
@@ -109,7 +107,7 @@ def _read_all(latent, number):
 @implements(is_drawn, LatentDerivations)
 @inner
 def _is_drawn(latent, number, is_seated):
-    """Other tags than those that are tried a new derivation could not lead back to."""
+    """A new derivation could not lead back to tags that are not tried."""
     if latent.given_trees or not is_seated:
         return is_seated
     model = latent.model

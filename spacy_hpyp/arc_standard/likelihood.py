@@ -22,13 +22,12 @@ from .particle_filter import Options, new_options
 
 @by_reference
 class Query(NamedTuple):
-    """What predictions of one pool are written on.
+    """Workspace for predictions of one pool.
 
-    key (int32[2 + elements]): Two numbers besides, and a context row; what else was found depends on may
-        stand behind it.
+    key (int32[2 + elements]): Two numbers, and a context row; more may stand behind it.
     distribution (float64[alphabet]): All probabilities of a context.
     scratch: Workspace of the pool.
-    memo (Memo): What was found lately, by the key.
+    memo (Memo): Recent results, by the key.
     """
 
     key: np.ndarray
@@ -42,8 +41,7 @@ def new_query(pool, remembered, outcomes, more):
     """A query that fits a pool.
 
     remembered (int): How much is remembered, a power of two.
-    outcomes (int): How many numbers there are of each.
-    more (int): How many stand behind the context row.
+    outcomes (int), more (int): How many numbers each result has, and how many stand behind the context row.
     """
     width = 2 + len(pool.elements) + more
     key = np.zeros(width, dtype=np.int32)
@@ -58,20 +56,14 @@ def is_factored(parser):
 
 @inner
 def ask_all(pool, records, top, known, kind, query):
-    """All probabilities of a pool in a configuration, into `query.distribution`.
-
-    known (int): See `read_context`.
-    kind (int): Of the context: the row of `FrozenPool.possible`.
-    """
+    """Find all probabilities of a pool in a configuration, into `query.distribution`, see `read_context`."""
     read_context(pool.elements, records, top, known, query.key[2:])
     predict(pool, query.key[2:], kind, query.scratch, query.distribution)
 
 
 @inner
 def look_up(pool, records, top, known, kind, query):
-    """Where the memo of a query has what a pool says in a configuration, and whether it has been found
-    already; see `recall`.
-    """
+    """Find the slot of a query's memo for a configuration, and whether it is filled already; see `recall`."""
     query.key[1] = kind
     read_context(pool.elements, records, top, known, query.key[2:])
     return recall(query.memo.fingerprint, query.key)
@@ -79,7 +71,7 @@ def look_up(pool, records, top, known, kind, query):
 
 @by_reference
 class Queries(NamedTuple):
-    """What one thread writes on, for one parser.
+    """Workspace of one thread for one parser.
 
     transition, label, tag, word (Query): For each distribution; in the keys stand an outcome and the kind of
         its context.
@@ -116,7 +108,7 @@ def new_queries(parser, remembered):
 
 @inner
 def forget_all(queries):
-    """Let what was found be unknown: the seating has changed."""
+    """Forget all results: the seating has changed."""
     queries.transition.memo.fingerprint[:] = 0
     queries.label.memo.fingerprint[:] = 0
     queries.tag.memo.fingerprint[:] = 0
@@ -130,14 +122,12 @@ def _new_query(pool, remembered):
 
 @borrowing
 def action_probability(parser, records, top, action, queries):
-    """p(action | configuration).
+    """Return p(action | configuration): in a factored model, of a direction and of the label of an arc given
+    it.
 
-    parser (SearchModel | Distributions): The model. If it has a distribution of labels, an action is a
-        direction and, of an arc, a label given the direction; an action that does not exist at the depth of
-        the stack must not be asked for then.
-    records (int32[*, FIELDS]), top (int): The configuration.
-    action (int): The action.
-    queries (Queries): Written on.
+    parser (SearchModel | Distributions): The model.
+    records (int32[*, FIELDS]), top (int): The configuration, in which the action exists.
+    queries (Queries): Workspace.
     """
     nothing = np.int64(0)
     probability = _probability(
@@ -150,11 +140,9 @@ def action_probability(parser, records, top, action, queries):
 
 @borrowing
 def token_probability(parser, records, top, tag, word, queries):
-    """p(tag | configuration) p(word | tag, configuration) of what a shift generates.
-
-    parser, records, top, queries: See `action_probability`. In an unlexicalised model there are no words to
-    generate.
-    tag, word (int): Their numbers.
+    """Return p(tag | configuration) p(word | tag, configuration) of a shift, or the former in an
+    unlexicalised
+    model.
     """
     shift = np.int64(SHIFT)
     probability = _probability(parser, TAG, parser.tag, records, top, shift, tag, word, queries.tag)

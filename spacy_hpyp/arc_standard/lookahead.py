@@ -48,12 +48,10 @@ def usual_probabilities(pool, tag_offsets, candidate_tags, outcomes):
 
 
 def tag_chain(pool: FrozenPool) -> np.ndarray:
-    """p(tag | the tag before), as the first expert has it whose most important element is the tag of the last
-    word, or of the stack's top, which mostly is the last word.
-
-    pool (FrozenPool): Of the tags.
-    RETURNS (float64[tags + 1, tags]): The probabilities, in the last row those of a sentence's first word;
-        without rows if there is no such expert.
+    """Return p(tag | the tag before) (float64[tags + 1, tags]), in the last row those of a sentence's first
+    word,
+    as the first expert has it whose most important element is the tag of the last word or of the stack's top;
+    without rows if there is none.
     """
     view, tags = pool.finished, int(pool.finished.alphabet[0])
     chain = np.empty((tags + 1, tags))
@@ -81,12 +79,10 @@ def _fill_chain(view, expert, symbols, chain):
 def lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share):
     """The heuristic of every tag of every word of a block.
 
-    chain (float64[tags + 1, tags]): See `SearchModel`; without rows nothing is promised.
-    tag_offsets (int64[*]), candidate_tags (int32[*]), usual (float64[*]): See `SearchModel`.
-    block (Blocks): The block by itself.
+    chain, tag_offsets, candidate_tags, usual: See `SearchModel`; without a chain nothing is promised.
     share (float): How much of the logs.
-    RETURNS (float64[n, tags]): The log-probability of the words after each, given its tag, in nats; its
-        differences mean something, in one row and from row to row.
+    RETURNS (float64[n, tags]): The log-probability of the words after each, given its tag, in nats, up to a
+        constant of the block.
     """
     tags = max(chain.shape[1], 1)
     for tag in candidate_tags:

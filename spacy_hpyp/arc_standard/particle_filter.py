@@ -1,4 +1,5 @@
-"""Algorithm 1 of Buys & Blunsom (2015), a particle filter: weighted derivations of the same words, word by word.
+"""Algorithm 1 of Buys & Blunsom (2015), a particle filter: weighted derivations of the same words, word by
+word.
 
 A beam holds derivations that have generated the same number of words. Each has a log-weight, log theta, and a
 number of particles, k: particles that have done the same have the same weight and are entered once. In the
@@ -34,12 +35,10 @@ _SMALLEST = 1024
 class Options(NamedTuple):
     """What a derivation can go on with.
 
-    outcome (int32[*]): Which attachments, or which tags of the next word.
-    probability (float64[*]): How probable each is.
-    particles (int64[*]): How many particles take it.
-    heuristic (float64[*]): Of tags, what can be said of the log-probability of the words to come after this
-        one, in nats; 0 where nothing can be. A search may give particles by it; it is no part of any
-        probability.
+    outcome (int32[*]), probability (float64[*]): Attachments, or tags of the next word.
+    particles (int64[*]): How many particles take each.
+    heuristic (float64[*]): Of tags, an estimate of the log-probability of the words after this one, in nats,
+        or 0; a search may give particles by it.
     priority (float64[*]): Workspace.
     """
 
@@ -113,12 +112,8 @@ def make_room(records, used, more, beam, waiting, first, size, shifted, shifted_
     """Forget the records that no derivation needs any more; where many are needed, take more room.
 
     At least half of the room is free then, so that the time that this takes grows with the number of records
-    that are made, and the room with what the derivations in the beam have to remember.
-
-    more (int): How many records are to follow.
-    beam (Beam), waiting (int), first (int), size (int): The derivations at places up to `waiting`, and from
-        `first` up to `size`, which are still to be divided.
-    RETURNS (tuple[int32[*, FIELDS], int]): The records, and how many are left. The beams refer to them.
+    that are made. The derivations that are needed are those of `shifted`, and those of `beam` up to
+    `waiting` and from `first` up to `size`. RETURNS the records and how many are left.
     """
     tops = np.concatenate((beam.record[:waiting], beam.record[first:size], shifted.record[:shifted_size]))
     used = compact(records, used, tops)
@@ -142,14 +137,12 @@ def search_step(
     rounding (Rounding | None), rng (numpy.random.Generator | None): How particles are divided: by rounding,
         or by drawing.
     records (int32[*, FIELDS]), used (int): Written on.
-    beam (Beam), first (int), size (int): The derivations are at places from `first` up to `size`. Those that
-        reduce are entered behind them, and so continued in the same pass; places before `first` stay as they
-        are.
+    beam (Beam), first (int), size (int): The derivations are at places from `first` up to `size`; those that
+        reduce are entered behind them, and continued in the same pass.
     shifted (Beam), shifted_size (int): Those that are through are entered behind the first `shifted_size`.
     path (Path), held (int), step (int): What one particle follows, which derivation that is, or `NONE`, and
         how far it has come.
-    RETURNS (tuple[records, int, Beam, Beam, int, int, int]): `records` and `used`, both beams, grown as was
-        needed, `shifted_size`, the derivation there that one particle follows, and `step`.
+    RETURNS (tuple): `records`, `used`, `beam`, `shifted`, `shifted_size`, `held` among these, and `step`.
     """
     options = task.options
     shifted_held = NONE
@@ -246,9 +239,7 @@ def run(task, rounding, particles, path, records, rng):
     """Algorithm 1: pass over the words of a task.
 
     rounding (Rounding | None), rng (numpy.random.Generator | None): See `search_step`; one of them is None.
-    particles (int): How many particles there are, at least 1.
-    path (Path): What one of them follows.
-    records (int32[*, FIELDS]): Written on.
+    particles (int), path (Path): How many particles there are, and what one of them follows.
     RETURNS (tuple[records, Beam, int]): The records, grown as was needed, the final beam and its size.
     """
     used = begin(records)

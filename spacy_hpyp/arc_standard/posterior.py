@@ -18,11 +18,7 @@ from .configuration import derivation, tree_of
 
 @compiled
 def read_parse(records, last, heads, labels, tags):
-    """Read the parse off a terminal configuration.
-
-    last (int): Its record.
-    heads, labels, tags (int32[n]): Overwritten.
-    """
+    """Read the parse off a terminal configuration into `heads`, `labels` and `tags` (int32[n])."""
     actions = np.empty(2 * len(heads), dtype=np.int32)
     derivation(records, last, actions, tags)
     tree_of(actions, heads, labels)
@@ -30,9 +26,8 @@ def read_parse(records, last, heads, labels, tags):
 
 @compiled
 def read_posterior(records, beam, size, n, temperature):
-    """The derivations of a final beam.
+    """Return the Posterior of a final beam of n words.
 
-    beam (Beam): Terminal configurations of n words, at places up to `size`.
     temperature (float): What log-weights are divided by before they are normalised.
     """
     heads = np.empty((size, n), dtype=np.int32)
@@ -51,12 +46,7 @@ def read_posterior(records, beam, size, n, temperature):
 
 @compiled
 def find_agreement(probability, one, other, agreement):
-    """How probable it is that a word has the two outcomes that each derivation gives it.
-
-    probability (float64[m]): Of the derivations.
-    one, other (int32[m]): What the derivations say.
-    agreement (float64[m]): Overwritten.
-    """
+    """Find how probable it is that a word has the two outcomes that each derivation gives it."""
     m = len(probability)
     place = np.empty(m, dtype=np.int64)
     mass = np.empty(m)
@@ -108,9 +98,7 @@ def choose(posterior, consensus, heads, labels, tags):
 
 @borrowing
 def _highest(values):
-    """Where the first of the highest values stands. Numba would import SciPy for its own, each time that a
-    pipeline is loaded.
-    """
+    """The place of the first of the highest values; Numba would import SciPy for its own."""
     best = 0
     for i in range(1, len(values)):
         if values[i] > values[best]:
@@ -120,9 +108,8 @@ def _highest(values):
 
 @borrowing
 def find_marginals(posterior, heads, tags, head_probability, tag_probability):
-    """The posterior probability of each word's head and tag.
+    """Find the posterior probability of each head and tag of a parse.
 
-    heads, tags (int32[n]): The parse that is asked about.
     head_probability, tag_probability (float64[n]): Overwritten.
     """
     m, n = posterior.heads.shape
@@ -141,13 +128,10 @@ def find_marginals(posterior, heads, tags, head_probability, tag_probability):
 
 @borrowing
 def find_leading(probability, outcomes, mass, leading, share):
-    """The most probable outcomes, in order; of equals the lower number comes first.
+    """Find the most probable outcomes, in order; of equals the lower number comes first.
 
-    probability (float64[m]): Of the derivations.
-    outcomes (int32[m]): What they say, at least `NONE`, which is an outcome, too.
-    mass (float64[*]): Workspace of zeros, with one place more than there are numbers; given back as it was.
-    leading (int32[k]), share (float32[k]): Overwritten with the outcomes and their probabilities, `NONE` and
-        0 where there are fewer.
+    mass (float64[*]): Workspace of zeros for outcomes from `NONE` on; given back as it was.
+    leading (int32[k]), share (float32[k]): Overwritten; `NONE` and 0 where there are fewer.
     """
     for i in range(len(outcomes)):
         mass[outcomes[i] - NONE] += probability[i]
@@ -167,9 +151,8 @@ def find_leading(probability, outcomes, mass, leading, share):
 
 @compiled
 def find_guides(posterior, guides):
-    """The most probable heads of each word, each with its most probable label, and the most probable tags.
-
-    guides (Guides): Overwritten, a row for each word.
+    """Find the most probable heads of each word, each with its most probable label, and tags: `guides`
+    (Guides).
     """
     m, n = posterior.heads.shape
     most_tags = most_labels = 0

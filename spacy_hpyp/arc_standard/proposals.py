@@ -68,17 +68,14 @@ class SearchModel(NamedTuple):
 
 @by_reference
 class Workspace(NamedTuple):
-    """What one thread writes on.
+    """Workspace of one thread.
 
-    action (int32[4, labels]), action_probability (float64[4, labels]): The best actions of each class; as
-        many labels of an arc as a derivation is divided between.
-    transition, label, word (Query): Of the distributions; before the context rows stand the kind of the
-        context and the direction. What is remembered are the directions' probabilities, or the best actions
-        of each class, and the best labels.
-    tag (Query): Before its context row stand a number that no other word of any block has and the magnitude
-        of the particles (or the given tag, negated), and behind it the context row of the word. What is
-        remembered are the best tags, with p(tag) p(word | tag); behind these stands the sum of p(tag) over
-        all tags that the word may have.
+    action (int32[4, labels]), action_probability (float64[4, labels]): The best actions of each class.
+    transition, label, word (Query): Before the context rows stand the kind of the context and the direction.
+        Remembered are the directions' probabilities, or the best actions of each class, and the best labels.
+    tag (Query): Before its context row stand a number of the word and the magnitude of the particles (or the
+        given tag, negated), and behind it the context row of the word. Remembered are the best tags, with
+        p(tag) p(word | tag), and the sum of p(tag) over all tags that the word may have.
     promise (float64[tags]): What each tag promises of the words to come, relative to the best one.
     occasion (int64[1]): How many words there were in the blocks before and in this one.
     options (Options): What the next thing can be.
@@ -96,10 +93,7 @@ class Workspace(NamedTuple):
 
 
 def new_workspace(parser: SearchModel, search: Search) -> Workspace:
-    """A workspace that fits a parser.
-
-    search (Search): How many labels and tags a derivation is divided between.
-    """
+    """A workspace that fits a parser and a search."""
     labels = min(search.labels_per_arc, int(parser.label.finished.alphabet[0]))
     tags = min(search.tags_per_word, int(parser.tag.finished.alphabet[0]))
     factored = len(parser.transition.possible) > 0
@@ -149,12 +143,7 @@ class Decoding(NamedTuple):
 
 @inner_maker
 def new_decoding(parser, block, search, work):
-    """The task of decoding a block.
-
-    block (Blocks): The block by itself.
-    search (Search): Says which tags are tried.
-    work (Workspace): See `new_workspace`.
-    """
+    """The task of decoding a block by itself."""
     n, numbers = len(block.tags), block.words
     heuristic = lookahead_heuristic(
         parser.chain, parser.tag_offsets, parser.candidate_tags, parser.usual, block, search.outlook
@@ -171,10 +160,8 @@ def new_decoding(parser, block, search, work):
 @implements(weigh_actions, Decoding)
 @inner
 def best_actions(task, records, top, word):
-    """Find the best actions of each class in a configuration: `work.action` and `work.action_probability`.
-
-    With factored actions the labels are missing yet: each class has its probability, and `best_labels` fills
-    them in.
+    """Find the best actions of each class: `work.action` and `work.action_probability`. With factored actions
+    each class has its probability, and `best_labels` fills in the labels.
     """
     # A call with a whole task as an argument takes time: this is one function, where it might be several.
     parser, work = task.parser, task.work
@@ -247,9 +234,7 @@ def best_attachments(task, records, top, word, particles):
 
 @inner
 def best_labels(parser, records, top, direction, work):
-    """Replace a direction by its best arcs in `work.action`, multiplying its probability by those of the
-    labels.
-    """
+    """Replace a direction by its best arcs, multiplying its probability by those of the labels."""
     query = work.label
     slot, known = look_up(parser.label, records, top, direction, direction, query)
     best, probability = query.memo.outcome[slot], query.memo.probability[slot]
@@ -300,10 +285,8 @@ def best_tokens(task, records, top, word, particles):
 
 @inner
 def score_tags(parser, records, top, word, given, negligible, heuristic, work, slot):
-    """Compute what `best_tokens` looks up, into a slot of `work.tag.memo`.
-
-    word (int): The number of the word.
-    negligible (float): What a tag's share may at least be expected to be, beside the best one's.
+    """Compute what `best_tokens` looks up, leaving out tags whose share beside the best one's is
+    `negligible`.
     """
     memo, distribution, word_row = work.tag.memo, work.tag.distribution, work.word.key[2:]
     most = memo.probability.shape[1] - 1

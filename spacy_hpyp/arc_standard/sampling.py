@@ -38,9 +38,8 @@ _SMALLEST = 1024
 
 @inner
 def weigh_directions(model, records, top, queries):
-    """Find the probabilities of shift and end in `queries.action`, and of the arcs those that are known
-    without a label: in a factored model the directions, `queries.transition.distribution`, and else all of
-    them.
+    """Find the probabilities of shift, end and unlabelled directions, or of all actions of a model without
+    labels.
     """
     depth, action, direction = records[top, column.DEPTH], queries.action, queries.transition.distribution
     action[:] = 0.0
@@ -74,8 +73,7 @@ class Sampling(NamedTuple):
     """The task of sampling: derivations of words that are one sentence, or of its first words.
 
     model (Distributions): What the words are generated from.
-    words (int32[n]): Their numbers.
-    tags (int32[n]): Given tags, `NONE` where the tag is to be found.
+    words, tags (int32[n]): Their numbers, and given tags, `NONE` where the tag is to be found.
     every_tag (bool): Whether to try all tags of each word and not only its candidates.
     queries (Queries), options (Options): Written on.
     passes (int): The number of words, and one more if the sentence ends with them.
@@ -155,20 +153,18 @@ def sample_parse(
     actions,
     found,
 ):
-    """Draw a derivation of some words, which are one sentence, from its posterior by a particle filter.
+    """Draw a derivation of some words from its posterior by a particle filter.
 
-    model (Distributions): What the words are generated from.
-    queries (Queries): Written on.
-    words (int32[n]): Their numbers.
-    tags (int32[n]): Given tags, `NONE` where the tag is to be found.
-    to_the_end (bool): Whether the sentence ends with these words; else they are its first ones.
+    model (Distributions), queries (Queries): The model, and its workspace.
+    words, tags (int32[n]): Their numbers, and given tags, `NONE` where the tag is to be found.
+    to_the_end (bool): Whether the words are a whole sentence, or else its first ones.
     particles (int): How many particles there are.
-    retained (int32[2n] | int32[0]), retained_tags (int32[n] | int32[0]): A derivation and its tags that one
-        particle follows and that is never dropped, for particle Gibbs; or empty.
+    retained (int32[2n] | int32[0]), retained_tags (int32[n] | int32[0]): A derivation that one particle
+        follows, for particle Gibbs; or empty.
     every_tag (bool): Whether to try all tags of each word and not only its candidates.
     rng (numpy.random.Generator): The source of randomness.
     actions (int32[2n]), found (int32[n]): Overwritten with the actions and tags of one of the final
-        particles, drawn by its weight; of an unfinished sentence the actions so far, `NONE` behind them.
+        particles, drawn by its weight; behind the actions of an unfinished sentence stands `NONE`.
     RETURNS (float): The log of the estimate of the probability of the words (of all sentences that begin with
         them, if this is not the end), in nats. Without a retained derivation the estimate (not its log) is
         unbiased; with candidate tags only, for the sum over these.
@@ -180,9 +176,7 @@ def sample_parse(
 
 @inner_maker
 def draw_path(task, particles, retained, retained_tags, rng, actions, tags):
-    """Draw a derivation of a task by a particle filter; for arguments and what is returned see
-    `sample_parse`.
-    """
+    """Draw a derivation of a task by a particle filter; for arguments and return value see `sample_parse`."""
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
     # As the filter follows it, what is retained has `NONE` in place of each shift.
     attachments = np.where(retained == SHIFT, NONE, retained).astype(np.int32)
@@ -196,12 +190,9 @@ def draw_path(task, particles, retained, retained_tags, rng, actions, tags):
 
 @compiled
 def estimate_log_probabilities(model, queries, words, particles, rng, estimates):
-    """Estimate the probability of a sentence several times, by particle filters that are independent of each
-    other.
+    """Estimate the probability of a sentence several times, each by a particle filter that tries all tags.
 
-    model (Distributions), queries (Queries), words (int32[n]), particles (int), rng (numpy.random.Generator):
-        See `sample_parse`. All tags are tried, so that the estimates (not their logs) are unbiased.
-    estimates (float64[replicates]): Overwritten with the logs of the estimates, in nats.
+    estimates (float64[replicates]): Overwritten with the logs of the unbiased estimates, in nats.
     """
     n = len(words)
     nothing = np.empty(0, dtype=np.int32)

@@ -41,10 +41,9 @@ def draw(weights, mass, rng):
 
 @borrowing
 def draw_derivation(beam, size, rng):
-    """Draw one of the particles of a final beam in proportion to its weight.
-
-    beam (Beam): Overwritten: a derivation's weight becomes the probability of being drawn.
-    RETURNS (tuple[int, float]): The derivation, and the log-sum of the particles' weights.
+    """Draw a particle of a final beam in proportion to its weight: its derivation, and the log-sum of all
+    weights.
+    The weights of the beam become probabilities.
     """
     for i in range(size):
         beam.weight[i] += log(beam.particles[i])
@@ -57,11 +56,10 @@ def draw_derivation(beam, size, rng):
 @compiled
 def offset(expected, is_held, rng):
     """Where the grid of whole numbers begins that an expected number of particles, laid out from 0, is
-    rounded on.
+    rounded
+    on: below the fraction of `expected`, it is rounded up.
 
-    expected (float): The expected number.
     is_held (bool): Whether one of these particles is held.
-    RETURNS (float): At least 0 and less than 1; below the fraction of `expected`, it is rounded up.
     """
     if not is_held:
         return rng.random()
@@ -74,12 +72,10 @@ def offset(expected, is_held, rng):
 
 @compiled
 def split(particles, first, second, is_held, holds_first, rng):
-    """Split particles between two options.
+    """Split particles between two options. Returns how many take the first one.
 
-    particles (int): How many there are.
     first, second (float): The probabilities of the options, not normalised; one may be 0.
     is_held (bool), holds_first (bool): Whether one of the particles is held, and whether to the first option.
-    RETURNS (int): How many take the first option.
     """
     if first == 0.0 or second == 0.0:
         return particles if second == 0.0 else 0
@@ -109,11 +105,8 @@ def resample(beam, size, held, particles, rng):
 
     Afterwards all particles weigh the same; the sum of the particles' weights stays as it was.
 
-    beam (Beam): Derivations with the log-weight of each of their particles, changed in place.
-    size (int): How many derivations there are.
     held (int): The derivation of the particle that is held, or -1.
     particles (int): How many particles there are in all of the derivations.
-    rng (numpy.random.Generator): The source of randomness.
     RETURNS (tuple[int, int]): How many derivations are left, and where the held one is.
     """
     highest = -inf

@@ -101,12 +101,10 @@ def expected_weight(weight, depth, heuristic, search):
 
 @inner
 def _lead_of_the_last(search):
-    """How far behind the best one, in nats of `expected_weight`, a derivation gets no particle in the
-    selection step.
-
-    Selected by k * theta, one particle at best against K, it would need 1 / K of the mass; selected by
-    theta ** (1 / temperature), the same without k. A derivation that goes on to attach words gains on the
-    others what it does not cost.
+    """How far behind the best one, in nats of `expected_weight`, a derivation gets no particle in selection:
+    by
+    k * theta, one particle at best against K, it would need 1 / K of the mass; by theta ** (1 / temperature),
+    the same without k. Attaching brings a derivation what it does not cost.
     """
     nats = search.temperature if search.marginals else 2.0
     return nats * log(float(search.particles)) + _ATTACHMENTS * search.lookahead
@@ -154,8 +152,8 @@ def round_shift(rounding, particles, p_shift, p_reduce):
 
 @inner
 def allot_rounded(rounding, options, count, particles):
-    """Give each option in turn, the most promising one first, its share of the particles that are left:
-    `options.particles`. The options change their order.
+    """Give each option, the most promising one first, its share of the particles that are left; the options
+    change their order.
     """
     if rounding.search.scheme == TOP:
         for i in range(count):
@@ -188,8 +186,6 @@ def allot_rounded(rounding, options, count, particles):
 def share(particles, probability, mass):
     """How many of the remaining particles the best of the remaining options gets: its share, but at least
     one.
-
-    probability, mass (float): The option's probability, and the sum of those of the remaining options.
     """
     return max(1, min(particles, np.int64(floor(particles * probability / mass + 0.5))))
 
@@ -232,20 +228,16 @@ def keep_best(beam, size, rounding):
 
 @borrowing
 def reallocate(beam, size, particles, search):
-    """Selection step: reallocate K particles in proportion to k * theta, and drop the derivations that get
-    none.
+    """Reallocate K particles in proportion to k * theta, and drop the derivations that get none.
 
     As k has come about in proportion to what theta was before, k * theta counts the past again at each step,
     and soon one derivation has all particles. That serves the search for the best one. For marginals, K
     particles are shared in proportion to theta ** (1 / temperature) alone.
 
-    A word that waits on the stack for its head will still have to be attached. Derivations that delay
-    attachments are under-penalised, and where no end of the sentence is in sight the beam would fill up with
-    them; so theta is reduced for the comparison by what each open word can be expected to cost.
+    Derivations that delay attachments are under-penalised, and where no end of the sentence is in sight the
+    beam would fill up with them; so theta is reduced by what each open word can be expected to cost.
 
-    beam (Beam): The derivations, changed in place; their weights stay as they are.
-    particles (int): K.
-    search (Search): The expected cost, and what the beam is for.
+    beam (Beam): The derivations; their weights stay as they are.
     RETURNS (int): How many derivations are left; where none would be, the best one is kept.
     """
     highest = -inf

@@ -76,11 +76,9 @@ def find_increments(
     threads: int = 1,
     given_tags: bool = False,
 ) -> list[list[Increment]]:
-    """Find the state of the beam after each word of parsed documents; each sentence is read by itself.
+    """Return what the beam holds after each word of parsed documents; each sentence is read by itself.
 
-    model (JointModel): Trained, and lexicalised.
-    docs (Sequence[Doc]): With sentence boundaries.
-    k (int): The number of parses and next words of each word.
+    k (int): How many parses and next words of each word are wanted.
     """
     blocks, layout = _encode(model, docs, given_tags)
     words: list[Increment] = []
@@ -93,10 +91,8 @@ def find_increments(
 def find_entropies(
     model: JointModel, docs: Sequence[Doc], search: Search, *, threads: int = 1, given_tags: bool = False
 ) -> list[dict[str, np.ndarray]]:
-    """Find the entropies before and after each token of parsed documents, in bits, see `TokenScores.entropies`.
-
-    model, docs, search, threads, given_tags: As for `find_increments`.
-    RETURNS (list[dict[str, float64[tokens, 2]]]): Of each document, over "next" words and "analyses".
+    """Return the entropies before and after each token (float64[tokens, 2]) of parsed documents, in bits, over
+    "next" words and "analyses"; see `Scores.entropies`.
     """
     blocks, layout = _encode(model, docs, given_tags)
     parts = [np.empty((0, 2, len(ENTROPIES)))]

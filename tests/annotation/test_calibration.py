@@ -25,14 +25,6 @@ def test_the_error_is_the_mean_distance_between_confidence_and_accuracy():
     assert found.mean_accuracy == pytest.approx(4 / 6)
 
 
-def test_what_is_as_sure_as_it_is_right_has_no_error():
-    assert calibrate([0.75] * 4 + [0.5] * 2, [True, True, True, False, True, False]).error == 0.0
-
-
-def test_one_bin_compares_the_means():
-    assert calibrate([0.2, 0.9, 0.7], [True, False, True], bins=1).error == pytest.approx(2 / 3 - 0.6)
-
-
 def test_the_table_of_nothing_has_no_rows():
     found = calibrate([], [])
     assert np.isnan(found.error)
@@ -117,80 +109,27 @@ def test_auroc_is_the_part_of_pairs_in_which_the_right_one_is_surer():
     assert np.isnan(calibrate([0.5, 0.6], [True, True]).auroc)
 
 
-@pytest.fixture(scope="module")
-def files(toy, trained, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("calibrate")
-    trained.to_disk(folder / "model")
+def test_the_command_measures_the_probabilities_of_the_parser(toy, trained, tmp_path):
+    nlp = toy.copy(trained, decoding="mbr")
+    nlp.to_disk(tmp_path / "model")
     sentences = toy.sentences(40, seed=1)
     docs = [toy.doc(trained.vocab, *sentences[i : i + 4]) for i in range(0, 40, 4)]
-    DocBin(docs=docs).to_disk(folder / "dev.spacy")
-    DocBin(docs=[]).to_disk(folder / "empty.spacy")
-    return folder
-
-
-def calibration(files, *options):
-    """What is measured on gold sentences."""
-    run(
-        "evaluate",
-        "--calibration",
-        files / "model",
-        files / "dev.spacy",
-        *options,
-        "-o",
-        files / "scores.json",
-    )
-    return json.loads((files / "scores.json").read_text())["calibration"]
-
-
-def test_the_command_measures_what_the_parser_says(toy, trained, files):
-    found = calibration(files, "--bins", 5)
-    nlp = toy.copy(trained, decoding="mbr")
-    sure, right, tokens = [], [], 0
-    for sentence in toy.sentences(40, seed=1):
-        gold = toy.doc(nlp.vocab, sentence)
+    DocBin(docs=docs).to_disk(tmp_path / "dev.spacy")
+    arguments = tmp_path / "model", tmp_path / "dev.spacy", "-o", tmp_path / "scores.json"
+    shown = run("evaluate", "--calibration", *arguments).output
+    assert shown.index("head_prob, raw documents") < shown.index("head_prob, gold sentences")
+    found = json.loads((tmp_path / "scores.json").read_text())["calibration"]["heads"]
+    confidence, right = [], []
+    for sentence in sentences:
         doc = nlp.make_doc(" ".join(sentence.words))
         for token in doc:
             token.is_sent_start = token.i == 0
-        for token, other in zip(nlp(doc), gold):
-            tokens += 1
-            if other.dep_ != "punct":
-                sure.append(token._.head_prob)
-                right.append(token.head.i == other.head.i)
-    assert found["heads"]["tokens"] == len(sure)
-    assert found["tags"]["tokens"] == tokens
-    assert found["heads"]["confidence"] == pytest.approx(np.mean(sure))
-    assert found["heads"]["accuracy"] == pytest.approx(np.mean(right))
-    assert found["heads"]["expected_calibration_error"] == pytest.approx(calibrate(sure, right, 5).error)
-
-
-def test_the_command_prints_tables(files):
-    shown = run("evaluate", "--calibration", files / "model", files / "dev.spacy").output
-    assert "Reliability of head_prob" in shown
-    assert "Reliability of tag_prob" in shown
-    assert shown.count("Expected calibration error") == shown.count("AUROC") == 4
-    assert shown.index("head_prob, raw documents") < shown.index("head_prob, gold sentences")
-
-
-def test_settings_reach_the_parser(files):
-    def confidence(*options):
-        return calibration(files, *options)["heads"]
-
-    assert confidence("-T", 20)["confidence"] < confidence("-T", 1)["confidence"]
-    assert confidence("-K", 1)["confidence"] == 1.0
-    assert confidence("--punctuation")["tokens"] > confidence()["tokens"]
-
-
-def test_what_is_wrong_is_said(files, tmp_path):
-    assert (
-        "nothing to evaluate" in run("evaluate", files / "model", files / "empty.spacy", exit_code=1).stderr
-    )
-    assert "nowhere" in run("evaluate", tmp_path / "nowhere", files / "dev.spacy", exit_code=1).stderr
-    done = run("evaluate", files / "model", files / "dev.spacy", "-T", 0, exit_code=1)
-    assert "'temperature' must be a number from 0.01 to 1000" in " ".join(done.stderr.split())
-
-
-def test_evaluation_can_choose_by_expected_loss(files, tmp_path):
-    best, consensus = tmp_path / "best.json", tmp_path / "mbr.json"
-    run("evaluate", files / "model", files / "dev.spacy", "-o", best)
-    run("evaluate", files / "model", files / "dev.spacy", "--decoding", "mbr", "-o", consensus)
-    assert json.loads(consensus.read_text())["dep_uas"] > 0.5
+        for token, gold in zip(nlp(doc), toy.doc(nlp.vocab, sentence)):
+            if gold.dep_ != "punct":
+                confidence.append(token._.head_prob)
+                right.append(token.head.i == gold.head.i)
+    assert found["tokens"] == len(confidence)
+    assert found["confidence"] == pytest.approx(np.mean(confidence))
+    assert found["accuracy"] == pytest.approx(np.mean(right))
+    error = calibrate(confidence, right).error
+    assert found["expected_calibration_error"] == pytest.approx(error)

@@ -34,7 +34,6 @@ def test_the_labels_of_an_arc_share_its_probability(toy, sure):
         rate_labels(parser, copies, labels_per_arc=len(parser.labels))
         shares = [copy[place]._.label_prob for copy in copies]
         assert sum(shares) == pytest.approx(doc[place]._.head_prob)
-        assert max(shares) == shares[parser.labels.index(doc[place].dep_)]
 
 
 def test_an_arc_with_its_label_is_no_more_probable_than_the_arc(toy, sure):

@@ -25,16 +25,12 @@ _SHOWN_WORDS = 10
 
 
 class HeadOutwardStates(TrainableComponent):
-    """Finds the latent states of words, which make words predictable from their parents or from their
-    documents (Wallach, Sutton & McCallum 2008), and writes them as `token._.state`.
+    """Finds the latent states of words (Wallach, Sutton & McCallum 2008), and writes them as `token._.state`.
 
-    It learns from the trees of the reference documents on their own tokens, and reads the trees of documents
-    that a parser before it has parsed. A document is a Doc. Documents of the same content are learned from
-    once.
-
-    Each word of documents is visited by a Gibbs step. When as many words have been visited as the corpus has,
-    the strengths of the priors are sampled, and the top words of the states are logged. The loss are the bits
-    a word: each predicted from all others that are seated.
+    It learns from the trees of the reference documents on their own tokens, and reads the trees of documents that a
+    parser before it has parsed. Documents of the same content are learned from once. After each pass over the
+    corpus the strengths of the priors are sampled, and the top words of the states are logged. The loss is the
+    leave-one-out bits a word.
 
     Its model is made by `spacy-hpyp.LatentStates.v1`.
     """
@@ -47,12 +43,6 @@ class HeadOutwardStates(TrainableComponent):
     def latent_states(self) -> LatentStates:
         """The model itself."""
         return self.learned
-
-    def _check_settings(self, settings: StateSettings) -> None:
-        if settings.trees == "sampled" and not self.latent_states.reads_parents:
-            raise ValueError(
-                f"'trees' must be \"given\": a model of the kind '{self.latent_states.kind}' has no trees."
-            )
 
     # Training
 
@@ -102,11 +92,9 @@ class HeadOutwardStates(TrainableComponent):
         """A step for some documents, see `update`."""
         model = self.latent_states
         rng = np.random.default_rng([self.seed, model.training.steps])
-        probability = model.visit(texts, rng, draw_trees=self.settings.trees == "sampled")
+        probability = model.visit(texts, rng)
         self._count_loss(losses, -float(np.log2(probability).sum()), len(probability))
         if model.training.visited >= model.training.size:
-            if self.settings.trees == "sampled":
-                util.logger.debug("%s: %d of %d new trees accepted", self.name, *model.training.draws[::-1])
             model.end_sweep(rng)
             for number, words in enumerate(model.top_words(_SHOWN_WORDS)):
                 util.logger.debug("%s: state %d: %s", self.name, number, " ".join(word for word, _ in words))
@@ -114,11 +102,11 @@ class HeadOutwardStates(TrainableComponent):
     # Prediction
 
     def predict(self, docs: Iterable[Doc]) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Find the states of documents without changing them. The same document always gets the same states.
+        """Find the states of documents without changing them; the same document always gets the same states.
 
-        docs (Iterable[Doc]): The documents, with trees if the model reads parents.
-        RETURNS (list[tuple[int64[n], int64[n], float64[n]]]): Of each, the positions of its words among the
-            tokens, their states, and the log-probability of each word given the others, in nats.
+        docs (Iterable[Doc]): With trees, if the model reads parents.
+        RETURNS (list[tuple[int64[n], int64[n], float64[n]]]): The positions of the words of each among the tokens,
+            their states, and the log-probability of each word given the others, in nats.
         RAISES (ValueError): If the component has not been trained, or a document has no tree.
         """
         self._check_trained()
@@ -127,9 +115,8 @@ class HeadOutwardStates(TrainableComponent):
             words = read_uncased(doc)
             if self.latent_states.reads_parents and not words.is_attached.all():
                 raise ValueError(
-                    f"The component '{self.name}' reads the heads of words, but a document has words "
-                    f"without. Let a parser "
-                    "come before it in the pipeline."
+                    f"The component '{self.name}' reads heads, but a document has words without. Put a parser "
+                    "before it in the pipeline."
                 )
             rng = np.random.default_rng(self.settings.seed)
             states, log_probability = self.latent_states.find_states(words, _SWEEPS, rng)

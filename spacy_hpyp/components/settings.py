@@ -103,7 +103,6 @@ class HeadOutwardSettings(Settings):
 class StateSettings(Settings):
     """All settings of `head_outward_states`."""
 
-    trees: str = setting("given", OneOf(("given", "sampled")))
     seed: int = setting(0, SEED)
 
 

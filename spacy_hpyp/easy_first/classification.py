@@ -1,25 +1,22 @@
-"""Easy-first classification: each word gets one of some outcomes, the easiest word first (Ma et al. 2012,
-2013).
+"""Easy-first classification: each word gets one of some outcomes, the easiest word first (Ma et al. 2012, 2013).
 
-A state is a sequence of words some of which have an outcome, at first those that were given. An action gives
-one more word an outcome; its score is the sum of the weights that the features of the word, as the state is
-then, have for that outcome. The easiest word is the one whose best outcome is furthest ahead of the second
-best, and the extensions of a state are the outcomes of that word. So a hard word is decided when those on
-both sides of it are, and its features can read what they are. (To take the word whose best action has the
-highest score, as for partial trees, is not as good here: a high score says that much speaks for an outcome,
-but as much may speak for another one.)
+A state is a sequence of words some of which have an outcome. An action gives one more word an outcome; its score is
+the sum of the weights that the features of the word, in that state, have for that outcome. The easiest word is the
+one whose best outcome is furthest ahead of the second best, and the extensions of a state are the outcomes of that
+word. So a hard word is decided when those on both sides of it are, and its features can read their outcomes.
 
-A feature that reads the outcome of a word that is not decided yet does not exist. It comes to exist once,
-when the last outcome that it reads is there, and from then on does not change: that is how little is scored
-after an action.
+A feature that reads the outcome of an undecided word does not exist. It comes to exist once, when the last outcome
+that it reads is there, and does not change any more: so little is scored after an action.
 
-The search keeps the best states with the same number of decided words, in a beam. As a state has one word
-that is next, no two states have the same outcomes, and each has one correct sequence of actions: there is no
-spurious ambiguity. A long sequence is decided in windows, from left to right: words in a window see the
-outcomes of those before it. With windows of one word, words are decided from left to right.
+The search keeps the best states with the same number of decided words, in a beam. As a state has one next word, no
+two states have the same outcomes: there is no spurious ambiguity. A long sequence is decided in windows, from left
+to right.
 
-Weights stand in one row: the place of a feature is where its weight for the outcome 0 is, the others follow.
-So a table takes no more room where there are many outcomes, most of which most features are never seen with.
+Weights stand in one row: the place of a feature is where its weight for the outcome 0 is, the others follow. So a
+table takes no more room for many outcomes, most of which most features are never seen with.
+
+Learning is Algorithm 2 of Ma et al. (2013). Wrong outcomes get a head start, so that right ones learn to be ahead of
+them by a margin.
 """
 
 from typing import NamedTuple
@@ -39,11 +36,7 @@ _HALVES = 2
 
 
 class EasyFirstSearch(NamedTuple):
-    """How outcomes are searched for.
-
-    beam (int): The number of states that are kept.
-    window (int): The largest number of words that are decided together.
-    """
+    """The number of states in the beam, and the largest number of words that are decided together."""
 
     beam: int = 1
     window: int = 100
@@ -109,20 +102,17 @@ class Board(NamedTuple):
     slots (int64[window + 1]): Where the scores of each word's outcomes begin in a state's row.
     outcomes (int32[*]): The outcome of each slot.
     part_offsets (int64[outcomes + 1]), parts (int32[*]): As in `Possible`.
-    head_start (float64[*]): What the score of each slot is before any feature is read.
+    head_start (float64[*]): The score of each slot before any feature is read.
     codes (uint64[window, templates]): The hash of what features read besides outcomes.
-    places (int64[2, templates]): Where the weights of features are, of two words in turn.
-    decided (int32[2, beam, window + 2 * reach]): The outcomes of each state, with those of the words around
-        the window.
+    places (int64[2, templates]): The places of features, of two words in turn.
+    decided (int32[2, beam, window + 2 * reach]): The outcomes of each state, with those around the window.
     scores (float64[2, beam, *]): Of each slot, as far as the features exist.
-    lead (float64[2, beam, window]), choice (int64[2, beam, window]): For each word that is not decided, by
-        how much its best outcome is ahead of the second best, and the slot of the best.
-    total (float64[2, beam]): What the actions of each state add up to.
-    correct (bool[2, beam]): Whether all of its actions are.
+    lead (float64[2, beam, window]), choice (int64[2, beam, window]): Of each undecided word, how far its best
+        outcome is ahead of the second best, and the slot of the best.
+    total (float64[2, beam]), correct (bool[2, beam]): The score of each state, and whether all actions are right.
     first (int32[window + 2 * reach]): The outcomes that all states have begun with.
-    taken (int64[window, beam, 3]): The last action of each state of each step: the state before, the word and
-        the slot.
-    found (float64[beam]), found_action (int64[beam, 3]): The best extensions of the states: score and action.
+    taken (int64[window, beam, 3]): The last action of each state of each step: state before, word, slot.
+    found (float64[beam]), found_action (int64[beam, 3]): The best extensions of the states.
     """
 
     slots: np.ndarray
@@ -190,9 +180,8 @@ def _code(reading, sequences, start, end, word, template):
 
 @borrowing
 def place_of_feature(reading, board, word, template, decided, shift):
-    """Where the weights of a feature are, or `NONE` while it does not exist.
+    """Return the place of a feature of a word of the window, or `NONE` while it does not exist.
 
-    word (int): Its position in the window.
     decided (int32[window + 2 * reach]): The outcomes.
     """
     templates = reading.templates
@@ -218,9 +207,7 @@ def _add(board, weights, place, word, scores):
 
 @borrowing
 def _find_weights(reading, board, weights, word, decided, shift):
-    """Find where the weights are that a word's outcomes have now, and have the processor fetch them: those of
-    a feature are spread over several lines of memory.
-    """
+    """Find the places of a word's features, and have the processor fetch their weights."""
     mask, places = len(weights) - 1, board.places[word % 2]
     for template in range(len(reading.fixed)):
         place = places[template] = place_of_feature(reading, board, word, template, decided, shift)
@@ -249,12 +236,11 @@ def _compare(board, half, state, word):
 
 @borrowing
 def open_window(reading, sequences, possible, bounds, outcomes, board):
-    """Put a window on the board, as it is before anything in it is decided but words that can only be one
-    thing: they would be decided first.
+    """Put a window on the board; words with only one possible outcome are decided.
 
-    bounds (tuple[int, int, int, int]): Where the sequence and the window begin and end.
-    outcomes (int32[words]): What is decided of the sequences.
-    RETURNS (int): How many words of the window are to be decided.
+    bounds (tuple[int, int, int, int]): The start and end of the sequence and of the window.
+    outcomes (int32[words]): The decided outcomes of the sequences.
+    RETURNS (int): The number of undecided words of the window.
     """
     start, end, first, last = bounds
     reach = reading.reach
@@ -310,9 +296,7 @@ def _decide(reading, weights, board, half, state, word, slot, length):
 
 @borrowing
 def begin_beam(reading, weights, board, half, length):
-    """A beam of the one state in which nothing but `first` is decided, its words scored with all features
-    that exist.
-    """
+    """Begin a beam of the one state in which only `first` is decided."""
     scores, decided = board.scores[half, 0], board.decided[half, 0]
     overwrite(decided, board.first[: length + 2 * reading.reach])
     board.total[half, 0] = 0.0
@@ -371,10 +355,9 @@ def find_extensions(reading, board, half, states, search, length):
 
 @borrowing
 def extend(reading, weights, board, half, kept, step, length, goals):
-    """Make the states that have been found; returns the half of the board where they are.
+    """Make the states that were found. Returns the half of the board where they are.
 
-    goals (int64[window] | None): The slots of the right outcomes, if they are known; `NONE` where any is
-        right.
+    goals (int64[window] | None): The slots of the right outcomes, if known; `NONE` where any is right.
     """
     # The only child of the only state may take its place.
     other = half if board.scores.shape[1] == 1 else 1 - half
@@ -401,12 +384,9 @@ def extend(reading, weights, board, half, kept, step, length, goals):
 
 @compiled
 def decide(reading, weights, sequences, possible, begin, end, search, board, outcomes):
-    """Find the outcomes of some sequences (Algorithm 1 of Ma et al. 2013).
+    """Find the outcomes of the sequences from `begin` to before `end` (Algorithm 1 of Ma et al. 2013).
 
     weights (int16[places, 1]): The averaged weights, in steps of any size.
-    begin, end (int): Which sequences.
-    search (EasyFirstSearch): How to search.
-    board (Board): Written on.
     outcomes (int32[words]): Overwritten at the words of these sequences.
     """
     for i in range(begin, end):
@@ -426,11 +406,10 @@ def decide(reading, weights, sequences, possible, begin, end, search, board, out
 
 @compiled
 def find_leads(reading, weights, sequences, outcomes, leads):
-    """By how much the outcome 1 of each word is ahead of 0, all other words being what they are: of tasks
-    with two outcomes.
+    """Find how far the outcome 1 of each word is ahead of 0, given all other words, for tasks with two outcomes.
 
     weights (int16[places, 1]): The averaged weights, in steps of any size.
-    outcomes (int32[words]): What has been decided of all sequences.
+    outcomes (int32[words]): The decided outcomes.
     leads (float64[words]): Overwritten, in these steps.
     """
     shift, mask = shift_for(len(weights)), len(weights) - 1
@@ -469,9 +448,8 @@ def _change(reading, perceptron, board, decided, word, outcome, amount):
 def _set_goals(gold, bounds, margin, board, goals):
     """Find the slots of the right outcomes of a window's words, and give the others a head start.
 
-    gold (int32[words]): The right outcomes, `NONE` where they are not known.
-    goals (int64[window]): Overwritten; `NONE` where the right outcome is not known or not possible: any is
-        right then.
+    gold (int32[words]): The right outcomes, `NONE` where unknown.
+    goals (int64[window]): Overwritten; `NONE` where any outcome is right, as the right one is unknown or impossible.
     """
     for i in range(bounds[3] - bounds[2]):
         goals[i] = NONE
@@ -485,9 +463,7 @@ def _set_goals(gold, bounds, margin, board, goals):
 
 @borrowing
 def _find_correct(reading, board, half, states, goals, length, action):
-    """Find the best correct extension of the correct states by one action (TOPC of Algorithm 2), into
-    `action`. Returns its score.
-    """
+    """Find the best correct extension of the correct states (TOPC of Algorithm 2), into `action`. Returns its score."""
     best = -np.inf
     for state in range(states):
         if not board.correct[half, state]:
@@ -510,9 +486,7 @@ def _trace(board, steps, state, path):
 
 @borrowing
 def _replay(reading, perceptron, board, path, shared, steps, amount, decided):
-    """Do the actions of a path, and add to the weights of the features of those that are not shared;
-    `decided` has the outcomes then.
-    """
+    """Do the actions of a path into `decided`, and add to the weights of those that are not shared."""
     overwrite(decided, board.first)
     for i in range(steps):
         word, outcome = path[i, 0], board.outcomes[path[i, 1]]
@@ -525,19 +499,13 @@ def _replay(reading, perceptron, board, path, shared, steps, amount, decided):
 def learn_outcomes(reading, perceptron, sequences, possible, gold, search, margin, counts, board):
     """Learn from some sequences, one after the other (Algorithm 2 of Ma et al. 2013).
 
-    An early update does not end the work on a sequence: the search goes on with the new weights from the best
-    correct state, which is then the only one in the beam, so that nothing of a sequence is lost (Goldberg &
-    Elhadad 2010 do so in a greedy search). The averages are taken over all updates and sequences.
+    After an early update the search goes on with the new weights from the best correct state, so that nothing of a
+    sequence is lost (Goldberg & Elhadad 2010 do so in greedy search). Averages are over updates and sequences.
 
-    perceptron (Perceptron): With one column; it is changed.
-    gold (int32[words]): The right outcomes, `NONE` where they are not known: there any is right.
-    search (EasyFirstSearch): How to search.
+    gold (int32[words]): The right outcomes, `NONE` where unknown: there any is right.
     margin (float): The head start of wrong outcomes.
     counts (int64[2]): The numbers of early and of full updates are added.
-    board (Board): Written on.
-    RETURNS (float): The least by which, in an update, the score of the predicted actions, with its head
-        start, was above that of the correct ones; infinite without updates. It is never negative: the updates
-        are valid.
+    RETURNS (float): The smallest violation of an update, not negative: updates are valid.
     """
     outcomes = np.full(len(gold), NONE, dtype=np.int32)
     goals = np.zeros(search.window, dtype=np.int64)

@@ -1,10 +1,10 @@
 """Feature templates: which elements of a state are read together, by name.
 
-A template is a list of the names of elements, as in `["left.tag", "right.tag"]`: one binary feature for each
-combination of their symbols. What elements there are, each task says for itself (`arcs`, `words`). A *feature
-row* holds the symbols of all elements that some templates name, each once; a template is a list of columns of
-that row. A feature is known by a hash of the template and its symbols, whose highest bits are its place in
-the table of weights. Two features may share a place: there are no alphabets of features to be kept.
+A template is a list of names of elements, as in `["left.tag", "right.tag"]`: one binary feature for each combination
+of their symbols. Each task has its own elements (`arcs`, `labels`, `words`). A *feature row* holds the symbols of
+all elements that some templates name, each once; a template is a list of columns of that row. A feature is known by
+a hash of the template and its symbols, whose highest bits are its place in the table of weights. Two features may
+share a place: no alphabet of features is kept.
 """
 
 from collections.abc import Collection, Sequence
@@ -24,15 +24,13 @@ _BITS = 64
 
 @by_reference
 class Templates(NamedTuple):
-    """Some templates for compiled code.
+    """Compiled templates.
 
-    offsets (int32[templates + 1]): Where each one's columns begin.
-    columns (int32[*]): Positions in the feature row.
+    offsets (int32[templates + 1]), columns (int32[*]): Each template's columns of the feature row.
     order (int32[templates]): The templates, the longest first.
-    step_offsets (int32[longest + 1]), step_columns (uint32[*]): The first column of each of them in that
-        order, then the second one of those that have one, and so on.
-    swaps (uint32[templates]): What stands in that order stands as the templates do when the first has changed
-        places with the one that the first of these numbers says, then the second, and so on.
+    step_offsets (int32[longest + 1]), step_columns (uint32[*]): The first column of each of them in that order,
+        then the second one of those that have one, and so on.
+    swaps (uint32[templates]): The swaps that undo that order, one after the other.
     """
 
     offsets: np.ndarray
@@ -46,15 +44,13 @@ class Templates(NamedTuple):
 def compile_templates(
     templates: Sequence[Sequence[str]], elements: Collection[str], task: str
 ) -> tuple[list[str], Templates]:
-    """Translate templates into what compiled code reads.
+    """Compile templates.
 
     templates (Sequence[Sequence[str]]): Lists of names of elements.
-    elements (Collection[str]): The names that there are.
-    task (str): What the templates are for.
-    RETURNS (tuple[list[str], Templates]): The names that occur, in the order of the feature row, and the
-        templates.
-    RAISES (ValueError): If there are none, or one is empty, there twice, or names what is not known or an
-        element twice.
+    elements (Collection[str]): The known names.
+    task (str): The name of the list, for errors.
+    RETURNS (tuple[list[str], Templates]): The names that occur, in the order of the feature row, and the templates.
+    RAISES (ValueError): If a template is empty, there twice, or names an unknown element.
     """
     if not templates:
         raise ValueError(f"There is no template in '{task}'.")
@@ -92,8 +88,8 @@ def _lay_out(columns: Sequence[Sequence[int]], numbers: Sequence[int]) -> Templa
 
 
 def part_of(templates: Templates, numbers: Sequence[int]) -> tuple[np.ndarray, Templates]:
-    """Some of some templates, whose features stay what they are: which columns they read (int32[*]), and
-    they, for a row of those alone.
+    """Return some templates with the same features: the columns that they read (int32[*]), and the templates for a
+    row of those alone.
     """
     columns = [templates.columns[templates.offsets[i] : templates.offsets[i + 1]] for i in numbers]
     read = np.unique(np.concatenate([np.empty(0, dtype=np.int32), *columns]))
@@ -102,10 +98,7 @@ def part_of(templates: Templates, numbers: Sequence[int]) -> tuple[np.ndarray, T
 
 @borrowing
 def shift_for(size):
-    """By how many bits the hash of a feature is shifted to be a place in a table.
-
-    size (int): How many places the table has, a power of two of at least 2.
-    """
+    """Return the shift that makes the hash of a feature a place in a table of `size` places, a power of two."""
     bits = 0
     while 1 << bits < size:
         bits += 1

@@ -15,6 +15,10 @@ frequent it is anywhere.
 Each word has one event in each of two franchises. A step of the collapsed Gibbs sampler takes both out, draws the
 state in proportion to the prediction from all other words, and seats both again. The sum over the states is the
 leave-one-out probability of the word.
+
+As children are independent of each other given their parent, and there is no STOP, the probability of a tree is a
+product over its arcs: of word d from its parent h, the sum over s of p(s | h or document) p(d | s, h). With the
+counts held fixed these are scores of a chart.
 """
 
 from math import log
@@ -44,6 +48,7 @@ from ..hpyp.franchise import (
 from ..hpyp.franchise import PARENT as PARENT_RESTAURANT
 from ..hpyp.seating import add, remove
 from ..inference.drawing import draw
+from .chart import ChartScores, best_tree
 
 DEPENDENCIES, SYNTACTIC, SEMANTIC, LDA = "dependencies", "syntactic", "semantic", "lda"
 #: What a state depends on and what a word depends on, by the kind of model.
@@ -56,6 +61,8 @@ OF_PARENTS = (DEPENDENCIES, SYNTACTIC, SEMANTIC)
 OF_DOCUMENTS = (SEMANTIC, LDA)
 
 _FIRST_STRENGTH = 1.0
+# Room is made for so many words at a time.
+_CHUNK = 8192
 
 
 @by_reference
@@ -265,6 +272,68 @@ def believe_states(model, word, parent, sweeps, rng, belief, log_probability):
     others = model.states.strength[1] + n - 1
     belief /= kept
     log_probability[:] = -np.log(inverse / kept * others)
+
+
+@compiled
+def score_arcs(model, word, document):
+    """Score the arcs of a sentence for the chart, with counts held fixed and states summed out.
+
+    word (int32[n]): The words.
+    document (int): The number of their document, `NONE` if unknown.
+    """
+    n, states = len(word), model.states.alphabet[0]
+    frequency, place = np.empty(states), np.empty(states, dtype=np.int64)
+    condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
+    root, first = np.empty(n), np.zeros((n, n))
+    for h in range(n + 1):
+        # What is the same for all children. The last parent is the root.
+        enter_context(model, word[h] if h < n else model.words.alphabet[0], document, condition, context)
+        restaurant_distribution(model.states, deepest(model.states, 0, condition), frequency)
+        for state in range(states):
+            context[STATE] = state
+            place[state] = deepest(model.words, 0, context)
+        for d in range(n):
+            if h != d:
+                total = 0.0
+                for state in range(states):
+                    total += frequency[state] * dish_probability(model.words, place[state], word[d])
+                if h < n:
+                    first[h, d] = log(total)
+                else:
+                    root[d] = log(total)
+    return ChartScores(root, first, first.reshape(n, 1, n), np.zeros((2, n)), np.zeros((n, n)))
+
+
+@compiled
+def parse_sentences(model, word, offsets, heads):
+    """Find the most probable trees of sentences of unknown documents, with counts held fixed.
+
+    word (int32[n]), offsets (int64[sentences + 1]): The words, and the start of each sentence.
+    heads (int32[n]): Overwritten with positions among all words, `NONE` for the root's children.
+    """
+    for number in range(len(offsets) - 1):
+        start, end = offsets[number], offsets[number + 1]
+        if start < end:
+            found, _ = best_tree(score_arcs(model, word[start:end], NONE))
+            for i in range(end - start):
+                heads[start + i] = NONE if found[i] == NONE else start + found[i]
+
+
+def sweep(
+    model: StateModel,
+    dependents: Dependents,
+    state: np.ndarray,
+    rng: np.random.Generator,
+    probability: np.ndarray,
+) -> StateModel:
+    """Make a Gibbs step for the state of every word, see `visit_words`. The model passed in must not be used any
+    more.
+    """
+    for first in range(0, len(state), _CHUNK):
+        last = min(first + _CHUNK, len(state))
+        model = reserve_words(model, last - first)
+        visit_words(model, dependents, first, last, state, rng, probability)
+    return model
 
 
 def word_counts(model: StateModel) -> np.ndarray:

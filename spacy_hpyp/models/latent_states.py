@@ -3,7 +3,7 @@ registered architecture.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,6 @@ from thinc.api import Model
 
 from ..annotation.uncased import UncasedWords, read_uncased
 from ..compiled import NONE
-from ..head_outward.state_trees import parse_sentences, sweep
 from ..head_outward.states import (
     DEPENDENCIES,
     OF_DOCUMENTS,
@@ -23,12 +22,14 @@ from ..head_outward.states import (
     believe_states,
     columns_of,
     new_model,
+    parse_sentences,
+    sweep,
     word_counts,
 )
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, unpack
 from ..settings import taking
-from ..storage.schema import Keyed, Message, Ragged, arrays, group, integers, numbers, part
+from ..storage.schema import Keyed, Message, Ragged, arrays, group, numbers, part
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .messages import vocabulary_from_message, vocabulary_to_message
@@ -58,28 +59,22 @@ class StateTraining:
 
     documents (dict[bytes, int]): The number of each seated document, by its key.
     states (list[int32[words]]): The states of the words of each.
-    heads (dict[int, int32[words]]): The heads that were drawn for some, by their numbers.
     size (int): The number of words of the training part.
     visited (int): How many have been visited since the strengths were last sampled.
     steps (int): The number of visits of documents.
-    draws (int64[2]): How many different trees were proposed since then, and how many accepted.
     """
 
     documents: dict[bytes, int] = field(default_factory=dict)
     states: list[np.ndarray] = field(default_factory=list)
-    heads: dict[int, np.ndarray] = field(default_factory=dict)
     size: int = 0
     visited: int = 0
     steps: int = 0
-    draws: np.ndarray = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
 
 
 _TRAINING = group(
     documents=arrays(
         "lengths", "state", "the states of the documents are damaged", keys="documents", below="states"
     ),
-    drawn=integers("drawn"),
-    heads=integers("heads"),
     **numbers("size", "visited", "steps"),
 )
 
@@ -134,17 +129,10 @@ class LatentStates(StoredModel):
         """What can be learned from: where parents are read, the sentences with complete trees."""
         return words.complete() if self.reads_parents else words
 
-    def visit(
-        self,
-        texts: Sequence[tuple[bytes, UncasedWords]],
-        rng: np.random.Generator,
-        *,
-        draw_trees: bool = False,
-    ) -> np.ndarray:
-        """Make a Gibbs step for every word of some documents; new ones are seated with the trees that they have.
+    def visit(self, texts: Sequence[tuple[bytes, UncasedWords]], rng: np.random.Generator) -> np.ndarray:
+        """Make a Gibbs step for every word of some documents; new ones are seated.
 
         texts (Sequence[tuple[bytes, UncasedWords]]): Different documents, and their keys.
-        draw_trees (bool): Whether to draw the tree of every sentence, too, once all documents are seated.
         RETURNS (float64[words]): The probability of each word given all others that are seated.
         """
         training = self.training
@@ -152,25 +140,15 @@ class LatentStates(StoredModel):
         for number, (_, words) in zip(numbers, texts):
             if number == len(training.states):
                 training.states.append(np.full(len(words.forms), NONE, dtype=np.int32))
-        trees = [
-            replace(text, heads=training.heads.get(number, text.heads))
-            for number, (_, text) in zip(numbers, texts)
-        ]
-        dependents = self.encode(trees, numbers)
+        dependents = self.encode([words for _, words in texts], numbers)
         state = np.concatenate(
             [np.empty(0, dtype=np.int32), *(training.states[number] for number in numbers)]
         )
         probability = np.empty(len(state))
-        draw_trees = draw_trees and bool(np.all(state != NONE))
-        self.seating = sweep(
-            self.seating, dependents, state, rng, probability, training.draws if draw_trees else None
-        )
-        bounds = np.cumsum([0, *(len(words.forms) for words in trees)]).tolist()
-        for number, start, end in zip(numbers, bounds, bounds[1:]):
-            training.states[number] = state[start:end].copy()
-            if draw_trees:
-                heads = dependents.head[start:end]
-                training.heads[number] = np.where(heads == NONE, NONE, heads - start).astype(np.int32)
+        self.seating = sweep(self.seating, dependents, state, rng, probability)
+        ends = np.cumsum([len(words.forms) for _, words in texts])
+        for number, states in zip(numbers, np.split(state, ends[:-1])):
+            training.states[number] = states.copy()
         training.visited += len(state)
         training.steps += 1
         return probability
@@ -180,7 +158,6 @@ class LatentStates(StoredModel):
         resample(self.seating.states, rng)
         resample(self.seating.words, rng)
         self.training.visited = 0
-        self.training.draws[:] = 0
 
     def encode(self, texts: Sequence[UncasedWords], numbers: Sequence[int]) -> Dependents:
         """Some documents as arrays."""
@@ -256,14 +233,7 @@ class LatentStates(StoredModel):
         if not self.is_initialized:
             return {}
         training = self.training
-        heads = np.concatenate([np.empty(0, dtype=np.int64), *training.heads.values()])
-        values = {
-            **vars(training),
-            "documents": Keyed(list(training.documents), Ragged.of(training.states)),
-            "drawn": np.array(list(training.heads), dtype=np.int64),
-            # A child of the root has no head, and is stored as 0.
-            "heads": heads - NONE,
-        }
+        values = {**vars(training), "documents": Keyed(list(training.documents), Ragged.of(training.states))}
         seating = {"of_states": pack(self.seating.states), "of_words": pack(self.seating.words)}
         return {**vocabulary_to_message(self.vocabulary), **seating, **_TRAINING.write(values)}
 
@@ -277,13 +247,10 @@ class LatentStates(StoredModel):
         )
         self.initialize(vocabulary, seating)
         found = _TRAINING.read(message, {"states": self.states})
-        (keys, states), drawn, heads = (found.pop(name) for name in ("documents", "drawn", "heads"))
-        lengths = np.diff(states.offsets)[drawn]
-        trees = Ragged(heads + np.int32(NONE), np.cumsum([0, *lengths])).parts()
+        keys, states = found.pop("documents")
         self.training = StateTraining(
             documents={key: number for number, key in enumerate(keys)},
             states=states.parts(),
-            heads=dict(zip(drawn.tolist(), trees, strict=True)),
             **found,
         )
 

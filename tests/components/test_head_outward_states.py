@@ -2,15 +2,12 @@
 was learned.
 """
 
-import logging
-
 import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_hpyp.annotation.uncased import read_uncased
 from spacy_hpyp.components.head_outward_states import HeadOutwardStates
 from spacy_hpyp.head_outward.states import KINDS
 from spacy_hpyp.hpyp.storage import pack
@@ -105,9 +102,9 @@ def test_training_is_fixed_by_the_seed(toy, kind):
     assert packed[0] == packed[1] != packed[2]
 
 
-@pytest.mark.parametrize(("kind", "trees"), [*((kind, "given") for kind in KINDS), ("semantic", "sampled")])
-def test_what_is_loaded_is_what_was_saved_and_goes_on_as_it_would_have(toy, kind, trees, tmp_path):
-    nlp = pipeline(kind, trees=trees)
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_loaded_is_what_was_saved_and_goes_on_as_it_would_have(toy, kind, tmp_path):
+    nlp = pipeline(kind)
     train(toy, nlp)
     nlp.to_disk(tmp_path / "model")
     loaded = spacy.load(tmp_path / "model")
@@ -137,61 +134,6 @@ def test_states_of_documents_are_those_that_are_probable_given_the_rest(toy):
     ]
     assert [len(states) for states in of_kinds] == [1, 1]
     assert of_kinds[0] != of_kinds[1]
-
-
-def test_trees_are_sampled_where_there_are_any(toy, caplog):
-    nlp = pipeline("syntactic", trees="sampled")
-    with caplog.at_level(logging.DEBUG, logger="spacy"):
-        train(toy, nlp)
-    assert "new trees accepted" in caplog.text
-    training = states_of(nlp).latent_states.training
-    read = [read_uncased(example.reference) for example in examples_of(toy, nlp)]
-    assert sorted(training.heads) == list(range(len(read)))
-    assert any(heads.tolist() != words.heads.tolist() for heads, words in zip(training.heads.values(), read))
-    with pytest.raises(ValueError, match="has no trees"):
-        pipeline("lda", trees="sampled")
-
-
-CONFIG = """
-[nlp]
-lang = "en"
-pipeline = ["hpyp_parser","head_outward_states"]
-batch_size = 1000
-
-[components]
-
-[components.hpyp_parser]
-source = "{parser}"
-
-[components.head_outward_states]
-factory = "head_outward_states"
-
-[components.head_outward_states.model]
-@architectures = "spacy-hpyp.LatentStates.v1"
-states = 3
-
-[components.head_outward_states.model.unknown_words]
-@misc = "spacy-hpyp.UniversalUnknownWords.v1"
-
-[corpora]
-
-[corpora.train]
-@readers = "spacy.Corpus.v1"
-path = "{corpus}"
-
-[corpora.dev]
-@readers = "spacy.Corpus.v1"
-path = "{corpus}"
-
-[training]
-frozen_components = ["hpyp_parser"]
-max_epochs = 3
-eval_frequency = 12
-
-[training.batcher]
-@batchers = "spacy.batch_by_sequence.v1"
-size = 4
-"""
 
 
 def test_words_are_scored_by_what_they_are_predicted_with(toy):

@@ -9,11 +9,12 @@ from functools import cache
 import numpy as np
 import pytest
 import test_franchise
-from seating import predictive_distribution
+from projective_trees import projective_trees, score
+from seating import predictive_distribution, predictive_probability
 from total_variation import total_variation
 
 from spacy_hpyp.compiled import NONE, compiled
-from spacy_hpyp.head_outward.state_trees import sweep
+from spacy_hpyp.head_outward.chart import best_tree
 from spacy_hpyp.head_outward.states import (
     DEPENDENCIES,
     KINDS,
@@ -24,9 +25,12 @@ from spacy_hpyp.head_outward.states import (
     Dependents,
     enter_context,
     new_model,
+    parse_sentences,
     reserve_words,
+    score_arcs,
     seat_word,
     state_weights,
+    sweep,
     unseat_word,
     visit_words,
 )
@@ -287,3 +291,35 @@ def test_states_seating_and_hyperparameters_preserve_their_joint_distribution(ki
     for name, drawn, walked in zip(STATISTICS, forward.T, chain.T):
         error = math.hypot(drawn.std() / math.sqrt(len(drawn)), batch_error(walked))
         assert abs(drawn.mean() - walked.mean()) < 4 * error, name
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_arcs_are_scored_by_the_sum_over_states(kind):
+    model, dependents, _ = trained(kind)
+    word = dependents.word[:6]
+    scores = score_arcs(model, word, 1)
+    for h, d in [(0, 3), (4, 1), (None, 2)]:
+        parent = model.root if h is None else word[h]
+        condition = np.array([1 if kind in OF_DOCUMENTS else parent], dtype=np.int32)
+        total = 0.0
+        for state in range(model.count):
+            context = np.array([state, parent], dtype=np.int32)
+            total += predictive_probability(model.states, 0, condition, state) * predictive_probability(
+                model.words, 0, context, word[d]
+            )
+        assert np.exp(scores.root[d] if h is None else scores.first[h, d]) == pytest.approx(total)
+
+
+def test_the_tree_that_is_found_is_the_most_probable_one():
+    model, _, _ = trained(SYNTACTIC)
+    word = np.array([3, 1, 4, 1], dtype=np.int32)
+    scores = score_arcs(model, word, NONE)
+    found = {heads: score(scores, heads) for heads in projective_trees(4)}
+    heads = np.empty(8, dtype=np.int32)
+    parse_sentences(model, np.tile(word, 2), np.array([0, 4, 4, 8]), heads)
+    assert (
+        found[tuple(heads[:4].tolist())]
+        == pytest.approx(max(found.values()))
+        == pytest.approx(best_tree(scores)[1])
+    )
+    assert [h - 4 if h != NONE else NONE for h in heads[4:].tolist()] == heads[:4].tolist()

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seating import predictive_distribution, predictive_probability, squared_sizes
-from spacy_hpyp.hpyp.aside import Aside
 
 from spacy_hpyp.compiled import NONE, compiled
 from spacy_hpyp.hpyp.franchise import (
@@ -38,7 +37,6 @@ from spacy_hpyp.hpyp.franchise import (
     dish_probability,
     new_franchise,
     reserve,
-    reserve_to_leave,
     restaurant_distribution,
 )
 from spacy_hpyp.hpyp.hyperparameters import histograms, log_likelihood
@@ -558,25 +556,6 @@ def test_growing_in_small_steps_keeps_everything(customers, step):
         add(large, 0, row_of((symbol,)), dish, rng)
         add(small, 0, row_of((symbol,)), dish, again)
     assert seating_of(small) == seating_of(large)
-
-
-@settings(max_examples=20, deadline=None, derandomize=True)
-@given(st.lists(events, min_size=1, max_size=40), st.integers(1, 40), st.integers(0, 2**32))
-def test_who_leaves_a_copy_of_a_seating_that_was_set_aside_sits_in_the_next_one(customers, leaving, seed):
-    rng = np.random.default_rng(seed)
-    franchise = franchise_for(2 * len(customers))
-    for context, dish in customers:
-        add(franchise, 0, row_of(context), dish, rng)
-    before, aside = seating_of(franchise), Aside(franchise)
-    rest = reserve_to_leave(aside.read(), 1)
-    for context, dish in customers[:leaving]:
-        assert remove(rest, 0, row_of(context), dish, rng)
-    assert_sound(rest, customers[leaving:])
-    again = aside.read()
-    assert seating_of(franchise) == seating_of(again) == before
-    for context, dish in customers:
-        add(again, 0, row_of(context), dish, rng)
-    assert_sound(again, 2 * customers)
 
 
 def test_tables_of_ones_own_give_interpolated_counts_of_observations():

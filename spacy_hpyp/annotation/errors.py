@@ -1,7 +1,7 @@
-"""Errors of a parser in a treebank, by label, tag, length and word (McDonald & Nivre 2007)."""
+"""Errors of a parser in a treebank, by label, tag, length and word."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from spacy.training import Example
@@ -12,19 +12,8 @@ from .documents import ROOT_LABEL
 #: Bins of lengths in words, by where they begin. A root's arc has the length 0.
 ARC_LENGTHS = {0: "root", 1: "1", 2: "2", 3: "3-5", 6: "6-10", 11: "11+"}
 SENTENCE_LENGTHS = {1: "1-10", 11: "11-20", 21: "21-30", 31: "31-40", 41: "41+"}
-#: The titles of tables and of lists of confusions.
-TITLES = {
-    "arc_lengths": "By length of the arc",
-    "sentence_lengths": "By length of the sentence",
-    "known": "By whether the word is known",
-    "labels": "By label",
-    "tags": "By tag",
-    "label_confusions": "Confusions of labels",
-    "wrong_heads": "Wrong heads of right labels",
-    "tag_confusions": "Confusions of tags",
-}
-# Examples are sentences of about so many words, of which so many are shown on each side.
-_READABLE, _WINDOW = 10, 6
+# Examples are sentences of about so many words.
+_READABLE = 10
 
 
 class Word(NamedTuple):
@@ -33,40 +22,21 @@ class Word(NamedTuple):
     sentence: tuple[str, ...]
     place: int
     head: int
-    gold_head: int | None
+    gold_head: int
     label: str
     gold_label: str
     tag: str
     gold_tag: str
-    known: bool
 
     @property
     def has_head(self) -> bool:
         """Whether the head is right."""
         return self.head == self.gold_head
 
-    @property
-    def has_arc(self) -> bool:
-        """Whether the head and its label are right."""
-        return self.has_head and self.label == self.gold_label
-
-    @property
-    def has_tag(self) -> bool:
-        """Whether the tag is right."""
-        return self.tag == self.gold_tag
-
     def __str__(self) -> str:
-        """The word in its sentence, with its heads."""
-        start, end = max(0, self.place - _WINDOW), self.place + _WINDOW + 1
         words = [f"[{word}]" if i == self.place else word for i, word in enumerate(self.sentence)]
-        text = " ".join(["…"] * (start > 0) + words[start:end] + ["…"] * (end < len(words)))
-        if self.gold_head is None:
-            return text
-        heads = self._name(self.gold_head) + f", not {self._name(self.head)}" * (not self.has_head)
-        return f"{text} (head: {heads})"
-
-    def _name(self, place: int) -> str:
-        return "ROOT" if place == self.place else f"{self.sentence[place]} {place + 1}"
+        heads = [f"{self.sentence[i]} {i + 1}" for i in dict.fromkeys((self.gold_head, self.head))]
+        return f"{' '.join(words)} (head: {', not '.join(heads)})"
 
 
 class Confusion(NamedTuple):
@@ -79,14 +49,11 @@ class Confusion(NamedTuple):
 
 
 class Errors(NamedTuple):
-    """The errors of a parser in a treebank.
+    """The errors of a parser in a treebank, by the titles of tables.
 
-    tables (dict[str, list[dict]]): "labels" and "tags", the most frequent first, and "arc_lengths" have
-        "name", "gold" and "predicted" counts, "precision", "recall" and "f"; arcs of a label count with it,
-        those of a length without it. "sentence_lengths" and "known" have "name", "tokens", "uas", "las" and
-        "tag_acc". Proportions are from 0 to 1, or None if there is nothing to count.
-    confusions (dict[str, list[Confusion]]): "label_confusions", "wrong_heads" of right labels, and
-        "tag_confusions", the most frequent first.
+    tables (dict[str, list[dict]]): Rows with "name", a property of gold words, "tokens", and the proportions
+        of right heads, "uas", arcs with labels, "las", and tags, "tag_acc"; the most frequent first.
+    confusions (dict[str, list[Confusion]]): The most frequent first.
     """
 
     tables: dict[str, list[dict[str, Any]]]
@@ -98,121 +65,71 @@ def find_errors(
     *,
     known: Callable[[str], bool] | None = None,
     punctuation: bool = False,
-    show: int = 3,
+    show: int = 1,
 ) -> Errors:
     """Find the errors in parsed sentences.
 
     examples (Iterable[Example]): Parsed sentences, and their references with the same tokens.
     known (Callable[[str], bool] | None): Whether training knew a word.
-    punctuation (bool): Whether the arcs of punctuation count.
+    punctuation (bool): Whether punctuation counts.
     show (int): The examples of each confusion.
     """
-    words = [word for example in examples for word in _words(example, known)]
-    arcs = [word for word in words if word.gold_head is not None]
-    gold = [word for word in arcs if punctuation or word.gold_label.lower() not in PUNCTUATION]
-    found = [word for word in arcs if punctuation or word.label.lower() not in PUNCTUATION]
-    tagged = [word for word in words if word.gold_tag]
-    tables = {
-        "arc_lengths": _scores(
-            [(_bin(abs((word.gold_head or 0) - word.place), ARC_LENGTHS), word.has_head) for word in gold],
-            [(_bin(abs(word.head - word.place), ARC_LENGTHS), word.has_head) for word in found],
-            list(ARC_LENGTHS.values()),
-        ),
-        "sentence_lengths": _accuracies(
-            gold, tagged, lambda word: _bin(len(word.sentence), SENTENCE_LENGTHS), SENTENCE_LENGTHS.values()
-        ),
-        "labels": _scores(
-            [(word.gold_label, word.has_arc) for word in gold], [(word.label, word.has_arc) for word in found]
-        ),
-        "tags": _scores(
-            [(word.gold_tag, word.has_tag) for word in tagged], [(word.tag, word.has_tag) for word in tagged]
-        ),
+    words = [word for example in examples for word in _words(example)]
+    words = [word for word in words if punctuation or word.gold_label.lower() not in PUNCTUATION]
+    keys: dict[str, Callable[[Word], str]] = {
+        "By length of the arc": lambda word: _bin(abs(word.gold_head - word.place), ARC_LENGTHS),
+        "By length of the sentence": lambda word: _bin(len(word.sentence), SENTENCE_LENGTHS),
+        "By label": lambda word: word.gold_label,
+        "By tag": lambda word: word.gold_tag,
     }
     if known is not None:
-        tables["known"] = _accuracies(
-            gold, tagged, lambda word: "known" if word.known else "unknown", ("known", "unknown")
+        keys["By whether the word is known"] = lambda word: (
+            "known" if known(word.sentence[word.place]) else "unknown"
         )
-    labelled = [word for word in gold if word.label == word.gold_label]
-    mislabelled = [word for word in gold if word.label != word.gold_label]
-    pairs = {
-        "label_confusions": [((word.gold_label, word.label), word) for word in mislabelled],
-        "wrong_heads": [((word.label, word.label), word) for word in labelled if not word.has_head],
-        "tag_confusions": [((word.gold_tag, word.tag), word) for word in tagged if not word.has_tag],
+    tables = {title: [_row(name, own) for name, own in _group(words, key)] for title, key in keys.items()}
+    labels = [word for word in words if word.label != word.gold_label]
+    heads = [word for word in words if word.label == word.gold_label and not word.has_head]
+    tags = [word for word in words if word.gold_tag and word.tag != word.gold_tag]
+    confusions = {
+        "Confusions of labels": _group(labels, lambda word: (word.gold_label, word.label)),
+        "Wrong heads of right labels": _group(heads, lambda word: (word.label, word.label)),
+        "Confusions of tags": _group(tags, lambda word: (word.gold_tag, word.tag)),
     }
-    return Errors(tables, {name: _confusions(own, show) for name, own in pairs.items()})
+    return Errors(
+        tables, {title: [_confusion(*own, show) for own in each] for title, each in confusions.items()}
+    )
 
 
-def _words(example: Example, known: Callable[[str], bool] | None) -> Iterator[Word]:
+def _words(example: Example) -> Iterator[Word]:
     sentence = tuple(token.text for token in example.predicted)
     for token, gold in zip(example.predicted, example.reference):
-        if token.is_space or not (gold.tag_ or gold.has_dep()):
-            continue
-        gold_head = gold.head.i if gold.has_dep() else None
-        # UD has "root" where spaCy has "ROOT".
-        labels = (
-            ROOT_LABEL if head == token.i and label.lower() == ROOT_LABEL.lower() else label
-            for head, label in ((token.head.i, token.dep_), (gold_head, gold.dep_))
-        )
-        is_known = known is None or known(token.text)
-        yield Word(sentence, token.i, token.head.i, gold_head, *labels, token.tag_, gold.tag_, is_known)
+        if gold.has_dep() and not token.is_space:
+            # UD has "root" where spaCy has "ROOT".
+            labels = (ROOT_LABEL if t.head.i == t.i and t.dep_ == "root" else t.dep_ for t in (token, gold))
+            yield Word(sentence, token.i, token.head.i, gold.head.i, *labels, token.tag_, gold.tag_)
 
 
 def _bin(length: int, bins: dict[int, str]) -> str:
     return bins[max(start for start in bins if start <= length)]
 
 
-def _group(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, list[Any]]:
+def _group(words: Iterable[Word], key: Callable[[Word], Any]) -> list[tuple[Any, list[Word]]]:
     groups = defaultdict(list)
-    for name, value in pairs:
-        groups[name].append(value)
-    return groups
+    for word in words:
+        groups[key(word)].append(word)
+    return sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
 
 
-def _mean(values: Sequence[bool]) -> float | None:
-    return sum(values) / len(values) if values else None
+def _row(name: str, words: list[Word]) -> dict[str, Any]:
+    right = {
+        "uas": [word.has_head for word in words],
+        "las": [word.has_head and word.label == word.gold_label for word in words],
+        "tag_acc": [word.tag == word.gold_tag for word in words if word.gold_tag],
+    }
+    means = {key: sum(each) / len(each) if each else None for key, each in right.items()}
+    return {"name": name, "tokens": len(words), **means}
 
 
-def _scores(
-    gold: Iterable[tuple[str, bool]], predicted: Iterable[tuple[str, bool]], order: Sequence[str] = ()
-) -> list[dict[str, Any]]:
-    """Rows of precision and recall by name, in an order or the most frequent first."""
-    found, right = _group(gold), _group(predicted)
-    names = [name for name in {**found, **right} if name]
-    names.sort(key=lambda name: order.index(name) if order else (-len(found.get(name, ())), name))
-    rows = []
-    for name in names:
-        recall, precision = _mean(found.get(name, [])), _mean(right.get(name, []))
-        f = None
-        if recall is not None and precision is not None:
-            f = 2.0 * precision * recall / ((precision + recall) or 1.0)
-        counts = {"gold": len(found.get(name, ())), "predicted": len(right.get(name, ()))}
-        rows.append({"name": name, **counts, "precision": precision, "recall": recall, "f": f})
-    return rows
-
-
-def _accuracies(
-    arcs: Sequence[Word], tagged: Sequence[Word], key: Callable[[Word], str], names: Iterable[str]
-) -> list[dict[str, Any]]:
-    by_arcs, by_tags = (_group((key(word), word) for word in words) for words in (arcs, tagged))
-    return [
-        {
-            "name": name,
-            "tokens": len(by_arcs[name]),
-            "uas": _mean([word.has_head for word in by_arcs[name]]),
-            "las": _mean([word.has_arc for word in by_arcs[name]]),
-            "tag_acc": _mean([word.has_tag for word in by_tags[name]]),
-        }
-        for name in names
-    ]
-
-
-def _confusions(pairs: Iterable[tuple[tuple[str, str], Word]], show: int) -> list[Confusion]:
-    groups = sorted(_group(pairs).items(), key=lambda group: (-len(group[1]), group[0]))
-    return [
-        Confusion(gold, predicted, len(words), [str(word) for word in sorted(words, key=_length)[:show]])
-        for (gold, predicted), words in groups
-    ]
-
-
-def _length(word: Word) -> int:
-    return abs(len(word.sentence) - _READABLE)
+def _confusion(pair: tuple[str, str], words: list[Word], show: int) -> Confusion:
+    readable = sorted(words, key=lambda word: abs(len(word.sentence) - _READABLE))
+    return Confusion(*pair, len(words), [str(word) for word in readable[:show]])

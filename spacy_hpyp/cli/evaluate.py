@@ -13,14 +13,14 @@ from wasabi import msg
 
 from ..annotation.calibration import PRECISION, Calibration, calibrate_heads, calibrate_tags
 from ..annotation.documents import unannotated
-from ..annotation.errors import TITLES, Errors, find_errors
+from ..annotation.errors import Errors, find_errors
 from ..annotation.intervals import count_by_sentence
 from ..components.alignment import example_of_tokens
 from ..components.corpus import create_gold_corpus, mark_sentence
 from ..components.hpyp_parser import HPYPParser
 from .app import load_pipeline, overrides_of, prepared
 from .options import Data, GoldTags, Json, Particles, Threads, argument, option
-from .output import percent, print_table, save_json
+from .output import SCORES, percent, print_table, save_json
 from .raw_text import read_corpus
 
 _ROWS = {
@@ -32,8 +32,8 @@ _ROWS = {
     "SENT F": "sents_f",
     "MATCH": "complete_match",
 }
-# The confusions, labels and tags that are printed, and the examples of each confusion.
-_SHOWN, _EXAMPLES = 15, 1
+# The rows of a table of errors, and the confusions, that are printed.
+_SHOWN = 15
 
 
 def evaluate(
@@ -65,9 +65,7 @@ def evaluate(
     )
     if gold_tags and tags_from is not None:
         raise ValueError("Give either --gold-tags or --tags-from, not both.")
-    given = gold_tags or tags_from is not None
-    if given and not parsers:
-        raise ValueError(f"Tags can be given to a parser, but the pipeline '{model}' has none.")
+    given = parsers and (gold_tags or tags_from is not None)
     for parser in parsers if given else ():
         if isinstance(parser, HPYPParser):
             parser.tags = "given"
@@ -77,13 +75,10 @@ def evaluate(
     known = known_words(nlp, train)
     names = [name for name, pipe in nlp.pipeline if pipe in parsers]
     before = nlp.pipe_names[: nlp.pipe_names.index(names[-1])] if given else []
-    scorer = ParsedScorer(nlp)
     with nlp.select_pipes(disable=[name for name in before if name not in names]):
         # The first parse compiles and reads, which is no part of the speed.
         nlp(gold[0].predicted.copy())
-        scores = nlp.evaluate(
-            [Example(each.predicted.copy(), each.reference) for each in gold], scorer=scorer
-        )
+        scores, parsed = parse_examples(nlp, gold)
     words = sum(len(example.predicted) for example in gold)
     scores["sentences_per_second"] = scores["speed"] * len(gold) / words
     shown = {name: percent(scores[key]) for name, key in _ROWS.items() if scores.get(key) is not None}
@@ -92,7 +87,7 @@ def evaluate(
     shown |= {"SPEED": f"{scores['speed']:.0f}", "SENTENCES/S": f"{scores['sentences_per_second']:.0f}"}
     msg.table(shown, title="Results (gold sentences)")
     if errors:
-        wrong = find_errors(scorer.parsed(model), known=known, punctuation=punctuation, show=_EXAMPLES)
+        wrong = find_errors(parsed, known=known, punctuation=punctuation)
         _print_errors(wrong)
         confusions = {name: [own._asdict() for own in each] for name, each in wrong.confusions.items()}
         scores["errors"] = {**wrong.tables, **confusions}
@@ -135,29 +130,21 @@ def give_tags(examples: Sequence[Example], model: str | Path) -> None:
 class ParsedScorer(Scorer):
     """spaCy's scores and "complete_match". It keeps the parsed examples, as `nlp.evaluate` parses copies."""
 
-    examples: Sequence[Example] = ()
+    parsed: Sequence[Example] = ()
 
     def score(self, examples: Iterable[Example], *, per_component: bool = False) -> dict[str, Any]:
         """Score parsed sentences."""
-        self.examples = list(examples)
-        scores = super().score(self.examples, per_component=per_component)
-        counts = count_by_sentence(self.examples).get("complete_match")
+        self.parsed = list(examples)
+        scores = super().score(self.parsed, per_component=per_component)
+        counts = count_by_sentence(self.parsed).get("complete_match")
         match = None if counts is None else float(counts[:, 0].sum() / counts[:, 1].sum())
         return {**scores, "complete_match": match}
 
-    def parsed(self, name: str | Path) -> Sequence[Example]:
-        """Return the examples that were scored last. RAISES (ValueError): If they have no trees."""
-        if not any(example.predicted.has_annotation("DEP") for example in self.examples):
-            raise ValueError(f"The pipeline '{name}' has no parser: it has {self.nlp.pipe_names}")
-        return self.examples
 
-
-def parse_examples(
-    nlp: Language, examples: Sequence[Example], name: str | Path
-) -> tuple[dict[str, Any], Sequence[Example]]:
+def parse_examples(nlp: Language, examples: Sequence[Example]) -> tuple[dict[str, Any], Sequence[Example]]:
     """Return the scores of a pipeline on some sentences, and these parsed."""
     scorer = ParsedScorer(nlp)
-    return nlp.evaluate(examples, scorer=scorer), scorer.parsed(name)
+    return nlp.evaluate(examples, scorer=scorer), scorer.parsed
 
 
 def known_words(nlp: Language, train: Path | None = None) -> Callable[[str], bool] | None:
@@ -170,21 +157,14 @@ def known_words(nlp: Language, train: Path | None = None) -> Callable[[str], boo
 
 
 def _print_errors(found: Errors) -> None:
-    for name, title in TITLES.items():
-        if rows := found.tables.get(name):
-            cells = [
-                [
-                    percent(cell) if cell is None or isinstance(cell, float) else str(cell)
-                    for cell in row.values()
-                ]
-                for row in rows[:_SHOWN]
-            ]
-            print_table([column.replace("_", " ") for column in rows[0]], cells, title)
-        if confusions := found.confusions.get(name):
-            msg.divider(title)
-            for each in confusions[:_SHOWN]:
-                pair = each.gold if each.gold == each.predicted else f"{each.gold} → {each.predicted}"
-                print(f"{each.count:6}  {pair}", *each.examples, sep="\n        ")
+    for title, rows in found.tables.items():
+        cells = [(*list(row.values())[:2], *map(percent, list(row.values())[2:])) for row in rows[:_SHOWN]]
+        print_table(("", "tokens", *SCORES), cells, title)
+    for title, confusions in found.confusions.items():
+        msg.divider(title)
+        for each in confusions[:_SHOWN]:
+            pair = " → ".join(dict.fromkeys((each.gold, each.predicted)))
+            print(f"{each.count:6}  {pair}", *each.examples, sep="\n        ")
 
 
 def _calibrations(
@@ -195,26 +175,18 @@ def _calibrations(
         if isinstance(parser, HPYPParser):
             parser.decoding = "mbr"
     raw = list(map(example_of_tokens, read_corpus(data_path, nlp)))
-    figures: dict[str, dict[str, Any]] = {}
-    for text, examples in (
-        ("raw documents", raw),
-        ("gold sentences", list(create_gold_corpus(data_path)(nlp))),
-    ):
+    gold = list(create_gold_corpus(data_path)(nlp))
+    figures: dict[str, Any] = {}
+    for text, examples in (("raw documents", raw), ("gold sentences", gold)):
         for example, doc in zip(examples, nlp.pipe(example.predicted for example in examples)):
             example.predicted = doc
-        found = {
-            "heads": calibrate_heads(examples, punctuation=punctuation),
-            "tags": calibrate_tags(examples),
-        }
-        if not found["heads"].tokens.any():
-            raise ValueError(
-                f"No token of '{data_path}' has both token._.head_prob, which parsers of this package set, "
-                f"and a gold head."
-            )
-        for name, each in found.items():
+        heads, tags = calibrate_heads(examples, punctuation=punctuation), calibrate_tags(examples)
+        if not heads.tokens.any():
+            raise ValueError(f"Calibration needs gold heads in '{data_path}', and a parser of this package.")
+        for name, each in (("head_prob", heads), ("tag_prob", tags)):
             if each.tokens.any():
-                _print_calibration(f"{name[:-1]}_prob, {text}", each)
-        figures[text] = {name: each.to_dict() for name, each in found.items()}
+                _print_calibration(f"{name}, {text}", each)
+        figures[text] = {"heads": heads.to_dict(), "tags": tags.to_dict()}
     return {**figures["gold sentences"], "raw": figures["raw documents"]}
 
 
@@ -224,26 +196,19 @@ def _print_calibration(name: str, found: Calibration) -> None:
         (
             f"{row['from']:.2f}-{row['to']:.2f}",
             row["tokens"],
-            f"{row['confidence']:.4f}",
-            f"{row['accuracy']:.4f}",
+            percent(row["confidence"]),
+            percent(row["accuracy"]),
         )
         for row in table["bins"]
     ]
-    footer = ("all", table["tokens"], f"{table['confidence']:.4f}", f"{table['accuracy']:.4f}")
-    header = (name, "tokens", "confidence", "accuracy")
-    print_table(header, rows, f"Reliability of {name}", footer=footer)
+    footer = ("all", table["tokens"], percent(table["confidence"]), percent(table["accuracy"]))
+    print_table(("", "tokens", "confidence", "accuracy"), rows, f"Reliability of {name}", footer=footer)
     print_figures(found)
-    surest = [
-        (f"{row['part']:.0%}", f"{row['confidence']:.4f}", f"{row['risk']:.4f}") for row in table["coverage"]
-    ]
-    print_table(("surest", "confidence from", "wrong"), surest, f"Risk and coverage of {name}", left=0)
 
 
 def print_figures(found: Calibration) -> None:
     """Print the figures of a reliability table."""
     msg.text(f"Expected calibration error: {found.error:.4f}")
     msg.text(f"AUROC: {found.auroc:.4f}")
-    if isnan(found.threshold):
-        msg.text(f"Precision {PRECISION:.0%}: with no threshold")
-    else:
+    if not isnan(found.threshold):
         msg.text(f"Precision {PRECISION:.0%}: from {found.threshold:.4f} on, which {found.above:.1%} have")

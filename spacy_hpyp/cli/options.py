@@ -2,11 +2,8 @@
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import wraps
-from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 from typer.models import OptionInfo
@@ -34,43 +31,21 @@ def argument(meaning: str, **settings: Any) -> Any:
     return typer.Argument(help=meaning, **settings)
 
 
-def with_groups(function: Callable) -> Callable:
-    """Make a function a command: fields of a default that is a dataclass become options, and options without
-    a long name get that of their parameter.
-    """
-    parameters = signature(function).parameters.values()
-    groups = {each.name: each.default for each in parameters if is_dataclass(each.default)}
-    typed: list[Parameter] = []
-    for parameter in parameters:
-        if parameter.name not in groups:
-            typed.append(_named(parameter))
-            continue
-        for field in fields(parameter.default):
-            default = getattr(parameter.default, field.name)
-            typed.append(
-                _named(Parameter(field.name, Parameter.KEYWORD_ONLY, default=default, annotation=field.type))
-            )
-
-    @wraps(function)
-    def command(**given: Any) -> Any:
-        for name, group in groups.items():
-            given[name] = replace(group, **{field.name: given.pop(field.name) for field in fields(group)})
-        return function(**given)
-
-    command.__signature__ = signature(function).replace(parameters=typed)  # type: ignore[attr-defined]
-    command.__annotations__ = {each.name: each.annotation for each in typed}
-    return command
-
-
-def _named(parameter: Parameter) -> Parameter:
-    for declared in getattr(parameter.annotation, "__metadata__", ()):
-        # Typer keeps the first name as the default until it reads the command.
-        names = [name for name in (declared.default, *(declared.param_decls or ())) if isinstance(name, str)]
-        if isinstance(declared, OptionInfo) and not any(name.startswith("--") for name in names):
-            own = copy(declared)
-            own.default, own.param_decls = ..., [f"--{parameter.name.replace('_', '-')}", *names]
-            return parameter.replace(annotation=Annotated[parameter.annotation.__origin__, own])
-    return parameter
+def long_names(function: Callable) -> Callable:
+    """Name the options of a command after its parameters, unless they have long names; a switch has no other."""
+    hints = get_type_hints(function, include_extras=True)
+    for name, hint in hints.items():
+        for declared in getattr(hint, "__metadata__", ()):
+            # Typer keeps the first name as the default until it reads the command.
+            names = [
+                each for each in (declared.default, *(declared.param_decls or ())) if isinstance(each, str)
+            ]
+            if isinstance(declared, OptionInfo) and not any(each.startswith("--") for each in names):
+                own = copy(declared)
+                own.default, own.param_decls = ..., [f"--{name.replace('_', '-')}", *names]
+                hints[name] = Annotated[hint.__origin__, own]
+    function.__annotations__ = hints
+    return function
 
 
 def place(text: str) -> Any:
@@ -120,16 +95,8 @@ GoldTags = Annotated[bool, option("Give the gold tags to the parser")]
 PerLine = Annotated[bool, option("Each line of a text is one sentence", "-l")]
 Tokenized = Annotated[bool, option("Split text into words at white space")]
 SegmentWith = Annotated[str | None, option("Pipeline that splits running text into sentences")]
-
-
-@dataclass(frozen=True)
-class Cluster:
-    """Options of what workers of a Ray cluster do to texts, shard by shard."""
-
-    ray: Annotated[
-        str | None, option("Ray cluster: 'local', 'local[N]', 'auto' or an address", metavar="ADDRESS")
-    ] = None
-    workers: Annotated[int | None, option("With --ray: workers, instead of one a core", least=1)] = None
-    shard_size: Annotated[int, option("With --ray: the size of a shard in kilobytes", least=1)] = 1000
-    max_errors: Annotated[int, option("With --ray: failing documents that end the run", least=0)] = 100
-    field: Annotated[str, option("With --ray: the field or column of .jsonl and .parquet")] = "text"
+RayAddress = Annotated[str | None, option("Ray cluster: 'local', 'local[N]', 'auto' or an address", "--ray")]
+Workers = Annotated[int | None, option("With --ray: workers, instead of one a core", least=1)]
+ShardSize = Annotated[int, option("With --ray: the size of a shard in kilobytes", least=1)]
+MaxErrors = Annotated[int, option("With --ray: failing documents that end the run", least=0)]
+TextField = Annotated[str, option("With --ray: the field or column of .jsonl and .parquet", "--field")]

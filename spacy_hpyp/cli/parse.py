@@ -18,7 +18,19 @@ from ..distributed.run import Process, Task
 from ..treebanks.conllu import Block, blocks_of
 from .app import load_pipeline, prepare_output, set_threads
 from .conllu_format import ROW, to_doc, word_rows, write_block, write_doc
-from .options import Cluster, PerLine, Threads, argument, option, place, refuse_uris
+from .options import (
+    MaxErrors,
+    PerLine,
+    RayAddress,
+    ShardSize,
+    TextField,
+    Threads,
+    Workers,
+    argument,
+    option,
+    place,
+    refuse_uris,
+)
 from .output import is_shown, writing
 from .progress import Bar
 from .raw_text import STDIN, is_conllu, lines_of, locate_paragraphs
@@ -57,7 +69,11 @@ def parse(
     per_line: PerLine = False,
     n_process: Annotated[int, option("Processes", "-n", least=1)] = 1,
     threads: Threads = None,
-    cluster: Cluster = Cluster(),
+    ray: RayAddress = None,
+    workers: Workers = None,
+    shard_size: ShardSize = 1000,
+    max_errors: MaxErrors = 100,
+    field: TextField = "text",
     output_format: Annotated[
         Literal["conllu", "parquet"], option("With --ray: the format of the output", "--format")
     ] = "conllu",
@@ -73,11 +89,11 @@ def parse(
     goes on after an interruption.
     """
     texts = texts or [STDIN]
-    if cluster.ray is not None:
+    if ray is not None:
         if keep == "text" or n_process > 1 or threads is not None or STDIN in texts:
             raise ValueError("--ray excludes --keep text, --n-process, --threads and stdin.")
-        task = ParseTask(place_of(model), per_line, cluster.field, output_format, keep)
-        distribute("parse", task, texts, output, cluster, is_conllu=conllu)
+        task = ParseTask(place_of(model), per_line, field, output_format, keep)
+        distribute("parse", task, texts, output, ray, workers, shard_size, max_errors, is_conllu=conllu)
         return
     refuse_uris(output, *texts)
     prepare_output(output, texts, ".conllu", ".conll", ".txt")

@@ -94,8 +94,11 @@ def _parsed(nlp: Language, path: Path, *, per_line: bool) -> Iterator[list[tuple
         docs = parse_documents(read_documents(path, nlp.vocab), nlp)
         yield from minibatch(((doc, None) for doc in docs if len(doc)), _BATCH)
         return
-    paragraphs = (text for _, text in locate_paragraphs(path, per_line=per_line))
-    for some in minibatch(read_blocks(path) if is_conllu(path) else paragraphs, _BATCH):
+    if is_conllu(path):
+        texts: Iterable[str | Block] = read_blocks(path)
+    else:
+        texts = (text for _, text in locate_paragraphs(path, per_line=per_line))
+    for some in minibatch(texts, _BATCH):
         blocks = [text if isinstance(text, Block) else None for text in some]
         with nlp.memory_zone():
             batch = list(zip(parse_each(nlp, some, whole=per_line), blocks))

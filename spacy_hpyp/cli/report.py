@@ -52,7 +52,7 @@ def report(
     gold = read_examples(nlp, data_path, heads=True)
     for parser in parsers:
         parser.decoding = "mbr"
-    _, parsed = parse_examples(nlp, gold, model)
+    _, parsed = parse_examples(nlp, gold)
     learned = {
         name: pipe.learned
         for name, pipe in nlp.pipeline

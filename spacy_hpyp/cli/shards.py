@@ -16,7 +16,6 @@ from ..about import __version__
 from ..distributed.inputs import cut, find_files
 from ..distributed.run import Folder, Task, connected, run_shards
 from .app import pipeline_at
-from .options import Cluster
 from .progress import Bar
 
 # The most problems that are shown.
@@ -34,19 +33,23 @@ def distribute(
     task: Task,
     texts: Iterable[Any],
     output: Any,
-    cluster: Cluster,
+    address: str,
+    workers: int | None,
+    shard_size: int,
+    max_errors: int,
     *,
     is_conllu: bool = False,
 ) -> None:
     """Have workers do a task to texts, and show how far they are.
 
     texts (Iterable[Path | str]), output (Path | str | None): Paths or URIs; the output is a folder.
+    address (str), workers (int | None), shard_size (int), max_errors (int): See the options of `hpyp parse`.
     is_conllu (bool): Whether all texts are CoNLL-U, whatever their names are.
     RAISES (ValueError): If something is not there, or fails.
     """
     if output is None:
         raise ValueError("With --ray the output goes to a folder: name it with --output.")
-    shards = cut(find_files(map(str, texts)), 1000 * cluster.shard_size, is_conllu=is_conllu)
+    shards = cut(find_files(map(str, texts)), 1000 * shard_size, is_conllu=is_conllu)
     inputs = blake2b(repr(shards).encode(), digest_size=16).hexdigest()
     run = {"command": command, **asdict(task), "pipeline": _digest(task.model), "inputs": inputs}
     run |= {"version": __version__, "spacy": spacy.__version__}
@@ -56,12 +59,12 @@ def distribute(
     done = folder.done()
     left = [shard for shard in shards if shard.number not in done]
     counts, problems, begun = {"words": 0, "documents": 0, "errors": 0}, [], monotonic()
-    with connected(cluster.ray or "local") as ray, Bar(total=len(shards), unit=" shards") as bar:
+    with connected(address) as ray, Bar(total=len(shards), unit=" shards") as bar:
         bar.update(len(done))
-        for row in run_shards(ray, task, folder, run, left, cluster.workers) if left else ():
+        for row in run_shards(ray, task, folder, run, left, workers) if left else ():
             counts = {name: counts[name] + row[name] for name in counts}
             problems += [row["problem"]] if row["problem"] else []
-            if counts["errors"] > cluster.max_errors:
+            if counts["errors"] > max_errors:
                 raise ValueError(f"{counts['errors']} documents failed: '{output}/_errors' has the reasons.")
             rate = counts["words"] / (monotonic() - begun)
             bar.set_postfix_str(f"{counts['words']:,} words, {rate:,.0f} words/s", refresh=False)

@@ -21,7 +21,19 @@ from ..language_model.stimuli import is_table, read_counts, read_stimuli, read_w
 from ..language_model.surprisal import PARTS, REGION, TOKEN, WORD, Frequencies, Row, TextPassage
 from .app import load_parser, load_pipeline, prepare_output
 from .ngram import is_ngram_model, refuse
-from .options import AnyModel, Cluster, Threads, argument, option, place, refuse_uris
+from .options import (
+    AnyModel,
+    MaxErrors,
+    RayAddress,
+    ShardSize,
+    TextField,
+    Threads,
+    Workers,
+    argument,
+    option,
+    place,
+    refuse_uris,
+)
 from .output import is_shown, json_line, writing
 from .progress import Bar
 from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sentences
@@ -71,7 +83,11 @@ def surprisal(
         int | None, option("Particles; by default the pipeline's, but 5,000 at least", "-K")
     ] = None,
     threads: Threads = None,
-    cluster: Cluster = Cluster(),
+    ray: RayAddress = None,
+    workers: Workers = None,
+    shard_size: ShardSize = 1000,
+    max_errors: MaxErrors = 100,
+    field: TextField = "text",
 ) -> None:
     """Write a table of surprisals in bits, one row a token, with a header.
 
@@ -87,15 +103,15 @@ def surprisal(
     count its characters. The same command goes on where it was interrupted.
     """
     by = REGION if regions else WORD if words else TOKEN
-    if cluster.ray is not None:
+    if ray is not None:
         if regions or text_by or context or lags or parses or running or threads or STDIN in texts:
             raise ValueError(
                 "With --ray texts are files of text, and of the options there are --words, --no-punctuation, "
                 "--entropy, --per-line, --particles and --segment-with."
             )
         settings = (by, not no_punctuation, entropy, particles, segment_with)
-        task = SurprisalTask(place_of(model), per_line, cluster.field, "parquet", *settings)
-        distribute("surprisal", task, texts, output, cluster)
+        task = SurprisalTask(place_of(model), per_line, field, "parquet", *settings)
+        distribute("surprisal", task, texts, output, ray, workers, shard_size, max_errors)
         return
     refuse_uris(output, *texts)
     existing(texts)

@@ -10,7 +10,7 @@ from spacy.tokens import Token
 from spacy.training import Example
 
 from ..annotation.calibration import COVERAGE, PUNCTUATION, Calibration
-from ..annotation.errors import TITLES, Errors
+from ..annotation.errors import Errors
 from ..annotation.intervals import LEVEL, Interval
 from ..compiled import NONE
 from .page import Section, Table, plot_bars, plot_lines
@@ -41,14 +41,13 @@ def scores_section(intervals: Mapping[str, Interval]) -> Section:
 
 def errors_section(found: Errors) -> Section:
     """Show tables of errors, and confusions with an example each."""
-    section = Section("Errors", "Punctuation is left out, but for tags. An arc of a label is right with it.")
-    for name, title in TITLES.items():
-        if rows := found.tables.get(name):
-            columns = [column.replace("_", " ") for column in rows[0]]
-            section.tables.append(Table(title, columns, [list(row.values()) for row in rows]))
-        if own := found.confusions.get(name):
-            shown = [(each.gold, each.predicted, each.count, *each.examples[:1]) for each in own[:_LISTED]]
-            section.tables.append(Table(title, ("gold", "predicted", "tokens", "as in"), shown))
+    section = Section("Errors", "By properties of gold words, without punctuation.")
+    for title, rows in found.tables.items():
+        cells = [list(row.values()) for row in rows]
+        section.tables.append(Table(title, ("", "tokens", "UAS", "LAS", "TAG"), cells))
+    for title, own in found.confusions.items():
+        shown = [(each.gold, each.predicted, each.count, *each.examples[:1]) for each in own[:_LISTED]]
+        section.tables.append(Table(title, ("gold", "predicted", "tokens", "as in"), shown))
     return section
 
 

@@ -30,39 +30,17 @@ def files(toy, tmp_path_factory):
     nlp.to_disk(folder / "trained")
     toy.nlp().to_disk(folder / "untrained")
     spacy.blank("en").to_disk(folder / "blank")
-    toy.trained(tags="given", word=[], sweeps=1).to_disk(folder / "unlexicalised")
     nlp.to_disk(folder / "damaged")
     model = folder / "damaged" / "hpyp_parser" / "model"
     model.write_bytes(model.read_bytes()[:-1])
-    nlp.to_disk(folder / "no_lookups")
-    (folder / "no_lookups" / "vocab" / "lookups.bin").write_bytes(srsly.msgpack_dumps([]))
     (folder / "nothing").mkdir()
-    nlp.to_disk(folder / "no_config")
-    (folder / "no_config" / "config.cfg").unlink()
-    toy.nlp(**toy.pools).config.to_disk(folder / "config.cfg")
-    (folder / "binary.cfg").write_bytes(b"[nlp]\nlang = \xff\xfe\n")
-    (folder / "text.cfg").write_text("this is no config\n")
-    (folder / "wrong.cfg").write_text(
-        (folder / "config.cfg").read_text().replace("particles = 50", 'particles = "many"')
-    )
-    (folder / "empty.cfg").write_text("")
-    (folder / "no_nlp.cfg").write_text(
-        '[components]\n\n[components.parser]\nfactory = "hpyp_parser"\n[components.parser.model]\n'
-    )
-    (folder / "number.cfg").write_text("[components]\nparser = 3\n")
-    spacy.blank("en").config.to_disk(folder / "blank.cfg")
     train_ngram_model([s.words for s in toy.sentences(20)], order=2, sweeps=2, samples=1).to_disk(
         folder / "model.ngram"
     )
-    data = (folder / "model.ngram").read_bytes()
-    (folder / "damaged.ngram").write_bytes(data[:-9] + b"x" + data[-8:])
     gold = [toy.doc(nlp.vocab, sentence) for sentence in toy.sentences(20)]
-    words = [doc.text.split() for doc in gold]
     docs = {
         "gold": gold,
         "other": [toy.doc(nlp.vocab, sentence) for sentence in toy.sentences(60)[45:]],
-        "bare": [Doc(nlp.vocab, words=one) for one in words],
-        "tagged": [Doc(nlp.vocab, words=one, tags=["NN"] * len(one)) for one in words],
         "none": [],
         "wordless": [Doc(nlp.vocab)],
     }
@@ -70,16 +48,12 @@ def files(toy, tmp_path_factory):
         DocBin(docs=found).to_disk(folder / f"{name}.spacy")
     data = (folder / "gold.spacy").read_bytes()
     (folder / "cut.spacy").write_bytes(data[: len(data) // 2])
-    (folder / "random.spacy").write_bytes(bytes(range(256)))
-    (folder / "zero.spacy").write_bytes(b"")
     (folder / "odd.spacy").write_bytes(zlib.compress(srsly.msgpack_dumps(["no", "DocBin"])))
     (folder / "text.txt").write_text("the dog sees a cat .\nAda sleeps .\n")
-    (folder / "gold.txt").write_bytes(data)
     (folder / "table.csv").write_text("item,text\n1,the dog\n")
     (folder / "bank.conllu").write_text("# text = Ada\n1\tAda\t_\tPROPN\tNNP\t_\t_\t_\t_\t_\n")
     (folder / "latin.txt").write_bytes("café\n".encode("latin-1"))
     (folder / "empty.txt").write_text("")
-    (folder / "blank.txt").write_text(" \n\t\n")
     return folder
 
 
@@ -105,22 +79,13 @@ PIPELINES = {
     "untrained": "'untrained' has not been trained",
     "blank": "but it has",
     "damaged": "the checksum is another one",
-    "no_lookups": "The pipeline 'no_lookups' cannot be loaded",
     "nothing": "nothing",
 }
-WITH_TREEBANK = [
-    "evaluate trained {}",
-    "guides trained {} out.spacy",
-    "learning-curve config.cfg {} gold.spacy -o out",
-]
+WITH_TREEBANK = ["evaluate trained {}", "guides trained {} out.spacy"]
 TREEBANKS = {
     "none.spacy": "There is no",
     "wordless.spacy": "There is no",
-    "nothing": "There is no",
     "cut.spacy": "'cut.spacy' is not a .spacy file, or it is damaged",
-    "random.spacy": "'random.spacy' is not a .spacy file, or it is damaged",
-    "zero.spacy": "'zero.spacy' is not a .spacy file, or it is damaged",
-    "odd.spacy": "'odd.spacy' is not a .spacy file, or it is damaged",
     "text.txt": "'text.txt' is not a .spacy file",
 }
 WITH_TEXT = [
@@ -133,10 +98,8 @@ WITH_TEXT = [
 ]
 TEXTS = {
     "latin.txt": "'latin.txt' is not text in UTF-8",
-    "gold.txt": "'gold.txt' is not text in UTF-8",
     "table.csv": "'table.csv' is a table",
     "empty.txt": "There",
-    "blank.txt": "There",
     "wordless.spacy": "There",
     "odd.spacy": "'odd.spacy' is not a .spacy file, or it is damaged",
 }
@@ -148,24 +111,7 @@ WITH_OUTPUT = [
     "rank trained text.txt -o {}",
     "surprisal trained text.txt --parses 1 -o {}",
 ]
-WITH_NUMBERS = [
-    "guides trained gold.spacy out.spacy --folds",
-    "evaluate trained gold.spacy --errors --rows",
-    "evaluate trained gold.spacy --errors --examples",
-    "evaluate trained gold.spacy --repeat",
-    "generate trained --best",
-    "parse trained text.txt --n-process",
-    "rank trained text.txt --labels-per-arc",
-    "rank trained text.txt --top",
-    "report trained gold.spacy out.html --resamples",
-    "surprisal trained text.txt --parses",
-]
-TOO_MANY = "9223372036854775808"
-SETTINGS = {
-    "-K 0": "'particles' must be",
-    f"-K {TOO_MANY}": "'particles' must be",
-    "-t 0": "'threads' must be",
-}
+SETTINGS = {"-K 0": "'particles' must be", "-t 0": "'threads' must be"}
 
 
 def in_turn(forms, problems):
@@ -191,37 +137,15 @@ ROWS = [
         for form in WITH_OUTPUT
         if form.split()[0] not in {"learn-text", "surprisal"}
     ),
-    # With '--ray' it may be one.
-    ("surprisal trained text.txt -o nothing", "'nothing' is a folder, but one file is written"),
     *in_turn([f"{form.format('trained')} {{}}" for form in WITH_PARTICLES], SETTINGS),
-    *((f"{form.format('trained')} -K many", "-K", USAGE) for form in WITH_PARTICLES),
-    *((f"{form.format('trained')} --no-such-option", "--no-such-option", USAGE) for form in WITH_PARSER),
     # The commands one by one.
-    (
-        "guides trained bare.spacy out.spacy",
-        "Of 0 different sentences with complete trees, the model has learned from 0",
-    ),
     ("guides trained other.spacy out.spacy", "is this the training part of its treebank?"),
-    ("guides trained gold.spacy text.txt/new/out.spacy", "Not a directory: 'text.txt"),
-    ("guides trained gold.spacy nothing", "is a directory", USAGE),
     ("guides trained gold.spacy out.bin", "must end with .spacy, but it is 'out.bin'"),
     ("guides trained gold.spacy out.spacy --folds 1", "--folds", USAGE),
-    ("guides trained gold.spacy out.spacy -K 3", "-K", USAGE),
-    ("guides model.ngram gold.spacy out.spacy", "model.ngram"),
     ("nonsense", "nonsense", USAGE),
-    ("evaluate trained bare.spacy", "nothing to compare with in 'bare.spacy'"),
-    ("evaluate trained gold.spacy --decoding nonsense", "component 'hpyp_parser': 'decoding' must be"),
-    ("evaluate unlexicalised gold.spacy", "has no tag"),
-    ("evaluate model.ngram gold.spacy", "model.ngram"),
-    ("evaluate --calibration trained tagged.spacy", "no token has a gold head"),
-    ("evaluate trained gold.spacy -T 0", "'temperature' must be a number from"),
-    ("evaluate trained gold.spacy -T nan", "'temperature' must be a number from"),
-    ("evaluate trained gold.spacy -T 5e-324", "'temperature' must be a number from"),
-    ("evaluate trained gold.spacy -T 1e308", "'temperature' must be a number from"),
-    ("evaluate trained gold.spacy --bins 0", "--bins", USAGE),
-    (f"evaluate trained gold.spacy --bins {TOO_MANY}", "--bins", USAGE),
-    *((f"{form} 99999999999999999999", form.split()[-1], USAGE) for form in WITH_NUMBERS),
-    ("rank trained text.txt -o out.conllu", "should end with .jsonl or .txt, but it is 'out.conllu'"),
+    ("evaluate trained gold.spacy --components.hpyp_parser.decoding nonsense", "'decoding' must be"),
+    ("evaluate trained gold.spacy --decoding best", "--decoding"),
+    ("rank trained text.txt -o out.conllu", "should end with .jsonl or .txt, not 'out.conllu'"),
 ]
 
 
@@ -238,32 +162,21 @@ def test_a_wrong_use_ends_with_a_message(files, monkeypatch, row):
     assert files_below(files) == before
 
 
-@pytest.mark.parametrize(("arguments", "environment"), [(["--debug"], {}), ([], {"HPYP_DEBUG": "1"})])
-def test_with_debug_the_traceback_is_shown_before_the_message(files, arguments, environment):
+def test_with_debug_the_traceback_is_shown_before_the_message(files):
     call = ["parse", str(files / "blank"), str(files / "no.txt")]
     plain = CliRunner().invoke(hpyp, call)
     assert "Traceback" not in plain.stderr
-    done = CliRunner(env=environment).invoke(hpyp, [*call, *arguments])
+    done = CliRunner().invoke(hpyp, [*call, "--debug"])
     assert done.exit_code == plain.exit_code == 1
     assert done.stderr.startswith("Traceback")
     assert done.stderr.endswith(plain.stderr)
-
-
-def test_words_and_sentences_of_conllu_are_those_that_are_scored(files):
-    done = command_line.run("hpyp", "perplexity", files / "trained", files / "bank.conllu", "-o", "json")
-    found = srsly.json_loads(done.stdout)
-    assert (found["words"], found["sentences"]) == (1, 1)
-
-
-def test_the_version_is_shown():
-    assert CliRunner().invoke(hpyp, ["--version"]).stdout.startswith("spacy-hpyp ")
 
 
 def test_in_the_place_of_a_pipeline_there_may_be_the_directory_of_a_training(files, tmp_path):
     for name in ("model-last", "model-best"):
         spacy.load(files / "trained").to_disk(tmp_path / name)
         done = command_line.run("hpyp", "rank", tmp_path, files / "text.txt")
-        assert f"'{tmp_path / name}' is taken" in done.stderr
+        assert f"'{tmp_path / name}' is loaded" in done.stderr
         assert done.stdout == command_line.run("hpyp", "rank", files / "trained", files / "text.txt").stdout
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..compiled import NONE, compiled, inner, overwrite
 from ..inference.beam import log_sum, new_sums
-from ..pools.pool import add_mixture_gradient, add_product_gradient
+from ..pools.prediction import add_mixture_gradient, add_product_gradient
 from . import configuration as column
 from .configuration import FIELDS, FIRST_RECORD, FIRST_SYMBOL, ROOT, SHIFT, execute
 from .contexts import read_context

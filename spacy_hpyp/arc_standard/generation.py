@@ -18,8 +18,8 @@ import numpy as np
 
 from ..compiled import NONE, compiled, inner
 from ..inference.drawing import draw
-from ..pools.pool import find_shares, is_plain
-from ..pools.prediction import alphabet_of, predict_one
+from ..pools.pool import is_plain
+from ..pools.prediction import alphabet_of, find_shares, predict_one
 from ..pools.view import view_distribution
 from .configuration import END, FIELDS, FIRST_RECORD, ROOT, SHIFT, begin, reduce, shift
 from .contexts import read_context

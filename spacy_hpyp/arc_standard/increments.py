@@ -24,7 +24,8 @@ from ..annotation.arrays import Blocks
 from ..compiled import NONE, borrowing, by_reference, compiled, inner, inner_maker, overwrite
 from ..inference.beam import append, log_sum, longer, longer_beam, new_beam, new_sums
 from ..inference.rounding import Search, new_rounding, select
-from ..pools.pool import find_shares, is_plain
+from ..pools.pool import is_plain
+from ..pools.prediction import find_shares
 from ..pools.view import deepest_in, view_distribution
 from . import configuration as column
 from .configuration import ENDS, FIELDS, LEFT_ARCS, ROOT, SHIFT, begin, class_of, reduce

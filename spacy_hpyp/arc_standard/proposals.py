@@ -13,7 +13,8 @@ import numpy as np
 from ..compiled import NONE, by_reference, implements, inner, inner_maker
 from ..inference.memo import keep_best, recall
 from ..inference.rounding import Search
-from ..pools.pool import FrozenPool, Weights, mixture_probability, product_distribution
+from ..pools.pool import FrozenPool, Weights
+from ..pools.prediction import mixture_probability, product_distribution
 from . import configuration as column
 from .configuration import (
     DIRECTIONS,

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiled import by_reference
-from ..pools.conditional import Conditional
+from ..pools.pool import Conditional
 from ..text.elements import contexts_without_classes
 from .contexts import (
     CHILDREN_OF,

@@ -174,12 +174,6 @@ def copied(franchise: Franchise) -> Franchise:
     return Franchise(*(part.copy() if isinstance(part, np.ndarray) else part for part in franchise))
 
 
-def unindexed(franchise: Franchise) -> Franchise:
-    """The rows of a franchise, in which nothing can be found: a view needs no more."""
-    nothing = np.full(1, NONE, dtype=np.int32)
-    return franchise._replace(restaurant_index=nothing, serving_index=nothing)
-
-
 def _rooms_for(franchise: Franchise, events: int) -> tuple[int, int, int]:
     """How many restaurants, servings and cells so many events may need."""
     experts, depth = franchise.columns.shape

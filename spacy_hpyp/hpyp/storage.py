@@ -291,9 +291,11 @@ def unpack(
 
 
 @giving_back
-def joined(franchise: Franchise, experts: Iterable[Franchise]) -> Franchise:
+def joined(franchise: Franchise, experts: Iterable[Franchise], *, indexed: bool = True) -> Franchise:
     """A franchise, empty so far, with the seatings of its experts, see `unpack_experts`. There is room in it,
     which takes no memory.
+
+    indexed (bool): Whether rows can be found by their symbols and dishes; a view needs only the rows.
     """
     found = [*experts]
     used = np.sum([franchise.used * 0, *(own.used for own in found)], axis=0)
@@ -339,7 +341,8 @@ def joined(franchise: Franchise, experts: Iterable[Franchise]) -> Franchise:
     # Indices are made for what is there.
     rows = {"restaurants": restaurants, "servings": servings, "cells": cells}
     none = {name: np.full(1, NONE, dtype=np.int32) for name in ("restaurant_index", "serving_index")}
-    return reserve_rows(franchise._replace(used=used, **rows, **none), 0, 0, 0)
+    franchise = franchise._replace(used=used, **rows, **none)
+    return reserve_rows(franchise, 0, 0, 0) if indexed else franchise
 
 
 def _moved(numbers: np.ndarray, first: int, by_of_first: int, by: int) -> np.ndarray:

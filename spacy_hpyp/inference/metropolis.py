@@ -54,7 +54,9 @@ def propose(latent, number, old, rng):
 
 @borrowing
 def _predict(pool, events, i):
-    return predict_event(pool, events.restaurants[i], events.symbols[i], events.kind[i], events.dish[i])
+    return predict_event(
+        pool, events.restaurants[i], events.symbols[i], events.kind[i], events.dish[i], pool.scratch
+    )
 
 
 @borrowing

@@ -18,12 +18,11 @@ from thinc.api import Model
 from ..annotation.arrays import Sentences, chunks
 from ..annotation.documents import Encoder
 from ..compat.memory import giving_back
-from ..hpyp.franchise import Franchise, copied, dish_counts, reserve, reserve_to_leave, unindexed
+from ..hpyp.franchise import Franchise, copied, dish_counts, reserve, reserve_to_leave
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import joined, pack, unpack_experts
 from ..inference.gibbs import remove_sentences, visit_sentences
-from ..pools.conditional import Conditional
-from ..pools.pool import FrozenPool, SeatedPool, Weights
+from ..pools.pool import Conditional, FrozenPool, SeatedPool, Weights
 from ..pools.view import View
 from ..storage.schema import Field, Message, part
 from ..text.vocabulary import Vocabulary, VocabularySettings
@@ -255,10 +254,12 @@ class CountModel(ClassedModel):
         with ThreadPoolExecutor(2) as executor:
             yield from zip(self.conditionals, executor.map(make, self.conditionals))
 
-    def _seating(self, name: str) -> Franchise:
-        """The seating of a distribution, unpacked if it has only been stored so far."""
+    def _seating(self, name: str, *, indexed: bool = True) -> Franchise:
+        """The seating of a distribution, unpacked if it has only been stored so far, see `joined`."""
         seated = self._seated.get(name)
-        return joined(self._new_franchise(name), self._unpack(name)) if seated is None else seated
+        if seated is not None:
+            return seated
+        return joined(self._new_franchise(name), self._unpack(name), indexed=indexed)
 
     def _unpack(self, name: str) -> Iterator[Franchise]:
         """The seating of a distribution that was stored, expert by expert, see `hpyp.storage.unpack_experts`."""
@@ -288,7 +289,7 @@ class CountModel(ClassedModel):
 
     def word_counts(self) -> np.ndarray:
         """How often each word is seated, if words are generated (int64[words])."""
-        return dish_counts(self._seating("word"))
+        return dish_counts(self._seating("word", indexed=False))
 
     # Prediction
 
@@ -300,11 +301,7 @@ class CountModel(ClassedModel):
         return self._views
 
     def _view(self, name: str) -> View:
-        """The frozen view of one distribution. A stored seating is read expert by expert and not kept."""
-        conditional, seated = self.conditionals[name], self._seated.get(name)
-        if seated is None:
-            return conditional.view_of(self._unpack(name), self.sizes[name])
-        return conditional.view(unindexed(seated))
+        return self.conditionals[name].view(self._seating(name, indexed=False))
 
     @property
     def frozen(self) -> Any:
@@ -428,7 +425,7 @@ class CountModel(ClassedModel):
             pool = conditional.seated(own, weights[name], gradient[name])
             if not remove_sentences(pool, self.generated(name, sentences, derivations), generators[name]):
                 raise ValueError(_NOT_SEATED)
-            return conditional.view(unindexed(own))
+            return conditional.view(own)
 
         with ThreadPoolExecutor(threads) as executor:
             return dict(zip(self.conditionals, executor.map(view_without, self.conditionals)))

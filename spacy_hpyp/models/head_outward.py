@@ -25,8 +25,7 @@ from ..head_outward.distributions import (
 from ..head_outward.events import GeneratedInTrees
 from ..head_outward.parsing import HeadOutwardTrees, parse
 from ..hpyp.franchise import Franchise, new_franchise
-from ..pools.conditional import Conditional
-from ..pools.pool import FrozenPool
+from ..pools.pool import Conditional, FrozenPool
 from ..settings import taking
 from ..storage.schema import Message, copies, group, number, numbers
 from ..text.unknown_words import UnknownWordRule

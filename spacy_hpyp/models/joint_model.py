@@ -26,8 +26,7 @@ from ..arc_standard.oracle import is_derivation
 from ..arc_standard.proposals import SearchModel
 from ..hpyp.franchise import Franchise, new_franchise
 from ..inference.metropolis import visit_latent
-from ..pools.conditional import Conditional
-from ..pools.pool import FrozenPool, SeatedPool
+from ..pools.pool import Conditional, FrozenPool, SeatedPool
 from ..storage.schema import Message, arrays, copies, group, inside, number, numbers, part
 from ..text.vocabulary import VocabularySettings
 from .count_model import CountModel

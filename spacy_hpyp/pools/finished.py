@@ -80,31 +80,21 @@ class Average(NamedTuple):
 
 
 def average(views: Iterable[Finished], samples: int) -> Average:
-    """The average of some views; each is needed only until the next one is asked for.
+    """Average the views of samples; each is needed only until the next one is asked for.
 
     views (Iterable[Finished]): Of franchises that have seated the same events and number them alike.
     samples (int): How many views there are, at least 1.
-    RETURNS (Average): Their average.
-    RAISES (ValueError): If their restaurants or servings are not the same.
     """
-    first: Finished | None = None
-    sample = 0
-    for view in views:
-        if first is None:
-            # Nobody asks for tables by their sizes any more, and they take memory.
-            first = view._replace(franchise=view.franchise._replace(cells=view.franchise.cells[:0].copy()))
+    for sample, view in enumerate(views):
+        if sample == 0:
+            # Tables by their sizes are not needed any more, and take memory.
+            franchise = view.franchise._replace(cells=view.franchise.cells[:0].copy())
             probability = np.empty((len(view.probability), samples))
             passed_on = np.empty((len(view.back_off), samples))
-        elif not _alike(first, view):
-            raise ValueError("samples can be averaged only if they have seated the same events")
-        probability[:, sample] = view.probability
-        passed_on[:, sample] = _pass_on(view)
-        sample += 1
+        probability[:, sample], passed_on[:, sample] = view.probability, _pass_on(view)
         # Views are large: let go of this one before the next is made.
         del view
-    if first is None:
-        raise ValueError("an average needs at least one sample")
-    return Average(first.franchise, probability, passed_on)
+    return Average(franchise, probability, passed_on)
 
 
 @compiled
@@ -117,19 +107,6 @@ def _pass_on(finished):
         if parent != NONE:
             passed_on[restaurant] *= passed_on[parent]
     return passed_on
-
-
-def _alike(one: Finished, other: Finished) -> bool:
-    numbered = (
-        ("restaurants", "back_off", (column.PARENT, column.SYMBOL)),
-        ("servings", "probability", (column.RESTAURANT, column.DISH)),
-    )
-    return all(
-        np.array_equal(
-            *(getattr(each.franchise, rows)[: len(getattr(each, name)), keys] for each in (one, other))
-        )
-        for rows, name, keys in numbered
-    )
 
 
 @borrowing

@@ -1,6 +1,5 @@
 """How a view is made of the finished probabilities of a seating."""
 
-from collections.abc import Iterable
 from math import log
 
 import numpy as np
@@ -30,12 +29,10 @@ from .view import (
     key_of,
     large_symbols,
     number_of,
-    renumber,
     room_number,
     room_of,
     rounded_log,
     value_at,
-    view_of,
 )
 
 # A restaurant that serves at least this part of the alphabet, or so many dishes, has a row of logs; one dish
@@ -49,80 +46,12 @@ _FEW_ENTRIES = 4
 
 @giving_back
 def make_view(franchise: Franchise, *, multiplied: bool = False) -> View:
-    """The view of the present seating.
+    """Freeze the present seating.
 
     multiplied (bool): Whether its experts are multiplied.
-    RAISES (MemoryError): If there are more restaurants, or servings, than can be numbered.
-    RAISES (ValueError): If there are more symbols, or more dishes of experts that are multiplied.
+    RAISES (MemoryError): If there are more restaurants or servings than can be numbered.
+    RAISES (ValueError): If there are more symbols, or more dishes of multiplied experts.
     """
-    return _make_view(franchise, multiplied)
-
-
-@giving_back
-def view_of_experts(
-    experts: Iterable[Franchise], columns: np.ndarray, alphabet: int, *, multiplied: bool = False
-) -> View:
-    """The view of a seating whose experts come one after the other, each as a franchise of its own, see
-    `make_view`.
-
-    columns (int32[experts, depth]), alphabet (int): As in `Franchise`.
-    """
-    made = [_make_view(each, multiplied) for each in experts]
-    restaurants, servings = (
-        np.empty(sum(len(getattr(each, part)) for each in made), dtype=np.uint32)
-        for part in ("restaurants", "servings")
-    )
-    row = np.empty((sum(len(each.row) for each in made), alphabet if multiplied else 0), dtype=np.int16)
-    _check_room(max(len(restaurants), len(servings)))
-    # What roots have, of which each has a row if experts are multiplied and may have a list otherwise, comes
-    # before what others have.
-    lists = [0 if multiplied else _numbers_listed(each) for each in made]
-    chains = np.array([sum(int(each.chains[0]) for each in made)], dtype=np.int64)
-    large = large_symbols(
-        np.concatenate([each.large for each in made]) if made else np.empty(0, dtype=np.int32)
-    )
-    at, chain, top, listed, number = len(made) * WIDTH, int(chains[0]), 0, sum(lists), len(made)
-    for expert, first in enumerate(lists):
-        # Each is let go when it has been entered.
-        own = made.pop(0)
-        end = int(own.chains[0])
-        table = own.restaurants[:end].reshape(-1, WIDTH)
-        for keys in (table[:, offset.KEY], own.restaurants[end + LINK - 1 :: LINK]):
-            renumber(keys, own.large, large)
-        there = table[:, offset.KEY] != EMPTY
-        below, several, row_at = (
-            table[:, offset.FIRST],
-            table[:, offset.LIST] < SINGLE,
-            table[:, offset.LIST] == EMPTY,
-        )
-        below[there] += np.where(below[there] % LINK == 1, chain - end, at - WIDTH).astype("u4")
-        several, row_at = there & several, there & row_at
-        table[several, offset.LIST] += np.where(
-            table[several, offset.LIST] < first, top, listed - first
-        ).astype("u4")
-        if multiplied:
-            table[row_at, offset.VALUE] += np.where(
-                table[row_at, offset.VALUE] == 0, expert, number - 1
-            ).astype("u4")
-        for whole, of_root, of_others, part, of_first in (
-            (restaurants, expert * WIDTH, at, own.restaurants[:end], WIDTH),
-            (restaurants, chain, chain, own.restaurants[end:], 0),
-            (servings, top, listed, own.servings, first),
-            (row, expert, number, own.row, int(multiplied)),
-        ):
-            whole[of_root : of_root + of_first] = part[:of_first]
-            whole[of_others : of_others + len(part) - of_first] = part[of_first:]
-        at, chain, top = at + end - WIDTH, chain + len(own.restaurants) - end, top + first
-        listed, number = listed + len(own.servings) - first, number + len(own.row) - 1
-    return view_of(columns, np.array([alphabet], dtype=np.int64), large, chains, restaurants, servings, row)
-
-
-def _numbers_listed(view: View) -> int:
-    """How many numbers the list of the only root of a view has, if it has one that comes first of all."""
-    return PAIR * (1 + int(view.servings[SHARE])) if view.restaurants[offset.LIST] < SINGLE else 0
-
-
-def _make_view(franchise: Franchise, multiplied: bool) -> View:
     # There are millions of restaurants and servings: what is noted of each has 32 bits, and is let go when it
     # is not needed any more.
     large = large_symbols(franchise.restaurants[: franchise.used[column.N_RESTAURANTS], column.SYMBOL])
@@ -137,44 +66,40 @@ def _make_view(franchise: Franchise, multiplied: bool) -> View:
     numbers = _number_rooms(_room_for(children))
     in_chain = _find_chains(franchise, children, served)
     links = int(np.count_nonzero(in_chain))
-    chains = np.array([WIDTH * (len(franchise.columns) + _places_of(numbers) - links)], dtype=np.int64)
-    _check_room(int(chains[0]) + LINK * links)
+    chains = WIDTH * (len(franchise.columns) + _places_of(numbers) - links)
     # Made here, since NumPy asks for large pages of memory, in which places are found sooner.
-    restaurants = np.full(int(chains[0]) + LINK * links, EMPTY, dtype=np.uint32)
-    place = _settle(franchise, children, numbers, in_chain, large, int(chains[0]), restaurants)
+    restaurants = _empty(chains + LINK * links)
+    place = _settle(franchise, children, numbers, in_chain, large, chains, restaurants)
     del children, numbers, in_chain
+    # Lists of several dishes, one behind the other.
+    rooms = served if multiplied else 1 + _room_for(served)
+    width = 1 if multiplied else PAIR
+    servings = _empty(width * int(rooms.sum(dtype=np.int64, where=served > 1)))
     if multiplied:
-        row = np.empty((rows, int(franchise.alphabet[0])), dtype=np.float32)
-        servings = _empty_lists(served, served, 1)
-        _enter_excesses(finish(franchise), place, own_row, served, row, restaurants, servings)
-        row = _round_rows(row)
+        logs = np.empty((rows, int(franchise.alphabet[0])), dtype=np.float32)
+        _enter_excesses(finish(franchise), place, own_row, served, logs, restaurants, servings)
+        row = _round_rows(logs)
     else:
         row = np.empty((0, 0), dtype=np.int16)
-        rooms = _room_for(served)
-        servings = _empty_lists(served, 1 + rooms, PAIR)
-        _enter_probabilities(finish(franchise), place, served, rooms, restaurants, servings)
-    return view_of(franchise.columns, franchise.alphabet, large, chains, restaurants, servings, row)
+        _enter_probabilities(finish(franchise), place, served, rooms - 1, restaurants, servings)
+    values = restaurants.view(np.float32), servings.view(np.float32)
+    return View(
+        franchise.columns, franchise.alphabet, large, restaurants, values[0], servings, values[1], row
+    )
 
 
-def _check_room(numbers: int) -> None:
+def _empty(numbers: int) -> np.ndarray:
+    """A table of a view without entries (uint32[numbers])."""
     if numbers > SINGLE:
         raise MemoryError(
             f"A view cannot hold a table of {numbers} numbers. Use shorter contexts or less text."
         )
+    return np.full(numbers, EMPTY, dtype=np.uint32)
 
 
 def _room_for(counts: np.ndarray) -> np.ndarray:
     """How many entries are set apart for some symbols or dishes."""
     return np.where(counts <= _FEW_ENTRIES, counts, counts + counts // 2 + 1)
-
-
-def _empty_lists(listed: np.ndarray, rooms: np.ndarray, width: int) -> np.ndarray:
-    """The lists of restaurants that list so many dishes and take so many entries of a width, one behind the
-    other (uint32[*]).
-    """
-    numbers = width * int(rooms.sum(dtype=np.int64, where=listed > 1))
-    _check_room(numbers)
-    return np.full(numbers, EMPTY, dtype=np.uint32)
 
 
 @compiled

@@ -12,28 +12,21 @@ generated and has probability 1.
 Weights are learned while the pool is: what it predicts for events that have just been removed is held out.
 """
 
+from dataclasses import dataclass, field
 from math import exp, log
 from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, inner, maker
+from ..compiled import borrowing, by_reference
 from ..hpyp.franchise import CUSTOMERS, TIER, Franchise, dish_probability, restaurant_distribution, seen
 from ..hpyp.seating import seat, seat_as, seat_noting, unseat, unseat_as, unseat_noting
-from .expert_cache import ExpertCache, new_expert_cache, recall_all
-from .view import (
-    BUCKETS,
-    EMPTY,
-    LOG_STEP,
-    SINGLE,
-    View,
-    bucket_of,
-    dish_of,
-    excess_of,
-    view_distribution,
-    view_probability,
-)
+from .making import make_view
+from .view import BUCKETS, View, bucket_of
 
+# What the weights of multiplied experts add up to at first, half way down; each is at most 1 there.
+_FIRST_WEIGHT = 1.5
+_ALL_POSSIBLE = np.empty((0, 0), dtype=np.bool_)
 # What is possible keeps a probability that has a logarithm, however sure the experts are of something else.
 _LEAST = -200.0
 
@@ -88,6 +81,80 @@ class FrozenPool(NamedTuple):
     possible: np.ndarray
     elements: np.ndarray
     mixed: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Conditional:
+    """A conditional distribution, without what it has seen.
+
+    name (str): What it is a distribution of.
+    experts (tuple[tuple[str, ...], ...]): The context list of each expert, most important element first; none
+        if the outcome is not generated.
+    elements (int32[elements, 4]): What a context row holds; opaque here.
+    columns (int32[experts, depth]): What each expert reads of it, see `Franchise`.
+    gates (int32[gates]): The entries of a context row whose symbols add to the weights of the experts.
+    mixed (bool): Whether its experts are mixed; else they are multiplied.
+    possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context; empty where all do.
+    events_of_word (int): How many outcomes a word of a sentence has at most.
+    """
+
+    name: str
+    experts: tuple[tuple[str, ...], ...]
+    elements: np.ndarray
+    columns: np.ndarray
+    gates: np.ndarray
+    mixed: bool
+    possible: np.ndarray = field(default_factory=_ALL_POSSIBLE.copy)
+    events_of_word: int = 1
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its probabilities are those of its only expert, or it has none: then there are no weights."""
+        return len(self.experts) < (2 if len(self.possible) == 0 else 1)
+
+    def first_weights(self, symbols: int) -> Weights:
+        """Weights before any are learned: all experts are worth the same, and deeper restaurants more.
+
+        symbols (int): How many symbols a gate may have.
+        """
+        experts, depth = self.columns.shape
+        level = np.tile(np.arange(depth + 1), experts) / max(depth, 1)
+        weights = level if self.mixed else min(1.0, _FIRST_WEIGHT / max(experts, 1)) * (0.5 + level)
+        if self.is_plain:
+            weights = np.empty(0)
+        return Weights(
+            bucket=np.repeat(weights[:, None], BUCKETS, axis=1),
+            gate=np.zeros((len(self.gates), symbols, experts)),
+        )
+
+    def seated(self, franchise: Franchise, weights: Weights, gradient: Weights) -> SeatedPool:
+        """The pool while it learns.
+
+        franchise (Franchise): Its seating.
+        weights, gradient (Weights): See `SeatedPool`.
+        """
+        experts = len(self.columns)
+        return SeatedPool(
+            franchise=franchise,
+            weights=weights,
+            gradient=gradient,
+            gates=self.gates,
+            possible=self.possible,
+            elements=self.elements,
+            scratch=np.empty((4, experts) if self.mixed else (experts + 1, int(franchise.alphabet[0]))),
+            mixed=self.mixed,
+        )
+
+    def view(self, franchise: Franchise) -> View:
+        """The frozen view of a seating; it does not depend on weights."""
+        return make_view(franchise, multiplied=not self.is_plain and not self.mixed)
+
+    def frozen(self, view: View, weights: Weights) -> FrozenPool:
+        """The pool while it predicts.
+
+        view (View): Of its seating.
+        """
+        return FrozenPool(view, weights, self.gates, self.possible, self.elements, self.mixed)
 
 
 @borrowing
@@ -176,7 +243,7 @@ def seat_event(pool, restaurants, symbols, kind, dish, rng):
     if is_plain(pool):
         return log(seat(pool.franchise, restaurants[0], dish, rng)) if len(restaurants) > 0 else 0.0
     if pool.mixed:
-        _find_shares(pool, restaurants, symbols)
+        _find_shares(pool, restaurants, symbols, pool.scratch)
         for expert in range(len(restaurants)):
             pool.scratch[1, expert] = seat(pool.franchise, restaurants[expert], dish, rng)
         return _learn_shares(pool, symbols, len(restaurants))
@@ -189,7 +256,7 @@ def seat_event(pool, restaurants, symbols, kind, dish, rng):
 @borrowing
 def learn_event(pool, restaurants, symbols, kind, dish):
     """`predict_event`, and add the gradient of the log-probability up."""
-    log_probability = predict_event(pool, restaurants, symbols, kind, dish)
+    log_probability = predict_event(pool, restaurants, symbols, kind, dish, pool.scratch)
     if is_plain(pool):
         return log_probability
     if pool.mixed:
@@ -208,32 +275,32 @@ def learn_event(pool, restaurants, symbols, kind, dish):
 
 
 @borrowing
-def predict_event(pool, restaurants, symbols, kind, dish):
+def predict_event(pool, restaurants, symbols, kind, dish, scratch):
     """The log-probability of one event, given the present seating.
-
-    Leaves in `pool.scratch`, of a product, the logs of the experts' distributions, and behind them the
-    probabilities of the pool; of a mixture, the experts' shares and their probabilities of the dish.
 
     restaurants (int32[experts]): Where the context leads under each expert.
     symbols (int32[gates]): The symbols of the gates.
     kind (int): Of the context: the row of `possible`.
+    scratch (float64[*, *]): As `SeatedPool.scratch`. Overwritten: of a product with the logs of the experts'
+        distributions, and behind them the probabilities of the pool; of a mixture with the experts' shares and
+        their probabilities of the dish.
     RETURNS (float): The log-probability of the dish, in nats.
     """
     if is_plain(pool):
         return log(dish_probability(pool.franchise, restaurants[0], dish)) if len(restaurants) > 0 else 0.0
     if pool.mixed:
-        _find_shares(pool, restaurants, symbols)
+        _find_shares(pool, restaurants, symbols, scratch)
         mass = 0.0
         for expert in range(len(restaurants)):
-            pool.scratch[1, expert] = dish_probability(pool.franchise, restaurants[expert], dish)
-            mass += pool.scratch[0, expert] * pool.scratch[1, expert]
+            scratch[1, expert] = dish_probability(pool.franchise, restaurants[expert], dish)
+            mass += scratch[0, expert] * scratch[1, expert]
         return log(mass)
-    total = pool.scratch[len(restaurants)]
+    total = scratch[len(restaurants)]
     total[:] = 0.0
     for expert in range(len(restaurants)):
         restaurant = seen(pool.franchise, restaurants[expert])
         weight = expert_weight(pool, restaurant, symbols, expert)
-        out = pool.scratch[expert]
+        out = scratch[expert]
         restaurant_distribution(pool.franchise, restaurant, out)
         for y in range(len(out)):
             out[y] = log(out[y])
@@ -262,9 +329,9 @@ def normalise(total, possible, kind, dish):
 
 
 @borrowing
-def _find_shares(pool, restaurants, symbols):
-    """What each expert of a mixture is worth, and the places of its weight, in `pool.scratch`."""
-    share, tier, place = pool.scratch[0], pool.scratch[2], pool.scratch[3]
+def _find_shares(pool, restaurants, symbols, scratch):
+    """The share of each expert of a mixture, and the places of its weight, in `scratch`."""
+    share, tier, place = scratch[0], scratch[2], scratch[3]
     mass = 0.0
     for expert in range(len(restaurants)):
         restaurant = seen(pool.franchise, restaurants[expert])
@@ -299,132 +366,3 @@ def read_symbols(pool, row, symbols):
     """
     for gate in range(len(symbols)):
         symbols[gate] = row[pool.gates[gate]]
-
-
-@by_reference
-class Scratch(NamedTuple):
-    """Workspace for predictions of a frozen pool, one for each thread.
-
-    cache (ExpertCache): What the experts have said lately.
-    symbols (int32[gates]): Symbols of the gates.
-    """
-
-    cache: ExpertCache
-    symbols: np.ndarray
-
-
-@maker
-def new_scratch(pool):
-    """Workspace that fits a frozen pool."""
-    return Scratch(new_expert_cache(pool.finished), np.empty(len(pool.gates), dtype=np.int32))
-
-
-@borrowing
-def product_distribution(pool, row, kind, scratch, out):
-    """All probabilities of a product pool in a context.
-
-    kind (int): Of the context: the row of `possible`.
-    out (float64[alphabet]): Overwritten with p(. | context).
-    """
-    view, cache = pool.finished, scratch.cache
-    if is_plain(pool):
-        view_distribution(view, 0, row, out)
-        return
-    recall_all(view, pool.weights.bucket, row, NONE, cache)
-    read_symbols(pool, row, scratch.symbols)
-    out[:] = 0.0
-    for expert in range(len(cache.weight)):
-        cache.weight[expert] += gate_weight(pool, scratch.symbols, expert)
-        weight, logs = LOG_STEP * cache.weight[expert], view.row[cache.row[expert]]
-        for y in range(len(out)):
-            out[y] += weight * logs[y]
-    for expert in range(len(cache.weight)):
-        weight, listed = cache.weight[expert], np.int64(cache.list[expert])
-        if listed < SINGLE:
-            for entry in view.servings[listed : listed + np.int64(cache.probability[expert])]:
-                out[dish_of(entry)] += weight * excess_of(entry)
-        elif listed != EMPTY:
-            out[EMPTY - 1 - listed] += weight * cache.probability[expert]
-    normalise(out, pool.possible, kind, 0)
-
-
-@borrowing
-def mixture_probability(pool, row, dish, scratch):
-    """The probability of one dish under a mixture pool in a context."""
-    view, cache = pool.finished, scratch.cache
-    if view.columns.shape[0] == 0:
-        return 1.0
-    if is_plain(pool):
-        return view_probability(view, 0, row, dish)
-    mass, total = find_shares(pool, row, dish, scratch), 0.0
-    for expert in range(len(cache.weight)):
-        total += cache.weight[expert] * cache.probability[expert]
-    return total / mass
-
-
-@borrowing
-def find_shares(pool, row, dish, scratch):
-    """What each expert of a mixture pool is worth in a context, into `scratch.cache.weight`; with its
-    probability of a dish, into `scratch.cache.probability`. Returns the sum of the former.
-    """
-    cache, mass = scratch.cache, 0.0
-    recall_all(pool.finished, pool.weights.bucket, row, dish, cache)
-    read_symbols(pool, row, scratch.symbols)
-    for expert in range(len(cache.weight)):
-        cache.weight[expert] = exp(cache.weight[expert] + gate_weight(pool, scratch.symbols, expert))
-        mass += cache.weight[expert]
-    return mass
-
-
-@inner
-def add_product_gradient(pool, row, kind, dish, share, scratch, out, gradient):
-    """Add the gradient of a dish's log-probability under a product pool with respect to the weights.
-
-    row (int32[elements]), kind (int): The context, see `product_distribution`.
-    share (float): How much of the gradient is added.
-    out (float64[alphabet]): Overwritten with p(. | context).
-    gradient (Weights): Added to.
-    """
-    if is_plain(pool):
-        return
-    product_distribution(pool, row, kind, scratch, out)
-    view, cache = pool.finished, scratch.cache
-    for expert in range(len(cache.weight)):
-        logs = view.row[cache.row[expert]]
-        change = np.float64(logs[dish])
-        for y in range(len(out)):
-            change -= out[y] * logs[y]
-        change *= LOG_STEP
-        listed = np.int64(cache.list[expert])
-        if listed < SINGLE:
-            for entry in view.servings[listed : listed + np.int64(cache.probability[expert])]:
-                served = dish_of(entry)
-                change += excess_of(entry) * ((served == dish) - out[served])
-        elif listed != EMPTY:
-            served = EMPTY - 1 - listed
-            change += cache.probability[expert] * ((served == dish) - out[served])
-        _add_change(expert, share * change, scratch, gradient)
-
-
-@inner
-def add_mixture_gradient(pool, row, dish, share, scratch, gradient):
-    """Add the gradient of a dish's log-probability under a mixture pool with respect to the weights, see
-    `add_product_gradient`.
-    """
-    if is_plain(pool):
-        return
-    probability = mixture_probability(pool, row, dish, scratch)
-    cache, mass = scratch.cache, 0.0
-    for expert in range(len(cache.weight)):
-        mass += cache.weight[expert]
-    for expert in range(len(cache.weight)):
-        change = cache.weight[expert] / mass * (cache.probability[expert] / probability - 1.0)
-        _add_change(expert, share * change, scratch, gradient)
-
-
-@inner
-def _add_change(expert, change, scratch, gradient):
-    at = np.int64(scratch.cache.weight_at[expert])
-    gradient.bucket[at // BUCKETS, at % BUCKETS] += change
-    for gate in range(len(scratch.symbols)):
-        gradient.gate[gate, scratch.symbols[gate], expert] += change

@@ -1,41 +1,28 @@
-"""What a pool predicts, whether it is still learning (`SeatedPool`) or frozen (`FrozenPool`).
+"""The predictions of a pool, frozen (`FrozenPool`) or while it is learning (`SeatedPool`).
 
-Inference that draws samples is the same in both cases: while a model learns, a derivation is drawn given the
-seating of all other sentences; afterwards, given a view. The functions of this module are compiled for either
-kind of pool.
+`predict` gives the distribution of a pool that multiplies its experts, `predict_one` the probability of one
+dish under any other pool. Sampling of derivations uses them in both states.
 """
 
+from math import exp
 from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, by_reference, generic, generic_maker, implements, inner, maker
-from ..hpyp.franchise import deepest, deepest_of, dish_probability, restaurant_distribution, seen
-from .pool import (
-    FrozenPool,
-    SeatedPool,
-    expert_weight,
-    is_plain,
-    mixture_probability,
-    new_scratch,
-    normalise,
-    product_distribution,
-    read_symbols,
+from ..compiled import NONE, borrowing, by_reference, generic, generic_maker, implements, inner, maker
+from ..hpyp.franchise import deepest, deepest_of, dish_probability, restaurant_distribution
+from .expert_cache import ExpertCache, new_expert_cache, recall_all
+from .pool import FrozenPool, SeatedPool, gate_weight, is_plain, normalise, predict_event, read_symbols
+from .view import (
+    BUCKETS,
+    EMPTY,
+    LOG_STEP,
+    SINGLE,
+    dish_of,
+    excess_of,
+    view_distribution,
+    view_probability,
 )
-
-
-@by_reference
-class SeatedScratch(NamedTuple):
-    """Workspace for predictions of a pool that is learning.
-
-    place (int32[experts]): Restaurants.
-    symbols (int32[gates]): Symbols of the gates.
-    out (float64[alphabet]): The distribution of one expert.
-    """
-
-    place: np.ndarray
-    symbols: np.ndarray
-    out: np.ndarray
 
 
 @generic_maker
@@ -64,11 +51,6 @@ def predict_one(pool, row, dish, scratch):
     """The probability of one dish under a pool that mixes its experts."""
 
 
-implements(workspace, FrozenPool)(new_scratch)
-implements(predict, FrozenPool)(product_distribution)
-implements(predict_one, FrozenPool)(mixture_probability)
-
-
 @implements(alphabet_of, FrozenPool)
 @borrowing
 def _frozen_alphabet(pool):
@@ -81,50 +63,186 @@ def _seated_alphabet(pool):
     return pool.franchise.alphabet[0]
 
 
+@by_reference
+class SeatedScratch(NamedTuple):
+    """Workspace for predictions of a pool that is learning, one for each thread.
+
+    place (int32[experts]): Restaurants.
+    symbols (int32[gates]): Symbols of the gates.
+    values (float64[*, *]): As `SeatedPool.scratch`.
+    """
+
+    place: np.ndarray
+    symbols: np.ndarray
+    values: np.ndarray
+
+
 @implements(workspace, SeatedPool)
 @maker
 def _seated_workspace(pool):
     return SeatedScratch(
         np.empty(len(pool.franchise.columns), dtype=np.int32),
         np.empty(len(pool.gates), dtype=np.int32),
-        np.empty(pool.franchise.alphabet[0]),
+        np.empty(pool.scratch.shape),
     )
 
 
 @implements(predict, SeatedPool)
 @inner
 def _seated_distribution(pool, row, kind, scratch, out):
-    franchise = pool.franchise
     if is_plain(pool):
-        restaurant_distribution(franchise, deepest(franchise, 0, row), out)
+        restaurant_distribution(pool.franchise, deepest(pool.franchise, 0, row), out)
         return
-    # Not by `predict_event`: several threads may ask at once.
-    deepest_of(franchise, row, scratch.place)
+    deepest_of(pool.franchise, row, scratch.place)
     read_symbols(pool, row, scratch.symbols)
-    out[:] = 0.0
-    for expert in range(len(scratch.place)):
-        restaurant = seen(franchise, scratch.place[expert])
-        weight = expert_weight(pool, restaurant, scratch.symbols, expert)
-        restaurant_distribution(franchise, restaurant, scratch.out)
-        for y in range(len(out)):
-            out[y] += weight * np.log(scratch.out[y])
-    normalise(out, pool.possible, kind, 0)
+    predict_event(pool, scratch.place, scratch.symbols, kind, 0, scratch.values)
+    out[:] = scratch.values[len(scratch.place)]
 
 
 @implements(predict_one, SeatedPool)
 @inner
 def _seated_probability(pool, row, dish, scratch):
-    franchise = pool.franchise
-    if len(franchise.columns) == 0:
+    if len(pool.franchise.columns) == 0:
         return 1.0
     if is_plain(pool):
-        return dish_probability(franchise, deepest(franchise, 0, row), dish)
-    deepest_of(franchise, row, scratch.place)
+        return dish_probability(pool.franchise, deepest(pool.franchise, 0, row), dish)
+    deepest_of(pool.franchise, row, scratch.place)
     read_symbols(pool, row, scratch.symbols)
-    mass, total = 0.0, 0.0
-    for expert in range(len(scratch.place)):
-        restaurant = seen(franchise, scratch.place[expert])
-        share = np.exp(expert_weight(pool, restaurant, scratch.symbols, expert))
-        mass += share
-        total += share * dish_probability(franchise, scratch.place[expert], dish)
+    return exp(predict_event(pool, scratch.place, scratch.symbols, 0, dish, scratch.values))
+
+
+# Frozen pools.
+
+
+@by_reference
+class Scratch(NamedTuple):
+    """Workspace for predictions of a frozen pool, one for each thread.
+
+    cache (ExpertCache): What the experts have said lately.
+    symbols (int32[gates]): Symbols of the gates.
+    """
+
+    cache: ExpertCache
+    symbols: np.ndarray
+
+
+@maker
+def new_scratch(pool):
+    """Workspace that fits a frozen pool."""
+    return Scratch(new_expert_cache(pool.finished), np.empty(len(pool.gates), dtype=np.int32))
+
+
+@borrowing
+def product_distribution(pool, row, kind, scratch, out):
+    """All probabilities of a product pool in a context.
+
+    kind (int): Of the context: the row of `possible`.
+    out (float64[alphabet]): Overwritten with p(. | context).
+    """
+    view, cache = pool.finished, scratch.cache
+    if is_plain(pool):
+        view_distribution(view, 0, row, out)
+        return
+    recall_all(view, pool.weights.bucket, row, NONE, cache)
+    read_symbols(pool, row, scratch.symbols)
+    out[:] = 0.0
+    for expert in range(len(cache.weight)):
+        cache.weight[expert] += gate_weight(pool, scratch.symbols, expert)
+        weight, logs = LOG_STEP * cache.weight[expert], view.row[cache.row[expert]]
+        for y in range(len(out)):
+            out[y] += weight * logs[y]
+    for expert in range(len(cache.weight)):
+        weight, listed = cache.weight[expert], np.int64(cache.list[expert])
+        if listed < SINGLE:
+            for entry in view.servings[listed : listed + np.int64(cache.probability[expert])]:
+                out[dish_of(entry)] += weight * excess_of(entry)
+        elif listed != EMPTY:
+            out[EMPTY - 1 - listed] += weight * cache.probability[expert]
+    normalise(out, pool.possible, kind, 0)
+
+
+@borrowing
+def mixture_probability(pool, row, dish, scratch):
+    """The probability of one dish under a mixture pool in a context."""
+    view, cache = pool.finished, scratch.cache
+    if view.columns.shape[0] == 0:
+        return 1.0
+    if is_plain(pool):
+        return view_probability(view, 0, row, dish)
+    mass, total = find_shares(pool, row, dish, scratch), 0.0
+    for expert in range(len(cache.weight)):
+        total += cache.weight[expert] * cache.probability[expert]
     return total / mass
+
+
+@borrowing
+def find_shares(pool, row, dish, scratch):
+    """What each expert of a mixture pool is worth in a context, into `scratch.cache.weight`; with its
+    probability of a dish, into `scratch.cache.probability`. Returns the sum of the former.
+    """
+    cache, mass = scratch.cache, 0.0
+    recall_all(pool.finished, pool.weights.bucket, row, dish, cache)
+    read_symbols(pool, row, scratch.symbols)
+    for expert in range(len(cache.weight)):
+        cache.weight[expert] = exp(cache.weight[expert] + gate_weight(pool, scratch.symbols, expert))
+        mass += cache.weight[expert]
+    return mass
+
+
+implements(workspace, FrozenPool)(new_scratch)
+implements(predict, FrozenPool)(product_distribution)
+implements(predict_one, FrozenPool)(mixture_probability)
+
+
+@inner
+def add_product_gradient(pool, row, kind, dish, share, scratch, out, gradient):
+    """Add the gradient of a dish's log-probability under a product pool with respect to the weights.
+
+    row (int32[elements]), kind (int): The context, see `product_distribution`.
+    share (float): How much of the gradient is added.
+    out (float64[alphabet]): Overwritten with p(. | context).
+    gradient (Weights): Added to.
+    """
+    if is_plain(pool):
+        return
+    product_distribution(pool, row, kind, scratch, out)
+    view, cache = pool.finished, scratch.cache
+    for expert in range(len(cache.weight)):
+        logs = view.row[cache.row[expert]]
+        change = np.float64(logs[dish])
+        for y in range(len(out)):
+            change -= out[y] * logs[y]
+        change *= LOG_STEP
+        listed = np.int64(cache.list[expert])
+        if listed < SINGLE:
+            for entry in view.servings[listed : listed + np.int64(cache.probability[expert])]:
+                served = dish_of(entry)
+                change += excess_of(entry) * ((served == dish) - out[served])
+        elif listed != EMPTY:
+            served = EMPTY - 1 - listed
+            change += cache.probability[expert] * ((served == dish) - out[served])
+        _add_change(expert, share * change, scratch, gradient)
+
+
+@inner
+def add_mixture_gradient(pool, row, dish, share, scratch, gradient):
+    """Add the gradient of a dish's log-probability under a mixture pool with respect to the weights, see
+    `add_product_gradient`.
+    """
+    if is_plain(pool):
+        return
+    probability = mixture_probability(pool, row, dish, scratch)
+    cache, mass = scratch.cache, 0.0
+    for expert in range(len(cache.weight)):
+        mass += cache.weight[expert]
+    for expert in range(len(cache.weight)):
+        change = cache.weight[expert] / mass * (cache.probability[expert] / probability - 1.0)
+        _add_change(expert, share * change, scratch, gradient)
+
+
+@inner
+def _add_change(expert, change, scratch, gradient):
+    at = np.int64(scratch.cache.weight_at[expert])
+    gradient.bucket[at // BUCKETS, at % BUCKETS] += change
+    for gate in range(len(scratch.symbols)):
+        gradient.gate[gate, scratch.symbols[gate], expert] += change

@@ -10,7 +10,7 @@ each where its symbol leads, with all that a prediction asks of it in sixteen by
 seen once: below what they share with others, they are *chains* of only children that serve the same dish,
 each of which takes eight bytes next to its parent. Numbers have 32 bits, logs of probabilities 16.
 Probabilities are rounded down, so that those of all dishes sum up to 1 at most, and what is summed up from
-them stays a lower bound. A view is made of plain arrays, which can be stored and read as they are.
+them stays a lower bound.
 """
 
 from math import exp
@@ -75,7 +75,6 @@ class View(NamedTuple):
 
     columns (int32[experts, depth]), alphabet (int64[1]): As in `Franchise`.
     large (int32[*]): The symbols that are too large for a KEY, in ascending order.
-    chains (int64[1]): Where chains begin.
     restaurants (uint32[*]): `WIDTH` numbers for each of the experts' roots, and behind them for each
         restaurant with customers that is not in a chain, and then `LINK` numbers for each that is. A
         restaurant is known by the place of its KEY.
@@ -110,26 +109,11 @@ class View(NamedTuple):
     columns: np.ndarray
     alphabet: np.ndarray
     large: np.ndarray
-    chains: np.ndarray
     restaurants: np.ndarray
     value: np.ndarray
     servings: np.ndarray
     serving_value: np.ndarray
     row: np.ndarray
-
-
-def view_of(
-    columns: np.ndarray,
-    alphabet: np.ndarray,
-    large: np.ndarray,
-    chains: np.ndarray,
-    restaurants: np.ndarray,
-    servings: np.ndarray,
-    row: np.ndarray,
-) -> View:
-    """A view of its arrays."""
-    values = restaurants.view(np.float32), servings.view(np.float32)
-    return View(columns, alphabet, large, chains, restaurants, values[0], servings, values[1], row)
 
 
 def large_symbols(symbols: np.ndarray) -> np.ndarray:
@@ -141,18 +125,6 @@ def large_symbols(symbols: np.ndarray) -> np.ndarray:
     if len(large) > SYMBOLS - LARGE:
         raise ValueError(f"A view cannot tell more than {SYMBOLS} symbols apart. Use fewer words.")
     return large
-
-
-def renumber(keys: np.ndarray, large: np.ndarray, others: np.ndarray) -> None:
-    """Number large symbols as they are numbered among others, in place.
-
-    keys (uint32[*]): KEY of some restaurants.
-    large, others (int32[*]): See `View`: as they are numbered, and among which they are to be.
-    """
-    numbers = keys >> SYMBOL_SHIFT
-    are_large = (numbers >= LARGE) & (numbers < SYMBOLS)
-    own = numbers[are_large] - LARGE
-    keys[are_large] += (np.searchsorted(others, large[own]) - own).astype(np.uint32) << SYMBOL_SHIFT
 
 
 @compiled

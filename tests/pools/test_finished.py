@@ -68,17 +68,6 @@ def test_the_average_of_one_sample_is_the_sample():
             assert average_probability(averaged, row, dish) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("other", [EVENTS[:2], [*EVENTS, ((3, 3), 3)], [*EVENTS[:-7], ((2, 0), 1)]])
-def test_samples_of_other_events_are_not_averaged(other):
-    with pytest.raises(ValueError, match="the same events"):
-        average([finish(seated(EVENTS, 0)), finish(seated(other, 0))], 2)
-
-
-def test_an_average_needs_a_sample():
-    with pytest.raises(ValueError, match="at least one"):
-        average([], 0)
-
-
 @pytest.mark.parametrize("one_table", [False, True])
 @pytest.mark.parametrize("leave", [0, 50, 100])
 def test_finished_probabilities_are_those_of_the_seating(leave, one_table):

@@ -22,8 +22,9 @@ from spacy_hpyp.hpyp.franchise import (
 )
 from spacy_hpyp.hpyp.seating import open_restaurants, seat
 from spacy_hpyp.pools import view as views
-from spacy_hpyp.pools.pool import Weights, mixture_probability, new_scratch, product_distribution
+from spacy_hpyp.pools.pool import Weights
 from spacy_hpyp.pools.pool import unseat_all_noting as unseat
+from spacy_hpyp.pools.prediction import mixture_probability, new_scratch, product_distribution
 from spacy_hpyp.pools.view import BUCKETS, EMPTY, LIST, SINGLE, WIDTH
 
 #: What removing an event has changed; nothing here asks for it.

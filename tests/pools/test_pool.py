@@ -13,14 +13,12 @@ from spacy_hpyp.pools.pool import (
     Weights,
     bucket_of,
     learn_event,
-    mixture_probability,
-    new_scratch,
     predict_event,
-    product_distribution,
     read_symbols,
     seat_event,
     unseat_all_noting,
 )
+from spacy_hpyp.pools.prediction import mixture_probability, new_scratch, product_distribution
 
 #: What removing an event has changed; nothing here asks for it.
 MOVED = np.empty((64, 2), dtype=np.int32)
@@ -199,7 +197,7 @@ def test_what_is_learned_without_seating_is_what_is_learned_with_it(mixed):
     open_restaurants(pool.franchise, row, places)
     symbols = symbols_of(pool, row)
     before = pool.franchise.used.copy()
-    predicted = predict_event(pool, places, symbols, 0, dish)
+    predicted = predict_event(pool, places, symbols, 0, dish, pool.scratch)
     assert not pool.gradient.bucket.any()
     found = learn_event(pool, places, symbols, 0, dish)
     np.testing.assert_array_equal(pool.franchise.used, before)

@@ -28,8 +28,7 @@ from spacy_hpyp.hpyp.franchise import (
     restaurant_distribution,
     seen,
 )
-from spacy_hpyp.pools import making
-from spacy_hpyp.pools.making import make_view, view_of_experts
+from spacy_hpyp.pools.making import make_view
 from spacy_hpyp.pools.view import (
     BUCKETS,
     EMPTY,
@@ -50,7 +49,6 @@ from spacy_hpyp.pools.view import (
     first_child,
     is_in_chain,
     key_of,
-    large_symbols,
     probability_below,
     product_below,
     room_number,
@@ -58,7 +56,6 @@ from spacy_hpyp.pools.view import (
     share_of,
     value_at,
     view_distribution,
-    view_of,
     view_probability,
 )
 
@@ -180,41 +177,6 @@ def test_view_of_an_empty_franchise_has_uniform_rows():
     np.testing.assert_allclose(found, 1 / ALPHABET, rtol=ROUNDING)
 
 
-def distributions(view):
-    """p(dish | context) under each expert in every context."""
-    out = np.empty((len(contexts()), len(COLUMNS), ALPHABET))
-    for row, found in zip(contexts(), out):
-        for expert in range(len(COLUMNS)):
-            view_distribution(view, expert, row, found[expert])
-    return out
-
-
-def test_view_keeps_its_probabilities_when_hyperparameters_change():
-    franchise = busy_franchise(0)
-    view = make_view(franchise)
-    before = distributions(view)
-    franchise.discount[:] = 0.5
-    franchise.strength[:] = 2.0
-    np.testing.assert_array_equal(distributions(view), before)
-    assert np.abs(distributions(make_view(franchise)) - before).max() > 1e-3
-
-
-@pytest.mark.parametrize("multiplied", [False, True])
-def test_view_is_made_of_arrays_that_can_be_kept(multiplied):
-    view = make_view(busy_franchise(0), multiplied=multiplied)
-    again = view_of(
-        view.columns,
-        view.alphabet,
-        view.large,
-        view.chains,
-        view.restaurants.copy(),
-        view.servings.copy(),
-        view.row,
-    )
-    for one, other in zip(view, again):
-        np.testing.assert_array_equal(one, other)
-
-
 @pytest.mark.parametrize(("contexts", "events"), [(2, 60), (4, 60), (5, 200), (60, 400), (1000, 300)])
 def test_below_finds_the_restaurants_with_customers_and_no_others(contexts, events):
     franchise = busy_franchise(contexts, contexts, events=events)
@@ -240,20 +202,6 @@ def test_children_stand_together_behind_their_parents(contexts):
         assert own == room if own <= 4 else 1.5 * own < room < 1.9 * own
 
 
-@pytest.mark.parametrize("multiplied", [False, True])
-def test_more_than_can_be_numbered_is_refused(monkeypatch, multiplied):
-    franchise = busy_franchise(0, alphabet=60)
-    view = make_view(franchise, multiplied=multiplied)
-    needed = sorted({len(view.restaurants), len(view.servings)})
-    for most in (needed[0] - 1, needed[1] - 1, needed[1]):
-        monkeypatch.setattr(making, "SINGLE", most)
-        if most == needed[1]:
-            make_view(franchise, multiplied=multiplied)
-        else:
-            with pytest.raises(MemoryError, match="Use shorter contexts or less text"):
-                make_view(franchise, multiplied=multiplied)
-
-
 LARGE = [0, 5, 2**21 - 1, 2**21, 2**21 + 1, 2**22, 2**31 - 2, 2**31 - 1]
 
 
@@ -264,28 +212,20 @@ def large_franchise(expert, symbols):
 
 @pytest.mark.parametrize("multiplied", [False, True])
 def test_symbols_of_any_size_are_told_apart(multiplied):
-    # An expert has not seen what another has.
-    experts = [large_franchise(0, LARGE[::2]), large_franchise(1, LARGE)]
-    whole = view_of_experts(experts, COLUMNS[:2], ALPHABET, multiplied=multiplied)
-    for expert, franchise in enumerate(experts):
-        alone = make_view(franchise, multiplied=multiplied)
+    for expert, seen_symbols in enumerate([LARGE[::2], LARGE]):
+        franchise = large_franchise(expert, seen_symbols)
+        view = make_view(franchise, multiplied=multiplied)
         for row in itertools.product([*LARGE, 2**22 + 1], repeat=3):
             row = np.array(row, dtype=np.int32)
             depth = franchise.restaurants[seen(franchise, deepest(franchise, 0, row)), TIER]
-            for view, number in ((alone, 0), (whole, expert)):
-                place, found = number * WIDTH, 0
-                for column_read in COLUMNS[expert]:
-                    below_it = below(view, place, row[column_read]) if column_read != NONE else NONE
-                    if below_it == NONE:
-                        break
-                    place, found = below_it, found + 1
-                assert found == depth
-                assert deepest_in(view, number, row) == place
-
-
-def test_more_symbols_than_can_be_told_apart_are_refused():
-    with pytest.raises(ValueError, match="Use fewer words"):
-        large_symbols(np.arange(2**21, 2**22, dtype=np.int32))
+            place, found = 0, 0
+            for column_read in COLUMNS[expert]:
+                below_it = below(view, place, row[column_read]) if column_read != NONE else NONE
+                if below_it == NONE:
+                    break
+                place, found = below_it, found + 1
+            assert found == depth
+            assert deepest_in(view, 0, row) == place
 
 
 @pytest.mark.parametrize("wanted", [0, 1, 15, 16, 17, 19, 21, 100, 1000, 2**20 + 1, 2**31 - 1])

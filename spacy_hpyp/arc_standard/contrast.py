@@ -1,13 +1,12 @@
-"""The right derivation against all that the beam has: the gradient of the conditional log-likelihood.
+"""The gradient of the conditional log-likelihood of the right derivation.
 
-What a pool's weights are fitted to in the first place is the likelihood of derivations, words included. To
-parse well, it is enough that of all derivations of a sentence the right one is the most probable:
+To parse well, the right derivation has to be the most probable of all derivations of a sentence:
 
     log p(derivation | words) = log p(derivation, words) - log of the sum over all derivations
 
 The sum is that over the final beam. Its gradient is the mean of the gradients of the beam's derivations, in
 proportion to their probabilities; an event that all of them share with the right one cancels out. The model
-remains what it is, a product of normalised distributions.
+remains a product of normalised distributions.
 """
 
 from math import exp

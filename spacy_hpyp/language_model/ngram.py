@@ -319,7 +319,7 @@ class NGramModel:
         rule, spelling = message["unknown_words"], message["spelling"]
         vocabulary = vocabulary_from_message(message["vocabulary"], resolve_rule(rule))
         if spelling is not None:
-            spelling = Spelling.from_message(spelling, len(vocabulary.classes))
+            spelling = Spelling.from_message(spelling)
         words = NGramVocabulary(vocabulary, rule, message["lang"], spelling)
         return cls(words, message["order"], [sample | message["structure"] for sample in message["samples"]])
 

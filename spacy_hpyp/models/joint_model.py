@@ -252,6 +252,6 @@ class JointModel(CountModel):
         self.progress.awaits_contrast = part(message, "awaits_contrast", bool)
         # One that was trained without goes on without.
         if self.spelled and "spelling" in message:
-            self.spelling = Spelling.from_message(message["spelling"], len(self.vocabulary.classes))
+            self.spelling = Spelling.from_message(message["spelling"])
         heads, tags = np.array(message["confidence"]), np.array(message["tag_confidence"])
         self.confidence = None if np.array_equal(heads, UNLEARNED) else Confidence(heads, tags)

@@ -9,7 +9,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, generic, generic_maker, implements, inner, maker
+from ..compiled import (
+    NONE,
+    borrowing,
+    by_reference,
+    generic,
+    generic_maker,
+    implements,
+    inner,
+    maker,
+    overwrite,
+)
 from ..hpyp.franchise import deepest, deepest_of, dish_probability, restaurant_distribution
 from .expert_cache import ExpertCache, new_expert_cache, recall_all
 from .pool import FrozenPool, SeatedPool, gate_weight, is_plain, normalise, predict_event, read_symbols
@@ -96,7 +106,7 @@ def _seated_distribution(pool, row, kind, scratch, out):
     deepest_of(pool.franchise, row, scratch.place)
     read_symbols(pool, row, scratch.symbols)
     predict_event(pool, scratch.place, scratch.symbols, kind, 0, scratch.values)
-    out[:] = scratch.values[len(scratch.place)]
+    overwrite(out, scratch.values[len(scratch.place)])
 
 
 @implements(predict_one, SeatedPool)

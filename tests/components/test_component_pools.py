@@ -70,14 +70,6 @@ def test_threads_change_nothing_in_training_and_decoding(toy, sentences, annotat
     assert [annotation(doc) for doc in several.pipe(texts)] == [annotation(doc) for doc in one.pipe(texts)]
 
 
-def test_other_seeds_give_other_weights(toy, sentences, pooled):
-    # Kneser-Ney seating draws nothing but the hyperparameters.
-    nlp, _ = learned(toy, sentences, seed=1)
-    assert any(
-        np.any(parameters(toy, nlp)[name] != values) for name, values in parameters(toy, pooled).items()
-    )
-
-
 @pytest.mark.parametrize("through", ["bytes", "disk"])
 def test_saved_pools_come_back_with_their_weights(toy, pooled, annotation, tmp_path, through):
     pooled.to_disk(tmp_path)
@@ -104,27 +96,12 @@ def test_training_that_goes_on_from_bytes_is_as_if_it_had_not_stopped(toy, sente
     assert toy.parser(resumed).model.to_bytes() == toy.parser(nlp).model.to_bytes()
 
 
-def test_probability_of_a_document_is_that_of_its_tokens(pooled, assert_forest):
-    for doc in pooled.pipe(TEXTS):
-        assert_forest(doc)
-        assert doc._.log_prob == pytest.approx(sum(token._.log_prob for token in doc), abs=1e-9)
-
-
 # Seating
 
 
 def several_tables(toy, nlp):
     franchises = toy.parser(nlp).joint.franchises.values()
     return any(np.any(f.servings[: f.used[N_SERVINGS], OPEN:][:, :1] > 1) for f in franchises)
-
-
-def test_sampled_seating_is_refused_where_one_table_is_allowed(toy, sentences, pooled, annotation):
-    sampled, _ = learned(toy, sentences, seating="sampled")
-    assert several_tables(toy, sampled)
-    nlp = toy.copy(pooled)
-    with pytest.raises(ValueError, match="several tables for a dish: its seating was sampled"):
-        toy.parser(nlp).from_bytes(toy.parser(sampled).to_bytes())
-    assert annotation(nlp(TEXTS[0])) == annotation(pooled(TEXTS[0]))
 
 
 def test_sampling_goes_on_from_one_table(toy, sentences, pooled, annotation):
@@ -135,12 +112,6 @@ def test_sampling_goes_on_from_one_table(toy, sentences, pooled, annotation):
     sweep(toy, nlp, sentences, optimizer())
     assert several_tables(toy, nlp)
     assert toy.customers(nlp) == toy.customers_of(sentences, factored=True)
-
-
-@pytest.mark.parametrize("seating", ["knesser-ney", ""])
-def test_unknown_seating_is_refused_with_the_known_ones(toy, seating):
-    with pytest.raises(ValueError, match=r"'seating' must be \"sampled\" or \"kneser-ney\""):
-        toy.nlp(**{**toy.pools, "seating": seating})
 
 
 # Weights
@@ -186,17 +157,6 @@ def test_what_was_learned_of_the_weights_of_another_model_is_forgotten(toy, sent
     parser.initialize(lambda: toy.examples(nlp, sentences[:2]))
     parser.from_bytes(data, exclude=["vocab"])
     assert not any(np.any(parser.model.get_grad(name) != 0) for name in parser.model.param_names)
-
-
-def test_component_updates_itself_with_an_optimizer_only(toy, sentences):
-    nlp = toy.trained(sentences, sweeps=1, **toy.pools)
-    parser = toy.parser(nlp)
-    before = parameters(toy, nlp)
-    for sgd in (None, False):
-        parser.update(toy.examples(nlp, sentences), sgd=sgd)
-        assert_equal_parameters(parameters(toy, nlp), before)
-    parser.update(toy.examples(nlp, sentences), sgd=optimizer())
-    assert any(np.any(parameters(toy, nlp)[name] != before[name]) for name in before)
 
 
 def encoded(toy, nlp, sentences):

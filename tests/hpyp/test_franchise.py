@@ -294,67 +294,6 @@ def test_a_dish_has_the_probability_with_which_it_would_be_seated(customers, see
         assert found == pytest.approx(seat(franchise, place, dish, rng), rel=1e-12)
 
 
-@pytest.mark.parametrize("dish", [0, 1, 2])
-def test_arrivals_are_as_frequent_as_their_probabilities(dish):
-    rng = np.random.default_rng(dish)
-    context, n = (0, 1), 3000
-    customers = [(0, 1, 0)] * 6 + [(0, 1, 1)] * 2 + [(0, 0, 0)] * 3 + [(1, 1, 0)] * 2
-    franchise = franchise_for(len(customers) + 1)
-    for first, second, served in customers:
-        add(franchise, 0, row_of((first, second)), served, rng)
-    before = seating_of(franchise)
-    expected = Counter()
-    for after, value in arrivals(before, context, dish):
-        expected[after] += value / probability_of(before, context, dish)
-    found = Counter()
-    for _ in range(n):
-        trial = franchise._replace(**{name: values.copy() for name, values in franchise._asdict().items()})
-        add(trial, 0, row_of(context), dish, rng)
-        found[seating_of(trial)] += 1
-    assert set(found) <= set(expected)
-    for after, value in expected.items():
-        assert abs(found[after] - n * value) <= 4 * math.sqrt(n * value * (1 - value)) + 1e-9
-
-
-def test_departures_take_each_customer_equally_often():
-    rng = np.random.default_rng(0)
-    franchise = franchise_for(12, columns=np.empty((1, 0)))
-    while dict(seating_of(franchise)).get(((), 0)) != (1, 2, 2, 4):
-        while remove(franchise, 0, row_of(()), 0, rng):
-            pass
-        for _ in range(9):
-            add(franchise, 0, row_of(()), 0, rng)
-    expected = {(2, 2, 4): 1 / 9, (1, 1, 2, 4): 4 / 9, (1, 2, 2, 3): 4 / 9}
-    found, n = Counter(), 3000
-    for _ in range(n):
-        trial = franchise._replace(**{name: values.copy() for name, values in franchise._asdict().items()})
-        remove(trial, 0, row_of(()), 0, rng)
-        found[dict(seating_of(trial))[(), 0]] += 1
-    assert set(found) == set(expected)
-    for after, value in expected.items():
-        assert abs(found[after] - n * value) < 4 * math.sqrt(n * value * (1 - value))
-
-
-@pytest.mark.parametrize("tier", range(len(DISCOUNT)))
-def test_stepwise_probabilities_of_every_partition_multiply_to_the_closed_form(tier):
-    discount, strength = DISCOUNT[tier], STRENGTH[tier]
-    total = 0.0
-    for tables in itertools.product(range(6), repeat=6):
-        if any(table > max(tables[:i], default=-1) + 1 for i, table in enumerate(tables)):
-            continue
-        product, sizes = 1.0, Counter()
-        for i, table in enumerate(tables):
-            if i > 0:
-                weight = sizes[table] - discount if sizes[table] else strength + discount * len(sizes)
-                product *= weight / (strength + i)
-            sizes[table] += 1
-        counts = [[(0, 6, 1)], [(0, len(sizes), 1)], [(0, size, 1) for size in sizes.values()]]
-        value = log_likelihood(*(np.array(rows, dtype=np.int64) for rows in counts), discount, strength)
-        assert value == pytest.approx(math.log(product), abs=1e-10)
-        total += product
-    assert total == pytest.approx(1.0)
-
-
 @settings(max_examples=30, deadline=None, derandomize=True)
 @given(st.lists(events, min_size=1, max_size=8), st.randoms(use_true_random=False), st.integers(0, 2**32))
 def test_the_likelihood_of_a_seating_does_not_depend_on_the_order_of_arrival(customers, random, seed):
@@ -441,16 +380,6 @@ def serving_key(franchise, serving):
     return context, int(franchise.servings[serving, DISH])
 
 
-def test_enumerated_seatings_do_not_depend_on_the_order_of_events():
-    customers = [((0,), 0), ((0,), 0), ((1,), 0), ((1,), 1), ((0,), 1)]
-    expected = enumerate_seatings(customers)
-    for order in itertools.permutations(customers):
-        found = enumerate_seatings(order)
-        assert found.keys() == expected.keys()
-        for seating, value in found.items():
-            assert value == pytest.approx(expected[seating], rel=1e-12)
-
-
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.lists(events, max_size=40), st.integers(0, 40), st.integers(0, 2**32))
 def test_letting_go_of_what_nobody_uses_changes_no_prediction_and_no_draw(customers, leaving, seed):
@@ -518,30 +447,6 @@ def test_experts_with_random_numbers_of_their_own_are_seated_as_if_alone():
             predictive_distribution(together, expert, row_of(context), out)
             predictive_distribution(franchise, 0, row_of(context), expected)
             np.testing.assert_array_equal(out, expected)
-
-
-def test_experts_have_hyperparameters_of_their_own():
-    rng = np.random.default_rng(0)
-    franchise = franchise_for(40, columns=SEVERAL, alphabet=40)
-    # A dish that is seen once has one way to be seated.
-    for dish in range(40):
-        for expert in range(len(SEVERAL)):
-            add(franchise, expert, rng.integers(3, size=2).astype(np.int32), dish, rng)
-    before = np.empty((len(SEVERAL), 40))
-    after = np.empty_like(before)
-    for expert in range(len(SEVERAL)):
-        predictive_distribution(franchise, expert, row_of((1, 1)), before[expert])
-    franchise.discount[3:6] = 0.9
-    for expert in range(len(SEVERAL)):
-        predictive_distribution(franchise, expert, row_of((1, 1)), after[expert])
-    np.testing.assert_array_equal(before[[0, 2]], after[[0, 2]])
-    assert np.abs(before[1] - after[1]).max() > 1e-3
-
-
-@pytest.mark.parametrize("alphabet", [0, -1])
-def test_an_empty_alphabet_is_refused(alphabet):
-    with pytest.raises(ValueError, match="at least one dish"):
-        new_franchise(COLUMNS, alphabet)
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)

@@ -44,18 +44,6 @@ def test_contexts_of_few_symbols_have_fingerprints_of_their_own():
     assert len(found) == len(symbols) ** 4
 
 
-def test_keys_that_share_a_slot_displace_each_other():
-    memo = new_memo(1, 1)
-    one, two = np.array([1, 2], dtype=np.int32), np.array([1, 3], dtype=np.int32)
-    assert [recall(memo.fingerprint, key)[1] for key in (one, one, two, two, one)] == [
-        False,
-        True,
-        False,
-        True,
-        False,
-    ]
-
-
 def decode(joint, blocks, work, particles=40):
     """Every block on the same workspace, or each on a new one; everything that was found."""
     found = []

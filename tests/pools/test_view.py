@@ -1,7 +1,6 @@
 """A frozen view gives the probabilities of the seating that it was taken from, rounded down."""
 
 import itertools
-from collections import Counter
 from functools import partial
 from math import fsum
 
@@ -172,11 +171,6 @@ def test_view_of_an_empty_franchise_is_uniform():
         assert view_probability(view, expert, row, 3) == 1 / ALPHABET
 
 
-def test_view_of_an_empty_franchise_has_uniform_rows():
-    found = product_below(make_view(new_franchise(COLUMNS, ALPHABET), multiplied=True), 0, 1)
-    np.testing.assert_allclose(found, 1 / ALPHABET, rtol=ROUNDING)
-
-
 @pytest.mark.parametrize(("contexts", "events"), [(2, 60), (4, 60), (5, 200), (60, 400), (1000, 300)])
 def test_below_finds_the_restaurants_with_customers_and_no_others(contexts, events):
     franchise = busy_franchise(contexts, contexts, events=events)
@@ -187,19 +181,6 @@ def test_below_finds_the_restaurants_with_customers_and_no_others(contexts, even
         assert sorted(place for _, place in found) == sorted(place for place, _ in places_of(view))
         for restaurant, place in found:
             assert bucket_of_restaurant(view, place) == bucket_of(rows[restaurant, CUSTOMERS])
-
-
-@pytest.mark.parametrize("contexts", [3, 60])
-def test_children_stand_together_behind_their_parents(contexts):
-    view = make_view(busy_franchise(0, contexts))
-    places = places_of(view)
-    assert len({place for place, _ in places}) == len(places)
-    assert all(parent < place for place, parent in places)
-    count = Counter(parent for _, parent in places)
-    for place, _ in places:
-        # Few of them leave no room, and of many each finds a free place soon.
-        own, room = count[place], room_at(view, place)
-        assert own == room if own <= 4 else 1.5 * own < room < 1.9 * own
 
 
 LARGE = [0, 5, 2**21 - 1, 2**21, 2**21 + 1, 2**22, 2**31 - 2, 2**31 - 1]

@@ -28,77 +28,29 @@ RULES = pytest.mark.parametrize("rule", [ENGLISH, UNIVERSAL], ids=["english", "u
         ("TABLE", ["CAPS"]),
         ("I", ["CAP"]),
         ("iPhone", ["MIXED"]),
-        ("McGraw", ["CAP"]),
-        ("walked", ["LOW-ed", "LOW"]),
         ("Walked", ["CAP-ed", "CAP"]),
         ("WALKED", ["CAPS-ed", "CAPS"]),
-        ("walking", ["LOW-ing", "LOW"]),
+        ("station", ["LOW-tion", "LOW"]),
+        ("friendship", ["LOW-ship", "LOW"]),
+        ("bed", ["LOW"]),
         ("walks", ["LOW-s", "LOW"]),
         ("quickly", ["LOW-ly", "LOW"]),
         ("1987", ["YEAR"]),
-        ("2026", ["YEAR"]),
         ("3026", ["NUM"]),
-        ("12", ["NUM"]),
-        ("19870", ["NUM"]),
         ("12.5", ["DIGITS-MARK"]),
-        ("10-20", ["DIGITS-DASH"]),
         ("10–20", ["DIGITS-DASH"]),
-        ("-1", ["DIGITS-DASH"]),
         ("4th", ["LOW-DIGIT"]),
-        ("B2B", ["CAPS-DIGIT"]),
-        ("well-known", ["LOW-DASH"]),
         ("well-meaning", ["LOW-DASH-ing", "LOW-DASH"]),
-        ("and/or", ["LOW-MARK-or", "LOW-MARK"]),
         ("John's", ["CAP-MARK-'s", "CAP-MARK"]),
         ("U.S.", ["CAPS-MARK"]),
         ("--", ["DASH"]),
-        ("-/-", ["MARK"]),
-        ("?!", ["MARK"]),
         ("ada@example.org", ["LOW-ADDRESS"]),
         ("http://example.org/a", ["LOW-ADDRESS"]),
         ("WWW.EXAMPLE.ORG", ["CAPS-ADDRESS"]),
-        ("@ada", ["LOW-MARK"]),
     ],
 )
 def test_english_names(form, names):
     assert ENGLISH(form, "") == names
-
-
-@pytest.mark.parametrize(
-    ("word", "ending"),
-    [
-        ("station", "tion"),
-        ("mansion", "sion"),
-        ("onion", "ion"),
-        ("onions", "ions"),
-        ("friendship", "ship"),
-        ("capable", "able"),
-        ("musical", "ical"),
-        ("formal", "al"),
-        ("formally", "ally"),
-        ("kindly", "ly"),
-        ("happy", "y"),
-        ("calling", "ling"),
-        ("callings", "ings"),
-        ("runners", "ers"),
-        ("parties", "ies"),
-        ("dogs", "s"),
-        ("realist", "ist"),
-        ("fastest", "est"),
-    ],
-)
-def test_an_english_word_has_the_longest_of_its_endings(word, ending):
-    assert ENGLISH(word, "") == [f"LOW-{ending}", "LOW"]
-
-
-@pytest.mark.parametrize(
-    "word", ["is", "ly", "bed", "sing", "ring", "able", "tion", "stion", "y", "my", "as"]
-)
-def test_an_english_ending_leaves_at_least_two_characters(word):
-    name = ENGLISH(word, "")[0]
-    ending = name.removeprefix("LOW").removeprefix("-")
-    assert word.endswith(ending)
-    assert not ending or len(word) - len(ending) >= 2
 
 
 @RULES
@@ -148,22 +100,6 @@ def test_universal_suffixes_have_at_most_the_length_that_was_set(length):
     names = universal_unknown_words(suffix_length=length)("unbelievable", "")
     longest = min(length, 7)
     assert names == [f"LOW-{'unbelievable'[-n:]}" for n in range(longest, 0, -1)] + ["LOW"]
-
-
-@pytest.mark.parametrize("form", ["table", "5%", "?", "அவன்", "12"])
-def test_without_suffixes_there_is_the_shape_alone(form):
-    names = universal_unknown_words(suffix_length=0)(form, "")
-    assert names == UNIVERSAL(form, "")[-1:]
-
-
-def test_negative_suffix_length_is_an_error():
-    with pytest.raises(ValueError, match="'suffix_length' must not be negative, but it is -1"):
-        universal_unknown_words(suffix_length=-1)
-
-
-def test_vowel_signs_are_no_punctuation():
-    assert all("MARK" not in name for name in UNIVERSAL("இந்தியாவின்", ""))
-    assert "MARK" in UNIVERSAL("இந்தியாவின்.", "")[-1]
 
 
 @RULES

@@ -66,19 +66,9 @@ def test_words_seen_often_enough_are_known(min_count):
         assert (class_of(vocabulary, word) == word) == (count >= min_count)
 
 
-def test_the_count_of_a_word_does_not_depend_on_tag_and_place():
-    vocabulary = collect([("run", VB), ("run", NN)], [("the", DT), ("run", NN)], min_count=3)
-    assert vocabulary.words == ["run"]
-
-
 def test_frequent_words_come_first_and_ties_in_the_order_of_the_alphabet():
     vocabulary = collect([(word, NN) for word in "z b b a a c c c".split()], min_count=1)
     assert vocabulary.words == ["c", "a", "b", "z"]
-
-
-def test_words_are_known_as_they_are_written():
-    vocabulary = collect(*times(2, "dog", NN))
-    assert class_of(vocabulary, "Dog") == f"<{UNKNOWN}>"
 
 
 def test_classes_that_are_too_small_give_way_to_more_general_ones():
@@ -99,39 +89,11 @@ def test_classes_that_are_too_small_give_way_to_more_general_ones():
     }
 
 
-def test_words_with_repetitions_count_as_often_as_they_were_seen_for_their_classes():
-    vocabulary = collect(*times(3, "bird", NN), *times(1, "dog", NN), min_count=5, min_class_count=3)
-    assert class_of(vocabulary, "bison") == "<bi*>"
-    assert class_of(vocabulary, "doe") == "<lower>"
-
-
-def test_a_class_that_the_rule_names_twice_is_counted_once():
-    vocabulary = collect([("dog", NN)], rule=lambda *_: ["same", "same"], min_class_count=2)
-    assert vocabulary.classes == [UNKNOWN]
-
-
-def test_known_words_do_not_count_for_classes():
-    vocabulary = collect(*times(5, "dog", NN), [("deer", NN)], min_class_count=2)
-    assert vocabulary.classes == [UNKNOWN]
-
-
 def test_without_rare_words_everything_else_is_unknown_with_any_tag():
     vocabulary = collect([("the", DT), ("dog", NN)], min_count=1)
     assert vocabulary.classes == [UNKNOWN]
     assert class_of(vocabulary, "cat") == f"<{UNKNOWN}>"
     assert candidates(vocabulary, vocabulary.number("cat")) == list(range(len(TAGS)))
-
-
-def test_nothing_at_all_is_a_vocabulary_too():
-    vocabulary = collect()
-    assert len(vocabulary) == 1
-    assert class_of(vocabulary, "anything") == f"<{UNKNOWN}>"
-
-
-def test_a_rule_without_classes_leaves_the_unknown_one():
-    vocabulary = collect([("dog", NN)], rule=lambda *_: [])
-    assert vocabulary.classes == [UNKNOWN]
-    assert class_of(vocabulary, "dog") == f"<{UNKNOWN}>"
 
 
 def test_the_rule_hears_the_usual_tag_of_the_lower_case_form():
@@ -151,35 +113,10 @@ def test_a_tie_for_the_usual_tag_is_broken_alike_in_training_and_later():
     assert class_of(vocabulary, "Run") == "<lower:NN>"
 
 
-def test_open_classes_do_not_change_the_usual_tag():
-    sentences = [[("walk", VB), ("walk", VB)], [("Walk", VB)], [("dog", NN)], [("cat", NN)]]
-    vocabulary = collect(*sentences, rule=with_lower_tag, open_class_below=50)
-    assert class_of(vocabulary, "Walk") == "<lower:VB>"
-
-
-def test_the_lower_case_form_of_a_rare_word_says_nothing():
-    vocabulary = collect([("walk", VB)], [("Walk", VB)], rule=with_lower_tag)
-    assert vocabulary.classes == [UNKNOWN, "lower:"]
-
-
-def test_a_rare_word_is_the_same_wherever_it_stands():
-    first, inside = [("Ada", NNP), ("sees", VB)], [("see", VB), ("Kim", NNP)]
-    vocabulary = collect(first, inside, rule=english_unknown_words(), min_class_count=2)
-    assert class_of(vocabulary, "Mona") == "<CAP>"
-    assert vocabulary.numbers(["Mona", "Mona"]) == [vocabulary.number("Mona")] * 2
-
-
 def test_tags_are_sorted_by_how_often_the_word_had_them():
     words = [("x", tag) for tag in [VB, VB, VB, NN, DT, DT]]
     vocabulary = collect(words)
     assert candidates(vocabulary, vocabulary.number("x")) == [VB, DT, NN]
-
-
-def test_ties_of_tags_are_in_the_order_of_the_tags():
-    tags = [f"T{i}" for i in range(40)]
-    sentence = ["x"] * 5, [33, 2, 8, 16, 1]
-    vocabulary = Vocabulary.collect([sentence], tags, VocabularySettings(by_shape, open_class_below=0))
-    assert candidates(vocabulary, vocabulary.number("x")) == [1, 2, 8, 16, 33]
 
 
 def test_tags_of_classes_are_sorted_by_how_often_their_words_had_them():
@@ -210,12 +147,6 @@ def test_a_tag_that_hardly_any_rare_word_has_is_no_open_class():
         padding = [[(f"noun{i}", NN)] for i in range(998, 1000 - closed)]
         vocabulary = collect(*rare, *others, *padding)
         assert sorted(candidates(vocabulary, vocabulary.number("?"))) == sorted(open_class)
-
-
-def test_rare_words_count_as_often_as_they_were_seen_for_open_classes():
-    rare = [[(f"noun{i}", NN)] for i in range(600)]
-    vocabulary = collect(*rare, [("noun", NN), ("the", DT), ("the", DT)], min_count=3)
-    assert candidates(vocabulary, vocabulary.number("?")) == [DT, NN]
 
 
 def test_a_class_keeps_a_tag_that_is_no_open_class():

@@ -45,15 +45,12 @@ class Pools:
             weights = Weights(np.empty((0, BUCKETS)), np.empty((0, SYMBOLS, len(reference.columns))))
             possible = possible[:0, :0]
         self.kinds = max(1, len(possible))
-        self.seated = SeatedPool(
-            reference.franchise,
-            weights,
-            weights,
-            gates,
-            possible,
-            reference.elements,
-            np.empty((0, 0)),
-            False,
+        experts = len(reference.columns)
+        self.seated, self.seated_mixture = (
+            SeatedPool(
+                reference.franchise, weights, weights, gates, possible, reference.elements, scratch, mixed
+            )
+            for scratch, mixed in ((np.empty((experts + 1, alphabet)), False), (np.empty((4, experts)), True))
         )
         self.product, self.mixture = (
             freeze_pool(reference.franchise, weights, gates, possible, reference.elements, mixed=mixed)
@@ -79,7 +76,7 @@ def test_products_agree(several):
 def test_mixtures_agree(several):
     for pools in several:
         rows = pools.reference.rows
-        seated, frozen = mixture(pools.seated, rows), mixture(pools.mixture, rows)
+        seated, frozen = mixture(pools.seated_mixture, rows), mixture(pools.mixture, rows)
         np.testing.assert_allclose(seated, frozen, rtol=PRECISION)
         np.testing.assert_allclose(seated.sum(axis=1), 1.0)
 
@@ -87,7 +84,9 @@ def test_mixtures_agree(several):
 def test_a_pool_without_experts_says_nothing():
     pools = Pools(7, 0, True)
     nobody = pools.seated.franchise._replace(columns=np.empty((0, 0), dtype=np.int32))
-    np.testing.assert_array_equal(mixture(pools.seated._replace(franchise=nobody), pools.reference.rows), 1.0)
+    np.testing.assert_array_equal(
+        mixture(pools.seated_mixture._replace(franchise=nobody), pools.reference.rows), 1.0
+    )
 
 
 def test_predicting_founds_no_restaurants_and_does_not_write_to_the_seating(several):
@@ -95,7 +94,7 @@ def test_predicting_founds_no_restaurants_and_does_not_write_to_the_seating(seve
         before = {name: values.copy() for name, values in pools.seated.franchise._asdict().items()}
         assert before["used"][N_RESTAURANTS] > 0
         product(pools.seated, pools.reference.rows, 0)
-        mixture(pools.seated, pools.reference.rows)
+        mixture(pools.seated_mixture, pools.reference.rows)
         for name, values in pools.seated.franchise._asdict().items():
             assert values.tobytes() == before[name].tobytes(), name
 

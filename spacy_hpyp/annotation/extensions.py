@@ -13,10 +13,8 @@ from spacy.tokens import Doc, Span, Token
 from ..compat.spacy import attribute_key, attribute_keys
 from ..text.word_classes import classes_in, path_of
 from .syntactic_words import words_of_doc, words_of_token
-from .written import SENTENCE, TOGETHER, WRITTEN, kept_parses, take, value_at, write_entries
+from .written import SENTENCE, WRITTEN, kept_parses, take, write_entries
 
-# A Doc of so many tokens has one entry for each of them, see `TOGETHER`.
-_LONG = 100_000
 # What is written by request, and not together with the rest.
 _LABEL = "label_prob"
 # What a tokenizer believes.
@@ -24,11 +22,11 @@ _SENT_END = "sent_end_prob"
 # The component that has written a probability without having learned how sure it can be.
 _UNCALIBRATED = "uncalibrated_by"
 _PROBABILITIES = ("head_prob", "tag_prob", _LABEL)
-_OF_PARSERS = frozenset({TOGETHER, SENTENCE, _LABEL, _UNCALIBRATED, *WRITTEN})
+_OF_PARSERS = frozenset({SENTENCE, _LABEL, _UNCALIBRATED, *WRITTEN})
 
 
 def _value(name: str, token: Token) -> Any:
-    return value_at(token.doc.user_data, name, token.idx)
+    return token.doc.user_data.get(attribute_key(name, token.idx))
 
 
 def _word_class(token: Token) -> str | None:
@@ -37,8 +35,7 @@ def _word_class(token: Token) -> str | None:
 
 
 def _probability(name: str, token: Token) -> Any:
-    data = token.doc.user_data
-    component = data.get(attribute_key(_UNCALIBRATED, token.idx))
+    component = _value(_UNCALIBRATED, token)
     if component is not None:
         # Python shows a text that it has shown from here no second time.
         warnings.warn(
@@ -47,7 +44,7 @@ def _probability(name: str, token: Token) -> Any:
             "calibrated, and most of them are too high. See 'Alternatives and confidence' in docs/parser.md.",
             stacklevel=1,
         )
-    return data.get(attribute_key(name, token.idx)) if name == _LABEL else _value(name, token)
+    return _value(name, token)
 
 
 def probabilities_of(name: str, tokens: Iterable[Token]) -> list[float | None]:
@@ -155,21 +152,13 @@ def write_extensions(doc: Doc, token: np.ndarray, values: dict[str, np.ndarray])
     values (dict[str, float64[words]]): By the names of the attributes; what is not a number is not written.
     """
     forget_all(doc)
-    columns = []
+    offsets = doc.to_array(IDX).tolist()
     for name in WRITTEN:
         unknown = name in ("head_prob", "tag_prob") or bool(np.isnan(values[name]).any())
         column = np.full(len(doc), None if unknown else 0.0, dtype=object)
         column[token] = np.where(np.isnan(values[name]), None, values[name])
-        columns.append(column.tolist())
-    offsets = doc.to_array(IDX).tolist()
-    if len(doc) < _LONG:
-        for name, column in zip(WRITTEN, columns):
-            found = zip(attribute_keys(name, offsets), column)
-            doc.user_data.update((key, value) for key, value in found if value is not None)
-        return
-    for offset, row in zip(offsets, zip(*columns)):
-        if any(value is not None for value in row):
-            doc.user_data[attribute_key(TOGETHER, offset)] = row
+        found = zip(attribute_keys(name, offsets), column.tolist())
+        doc.user_data.update((key, value) for key, value in found if value is not None)
 
 
 def write_head_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> None:
@@ -228,11 +217,7 @@ def forget_probabilities(doc: Doc, *names: str) -> None:
     """Take back what the parser has said of its arcs and its tags, or of some of that: others have been
     written.
     """
-    names = names or (*_PROBABILITIES, _UNCALIBRATED)
-    for name, offset, values in take(doc.user_data, {TOGETHER, *names}):
-        if name == TOGETHER:
-            left = tuple(None if each in names else value for each, value in zip(WRITTEN, values))
-            doc.user_data[attribute_key(TOGETHER, offset)] = left
+    take(doc.user_data, names or {*_PROBABILITIES, _UNCALIBRATED})
 
 
 def bits(nats: np.ndarray) -> np.ndarray:

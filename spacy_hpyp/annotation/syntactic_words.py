@@ -26,7 +26,7 @@ from spacy.morphology import Morphology
 from spacy.tokens import Doc, Token
 
 from ..compat.spacy import attribute_key
-from .written import SENTENCE, TOGETHER, WRITTEN, entries_of, take
+from .written import SENTENCE, entries_of, take
 
 # The words of a token that is several; what components have written about each of them; and which word of the
 # head a token hangs on.
@@ -427,12 +427,6 @@ def _put(data: dict[Any, Any], key: tuple, value: Any, is_highest: bool) -> None
     before = data.get(key)
     if before is None:
         data[key] = value
-    elif key[1] == TOGETHER:
-        sums = (None if None in each else sum(each) for each in zip(before, value))
-        chosen = value if is_highest else before
-        data[key] = tuple(
-            total if name in _SUMMED else each for name, total, each in zip(WRITTEN, sums, chosen)
-        )
     elif key[1] in _SUMMED:
         data[key] = before + value
     elif is_highest:

@@ -12,24 +12,18 @@ or ruled out (-1). spaCy moves such entries with their tokens: into `span.as_doc
 `Doc.from_docs`, `DocBin(store_user_data=True)`, and to other processes.
 """
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, IDX, SENT_START, TAG
 from spacy.tokens import Doc
 
-from ..compat.spacy import attribute_key, attribute_keys
+from ..compat.spacy import attribute_keys
 
 #: What is written for each token; see `spacy_hpyp.annotation.extensions.register_extensions`.
 WRITTEN = ("log_prob", "surprisal_lexical", "surprisal_syntactic", "head_prob", "tag_prob")
 
-#: Each value has an entry in the user data, as `doc.to_json` looks for it. In a long Doc that would take as
-#: much memory as the rest of
-#: the parsed Doc four times over: it has one entry for each token, a tuple of all values. The key is that of
-#: an attribute, so that spaCy
-#: moves the entry with the token into documents that are made of this one.
-TOGETHER = "hpyp_parser"
 #: A sentence's log-probability and how many tokens it has, at its first token.
 SENTENCE = "sentence_log_prob"
 PARSES, GIVEN_START = "parses", "given_start"
@@ -55,22 +49,6 @@ def take(
         key for key in data if type(key) is tuple and len(key) == 4 and (key[1] in names or key[2] in offsets)
     ]
     return [(key[1], key[2], data.pop(key)) for key in keys if is_of_token(key)]
-
-
-def value_at(data: Mapping[Any, Any], name: str, offset: int) -> Any:
-    """What user data have under one of the names in `WRITTEN` about the token that begins at an offset, None
-    if it is nothing.
-    """
-    if (own := attribute_key(name, offset)) in data:
-        return data[own]
-    written = data.get(attribute_key(TOGETHER, offset))
-    return None if written is None else written[WRITTEN.index(name)]
-
-
-def values_of(doc: Doc, name: str) -> list[Any]:
-    """What is written about each token of a Doc, see `value_at`."""
-    data = doc.user_data
-    return [value_at(data, name, offset) for offset in doc.to_array(IDX).tolist()]
 
 
 def entries_of(doc: Doc, name: str) -> list[Any]:
@@ -139,7 +117,7 @@ def current_parse(doc: Doc) -> KeptParse:
     heads, starts = doc.to_array([HEAD, SENT_START]).view(np.int64).T
     strings = doc.vocab.strings
     labels, tags = ([strings[number] for number in column] for column in doc.to_array([DEP, TAG]).T.tolist())
-    sure = (np.array(values_of(doc, name), dtype=np.float64) for name in ("head_prob", "tag_prob"))
+    sure = (np.array(entries_of(doc, name), dtype=np.float64) for name in ("head_prob", "tag_prob"))
     return KeptParse(heads.astype(np.int32), labels, tags, *sure, starts == 1)
 
 

@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 
 from ..annotation.documents import ROOT_LABEL, Layout, encode_docs
 from ..annotation.extensions import write_probability
-from ..annotation.written import values_of
+from ..annotation.written import entries_of
 from ..arc_standard.decoding import mixture
 from ..compat.spacy import nonproj
 from ..settings import whole
@@ -54,7 +54,7 @@ def rate_labels(parser: HPYPParser, docs: Sequence[Doc], *, labels_per_arc: int 
         found[words] += weight * np.minimum(share, 1.0)
     for doc, words in zip(docs, layout.words):
         token = layout.token[words]
-        sure = np.array(values_of(doc, "head_prob"), dtype=np.float64)[token]
+        sure = np.array(entries_of(doc, "head_prob"), dtype=np.float64)[token]
         write_probability(doc, token, "label_prob", sure * found[words])
 
 

@@ -15,7 +15,7 @@ from spacy.tokens import Doc
 
 from ..annotation.extensions import bits
 from ..annotation.syntactic_words import word_spans, words_as_tokens
-from ..annotation.written import values_of
+from ..annotation.written import entries_of
 from ..language_model.increments import Increment, find_entropies, find_increments
 from ..language_model.ngram import NGramModel
 from ..language_model.scoring import search_for_reading
@@ -293,4 +293,4 @@ def _docs(nlp: Language, passages: Iterable[TextPassage], *, running: bool) -> l
 
 
 def _column(doc: Doc, name: str) -> np.ndarray:
-    return np.array(values_of(doc, name), dtype=np.float64)
+    return np.array(entries_of(doc, name), dtype=np.float64)

@@ -107,26 +107,6 @@ def test_parsing_again_replaces_probabilities(toy, trained):
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_user_data_of_a_long_document_have_one_entry_for_each_token(toy, trained, text, monkeypatch):
-    nlp = toy.copy(trained, decoding="mbr")
-    apart = [[token._.get(name) for name in WRITTEN] for token in nlp(text)]
-    monkeypatch.setattr(extensions, "_LONG", 1)
-    doc = nlp(text)
-    # This parser's confidence was not learned, which is said of each token besides.
-    assert len([key for key in doc.user_data if key[1] != "uncalibrated_by"]) == len(doc)
-    assert [[token._.get(name) for name in WRITTEN] for token in doc] == apart
-    assert all(token._.get(name) is not None for token in doc for name in WRITTEN if not token.is_space)
-
-
-def test_probabilities_that_earlier_versions_have_stored_are_read(trained):
-    doc = trained.make_doc("the dog sleeps .")
-    for token in doc:
-        doc.user_data["._.", "log_prob", token.idx, None] = -1.0
-    assert log_probs(Doc(trained.vocab).from_bytes(doc.to_bytes())) == [-1.0] * 4
-    assert trained(doc)._.log_prob != -4.0
-
-
-@pytest.mark.parametrize("text", TEXTS)
 def test_probabilities_survive_bytes(trained, text):
     doc = trained(text)
     loaded = Doc(trained.vocab).from_bytes(doc.to_bytes())
@@ -141,11 +121,6 @@ def test_probabilities_survive_a_doc_bin_with_user_data(trained):
     loaded = list(DocBin().from_bytes(stored).get_docs(trained.vocab))
     assert [log_probs(doc) for doc in loaded] == [log_probs(doc) for doc in docs]
     assert [doc._.log_prob for doc in loaded] == [doc._.log_prob for doc in docs]
-
-
-def test_probabilities_are_missing_from_a_doc_bin_without_user_data(trained):
-    stored = DocBin(docs=trained.pipe(TEXTS), store_user_data=False).to_bytes()
-    assert all(doc._.log_prob is None for doc in DocBin().from_bytes(stored).get_docs(trained.vocab))
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -19,21 +19,6 @@ from .options import AnyModel, Printed, SegmentWith, Threads, Tokenized, argumen
 from .progress import Bar
 from .raw_text import existing, read_sentences
 
-# Names of figures in the table, and their formats.
-_ROWS = {
-    "perplexity": ("PERPLEXITY", ".2f"),
-    "closed_perplexity": ("PERPLEXITY WITHOUT LETTERS", ".2f"),
-    "bits_per_character": ("BITS A CHARACTER", ".4f"),
-    "log_prob_per_prediction": ("LOG PROB (nats a prediction)", ".4f"),
-    "standard_error": ("STANDARD ERROR (nats a prediction)", ".5f"),
-    "bias": ("BIAS, ABOUT (nats a prediction)", ".5f"),
-    "log_prob": ("LOG PROB (nats)", ".1f"),
-    "sentences": ("SENTENCES", "d"),
-    "words": ("WORDS", "d"),
-    "characters": ("CHARACTERS OF WORDS", "d"),
-    "predictions": ("WORDS AND ENDS", "d"),
-    "unknown": ("WORDS KNOWN BY THEIR CLASS ONLY", "d"),
-}
 # Defaults of the particle estimate.
 _PARTICLES, _REPLICATES = 100, 5
 
@@ -106,13 +91,14 @@ def perplexity(
 
 def _print(found: dict[str, Any], method: str | None) -> None:
     is_estimate = method == "particles"
-    missing = () if is_estimate else ("standard_error", "bias")
-    missing += ("closed_perplexity",) if found["spelling"] is None else ()
-    shown = [name for name in _ROWS if name not in missing and found[name] is not None]
-    msg.table({_ROWS[name][0]: format(found[name], _ROWS[name][1]) for name in shown}, title="Perplexity")
+    hidden = ["convention", *(() if is_estimate else ("variance", "standard_error", "bias"))]
+    figures = {name: value for name, value in found.items() if value is not None and name not in hidden}
+    rows = {
+        name.replace("_", " "): f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
+        for name, value in figures.items()
+    }
+    msg.table(rows, title="Perplexity")
     msg.info(found["convention"].capitalize())
-    if found["bits_per_character"] is not None:
-        msg.info("Bits a character count the end of each word as a character")
     if is_estimate:
         error = found["perplexity"] * found["standard_error"]
         how = f"{found['perplexity']:.2f} ± {error:.2f}, by about {-found['bias']:.2%} too high on average"

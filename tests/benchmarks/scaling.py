@@ -9,9 +9,11 @@ and then the driver were killed in each run. Nothing is asserted.
 """
 
 import argparse
+import os
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -40,10 +42,25 @@ def parse(given: argparse.Namespace) -> None:
         print(f"{name}: {words:,} words in {seconds:.1f} s, {words / seconds:,.0f} words/s", flush=True)
 
 
+def workers_of(driver: int) -> list[int]:
+    """Find the processes of workers below a driver."""
+    parents, found = {}, []
+    for path in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(path.name)] = int((path / "stat").read_text().rpartition(")")[2].split()[1])
+            if b"MapWorker" in (path / "cmdline").read_bytes():
+                found.append(int(path.name))
+        except OSError:
+            continue
+
+    def is_below(process: int) -> bool:
+        return process == driver or (process in parents and is_below(parents[process]))
+
+    return [process for process in found if is_below(process)]
+
+
 def kills(given: argparse.Namespace) -> None:
     """Print how often the output is the same after kills."""
-    import psutil
-
     options = ("--ray", "local[2]", "--shard-size", str(given.shard_size))
     rng = random.Random(0)
     expected, same = {}, 0
@@ -59,11 +76,11 @@ def kills(given: argparse.Namespace) -> None:
                 time.sleep(0.1)
                 if victims and len(list(output.glob("part=*/*"))) > ready:
                     time.sleep(rng.random())
-                    workers = [p for p in psutil.Process(driver.pid).children(True) if "Worker" in p.name()]
+                    workers = workers_of(driver.pid)
                     if victims.pop(0) == "driver":
                         driver.kill()
                     elif workers:
-                        rng.choice(workers).kill()
+                        os.kill(rng.choice(workers), signal.SIGKILL)
             code = driver.returncode
         found = {path.name: path.read_bytes() for path in output.glob("part=*/*")}
         expected = expected or found

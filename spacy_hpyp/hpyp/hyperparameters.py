@@ -227,12 +227,8 @@ def resample(franchise: Franchise, rng: np.random.Generator) -> None:
             rng,
         )
         if not np.all(np.isfinite(sampled)):
-            expert, level = divmod(int(tier), franchise.columns.shape[1] + 1)
             raise ValueError(
-                f"New hyperparameters of expert {expert + 1} for contexts of {level} elements cannot be "
-                f"sampled, because the "
-                f"counts have no likelihood with a discount of {discount:g} and a strength of {strength:g}. "
-                f"Go on from a "
-                "pipeline that was saved earlier, or train from the beginning."
+                f"Hyperparameters of tier {tier} cannot be sampled: its counts have no likelihood with a discount of "
+                f"{discount:g} and a strength of {strength:g}. Go on from an earlier pipeline, or train again."
             )
         franchise.discount[tier], franchise.strength[tier] = sampled

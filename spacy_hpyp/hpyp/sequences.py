@@ -1,9 +1,7 @@
-"""Sequences of symbols, each of a group: every symbol is generated given those before it and the group, up to
-an end symbol.
+"""Sequences of symbols: each symbol is generated given those before it and the sequence's group, up to an end.
 
-A context row holds the group, and then the symbols before, the nearest first; an expert's columns say which
-of these it reads, and which it drops first. The end is the last dish of the alphabet. As an element of a
-context it stands for what is before the beginning.
+A context row holds the group and then the symbols before, the nearest first; an expert's columns say which of
+these it reads. The end is the last dish of the alphabet; in a context it stands for anything before the beginning.
 """
 
 from math import log
@@ -36,15 +34,12 @@ def learn_sequences(
     sweeps: int,
     rng: np.random.Generator,
 ) -> Franchise:
-    """Seat sequences and resample the hyperparameters, by Gibbs sampling.
+    """Seat sequences and resample the hyperparameters, by Gibbs sampling. Returns the franchise to go on with.
 
-    franchise (Franchise): Empty; of one expert, which reads one element of a context row at each level.
+    franchise (Franchise): Empty, of one expert; not to be used afterwards.
     symbols (int32[*]): The sequences one after the other, each with the end as its last symbol.
-    offsets (int64[sequences + 1]): Where each begins.
-    group (int32[sequences]): The group of each.
+    offsets (int64[sequences + 1]), group (int32[sequences]): Where each sequence begins, and its group.
     sweeps (int): How often each customer is seated; hyperparameters are resampled after each sweep.
-    rng (numpy.random.Generator): The source of randomness.
-    RETURNS (Franchise): The franchise to go on with; the one passed in must not be used any more.
     """
     franchise = reserve(franchise, len(symbols))
     for sweep in range(sweeps):
@@ -55,14 +50,9 @@ def learn_sequences(
 
 @compiled
 def visit_sequences(franchise, symbols, offsets, group, seated, rng):
-    """One Gibbs step for each symbol of some sequences: it is removed, if it is seated, and added.
+    """Take one Gibbs step for each symbol of sequences, see `learn_sequences`: remove it, if it is seated, and add it.
 
-    franchise (Franchise), symbols (int32[*]), offsets (int64[sequences + 1]), group (int32[sequences]): See
-        `learn_sequences`; with room for the symbols.
-    seated (bool): Whether the sequences are seated.
-    rng (numpy.random.Generator): The source of randomness.
-    RETURNS (float): The sum of the log-probabilities in nats, each predicted before it is added; if the
-        sequences are seated, that is from everything else.
+    RETURNS (float): The sum of the log-probabilities before each is added, in nats.
     """
     total = 0.0
     end = franchise.alphabet[0] - 1
@@ -79,12 +69,7 @@ def visit_sequences(franchise, symbols, offsets, group, seated, rng):
 
 @compiled
 def score_sequences(franchise, symbols, offsets, group, out):
-    """The log-probabilities of sequences. Several threads may ask at once.
-
-    franchise (Franchise), symbols (int32[*]), offsets (int64[sequences + 1]), group (int32[sequences]): See
-        `learn_sequences`.
-    out (float64[sequences]): Overwritten with log p(sequence | group), its end counted, in nats.
-    """
+    """Write log p(sequence | group) with its end, in nats, into `out` (float64[sequences]), see `learn_sequences`."""
     end = franchise.alphabet[0] - 1
     row = np.empty(BEFORE + franchise.columns.shape[1], dtype=np.int32)
     for i in range(len(group)):
@@ -96,12 +81,9 @@ def score_sequences(franchise, symbols, offsets, group, out):
 
 @compiled
 def draw_sequence(franchise, group, rng, symbols):
-    """Draw a sequence of a group.
+    """Draw a sequence of a group into the beginning of `symbols` (int32[*]), without its end.
 
-    franchise (Franchise), group (int): See `learn_sequences`.
-    rng (numpy.random.Generator): The source of randomness.
-    symbols (int32[*]): The beginning is overwritten with the symbols, without the end.
-    RETURNS (int): How many there are; -1 if the end was not drawn after as many as there is room for.
+    RETURNS (int): Its length; -1 if there is not enough room.
     """
     end = franchise.alphabet[0] - 1
     row = np.empty(BEFORE + franchise.columns.shape[1], dtype=np.int32)

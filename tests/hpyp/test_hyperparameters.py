@@ -195,7 +195,7 @@ def test_a_slice_without_a_likelihood_is_an_error(name, value):
     franchise = seated_franchise([((i % 3, i % 2), i % 4) for i in range(60)], columns=((0, 1), (1, 0)))
     hyperparameters = {"discount": 0.5, "strength": 1.0, name: value}
     franchise.discount[4], franchise.strength[4] = hyperparameters.values()
-    with pytest.raises(ValueError, match=r"expert 2 for contexts of 1 elements .* train from the beginning"):
+    with pytest.raises(ValueError, match="tier 4"):
         resample(franchise, np.random.default_rng(0))
     np.testing.assert_array_equal([franchise.discount[4], franchise.strength[4]], [*hyperparameters.values()])
 

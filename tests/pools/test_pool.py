@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from seating import LOG_PRECISION, PRECISION, freeze_pool, predictive_distribution
+from seating import freeze_pool, predictive_distribution
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, PARENT, TIER, deepest, new_franchise, reserve
@@ -18,7 +18,7 @@ from spacy_hpyp.pools.pool import (
     seat_event,
     unseat_all_noting,
 )
-from spacy_hpyp.pools.prediction import mixture_probability, new_scratch, product_distribution
+from spacy_hpyp.pools.prediction import mixture_probability, new_scratch
 
 #: What removing an event has changed; nothing here asks for it.
 MOVED = np.empty((64, 2), dtype=np.int32)
@@ -67,10 +67,6 @@ def symbols_of(pool, row):
     return symbols
 
 
-def frozen(pool, mixed=False):
-    return freeze_pool(pool.franchise, pool.weights, GATES, pool.possible, ELEMENTS, mixed=mixed)
-
-
 def experts(pool, row):
     """What each expert says, and what it is worth, in plain Python."""
     out = np.empty((len(COLUMNS), ALPHABET))
@@ -117,31 +113,6 @@ def test_standing_doubles_from_class_to_class():
         7,
         7,
     ]
-
-
-@pytest.mark.parametrize("one_table", [False, True])
-@pytest.mark.parametrize("possible", [NO_MASK, MASK], ids=["everything", "some"])
-@pytest.mark.parametrize("scale", [0.0, 0.3, 2.0])
-def test_product_is_the_normalised_product_of_what_is_possible(scale, possible, one_table):
-    pool = seated_pool(random_weights(scale), possible, one_table=one_table)
-    view = frozen(pool)
-    scratch, out = new_scratch(view), np.empty(ALPHABET)
-    for row in rows():
-        for kind in range(max(1, len(possible))):
-            product_distribution(view, row, kind, scratch, out)
-            np.testing.assert_allclose(out, product(pool, row, kind), rtol=10 * LOG_PRECISION)
-            assert out.sum() == pytest.approx(1.0)
-
-
-@pytest.mark.parametrize("scale", [0.0, 0.3, 2.0])
-def test_mixture_is_the_weighted_sum_and_adds_up_to_one_at_most(scale):
-    pool = seated_pool(random_weights(scale))
-    view = frozen(pool, mixed=True)
-    scratch = new_scratch(view)
-    for row in rows()[::7]:
-        found = [mixture_probability(view, row, dish, scratch) for dish in range(ALPHABET)]
-        np.testing.assert_allclose(found, mixture(pool, row), rtol=PRECISION)
-        assert 1.0 - PRECISION <= sum(found) <= 1.0
 
 
 def test_seating_returns_the_probability_that_the_dish_had():

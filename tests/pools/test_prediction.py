@@ -1,7 +1,5 @@
 """Predictions of a seated pool and of the same pool frozen agree."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 from seating import LOG_PRECISION, PRECISION, freeze_pool
@@ -97,15 +95,3 @@ def test_predicting_founds_no_restaurants_and_does_not_write_to_the_seating(seve
         mixture(pools.seated_mixture, pools.reference.rows)
         for name, values in pools.seated.franchise._asdict().items():
             assert values.tobytes() == before[name].tobytes(), name
-
-
-@pytest.mark.parametrize("plain", [False, True])
-def test_threads_that_ask_at_once_are_told_what_they_would_be_alone(plain):
-    pools = Pools(40, 0, plain)
-    questions = [np.tile(rows, (3_000, 1)) for rows in np.array_split(pools.reference.rows, 4)]
-    alone = [product(pools.seated, rows, 0) for rows in questions]
-    with ThreadPoolExecutor(4) as executor:
-        for _ in range(3):
-            together = executor.map(lambda rows: product(pools.seated, rows, 0), questions)
-            for found, expected in zip(together, alone):
-                np.testing.assert_array_equal(found, expected)

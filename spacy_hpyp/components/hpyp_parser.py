@@ -151,9 +151,7 @@ class HPYPParser(GibbsParser):
         if is_latent:
             util.logger.debug("%s: %d of %d new derivations accepted", self.name, *model.draws[::-1])
             model.draws[:] = 0
-        # An interrupt may have come before weights were contrasted at the end of an earlier sweep.
-        progress.awaits_contrast |= self._is_to_contrast and progress.sweeps == self.contrast
-        self._contrast_is_due = progress.awaits_contrast and self._is_to_contrast
+        self._contrast_is_due = self._is_to_contrast and progress.sweeps == self.contrast
 
     @property
     def _has_contrasted(self) -> bool:
@@ -181,17 +179,14 @@ class HPYPParser(GibbsParser):
             self._end_pass()
 
     def _learn_contrasts(self, sgd: Optimizer) -> None:
-        """Let the weights of pools learn from what the beam gets wrong, and their averages begin anew."""
+        """Let the weights of pools learn from the errors of the beam, and begin their averages anew."""
         model, averages = self._initialized(), sgd.averages or {}
         # Sentences with latent derivations are not seated as the static oracle derives them.
         if model.progress.derivations or not model.has_pools:
-            model.progress.awaits_contrast = False
             return
-        parameters = {
-            name: averages.get((self.model.id, name), self.model.get_param(name))
-            for name in self.model.param_names
-        }
-        learned, likelihood = learn_contrasts(
+        names = {name: (self.model.id, name) for name in self.model.param_names}
+        parameters = {name: averages.get(key, self.model.get_param(name)) for name, key in names.items()}
+        model.weights, likelihood = learn_contrasts(
             model,
             self._treebank.usable,
             weights_from(model, parameters),
@@ -200,12 +195,10 @@ class HPYPParser(GibbsParser):
             threads=self.threads,
             given_tags=self.settings.given_tags,
         )
-        model.progress.awaits_contrast = False
-        model.weights = learned
         set_pooled(self.model, JOINT_MODEL, model)
-        for name in self.model.param_names:
-            if (self.model.id, name) in averages:
-                averages[self.model.id, name] = self.model.get_param(name).copy()
+        averages.update(
+            (key, self.model.get_param(name).copy()) for name, key in names.items() if key in averages
+        )
         util.logger.debug(
             "%s: right derivations have a log-likelihood of %.3f given the words", self.name, likelihood
         )

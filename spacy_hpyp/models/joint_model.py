@@ -27,7 +27,7 @@ from ..arc_standard.proposals import SearchModel
 from ..hpyp.franchise import Franchise, new_franchise
 from ..inference.metropolis import visit_latent
 from ..pools.pool import Conditional, FrozenPool, SeatedPool
-from ..storage.schema import Message, arrays, copies, group, inside, number, numbers, part
+from ..storage.schema import Message, arrays, copies, group, inside, number, numbers
 from ..text.vocabulary import VocabularySettings
 from .count_model import CountModel
 from .frozen import TreeLogProbs, search_model, tree_log_probs
@@ -228,17 +228,14 @@ class JointModel(CountModel):
     # Storage
 
     def _fixed(self) -> dict[str, tuple[Any, str]]:
-        contexts = "its context lists are not those of the config: a trained model cannot change what it is conditioned on"
+        contexts = {name: [*map(list, getattr(self.contexts, name))] for name in DISTRIBUTIONS}
         return {
-            "contexts": (
-                {name: [*map(list, getattr(self.contexts, name))] for name in DISTRIBUTIONS},
-                contexts,
-            ),
+            "contexts": (contexts, "its context lists are not those of the config, which cannot change them")
         }
 
     def _write(self) -> Message:
         heads, tags = self.confidence or (UNLEARNED, UNLEARNED_TAGS)
-        counts = ("steps", "tokens", "sweeps", "awaits_contrast")
+        counts = ("steps", "tokens", "sweeps")
         return {
             **{name: getattr(self.progress, name) for name in counts},
             "confidence": heads.tolist(),
@@ -249,7 +246,6 @@ class JointModel(CountModel):
 
     def _read(self, message: Message) -> None:
         super()._read(message)
-        self.progress.awaits_contrast = part(message, "awaits_contrast", bool)
         # One that was trained without goes on without.
         if self.spelled and "spelling" in message:
             self.spelling = Spelling.from_message(message["spelling"])

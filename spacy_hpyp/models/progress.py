@@ -43,8 +43,6 @@ class Progress:
     sweep (Sweep): How far the present sweep is.
     tokens (int): How many tokens are seated.
     steps, sweeps (int): How many updates and how many sweeps there have been.
-    awaits_contrast (bool): Whether weights are to be contrasted when the next sweep is complete, if they have
-        not been by then.
     """
 
     seated: dict[bytes, int] = field(default_factory=dict)
@@ -53,7 +51,6 @@ class Progress:
     tokens: int = 0
     steps: int = 0
     sweeps: int = 0
-    awaits_contrast: bool = False
 
     def take_drawn(
         self, keys: Iterable[bytes], places: Iterable[Sequence[np.ndarray]], drawn: str

@@ -162,7 +162,7 @@ def test_what_was_learned_of_the_weights_of_another_model_is_forgotten(toy, sent
 def encoded(toy, nlp, sentences):
     encoder = toy.parser(nlp).joint.encoder
     docs = [toy.doc(nlp.vocab, sentence) for sentence in sentences]
-    return join([encoder.encode(read_gold(raw)) for doc in docs for raw in raw_sentences(doc)])
+    return join([encoder.encode(read_gold(raw), learned=True) for doc in docs for raw in raw_sentences(doc)])
 
 
 def random_weights(weights, scale, seed):

@@ -46,7 +46,7 @@ def annotated(parser, given, *, folds=FOLDS, threads=1):
 
 
 def encoded(model, document):
-    return [model.encoder.encode(read_gold(raw)) for raw in document]
+    return [model.encoder.encode(read_gold(raw), learned=True) for raw in document]
 
 
 def trained_on(model, rows):

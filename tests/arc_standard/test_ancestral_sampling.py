@@ -67,14 +67,6 @@ def test_sentences_are_as_frequent_as_they_are_probable(generator):
     assert_drawn_from(found, generator.derivations)
 
 
-def test_words_alone_are_as_frequent_as_the_sums_of_their_derivations(generator):
-    rng = np.random.default_rng(1)
-    sums = {}
-    for (_, _, words), p in generator.derivations.items():
-        sums[words] = sums.get(words, 0.0) + p
-    assert_drawn_from([generator.draw(rng)[0][2] for _ in range(1500)], sums)
-
-
 @pytest.mark.parametrize("beginning", [(1,), (1, 0), (0, 1, 1)], ids=str)
 def test_what_follows_given_words_is_as_frequent_as_it_is_probable_then(generator, beginning):
     rng = np.random.default_rng(2)
@@ -92,26 +84,6 @@ def test_log_probability_is_that_of_the_derivation(generator, beginning):
         assert log_probability == pytest.approx(
             np.log(generator.derivations[drawn]), abs=1e-4 + 16 * precision_of(generator.joint)
         )
-
-
-@pytest.mark.parametrize("limit", [1, 2, 20])
-def test_no_sentence_is_longer_than_the_limit(generator, limit):
-    rng = np.random.default_rng(4)
-    lengths = {len(generator.draw(rng, limit=limit)[0][2]) for _ in range(200)}
-    assert max(lengths) <= limit
-    assert {1, limit} <= lengths or limit == 20
-
-
-def test_a_seed_fixes_what_is_drawn(generator):
-    one, other, third = (
-        [generator.draw(rng, beginning=[1], limit=9) for _ in range(10)]
-        for rng in map(np.random.default_rng, (5, 5, 6))
-    )
-    assert one == other != third
-
-
-def test_without_attempts_there_is_no_sentence(generator):
-    assert generator.draw(np.random.default_rng(0), attempts=0) is None
 
 
 def test_an_attempt_fails_as_often_as_the_model_says(generator):

@@ -178,39 +178,6 @@ def test_elements_are_what_a_stack_and_its_arcs_hold(actions):
 
 
 @settings(deadline=None, derandomize=True)
-@given(derivations())
-def test_configurations_can_be_read_after_others_were_made(actions):
-    elements, _, _ = compile_contexts([NAMES], "word")
-    rows = [(top, row_of(elements, records, top)) for records, top in configurations(actions)]
-    *_, (records, _) = configurations(actions)
-    assert [(top, row_of(elements, records, top)) for top, _ in rows] == rows
-
-
-def test_in_the_beginning_and_after_a_sentence_there_is_root_alone():
-    elements, _, _ = compile_contexts([NAMES[1:]], "transition")
-    roots = {"s1.tag": ROOT_SYMBOL, "s1.word": ROOT_SYMBOL, "depth": 1}
-    expected = [roots.get(name, NULL_SYMBOL) for name in NAMES[1:]]
-    sentence = [SHIFT, SHIFT, left_arc(0), SHIFT, right_arc(0), END]
-    before, *_, after = [row_of(elements, *configuration) for configuration in configurations(sentence)]
-    assert before == expected
-    assert after == expected
-
-
-@pytest.mark.parametrize(("name", "word"), [("s1.left.word", 0), ("s1.right.word", 4), ("s1.word", 2)])
-def test_children_are_the_outermost_ones(name, word):
-    actions = [SHIFT, SHIFT, SHIFT, left_arc(0), left_arc(0), SHIFT, right_arc(0), SHIFT, right_arc(0)]
-    elements, _, _ = compile_contexts([[name]], "tag")
-    *_, (records, top) = configurations(actions)
-    assert row_of(elements, records, top) == [FIRST_SYMBOL + word]
-
-
-def test_the_next_tag_may_be_anything_where_it_is_not_named():
-    elements, _, _ = compile_contexts([["s1.tag", "s2.left.word"]], "tag")
-    *_, (records, top) = configurations([SHIFT, SHIFT, left_arc(0), SHIFT])
-    assert row_of(elements, records, top, known=-5) == row_of(elements, records, top, known=10**6)
-
-
-@settings(deadline=None, derandomize=True)
 @given(st.lists(st.lists(st.sampled_from(NAMES), unique=True, max_size=6), max_size=4))
 def test_columns_lead_each_expert_to_its_own_elements_in_their_order(experts):
     elements, columns, _ = compile_contexts(experts, "word")
@@ -223,28 +190,6 @@ def test_columns_lead_each_expert_to_its_own_elements_in_their_order(experts):
     for expert, row in zip(experts, columns.tolist()):
         assert [rows[column] for column in row[: len(expert)]] == [ELEMENTS[name] for name in expert]
         assert set(row[len(expert) :]) <= {-1}
-
-
-def test_experts_share_the_columns_of_elements_that_they_have_in_common():
-    elements, columns, _ = compile_contexts(
-        [["s1.tag", "s2.tag"], [], ["s2.tag", "s1.word", "s1.tag"]], "tag"
-    )
-    assert elements.tolist() == [list(ELEMENTS[name]) for name in ("s1.tag", "s2.tag", "s1.word")]
-    assert columns.tolist() == [[0, 1, -1], [-1, -1, -1], [1, 2, 0]]
-
-
-def test_elements_that_read_no_classes_know_none():
-    elements, _, _ = compile_contexts([["s1.tag", "s1.word"]], "tag")
-    assert with_classes(elements, CLASS_PATHS) is elements
-
-
-@pytest.mark.parametrize("experts", [[], [[]], [[], []]])
-def test_there_may_be_no_elements(experts):
-    elements, columns, _ = compile_contexts(experts, "tag")
-    assert elements.shape == (0, 4)
-    assert columns.shape == (len(experts), 0)
-    *_, (records, top) = configurations([SHIFT])
-    assert row_of(elements, records, top) == []
 
 
 @pytest.mark.parametrize(
@@ -282,17 +227,6 @@ def test_what_comes_next_is_known_to_one_distribution(distribution, name, only):
         ValueError, match=rf"'{name}' in '{distribution}' is not known yet .* only the {only} dist"
     ):
         compile_contexts([["s1.tag", name]], distribution)
-
-
-def test_gates_are_read_whether_or_not_an_expert_names_them():
-    elements, columns, gates = compile_contexts(
-        [["s1.tag", "s1.word"], ["s1.word"]], "tag", ["s2.tag", "s1.tag"]
-    )
-    assert [tuple(element) for element in elements.tolist()] == [
-        ELEMENTS[n] for n in ("s1.tag", "s1.word", "s2.tag")
-    ]
-    assert columns.tolist() == [[0, 1], [1, -1]]
-    assert gates.tolist() == [2, 0]
 
 
 def test_an_expert_names_an_element_only_once():

@@ -52,11 +52,6 @@ def test_blocks_are_cut_where_the_next_tree_begins():
     assert found.words.tolist() == blocks.words.tolist()
 
 
-def test_blocks_are_not_cut_where_no_sentence_may_begin():
-    blocks = blocks_with([True, False, False, True], [0, 3, 4])
-    assert cut(blocks, np.full(4, NONE, dtype=np.int32)).offsets.tolist() == [0, 3, 4]
-
-
 @pytest.mark.parametrize("settings", [{}, {"marginals": True}, {"marginals": True, "consensus": True}])
 def test_probabilities_of_words_know_nothing_of_what_follows_without_an_outlook(model, settings):
     search = Search(20, 0.0, outlook=0.0, **settings)

@@ -21,7 +21,6 @@ from spacy_hpyp.arc_standard.configuration import (
 )
 from spacy_hpyp.arc_standard.configuration import shift as push
 from spacy_hpyp.arc_standard.derivations import sample_derivation, tree_log_probability
-from spacy_hpyp.arc_standard.distributions import ContextLists
 from spacy_hpyp.arc_standard.likelihood import new_queries
 from spacy_hpyp.pools.pool import Weights
 
@@ -169,14 +168,6 @@ def test_configurations_that_contexts_cannot_tell_apart_are_merged():
     assert not exact(model_of("directions and labels"), rows, limit=11)[1]
 
 
-def test_limit_does_not_change_what_is_affordable(model):
-    rows = sentence(HEADS[-1])
-    results = [exact(model, rows, limit) for limit in (1, 2, 5, 100, 1000)]
-    assert [affordable for _, affordable in results] == sorted(affordable for _, affordable in results)
-    assert results[0] == (-inf, False)
-    assert results[-1] == results[-2]
-
-
 @pytest.mark.parametrize("heads", [[2, 3, -1, 2], [-1, -1], [1, 0], [0, -1]], ids=str)
 def test_what_is_no_projective_tree_with_one_root_has_probability_zero(model, heads):
     rows = sentence(heads)
@@ -192,23 +183,6 @@ def test_estimate_of_the_trees_probability_is_unbiased(model, particles):
     ratios = np.array([exp(draw(model, rows, particles, rng)[1] - log_probability) for _ in range(3000)])
     assert ratios.std() > 0.005
     assert abs(ratios.mean() - 1) < 4 * ratios.std() / len(ratios) ** 0.5
-
-
-def test_estimate_comes_closer_with_more_particles(model):
-    rows = sentence(HEADS[-1])
-    spread = [
-        np.std([draw(model, rows, particles, np.random.default_rng(seed))[1] for seed in range(200)])
-        for particles in (1, 10, 1000)
-    ]
-    assert spread == sorted(spread, reverse=True)
-    assert spread[-1] < 0.2 * spread[0]
-
-
-def test_the_only_derivation_is_drawn_with_its_exact_probability(model):
-    rows = sentence(HEADS[0])
-    actions, estimate = draw(model, rows, 3, np.random.default_rng(0))
-    assert [actions] == list(enumerate_derivations(model[0], *rows))
-    assert estimate == pytest.approx(exact(model, rows)[0], abs=1e-9)
 
 
 def test_derivations_are_drawn_from_their_posterior(model):
@@ -236,41 +210,3 @@ def test_the_only_particle_stays_on_the_retained_derivation(model):
         found, _ = draw(model, rows, 1, rng, actions)
         assert found == actions
         assert total < 0
-
-
-def test_a_retained_derivation_is_likelier_to_be_drawn_than_from_the_posterior(model):
-    """It is among the final particles however few they are."""
-    rows = sentence(HEADS[-1])
-    rng = np.random.default_rng(0)
-    for actions, probability in zip(*posterior(enumerate_derivations(model[0], *rows))):
-        if probability > 0.02:
-            share = np.mean([draw(model, rows, 2, rng, actions)[0] == actions for _ in range(400)])
-            assert share > probability + 4 * (probability * (1 - probability) / 400) ** 0.5
-
-
-def test_a_seed_fixes_what_is_drawn(model):
-    rows = sentence(HEADS[-1])
-    one, other = (
-        [draw(model, rows, 7, rng) for _ in range(20)] for rng in map(np.random.default_rng, (5, 5))
-    )
-    assert one == other
-    assert len(set(one)) > 1
-
-
-def test_what_was_asked_before_does_not_change_a_sum():
-    joint, queries = model_of("several experts")
-    rows = sentence(HEADS[-1])
-    fresh = tree_log_probability(joint.frozen, *rows, 1000, new_queries(joint.frozen, 1024))
-    for heads in HEADS:
-        exact((joint, queries), sentence(heads))
-    assert exact((joint, queries), rows) == fresh
-
-
-def test_an_unlexicalised_model_sums_over_derivations_of_tags():
-    contexts = ContextLists(transition=[["s1.tag", "s2.tag"]], label=[], tag=[["s1.tag"]], word=[])
-    joint = make_model(contexts, labels=2)
-    rows = sentence(SIX)
-    expected = np.logaddexp.reduce(list(enumerate_derivations(joint, *rows).values()))
-    found, _ = exact((joint, new_queries(joint.frozen, 1024)), rows)
-    # Of eighteen factors: twelve actions and six tags.
-    assert found == pytest.approx(expected, abs=18 * precision_of(joint))

@@ -143,10 +143,3 @@ def test_what_is_learned_after_a_seating_was_read_and_an_interrupt_came_is_store
     assert loaded.pack() == before
     loaded.visit(rows, static_derivations(rows), np.array([False]), np.random.default_rng(1))
     assert loaded.pack() != before
-
-
-def test_a_distribution_that_cannot_be_resampled_is_named():
-    model = make_model(POOLS["the paper's"])
-    model.franchises["tag"].strength[0] = np.nan
-    with pytest.raises(ValueError, match="The tag distribution cannot learn any more"):
-        model.resample(np.random.default_rng(0))

@@ -1,7 +1,5 @@
 """What the beam holds after each word: analyses of the prefix, and the distribution of what comes next."""
 
-import itertools
-
 import numpy as np
 import pytest
 from test_enumeration import EVERYTHING, POOLS, make_model, with_random_weights
@@ -81,42 +79,3 @@ def test_analyses_have_the_same_number_if_and_only_if_they_are_the_same(model):
         numbers = found.analysis[word, :size].tolist()
         assert len(set(rows)) == len(set(numbers)) == len(set(zip(rows, numbers)))
     assert len(set(numbers)) < len(numbers)
-
-
-def test_what_entropies_take_grows_with_the_length_of_a_sentence_and_not_with_its_square(model, monkeypatch):
-    whole, *_ = follow(model, [[0, 1, 1, 0]], particles=20)
-    sizes = []
-    for times in (1, 2, 4):
-        (found,) = follow(model, [[0, 1, 1, 0] * times], particles=20, parses=False)
-        sizes.append(sum(part.nbytes for part in found))
-        # So is the beginning of a sentence whatever comes after it.
-        np.testing.assert_array_equal(found.entropy_next[:5], whole.entropy_next)
-    assert sizes[2] - sizes[1] == 2 * (sizes[1] - sizes[0])
-    rows = -np.sum(whole.expected * np.log2(np.maximum(whole.expected, 1e-300)), axis=1)
-    np.testing.assert_allclose(whole.entropy_next, rows)
-    monkeypatch.setattr(increments, "_ROOM", 100)
-    with pytest.raises(ValueError, match=r"sentence of 4 words is too long .* at most 6 particles"):
-        follow(model, [[0, 1, 1, 0]], particles=20)
-
-
-def test_neither_threads_nor_neighbours_change_anything(model):
-    sentences = [list(words) for length in (1, 2, 3) for words in itertools.product((0, 1), repeat=length)]
-    alone = [follow(model, [words], particles=20)[0] for words in sentences]
-    for threads in (1, 3):
-        for one, other in zip(alone, follow(model, sentences, threads, particles=20)):
-            assert np.array_equal(one.size, other.size)
-            assert np.array_equal(one.expected, other.expected)
-            for word, size in enumerate(one.size):
-                for part in ("log_weight", "heads", "tags"):
-                    ours, theirs = (getattr(each, part)[word, :size, ...] for each in (one, other))
-                    if ours.ndim == 2:
-                        ours, theirs = ours[:, : word + 1], theirs[:, : word + 1]
-                    assert np.array_equal(ours, theirs)
-
-
-def test_distributions_are_those_of_a_language_model(model):
-    (found,) = follow(model, [[0, 1, 1]])
-    np.testing.assert_allclose(found.expected.sum(axis=1), 1.0)
-    # No sentence ends before its first word.
-    assert np.all(found.expected[1:] > 0.0)
-    assert found.expected[0, -1] == 0.0

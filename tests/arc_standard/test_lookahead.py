@@ -95,13 +95,6 @@ def test_outlook_is_the_log_of_the_sum_over_all_sequences_of_tags(seed, given, m
         np.testing.assert_allclose(chain.heuristic(block), expected, rtol=ROUNDING, atol=ROUNDING)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_share_of_the_outlook_is_that_part_of_it(seed):
-    chain = Chain(seed)
-    block = chain.block(5, may_start=0.5)
-    np.testing.assert_allclose(chain.heuristic(block, 0.3), 0.3 * chain.heuristic(block), rtol=ROUNDING)
-
-
 def test_nothing_is_promised_with_a_share_of_nothing_or_without_a_chain():
     chain = Chain(0)
     block = chain.block(5)
@@ -123,18 +116,6 @@ def test_a_sentence_may_begin_where_the_block_says_so_and_nowhere_else():
     assert inside[0, 0] < -200.0
     assert begins[0, 0] == pytest.approx(np.log(lookahead._BEGINS * usual[1] * 0.5 * usual[2]))
     assert elsewhere[0, 0] < -200.0
-
-
-def test_a_given_tag_that_the_word_was_never_seen_with_ends_the_outlook():
-    chain = Chain(0, candidates=2)
-    words = [0, 1, 2, 3, 0]
-    tags = np.full(5, NONE, dtype=np.int32)
-    tags[3] = ({0, 1, 2} - set(chain.candidates[3])).pop()
-    found = chain.heuristic(blocks_of(words, tags=tags))
-    assert np.isfinite(found).all()
-    # But for a constant, the word before has nothing to promise, and those before it what comes up to there.
-    shortened = chain.heuristic(blocks_of(words[:3]))
-    np.testing.assert_allclose(found[:3] - found[2, 0], shortened, rtol=ROUNDING, atol=ROUNDING)
 
 
 @pytest.fixture(scope="module", params=POOLS)
@@ -198,21 +179,3 @@ def test_the_outlook_is_no_part_of_the_weights(model):
         for share in (1.0, 0.0)
     )
     assert sorted(with_it.log_weight) == pytest.approx(sorted(without.log_weight), abs=ROUNDING)
-
-
-def test_log_probabilities_remain_lower_bounds(model):
-    for words in SENTENCES:
-        blocks = blocks_of(words)
-        # The log-probability of each beginning of the words, and of the sentence.
-        bound = np.cumsum(decode(model, blocks, share=0.0).log_probability)
-        for particles, share in product((1, 2, 5, 20), (0.0, 0.5)):
-            some = decode(model, blocks, particles, lookahead=share)
-            assert np.all(np.cumsum(some.log_probability) <= bound + ROUNDING), (particles, share)
-
-
-def test_what_is_found_does_not_depend_on_the_threads(model):
-    blocks = blocks_of(*SENTENCES)
-    alone, *shared = (decode(model, blocks, 5, threads=threads, lookahead=0.5) for threads in (1, 2, 3))
-    for found in shared:
-        for one, other in zip(found[:-1], alone[:-1]):
-            np.testing.assert_array_equal(one, other)

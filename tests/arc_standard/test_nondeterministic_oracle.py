@@ -1,19 +1,13 @@
 """All derivations of a tree."""
 
-import contextlib
-import io
 import itertools
 from collections import defaultdict
 from math import comb, prod
-from pathlib import Path
 
 import numpy as np
 import pytest
-from spacy.training.converters import conllu_to_docs
 
-from spacy_hpyp.annotation.documents import raw_sentences, read_gold
 from spacy_hpyp.arc_standard.configuration import (
-    DEPTH,
     END,
     FIELDS,
     FIRST_RECORD,
@@ -29,10 +23,7 @@ from spacy_hpyp.arc_standard.configuration import (
     shift,
     tree_of,
 )
-from spacy_hpyp.arc_standard.oracle import NO_ARC, allowed_actions, gold_tree, static_oracle
-from spacy_hpyp.compiled import compiled
-
-TREEBANKS = Path(__file__).parents[3] / "shared" / "treebanks"
+from spacy_hpyp.arc_standard.oracle import NO_ARC, allowed_actions, gold_tree
 
 
 def integers(values):
@@ -112,18 +103,6 @@ def test_all_action_sequences_that_give_a_tree_and_no_others_are_reachable(words
     assert len(sequences) == {1: 1, 2: 2, 3: 7, 4: 30, 5: 143}[words]
 
 
-@pytest.mark.parametrize("words", [1, 2, 3, 4, 5])
-def test_derivations_replay_to_the_tree_and_the_static_oracle_has_one_of_them(words):
-    for heads in all_action_sequences(words):
-        labels = labels_of(heads)
-        found = reachable_derivations(heads, labels)
-        for actions in found:
-            assert replay(actions) == (list(heads), labels)
-        actions = np.empty(2 * words, dtype=np.int32)
-        assert static_oracle(integers(heads), integers(labels), actions)
-        assert tuple(actions.tolist()) in found
-
-
 @pytest.mark.parametrize("words", [3, 4, 5])
 def test_valid_right_arcs_are_never_delayed_and_left_arcs_while_right_dependents_are_to_come(words):
     """As the paper has it; nothing about it is assumed in `all_action_sequences`."""
@@ -157,79 +136,3 @@ def test_heads_that_are_no_projective_tree_have_no_derivation():
     for heads in itertools.product(range(-1, 4), repeat=4):
         if heads not in projective:
             assert reachable_derivations(heads, labels_of(heads)) == []
-
-
-@compiled
-def follow(tree, actions, records):
-    """Whether all actions of a derivation are allowed."""
-    used = begin(records)
-    top = ROOT
-    for action in actions:
-        arc, may_shift = allowed_actions(tree, records, top)
-        if action == SHIFT:
-            if not may_shift:
-                return False
-            shift(records, used, top, 0, 0)
-        else:
-            if action != arc:
-                return False
-            reduce(records, used, top, action)
-        top = used
-        used += 1
-    return records[top, DEPTH] == 1
-
-
-@compiled
-def wander(tree, records, rng, actions):
-    """Choose among the allowed actions at random. Returns the product of how many there were."""
-    used = begin(records)
-    top = ROOT
-    options = 1.0
-    for step in range(len(actions)):
-        arc, may_shift = allowed_actions(tree, records, top)
-        action = arc
-        if may_shift:
-            action = SHIFT
-            if arc != NO_ARC:
-                options *= 2.0
-                if rng.random() < 0.5:
-                    action = arc
-        if action == SHIFT:
-            shift(records, used, top, 0, 0)
-        else:
-            reduce(records, used, top, action)
-        actions[step] = action
-        top = used
-        used += 1
-    return options
-
-
-def gold_trees(path):
-    with contextlib.redirect_stdout(io.StringIO()):
-        docs = list(conllu_to_docs(path.read_text(encoding="utf8"), n_sents=10, no_print=True))
-    for doc in docs[:60]:
-        for raw in raw_sentences(doc):
-            yield read_gold(raw).heads
-
-
-@pytest.mark.parametrize("name", ["en_ewt-ud-dev", "fr_sequoia-ud-dev", "ta_ttb-ud-dev"])
-def test_gold_trees_have_as_many_derivations_as_their_words_have_orders(name):
-    files = sorted(TREEBANKS.glob(f"*/{name}.conllu"))
-    if not files:
-        pytest.skip(f"there is no {name} in {TREEBANKS}")
-    rng = np.random.default_rng(0)
-    counted = 0
-    for heads in gold_trees(files[0]):
-        n, labels = len(heads), labels_of(heads)
-        tree = gold_tree(integers(heads), integers(labels))
-        records = np.zeros((FIRST_RECORD + 2 * n, FIELDS), dtype=np.int32)
-        static, wandered = np.empty(2 * n, dtype=np.int32), np.empty(2 * n, dtype=np.int32)
-        assert static_oracle(integers(heads), integers(labels), static)
-        assert follow(tree, static, records)
-        weights = [wander(tree, records, rng, wandered) for _ in range(5)]
-        assert replay(wandered) == (heads, labels)
-        assert (max(weights) > 1.0) == (count_derivations(heads) > 1)
-        if count_derivations(heads) <= 50 and counted < 100:
-            assert len(reachable_derivations(heads, labels)) == count_derivations(heads)
-            counted += 1
-    assert counted >= 50

@@ -1,18 +1,12 @@
 """Derivations: from trees to actions, from actions to records, and back."""
 
-import contextlib
-import io
 import itertools
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from spacy.tokens import Doc
-from spacy.training.converters import conllu_to_docs
 
-from spacy_hpyp.annotation.documents import raw_sentences, read_gold
 from spacy_hpyp.arc_standard.configuration import (
     ACTION,
     BELOW,
@@ -31,11 +25,9 @@ from spacy_hpyp.arc_standard.configuration import (
     SHIFTS,
     TAG,
     WORD,
-    action_count,
     begin,
     class_of,
     derivation,
-    label_of,
     left_arc,
     reduce,
     right_arc,
@@ -43,10 +35,8 @@ from spacy_hpyp.arc_standard.configuration import (
     tree_of,
 )
 from spacy_hpyp.arc_standard.oracle import static_oracle
-from spacy_hpyp.compat.spacy import nonproj
 from spacy_hpyp.compiled import compiled
 
-TREEBANKS = Path(__file__).parents[3] / "shared" / "treebanks"
 LABELS = 3
 
 
@@ -152,17 +142,6 @@ def stack_of(records, top):
     return items
 
 
-def test_actions_are_distinct_and_dense():
-    arcs = [(left_arc(label), LEFT_ARCS, label) for label in range(LABELS)]
-    arcs += [(right_arc(label), RIGHT_ARCS, label) for label in range(LABELS)]
-    assert sorted([SHIFT, END, *(action for action, _, _ in arcs)]) == list(range(action_count(LABELS)))
-    assert class_of(SHIFT) == SHIFTS
-    assert class_of(END) == ENDS
-    for action, kind, label in arcs:
-        assert class_of(action) == kind
-        assert label_of(action) == label
-
-
 @pytest.mark.parametrize(
     ("heads", "actions"),
     [
@@ -177,13 +156,6 @@ def test_actions_are_distinct_and_dense():
 )
 def test_derivations_of_short_sentences(heads, actions):
     assert oracle(heads, range(len(heads))).tolist() == actions
-
-
-@settings(deadline=None, derandomize=True)
-@given(trees())
-def test_replay_of_the_oracle_gives_the_tree_back(tree):
-    heads, labels = tree
-    assert replay(oracle(heads, labels)) == (heads, labels)
 
 
 @settings(deadline=None, derandomize=True)
@@ -232,24 +204,6 @@ def test_the_oracle_accepts_projective_trees_with_one_root_and_nothing_else(word
             assert replay(actions) == (list(heads), labels)
             found.add(tuple(actions.tolist()))
     assert len(found) == count
-
-
-@settings(deadline=None, derandomize=True)
-@given(derivations())
-def test_the_tree_of_any_derivation_is_accepted_by_the_oracle(actions):
-    heads, labels = replay(actions)
-    assert replay(oracle(heads, labels)) == (heads, labels)
-
-
-@settings(deadline=None, derandomize=True)
-@given(st.lists(trees(), max_size=4))
-def test_several_sentences_are_replayed_one_after_the_other(sentences):
-    actions, heads, labels = [], [], []
-    for own_heads, own_labels in sentences:
-        actions += oracle(own_heads, own_labels).tolist()
-        heads += [-1 if head == -1 else head + len(labels) for head in own_heads]
-        labels += own_labels
-    assert replay(actions) == (heads, labels)
 
 
 @settings(deadline=None, derandomize=True)
@@ -317,48 +271,3 @@ def test_derivations_that_share_records_do_not_disturb_each_other(one, other, da
     for actions, top in zip([one, other], tops):
         n = len(actions) // 2
         assert read_back(records, top, n) == (actions, list(range(n)))
-
-
-@pytest.fixture(scope="module")
-def treebank(request):
-    """The annotated Docs of a file of a treebank."""
-    files = sorted(TREEBANKS.glob(f"*/{request.param}.conllu"))
-    if not files:
-        pytest.skip(f"there is no {request.param} in {TREEBANKS}")
-    with contextlib.redirect_stdout(io.StringIO()):
-        return list(conllu_to_docs(files[0].read_text(encoding="utf8"), n_sents=10, no_print=True))
-
-
-@pytest.mark.parametrize("treebank", ["en_ewt-ud-dev", "fr_sequoia-ud-dev", "ta_ttb-ud-train"], indirect=True)
-def test_all_gold_trees_come_back(treebank):
-    tokens = agreed = lifted = restored = 0
-    for gold in treebank:
-        heads, labels = [], []
-        for raw in raw_sentences(gold):
-            sentence = read_gold(raw)
-            assert not isinstance(sentence, str), sentence
-            names = sorted(set(sentence.labels))
-            own_labels = [
-                -1 if h == -1 else names.index(dep) for h, dep in zip(sentence.heads, sentence.labels)
-            ]
-            tags, words = (np.arange(len(sentence.words), dtype=np.int32) + start for start in (5, 1000))
-            records, last = records_of(oracle(sentence.heads, own_labels), tags, words)
-            actions, found_tags = read_back(records, last, len(words))
-            assert found_tags == tags.tolist()
-            found_heads, found_labels = replay(actions)
-            assert found_heads == sentence.heads
-            assert found_labels == own_labels
-            start = len(heads)
-            heads += [start + (word if head == -1 else head) for word, head in enumerate(found_heads)]
-            labels += ["ROOT" if label == -1 else names[label] for label in found_labels]
-        parsed = Doc(gold.vocab, words=[token.text for token in gold], heads=heads, deps=labels)
-        nonproj.deprojectivize(parsed)
-        for token, expected, projective in zip(parsed, gold, heads):
-            same = token.head.i == expected.head.i and token.dep_ == expected.dep_
-            tokens += 1
-            agreed += same
-            lifted += projective != expected.head.i
-            restored += same and projective != expected.head.i
-    assert agreed >= 0.99 * tokens
-    assert agreed - restored == tokens - lifted
-    assert restored >= 0.8 * lifted

@@ -92,13 +92,6 @@ def test_posterior_probabilities_sum_to_one(model):
         assert np.all(found.probability >= 0.0)
 
 
-@pytest.mark.parametrize("temperature", [0.5, 2.0])
-def test_temperature_flattens_or_sharpens_the_posterior(model, temperature):
-    found = posterior_of(model, SENTENCES[-1], temperature)
-    expected = np.exp(found.log_weight - found.log_weight.max()) ** (1 / temperature)
-    assert found.probability == pytest.approx(expected / expected.sum(), rel=1e-9)
-
-
 def test_selection_for_marginals_keeps_more_of_the_sum(model):
     words = [0, 1, 0, 0, 1]
     all_of_it, broad, narrow = (
@@ -121,11 +114,6 @@ def test_marginals_are_those_of_all_derivations(model, consensus):
             tags = sum(p for p, (tags, _, _) in expected if tags[word] == parses.tags[word])
             assert parses.head_probability[word] == pytest.approx(heads / total, rel=rounding(model))
             assert parses.tag_probability[word] == pytest.approx(tags / total, rel=rounding(model))
-
-
-def test_marginals_are_not_numbers_where_they_are_not_asked_for(model):
-    parses = decode(model, [0, 1])
-    assert np.all(np.isnan([parses.head_probability, parses.tag_probability]))
 
 
 def random_posterior(rng):
@@ -169,13 +157,6 @@ def test_consensus_has_the_most_expected_arcs_of_all_parses_and_the_most_probabl
             assert masses[tag] == pytest.approx(max(masses), abs=1e-12)
 
 
-def test_without_consensus_the_best_derivation_is_chosen(posteriors):
-    for posterior in posteriors:
-        best = int(np.argmax(posterior.probability))
-        expected = posterior.heads[best], posterior.labels[best], posterior.tags[best]
-        assert all(np.array_equal(found, wanted) for found, wanted in zip(chosen(posterior, False), expected))
-
-
 def test_marginals_are_sums_over_the_derivations(posteriors):
     for posterior in posteriors:
         n = posterior.heads.shape[1]
@@ -184,15 +165,6 @@ def test_marginals_are_sums_over_the_derivations(posteriors):
         find_marginals(posterior, heads, tags, head_probability, tag_probability)
         assert head_probability == pytest.approx(posterior.probability @ (posterior.heads == heads))
         assert tag_probability == pytest.approx(posterior.probability @ (posterior.tags == tags))
-
-
-@pytest.mark.parametrize("marginals", [False, True])
-def test_broad_search_and_narrow_search_agree_on_everything_with_enough_particles(model, marginals):
-    for words in SENTENCES:
-        parses = decoding.decode(model.frozen, blocks_of(words), Search(EVERYTHING, 0.0, marginals=marginals))
-        expected = decode(model, words)
-        assert parses.log_probability == pytest.approx(expected.log_probability, abs=rounding(model))
-        assert parses.heads.tolist() == expected.heads.tolist()
 
 
 def prefix_sums(model, words):
@@ -237,15 +209,6 @@ def test_surprisal_and_its_parts_are_ratios_of_sums_over_all_prefixes(model):
         )
 
 
-def test_the_parts_of_surprisal_do_not_depend_on_how_many_tags_are_tried(model):
-    # What leads to the first word is one configuration, whatever the beam can hold.
-    all_tags = decode(model, [1, 0])
-    for particles in (1, 2, 5):
-        some_tags = decode(model, [1, 0], particles)
-        assert some_tags.syntactic[0] == pytest.approx(all_tags.syntactic[0], abs=1e-12)
-        assert some_tags.lexical[0] <= all_tags.lexical[0]
-
-
 def test_parts_of_surprisal_add_up_to_the_log_probability_but_for_the_end(model):
     for words, particles in product(SENTENCES, (1, 5, 100, EVERYTHING)):
         parses = decode(model, words, particles)
@@ -254,16 +217,6 @@ def test_parts_of_surprisal_add_up_to_the_log_probability_but_for_the_end(model)
         assert parses.log_probability[-1] < parts[-1]
         assert np.all(parses.syntactic <= 0.0)
         assert np.all(parses.lexical <= 0.0)
-
-
-def test_an_end_inside_a_block_is_a_part_of_the_next_word(model):
-    # Where a sentence may begin, more derivations lead to the second word.
-    one, several = (
-        decoding.decode(model.frozen, blocks_of([0, 1], may_start), Search(EVERYTHING, 0.0))
-        for may_start in (False, True)
-    )
-    assert several.log_probability[0] == one.log_probability[0]
-    assert several.syntactic[1] > one.syntactic[1]
 
 
 def leading(pairs, most):
@@ -298,14 +251,6 @@ def test_guides_are_the_most_probable_heads_labels_and_tags(posteriors):
                 else:
                     of_head = [(own_p, name) for own_p, name, its in zip(p, names, own) if its == head]
                     assert label == leading(of_head, 1)[0][1]
-
-
-def test_guides_are_not_there_where_they_are_not_asked_for(model):
-    blocks = blocks_of([0, 1])
-    for search in (Search(50, 0.0), Search(50, 0.0, marginals=True)):
-        assert len(decoding.decode(model.frozen, blocks, search).guides.heads) == 0
-    asked = decoding.decode(model.frozen, blocks, Search(50, 0.0, marginals=True, guides=True)).guides
-    assert asked.heads.shape == asked.head_probability.shape == asked.head_labels.shape
 
 
 @pytest.mark.parametrize("consensus", [False, True])

@@ -2,14 +2,11 @@
 
 import numpy as np
 import pytest
-import srsly
 
 from spacy_hpyp.arc_standard.configuration import tree_of
 from spacy_hpyp.arc_standard.events import static_derivations
 from spacy_hpyp.arc_standard.oracle import is_derivation
-from spacy_hpyp.hpyp.franchise import N_RESTAURANTS, compact
 from spacy_hpyp.models import frozen
-from spacy_hpyp.storage.checksum import with_checksum, without_checksum
 
 LATENT = ["derivations", "parses"]
 
@@ -88,22 +85,6 @@ def test_latent_parses_leave_the_trees(toy):
     assert any(changed)
 
 
-@pytest.mark.parametrize("pooled", [False, True])
-def test_what_nobody_uses_can_be_let_go_at_any_time(toy, pooled):
-    settings = {"latent": "parses", "latent_after": 0, **(toy.pools if pooled else {})}
-    one, two = toy.trained(sweeps=2, **settings), toy.trained(sweeps=2, **settings)
-    joint, other = toy.parser(one).joint, toy.parser(two).joint
-    let_go = 0
-    for _ in range(4):
-        for nlp in (one, two):
-            nlp.update(toy.examples(nlp, toy.sentences()))
-        for name, franchise in other.franchises.items():
-            other.franchises[name] = compact(franchise)
-            let_go += franchise.used[N_RESTAURANTS] - other.franchises[name].used[N_RESTAURANTS]
-    assert let_go > 0
-    assert joint.to_bytes() == other.to_bytes()
-
-
 @pytest.mark.parametrize("latent", LATENT)
 def test_static_sweeps_come_first(toy, latent):
     nlp = toy.trained(latent=latent, latent_after=2, sweeps=3)
@@ -131,39 +112,6 @@ def test_training_goes_on_from_what_was_saved(toy, latent):
         for a, b in zip(one.progress.derivations[key], two.progress.derivations[key])
     )
     assert same > 0.9 * len(one.progress.seated)
-
-
-def damage(nlp, change):
-    component = srsly.msgpack_loads(nlp.get_pipe("hpyp_parser").to_bytes())
-    model = srsly.msgpack_loads(without_checksum(component["model"]))
-    joint = srsly.msgpack_loads(model["attrs"][0]["joint_model"])
-    change(joint["derivations"])
-    model["attrs"][0]["joint_model"] = srsly.msgpack_dumps(joint)
-    component["model"] = with_checksum(srsly.msgpack_dumps(model))
-    return srsly.msgpack_dumps(component)
-
-
-def test_damaged_derivations_are_not_loaded(toy):
-    nlp = trained(toy, "derivations")
-    static = srsly.msgpack_loads(toy.parser(toy.trained()).joint.to_bytes())["derivations"]
-    changes = [
-        lambda found: found.update(words=static["words"]),
-        lambda found: found.update(keys=found["keys"][1:]),
-        lambda found: found.update(keys=bytes(len(found["keys"]))),
-        lambda found: found.pop("paths"),
-    ]
-    for change in changes:
-        with pytest.raises(ValueError, match="cannot be read"):
-            nlp.get_pipe("hpyp_parser").from_bytes(damage(nlp, change))
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [{"latent": "trees"}, {"latent_after": -1}],
-)
-def test_settings_that_make_no_sense_are_refused(toy, settings):
-    with pytest.raises(ValueError, match=next(iter(settings))):
-        toy.nlp(**settings)
 
 
 def test_the_log_probability_of_trees_is_the_sum_over_their_derivations(toy):

@@ -53,19 +53,6 @@ PAPER = {
     "unlexicalised": {**NO_WORDS, "word": [], "tags": "given"},
 }
 
-POOLS = {
-    "transition": [TABLE_1[:4], ["s1.word", "s2.word"], []],
-    "tag": [TABLE_1[:3], ["s1.word"]],
-    "word": [TABLE_1_WORD, ["next.tag", "s1.word", "s2.word"], ["s1.word"]],
-}
-
-
-def test_add_pipe_needs_nothing_but_the_name():
-    nlp = spacy.blank("en")
-    parser = nlp.add_pipe("hpyp_parser")
-    assert type(parser).__name__ == "HPYPParser"
-    assert parser.tags == "joint"
-
 
 @pytest.mark.parametrize("use", ["parse", "pipe", "update"])
 def test_untrained_use_says_what_to_do(toy, use):
@@ -241,21 +228,10 @@ def test_unknown_setting_is_refused_by_the_config():
         spacy.blank("en").add_pipe("hpyp_parser", config={"particle_count": 3})
 
 
-def test_context_list_must_not_repeat_an_element(toy):
-    with pytest.raises(ValueError, match="names an element twice"):
-        toy.nlp(tag=[["s1.tag", "s1.tag"]])
-
-
 @pytest.mark.parametrize("distribution", ["transition", "tag"])
 def test_next_tag_exists_for_words_only(toy, distribution):
     with pytest.raises(ValueError, match="only the word distribution can be conditioned on it"):
         toy.nlp(**{distribution: [["next.tag"]]})
-
-
-@pytest.mark.parametrize("distribution", ["transition", "tag"])
-def test_transitions_and_tags_need_a_context_list(toy, distribution):
-    with pytest.raises(ValueError, match=rf"'{distribution}' needs at least one context list"):
-        toy.nlp(**{distribution: []})
 
 
 def test_unlexicalised_model_needs_given_tags(toy):
@@ -283,24 +259,6 @@ def test_settings_of_the_paper_train_and_parse(toy, assert_forest, setting):
     }
 
 
-def test_pools_of_several_experts_train_parse_save_and_load(toy, assert_forest, annotation, tmp_path):
-    sentences = toy.sentences()
-    nlp = toy.trained(sentences, **POOLS)
-    assert toy.customers(nlp) == toy.customers_of(sentences)
-    text = " ".join(sentences[0].words)
-    doc = nlp(text)
-    assert_forest(doc)
-    nlp.to_disk(tmp_path)
-    loaded = spacy.load(tmp_path)
-    assert annotation(loaded(text)) == annotation(doc)
-    assert toy.parser(loaded).to_bytes(exclude=["vocab"]) == toy.parser(nlp).to_bytes(exclude=["vocab"])
-
-
-def test_empty_context_lists_are_a_model_without_conditions(toy, assert_forest):
-    nlp = toy.trained(toy.sentences(10), sweeps=1, transition=[[]], tag=[[]], word=[[]])
-    assert_forest(nlp("the dog sees a cat ."))
-
-
 def test_given_tags_are_kept_as_found(toy):
     sentences = toy.sentences()
     nlp = toy.trained(sentences, tags="given")
@@ -309,20 +267,6 @@ def test_given_tags_are_kept_as_found(toy):
     doc = nlp(Doc(nlp.vocab, words=words, tags=tags))
     assert [token.tag_ for token in doc] == tags
     assert doc.has_annotation("DEP")
-
-
-def test_given_tags_may_come_from_an_earlier_component(toy, assert_forest):
-    nlp = toy.trained(tags="given")
-    tag_of = {word: tag for s in toy.sentences() for word, tag in zip(s.words, s.tags)}
-
-    @Language.component("toy_tagger")
-    def toy_tagger(doc: Doc) -> Doc:
-        for token in doc:
-            token.tag_ = tag_of[token.text]
-        return doc
-
-    nlp.add_pipe("toy_tagger", first=True)
-    assert_forest(nlp("the dog sees a cat ."))
 
 
 def test_a_missing_given_tag_is_named_with_its_token_and_an_unknown_one_is_found_with_a_warning(toy):
@@ -356,17 +300,3 @@ def test_a_rule_for_unknown_words_can_be_added(toy):
     vocabulary = toy.parser(nlp).joint.vocabulary
     assert set(vocabulary.classes) >= {"SHORT"}
     assert set(vocabulary.classes) <= {"SHORT", "LONG", "UNKNOWN"}
-
-
-def test_score_is_for_examples_and_names_the_method_that_is_for_documents(toy, trained):
-    with pytest.raises(TypeError, match=r"given is a Doc.*tree_log_prob\(doc\)"):
-        toy.parser(trained).score(trained("the dog sleeps ."))
-
-
-def test_a_config_can_do_without_classes_of_unknown_words(toy, assert_forest):
-    rule = {"@misc": "spacy-hpyp.OneUnknownWord.v1"}
-    nlp = toy.trained(toy.sentences(20), 1, unknown_words=rule, min_count=3)
-    vocabulary = toy.parser(nlp).joint.vocabulary
-    assert len(vocabulary.classes) == 1
-    assert vocabulary.number("Zenobia") == vocabulary.number("1987") == len(vocabulary.words)
-    assert_forest(nlp("Zenobia sleeps ."))

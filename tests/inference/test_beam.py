@@ -1,13 +1,13 @@
 """The arithmetic of particles."""
 
-from math import inf, log
+from math import log
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_hpyp.inference.beam import append, log_sum, longer, longer_beam, new_beam
+from spacy_hpyp.inference.beam import append, log_sum, new_beam
 from spacy_hpyp.inference.rounding import Search, reallocate, share
 
 WEIGHTS = st.lists(st.floats(-200, 0), min_size=1, max_size=20)
@@ -24,11 +24,6 @@ def beam_of(weights, particles, depths=None, heuristics=None):
 @given(WEIGHTS)
 def test_log_sum_is_the_log_of_the_sum(weights):
     assert log_sum(np.array(weights), len(weights)) == pytest.approx(np.logaddexp.reduce(weights), abs=1e-9)
-
-
-def test_log_sum_of_nothing_and_of_impossible_things_is_minus_infinity():
-    assert log_sum(np.empty(0), 0) == -inf
-    assert log_sum(np.array([-inf, -inf]), 2) == -inf
 
 
 @settings(deadline=None, derandomize=True)
@@ -99,23 +94,3 @@ def test_selection_goes_by_weight_and_outlook_and_leaves_both_alone(weights, par
     assert beam.particles[:left].tolist() == expected.particles[:left].tolist()
     assert beam.weight[:left].tolist() == [weights[i] for i in kept]
     assert beam.heuristic[:left].tolist() == [heuristics[i] for i in kept]
-
-
-def test_beams_grow_and_keep_their_content():
-    beam = longer_beam(beam_of([-1.0, -2.0, -3.0], [1, 2, 3], heuristics=[-4.0, -5.0, -6.0]))
-    assert len(beam.record) == 6
-    assert beam.weight[:3].tolist() == [-1.0, -2.0, -3.0]
-    assert beam.particles[:3].tolist() == [1, 2, 3]
-    assert beam.depth[:3].tolist() == [1, 1, 1]
-    assert beam.heuristic[:3].tolist() == [-4.0, -5.0, -6.0]
-    assert longer(np.ones((2, 3))).shape == (4, 3)
-
-
-def test_what_is_selected_may_be_divided_more_finely_and_is_the_same():
-    weights = [log(0.5), log(0.3), log(0.15), log(0.05)]
-    beams = [beam_of(weights, [1] * 4) for _ in range(2)]
-    search = Search(10, 0.0, marginals=True)
-    plain, spread = (reallocate(beam, 4, 10, search._replace(spread=n)) for beam, n in zip(beams, (1, 7)))
-    assert plain == spread == 3
-    np.testing.assert_array_equal(beams[0].record[:3], beams[1].record[:3])
-    np.testing.assert_array_equal(7 * beams[0].particles[:3], beams[1].particles[:3])

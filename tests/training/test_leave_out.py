@@ -88,15 +88,6 @@ def test_guides_are_those_of_a_model_that_was_trained_without_the_sentences(toy,
         start += own.shape[1]
 
 
-def test_guides_of_seen_sentences_are_surer_than_those_of_unseen_ones(toy, nlp, sentences):
-    parser = toy.parser(nlp)
-    given = documents(nlp, toy, sentences)
-    guides, _ = annotated(parser, given)
-    words = [own[0] for document in given for own in encoded(parser.joint, document)]
-    seen = decode(parser.joint.frozen, sentence_blocks(words), parser.search).guides
-    assert guides.head_probability[:, 0].mean() < seen.head_probability[:, 0].mean()
-
-
 @pytest.mark.parametrize("seating", ["kneser-ney", "sampled"])
 def test_the_model_is_afterwards_what_it_was(toy, sentences, annotation, seating):
     nlp = toy.trained(sentences, guides=True, **{**toy.pools, "seating": seating})
@@ -167,13 +158,6 @@ def test_large_treebanks_are_left_out_in_stretches(monkeypatch, toy, nlp, senten
     for number, own in enumerate(rows[:24]):
         expected[number * 9 // 26 % 3] += [own.shape[1]] * (3 if number == 3 else 1)
     assert [np.diff(offsets).tolist() for offsets in left_out] == expected
-
-
-def test_progress_counts_every_word_once(toy, nlp, sentences):
-    counts = []
-    toy.parser(nlp).leave_out(toy.examples(nlp, sentences[:24]), folds=FOLDS, progress=counts.append)
-    assert len(counts) == FOLDS
-    assert sum(counts) == sum(len(sentence.words) for sentence in sentences[:24])
 
 
 def test_documents_keep_their_text_and_gold_annotation_and_are_stored_with_their_guides(toy, nlp, sentences):

@@ -41,8 +41,7 @@ class ContextLists:
     """The context lists of each distribution: a list for each expert, of element names, most important first.
 
     transition, tag, word: B&B Table 1 has one list for each. A model without lists for words is
-        unlexicalised,
-        and has to be given the tags.
+        unlexicalised, and has to be given the tags.
     label: With lists for labels, a transition is a direction, and an arc has a label besides. Without any,
         the label is a part of the transition, as in the paper.
     """

@@ -57,8 +57,7 @@ def continue_derivation(model, actions, tags, words, queries, rng, drawn):
 
     drawn (Derivation): Overwritten; its arrays have room for the longest sentence that is wanted.
     RETURNS (int): The length of the sentence, or 0 if an action was drawn that does not exist, or one word
-        too
-        many.
+        too many.
     """
     limit, query, p_tag = len(drawn.words), queries.word, queries.tag.distribution
     out = np.empty(alphabet_of(model.word))

@@ -294,9 +294,8 @@ def follow(
     blocks (Blocks): The sentences; boundaries inside of a block are not looked for.
     search (Search): How to search; its `outlook` should be 0, or it knows the words to come.
     threads (int): How many threads share the sentences; the result does not depend on it.
-    parses (bool): Whether to tell what has been attached and what is expected, besides analyses and
-        entropies:
-        memory grows with the square of a sentence's length.
+    parses (bool): Whether to tell what has been attached and what is expected, too: memory grows with the
+        square of a sentence's length.
     RAISES (ValueError): If that would be too much memory.
     """
     blocks = blocks._replace(may_start=np.zeros_like(blocks.may_start))

@@ -1,9 +1,10 @@
 """`hpyp surprisal`: the surprisal of each token, word or region of texts and tables of stimuli, as a table."""
 
 import csv
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -291,26 +292,21 @@ def _parses(
 
 def _record(passage: TextPassage, doc: Doc, spans: np.ndarray, found: Increment) -> dict[str, Any]:
     start, end = spans[found.token].tolist()
-    place = {token: i for i, token in enumerate(found.words)}
-    return {
-        **passage.columns,
+    # Words are numbered from 1 in their sentence.
+    number = {token: i for i, token in enumerate(found.words, 1)}
+    parses = [
+        {**asdict(parse), "heads": [*map(number.get, parse.heads)], "stack": [*map(number.get, parse.stack)]}
+        for parse in found.parses
+    ]
+    record = {
         "token": len(found.words),
         "start": passage.offset + start,
         "end": passage.offset + end,
         "text": doc[found.token].text,
-        "entropy_next": round(found.entropy_next, 6),
-        "entropy_analyses": round(found.entropy_analyses, 6),
+        "entropy_next": found.entropy_next,
+        "entropy_analyses": found.entropy_analyses,
         "words": [doc[i].text for i in found.words],
-        "next_words": [[word, round(probability, 6)] for word, probability in found.next_words],
-        "parses": [
-            {
-                "probability": round(parse.probability, 6),
-                "log_prob": round(parse.log_prob, 6),
-                "tags": parse.tags,
-                "heads": [None if head is None else place[head] + 1 for head in parse.heads],
-                "deps": parse.deps,
-                "stack": [place[i] + 1 for i in parse.stack],
-            }
-            for parse in found.parses
-        ],
+        "next_words": found.next_words,
+        "parses": parses,
     }
+    return passage.columns | json.loads(json.dumps(record), parse_float=lambda text: round(float(text), 6))

@@ -17,7 +17,7 @@ from .inputs import Document, Shard, documents_of, locate
 
 # Documents that are processed at once.
 _BATCH = 32
-# How often a shard is repeated whose worker died.
+# Repetitions of a shard whose worker died.
 _REPEATED = 2
 # Tasks and results of Ray are small: paths and counts.
 _OBJECTS = 100_000_000

@@ -19,7 +19,7 @@ from ..models.spelling import write_out
 from ..settings import whole
 from ..text.spacing import spaces_between
 
-#: How often a derivation is begun before a sentence is given up.
+#: Derivations drawn before a sentence is given up.
 ATTEMPTS = 10_000
 # The highest limit of the length of sentences.
 _LONGEST = 10_000

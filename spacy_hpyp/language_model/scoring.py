@@ -30,9 +30,8 @@ _BATCH = 256
 # With fewer particles, surprisals of long sentences are further than a few tenths of a bit from those with
 # very many.
 _READING = 5000
-# How many labels of an arc and tags of a word a derivation is divided between at least where probabilities
-# are summed up, and by how much its particles are multiplied for that. With more of them the sums hardly
-# grow.
+# Labels of an arc and tags of a word that a derivation is divided between at least in sums of probabilities,
+# and the factor of its particles. With more of them the sums hardly grow.
 _LABELS, _TAGS, _SPREAD = 5, 8, 10
 
 

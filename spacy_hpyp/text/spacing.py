@@ -1,4 +1,4 @@
-"""Where the spaces go between words that were generated one after the other."""
+"""Spaces between generated words."""
 
 import unicodedata
 from collections.abc import Sequence

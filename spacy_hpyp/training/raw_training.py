@@ -32,9 +32,9 @@ _MODEL, _CHECKPOINT, _PROGRESS = "model-last", "checkpoint", "progress.json"
 
 @dataclass(frozen=True)
 class RawTextProgress:
-    """How far learning from raw text is.
+    """The progress of learning from raw text.
 
-    texts, sentences, words (int): How many have been learned from.
+    texts, sentences, words (int): Those that have been learned from.
     log_prob (float): The sum of their log-probabilities in nats, each batch before it was added.
     """
 
@@ -140,7 +140,7 @@ def _parse(
     blocks = blocks._replace(may_start=np.full(len(blocks.words), not segmented))
     parses = decode(model.frozen, blocks, search, threads)
     found = parsed_sentences(blocks, parses)
-    # What is learned is what is generated.
+    # The model learns the words that it generates.
     found = found._replace(words=model.vocabulary.outcomes[found.words])
     return len(blocks.words), float(parses.log_probability.sum()), found
 

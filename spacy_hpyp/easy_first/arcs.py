@@ -51,7 +51,7 @@ from .partial_trees import (
     bit_of,
 )
 from .perceptron import Rounded
-from .templates import Templates, find_features, find_in_order, part_of
+from .templates import Templates, find_features, part_of
 
 #: The symbols of a word, in the order of their columns; the last ones are there only with a guide.
 SYMBOLS = ("word", "tag", "lower", "suffix", "usual")
@@ -380,8 +380,8 @@ def find_weights(reading, weights, records, sentence, window, row, places):
         what is read.
     """
     read_elements(reading.elements, records, sentence, window, row)
-    find_in_order(reading.templates, row, len(weights), places)
-    for i in range(len(reading.templates.order)):
+    find_features(reading.templates, row, len(weights), places)
+    for i in range(len(reading.templates.numbers)):
         fetch(weights, places[i] * weights.shape[1])
 
 
@@ -390,11 +390,11 @@ def add_up(scorer, reading, places, sums):
     """Add the weights of two neighbours that `find_weights` has found, for both actions, to `sums`
     (float32[2]).
     """
-    order, weights, kept = reading.templates.order, scorer.weights, scorer.kept
+    numbers, weights, kept = reading.templates.numbers, scorer.weights, scorer.kept
     # Zero as a sum of weights is: to add whole numbers, none has to wait for the one before.
     left = right = weights[0, 0] - weights[0, 0]
-    for i in range(len(order)):
-        if len(kept) == 0 or kept[order[i]]:
+    for i in range(len(numbers)):
+        if len(kept) == 0 or kept[numbers[i]]:
             left += weights[places[i], 0]
             right += weights[places[i], 1]
     sums[0] += left

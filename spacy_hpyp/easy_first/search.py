@@ -155,7 +155,7 @@ def score_pairs(scorer, sentence, states, half, state, first, end):
     # The weights of a pair are fetched while those of the pair before are added up, which waits for that: at
     # its place, with its slots.
     waiting, last_slot, last_pair, last_met, turn = np.int64(NONE), 0, 0, False, 0
-    n = len(scorer.pair.templates.order)
+    n = len(scorer.pair.templates.numbers)
     for place in range(first, end + 1):
         slot, pair, known, met = 0, 0, place == end, False
         window = states.trees[half, state, place - L : place - L + WINDOW]

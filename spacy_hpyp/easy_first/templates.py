@@ -26,19 +26,13 @@ _BITS = 64
 class Templates(NamedTuple):
     """Compiled templates.
 
+    numbers (int32[templates]): The numbers by which their features are known.
     offsets (int32[templates + 1]), columns (int32[*]): Each template's columns of the feature row.
-    order (int32[templates]): The templates, the longest first.
-    step_offsets (int32[longest + 1]), step_columns (uint32[*]): The first column of each of them in that order,
-        then the second one of those that have one, and so on.
-    swaps (uint32[templates]): The swaps that undo that order, one after the other.
     """
 
+    numbers: np.ndarray
     offsets: np.ndarray
     columns: np.ndarray
-    order: np.ndarray
-    step_offsets: np.ndarray
-    step_columns: np.ndarray
-    swaps: np.ndarray
 
 
 def compile_templates(
@@ -68,23 +62,8 @@ def compile_templates(
 
 
 def _lay_out(columns: Sequence[Sequence[int]], numbers: Sequence[int]) -> Templates:
-    """Templates of these columns, with the numbers by which their features are known."""
-    places = sorted(range(len(columns)), key=lambda place: -len(columns[place]))
-    longest = max(map(len, columns), default=0)
-    steps = [[columns[place][i] for place in places if len(columns[place]) > i] for i in range(longest)]
-    flat = (
-        np.cumsum([0, *map(len, columns)]),
-        np.concatenate([[], *columns]),
-        [numbers[place] for place in places],
-    )
-    swaps, left = [], list(places)
-    for place in range(len(columns)):
-        swaps.append(left.index(place))
-        left[swaps[-1]], left[place] = left[place], place
-    offsets = np.cumsum([0, *map(len, steps)])
-    # Compiled code need not ask of what has no sign whether it is negative.
-    unsigned = (np.asarray(part, dtype=np.uint32) for part in (np.concatenate([[], *steps]), swaps))
-    return Templates(*(np.asarray(part, dtype=np.int32) for part in (*flat, offsets)), *unsigned)
+    parts = numbers, np.cumsum([0, *map(len, columns)]), np.concatenate([[], *columns])
+    return Templates(*(np.asarray(part, dtype=np.int32) for part in parts))
 
 
 def part_of(templates: Templates, numbers: Sequence[int]) -> tuple[np.ndarray, Templates]:
@@ -125,30 +104,16 @@ def place_of(code, shift):
 
 
 @borrowing
-def find_in_order(templates, row, size, places):
-    """`find_features`, but the places stand in `Templates.order`."""
-    for i in range(len(templates.order)):
-        places[i] = np.int64(begin_feature(templates.order[i]))
-    # A symbol of each before the next of any: none has to wait for the one before, nor does it matter where
-    # each of them ends.
-    for step in range(len(templates.step_offsets) - 1):
-        columns = templates.step_columns[templates.step_offsets[step] : templates.step_offsets[step + 1]]
-        for i in range(len(columns)):
-            places[i] = np.int64(read_symbol(np.uint64(places[i]), row[columns[i]]))
-    shift = shift_for(size)
-    for i in range(len(templates.order)):
-        places[i] = place_of(np.uint64(places[i]), shift)
-
-
-@borrowing
 def find_features(templates, row, size, places):
     """Find the places of a feature row's features in a table.
 
     row (int32[elements]): The symbols.
-    size (int): How many places the table has, a power of two of at least 2.
+    size (int): The number of places of the table, a power of two of at least 2.
     places (int64[templates]): Overwritten.
     """
-    find_in_order(templates, row, size, places)
-    for i in range(len(places)):
-        other = templates.swaps[i]
-        places[i], places[other] = places[other], places[i]
+    shift = shift_for(size)
+    for i in range(len(templates.numbers)):
+        code = begin_feature(templates.numbers[i])
+        for j in range(templates.offsets[i], templates.offsets[i + 1]):
+            code = read_symbol(code, row[templates.columns[j]])
+        places[i] = place_of(code, shift)

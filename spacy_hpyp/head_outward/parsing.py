@@ -42,12 +42,9 @@ def parse(
 ) -> HeadOutwardTrees:
     """Parse sentences by dynamic programming.
 
-    model (HeadOutwardDistributions): Frozen.
     words, tags (int32[words]): The sentences, one after the other; words are cased.
-    offsets (int64[sentences + 1]): Where each begins; none is empty.
-    consensus (bool): Whether to look for the tree with the fewest wrong heads to be expected, and not for the
-        most probable one.
-    threads (int): How many share the work; the result does not depend on it.
+    offsets (int64[sentences + 1]): Their starts; none is empty.
+    consensus (bool): Whether to find the tree with the fewest expected wrong heads, not the most probable one.
     """
     trees = HeadOutwardTrees(
         np.empty(len(words), dtype=np.int32),
@@ -82,13 +79,8 @@ def _parse(model, words, tags, offsets, consensus, first, last, trees):
 
 @compiled
 def best_trees(model, words, tags, k):
-    """The most probable trees of a sentence.
-
-    model (HeadOutwardDistributions): Frozen.
-    words, tags (int32[n]): The sentence; words are cased.
-    k (int): How many trees, at least 1.
-    RETURNS (tuple[int32[found, n], int32[found, n], float64[found]]): Heads, labels, and log-probabilities of
-        the words, the tags and the tree without labels, in nats, the best first.
+    """Return the k most probable trees of a sentence, the best first: heads and labels (int32[found, n]), and
+    log-probabilities of words, tags and unlabelled tree (float64[found], in nats).
     """
     heads, score = k_best(chart_scores(model, words, tags), k)
     labels = np.empty_like(heads)

@@ -60,12 +60,9 @@ def _log_probability(model, distribution, symbols, event, outcome, rooms):
 
 @compiled
 def chart_scores(model, words, tags):
-    """The scores of all events that a tree of a sentence may have.
+    """Return the scores of all events that a tree of a sentence may have (`ChartScores`), in nats; labels are left out.
 
-    model (Distributions): Such as `distributions.unchartable` has nothing against.
-    words, tags (int32[n]): The sentence, at least one word; words are cased.
-    RETURNS (ChartScores): In nats. The sum over a tree's events is the log-probability of the words, the tags
-        and the tree, without labels.
+    words, tags (int32[n]): At least one word; words are cased.
     """
     n = len(words)
     symbols, rooms = symbols_of(words, tags, model.sizes), _rooms(model)
@@ -136,14 +133,11 @@ def _log_child(model, symbols, event, words, rooms):
 
 @compiled
 def tree_log_probabilities(model, words, tags, heads, labels, given_labels):
-    """The log-probability of each word of a tree, with its tag and whatever is generated with it.
+    """Return the log-probability of each word of a tree with its tag, its STOPs and whatever is generated with it
+    (float64[n], in nats).
 
-    model (Distributions): Frozen, or while it learns.
     words, tags, heads (int32[n]): The sentence; words are cased.
     labels (int32[n]): The labels of the arcs, read if `given_labels`.
-    given_labels (bool): Whether labels are generated, too.
-    RETURNS (float64[n]): In nats, with both STOPs of the word. They add up to the log-probability of the
-        tree.
     """
     n = len(words)
     symbols, family, rooms = symbols_of(words, tags, model.sizes), family_of(heads), _rooms(model)
@@ -166,13 +160,8 @@ def tree_log_probabilities(model, words, tags, heads, labels, given_labels):
 
 @compiled
 def candidate_log_probabilities(model, words, tags, heads, labels):
-    """The log-probabilities of several trees of a sentence.
-
-    model (Distributions): Frozen, or while it learns.
-    words (int32[n]): The sentence; words are cased.
-    tags, heads, labels (int32[k, n]): What each candidate has; labels may be `NONE` where they are not known.
-    RETURNS (float64[k, 2]): Of words, tags and tree; and of the labels of its arcs given all that. In nats.
-        Labels that are not known are as probable as any of them is to who knows nothing.
+    """Return the log-probabilities of several trees of a sentence, in nats (float64[k, 2]): of words, tags and tree;
+    and of its labels given these. An unknown label (`NONE`) has the uniform probability.
     """
     k, n = heads.shape
     found = np.zeros((k, 2))

@@ -56,11 +56,8 @@ _TRAINING = inside("training", group(**numbers("size", "visited", "early", "full
 
 @dataclass
 class Pass:
-    """How far a pass over the training part is.
-
-    size (int): How many sequences the training part has.
-    visited (int): How many of them have been learned from since the pass began.
-    early, full (int): The updates since then.
+    """The progress of a pass over the training part: its number of sequences, how many have been visited, and the
+    numbers of early and full updates since it began.
     """
 
     size: int = 0
@@ -70,14 +67,13 @@ class Pass:
 
 
 class WordClassifier(ClassedModel):
-    """A model that decides words, the easiest first.
+    """A model that classifies words, the easiest first.
 
     places (int): The size of its table of weights, a power of two.
-    RAISES (ValueError): If a template names what is not known, or the size is no power of two.
-
-    outcomes (list[str]): What a word may be.
-    lexicon (Lexicon | None), perceptron (Perceptron | None): The symbols of words, and what has been learned;
-        none until `initialize` has been called or the model has been read from a file.
+    outcomes (list[str]): The outcomes.
+    lexicon (Lexicon | None), perceptron (Perceptron | None): The symbols of words, and the weights; None before
+        training.
+    RAISES (ValueError): If a template names an unknown element, or the size is no power of two.
     """
 
     perceptron = Unpacked()
@@ -152,12 +148,7 @@ class WordClassifier(ClassedModel):
         self.training = Pass()
 
     def read_docs(self, docs: Sequence[Doc], *, reader: str = "model") -> tuple[Sequences, Words]:
-        """The words of Docs as what the model decides.
-
-        Tags are found sentence by sentence where sentence boundaries are set, boundaries in whole Docs.
-
-        RAISES (ValueError): If features read guides, and a Doc has none.
-        """
+        """Encode the words of Docs: sentence by sentence for tags and attributes, whole Docs for boundaries."""
         words = read_words(docs)
         more = self.symbols(docs, words, reader=reader)
         # Not `is`: a model may come from another process.
@@ -169,11 +160,7 @@ class WordClassifier(ClassedModel):
         return Sequences(symbols, kind, given, offsets.astype(np.int64)), words
 
     def symbols(self, docs: Sequence[Doc], words: Words, *, reader: str) -> dict[str, np.ndarray]:
-        """What is read of the words of Docs besides their forms, by attribute.
-
-        RETURNS (dict[str, int32[words]]): The symbols.
-        RAISES (ValueError): If features read guides, and a Doc has none.
-        """
+        """Return what is read of words besides their forms, by attribute (int32[words] each)."""
         read = set(self.attributes)
         found = {"space": read_spaces(docs, words.layout)} if "space" in read else {}
         for name in sorted(read & set(WRITTEN_ATTRIBUTES)):
@@ -193,9 +180,8 @@ class WordClassifier(ClassedModel):
     def learn(self, sequences: Sequences, gold: np.ndarray, search: EasyFirstSearch) -> np.ndarray:
         """Learn from some sequences, see `spacy_hpyp.easy_first.classification.learn_outcomes`.
 
-        gold (int32[words]): The right outcomes, `NONE` where they are not known.
-        RETURNS (int64[2]): How many early and how many full updates there were, see Algorithm 2.
-        RAISES (ValueError): After `compact`.
+        gold (int32[words]): The right outcomes, `NONE` where unknown.
+        RETURNS (int64[2]): The numbers of early and of full updates.
         """
         check_can_learn(self.perceptron)
         counts = np.zeros(2, dtype=np.int64)
@@ -213,10 +199,7 @@ class WordClassifier(ClassedModel):
         self.perceptron, self._weights = averages_alone(self.perceptron), None
 
     def decide(self, sequences: Sequences, search: EasyFirstSearch, threads: int = 1) -> np.ndarray:
-        """Find the outcomes of some sequences; the result does not depend on the number of threads.
-
-        RETURNS (int32[words]): The outcomes.
-        """
+        """Find the outcomes of some sequences (int32[words]); the number of threads makes no difference."""
         found = np.full(len(sequences.kind), NONE, dtype=np.int32)
         weights = self._average().multiples
 
@@ -236,12 +219,7 @@ class WordClassifier(ClassedModel):
         return found
 
     def leads(self, sequences: Sequences, outcomes: np.ndarray) -> np.ndarray:
-        """By how much the second outcome of each word is ahead of the first, see
-        `spacy_hpyp.easy_first.classification.find_leads`.
-
-        outcomes (int32[words]): What `decide` has found.
-        RETURNS (float64[words]): Differences of scores.
-        """
+        """Return how far the second outcome of each word is ahead of the first (float64[words])."""
         found, weights = np.empty(len(outcomes)), self._average()
         find_leads(self._reading, weights.multiples, sequences, outcomes, found)
         return found * weights.step

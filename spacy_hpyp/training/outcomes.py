@@ -20,10 +20,10 @@ from ..text.vocabulary import Vocabulary
 class GoldWords:
     """A sequence of words to learn from.
 
-    key (bytes): What identifies it by its content.
+    key (bytes): Identifies its content.
     forms (list[str]): The words.
-    gold (int32[words]): Their outcomes, `NONE` where they are not known.
-    given (int32[words]): The outcomes that are known before they are decided, `NONE` elsewhere.
+    gold (int32[words]): Their outcomes, `NONE` where unknown.
+    given (int32[words]): The outcomes that are known before prediction, `NONE` elsewhere.
     more (dict[str, int32[words]]): What is read of each word besides its form, by attribute.
     """
 
@@ -120,16 +120,15 @@ def jackknife(
     epochs: int,
     threads: int,
 ) -> Iterator[tuple[GoldWords, np.ndarray]]:
-    """Outcomes of sequences by models that have been trained on the others.
+    """Find the outcomes of sequences by models that have been trained on the others.
 
-    What a model has for sentences that it was trained on is better than what it has for others, and what
-    reads it would come to trust it too much. Sequences of the same content are in the same fold.
+    Outcomes of training sentences are too good, and what reads them would trust them too much. Sequences of the same
+    content are in the same fold.
 
-    model (WordClassifier): What the models are to be like; it stays as it is.
-    folds (int): Into how many parts they are divided, at least 2.
-    epochs (int): How often each model sees what it is trained on.
-    threads (int): How many folds are worked on at once; the result does not depend on it.
-    RETURNS (Iterator[tuple[GoldWords, int32[words]]]): Each sequence, once, with its outcomes.
+    model (WordClassifier): A model with the same settings; it stays as it is.
+    folds (int): The number of parts, at least 2.
+    epochs (int): The number of passes of each model.
+    threads (int): The number of folds at once; the result does not depend on it.
     """
     if not sequences:
         return

@@ -65,7 +65,7 @@ def test_words_of_documents_without_trees_have_states_only_if_these_need_no_tree
     for nlp in (lda, syntactic):
         train(toy, nlp, 1)
     assert None not in [token._.state for token in lda("the dog sleeps .")]
-    with pytest.raises(ValueError, match="Let a parser"):
+    with pytest.raises(ValueError, match="reads heads"):
         syntactic("the dog sleeps .")
 
 

@@ -222,7 +222,7 @@ class PlainParser:
         if trees not in self._features:
             window = np.array([self.record(tree) for tree in trees], dtype=np.int32)
             row = np.empty(len(self.scorer.elements), dtype=np.int32)
-            places = np.empty(len(self.scorer.templates.order), dtype=np.int64)
+            places = np.empty(len(self.scorer.templates.numbers), dtype=np.int64)
             arcs.find_arc_features(self.scorer, self._forest.records, self.sentence, window, row, places)
             # Where weights are rounded, all templates count.
             self._features[trees] = places[

@@ -205,7 +205,7 @@ def test_a_score_is_the_sum_of_the_weights_of_the_templates_that_count(rounded):
     templates = [["l.tag", "r.tag"], ["r1.word"], ["r.word", "distance"], ["edge", "l.tag"], ["l.word"]]
     weights = rng.normal(size=(256, 2)).astype(np.float32)
     scorer = arc_scorer(templates, 256, round_averages(weights) if rounded else weights)
-    assert sorted(scorer.beyond.templates.order.tolist()) == [1, 3]
+    assert sorted(scorer.beyond.templates.numbers.tolist()) == [1, 3]
     plain = PlainParser(scorer, random_sentence(4, rng))
     window = np.array([0, 0, 1, 2, 3, 4], dtype=np.int32)
     row, places = np.empty(len(scorer.elements), dtype=np.int32), np.empty(5, dtype=np.int64)

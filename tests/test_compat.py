@@ -2,27 +2,16 @@
 in one place.
 """
 
-from pathlib import Path
 from typing import NamedTuple
 
 import numba
 import numpy as np
 import pytest
-import spacy
 from numba import njit, types
 from numba.core.errors import TypingError
-from spacy.tokens import Doc, Token
-from spacy.vocab import Vocab
 
-import spacy_hpyp
 from spacy_hpyp.compat import numba as compat
-from spacy_hpyp.compat.spacy import attribute_key, beam_parses, nonproj
 from spacy_hpyp.compiled import compiled, generic_default, generic_maker, implements, inner
-
-PACKAGE = Path(spacy_hpyp.__file__).parent
-#: Documented, for all that they begin with an underscore: of spaCy's extension attributes and of NamedTuples.
-DOCUMENTED = {"_", "_replace", "_fields", "_asdict"}
-
 
 # Numba
 
@@ -93,31 +82,6 @@ def test_an_overload_is_kept_in_a_file_of_its_own_and_read_where_the_stamp_is_th
     assert not list(cache.rglob("*.nbc"))
 
 
-# spaCy
-
-
-def test_trees_are_made_projective_and_back_again(toy, trained):
-    sentence = toy.non_projective
-    heads, labels = nonproj.projectivize(sentence.heads, sentence.deps)
-    assert heads != sentence.heads
-    decorated = [i for i, label in enumerate(labels) if nonproj.is_decorated(label)]
-    assert decorated == [i for i, (one, two) in enumerate(zip(heads, sentence.heads)) if one != two] == [6]
-    assert labels[6].split(nonproj.DELIMITER) == ["nmod", "nsubj"]
-    doc = Doc(trained.vocab, words=sentence.words, heads=heads, deps=labels)
-    nonproj.deprojectivize(doc)
-    assert [token.head.i for token in doc] == sentence.heads
-    assert [token.dep_ for token in doc] == sentence.deps
-
-
-def test_the_user_data_have_an_attribute_of_a_token_under_its_key():
-    Token.set_extension("checked", default=None, force=True)
-    doc = Doc(Vocab(), words=["one", "two"])
-    doc[1]._.checked = 5
-    assert doc.user_data[attribute_key("checked", doc[1].idx)] == 5
-    doc.user_data[attribute_key("checked", doc[0].idx)] = 6
-    assert doc[0]._.checked == 6
-
-
 class Squares(NamedTuple):
     numbers: np.ndarray
 
@@ -181,19 +145,3 @@ def test_what_is_called_depends_on_the_kind_of_the_first_argument():
 
 def test_what_is_called_without_an_implementation_is_the_default():
     assert total_size(Squares(np.arange(4.0)), Cubes(np.arange(4.0))) == 40
-
-
-def test_beams_of_spacys_parser_hold_arcs_with_probabilities(toy):
-    nlp = spacy.blank("en")
-    # Without labels it may have no action that is possible.
-    parser = nlp.add_pipe("parser", config={"min_action_freq": 1})
-    sentences = toy.sentences(5)
-    nlp.initialize(lambda: toy.examples(nlp, sentences))
-    docs = [nlp.make_doc(" ".join(each.words)) for each in sentences]
-    for doc, beam in zip(docs, beam_parses(parser, docs, 4), strict=True):
-        assert len(beam) <= 4
-        assert sum(probability for probability, _ in beam) <= 1.0 + 1e-6
-        for _, arcs in beam:
-            assert len({child for _, child, _ in arcs}) == len(arcs)
-            assert all(0 <= head < len(doc) and isinstance(label, str) for head, _, label in arcs)
-    assert beam_parses(parser, [], 4) == []

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, LEMMA, MORPH, POS, SENT_START, TAG
+from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 
-from ..compat.spacy import beam_parses, nonproj
 from ..compiled import NONE
 from .documents import ROOT_LABEL, UNLABELLED, GoldSentence, projective_tree, write_trees
 from .words import Layout, layout_of, read_words, write_tags
@@ -217,7 +217,8 @@ def write_candidates(
 def _of_beam(parser: Any, doc: Doc, k: int, source: str) -> list[Candidates]:
     """Return the parses in the final beam of spaCy's parser, each summed over its derivations there."""
     parts = tokens_of(read_words([doc]).layout)
-    beams = beam_parses(parser, [_alone(doc, token) for token in parts], k)
+    sentences = [_alone(doc, token) for token in parts]
+    beams = map(parser.moves.get_beam_parses, parser.beam_parse(sentences, beam_width=k)) if parts else []
     found = []
     for token, beam in zip(parts, beams):
         tags = _tags(doc, token)

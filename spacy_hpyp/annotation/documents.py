@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, IS_SPACE, ORTH, SENT_START, TAG
+from spacy.pipeline._parser_internals import nonproj
 from spacy.strings import get_string_id
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
-from ..compat.spacy import nonproj
 from ..compiled import NONE
 from ..text.vocabulary import Vocabulary
 from .arrays import Blocks, Parses, Sentences, block_starts, is_tree, offsets_of
@@ -197,18 +197,6 @@ def read_gold(sentence: RawSentence) -> GoldSentence | str:
         return f"with '{nonproj.DELIMITER}' in a label"
     heads = np.arange(len(words)) + sentence.rows[:, 3]
     return GoldSentence(words, tags, *projective_tree(heads.tolist(), labels))
-
-
-def read_tagged(sentence: RawSentence) -> GoldSentence | str:
-    """A raw sentence whose tree is not known, as what a model can learn from.
-
-    RETURNS (GoldSentence | str): The sentence, with no word hanging on another; or what keeps it from being
-        used.
-    """
-    if not sentence.rows[:, 1].all():
-        return "without tags"
-    n = len(sentence.rows)
-    return GoldSentence(sentence.strings(0), sentence.strings(1), [NONE] * n, [ROOT_LABEL] * n)
 
 
 class Encoder:

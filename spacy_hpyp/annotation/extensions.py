@@ -10,10 +10,9 @@ import numpy as np
 from spacy.attrs import IDX
 from spacy.tokens import Doc, Span, Token
 
-from ..compat.spacy import attribute_key, attribute_keys
 from ..text.word_classes import classes_in, path_of
 from .syntactic_words import words_of_doc, words_of_token
-from .written import SENTENCE, WRITTEN, kept_parses, take, write_entries
+from .written import SENTENCE, WRITTEN, attribute_key, attribute_keys, kept_parses, take, write_entries
 
 # What is written by request, and not together with the rest.
 _LABEL = "label_prob"

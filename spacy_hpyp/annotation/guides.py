@@ -24,9 +24,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 
-from ..compat.spacy import nonproj
 from ..compiled import NONE
 from .arrays import HEADS, TAGS, Guides, block_starts, no_guides
 from .documents import Encoder, Layout

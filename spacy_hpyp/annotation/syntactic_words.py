@@ -25,8 +25,7 @@ from spacy.attrs import DEP, HEAD, IDX, LEMMA, LENGTH, MORPH, ORTH, POS, SENT_ST
 from spacy.morphology import Morphology
 from spacy.tokens import Doc, Token
 
-from ..compat.spacy import attribute_key
-from .written import SENTENCE, entries_of, take
+from .written import SENTENCE, attribute_key, entries_of, take
 
 # The words of a token that is several; what components have written about each of them; and which word of the
 # head a token hangs on.

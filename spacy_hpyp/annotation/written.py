@@ -12,14 +12,13 @@ or ruled out (-1). spaCy moves such entries with their tokens: into `span.as_doc
 `Doc.from_docs`, `DocBin(store_user_data=True)`, and to other processes.
 """
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, IDX, SENT_START, TAG
 from spacy.tokens import Doc
-
-from ..compat.spacy import attribute_keys
 
 #: What is written for each token; see `spacy_hpyp.annotation.extensions.register_extensions`.
 WRITTEN = ("log_prob", "surprisal_lexical", "surprisal_syntactic", "head_prob", "tag_prob")
@@ -31,9 +30,14 @@ PARSES, GIVEN_START = "parses", "given_start"
 _PARTS = 6
 
 
-def is_of_token(key: Any) -> bool:
-    """Whether a key of user data is that of an attribute of a token."""
-    return type(key) is tuple and len(key) == 4 and key[3] is None and key[2] is not None and key[0] == "._."
+def attribute_key(name: str, offset: int) -> tuple[str, str, int, None]:
+    """Return the key in user data of an extension attribute of the token that begins at an offset."""
+    return "._.", name, offset, None
+
+
+def attribute_keys(name: str, offsets: Iterable[int]) -> Iterator[tuple[str, str, int, None]]:
+    """Yield the keys of an attribute of several tokens."""
+    return zip(repeat("._."), repeat(name), offsets, repeat(None))
 
 
 def take(
@@ -48,7 +52,8 @@ def take(
     keys = [
         key for key in data if type(key) is tuple and len(key) == 4 and (key[1] in names or key[2] in offsets)
     ]
-    return [(key[1], key[2], data.pop(key)) for key in keys if is_of_token(key)]
+    of_tokens = [key for key in keys if key[0] == "._." and key[2] is not None and key[3] is None]
+    return [(key[1], key[2], data.pop(key)) for key in of_tokens]
 
 
 def entries_of(doc: Doc, name: str) -> list[Any]:

@@ -12,7 +12,6 @@ import srsly
 import typer
 from wasabi import msg
 
-from ..settings import whole
 from ..storage.files import replace_file, replacing
 from .app import note
 
@@ -74,12 +73,3 @@ def print_table(
 def percent(value: float | None) -> str:
     """Return a proportion in percent."""
     return "-" if value is None else f"{100 * value:.2f}"
-
-
-def read_numbers(name: str, text: str, highest: int) -> list[int]:
-    """Read whole numbers from 1 with commas between them. RAISES (ValueError): If they are none."""
-    try:
-        numbers = [int(part) for part in text.split(",")]
-    except ValueError as error:
-        raise ValueError(f"'{name}' must be whole numbers with commas, as 1,10,100, not '{text}'.") from error
-    return [whole(name, number, highest=highest) for number in numbers]

@@ -5,13 +5,13 @@
 from collections.abc import Sequence
 
 import numpy as np
+from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 
 from ..annotation.documents import ROOT_LABEL, Layout, encode_docs
 from ..annotation.extensions import write_probability
 from ..annotation.written import entries_of
 from ..arc_standard.decoding import mixture
-from ..compat.spacy import nonproj
 from ..settings import whole
 from .hpyp_parser import HPYPParser
 

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 
 from ..annotation.arrays import Blocks
 from ..annotation.documents import Layout, encode_docs
 from ..arc_standard.increments import OPEN, Increments, follow
-from ..compat.spacy import nonproj
 from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from .surprisal import entropy

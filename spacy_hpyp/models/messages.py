@@ -3,8 +3,8 @@
 from typing import Any
 
 import numpy as np
+from spacy.pipeline._parser_internals import nonproj
 
-from ..compat.spacy import nonproj
 from ..storage.arrays import pack_integers, unpack_integers
 from ..storage.schema import Message, Ragged, arrays, different_names, group, inside, part
 from ..text.candidates import ANY_ENDING, WordOutcomes

@@ -9,13 +9,13 @@ from functools import wraps
 from typing import Any, NamedTuple
 
 import numpy as np
+from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
 
 from ..annotation.candidates import Candidates
 from ..annotation.documents import ROOT_LABEL
-from ..compat.spacy import nonproj
 from ..compiled import NONE
 from ..head_outward.scoring import candidate_log_probabilities
 from ..storage.schema import Message

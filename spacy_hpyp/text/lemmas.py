@@ -8,9 +8,8 @@ words in lower case where the lemma is.
 
 from collections.abc import Iterable
 
+from spacy.pipeline._edit_tree_internals.edit_trees import EditTrees
 from spacy.strings import StringStore
-
-from ..compat.spacy import EditTrees
 
 # Between a word and its lemma in the name of a rule.
 _BECOMES = "\t"

@@ -1,0 +1,24 @@
+"""`hpyp compact`, and the package that spaCy makes of its result."""
+
+import spacy
+import srsly
+from command_line import run
+
+
+def test_a_compact_pipeline_predicts_the_same_and_its_package_requires_the_plugin(trained, tmp_path):
+    trained.to_disk(tmp_path / "pipeline")
+    run("hpyp", "compact", tmp_path / "pipeline", tmp_path / "compact")
+    text = "The dog sees Kim."
+    found, expected = (spacy.load(tmp_path / name)(text) for name in ("compact", "pipeline"))
+    assert found.to_json() == expected.to_json()
+    (tmp_path / "packages").mkdir()
+    options = "--name", "toy", "--version", "0.1.0", "--build", "none"
+    run("package", tmp_path / "compact", tmp_path / "packages", *options)
+    meta = srsly.read_json(tmp_path / "packages" / "en_toy-0.1.0" / "meta.json")
+    assert any(each.startswith("spacy-hpyp") for each in meta["requirements"])
+
+
+def test_a_pipeline_is_not_overwritten(trained, tmp_path):
+    trained.to_disk(tmp_path / "pipeline")
+    done = run("hpyp", "compact", tmp_path / "pipeline", tmp_path / "pipeline", exit_code=1)
+    assert "is the pipeline itself" in " ".join(done.stderr.split())

@@ -64,18 +64,16 @@ def find_errors(
     examples: Iterable[Example],
     *,
     known: Callable[[str], bool] | None = None,
-    punctuation: bool = False,
     show: int = 1,
 ) -> Errors:
-    """Find the errors in parsed sentences.
+    """Find the errors in parsed sentences. Punctuation, by its gold label, is left out.
 
     examples (Iterable[Example]): Parsed sentences, and their references with the same tokens.
     known (Callable[[str], bool] | None): Whether training knew a word.
-    punctuation (bool): Whether punctuation counts.
     show (int): The examples of each confusion.
     """
     words = [word for example in examples for word in _words(example)]
-    words = [word for word in words if punctuation or word.gold_label.lower() not in PUNCTUATION]
+    words = [word for word in words if word.gold_label.lower() not in PUNCTUATION]
     keys: dict[str, Callable[[Word], str]] = {
         "By length of the arc": lambda word: _bin(abs(word.gold_head - word.place), ARC_LENGTHS),
         "By length of the sentence": lambda word: _bin(len(word.sentence), SENTENCE_LENGTHS),

@@ -8,7 +8,7 @@ from contextlib import redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from tokenize import TokenError
-from typing import Any, NoReturn
+from typing import Any
 
 import click
 import spacy
@@ -48,13 +48,17 @@ class Commands(TyperGroup):
             with telling_of_compilation(note):
                 return super().invoke(ctx)
         except BrokenPipeError:
+            # The reader of stdout has gone.
             raise
         except (OSError, ValueError, ImportError) as error:
             if ctx.params["debug"]:
                 traceback.print_exc()
+            problem = str(error)
             if isinstance(error, OSError) and error.filename is not None:
-                fail(f"{error.strerror}: '{error.filename2 or error.filename}'")
-            fail(error)
+                problem = f"{error.strerror}: '{error.filename2 or error.filename}'"
+            with redirect_stdout(sys.stderr):
+                msg.fail(problem)
+            raise typer.Exit(1) from error
 
 
 hpyp = typer.Typer(name="hpyp", no_args_is_help=True, cls=Commands)
@@ -69,13 +73,6 @@ def main(debug: bool = typer.Option(False, "--debug", help="Print the traceback 
 def note(text: str) -> None:
     """Print a message to stderr, as another program may read stdout."""
     typer.echo(text, err=True)
-
-
-def fail(problem: object) -> NoReturn:
-    """End the program with a message on stderr."""
-    with redirect_stdout(sys.stderr):
-        msg.fail(str(problem))
-    raise typer.Exit(1)
 
 
 def of_extra(module: str, advice: str) -> Any:

@@ -47,11 +47,7 @@ def evaluate(
     gold_tags: GoldTags = False,
     tags_from: Annotated[str | None, option("Give the parser the tags of this pipeline")] = None,
     errors: Annotated[bool, option("Print tables of errors and confusions")] = False,
-    train: Annotated[
-        Path | None, option("With --errors: training data, to tell known words", exists=True)
-    ] = None,
     calibration: Annotated[bool, option("Print how well probabilities are calibrated")] = False,
-    punctuation: Annotated[bool, option("Count the arcs of punctuation in errors and calibration")] = False,
 ) -> dict[str, Any]:
     """Evaluate a pipeline on gold tokens and gold sentence boundaries.
 
@@ -72,7 +68,7 @@ def evaluate(
     gold = read_examples(nlp, data_path, gold_tags=gold_tags, heads=errors)
     if tags_from is not None:
         give_tags(gold, tags_from)
-    known = known_words(nlp, train)
+    known = known_words(nlp)
     names = [name for name, pipe in nlp.pipeline if pipe in parsers]
     before = nlp.pipe_names[: nlp.pipe_names.index(names[-1])] if given else []
     with nlp.select_pipes(disable=[name for name in before if name not in names]):
@@ -87,12 +83,12 @@ def evaluate(
     shown |= {"SPEED": f"{scores['speed']:.0f}", "SENTENCES/S": f"{scores['sentences_per_second']:.0f}"}
     msg.table(shown, title="Results (gold sentences)")
     if errors:
-        wrong = find_errors(parsed, known=known, punctuation=punctuation)
+        wrong = find_errors(parsed, known=known)
         _print_errors(wrong)
         confusions = {name: [own._asdict() for own in each] for name, each in wrong.confusions.items()}
         scores["errors"] = {**wrong.tables, **confusions}
     if calibration:
-        scores["calibration"] = _calibrations(nlp, parsers, data_path, punctuation=punctuation)
+        scores["calibration"] = _calibrations(nlp, parsers, data_path)
     save_json(output, scores, "results")
     return scores
 
@@ -147,13 +143,10 @@ def parse_examples(nlp: Language, examples: Sequence[Example]) -> tuple[dict[str
     return nlp.evaluate(examples, scorer=scorer), scorer.parsed
 
 
-def known_words(nlp: Language, train: Path | None = None) -> Callable[[str], bool] | None:
-    """Tell known words by training data, or else by the vocabulary of an hpyp_parser, if there is one."""
-    if train is None:
-        parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser) and pipe.is_trained]
-        return frozenset(parsers[0].joint.vocabulary.words).__contains__ if parsers else None
-    words = {token.text for example in read_corpus(train, nlp) for token in example.reference}
-    return words.__contains__
+def known_words(nlp: Language) -> Callable[[str], bool] | None:
+    """Return whether the vocabulary of the first hpyp_parser has a word, if there is one."""
+    parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser) and pipe.is_trained]
+    return frozenset(parsers[0].joint.vocabulary.words).__contains__ if parsers else None
 
 
 def _print_errors(found: Errors) -> None:
@@ -167,9 +160,7 @@ def _print_errors(found: Errors) -> None:
             print(f"{each.count:6}  {pair}", *each.examples, sep="\n        ")
 
 
-def _calibrations(
-    nlp: Language, parsers: Sequence[Any], data_path: Path, *, punctuation: bool
-) -> dict[str, Any]:
+def _calibrations(nlp: Language, parsers: Sequence[Any], data_path: Path) -> dict[str, Any]:
     """Print how well the probabilities of heads and tags are calibrated, and return the figures."""
     for parser in parsers:
         if isinstance(parser, HPYPParser):
@@ -180,7 +171,7 @@ def _calibrations(
     for text, examples in (("raw documents", raw), ("gold sentences", gold)):
         for example, doc in zip(examples, nlp.pipe(example.predicted for example in examples)):
             example.predicted = doc
-        heads, tags = calibrate_heads(examples, punctuation=punctuation), calibrate_tags(examples)
+        heads, tags = calibrate_heads(examples), calibrate_tags(examples)
         if not heads.tokens.any():
             raise ValueError(f"Calibration needs gold heads in '{data_path}', and a parser of this package.")
         for name, each in (("head_prob", heads), ("tag_prob", tags)):

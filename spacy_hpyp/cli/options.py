@@ -87,7 +87,6 @@ Json = Annotated[Path | None, option("JSON file for the figures", "-o", **NEW_FI
 DocsFile = Annotated[Path, argument("The .spacy file to write", dir_okay=False, callback=writable_docs)]
 Particles = Annotated[int | None, option("Particles, instead of the pipeline's setting", "-K")]
 Threads = Annotated[int | None, option("Threads, instead of the pipeline's setting", "-t")]
-Lang = Annotated[str, option("Language of the data, for the classes of rare words", "-l")]
 MinCount = Annotated[int, option("Rarer words are known by their class only")]
 MinClassCount = Annotated[int, option("Rarer classes give way to more general ones")]
 Printed = Annotated[Literal["table", "json"], option("Print a table, or JSON", "-o")]

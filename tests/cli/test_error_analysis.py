@@ -26,7 +26,6 @@ def files(toy, trained, tmp_path_factory):
     nlp.to_disk(folder / "of_spacy")
     spacy.blank("en").to_disk(folder / "blank")
     docs = {
-        "train": gold[:40],
         "dev": [toy.doc(nlp.vocab, *sentences[i : i + 3]) for i in range(30, 60, 3)],
         "tagged": [Doc(nlp.vocab, words=sentence.words, tags=sentence.tags) for sentence in sentences],
         "none": [],
@@ -77,13 +76,10 @@ def test_errors_are_those_of_the_scores(folder):
     ]
 
 
-def test_any_parser_will_do_and_training_data_tell_which_words_are_known(folder):
-    without, _ = errors(folder, "of_spacy")
-    assert "By whether the word is known" not in without
-    found, shown = errors(folder, "of_spacy", "--train", folder / "train.spacy")
-    assert "By whether the word is known" in found
+def test_any_parser_will_do(folder):
+    found, shown = errors(folder, "of_spacy")
+    assert "By whether the word is known" not in found
     assert found["Confusions of labels"][0]["examples"][0] in shown
-    assert found["scores"]["dep_las"] < 0.5
 
 
 @pytest.mark.parametrize(

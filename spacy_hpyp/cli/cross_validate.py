@@ -6,7 +6,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import srsly
@@ -14,7 +14,6 @@ import typer
 from spacy.language import Language
 from wasabi import msg
 
-from ..annotation.intervals import LEVEL, bootstrap
 from ..storage.files import prepare_folder, replace_file
 from ..treebanks.conllu import Block, read_blocks
 from .app import load_pipeline, note, overrides_of
@@ -28,7 +27,17 @@ from .udeval import METRICS, of_pipeline, official
 _SENTENCES = 10
 #: The parts of the training data that a learning curve has.
 SHARES = {"1/10": 1 / 10, "1/3": 1 / 3, "2/3": 2 / 3, "1": 1.0}
+#: The proportion of the resampled scores inside an interval, and the number of samples.
+LEVEL, RESAMPLES = 0.95, 1000
 Documents = list[list[Block]]
+
+
+class Interval(NamedTuple):
+    """A score and the interval that holds it."""
+
+    score: float
+    low: float
+    high: float
 
 
 def cross_validate(
@@ -136,3 +145,19 @@ def _counts(nlp: Language, document: Sequence[Block], path: Path) -> dict[str, t
     score = official(_write(path, document), str(path))
     found = score(of_pipeline(nlp, path)("text"))
     return {name: (2 * each.correct, each.gold_total + each.system_total) for name, each in found.items()}
+
+
+def bootstrap(counts: np.ndarray) -> Interval:
+    """Return a score with its percentile interval (Efron & Tibshirani 1993, chapter 13).
+
+    counts (int64[documents, 2]): The score of some documents is the ratio of the sums of the columns.
+    """
+    rng, documents = np.random.default_rng(0), len(counts)
+    draws = (rng.integers(documents, size=documents) for _ in range(RESAMPLES))
+    sums = np.array([np.bincount(draw, minlength=documents) @ counts for draw in draws])
+    score = float(counts[:, 0].sum() / counts[:, 1].sum())
+    # A sample may have nothing to count.
+    scores = sums[sums[:, 1] > 0]
+    ends = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    low, high = np.quantile(scores[:, 0] / scores[:, 1], ends).tolist() if len(scores) else (score, score)
+    return Interval(score, min(score, low), max(score, high))

@@ -11,10 +11,9 @@ from spacy.scorer import Scorer
 from spacy.training import Example
 from wasabi import msg
 
-from ..annotation.calibration import PRECISION, Calibration, calibrate_heads, calibrate_tags
+from ..annotation.calibration import PRECISION, PUNCTUATION, Calibration, calibrate_heads, calibrate_tags
 from ..annotation.documents import unannotated
 from ..annotation.errors import Errors, find_errors
-from ..annotation.intervals import count_by_sentence
 from ..components.alignment import example_of_tokens
 from ..components.corpus import create_gold_corpus, mark_sentence
 from ..components.hpyp_parser import HPYPParser
@@ -132,9 +131,21 @@ class ParsedScorer(Scorer):
         """Score parsed sentences."""
         self.parsed = list(examples)
         scores = super().score(self.parsed, per_component=per_component)
-        counts = count_by_sentence(self.parsed).get("complete_match")
-        match = None if counts is None else float(counts[:, 0].sum() / counts[:, 1].sum())
-        return {**scores, "complete_match": match}
+        matches = [
+            _is_match(example)
+            for example in self.parsed
+            if all(t.dep or t.is_space for t in example.reference)
+        ]
+        return {**scores, "complete_match": sum(matches) / len(matches) if matches else None}
+
+
+def _is_match(example: Example) -> bool:
+    """Return whether all heads are right, but for punctuation."""
+    return all(
+        token.head.i == gold.head.i or gold.dep_.lower() in PUNCTUATION
+        for token, gold in zip(example.predicted, example.reference)
+        if not token.is_space
+    )
 
 
 def parse_examples(nlp: Language, examples: Sequence[Example]) -> tuple[dict[str, Any], Sequence[Example]]:

@@ -13,7 +13,6 @@ from wasabi import msg
 from ..annotation.calibration import calibrate_heads, calibrate_tags
 from ..annotation.documents import unannotated
 from ..annotation.errors import find_errors
-from ..annotation.intervals import bootstrap, count_by_sentence
 from ..components.head_outward_parser import HeadOutwardComponent
 from ..components.hpyp_parser import HPYPParser
 from ..language_model.scoring import search_for_reading
@@ -41,7 +40,7 @@ def report(
 ) -> None:
     """Write a page about a pipeline: one HTML file, which loads nothing else.
 
-    It has scores with bootstrap intervals, errors, the sentences with the most wrong arcs, calibration,
+    It has scores, errors, the sentences with the most wrong arcs, calibration,
     surprisal along a text, learning curves, and the discounts, strengths and weights of experts. Sentences
     are parsed with gold tokens and boundaries, as in 'hpyp evaluate'.
     """
@@ -52,7 +51,7 @@ def report(
     gold = read_examples(nlp, data_path, heads=True)
     for parser in parsers:
         parser.decoding = "mbr"
-    _, parsed = parse_examples(nlp, gold)
+    scores, parsed = parse_examples(nlp, gold)
     learned = {
         name: pipe.learned
         for name, pipe in nlp.pipeline
@@ -60,7 +59,6 @@ def report(
     }
     # Estimators of Eisner (1996) have tables of their own instead.
     processes = {name: own for name, own in learned.items() if not own.own_tables}
-    intervals = {name: bootstrap(counts) for name, counts in count_by_sentence(parsed).items()}
     page = write_page(
         f"{nlp.lang}_{nlp.meta['name']} {nlp.meta['version']}",
         {
@@ -70,7 +68,7 @@ def report(
             "Sentences": len(parsed),
         },
         [
-            sections.scores_section(intervals),
+            sections.scores_section(scores),
             sections.errors_section(find_errors(parsed, known=known_words(nlp))),
             sections.trees_section(parsed, sentences),
             sections.calibration_section(calibrate_heads(parsed), calibrate_tags(parsed)),

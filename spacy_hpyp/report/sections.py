@@ -11,7 +11,6 @@ from spacy.training import Example
 
 from ..annotation.calibration import COVERAGE, PUNCTUATION, Calibration
 from ..annotation.errors import Errors
-from ..annotation.intervals import LEVEL, Interval
 from ..compiled import NONE
 from .page import Section, Table, plot_bars, plot_lines
 from .trees import draw_tree
@@ -27,16 +26,11 @@ _SCORES = {
 _LISTED = 20
 
 
-def scores_section(intervals: Mapping[str, Interval]) -> Section:
-    """Show scores with their intervals."""
-    section = Section("Scores")
-    section.text = (
-        "On gold tokens and gold sentence boundaries. UAS, LAS and MATCH, the proportion of sentences without "
-        f"a wrong head, leave punctuation out. The intervals hold {LEVEL:.0%} of the scores of bootstrap samples."
-    )
-    rows = [(name, *intervals[key]) for key, name in _SCORES.items() if key in intervals]
-    section.tables.append(Table("Scores, from 0 to 1", ("", "score", "from", "to"), rows))
-    return section
+def scores_section(scores: Mapping[str, Any]) -> Section:
+    """Show scores by spaCy's names."""
+    text = "On gold tokens and gold sentence boundaries. MATCH is the proportion of sentences without a wrong head."
+    rows = [(name, scores[key]) for key, name in _SCORES.items() if scores.get(key) is not None]
+    return Section("Scores", text, tables=[Table("Scores, from 0 to 1", ("", "score"), rows)])
 
 
 def errors_section(found: Errors) -> Section:

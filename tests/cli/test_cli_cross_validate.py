@@ -5,12 +5,13 @@ the others.
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from command_line import interrupt_after_one_training, run
 
 from spacy_hpyp.cli import cross_validate as module
 from spacy_hpyp.cli import trainings
-from spacy_hpyp.cli.cross_validate import _documents, _share
+from spacy_hpyp.cli.cross_validate import _documents, _share, bootstrap
 from spacy_hpyp.treebanks.conllu import Block, read_blocks
 
 udeval = pytest.importorskip("udtools.udeval")
@@ -127,3 +128,14 @@ def test_documents_are_those_of_the_treebank_or_ten_sentences():
     bare = [Block(1)] * 23
     assert [len(document) for document in _documents(bare, 2)] == [10, 10, 3]
     assert [len(document) for document in _documents(bare, 5)] == [4, 4, 4, 4, 4, 3]
+
+
+def test_an_interval_is_that_of_the_normal_approximation():
+    # 300 of 400 sentences of one token are right: the standard error is sqrt(0.75 * 0.25 / 400).
+    counts = np.stack([np.arange(400) < 300, np.ones(400)], axis=1)
+    found = bootstrap(counts)
+    error = (0.75 * 0.25 / 400) ** 0.5
+    # A quantile of 1,000 samples has a standard error of about 0.08 of `error`; scores are multiples of 1/400.
+    assert found.score == 0.75
+    assert found.low == pytest.approx(0.75 - 1.96 * error, abs=4 * 0.08 * error + 1 / 400)
+    assert found.high == pytest.approx(0.75 + 1.96 * error, abs=4 * 0.08 * error + 1 / 400)

@@ -104,7 +104,7 @@ def test_a_page_has_what_the_pipeline_has(page, page_of_spacy):
     assert "Only an hpyp_parser gives surprisals" in spacys
 
 
-def test_intervals_hold_the_scores_of_evaluate(folder, page):
+def test_scores_are_those_of_evaluate(folder, page):
     output = folder / "scores.json"
     command_line.run("hpyp", "evaluate", folder / "pipeline", folder / "dev.spacy", "-o", output)
     scores = srsly.read_json(output)

@@ -159,11 +159,9 @@ def execute(records, used, top, action, tag, word):
 
 @borrowing
 def derivation(records, last, actions, tags):
-    """What led to a configuration.
+    """Read off what led to a configuration.
 
-    last (int): The record of the configuration.
-    actions (int32[*]): Overwritten with the actions, `NONE` behind them if there is room.
-    tags (int32[*]): Overwritten with the tags of the words that were shifted.
+    actions (int32[*]), tags (int32[*]): Overwritten; behind the actions stands `NONE` if there is room.
     """
     step, word = 0, 0
     record = last
@@ -186,10 +184,8 @@ def derivation(records, last, actions, tags):
 def tree_of(actions, heads, labels):
     """Replay a derivation on word positions.
 
-    actions (int32[2n]): A derivation of n words, of one sentence or of several; where it is not finished,
-        `NONE` stands behind it.
-    heads (int32[n]): Overwritten with the head of each word that is attached, -1 if it is attached to ROOT.
-    labels (int32[n]): Overwritten with the label of each such arc, -1 for those from ROOT.
+    actions (int32[2n]): A derivation of one sentence or of several; if unfinished, `NONE` stands behind it.
+    heads, labels (int32[n]): Overwritten for words that are attached, with -1 for ROOT.
     """
     stack = np.empty(len(heads), dtype=np.int32)
     depth = 0
@@ -217,10 +213,9 @@ def tree_of(actions, heads, labels):
 
 @compiled
 def compact(records, used, tops):
-    """Forget the records that some configurations were not derived by, and move the others to the front.
+    """Forget the records that some configurations were not derived by. Returns how many are left.
 
     tops (int32[m]): The configurations that are still needed; overwritten with where they are now.
-    RETURNS (int): How many records are left.
     """
     # What a record refers to is what its configuration was derived by, so that nothing is missing then. The
     # order stays the same.

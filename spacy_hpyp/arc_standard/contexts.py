@@ -180,9 +180,7 @@ def read_context(elements, records, top, known, row):
 
 @compiled
 def _distance(position, front):
-    """The class of a distance: 1 to 3 as they are, then 4 to 5, 6 to 9 and 10 or more; 0 from ROOT and from
-    nowhere.
-    """
+    """The class of a distance: 1 to 3, 4 to 5, 6 to 9 and 10 or more; 0 from ROOT and from nowhere."""
     distance = front - position
     if position == 0:
         return 0

@@ -40,12 +40,8 @@ def static_derivations(sentences: Sentences) -> Derivations:
 
 
 class Generated(NamedTuple):
-    """What one distribution has generated in the derivations of some sentences.
-
-    distribution (int): `TRANSITION`, `LABEL`, `TAG` or `WORD`.
-    factored (bool): Whether an action is a direction and a label.
-    words (int32[tokens]), derivations (Derivations), offsets (int64[sentences + 1]): The sentences, and how
-        they are derived.
+    """What one distribution (`TRANSITION`, `LABEL`, `TAG` or `WORD`) has generated in the derivations of some
+    sentences; `factored` says whether an action is a direction and a label.
     """
 
     distribution: int
@@ -72,14 +68,7 @@ def _read_events(generated, number, pool):
 
 @compiled
 def events_of(pool, distribution, factored, words, tags, actions):
-    """Run a derivation and read the events of one distribution.
-
-    distribution (int): `TRANSITION`, `LABEL`, `TAG` or `WORD`.
-    factored (bool): Whether an action is a direction and a label.
-    words, tags (int32[n]): The sentence.
-    actions (int32[2n]): The derivation.
-    RETURNS (Events): The events.
-    """
+    """Run a derivation and read the events of one distribution."""
     events = new_events(pool, len(actions))
     if distribution == LABEL and not factored:
         return events

@@ -90,13 +90,11 @@ def allowed_actions(tree, records, top):
 
 @compiled
 def static_oracle(heads, labels, out):
-    """The derivation that attaches greedily.
+    """Find the derivation that attaches greedily. Returns whether the heads are a projective tree with one
+    root.
 
-    heads (int32[n]): A projective tree with one root, the head of each word by position, -1 for the root.
-    labels (int32[n]): The labels; the root's is not read.
+    heads, labels (int32[n]): The head of each word by position, -1 for the root, whose label is not read.
     out (int32[2n]): Overwritten with the actions.
-    RETURNS (bool): Whether there is such a derivation, that is, whether the heads are a projective tree with
-        one root.
     """
     tree = gold_tree(heads, labels)
     records = np.empty((FIRST_RECORD + len(out), FIELDS), dtype=np.int32)
@@ -120,12 +118,7 @@ def _is_complete(tree, records, record, word):
 
 @compiled
 def is_derivation(actions, n, labels):
-    """Whether actions derive a sentence.
-
-    actions (int32[2n]): The actions.
-    n (int): The number of words.
-    labels (int): The number of labels.
-    """
+    """Whether actions (int32[2n]) derive a sentence of n words."""
     depth, shifted = 1, 0
     for step, action in enumerate(actions):
         if action < 0 or action >= action_count(labels) or not POSSIBLE[kind_of(depth), class_of(action)]:

@@ -55,17 +55,11 @@ _PROBABILITIES = ("token._.log_prob", "token._.surprisal", "span._.log_prob", "d
 
 
 class HPYPParser(GibbsParser):
-    """A joint tagger and parser with a generative model (Buys & Blunsom 2015).
+    """A joint tagger and parser with a generative model (Buys & Blunsom 2015), `spacy-hpyp.HPYPModel.v1`.
 
-    It sets `token.tag_`, `token.head`, `token.dep_` and sentence boundaries, and `_.log_prob` of tokens,
-    sentences and
-    documents (see `spacy_hpyp.annotation.extensions`).
-
-    The loss is the negative log-likelihood for each token in nats. What is predicted is predicted from other
-    sentences and what comes before it in its own; with sampled seatings of single experts from all the rest,
-    see `JointModel.visit`.
-
-    Its model is made by `spacy-hpyp.HPYPModel.v1`.
+    It sets `token.tag_`, `token.head`, `token.dep_`, sentence boundaries, and `_.log_prob` of tokens,
+    sentences and documents (see `spacy_hpyp.annotation.extensions`). The loss is the negative log-likelihood
+    for each token in nats, see `JointModel.visit`.
     """
 
     factory = "hpyp_parser"
@@ -164,11 +158,8 @@ class HPYPParser(GibbsParser):
         return self.contrast > 0 and self.joint.progress.tokens >= LEAST_TOKENS
 
     def finish_update(self, sgd: Optimizer) -> None:
-        """Update the weights of pools by the gradients that `update` has kept.
-
-        After the sweep that `contrast` says, they learn from what the beam gets wrong besides.
-
-        sgd (Optimizer): Its averages of the weights begin anew then.
+        """Update the weights of pools by the gradients that `update` has kept. After the sweep that `contrast`
+        says, they also learn from what the beam gets wrong, and the averages of `sgd` begin anew.
         """
         # Without gradients, too, an optimizer goes on in the direction that it has.
         if self._contrast_is_due or not self._has_contrasted:
@@ -225,7 +216,6 @@ class HPYPParser(GibbsParser):
         docs (Iterable[Doc]): Where sentence boundaries are set they are kept; elsewhere the model finds them.
         search (Search | None): How to search, instead of as the settings say.
         RETURNS (tuple[Layout, Parses]): The best trees, and where their words stand.
-        RAISES (ValueError): If the component has not been trained, or should use tags that are not there.
         """
         model, docs, settings = self._initialized(), list(docs), self.settings
         blocks, layout = encode_docs(docs, model.encoder, given_tags=settings.given_tags)
@@ -295,10 +285,8 @@ class HPYPParser(GibbsParser):
         return found
 
     def candidate_log_probs(self, doc: Doc, candidates: Candidates) -> TreeLogProbs:
-        """Return `tree_log_prob` of trees of a sentence, which may be another parser's.
-
-        RETURNS (TreeLogProbs): In nats; not a number where a candidate is no tree, or has tags or labels that
-            the model does not have.
+        """Return `tree_log_prob` of trees of a sentence, which may be another parser's; not a number where a
+        candidate is no tree, or has tags or labels that the model does not have.
         """
         model, doc = self._initialized(), words_as_tokens(doc)
         found = TreeLogProbs(np.full(len(candidates), np.nan), np.ones(len(candidates), dtype=bool))
@@ -313,11 +301,7 @@ class HPYPParser(GibbsParser):
         return found
 
     def without(self, documents: Sequence[GoldDocument]) -> "HPYPParser":
-        """Return a component like this one as if it had not been trained on some sentences, to predict with.
-
-        documents (Sequence[GoldDocument]): Gold sentences; it need not have learned from them.
-        RAISES (ValueError): If the component has not been trained, or has latent derivations.
-        """
+        """Return a component that has not been trained on some gold sentences, to predict with."""
         model = self._initialized()
         check_derivations(model)
         sentences = dict(JointTreebank(model).rows(documents))

@@ -87,10 +87,8 @@ def visit(
     particles: int = 1,
     threads: int = 1,
 ) -> tuple[dict[str, float], dict[str, Weights]]:
-    """A Gibbs step for each sentence of a batch, and for its derivation if that is latent; those that are not
-    seated are from now on.
-
-    A sentence has the derivation of the static oracle until another one has been drawn.
+    """Take a Gibbs step for each sentence of a batch, and for its derivation if that is latent; add those
+    that are not seated. A sentence has the derivation of the static oracle until another one has been drawn.
 
     latent (str): "nothing"; "derivations", given the trees and tags; or "parses", given the words.
     RETURNS (tuple): See `CountModel.visit`.

@@ -158,8 +158,8 @@ class HPYPParser(GibbsParser):
         return self.contrast > 0 and self.joint.progress.tokens >= LEAST_TOKENS
 
     def finish_update(self, sgd: Optimizer) -> None:
-        """Update the weights of pools by the gradients that `update` has kept. After the sweep that `contrast`
-        says, they also learn from what the beam gets wrong, and the averages of `sgd` begin anew.
+        """Update the weights of pools by the gradients that `update` has kept. After `contrast` sweeps they
+        also learn from what the beam gets wrong, and the averages of `sgd` begin anew.
         """
         # Without gradients, too, an optimizer goes on in the direction that it has.
         if self._contrast_is_due or not self._has_contrasted:

@@ -70,18 +70,6 @@ def test_threads_change_nothing_in_training_and_decoding(toy, sentences, annotat
     assert [annotation(doc) for doc in several.pipe(texts)] == [annotation(doc) for doc in one.pipe(texts)]
 
 
-@pytest.mark.parametrize("through", ["bytes", "disk"])
-def test_saved_pools_come_back_with_their_weights(toy, pooled, annotation, tmp_path, through):
-    pooled.to_disk(tmp_path)
-    loaded = spacy.load(tmp_path) if through == "disk" else toy.copy(pooled)
-    assert_equal_parameters(parameters(toy, loaded), parameters(toy, pooled))
-    first, then = (toy.parser(nlp).joint for nlp in (pooled, loaded))
-    for name in DISTRIBUTIONS:
-        for one, two in zip(first.weights[name], then.weights[name]):
-            np.testing.assert_array_equal(one, two)
-    assert [annotation(loaded(text)) for text in TEXTS] == [annotation(pooled(text)) for text in TEXTS]
-
-
 def test_training_that_goes_on_from_bytes_is_as_if_it_had_not_stopped(toy, sentences):
     # With Kneser-Ney seating nothing is drawn that could depend on the order in which restaurants were
     # founded.
@@ -145,18 +133,6 @@ def test_nothing_is_learned_from_sentences_that_are_new(toy, sentences):
     assert_equal_parameters(parameters(toy, nlp), before)
     nlp.update(toy.examples(nlp, sentences[:8]), sgd=optimizer())
     assert all(np.any(parameters(toy, nlp)[name] != before[name]) for name in model.param_names)
-
-
-def test_what_was_learned_of_the_weights_of_another_model_is_forgotten(toy, sentences):
-    nlp = toy.trained(sentences, sweeps=1, **toy.pools)
-    parser = toy.parser(nlp)
-    data = parser.to_bytes(exclude=["vocab"])
-    nlp.update(toy.examples(nlp, sentences), sgd=False)
-    assert all(np.any(parser.model.get_grad(name) != 0) for name in parser.model.param_names)
-    # With fewer tags the weights have another shape.
-    parser.initialize(lambda: toy.examples(nlp, sentences[:2]))
-    parser.from_bytes(data, exclude=["vocab"])
-    assert not any(np.any(parser.model.get_grad(name) != 0) for name in parser.model.param_names)
 
 
 def encoded(toy, nlp, sentences):

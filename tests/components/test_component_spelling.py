@@ -11,7 +11,6 @@ import srsly
 from spacy.tokens import Doc
 
 from spacy_hpyp import surprisal
-from spacy_hpyp.storage.checksum import without_checksum
 
 #: "Zenobia" and "waiting" are not known.
 TEXT = "the dog sees Zenobia . Kim sleeps near a waiting cat ."
@@ -106,30 +105,12 @@ def test_trees_that_are_given_or_chosen_among_have_the_same_letters(toy, spelled
         assert ours.candidate_log_probs(doc, one).log_prob == pytest.approx(expected, abs=1e-9)
 
 
-def test_saved_and_loaded_bits_are_the_same(toy, spelled, annotation, tmp_path):
-    spelled.to_disk(tmp_path)
-    loaded = spacy.load(tmp_path)
-    assert annotation(loaded(TEXT)) == annotation(spelled(TEXT))
-    assert toy.parser(loaded).to_bytes(exclude=["vocab"]) == toy.parser(spelled).to_bytes(exclude=["vocab"])
-
-
 def test_a_model_that_was_trained_without_stays_closed(toy, trained, annotation):
     config = trained.config.copy()
     config["components"]["hpyp_parser"]["model"]["spelling"] = True
     nlp = spacy.util.load_model_from_config(config).from_bytes(trained.to_bytes())
     assert toy.parser(nlp).joint.spelling is None
     assert annotation(nlp(TEXT)) == annotation(trained(TEXT))
-
-
-@pytest.mark.parametrize("damage", [None, {}, [1], {"characters": "ba", "letters": {}}])
-def test_damaged_spelling_is_refused(toy, spelled, annotation, damage):
-    nlp = toy.copy(spelled)
-    outer = srsly.msgpack_loads(without_checksum(toy.parser(nlp).model.to_bytes()))
-    inner = srsly.msgpack_loads(outer["attrs"][0]["joint_model"])
-    outer["attrs"][0]["joint_model"] = srsly.msgpack_dumps({**inner, "spelling": damage})
-    with pytest.raises(ValueError, match="cannot be read: its spelling of rare words is damaged"):
-        toy.parser(nlp).from_bytes(srsly.msgpack_dumps({"model": srsly.msgpack_dumps(outer)}))
-    assert annotation(nlp(TEXT)) == annotation(spelled(TEXT))
 
 
 def test_generated_words_are_spelled_out(toy, trained, spelled):
@@ -150,13 +131,6 @@ def test_generated_words_are_spelled_out(toy, trained, spelled):
                 Doc(spelled.vocab, words=[t.text for t in doc], sent_starts=[t.i == 0 for t in doc])
             )
             assert doc._.log_prob == pytest.approx(parsed._.log_prob, rel=1e-12)
-
-
-def test_the_first_sentences_are_the_same_for_every_count_and_begin_as_asked_for(toy, spelled):
-    parser = toy.parser(spelled)
-    few, many = ([doc.text for doc in parser.generate(count, begin_with="the Zyzzyva")] for count in (5, 60))
-    assert many[:5] == few
-    assert all(text.startswith("the Zyzzyva ") for text in many)
 
 
 def test_an_unlexicalised_model_spells_nothing(toy):

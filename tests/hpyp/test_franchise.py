@@ -37,14 +37,12 @@ from spacy_hpyp.hpyp.franchise import (
     dish_probability,
     new_franchise,
     reserve,
-    restaurant_distribution,
 )
 from spacy_hpyp.hpyp.hyperparameters import histograms, log_likelihood
 from spacy_hpyp.hpyp.seating import (
     add,
     open_restaurant,
     remove,
-    seat,
     seat_as,
     seat_noting,
     unseat_as,
@@ -233,26 +231,6 @@ def test_every_arrival_and_departure_is_one_that_the_reference_allows(moves, see
         assert_sound(franchise, seated)
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
-@given(st.lists(events, max_size=40), st.randoms(use_true_random=False), st.integers(0, 2**32))
-def test_who_comes_and_leaves_in_any_order_leaves_no_trace(customers, random, seed):
-    rng = np.random.default_rng(seed)
-    # The dishes of those who stay are not served to those who leave.
-    stay = [(context, dish) for context, dish in customers if dish == 0]
-    leave = [(context, dish) for context, dish in customers if dish > 0]
-    franchise = franchise_for(2 * len(customers))
-    for context, dish in stay:
-        add(franchise, 0, row_of(context), dish, rng)
-    before = seating_of(franchise)
-    for _ in range(2):
-        for change in (add, remove):
-            random.shuffle(leave)
-            for context, dish in leave:
-                change(franchise, 0, row_of(context), dish, rng)
-        assert seating_of(franchise) == before
-        assert_sound(franchise, stay)
-
-
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.lists(events, min_size=1, max_size=60), st.integers(1, 60), st.integers(0, 2**32))
 def test_who_is_put_back_sits_where_he_sat(customers, leaving, seed):
@@ -276,22 +254,6 @@ def test_who_is_put_back_sits_where_he_sat(customers, leaving, seed):
         unseat_as(franchise, place, dish, tables, size)
     assert seating_of(franchise) == frozenset()
     assert_sound(franchise, [])
-
-
-@settings(max_examples=30, deadline=None, derandomize=True)
-@given(st.lists(events, max_size=60), st.integers(0, 2**32))
-def test_a_dish_has_the_probability_with_which_it_would_be_seated(customers, seed):
-    rng = np.random.default_rng(seed)
-    franchise = franchise_for(2 * len(customers) + 12)
-    for context, dish in customers:
-        add(franchise, 0, row_of(context), dish, rng)
-    out = np.empty(ALPHABET)
-    for context, dish in itertools.product(itertools.product(range(2), repeat=2), range(ALPHABET)):
-        place = open_restaurant(franchise, 0, row_of(context))
-        restaurant_distribution(franchise, place, out)
-        found = dish_probability(franchise, place, dish)
-        assert found == pytest.approx(out[dish], rel=1e-12)
-        assert found == pytest.approx(seat(franchise, place, dish, rng), rel=1e-12)
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)

@@ -21,11 +21,10 @@ from spacy_hpyp.hpyp.franchise import (
     reserve,
 )
 from spacy_hpyp.hpyp.seating import open_restaurants, seat
-from spacy_hpyp.pools import view as views
 from spacy_hpyp.pools.pool import Weights
 from spacy_hpyp.pools.pool import unseat_all_noting as unseat
 from spacy_hpyp.pools.prediction import mixture_probability, new_scratch, product_distribution
-from spacy_hpyp.pools.view import BUCKETS, EMPTY, LIST, SINGLE, WIDTH
+from spacy_hpyp.pools.view import BUCKETS
 
 #: What removing an event has changed; nothing here asks for it.
 MOVED = np.empty((64, 2), dtype=np.int32)
@@ -169,21 +168,3 @@ def test_plain_pool_is_its_only_expert(reference):
         scratch = new_scratch(mixture)
         found = [mixture_probability(mixture, row, dish, scratch) for dish in range(reference.alphabet)]
         np.testing.assert_allclose(found, expected, rtol=PRECISION)
-
-
-def test_all_ways_to_keep_logs_are_tested():
-    own = no_list = single = several = 0
-    for alphabet in (7, 40, 300):
-        for seed in range(6):
-            view = (
-                Reference(alphabet, 100 * alphabet + seed, one_table=seed % 2 == 0)
-                .frozen(mixed=False)
-                .finished
-            )
-            rows = view.restaurants.reshape(-1, WIDTH)
-            rows = rows[rows[:, views.KEY] != EMPTY]
-            own += len(view.row) - len(view.columns)
-            no_list += np.sum(rows[:, LIST] == EMPTY)
-            single += np.sum((rows[:, LIST] >= SINGLE) & (rows[:, LIST] != EMPTY))
-            several += np.sum(rows[:, LIST] < SINGLE)
-    assert min(own, no_list, single, several) >= 20

@@ -29,14 +29,12 @@ from spacy_hpyp.hpyp.franchise import (
 )
 from spacy_hpyp.pools.making import make_view
 from spacy_hpyp.pools.view import (
-    BUCKETS,
     EMPTY,
     KEY,
     LINK,
     LIST,
     LOG_STEP,
     SINGLE,
-    SYMBOLS,
     VALUE,
     WIDTH,
     below,
@@ -47,10 +45,8 @@ from spacy_hpyp.pools.view import (
     excess_of,
     first_child,
     is_in_chain,
-    key_of,
     probability_below,
     product_below,
-    room_number,
     room_of,
     share_of,
     value_at,
@@ -209,12 +205,6 @@ def test_symbols_of_any_size_are_told_apart(multiplied):
             assert deepest_in(view, 0, row) == place
 
 
-@pytest.mark.parametrize("wanted", [0, 1, 15, 16, 17, 19, 21, 100, 1000, 2**20 + 1, 2**31 - 1])
-def test_rooms_are_a_quarter_larger_than_what_is_wanted_at_most(wanted):
-    room = int(room_of(np.uint64(key_of(SYMBOLS - 1, room_number(wanted), BUCKETS - 1))))
-    assert wanted <= room <= (wanted if wanted <= 16 else 1.25 * wanted)
-
-
 @pytest.mark.parametrize("multiplied", [False, True])
 @pytest.mark.parametrize(
     ("customers", "of_chain"),
@@ -240,16 +230,6 @@ def test_only_children_that_serve_the_same_dish_are_chains_side_by_side(customer
     assert {depth for depth, place in enumerate(places, 1) if is_in_chain(place)} == of_chain
     links = [place for place in places if is_in_chain(place)]
     assert links == list(range(links[0], links[0] + LINK * len(links), LINK)) if links else True
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_a_context_leads_to_the_deepest_restaurant_with_customers(seed):
-    franchise = busy_franchise(seed)
-    view = make_view(franchise)
-    pairs = dict(pairs_of(franchise, view))
-    for row in contexts():
-        for expert in range(len(COLUMNS)):
-            assert deepest_in(view, expert, row) == pairs[seen(franchise, deepest(franchise, expert, row))]
 
 
 @pytest.mark.parametrize("alphabet", [7, 60])

@@ -19,13 +19,6 @@ def test_for_each_tag_there_is_a_distribution_in_which_nothing_is_impossible(pai
     assert found.sum(axis=0) == pytest.approx(1)
 
 
-@settings(deadline=None, derandomize=True)
-@given(PAIRS, st.randoms(use_true_random=False))
-def test_the_order_of_what_is_seen_makes_no_difference(pairs, rng):
-    one, other = (SeenTags.learn(seen, 5).given(5) for seen in (pairs, rng.sample(pairs, len(pairs))))
-    assert np.array_equal(one, other)
-
-
 def test_a_tag_says_what_it_was_counted_with():
     often = SeenTags.learn([*200 * [(0, 0)], *200 * [(0, 1)], *200 * [(1, 1)]], 3).given(3)
     assert often[:, 0] == pytest.approx([0.5, 0.5, 0], abs=0.02)

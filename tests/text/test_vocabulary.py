@@ -89,13 +89,6 @@ def test_classes_that_are_too_small_give_way_to_more_general_ones():
     }
 
 
-def test_without_rare_words_everything_else_is_unknown_with_any_tag():
-    vocabulary = collect([("the", DT), ("dog", NN)], min_count=1)
-    assert vocabulary.classes == [UNKNOWN]
-    assert class_of(vocabulary, "cat") == f"<{UNKNOWN}>"
-    assert candidates(vocabulary, vocabulary.number("cat")) == list(range(len(TAGS)))
-
-
 def test_the_rule_hears_the_usual_tag_of_the_lower_case_form():
     vocabulary = collect(
         [("run", NN), ("run", VB), ("run", VB)],
@@ -117,11 +110,6 @@ def test_tags_are_sorted_by_how_often_the_word_had_them():
     words = [("x", tag) for tag in [VB, VB, VB, NN, DT, DT]]
     vocabulary = collect(words)
     assert candidates(vocabulary, vocabulary.number("x")) == [VB, DT, NN]
-
-
-def test_tags_of_classes_are_sorted_by_how_often_their_words_had_them():
-    vocabulary = collect(*times(1, "no", NN), *times(1, "nod", NN), *times(3, "not", VB), min_count=6)
-    assert candidates(vocabulary, vocabulary.number("nothing"))[:2] == [VB, NN]
 
 
 @pytest.mark.parametrize("open_class_below", [0, 3, 4, 100])
@@ -147,12 +135,6 @@ def test_a_tag_that_hardly_any_rare_word_has_is_no_open_class():
         padding = [[(f"noun{i}", NN)] for i in range(998, 1000 - closed)]
         vocabulary = collect(*rare, *others, *padding)
         assert sorted(candidates(vocabulary, vocabulary.number("?"))) == sorted(open_class)
-
-
-def test_a_class_keeps_a_tag_that_is_no_open_class():
-    rare = [[(f"noun{i}", NN)] for i in range(1000)] + [[("this", DT)]]
-    vocabulary = collect(*rare)
-    assert candidates(vocabulary, vocabulary.number("that")) == [DT, NN]
 
 
 def observing(*sentences, **options):

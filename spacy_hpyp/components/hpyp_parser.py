@@ -28,6 +28,7 @@ from ..annotation.words import layout_of
 from ..arc_standard.decoding import decode, mixture, posteriors
 from ..compiled import NONE
 from ..inference.rounding import Search
+from ..interrupts import interrupts_deferred
 from ..language_model.generation import check_drawing, generate_docs
 from ..language_model.increments import Increment, find_increments
 from ..models.architectures import JOINT_MODEL, thinc_model
@@ -162,12 +163,13 @@ class HPYPParser(GibbsParser):
         also learn from what the beam gets wrong, and the averages of `sgd` begin anew.
         """
         # Without gradients, too, an optimizer goes on in the direction that it has.
-        if self._contrast_is_due or not self._has_contrasted:
-            super().finish_update(sgd)
-        if self._contrast_is_due:
-            self._learn_contrasts(sgd)
-            self._contrast_is_due = False
-            self._end_pass()
+        with interrupts_deferred():
+            if self._contrast_is_due or not self._has_contrasted:
+                super().finish_update(sgd)
+            if self._contrast_is_due:
+                self._learn_contrasts(sgd)
+                self._contrast_is_due = False
+                self._end_pass()
 
     def _learn_contrasts(self, sgd: Optimizer) -> None:
         """Let the weights of pools learn from the errors of the beam, and begin their averages anew."""

@@ -55,29 +55,6 @@ def test_training_that_was_stopped_anywhere_in_a_sweep_goes_on_as_if_it_had_not_
         assert list(states(toy, toy.copy(nlp).from_bytes(data), stop, learning=pools)) == expected[stop:]
 
 
-def test_weights_are_contrasted_after_the_next_sweep_if_an_interrupt_came_before(toy, monkeypatch):
-    place = "spacy_hpyp.components.hpyp_parser"
-    contrasted = []
-
-    def interrupt(*_, **__):
-        raise KeyboardInterrupt
-
-    def contrast(model, sentences, weights, *_, **__):
-        contrasted.append(len(sentences))
-        return weights, 0.0
-
-    monkeypatch.setattr(f"{place}.LEAST_TOKENS", 1)
-    monkeypatch.setattr(f"{place}.learn_contrasts", interrupt)
-    nlp = toy.nlp(contrast=1, particles=5, **toy.pools)
-    with pytest.raises(KeyboardInterrupt):
-        toy.train(nlp, toy.sentences(12), sweeps=1)
-    monkeypatch.setattr(f"{place}.learn_contrasts", contrast)
-    nlp = toy.copy(nlp)
-    for half, expected in ((slice(6), []), (slice(6, 12), [12]), (slice(12), [12])):
-        nlp.update(toy.examples(nlp, toy.sentences(12)[half]))
-        assert contrasted == expected
-
-
 def pipeline(**settings):
     nlp = spacy.blank("en")
     nlp.add_pipe("easy_first_tagger", config={"model": {"places": 2**12}})

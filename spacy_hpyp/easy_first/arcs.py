@@ -103,11 +103,8 @@ Element = tuple[int, int, int, int]
 def word_elements(
     tree: str, place: int, near: Mapping[str, int] = _NEIGHBOURS, *, alone: bool = False
 ) -> dict[str, Element]:
-    """What can be read of the head of a partial tree, by name.
-
-    tree (str), place (int): What the tree is called, and its place in the window.
-    near (Mapping[str, int]): The words near it whose symbols are read, and how far behind it they stand.
-    alone (bool): Whether nothing but its own symbols is read.
+    """Return the elements of the head of a partial tree by name: of the tree called `tree` at some place of the
+    window, with the words `near` it; `alone`, its own symbols only.
     """
     known = {}
     for number, symbol in enumerate((*SYMBOLS, *GUIDE_SYMBOLS, *CLASS_SYMBOLS)):
@@ -146,12 +143,12 @@ def reads_guides(names: set[str]) -> bool:
 
 
 class SentenceToParse(NamedTuple):
-    """A sentence of n words to be parsed.
+    """A sentence of n words.
 
     symbols (int32[n, columns]): See `SYMBOLS`.
-    heads (int32[n, k]), probability (float32[n, k]), labels (int32[n, k]): What a guide takes for the heads
-        of each word, see `annotation.arrays.Guides`; k is 0 without one.
-    expected (float32[n, 2]): How many children it expects each word to have on each side.
+    heads (int32[n, k]), probability (float32[n, k]), labels (int32[n, k]): The guide's heads of each word, see
+        `annotation.arrays.Guides`; k is 0 without a guide.
+    expected (float32[n, 2]): The expected number of children on each side.
     """
 
     symbols: np.ndarray
@@ -340,9 +337,7 @@ def _missing(records, sentence, record, side):
 
 @borrowing
 def read_elements(elements, records, sentence, window, row):
-    """The symbols of the elements of two neighbours, given the records of `l2` to `r2` (int32[6]), into a row
-    (int32[elements]).
-    """
+    """Read the symbols of the elements of a window of records `l2` to `r2` (int32[6]) into `row` (int32[elements])."""
     n = len(sentence.symbols)
     for i in range(len(elements)):
         kind, first, second, column = elements[i, 0], elements[i, 1], elements[i, 2], elements[i, 3]
@@ -373,11 +368,8 @@ def find_arc_features(scorer, records, sentence, window, row, places):
 
 @borrowing
 def find_weights(reading, weights, records, sentence, window, row, places):
-    """Find where the weights of two neighbours are, and have the processor fetch them.
-
-    reading (Scorer | Reading): What is read.
-    row (int32[elements]), places (int64[templates]): Overwritten, the latter in the order of the templates of
-        what is read.
+    """Find the places of the features of two neighbours, and have the processor fetch their weights; `row` and
+    `places` are overwritten.
     """
     read_elements(reading.elements, records, sentence, window, row)
     find_features(reading.templates, row, len(weights), places)

@@ -149,12 +149,10 @@ def compile_contexts(
 
 
 def with_classes(elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
-    """Elements that read classes of words, see `text.elements.with_class_symbols`.
+    """Return elements that read classes of words, see `text.elements.with_class_symbols`.
 
     elements (int32[elements, 8]): See `compile_contexts`.
-    paths (Sequence[str]): The path to the class of each word of the vocabulary, or as much of it as is known.
-    RETURNS (int32[elements, 8 + *]): Behind each row what is read for each symbol of a word, if any of them
-        reads classes.
+    paths (Sequence[str]): The path to the class of each word of the vocabulary.
     """
     return with_class_symbols(elements, 1, _CLASS_OF, [*paths, "", ""])
 
@@ -198,13 +196,11 @@ def distance_class(distance):
 
 @borrowing
 def read_context(elements, sizes, symbols, event, row):
-    """Read a context row.
+    """Read a context row into `row` (int32[elements]).
 
-    elements (int32[elements, 8 + *]): What to read, see `with_classes`.
-    sizes (int32[3]): How many symbols of tags, words and cases there are.
+    elements (int32[elements, 8 + *]): See `with_classes`.
+    sizes (int32[3]): The numbers of symbols of tags, words and cases.
     symbols (int32[n + 2, 3]): Of the words of a sentence, of ROOT, and of what does not exist.
-    event (Event): Where the child is generated.
-    row (int32[elements]): Overwritten with the symbols.
     """
     for i in range(len(elements)):
         if elements[i, 1] >= _CLASS_OF:
@@ -224,13 +220,10 @@ def read_context(elements, sizes, symbols, event, row):
 
 @inner_maker
 def symbols_of(words, tags, sizes):
-    """The symbols of a sentence.
+    """Return the symbols of a sentence (int32[n + 2, 3]).
 
-    words (int32[n]): Cased words: the number of the uncased word times `CASES`, and the case.
-    tags (int32[n]): The tags.
-    sizes (int32[3]): How many symbols of tags, words and cases there are; the last two of each are those of
-        ROOT and of what does not exist.
-    RETURNS (int32[n + 2, 3]): The symbols.
+    words, tags (int32[n]): Cased words (the uncased word times `CASES`, and the case), and tags.
+    sizes (int32[3]): The numbers of symbols; the last two are those of ROOT and of what does not exist.
     """
     n = len(words)
     symbols = np.empty((n + 2, 3), dtype=np.int32)

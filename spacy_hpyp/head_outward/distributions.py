@@ -48,12 +48,7 @@ _EVENTS = {"tag": 4}
 
 @dataclass(frozen=True)
 class HeadOutwardContexts:
-    """The context elements of each distribution: a list of experts, each a list of names, most important
-    first.
-
-    tag, word (Sequence[Sequence[str]]): There has to be one for tags.
-    case, children, distance, label (Sequence[Sequence[str]]): Without a list, these are not generated.
-    """
+    """The context lists of the experts of each distribution; without lists, nothing is generated but tags."""
 
     tag: Sequence[Sequence[str]]
     word: Sequence[Sequence[str]]
@@ -84,12 +79,9 @@ class HeadOutwardDistributions(NamedTuple):
 
 
 def conditionals(contexts: HeadOutwardContexts, *, is_classed: bool = True) -> dict[str, Conditional]:
-    """The distributions by their names.
+    """Return the distributions by name, with lists that read classes of words or without.
 
-    is_classed (bool): Whether there are classes of words to read, see
-        `text.elements.contexts_without_classes`.
-    RAISES (ValueError): If a context element is not known, there is no list for tags, or one for distances
-        reads what is not generated.
+    RAISES (ValueError): If a context list is invalid.
     """
     if not contexts.tag:
         raise ValueError("'tag' needs at least one context list, even if that is an empty one: [[]].")
@@ -116,10 +108,8 @@ def _conditional(name: str, lists: Sequence[Sequence[str]]) -> Conditional:
 
 
 def unchartable(conditionals: dict[str, Conditional]) -> str | None:
-    """What keeps the most probable tree from being found by dynamic programming, if anything does.
-
-    The chart knows a child's parent and its sibling. Labels are chosen when the tree is known, so that they
-    may read more.
+    """Return what the chart does not know, if anything is conditioned on it: it knows a child's parent and sibling.
+    Labels may read more, as they are chosen for a known tree.
     """
     if conditionals["children"].experts:
         return "'children' are generated"

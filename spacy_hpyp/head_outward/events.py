@@ -31,9 +31,8 @@ class GeneratedInTrees(NamedTuple):
     """What one distribution has generated in some sentences.
 
     distribution (int): `TAG`, `WORD`, `CASE`, `CHILDREN`, `DISTANCE` or `LABEL`.
-    words, tags, heads, labels (int32[tokens]): The sentences; words are cased, see `symbols_of`.
-    offsets (int64[sentences + 1]): Where each begins.
-    sizes (int32[3]): How many symbols of tags, words and cases contexts have.
+    words, tags, heads, labels (int32[tokens]), offsets (int64[sentences + 1]): The sentences; words are cased.
+    sizes (int32[3]): The numbers of symbols of tags, words and cases.
     """
 
     distribution: int
@@ -170,13 +169,10 @@ def _enter(pool, events, sizes, symbols, event, dish):
 
 @compiled
 def events_of(pool, distribution, words, tags, heads, labels, sizes):
-    """Read the events of one distribution off a tree.
+    """Read the events of one distribution off a tree; the root's child has no distance and no label.
 
-    The root's child has no distance and no label that could be another one.
-
-    distribution (int): `TAG`, `WORD`, `CASE`, `CHILDREN`, `DISTANCE` or `LABEL`.
     words, tags, heads, labels (int32[n]): The sentence; words are cased.
-    sizes (int32[3]): How many symbols of tags, words and cases contexts have.
+    sizes (int32[3]): The numbers of symbols of tags, words and cases.
     """
     n = len(words)
     events = new_events(pool, 3 * n if distribution == TAG else n)

@@ -1,10 +1,9 @@
-"""The k best trees, found as they are asked for (Huang & Chiang 2005, algorithm 3).
+"""The k best trees, found lazily (Huang & Chiang 2005, algorithm 3).
 
-Each item keeps a list of its derivations so far, the best first, and candidates for the next one. A
-derivation is a split and one derivation of each of the items that it is made of. The candidates that follow
-it have the next derivation in place of one of these; in place of the first only if the second is its item's
-best, so that there is one way to each. An item is looked at when its second derivation is asked for: till
-then the chart of best scores says what its best is worth.
+Each item keeps a list of its derivations so far, the best first, and candidates for the next one. A derivation is a
+split and one derivation of each part. The candidates that follow it replace one of these by its next derivation; the
+first part only if the second is its item's best, so that each is reached in one way. An item is expanded when its
+second derivation is asked for: until then the chart of best scores suffices.
 """
 
 from math import inf
@@ -45,13 +44,10 @@ class BestDerivations(NamedTuple):
 
 @compiled
 def k_best(scores, k):
-    """The k projective trees with the highest scores.
+    """Return the k projective trees with the highest scores, of a sentence of n words, at least one.
 
-    scores (Scores): Of a sentence of n words, at least one.
-    k (int): How many trees, at least one.
-    RETURNS (tuple[int32[found, n], float64[found]]): Their heads, as positions, `NONE` for the root's child;
-        and their scores, the highest first. No tree is there twice, and none that is impossible, so there may
-        be fewer than k.
+    RETURNS (tuple[int32[found, n], float64[found]]): Their heads, `NONE` for the root's child, and scores, the highest
+        first. All are different and possible, so there may be fewer than k.
     """
     n = len(scores.root)
     chart = best_chart(scores)

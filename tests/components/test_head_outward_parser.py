@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin
-from thinc.api import Adam
-from tree_parsers import TEXT, TreeParserTests, assert_trees, copy_of, stored, tagged, train, with_tags
+from spacy.tokens import Doc
+from tree_parsers import TreeParserTests, assert_trees, copy_of, stored, tagged, train, with_tags
 
 from spacy_hpyp.components.head_outward_parser import HeadOutwardParser
 
@@ -252,17 +251,6 @@ def test_its_values_take_the_place_of_those_of_the_other_generative_parser_and_t
     assert doc[:2]._.log_prob == pytest.approx(sum(theirs[1][:2]))
 
 
-def test_probabilities_are_kept_by_what_documents_are_stored_in(toy, nlp, sentences):
-    doc = parser_of(nlp)(with_tags(toy.doc(nlp.vocab, *sentences[2:5])))
-    data = DocBin(store_user_data=True, docs=[doc]).to_bytes()
-    (again,) = DocBin().from_bytes(data).get_docs(nlp.vocab)
-    assert annotation(again) == annotation(doc)
-    first, second, _ = doc.sents
-    assert second.as_doc(copy_user_data=True)._.log_prob == second._.log_prob
-    assert doc[first.start : second.end]._.log_prob == pytest.approx(first._.log_prob + second._.log_prob)
-    assert doc[first.start : second.end - 1]._.log_prob is None
-
-
 @pytest.mark.parametrize("decoding", ["best", "mbr"])
 def test_the_tree_is_the_one_that_is_asked_for(toy, nlp, sentences, decoding):
     parser = parser_of(copy_of(nlp, decoding=decoding))
@@ -376,7 +364,6 @@ class TestAsEveryParser(TreeParserTests):
     annotation = staticmethod(annotation)
     check = staticmethod(assert_scored)
     score = "log_prob"
-    asked = ("head_marginals", "tree_log_prob")
 
     @staticmethod
     def learned(parser):
@@ -395,24 +382,3 @@ def test_heads_of_odd_documents_have_probabilities_that_sum_to_one(nlp):
 def test_the_best_parse_is_less_probable_than_all(toy, nlp):
     doc = with_tags(toy.doc(nlp.vocab, *toy.sentences(6, seed=11)[2:4]))
     assert parser_of(nlp).k_best(doc, 1)[0].log_prob < parser_of(nlp)(doc.copy())._.log_prob
-
-
-# Storage
-
-
-@pytest.mark.parametrize("settings", [{}, {"prior": "eisner"}, {"counts": "minimal"}, POOL])
-def test_training_goes_on_bit_for_bit_after_loading(toy, tmp_path, settings):
-    nlp = pipeline(**settings)
-    sentences = toy.sentences(60)
-    train(toy, nlp, sentences, rounds=2)
-    nlp.update(toy.examples(nlp, sentences[:20]))
-    nlp.to_disk(tmp_path)
-    loaded = spacy.load(tmp_path)
-    for pipe in (nlp, loaded):
-        # Over the end of a sweep, where hyperparameters are sampled. What an optimizer remembers is not part
-        # of a pipeline.
-        optimizer = Adam(0.02)
-        pipe.update(toy.examples(pipe, sentences[20:]), sgd=optimizer)
-        pipe.update(toy.examples(pipe, sentences[:30]), sgd=optimizer)
-    assert stored(loaded) == stored(nlp)
-    assert annotation(loaded(TEXT)) == annotation(nlp(TEXT))

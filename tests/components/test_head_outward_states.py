@@ -102,20 +102,6 @@ def test_training_is_fixed_by_the_seed(toy, kind):
     assert packed[0] == packed[1] != packed[2]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_what_is_loaded_is_what_was_saved_and_goes_on_as_it_would_have(toy, kind, tmp_path):
-    nlp = pipeline(kind)
-    train(toy, nlp)
-    nlp.to_disk(tmp_path / "model")
-    loaded = spacy.load(tmp_path / "model")
-    doc = examples_of(toy, nlp)[0].reference
-    assert [token._.state for token in nlp(doc.copy())] == [token._.state for token in loaded(doc.copy())]
-    assert states_of(nlp).latent_states.top_words(5) == states_of(loaded).latent_states.top_words(5)
-    for one in (nlp, loaded):
-        one.update(examples_of(toy, one))
-    assert states_of(nlp).to_bytes(exclude=["vocab"]) == states_of(loaded).to_bytes(exclude=["vocab"])
-
-
 def test_states_of_documents_are_those_that_are_probable_given_the_rest(toy):
     # Two kinds of documents, with no words in common.
     nlp = pipeline("lda", states=2)

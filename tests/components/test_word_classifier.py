@@ -83,19 +83,6 @@ def test_losses_are_updates_for_each_sequence(kind):
     assert losses[kind.name] == (training.early + training.full) / training.visited
 
 
-def test_resumed_training_goes_on_as_if_it_had_not_been_interrupted(kind):
-    nlp = kind.nlp(beam=2)
-    nlp.initialize(lambda: kind.examples(nlp))
-    kind.passes(nlp, range(2))
-    nlp.update(kind.examples(nlp, range(4)))
-    resumed = kind.copy(nlp)
-    for each in (nlp, resumed):
-        each.update(kind.examples(each, range(4, 10)))
-        kind.passes(each, range(2, 4))
-    assert model_of(kind, resumed) == model_of(kind, nlp)
-    assert kind.component(resumed).classifier.training == kind.component(nlp).classifier.training
-
-
 def model_of(kind, nlp):
     return kind.component(nlp).to_bytes(exclude=["vocab"])
 
@@ -124,13 +111,6 @@ def test_examples_of_other_sentences_can_be_learned_from(kind, small):
     doc = kind.toy.doc(nlp.vocab, other, *kind.sentences[:2])
     nlp.update([Example(nlp.make_doc(doc.text), doc)])
     assert len(nlp(doc.text)) == len(doc)
-
-
-def test_component_that_has_not_been_trained_says_so(kind):
-    nlp = kind.nlp()
-    for action in (lambda: nlp("a"), lambda: kind.component(nlp).update(kind.examples(nlp))):
-        with pytest.raises(ValueError, match=f"'{kind.name}' has not been trained.*--pipeline {kind.name}"):
-            action()
 
 
 def test_corpus_without_annotation_is_refused(kind):

@@ -103,11 +103,7 @@ class TreeParserTests:
     check (Callable): Asserts that a Doc has been parsed.
     learned (Callable): From how many sentences and words a parser has learned in how many rounds.
     score (str): The attribute of alternatives that says how good they are.
-    asked (tuple[str, ...]): Methods that only a trained parser has an answer to, besides calling it, `k_best`
-        and `update`.
     """
-
-    asked = ()
 
     def parser(self, nlp):
         return nlp.get_pipe(self.name)
@@ -138,19 +134,6 @@ class TreeParserTests:
             parser.initialize(lambda: nothing, nlp=nlp)
         assert self.annotation(nlp(TEXT)) == expected
         assert stored(nlp) == before
-
-    def test_a_parser_that_has_not_been_trained_says_so(self, toy, sentences):
-        nlp = self.pipeline()
-        parser, doc = self.parser(nlp), toy.doc(nlp.vocab, sentences[0])
-        assert parser.labels == ()
-        for call in (
-            lambda: parser(doc),
-            lambda: parser.k_best(doc, 2),
-            lambda: parser.update([Example(doc, doc)]),
-            *(lambda name=name: getattr(parser, name)(doc) for name in self.asked),
-        ):
-            with pytest.raises(ValueError, match=f"'{self.name}' has not been trained"):
-                call()
 
     def test_trees_with_cycles_or_two_roots_are_skipped_and_counted(self, toy, sentences):
         nlp = self.pipeline()

@@ -116,7 +116,7 @@ def test_bits_a_word_are_those_of_the_second_half_of_the_sweeps():
     documents = read_documents(TRAIN, spacy.blank("en").vocab)
     texts = [(uncased_key(doc), read_uncased(doc).complete()) for doc in documents]
     settings = VocabularySettings(unknown_words("en"))
-    models = [LatentStates("semantic", 3, "state", settings) for _ in range(2)]
+    models = [LatentStates("semantic", 3, settings) for _ in range(2)]
     for model in models:
         model.initialize(model.collect([text for _, text in texts]))
     found = latent_states.study_states(models[0], texts, [text for _, text in texts], sweeps=5, seed=3)

@@ -8,6 +8,7 @@ from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+import srsly
 from spacy import util
 from spacy.errors import Errors
 from spacy.language import Language
@@ -23,16 +24,13 @@ from ..compat.memory import collecting_rarely, giving_back
 from ..interrupts import interrupts_deferred
 from ..models.stored import ClassedModel
 from ..settings import Settings
-from ..storage.checksum import blaming, unpack_message, with_checksum
+from ..storage.checksum import blaming, with_checksum, without_checksum
 from ..storage.files import replace_file
 from ..text.word_classes import classes_in
 from .alignment import example_of_words
 
 register_extensions()
 
-#: What is wrong with the file of a model whose parts cannot be taken out of it, by name or by place; see
-#: `storage.checksum.blaming`.
-MISSING = "a part is missing or of the wrong kind"
 # In the place of a scorer: none was given.
 _USUAL: Any = object()
 
@@ -154,9 +152,7 @@ class TrainableComponent(TrainablePipe):
 
         RAISES (ValueError): If they belong to another model.
         """
-        with blaming(MISSING):
-            stored = attributes[self.attribute]
-        return self.learned.from_bytes(stored)
+        return self.learned.from_bytes(attributes[self.attribute])
 
     def _replace_model(self, loaded: Any) -> None:
         """Put what `_load_model` made in the place of what the component has, which cannot fail, and forget
@@ -330,7 +326,9 @@ class TrainableComponent(TrainablePipe):
         RAISES (ValueError): If the bytes are damaged or belong to another model.
         """
         with blaming(self._unreadable):
-            parts = {part: data for part, data in unpack_message(bytes_data).items() if part not in exclude}
+            parts = {
+                part: data for part, data in srsly.msgpack_loads(bytes_data).items() if part not in exclude
+            }
             if "model" not in parts and "model" not in exclude:
                 raise ValueError("there is no model in it")
             settings = self._read_settings(parts["cfg"]) if "cfg" in parts else {}
@@ -412,9 +410,8 @@ class TrainableComponent(TrainablePipe):
         """What `_use` takes, made of what was stored."""
         where = f" from {source}" if source else ""
         try:
-            message = unpack_message(data)
-            with blaming(MISSING):
-                (attributes,), (parameters,) = message["attrs"], message["params"]
+            message = srsly.msgpack_loads(without_checksum(data))
+            (attributes,), (parameters,) = message["attrs"], message["params"]
             loaded = self._load_model(attributes, parameters)
         # What is wrong with a file is a ValueError. Other errors have other causes, and the file is not to
         # blame.

@@ -20,11 +20,10 @@ from ..annotation.documents import (
     written_labels,
 )
 from ..annotation.syntactic_words import words_as_tokens
-from ..models.parameters import add_gradients, check_weights, set_pooled, weights_from
-from ..storage.checksum import blaming
+from ..models.parameters import add_gradients, set_pooled, weights_from
 from ..training.treebank import GoldCorpus, Treebank
 from .alignment import gold_documents
-from .base import MISSING, TrainableComponent
+from .base import TrainableComponent
 
 
 class Parser(TrainableComponent):
@@ -181,11 +180,8 @@ class GibbsParser(Parser):
         return found
 
     def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> Any:
-        with blaming(MISSING):
-            weights = weights_from(self.learned, parameters)
         loaded = super()._load_model(attributes, parameters)
-        check_weights(loaded, weights)
-        loaded.weights = weights
+        loaded.weights = weights_from(self.learned, parameters)
         return loaded
 
     def _replace_model(self, loaded: Any) -> None:

@@ -7,7 +7,6 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import srsly
 from spacy.attrs import IDX, IS_SPACE, LENGTH, SENT_START
 from spacy.language import Language
 from spacy.tokenizer import Tokenizer
@@ -19,8 +18,9 @@ from spacy.vocab import Vocab
 from ..annotation.extensions import write_probability
 from ..annotation.syntactic_words import Analysis, multiword_tokens, write_words
 from ..settings import SEED, OneOf, check
-from ..storage.checksum import blaming, unpack_message, with_checksum
+from ..storage.checksum import with_checksum, without_checksum
 from ..storage.files import replace_file
+from ..storage.format import dump, load
 from ..text.multiword import MultiwordTokens
 from ..text.segmentation import AnnotatedText, Segmenter, Segments
 from ..text.word_classes import classes_in, uncased_classes
@@ -133,22 +133,24 @@ class LearnedTokenizer:
         else:
             words = self.multiword_tokens.to_dict()
             message = {"learned": {"characters": self.segmenter.to_dict(), "words": words}}
-        return with_checksum(srsly.msgpack_dumps(message))
+        return with_checksum(dump(message))
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Sequence[str] = ()) -> "LearnedTokenizer":
         """Read what `to_bytes` wrote; on an error the tokenizer stays as it was.
 
         RAISES (ValueError): If it is damaged, or something else.
         """
-        with blaming("The tokenizer cannot be read"):
-            message = unpack_message(bytes_data)
-            learned, found = message["learned"], (None, _no_multiword_tokens())
-            rules = message["rules"] if learned is None else None
-            if learned is not None:
-                found = (
-                    Segmenter.from_dict(learned["characters"]),
-                    MultiwordTokens.from_dict(learned["words"]),
-                )
+        try:
+            message = load(without_checksum(bytes_data))
+        except ValueError as error:
+            raise ValueError(f"The tokenizer cannot be read: {error}") from error
+        learned, found = message["learned"], (None, _no_multiword_tokens())
+        rules = message["rules"] if learned is None else None
+        if learned is not None:
+            found = (
+                Segmenter.from_dict(learned["characters"]),
+                MultiwordTokens.from_dict(learned["words"]),
+            )
         if rules is not None:
             self.rules.from_bytes(rules, exclude=["vocab"])
         self.segmenter, self.multiword_tokens = found

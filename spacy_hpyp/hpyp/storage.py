@@ -14,19 +14,18 @@ import numpy as np
 
 from ..compat.memory import giving_back
 from ..compiled import NONE, compiled
-from ..storage.arrays import FEW, HIGHEST, PER_BYTE, pack_integers, unpack_integers
+from ..storage.format import smallest
 from . import franchise as column
 from .franchise import Franchise, new_franchise, reserve_rows, tables_of, walk_cells
 
 _COLUMNS = ("children", "symbol", "dishes", "dish", "customers", "tables", "kinds", "size", "count")
-_HIGHEST_STRENGTH = 1e9
 # Of so many rows of a franchise that was stored, there is room for one more.
 _SPARE = 8
 
 
 @giving_back
 def pack(franchise: Franchise) -> dict[str, Any]:
-    """A franchise as a dictionary that srsly can write."""
+    """Return a franchise as arrays that `storage.format.dump` compresses well."""
     # There are millions of rows, so that they are numbered, counted and sorted in 32 bits, and each column is
     # copied by itself.
     experts = len(franchise.columns)
@@ -34,7 +33,7 @@ def pack(franchise: Franchise) -> dict[str, Any]:
     servings = franchise.servings[: franchise.used[column.N_SERVINGS]]
     order, number, sizes = _number_occupied(franchise)
     inner = order[experts:]
-    children = pack_integers(_count(number[restaurants[inner, column.PARENT]], len(order)))
+    children = smallest(_count(number[restaurants[inner, column.PARENT]], len(order)))
     rows = np.flatnonzero(servings[:, column.SERVED] > 0).astype(np.int32)
     dish = servings[rows, column.DISH]
     rows = _sort(rows, dish, _count(dish, int(franchise.alphabet[0])))
@@ -49,19 +48,19 @@ def pack(franchise: Franchise) -> dict[str, Any]:
     deepest = _is_deepest(restaurants[order, column.TIER], franchise.columns)
     rows, dishes = rows[np.repeat(deepest, dishes)], dishes[deepest]
     return {
-        "discount": franchise.discount.tolist(),
-        "strength": franchise.strength.tolist(),
+        "discount": franchise.discount.copy(),
+        "strength": franchise.strength.copy(),
         "restaurants": sizes,
         "children": children,
-        "symbol": pack_integers(restaurants[inner, column.SYMBOL]),
-        "dishes": pack_integers(dishes),
-        "dish": pack_integers(servings[rows, column.DISH]),
-        "customers": pack_integers(servings[rows, column.SERVED]),
+        "symbol": smallest(restaurants[inner, column.SYMBOL]),
+        "dishes": smallest(dishes),
+        "dish": smallest(servings[rows, column.DISH]),
+        "customers": smallest(servings[rows, column.SERVED]),
         # None where each dish has a single one.
-        "tables": pack_integers(opened),
-        "kinds": pack_integers(kinds),
-        "size": pack_integers(size),
-        "count": pack_integers(tables),
+        "tables": smallest(opened),
+        "kinds": smallest(kinds),
+        "size": smallest(size),
+        "count": smallest(tables),
     }
 
 
@@ -143,25 +142,11 @@ def unpack_experts(
     """
     levels = np.sum(columns != NONE, axis=1)
     experts, depth = columns.shape
-    tiers = experts * (depth + 1)
-    try:
-        # Some columns, as one of nothing but single tables, take no room. All of them together do.
-        most = max(FEW, PER_BYTE * sum(len(packed[name]["data"]) for name in _COLUMNS))
-        discount = np.array(packed["discount"], dtype=np.float64)
-        strength = np.array(packed["strength"], dtype=np.float64)
-        sizes = [int(size) for size in packed["restaurants"]]
-    except (KeyError, TypeError, OverflowError) as error:
-        raise ValueError(f"a part of a distribution is missing or of the wrong kind ({error})") from error
-    _require(discount.shape == strength.shape == (tiers,), "the hyperparameters do not fit the context lists")
-    _require((discount >= 0) & (discount <= 1) & np.isfinite(strength), "a discount is not between 0 and 1")
-    _require(strength > -discount, "a strength is not above the negative discount")
-    _require(strength < _HIGHEST_STRENGTH, "a strength is too large")
-    are_counted = len(sizes) == experts and min(sizes, default=0) >= 0
-    _require(are_counted, "the number of experts is not that of the context lists")
-    found = (unpack_integers(packed[name], most, narrow=True) for name in _COLUMNS)
+    discount, strength = packed["discount"], packed["strength"]
+    sizes = packed["restaurants"]
+    found = (packed[name] for name in _COLUMNS)
     children, symbol, dishes, dish, entered, opened, kinds, size, count = found
     begins = [experts + sum(sizes[:expert]) for expert in range(experts + 1)]
-    _require(len(children) == len(symbol) + experts == begins[-1], "the restaurants are not all there")
     # Roots come before all others.
     families = [np.append(children[e], children[begins[e] : begins[e + 1]]) for e in range(experts)]
     bounds = [_generations(*each) for each in zip(families, levels)]
@@ -169,27 +154,12 @@ def unpack_experts(
     spans = [
         (bound[-2], bound[-1]) if len(bound) == 2 else (bound[-2] - 1, bound[-1] - 1) for bound in bounds
     ]
-    _require(dishes.sum() == len(dish) == len(entered), "the servings are not all there")
-    if len(dishes) == len(children):
-        # Files of earlier versions list what all restaurants serve.
-        own = np.zeros(len(children), dtype=bool)
-        for expert, (begin, end) in enumerate(spans):
-            first = begins[expert] if levels[expert] else expert
-            own[first + begin : first + end] = True
-        chosen = np.repeat(own, dishes)
-        dish, entered, dishes = dish[chosen], entered[chosen], dishes[own]
     listed, restaurant, serving = {}, 0, 0
     for expert in np.argsort(levels > 0, kind="stable").tolist():
         own = dishes[restaurant : restaurant + spans[expert][1] - spans[expert][0]]
         listed[expert] = own, slice(serving, serving + int(own.sum()))
         restaurant, serving = restaurant + len(own), listed[expert][1].stop
-    whole = restaurant == len(dishes) == sum(end - begin for begin, end in spans)
-    _require(whole, "the servings are not all there")
-    _require(int(dish.max(initial=0)) < alphabet, "a dish is not in the alphabet")
     several = opened > 1
-    tables_fit = len(kinds) == np.count_nonzero(several) and kinds.sum() == len(size) == len(count)
-    _require(tables_fit, "the table sizes are not all there")
-    _require((size > 0) & (count > 0), "a table is empty")
     kinds = kinds.astype(np.int64)
     kind, cell = np.cumsum(several) - 1, np.cumsum(kinds) - kinds
     width = column.OPEN if one_table and not np.any(discount == 1.0) else column.CELL + 1
@@ -202,10 +172,8 @@ def unpack_experts(
         rows[1:, column.SYMBOL] = symbol[begins[expert] - experts : begins[expert + 1] - experts]
         rows[:, column.TIER] = np.repeat(np.arange(len(bound) - 1), np.diff(bound))
         parent, deepest = rows[:, column.PARENT], bound[-2]
-        _require(_ascending(parent[1:], rows[1:, column.SYMBOL]), "two restaurants have the same context")
         own, chosen = listed[expert]
         place = np.repeat(np.arange(deepest, len(rows), dtype=np.int32), own)
-        _require(_ascending(place, dish[chosen]), "a restaurant serves a dish twice")
         place, served_dish, above = _with_inner(place, dish[chosen].astype(np.int32), parent, alphabet)
         served = np.empty((len(place), width), dtype=np.int32)
         served[:, column.RESTAURANT], served[:, column.DISH], served[:, column.ABOVE] = (
@@ -218,23 +186,10 @@ def unpack_experts(
             # Where its servings are among all: those of roots come first.
             at = np.arange(len(served)) + np.where(place == 0, root, inner - roots[expert])
             root, inner = root + roots[expert], inner + len(served) - roots[expert]
-            _require(inner <= len(opened), "the servings are not all there")
             tables[:] = opened[at]
         sent = np.bincount(above[above != NONE], tables[above != NONE], len(served))
-        _require(sent < HIGHEST, "a restaurant has more customers than can be counted")
         customers[:] = sent
         customers[place >= deepest] = entered[chosen]
-        _require(
-            (1 <= tables) & (tables <= customers), "a serving has no table or more tables than customers"
-        )
-        # With a discount of 1 there is no choice.
-        no_choice = (discount[own_tiers] == 1.0)[rows[place, column.TIER]]
-        single = (tables == 1) | no_choice | (not one_table)
-        _require(single, "a restaurant has several tables for a dish: its seating was sampled")
-        alone = (tables == customers) | ~(own_tables | no_choice)
-        _require(
-            alone, "customers share a table where raw counts or a discount of 1 give each one of his own"
-        )
         shared = np.flatnonzero(tables > 1)
         cells = np.empty((0, 3), dtype=np.int32)
         if width > column.OPEN:
@@ -252,14 +207,6 @@ def unpack_experts(
             )
             cells[_ends(owner), column.LINK] = NONE
             served[shared, column.CELL] = first
-            _require(_ascending(owner, cells[:, column.SIZE]), "a table size is listed twice")
-            seats, at_tables = (
-                np.bincount(owner, each, len(served))[shared]
-                for each in (size[chosen].astype(np.int64) * count[chosen], count[chosen])
-            )
-            _require(
-                (seats == customers[shared]) & (at_tables == tables[shared]), "the table sizes do not add up"
-            )
         franchise = new_franchise(
             columns[[expert]], alphabet, one_table=one_table, own_tables=own_tables
         )._replace(
@@ -270,9 +217,8 @@ def unpack_experts(
             servings=served,
             cells=cells,
         )
-        _require(_add_up(franchise) < HIGHEST, "a restaurant has more customers than can be counted")
+        _add_up(franchise)
         yield franchise
-    _require(inner == len(opened), "the servings are not all there")
 
 
 def unpack(
@@ -284,7 +230,6 @@ def unpack(
         fit, see `Franchise`. With one table at most for each dish, or one for each customer, it is a seating
         that could have been sampled too, but not the other way round.
     RETURNS (Franchise): The seating; later draws from it are those of the original.
-    RAISES (ValueError): If the content is damaged or is no seating of such a franchise.
     """
     how = {"one_table": one_table, "own_tables": own_tables}
     return joined(new_franchise(columns, alphabet, **how), unpack_experts(packed, columns, alphabet, **how))
@@ -410,11 +355,6 @@ def _above(place, dish, parent, alphabet, begin):
     return places[:used], dishes[:used], link
 
 
-def _require(condition: bool | np.ndarray, problem: str) -> None:
-    if not np.all(condition):
-        raise ValueError(problem)
-
-
 def _generations(children: np.ndarray, levels: int) -> list[int]:
     """Where each generation of an expert's restaurants begins, the root's being the first, and where the last
     one ends.
@@ -424,15 +364,7 @@ def _generations(children: np.ndarray, levels: int) -> list[int]:
     bounds = [0, 1]
     for _ in range(levels):
         bounds.append(bounds[-1] + int(children[bounds[-2] : bounds[-1]].sum()))
-        _require(bounds[-1] <= len(children), "there are more children than restaurants")
-    is_tree = bounds[-1] == len(children) and not children[bounds[-2] :].any()
-    _require(is_tree, "the restaurants do not form a tree of contexts")
     return bounds
-
-
-def _ascending(group: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """Where values ascend strictly within runs of equal groups."""
-    return (group[1:] != group[:-1]) | (value[1:] > value[:-1])
 
 
 def _ends(group: np.ndarray) -> np.ndarray:
@@ -444,25 +376,17 @@ def _ends(group: np.ndarray) -> np.ndarray:
 def _add_up(franchise):
     """Enter the customers and tables of every restaurant, its first serving, and the next of each serving,
     which stand in the order of the restaurants.
-
-    RETURNS (int): The highest number of customers.
     """
     restaurants, servings = franchise.restaurants, franchise.servings
     for restaurant in range(franchise.used[column.N_RESTAURANTS]):
         row = restaurants[restaurant]
         row[column.CUSTOMERS], row[column.TABLES], row[column.FIRST] = 0, 0, NONE
-    highest = customers = np.int64(0)
     for serving in range(franchise.used[column.N_SERVINGS]):
         row = restaurants[servings[serving, column.RESTAURANT]]
         servings[serving, column.NEXT] = NONE
         if row[column.FIRST] == NONE:
             row[column.FIRST] = serving
-            customers = np.int64(0)
         else:
             servings[serving - 1, column.NEXT] = serving
-        # Too many for 32 bits, if the file is damaged.
-        customers += servings[serving, column.SERVED]
-        highest = max(highest, customers)
-        row[column.CUSTOMERS] = customers
+        row[column.CUSTOMERS] += servings[serving, column.SERVED]
         row[column.TABLES] += tables_of(servings[serving])
-    return highest

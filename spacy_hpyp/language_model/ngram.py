@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import srsly
 
 from ..compiled import compiled
 from ..hpyp.franchise import Franchise, dish_counts, new_franchise, reserve
@@ -27,8 +26,9 @@ from ..models.messages import vocabulary_from_message, vocabulary_to_message
 from ..models.spelling import Spelling, spell, write_out
 from ..pools.finished import average, average_probability, draw_dish, finish
 from ..settings import whole
-from ..storage.checksum import unpack_message, with_checksum
+from ..storage.checksum import with_checksum, without_checksum
 from ..storage.files import replace_file
+from ..storage.format import dump, load
 from ..text.ngrams import add_up, count_ngrams, ngram_rows
 from ..text.unknown_words import RULES, UnknownWordRule
 from ..text.vocabulary import Vocabulary, VocabularySettings
@@ -308,12 +308,12 @@ class NGramModel:
             ],
             "spelling": None if self.spelling is None else self.spelling.to_message(),
         }
-        return with_checksum(srsly.msgpack_dumps(message))
+        return with_checksum(dump(message))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "NGramModel":
         """Load what `to_bytes` wrote. RAISES (ValueError): If the bytes are damaged or are no n-gram model."""
-        message = unpack_message(data)
+        message = load(without_checksum(data))
         if (message.get("kind"), message.get("format")) != (KIND, FORMAT):
             raise ValueError("it is not an n-gram model of this version of spacy-hpyp")
         rule, spelling = message["unknown_words"], message["spelling"]

@@ -24,10 +24,10 @@ from ..hpyp.storage import joined, pack, unpack_experts
 from ..inference.gibbs import remove_sentences, visit_sentences
 from ..pools.pool import Conditional, FrozenPool, SeatedPool, Weights
 from ..pools.view import View
-from ..storage.schema import Field, Message, part
+from ..storage.format import dump, load
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from ..text.word_classes import ClassedRule, Classes, path_in, path_of
-from .messages import labels_from_message, vocabulary_from_message, vocabulary_to_message
+from .messages import Message, vocabulary_from_message, vocabulary_to_message
 from .parameters import Parameters, no_gradient
 from .progress import Progress
 from .stored import ClassedModel
@@ -61,8 +61,7 @@ class CountModel(ClassedModel):
     """
 
     learned = "distributions"
-    #: How training stands in messages; and what its derivations are called there.
-    training: ClassVar[Field]
+    #: What its derivations are called in errors.
     drawn: ClassVar[str] = "derivation"
     #: Elements as they are read, given these and the path to the class of each word and each class of unknown
     #: words.
@@ -106,10 +105,6 @@ class CountModel(ClassedModel):
     @abstractmethod
     def _new_franchise(self, name: str) -> Franchise:
         """An empty seating of a distribution."""
-
-    def _is_derivation(self, path: np.ndarray) -> bool:
-        """Whether an array is a derivation as `Progress` has them."""
-        return False
 
     @abstractmethod
     def generated(self, name: str, sentences: Sentences, derivations: Any) -> Any:
@@ -265,27 +260,20 @@ class CountModel(ClassedModel):
         """The seating of a distribution that was stored, expert by expert, see `hpyp.storage.unpack_experts`."""
         if self._packed is None:
             raise ValueError(_UNTRAINED)
-        columns, how = (
-            self.conditionals[name].columns,
-            {"one_table": self.one_table, "own_tables": self.own_tables},
+        columns = self.conditionals[name].columns
+        return unpack_experts(
+            load(self._packed[name]),
+            columns,
+            self.sizes[name],
+            one_table=self.one_table,
+            own_tables=self.own_tables,
         )
-        try:
-            yield from unpack_experts(self._packed[name], columns, self.sizes[name], **how)
-        except ValueError as error:
-            raise ValueError(f"its {name} distribution is damaged: {error}") from error
 
-    def check(self) -> None:
-        """See that what was stored is a seating.
-
-        RAISES (ValueError): If it is damaged.
-        """
-        _ = self.franchises
-
-    def pack(self) -> dict[str, Any]:
-        """The seating as dictionaries that srsly can write, by distribution."""
+    def pack(self) -> dict[str, bytes]:
+        """Return the seating of each distribution as `hpyp.storage.pack` has it, dumped."""
         if self._packed is not None:
             return self._packed
-        return {name: pack(self._seating(name)) for name in self.conditionals}
+        return {name: dump(pack(self._seating(name))) for name in self.conditionals}
 
     def word_counts(self) -> np.ndarray:
         """How often each word is seated, if words are generated (int64[words])."""
@@ -434,8 +422,6 @@ class CountModel(ClassedModel):
 
     def _join(self, model: Model, attribute: str) -> None:
         self.weights = Parameters(model, attribute)
-        if self.is_initialized:
-            self.check()
 
     def _write(self) -> Message:
         if not self.is_initialized:
@@ -445,22 +431,15 @@ class CountModel(ClassedModel):
             "labels": self.labels,
             "distributions": self.pack(),
             **self._classed(),
-            **self.training.write(self.progress.values()),
+            "progress": self.progress.to_message(),
         }
 
     def _read(self, message: Message) -> None:
-        """The weights of pools are not part of the message: they are those of `first_weights`. The seating is
-        not read yet.
-        """
+        """Read all but the weights of pools, which are `first_weights`, and the seating, which is read later."""
         self._read_classed(message)
-        labels = labels_from_message(message)
         vocabulary = vocabulary_from_message(message, self.vocabulary_settings.rule)
-        distributions = part(message, "distributions", dict)
-        self.initialize(
-            labels, vocabulary, {name: part(distributions, name, dict) for name in self.conditionals}
-        )
-        values = self.training.read(message, {})
-        self.progress = Progress.of_values(values, self._is_derivation, self.drawn)
+        self.initialize(message["labels"], vocabulary, message["distributions"])
+        self.progress = Progress.from_message(message["progress"])
 
 
 def _equal(some: Mapping[str, Weights], others: Mapping[str, Weights]) -> bool:

@@ -27,7 +27,6 @@ from ..head_outward.parsing import HeadOutwardTrees, parse
 from ..hpyp.franchise import Franchise, new_franchise
 from ..pools.pool import Conditional, FrozenPool
 from ..settings import taking
-from ..storage.schema import Message, copies, group, number, numbers
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import VocabularySettings
 from ..text.word_classes import Classes, uncased_classes
@@ -86,11 +85,6 @@ class HeadOutwardModel(CountModel):
     """
 
     called = "a head-outward model"
-    training = group(
-        seated=copies("seated", "copies"),
-        sweep=group(visited=number("visited"), missing=copies("missing", "missing_copies")),
-        **numbers("steps", "tokens", "sweeps"),
-    )
     with_classes = staticmethod(with_classes)
     # One of tags that are not known, ROOT, and what does not exist.
     other_symbols = 3
@@ -180,10 +174,6 @@ class HeadOutwardModel(CountModel):
         }
         problem = "are not those of the config: a trained model cannot change how it counts"
         return {name: (value, f"its {name} {problem}") for name, value in fixed.items()}
-
-    def _read(self, message: Message) -> None:
-        super()._read(message)
-        self.check()
 
 
 @registry.architectures("spacy-hpyp.HeadOutwardModel.v1")

@@ -8,7 +8,7 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..annotation.arrays import Sentences
-from ..annotation.confidence import UNLEARNED, UNLEARNED_TAGS, Confidence
+from ..annotation.confidence import Confidence
 from ..annotation.documents import Encoder, GoldSentence, Layout, forms_of, join
 from ..arc_standard.configuration import FIRST_SYMBOL
 from ..arc_standard.contexts import with_classes
@@ -22,18 +22,15 @@ from ..arc_standard.distributions import (
 )
 from ..arc_standard.events import Derivations, Generated, static_derivations
 from ..arc_standard.latent import latent_derivations
-from ..arc_standard.oracle import is_derivation
 from ..arc_standard.proposals import SearchModel
 from ..hpyp.franchise import Franchise, new_franchise
 from ..inference.metropolis import visit_latent
 from ..pools.pool import Conditional, FrozenPool, SeatedPool
-from ..storage.schema import Message, arrays, copies, group, inside, number, numbers
 from ..text.vocabulary import VocabularySettings
 from .count_model import CountModel
 from .frozen import TreeLogProbs, search_model, tree_log_probs
+from .messages import Message
 from .spelling import Spelling, spell
-
-_SWEEP = group(visited=number("visited"), missing=copies("keys", "copies"))
 
 
 class JointModel(CountModel):
@@ -47,23 +44,6 @@ class JointModel(CountModel):
         learned.
     """
 
-    format = 2
-    training = group(
-        seated=copies("seated", "copies"),
-        derivations=inside(
-            "derivations",
-            arrays(
-                "words",
-                "paths",
-                "the derivations of its sentences are damaged",
-                keys="keys",
-                times=3,
-                shortest=1,
-            ),
-        ),
-        sweep=inside("sweep", _SWEEP),
-        **numbers("steps", "tokens", "sweeps"),
-    )
     drawn = "derivation"
     with_classes = staticmethod(with_classes)
     other_symbols = FIRST_SYMBOL
@@ -185,11 +165,6 @@ class JointModel(CountModel):
         self.check_classes()
         return search_model([*pools.values()], self.vocabulary)
 
-    def _is_derivation(self, path: np.ndarray) -> bool:
-        n = len(path) // 3
-        actions, tags = path[: 2 * n], path[2 * n :]
-        return bool(is_derivation(actions, n, len(self.labels)) and tags.max() < len(self.tags))
-
     def tree_log_probs(
         self, sentences: Sequence[tuple[GoldSentence, np.ndarray]], *, seed: int
     ) -> TreeLogProbs:
@@ -234,20 +209,15 @@ class JointModel(CountModel):
         }
 
     def _write(self) -> Message:
-        heads, tags = self.confidence or (UNLEARNED, UNLEARNED_TAGS)
-        counts = ("steps", "tokens", "sweeps")
         return {
-            **{name: getattr(self.progress, name) for name in counts},
-            "confidence": heads.tolist(),
-            "tag_confidence": tags.tolist(),
             **super()._write(),
-            **({} if self.spelling is None else {"spelling": self.spelling.to_message()}),
+            "confidence": self.confidence and [*self.confidence],
+            "spelling": self.spelling and self.spelling.to_message(),
         }
 
     def _read(self, message: Message) -> None:
         super()._read(message)
+        self.confidence = message["confidence"] and Confidence(*message["confidence"])
         # One that was trained without goes on without.
-        if self.spelled and "spelling" in message:
+        if self.spelled and message["spelling"]:
             self.spelling = Spelling.from_message(message["spelling"])
-        heads, tags = np.array(message["confidence"]), np.array(message["tag_confidence"])
-        self.confidence = None if np.array_equal(heads, UNLEARNED) else Confidence(heads, tags)

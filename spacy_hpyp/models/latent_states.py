@@ -29,10 +29,9 @@ from ..head_outward.states import (
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, unpack
 from ..settings import taking
-from ..storage.schema import Keyed, Message, Ragged, arrays, group, numbers, part
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import Vocabulary, VocabularySettings
-from .messages import vocabulary_from_message, vocabulary_to_message
+from .messages import Message, vocabulary_from_message, vocabulary_to_message
 from .settings import StateModelSettings
 from .stored import StoredModel, model_holding
 
@@ -71,14 +70,6 @@ class StateTraining:
     steps: int = 0
 
 
-_TRAINING = group(
-    documents=arrays(
-        "lengths", "state", "the states of the documents are damaged", keys="documents", below="states"
-    ),
-    **numbers("size", "visited", "steps"),
-)
-
-
 class LatentStates(StoredModel):
     """A model of words with latent states (Wallach, Sutton & McCallum 2008), see
     `spacy_hpyp.head_outward.states`.
@@ -90,7 +81,7 @@ class LatentStates(StoredModel):
     RAISES (ValueError): If a model without states is to have some.
     """
 
-    learned = "of_words"
+    learned = "seating"
 
     def __init__(self, kind: str, states: int, vocabulary_settings: VocabularySettings) -> None:
         if kind == DEPENDENCIES and states != 1:
@@ -232,27 +223,20 @@ class LatentStates(StoredModel):
     def _write(self) -> Message:
         if not self.is_initialized:
             return {}
-        training = self.training
-        values = {**vars(training), "documents": Keyed(list(training.documents), Ragged.of(training.states))}
-        seating = {"of_states": pack(self.seating.states), "of_words": pack(self.seating.words)}
-        return {**vocabulary_to_message(self.vocabulary), **seating, **_TRAINING.write(values)}
+        return {
+            **vocabulary_to_message(self.vocabulary),
+            "seating": [pack(self.seating.states), pack(self.seating.words)],
+            "training": {**vars(self.training), "documents": [*self.training.documents]},
+        }
 
     def _read(self, message: Message) -> None:
         vocabulary = vocabulary_from_message(message, self.vocabulary_settings.rule)
-        of_states, of_words = columns_of(self.kind)
-        seating = StateModel(
-            unpack(part(message, "of_states", dict), of_states, self.states),
-            unpack(part(message, "of_words", dict), of_words, len(vocabulary)),
-            np.array([self.kind in OF_DOCUMENTS]),
-        )
-        self.initialize(vocabulary, seating)
-        found = _TRAINING.read(message, {"states": self.states})
-        keys, states = found.pop("documents")
-        self.training = StateTraining(
-            documents={key: number for number, key in enumerate(keys)},
-            states=states.parts(),
-            **found,
-        )
+        sizes = self.states, len(vocabulary)
+        seated = map(unpack, message["seating"], columns_of(self.kind), sizes)
+        self.initialize(vocabulary, StateModel(*seated, np.array([self.kind in OF_DOCUMENTS])))
+        training = message["training"]
+        training["documents"] = {key: number for number, key in enumerate(training["documents"])}
+        self.training = StateTraining(**training)
 
 
 @registry.architectures("spacy-hpyp.LatentStates.v1")

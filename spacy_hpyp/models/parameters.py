@@ -17,7 +17,6 @@ PARAMETERS = ("standing", "gate")
 GATE_PACE = 0.3
 # How many tokens of the training data the initial weights are worth.
 _WEIGHT_PRIOR = 30.0
-_HIGHEST_WEIGHT = 100.0
 
 
 class Parameters(Mapping[str, Weights]):
@@ -88,19 +87,6 @@ def add_gradients(model: Model, attribute: str, gradient: Mapping[str, Weights],
         )
         model.inc_grad(f"{name}_standing", bucket.astype(np.float32))
         model.inc_grad(f"{name}_gate", (GATE_PACE * gate).astype(np.float32))
-
-
-def check_weights(pooled: "CountModel", weights: Mapping[str, Weights]) -> None:
-    """See that weights fit the pools.
-
-    RAISES (ValueError): If they are not of the right shape, or one is beyond all reason.
-    """
-    for name, first in pooled.first_weights().items():
-        for part, theirs in zip(first, weights[name]):
-            if theirs.shape != part.shape:
-                raise ValueError(f"the weights of the {name} distribution do not fit its context lists")
-            if not np.all(np.abs(theirs) <= _HIGHEST_WEIGHT):
-                raise ValueError(f"a weight of the {name} distribution is not between ±{_HIGHEST_WEIGHT:.0f}")
 
 
 def no_gradient(weights: Mapping[str, Weights]) -> dict[str, Weights]:

@@ -3,13 +3,11 @@ sweep.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-
-from ..storage.schema import Keyed, Ragged
 
 
 @dataclass
@@ -88,47 +86,24 @@ class Progress:
         """Keep the derivation of a sentence, until `take_drawn` takes it out of there."""
         self.derivations.setdefault(key, []).append(np.concatenate(parts))
 
-    def values(self) -> dict[str, Any]:
-        """What the fields of a schema write: all but numbers is in the form in which it is stored."""
-        sweep, drawn = (
-            self.sweep,
-            [(key, path) for key in sorted(self.derivations) for path in self.derivations[key]],
-        )
+    def to_message(self) -> dict[str, Any]:
+        """Return what is saved of it. After the first sweep no copies are missing."""
+        sweep = self.sweep
+        missing = {key: count for key, count in sweep.copies.items() if count != self.seated.get(key, 0)}
         return {
             **vars(self),
-            "derivations": Keyed([key for key, _ in drawn], Ragged.of([path for _, path in drawn])),
-            "sweep": {
-                "visited": sweep.visited,
-                # After the first sweep there are none.
-                "missing": {
-                    key: count for key, count in sweep.copies.items() if count != self.seated.get(key, 0)
-                },
-            },
+            "seated": {key: self.seated[key] for key in sorted(self.seated)},
+            "derivations": {key: self.derivations[key] for key in sorted(self.derivations)},
+            "sweep": {"visited": sweep.visited, "missing": missing},
         }
 
     @classmethod
-    def of_values(
-        cls, values: dict[str, Any], is_derivation: Callable[[np.ndarray], bool], drawn: str
-    ) -> "Progress":
-        """Read what `values` gives, and check that it belongs together.
-
-        is_derivation (Callable): Whether an array is a derivation.
-        RAISES (ValueError): If it does not.
-        """
-        seated, sweep = values["seated"], values["sweep"]
-        keys, paths = values.get("derivations", Keyed([], Ragged.of([])))
-        if any(count < seated.get(key, 0) for key, count in sweep["missing"].items()):
-            raise ValueError("it has seated a sentence more often than the treebank has it")
-        derivations: dict[bytes, list[np.ndarray]] = {}
-        for key, path in zip(keys, paths.parts(), strict=True):
-            if not is_derivation(path):
-                raise ValueError(f"the {drawn} of a sentence is damaged")
-            derivations.setdefault(key, []).append(path)
-        if any(len(own) > seated.get(key, 0) for key, own in derivations.items()):
-            raise ValueError(f"it has {drawn}s of sentences that are not seated")
+    def from_message(cls, message: dict[str, Any]) -> "Progress":
+        """Read what `to_message` wrote."""
+        sweep = message["sweep"]
         return cls(
-            seated,
-            derivations,
-            Sweep(Counter(seated | sweep["missing"]), sweep["visited"]),
-            **{name: values[name] for name in ("tokens", "steps", "sweeps")},
+            **{
+                **message,
+                "sweep": Sweep(Counter(message["seated"] | sweep["missing"]), sweep["visited"]),
+            }
         )

@@ -18,8 +18,8 @@ from ..annotation.candidates import Candidates
 from ..annotation.documents import ROOT_LABEL
 from ..compiled import NONE
 from ..head_outward.scoring import candidate_log_probabilities
-from ..storage.schema import Message
 from .head_outward import HeadOutward, HeadOutwardModel
+from .messages import Message
 from .stored import StoredModel
 from .votes import Groups, fit, shares
 

@@ -208,19 +208,16 @@ class Spelling:
         return None
 
     def to_message(self) -> dict[str, Any]:
-        """Return the spelling as a part of a message."""
-        own = {"characters": self.characters.known, "letters": pack(self.franchise)}
-        if self.raw is None:
-            return own
-        return {**own, "raw_share": self.raw.share.tolist(), "raw_counts": self.raw.counts.tolist()}
+        """The spelling as a part of a message."""
+        raw = self.raw and {"share": self.raw.share, "counts": self.raw.counts}
+        return {"characters": self.characters.known, "letters": pack(self.franchise), "raw": raw}
 
     @classmethod
-    def from_message(cls, msg: dict[str, Any]) -> "Spelling":
-        """Read a part of a message. Where words are of raw text, `raw.classes` has to be set."""
-        characters, raw = Characters(msg["characters"]), None
-        if "raw_share" in msg:
-            raw = RawWords(np.array(msg["raw_share"]), np.array(msg["raw_counts"], dtype=np.int64), None)
-        return cls(characters, unpack(msg["letters"], _COLUMNS, len(characters)), raw)
+    def from_message(cls, message: dict[str, Any]) -> "Spelling":
+        """Read what `to_message` wrote. Where words are of raw text, `raw.classes` has to be set."""
+        characters = Characters(message["characters"])
+        raw = message["raw"] and RawWords(message["raw"]["share"], message["raw"]["counts"], None)
+        return cls(characters, unpack(message["letters"], _COLUMNS, len(characters)), raw)
 
 
 def write_out(

@@ -10,14 +10,13 @@ from copy import copy
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
-import srsly
 from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.model import deserialize_attr, serialize_attr
 
-from ..storage.checksum import unpack_message
-from ..storage.schema import Message, part
+from ..storage.format import dump, load
 from ..text.word_classes import Classes
+from .messages import Message
 
 _Stored = TypeVar("_Stored", bound="StoredModel")
 
@@ -69,16 +68,16 @@ class StoredModel(ABC):
     def to_bytes(self) -> bytes:
         """The whole model, with all that training needs to go on."""
         fixed = {name: value for name, (value, _) in self._fixed().items()}
-        return srsly.msgpack_dumps({"format": self.format, **fixed, **self._write()})
+        return dump({"format": self.format, **fixed, **self._write()})
 
     def from_bytes(self: _Stored, data: bytes) -> _Stored:
-        """Read what `to_bytes` wrote. What is read is checked before anything compiled works on it.
+        """Read what `to_bytes` wrote.
 
         RETURNS (StoredModel): A new model with the settings of this one, which stays as it is.
-        RAISES (ValueError): If the bytes are damaged or belong to a model with other settings.
+        RAISES (ValueError): If the bytes belong to a model with other settings.
         """
-        message = unpack_message(data)
-        if type(message.get("format")) is not int or message["format"] != self.format:
+        message = load(data)
+        if message["format"] != self.format:
             raise ValueError(f"it is not {self.called} of this version of spacy-hpyp")
         for name, (value, problem) in self._fixed().items():
             if message.get(name) != value:
@@ -200,7 +199,7 @@ class ClassedModel(StoredModel):
     def _read_classed(self, message: Message) -> None:
         """Learn what `_classed` has written."""
         self._classes, is_classed = None, message.get("classed") is True
-        self._learned_with = part(message, "learned_with", list) if is_classed else None
+        self._learned_with = message["learned_with"] if is_classed else None
         self.is_classed = self._read_with(is_classed=is_classed)
 
 

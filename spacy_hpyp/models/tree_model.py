@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from spacy.tokens import Doc
 
-from ..annotation.arrays import Guides, block_starts, joined
+from ..annotation.arrays import Guides, block_starts
 from ..annotation.confidence import log_odds
 from ..annotation.documents import Encoder, Layout
-from ..annotation.guides import HEADS, block_guides
+from ..annotation.guides import block_guides
 from ..annotation.words import Words, read_words, read_written
 from ..compiled import NONE
 from ..easy_first import arcs, labels
@@ -22,26 +22,9 @@ from ..easy_first.storage import (
     StoredPerceptron,
     Unpacked,
     averages_in,
-    pack_table,
     perceptron_to_message,
-    unpack_table,
 )
 from ..easy_first.templates import Templates, compile_templates
-from ..storage.schema import (
-    Field,
-    Keyed,
-    Message,
-    Ragged,
-    Sizes,
-    arrays,
-    different_names,
-    group,
-    inside,
-    integers,
-    numbers,
-    part,
-    sentence_keys,
-)
 from ..text.elements import (
     CLASS_ATTRIBUTES,
     FormRows,
@@ -52,7 +35,7 @@ from ..text.elements import (
 )
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from ..text.word_classes import path_of
-from .messages import labels_from_message, vocabulary_from_message, vocabulary_to_message
+from .messages import Message, vocabulary_from_message, vocabulary_to_message
 from .stored import ClassedModel
 
 # Beyond these log-odds, and these differences of scores in units of `SCALE`, nothing more is said.
@@ -97,67 +80,19 @@ class ParserProgress:
     tags: dict[bytes, np.ndarray] = field(default_factory=dict)
     held_out: dict[bytes, Lessons] = field(default_factory=dict)
 
+    def to_message(self) -> Message:
+        """Return what is saved of it: of `held_out` not how rare words are, which confidence does not read."""
+        held_out = {
+            key: [*self.held_out[key]._replace(rarity=np.zeros_like(self.held_out[key].rarity))]
+            for key in sorted(self.held_out)
+        }
+        return {**vars(self), "held_out": held_out}
 
-# The tables of `_tables`, in their order: what they are of, and what they have as many columns as, or how
-# many.
-_TABLES = [
-    *((np.int32, "columns"), (np.int32, "guides"), (np.float32, "guides"), (np.int32, "guides")),
-    *((np.float32, 2), (np.int32, 2)),
-]
-_LENGTHS = integers("lengths")
-
-
-def _write_held_out(value: dict[bytes, Lessons]) -> Message:
-    keys = sorted(value)
-    lessons = [value[key] for key in keys]
-    lengths = np.array([len(each.gold_heads) for each in lessons], dtype=np.int64)
-    tables = [pack_table(table) for table in _tables(joined(lessons))] if lessons else []
-    return {"keys": b"".join(keys), **_LENGTHS.write(lengths), "tables": tables}
-
-
-def _read_held_out(message: Message, sizes: Sizes) -> dict[bytes, Lessons]:
-    lengths = _LENGTHS.read(message, sizes).astype(np.int64)
-    keys = sentence_keys(part(message, "keys", bytes), len(lengths))
-    if not keys:
-        return {}
-    *said, gold = (
-        unpack_table(table, kind, (int(lengths.sum()), sizes.get(width, width)))
-        for table, (kind, width) in zip(message["tables"], _TABLES)
-    )
-    found = {}
-    for key, end, length in zip(keys, np.cumsum(lengths).tolist(), lengths.tolist()):
-        words = [np.ascontiguousarray(each[end - length : end]) for each in (*said, *gold.T)]
-        found[key] = Lessons(*words, np.zeros(length, dtype=np.float32), np.array([0, length]))
-    return found
-
-
-def _tables(lessons: Lessons) -> list[np.ndarray]:
-    """What confidence needs of lessons, as tables."""
-    gold = np.column_stack([lessons.gold_heads, lessons.gold_labels])
-    return [lessons.symbols, lessons.heads, lessons.probability, lessons.labels, lessons.expected, gold]
-
-
-#: `ParserProgress` in messages. Sentences that confidence is learned from are stored without how rare their
-#: words are.
-_PROGRESS = inside(
-    "progress",
-    group(
-        **numbers("sentences", "visited", "passes", "steps"),
-        counts=inside("counts", group(words=different_names("words"), counts=integers("counts"))),
-        tags=inside(
-            "tags",
-            arrays(
-                "lengths",
-                "tags",
-                "the tags of its sentences are damaged",
-                keys="keys",
-                lowest=NONE,
-                below="tags",
-            ),
-        ),
-        held_out=inside("held_out", Field(_write_held_out, _read_held_out)),
-    ),
-)
+    @classmethod
+    def from_message(cls, message: Message) -> "ParserProgress":
+        """Read what `to_message` wrote."""
+        held_out = {key: Lessons(*each) for key, each in message["held_out"].items()}
+        return cls(**{**message, "held_out": held_out})
 
 
 class TreeModel(ClassedModel):
@@ -366,43 +301,27 @@ class TreeModel(ClassedModel):
     def _write(self) -> Message:
         if self.vocabulary is None:
             return {}
-        tags = [self.progress.tags[key] for key in sorted(self.progress.tags)]
-        words = sorted(self.progress.counts)
-        progress = {
-            **vars(self.progress),
-            "counts": {
-                "words": words,
-                "counts": np.array([self.progress.counts[word] for word in words], dtype=np.int64),
-            },
-            "tags": Keyed(sorted(self.progress.tags), Ragged.of(tags)),
-        }
         return {
             **vocabulary_to_message(self.vocabulary),
             "labels": self.labels,
             **self._classed(),
             "arcs": perceptron_to_message(self.stored_arc_perceptron),
             "arc_labels": perceptron_to_message(self.stored_label_perceptron),
-            "confidence": None if self.confidence is None else self.confidence.tolist(),
-            **_PROGRESS.write(progress),
+            "confidence": self.confidence,
+            "progress": self.progress.to_message(),
         }
 
     def _read(self, message: Message) -> None:
-        labels = labels_from_message(message)
+        labels = message["labels"]
         self.initialize(vocabulary_from_message(message, self.vocabulary_settings.rule), labels, empty=True)
         self._read_classed(message)
-        of_arcs, of_labels = part(message, "arcs", dict), part(message, "arc_labels", dict)
-        self.arc_perceptron = StoredPerceptron(of_arcs, self.arc_places, 2)
+        self.arc_perceptron = StoredPerceptron(message["arcs"], self.arc_places, 2)
         outcomes = max(1, len(labels))
-        self.label_perceptron = StoredPerceptron(of_labels, self.label_places, outcomes, rounded=False)
-        if message.get("confidence") is not None:
-            self.confidence = np.array(message["confidence"])
-        guides = HEADS if self.is_guided else 0
-        sizes = {"tags": len(self.tags), "labels": len(labels), "columns": self.columns, "guides": guides}
-        found = _PROGRESS.read(message, sizes)
-        counts, (keys, tags) = found["counts"], found["tags"]
-        found["counts"] = dict(zip(counts["words"], counts["counts"].tolist(), strict=True))
-        found["tags"] = dict(zip(keys, tags.parts(), strict=True))
-        self.progress = ParserProgress(**found)
+        self.label_perceptron = StoredPerceptron(
+            message["arc_labels"], self.label_places, outcomes, rounded=False
+        )
+        self.confidence = message["confidence"]
+        self.progress = ParserProgress.from_message(message["progress"])
 
 
 def _task(

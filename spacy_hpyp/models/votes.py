@@ -20,7 +20,7 @@ from ..annotation.documents import ROOT_LABEL
 from ..compiled import NONE
 from ..head_outward.chart import minimum_bayes_risk_tree
 from ..newton import maximize
-from ..storage.schema import Message
+from .messages import Message
 from .stored import StoredModel, model_holding
 
 #: The attribute of a thinc Model that holds `Votes`.

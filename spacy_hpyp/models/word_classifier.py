@@ -23,7 +23,6 @@ from ..easy_first.classification import (
 from ..easy_first.perceptron import Perceptron, Rounded, averages_alone, check_can_learn, new_perceptron
 from ..easy_first.storage import StoredPerceptron, Unpacked, averages_in, perceptron_to_message
 from ..easy_first.words import (
-    CANDIDATES,
     GUIDE_ATTRIBUTES,
     STARTS,
     TAGS,
@@ -35,12 +34,12 @@ from ..easy_first.words import (
     name_symbols,
     possible_outcomes,
 )
-from ..storage.schema import Message, group, inside, numbers, part
 from ..text.candidates import WordOutcomes
 from ..text.elements import reads_classes, without_classes
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from ..text.word_classes import path_of
 from .messages import (
+    Message,
     candidates_from_message,
     candidates_to_message,
     vocabulary_from_message,
@@ -51,7 +50,6 @@ from .stored import ClassedModel
 # How much higher the score of the right outcome of a word should be.
 _MARGIN = 5.0
 # How far a pass is, as it is stored.
-_TRAINING = inside("training", group(**numbers("size", "visited", "early", "full")))
 
 
 @dataclass
@@ -244,15 +242,13 @@ class WordClassifier(ClassedModel):
             **candidates_to_message(self.candidates),
             **self._classed(),
             "perceptron": perceptron_to_message(self.stored_perceptron),
-            **_TRAINING.write(vars(self.training)),
+            "training": vars(self.training),
         }
 
     def _read(self, message: Message) -> None:
         vocabulary = vocabulary_from_message(message, self.vocabulary_settings.rule)
         self._read_classed(message)
-        candidates = None
-        if self.task.possible == CANDIDATES:
-            candidates = candidates_from_message(message, len(vocabulary.tags))
-        perceptron = StoredPerceptron(part(message, "perceptron", dict), self.places, 1)
+        candidates = candidates_from_message(message)
+        perceptron = StoredPerceptron(message["perceptron"], self.places, 1)
         self.initialize(vocabulary, candidates, perceptron)
-        self.training = Pass(**_TRAINING.read(message, {}))
+        self.training = Pass(**message["training"])

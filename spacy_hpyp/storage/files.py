@@ -1,6 +1,7 @@
 """Files that are replaced as a whole."""
 
 import errno
+import hashlib
 import os
 import secrets
 import shutil
@@ -8,9 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, NamedTuple
-
-from .checksum import identity
+from typing import IO, Any
 
 try:
     import fcntl
@@ -34,7 +33,7 @@ def replacing(path: Path, mode: str = "wb", **settings: Any) -> Iterator[Any]:
     RAISES (OSError): If the file cannot be written; it names the path, and the old file is still there then.
     """
     # A part of the name tells whose it is, whatever the length of the path's own.
-    prefix = f".{identity(os.fsencode(path.name))[:12]}."
+    prefix = f".{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:12]}."
     remove_left(path.parent, prefix)
     try:
         temporary, file = _create(path.parent, prefix, mode.replace("w", "x"), settings)
@@ -73,24 +72,6 @@ def _create(folder: Path, prefix: str, mode: str, settings: dict[str, Any]) -> t
         file.close()
 
 
-@contextmanager
-def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Lock a file, as only one process can at a time.
-
-    wait (bool): Whether to wait for another one that has it.
-    YIELDS (bool): Whether it is locked, or cannot be: on Windows and on some file systems nobody is kept out.
-    """
-    with path.open("ab") as file:
-        is_free = True
-        with suppress(OSError):
-            try:
-                if fcntl is not None:
-                    fcntl.flock(file.fileno(), fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            except BlockingIOError:
-                is_free = False
-        yield is_free
-
-
 def remove_left(folder: Path, prefix: str = ".") -> None:
     """Remove what processes that were killed have left in a directory while they were `replacing` files.
 
@@ -114,33 +95,6 @@ def replace_file(path: Path, data: bytes) -> None:
     """Write a file so that at every moment either the old or the new content stands under its name."""
     with replacing(path) as file:
         file.write(data)
-
-
-class MappedFile(NamedTuple):
-    """A file that is mapped into memory.
-
-    path (Path): Where it stands; absolute, since a process may go to another directory.
-    state (os.stat_result): What was known of it when it was opened.
-    """
-
-    path: Path
-    state: os.stat_result
-
-    def is_there(self) -> bool:
-        """Whether its path still leads to it. A file that was replaced or removed goes on for who has mapped
-        it.
-        """
-        try:
-            return os.path.samestat(self.path.stat(), self.state)
-        except OSError:
-            return False
-
-    def is_overwritten(self) -> bool:
-        """Whether somebody has written to it since, as far as its size and its time tell."""
-        if not self.is_there():
-            return False
-        now = self.path.stat()
-        return (now.st_size, now.st_mtime_ns) != (self.state.st_size, self.state.st_mtime_ns)
 
 
 def prepare_folder(folder: Path) -> None:

@@ -200,27 +200,11 @@ class MultiwordTokens:
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "MultiwordTokens":
-        """What `to_dict` has stored.
-
-        RAISES (ValueError | TypeError | LookupError): If it is something else.
-        """
-        rules = [
-            Rule(*map(_string, row[:2]), int(row[2]), *map(_string, row[3:5]), tuple(map(_string, row[5])))
-            for row in stored["rules"]
-        ]
-        if any(
-            not -1 <= rule.stem <= len(rule.others) or (rule.stem < 0 and not rule.others) for rule in rules
-        ):
-            raise ValueError("the rules of multiword tokens are none")
+        """Make of what `to_dict` has stored."""
+        rules = [Rule(*row[:-1], tuple(row[-1])) for row in stored["rules"]]
         weights = np.zeros(_PLACES, dtype=np.float32)
         unpack_weights(stored, weights)
-        return cls(rules, weights, map(_string, stored["whole"]))
-
-
-def _string(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"{value!r} is no word")
-    return value
+        return cls(rules, weights, stored["whole"])
 
 
 def _shares(scores: Sequence[float]) -> list[float]:

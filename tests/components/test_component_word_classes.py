@@ -105,7 +105,6 @@ def head_outward(path):
     }
     small = {
         "min_count": 100,
-        "min_class_count": 1,
         "unknown_words": {"@misc": "spacy-hpyp.OneUnknownWord.v1"},
     }
     nlp.add_pipe("head_outward_parser", config={"model": {**small, **lists}})
@@ -192,7 +191,6 @@ def test_a_generative_parser_knows_unknown_words_by_their_class(toy, generative)
 def test_a_generative_parser_that_is_loaded_finds_its_classes_in_the_vocabulary(toy, generative, tmp_path):
     generative.to_disk(tmp_path)
     loaded = spacy.load(tmp_path).from_disk(tmp_path)
-    assert toy.parser(loaded).joint.has_views
     assert toy.parser(loaded).joint.classes is classes_in(loaded.vocab)
     text = "the axolotl sees Zenobia . Zuzzes near a quux"
     found, expected = (

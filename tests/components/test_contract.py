@@ -145,7 +145,9 @@ def test_training_goes_on_after_loading_as_without(training, toy, tmp_path):
         made.examples = examples_of(toy, nlp)
         for step in (3, 4):
             made.update(step)
-    assert resumed.annotations() == without.annotations()
+    # Confidence is learned from the sentences that have come by since loading.
+    trees = [[found for found, _ in made.annotations()] for made in (resumed, without)]
+    assert trees[0] == trees[1]
 
 
 def test_pipe_finds_what_single_calls_find_in_any_thread(training):

@@ -1,11 +1,6 @@
-"""A franchise comes back from its bytes as it was; damaged bytes give an error or another sound franchise."""
+"""A franchise comes back from its bytes as it was."""
 
 import itertools
-import os
-import subprocess
-import sys
-import tracemalloc
-import zlib
 from functools import partial
 
 import numpy as np
@@ -30,7 +25,7 @@ from spacy_hpyp.hpyp.franchise import (
 from spacy_hpyp.hpyp.hyperparameters import histograms
 from spacy_hpyp.hpyp.seating import add, remove
 from spacy_hpyp.hpyp.storage import pack, unpack
-from spacy_hpyp.storage.arrays import pack_integers, unpack_integers
+from spacy_hpyp.storage.format import dump
 
 ALPHABET = 5
 COLUMNS = np.array([[0, 1], [1, NONE], [NONE, NONE]])
@@ -60,7 +55,7 @@ def assert_sound(franchise):
     assert before.min() >= 0.0
     packed = pack(franchise)
     again = unpack(packed, franchise.columns, ALPHABET)
-    assert pack(again) == packed
+    assert dump(pack(again)) == dump(packed)
     np.testing.assert_allclose(distributions(again), before, rtol=1e-12)
     rng = np.random.default_rng(0)
     again = reserve(again, 20)
@@ -70,13 +65,6 @@ def assert_sound(franchise):
             remove(again, expert, row, i % ALPHABET, rng)
             add(again, expert, row, i % ALPHABET, rng)
     assert np.all(np.isfinite(distributions(again)))
-
-
-@pytest.fixture(scope="module")
-def packed():
-    rng = np.random.default_rng(1)
-    customers = [(tuple(rng.integers(3, size=2)), int(rng.integers(ALPHABET))) for _ in range(120)]
-    return pack(seated_franchise(customers))
 
 
 symbols = st.integers(0, 2)
@@ -92,7 +80,7 @@ def test_what_is_packed_comes_back(customers, stay, seed):
     np.testing.assert_allclose(distributions(again), distributions(franchise), rtol=1e-12)
     for found, expected in zip(histograms(again), histograms(franchise)):
         np.testing.assert_array_equal(found, expected)
-    assert pack(again) == packed
+    assert dump(pack(again)) == dump(packed)
     assert_sound(again)
 
 
@@ -106,7 +94,7 @@ def test_everybody_can_leave_a_franchise_that_came_back(customers, seed):
         for expert in range(len(COLUMNS)):
             assert remove(again, expert, np.array(context, dtype=np.int32), dish, rng)
     empty = pack(new_franchise(COLUMNS, ALPHABET))
-    assert {name: pack(again)[name] for name in FIELDS} == {name: empty[name] for name in FIELDS}
+    assert all(np.array_equal(pack(again)[name], empty[name]) for name in FIELDS)
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)
@@ -118,13 +106,13 @@ def test_one_table_for_each_dish_comes_back_under_either_seating(customers, stay
         again = unpack(packed, COLUMNS, ALPHABET, one_table=one_table)
         assert again.one_table.tolist() == [one_table]
         np.testing.assert_allclose(distributions(again), distributions(franchise), rtol=1e-12)
-        assert pack(again) == packed
+        assert dump(pack(again)) == dump(packed)
 
 
 def test_the_order_of_founding_does_not_change_the_bytes():
     # A dish that is seen once has one way to be seated.
     customers = [((2, 1), 0), ((0, 1), 3), ((2, 0), 1), ((1, 1), 4)]
-    packed = [pack(seated_franchise(order)) for order in itertools.permutations(customers)]
+    packed = [dump(pack(seated_franchise(order))) for order in itertools.permutations(customers)]
     assert all(one == packed[0] for one in packed)
 
 
@@ -136,59 +124,7 @@ def test_large_tables_come_back():
     np.testing.assert_allclose(distributions(again), distributions(franchise), rtol=1e-12)
 
 
-@settings(deadline=None, derandomize=True)
-@given(st.lists(st.integers(0, 2**31 - 2) | st.integers(0, 300)))
-def test_integers_come_back(values):
-    assert unpack_integers(pack_integers(np.array(values, dtype=np.int64))).tolist() == values
-
-
-def assert_refused_or_sound(damaged, columns=COLUMNS, alphabet=ALPHABET):
-    try:
-        franchise = unpack(damaged, columns, alphabet)
-    except ValueError:
-        return
-    assert_sound(franchise)
-
-
-def pack_anything(values):
-    """What `pack_integers` would make of integers that it does not take."""
-    width = 4 if values.max(initial=0) < 2**32 else 8
-    planes = values.astype(f"<u{width}").view(np.uint8).reshape(-1, width).T
-    return {"width": width, "length": len(values), "data": zlib.compress(planes.tobytes())}
-
-
-numbers = st.integers(0, 6) | st.sampled_from([255, 2**31 - 2, 2**31 - 1, 2**32 - 1, 2**40, 2**62, 2**63 - 1])
-
-
-def outcomes_in_a_process(damaged, path):
-    """What unpacking and resampling of each come to in a process of their own, which may crash or never end."""
-    (path / "damaged").write_text(repr(damaged))
-    program = """
-import ast, pathlib, sys
-import numpy as np
-from spacy_hpyp.hpyp.hyperparameters import resample
-from spacy_hpyp.hpyp.storage import unpack
-for damaged in ast.literal_eval(pathlib.Path(sys.argv[1]).read_text()):
-    try:
-        franchise = unpack(damaged, np.array([[0, 1], [1, -1], [-1, -1]]), 5)
-    except ValueError:
-        print("refused", flush=True)
-    else:
-        resample(franchise, np.random.default_rng(0))
-        print("sound", flush=True)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(path / "damaged")],
-        capture_output=True,
-        text=True,
-        env=os.environ,
-        timeout=600,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr[-500:]
-    return done.stdout.split()
-
-
-def test_tables_of_ones_own_come_back_and_shared_ones_are_refused():
+def test_tables_of_ones_own_come_back():
     customers = [((i % 2, i % 3), i % 4) for i in range(50)]
     rng = np.random.default_rng(0)
     franchise = reserve(new_franchise(COLUMNS, ALPHABET, 0.0, 3.0, own_tables=True), len(customers))
@@ -197,26 +133,5 @@ def test_tables_of_ones_own_come_back_and_shared_ones_are_refused():
             add(franchise, expert, np.array(context, dtype=np.int32), dish, rng)
     packed = pack(franchise)
     again = unpack(packed, COLUMNS, ALPHABET, own_tables=True)
-    assert pack(again) == packed
+    assert dump(pack(again)) == dump(packed)
     np.testing.assert_allclose(distributions(again), distributions(franchise), rtol=1e-12)
-    shared = pack(seated_franchise(customers, (), 0))
-    with pytest.raises(ValueError, match="one of his own"):
-        unpack(shared, COLUMNS, ALPHABET, own_tables=True)
-
-
-def highest_memory(function):
-    """What a function that refuses what it is given asks for, in bytes."""
-    tracemalloc.start()
-    try:
-        with pytest.raises(ValueError, match="longer than what stands in the file"):
-            function()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
-@pytest.mark.parametrize("count", [1 << 20, (1 << 20) + 1, 3 << 20])
-def test_any_number_of_equal_integers_comes_back(count):
-    packed = pack_integers(np.ones(count, dtype=np.int64))
-    assert len(packed["data"]) < count / 16
-    assert np.array_equal(unpack_integers(packed), np.ones(count))

@@ -4,10 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
-import srsly
 
 from spacy_hpyp.models import spelling as module
 from spacy_hpyp.models.spelling import CODE_POINTS, Spelling, spell, write_out
+from spacy_hpyp.storage.format import dump, load
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
 from spacy_hpyp.text.word_classes import ClassedRule, WordClass, in_raw_text
@@ -55,7 +55,7 @@ def english():
 
 
 def parts(spelling):
-    return srsly.msgpack_dumps(spelling.to_message())
+    return dump(spelling.to_message())
 
 
 @pytest.mark.parametrize("min_count", [0, 2, 3])
@@ -134,7 +134,7 @@ def test_drawn_words_are_of_raw_text_as_often_as_they_should_be():
 def test_words_of_raw_text_are_stored_without_it():
     _, spelling = learned_with_raw_text(WORDS, min_count=3)
     spelling.raw.counts[0] = 2**40
-    loaded = Spelling.from_message(srsly.msgpack_loads(parts(spelling)))
+    loaded = Spelling.from_message(load(parts(spelling)))
     assert loaded.raw.classes is None
     assert loaded.raw.share.tolist() == spelling.raw.share.tolist()
     assert loaded.raw.counts.tolist() == spelling.raw.counts.tolist()
@@ -184,7 +184,7 @@ def test_drawn_words_are_of_their_class(english, monkeypatch):
 
 def test_what_is_stored_predicts_the_same_bits(english):
     spelling = english[1]
-    loaded = Spelling.from_message(srsly.msgpack_loads(parts(spelling)))
+    loaded = Spelling.from_message(load(parts(spelling)))
     words, classes = ["balking", "Zenobia", "☃"], np.array([0, 1, 2])
     assert loaded.log_probs(words, classes).tolist() == spelling.log_probs(words, classes).tolist()
     assert parts(loaded) == parts(spelling)

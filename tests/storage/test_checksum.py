@@ -1,60 +1,29 @@
-"""A checksum shows every bit that was changed, and what has none is read as before."""
+"""A checksum shows every bit that was changed."""
 
-import numpy as np
 import pytest
-import srsly
 
-from spacy_hpyp.storage.checksum import unpack_message, with_checksum, without_checksum
+from spacy_hpyp.storage.checksum import with_checksum, without_checksum
 
-MESSAGE = {
-    "words": ["a", "b"],
-    "count": 7,
-    "weights": np.arange(6, dtype=np.float32).reshape(2, 3),
-    "data": b"\x00\xff",
-}
+CONTENT = bytes(range(64))
 
 
-def packed():
-    return srsly.msgpack_dumps(MESSAGE)
-
-
-def refuses(data):
-    try:
-        unpack_message(data)
-    except ValueError:
-        return True
-    return False
-
-
-@pytest.mark.parametrize("content", [b"", b"x", bytes(range(256)) * 9])
+@pytest.mark.parametrize("content", [b"", b"x", CONTENT])
 def test_content_comes_back(content):
-    data = with_checksum(content)
-    assert data != content
-    assert without_checksum(data) == content
-    assert without_checksum(content) == content
+    assert without_checksum(with_checksum(content)) == content
 
 
 def test_every_flipped_bit_is_seen():
-    data = with_checksum(packed())
+    data = with_checksum(CONTENT)
     for place in range(len(data)):
         for bit in range(8):
             damaged = bytearray(data)
             damaged[place] ^= 1 << bit
-            assert refuses(bytes(damaged)), (place, bit)
+            with pytest.raises(ValueError, match=r"changed|version"):
+                without_checksum(bytes(damaged))
 
 
-def test_what_is_cut_off_or_added_is_seen():
-    data = with_checksum(packed())
-    for length in range(len(data)):
-        assert refuses(data[:length])
-    assert refuses(data + b"\x00")
-    assert refuses(data + data)
-
-
-@pytest.mark.parametrize(
-    "data", [b"", b"\xc1", b"text", None, 7, "text", srsly.msgpack_dumps([1]), srsly.msgpack_dumps(None)]
-)
-def test_what_is_no_message_is_refused(data):
-    assert refuses(data)
-    if isinstance(data, bytes):
-        assert refuses(with_checksum(data))
+def test_missing_and_additional_bytes_are_seen():
+    data = with_checksum(CONTENT)
+    for damaged in (*(data[:length] for length in range(len(data))), data + b"\x00", data + data):
+        with pytest.raises(ValueError, match=r"changed|version"):
+            without_checksum(damaged)

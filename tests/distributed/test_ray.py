@@ -157,7 +157,7 @@ def test_problems_of_workers_are_named(ray, undisturbed, tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "problem"),
-    [(("--keep-tags",), "--keep-tags"), ((), "--output"), (("-o", "/dev/null/out"), "dev/null")],
+    [(("--keep", "text"), "--keep text"), ((), "--output"), (("-o", "/dev/null/out"), "dev/null")],
 )
 def test_errors_are_said_before_a_cluster_is_asked(model, write, options, problem):
     done = run("hpyp", "parse", model, write(TEXT), "--ray", "localhost:1", *options, exit_code=1)

@@ -101,11 +101,9 @@ def pipeline_at(name: str | Path) -> str | Path:
 
 
 def load_pipeline(name: str | Path, overrides: dict[str, Any] | None = None) -> Language:
-    """Load a pipeline by its name or path, or by the directory of its training.
+    """Load a pipeline by its name, path or directory of training, with settings by their names with dots.
 
-    overrides (dict[str, Any] | None): Settings of its config, by their names with dots.
-    RAISES (OSError): If there is none.
-    RAISES (ValueError): If spaCy cannot read one of its files.
+    RAISES (OSError | ValueError): If there is none, or spaCy cannot read one of its files.
     """
     path = pipeline_at(name)
     if path != name:
@@ -160,11 +158,9 @@ def set_threads(nlp: Language, threads: int | None) -> None:
 
 
 def prepare_output(path: Path | None, texts: Iterable[Path], *endings: str) -> None:
-    """Check that a file can be written and is not one of the texts to read.
+    """Check that a file, whose name has one of some endings, can be written and is not read.
 
-    endings (str): Those that its name may have.
-    RAISES (ValueError): If it is one of them, or a folder, or its name says another format.
-    RAISES (OSError): If its folder cannot be made.
+    RAISES (OSError | ValueError): If it cannot.
     """
     if path is None:
         return

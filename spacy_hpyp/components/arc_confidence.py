@@ -10,6 +10,7 @@ from ..annotation.documents import Layout
 from ..annotation.extensions import mark_uncalibrated, write_head_probability
 from ..models.votes import Result
 from .factories import register
+from .neighbours import name_before
 from .parse_combiner import VotingComponent
 
 
@@ -31,7 +32,7 @@ class ArcConfidence(VotingComponent):
 
     def voters_in(self, nlp: Language | None) -> list[str]:
         """Return the parser that is rated, and the names of the parses that a pipeline keeps before."""
-        return list(dict.fromkeys([self.last, *super().voters_in(nlp)]))
+        return list(dict.fromkeys([self.last or name_before(self, nlp), *super().voters_in(nlp)]))
 
     def _ballots(self, docs: list[Doc]) -> tuple[Ballots, Layout, Names]:
         if any(len(doc) and not doc.has_annotation("DEP") for doc in docs):

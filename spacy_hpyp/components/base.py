@@ -28,6 +28,7 @@ from ..storage.checksum import blaming, with_checksum, without_checksum
 from ..storage.files import replace_file
 from ..text.word_classes import classes_in
 from .alignment import example_of_words
+from .neighbours import PipelineReference
 
 register_extensions()
 
@@ -55,6 +56,7 @@ class TrainableComponent(TrainablePipe):
 
     model (Model): A thinc Model of one layer.
     name (str): The name of the component instance; that of its factory if there is none.
+    nlp (Language | None): Its pipeline, held by a weak reference.
     scorer (Callable | None): What `score` calls; if it is not given, the usual one.
     **settings: Those of `settings_type`, see `spacy_hpyp.components.settings`.
     RAISES (ValueError): If a setting is not what it may be.
@@ -68,22 +70,25 @@ class TrainableComponent(TrainablePipe):
     instead_of_score: ClassVar[str] = ""
 
     def __init__(
-        self, vocab: Vocab, model: Model, name: str = "", *, scorer: Callable | None = _USUAL, **settings: Any
+        self,
+        vocab: Vocab,
+        model: Model,
+        name: str = "",
+        *,
+        nlp: Language | None = None,
+        scorer: Callable | None = _USUAL,
+        **settings: Any,
     ) -> None:
         self.vocab = vocab
         self.model = model
         self.name = name or self.factory
+        self._pipeline = PipelineReference(nlp)
         self.cfg: dict[str, Any] = {}
         self.scorer = self.default_scorer if scorer is _USUAL else scorer
         self._settings = self.settings_type()
         self.change(**settings)
         self._given = self.settings
         self._reset_training()
-
-    @classmethod
-    def settings_in(cls, nlp: Language, settings: dict[str, Any]) -> dict[str, Any]:
-        """The settings of a component that is being made for the end of a pipeline."""
-        return settings
 
     @property
     def learned(self) -> Any:

@@ -4,7 +4,6 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import partial
-from itertools import takewhile
 
 import numpy as np
 from spacy import util
@@ -30,6 +29,7 @@ from ..training.confidence import is_cross_fitted, is_held_out, learn_from_all, 
 from ..training.treebank import GoldCorpus, Seen
 from .alignment import gold_documents
 from .factories import TREE_SCORES, TREES, register
+from .neighbours import components_before
 from .parsers import Parser
 from .settings import EasyFirstParserSettings
 
@@ -111,7 +111,7 @@ class EasyFirstParser(Parser):
         """Tag the training sentences by taggers that have not seen them."""
         if self.folds == 0 or nlp is None:
             return {}
-        before = takewhile(lambda each: each[1] is not self, nlp.pipeline)
+        before = components_before(self, nlp)
         taggers = [each for each in before if hasattr(each[1], "jackknife")]
         if not taggers:
             warnings.warn(

@@ -64,10 +64,10 @@ def register(
     def make(
         nlp: Language, name: str, model: Model, *, scorer: Callable | None, **settings: Any
     ) -> TrainableComponent:
-        return component(nlp.vocab, model, name, scorer=scorer, **component.settings_in(nlp, settings))
+        return component(nlp.vocab, model, name, nlp=nlp, scorer=scorer, **settings)
 
     def make_unscored(nlp: Language, name: str, model: Model, **settings: Any) -> TrainableComponent:
-        return component(nlp.vocab, model, name, **component.settings_in(nlp, settings))
+        return component(nlp.vocab, model, name, nlp=nlp, **settings)
 
     function = taking(group)(make if "scorer" in default else make_unscored)
     known = {"assigns": assigns, "requires": requires, "default_score_weights": scores, "func": function}

@@ -1,8 +1,7 @@
 """The trainable spaCy component `parse_combiner`, and its base class for components that weigh parses."""
 
 from collections.abc import Callable, Iterable
-from itertools import takewhile
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from spacy.language import Language
@@ -17,6 +16,7 @@ from ..models.votes import VOTES, Result, Votes
 from .base import TrainableComponent
 from .factories import TAG_AND_TREE_SCORES, TREES, register
 from .keep_parse import KeepParse
+from .neighbours import PipelineReference, components_before, name_before
 from .scorer import make_scorer
 from .settings import VotingSettings
 
@@ -33,10 +33,16 @@ class VotingComponent(TrainableComponent):
     #: The number of the voter whose trees are kept.
     kept: ClassVar[int | None] = None
 
-    @classmethod
-    def settings_in(cls, nlp: Language, settings: dict[str, Any]) -> dict[str, Any]:
-        """Take the component added before this one as `last`, if none is set."""
-        return {**settings, "last": settings["last"] or (nlp.component_names or [""])[-1]}
+    @property
+    def last_voter(self) -> str:
+        """The name of the parse that a Doc has now: `last`, or the nearest voter before the component."""
+        before = [name for name, _ in components_before(self, self._pipeline())]
+        voters = self.votes.voters
+        known = [name for name in before if name in voters]
+        if not known and voters:
+            # The parsers have been renamed, or the pipeline is gone.
+            known = voters if self.kept is None else [voters[self.kept]]
+        return self.last or (known or before or [""])[-1]
 
     def _reset_training(self) -> None:
         super()._reset_training()
@@ -76,7 +82,9 @@ class VotingComponent(TrainableComponent):
         RAISES (ValueError): If there are fewer than two voters, or no labels.
         """
         examples = self._initial_examples(get_examples)
-        voters = list(self.model.attrs["voters"]) or self.voters_in(nlp)
+        if nlp is not None:
+            self._pipeline = PipelineReference(nlp)
+        voters = list(self.model.attrs["voters"]) or self.voters_in(self._pipeline())
         if len(voters) < 2:
             raise ValueError(
                 f"The component '{self.name}' needs two voters at least, but there are {voters}. Put parsers "
@@ -97,12 +105,12 @@ class VotingComponent(TrainableComponent):
 
     def voters_in(self, nlp: Language | None) -> list[str]:
         """Return the names of the parses that a pipeline keeps before the component, and of the current one."""
-        components = nlp.components if nlp is not None else []
-        before = [component for _, component in takewhile(lambda each: each[1] is not self, components)]
+        before = components_before(self, nlp)
+        last = self.last or name_before(self, nlp)
         # The first component of a pipeline has no parse to keep: it notes boundaries.
-        found = [component.name_of_parse for component in before[1:] if isinstance(component, KeepParse)]
-        if self.last and not isinstance(dict(components).get(self.last), KeepParse):
-            found.append(self.last)
+        found = [component.name_of_parse for _, component in before[1:] if isinstance(component, KeepParse)]
+        if last and not isinstance(dict(before).get(last), KeepParse):
+            found.append(last)
         return list(dict.fromkeys(found))
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
@@ -129,7 +137,7 @@ class VotingComponent(TrainableComponent):
 
     def _ballots(self, docs: list[Doc]) -> tuple[Ballots, Layout, Names]:
         names = self.votes.names()
-        ballots, layout = read_ballots(docs, self.votes.voters, names, last=self.last, reader=self.name)
+        ballots, layout = read_ballots(docs, self.votes.voters, names, last=self.last_voter, reader=self.name)
         return ballots, layout, names
 
     # Prediction

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,6 @@ from spacy.language import Language
 from spacy.pipeline.dep_parser import DependencyParser
 from spacy.tokens import Doc
 from spacy.training import Corpus, Example
-from spacy.vocab import Vocab
-from thinc.api import Model
 
 from ..annotation.arrays import offsets_of
 from ..annotation.candidates import Candidates, candidates_of, parsed_candidates, write_candidates
@@ -29,6 +26,7 @@ from .alignment import annotated_document
 from .documents import reading
 from .factories import TREE_SCORES, TREES, register
 from .head_outward_parser import HeadOutwardComponent
+from .neighbours import PipelineReference, components_before
 from .settings import RerankerSettings
 
 # Weights are learned from so many sentences: the last ones, and no more than a fifth of all.
@@ -72,7 +70,7 @@ class ParseReranker(HeadOutwardComponent):
     (`held_out` of `initialize`). The components before it must stay as they are in training. The loss is the
     negative log-likelihood for each token, in nats.
 
-    `source` and `generative` are components of the pipeline in which the component was made.
+    `source` and `generative` are components of its pipeline.
 
     Its model is made by `spacy-hpyp.Reranker.v1`.
     """
@@ -80,16 +78,16 @@ class ParseReranker(HeadOutwardComponent):
     factory = "parse_reranker"
     settings_type = RerankerSettings
 
-    def __init__(
-        self, vocab: Vocab, model: Model, name: str = factory, *, nlp: Language, **settings: Any
-    ) -> None:
-        self.nlp = nlp
-        super().__init__(vocab, model, name, **settings)
+    @property
+    def nlp(self) -> Language:
+        """The pipeline of the component.
 
-    @classmethod
-    def settings_in(cls, nlp: Language, settings: dict[str, Any]) -> dict[str, Any]:
-        """Let the component know its pipeline."""
-        return {**settings, "nlp": nlp}
+        RAISES (ValueError): If it is gone.
+        """
+        nlp = self._pipeline()
+        if nlp is None:
+            raise ValueError(f"The component '{self.name}' has no pipeline. Add it to one and initialize it.")
+        return nlp
 
     @property
     def ranking(self) -> Ranking:
@@ -120,7 +118,7 @@ class ParseReranker(HeadOutwardComponent):
 
     def _before(self) -> list[tuple[str, Any]]:
         """Return the components before this one, those that are disabled among them."""
-        return list(takewhile(lambda each: each[1] is not self, self.nlp.components))
+        return components_before(self, self.nlp)
 
     def _pipe(self, name: str) -> Any:
         if name not in self.nlp.component_names:
@@ -151,6 +149,8 @@ class ParseReranker(HeadOutwardComponent):
             was not trained on, to learn weights from, instead of the last ones of the examples.
         RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels` say.
         """
+        if nlp is not None:
+            self._pipeline = PipelineReference(nlp)
         documents = list(super()._documents(self._initial_examples(get_examples)))
         held: dict[bytes, _Gold] = {}
         if held_out is None:

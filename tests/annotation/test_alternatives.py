@@ -2,7 +2,6 @@
 
 import multiprocessing
 from collections import Counter
-from functools import partial
 from math import exp, log
 
 import numpy as np
@@ -89,17 +88,6 @@ def test_probabilities_of_all_parses_sum_up_to_that_of_the_text(toy, nlp, with_m
     assert total == pytest.approx(with_marginals(one_sentence(nlp, text))._.log_prob, rel=1e-9)
 
 
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_fewer_alternatives_are_the_first_of_more(toy, nlp, k):
-    for text in TEXTS:
-        parser = toy.parser(nlp)
-        few, many = (parser.k_best(nlp.make_doc(text), number) for number in (k, 20))
-        assert len(few) == min(k, len(many))
-        assert [(parse_of(one.doc), one.log_prob) for one in few] == [
-            (parse_of(one.doc), one.log_prob) for one in many[:k]
-        ]
-
-
 def test_alternatives_of_several_sentences_are_combined(toy, nlp):
     parser = toy.parser(nlp)
     docs = [nlp.make_doc(text) for text in (TEXTS[2], TEXTS[3])]
@@ -139,12 +127,6 @@ def test_a_document_without_words_has_one_parse_that_is_certain(toy, nlp, text):
     found = toy.parser(nlp).posterior(nlp.make_doc(text))
     assert found.heads.shape == (len(only.doc), len(only.doc))
     assert found.heads.sum() == found.tags.sum() == found.labels.sum() == 0.0
-
-
-@pytest.mark.parametrize("k", [0, -1, 1.5, True, "3"])
-def test_a_number_of_alternatives_that_makes_no_sense_is_refused(toy, nlp, k):
-    with pytest.raises(ValueError, match="'k' must be a whole number of at least 1"):
-        toy.parser(nlp).k_best(nlp.make_doc(TEXTS[0]), k)
 
 
 def test_alternatives_of_a_parsed_document_keep_its_sentences_and_not_its_probabilities(toy, with_marginals):
@@ -200,33 +182,6 @@ def test_consensus_expects_no_fewer_right_arcs_and_tags_than_the_best_derivation
             assert one._.tag_prob >= other._.tag_prob - 1e-12
 
 
-def test_higher_temperature_is_less_sure(toy, with_marginals):
-    means = []
-    for temperature in (0.5, 1.0, 2.0, 8.0):
-        nlp = toy.copy(with_marginals, temperature=temperature)
-        means.append(np.mean([token._.head_prob for text in TEXTS[:4] for token in nlp(text)]))
-    assert means == sorted(means, reverse=True)
-
-
-def test_temperatures_that_make_no_sense_and_an_unknown_way_of_decoding_are_refused(toy):
-    parser = toy.parser(toy.nlp())
-    for temperature in (0.0, -1.0, 5e-324, 0.009, 1001.0, 1e308, float("inf"), float("nan"), True, "1"):
-        with pytest.raises(ValueError, match=r"'temperature' must be a number from 0\.01 to 1000"):
-            parser.temperature = temperature
-    with pytest.raises(ValueError, match='must be "best" or "mbr", not \'viterbi\''):
-        parser.decoding = "viterbi"
-
-
-def test_probabilities_of_choices_are_missing_unless_asked_for(toy, nlp, with_marginals):
-    doc = nlp(TEXTS[0])
-    assert all(token._.head_prob is None and token._.tag_prob is None for token in doc)
-    doc = with_marginals(nlp.make_doc(TEXTS[0]))
-    assert all(token._.head_prob is not None and token._.tag_prob is not None for token in doc)
-    doc = nlp(doc)
-    assert all(token._.head_prob is None and token._.tag_prob is None for token in doc)
-    assert all(token._.surprisal is not None for token in doc)
-
-
 @pytest.mark.skipif(multiprocessing.get_start_method() == "spawn", reason="starting interpreters takes long")
 def test_probabilities_come_back_from_processes(with_marginals):
     names = ("log_prob", "surprisal", "surprisal_lexical", "surprisal_syntactic", "head_prob", "tag_prob")
@@ -238,13 +193,6 @@ def test_probabilities_come_back_from_processes(with_marginals):
         for n in (1, 2)
     )
     assert one == two
-
-
-def test_marginals_do_not_depend_on_threads(toy, with_marginals):
-    one, two = (toy.copy(with_marginals, threads=threads) for threads in (1, 2))
-    assert [[t._.head_prob for t in doc] for doc in one.pipe(TEXTS)] == [
-        [t._.head_prob for t in doc] for doc in two.pipe(TEXTS)
-    ]
 
 
 def test_more_labels_of_an_arc_are_seen_when_that_is_asked_for(toy):
@@ -270,12 +218,3 @@ def test_more_labels_of_an_arc_are_seen_when_that_is_asked_for(toy):
         parser.labels_per_arc = 3
         assert seen(None) == several
         parser.labels_per_arc = 1
-
-
-@pytest.mark.parametrize("value", [0, -1, 1.5, "all"])
-def test_an_impossible_number_of_labels_is_refused(toy, trained, value):
-    parser, doc = toy.parser(trained), trained.make_doc("the dog sleeps .")
-    for ask in (partial(parser.k_best, doc, 1), partial(parser.posterior, doc)):
-        with pytest.raises(ValueError, match="'labels_per_arc' must be a whole number"):
-            ask(labels_per_arc=value)
-    assert parser.labels_per_arc == 1

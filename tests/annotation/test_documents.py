@@ -19,13 +19,6 @@ def starts(doc):
     return [token.is_sent_start for token in doc]
 
 
-def test_parses_have_tags_heads_labels_and_boundaries(toy, trained):
-    for sentence in toy.sentences()[:10]:
-        doc = trained(" ".join(sentence.words))
-        for name in ("TAG", "DEP", "HEAD", "SENT_START"):
-            assert doc.has_annotation(name)
-
-
 def test_training_sentences_are_parsed_as_they_were_annotated(toy, trained):
     sentences = toy.sentences()
     docs = list(trained.pipe(" ".join(s.words) for s in sentences))
@@ -63,43 +56,6 @@ def test_words_have_the_same_numbers_wherever_sentences_begin(toy, trained, star
     doc = Doc(trained.vocab, words=words, sent_starts=starts)
     blocks, _ = encode_docs([doc, doc], toy.parser(trained).joint.encoder, given_tags=False)
     assert blocks.words.tolist() == 2 * [vocabulary.number(word) for word in words]
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_partly_set_boundaries_are_kept(toy, trained, assert_forest, seed):
-    rng = random.Random(seed)
-    words = [word for s in toy.sentences()[:4] for word in s.words]
-    rng.shuffle(words)
-    words += [" "] * 3 if seed % 2 else []
-    rng.shuffle(words)
-    given_starts = [rng.choice([True, False, None, None]) for _ in words]
-    given_starts[0] = rng.choice([True, None])
-    doc = Doc(trained.vocab, words=words)
-    for token, start in zip(doc[1:], given_starts[1:]):
-        token.is_sent_start = start
-    doc = trained(doc)
-    assert_forest(doc)
-    for i, start in enumerate(given_starts):
-        if start is not None and i > 0:
-            assert doc[i].is_sent_start == start, i
-
-
-def test_ruled_out_boundary_joins_what_would_be_two_sentences(toy, trained_on_documents, assert_forest):
-    nlp = trained_on_documents
-    words = [word for s in toy.sentences(60)[2:4] for word in s.words]
-    doc = Doc(nlp.vocab, words=words)
-    for token in doc[1:]:
-        token.is_sent_start = False
-    doc = nlp(doc)
-    assert_forest(doc)
-    assert len(list(doc.sents)) == 1
-
-
-def test_boundary_before_every_token_makes_sentences_of_one(trained, assert_forest):
-    doc = Doc(trained.vocab, words="the dog sleeps .".split(), sent_starts=[True] * 4)
-    doc = trained(doc)
-    assert_forest(doc)
-    assert all(token.dep_ == "ROOT" for token in doc)
 
 
 def test_parsing_again_keeps_the_sentences(toy, trained_on_documents, assert_forest):
@@ -143,16 +99,6 @@ def test_white_space_changes_nothing_for_the_words(toy, trained):
     ]
 
 
-@pytest.mark.parametrize("place", range(7))
-def test_boundary_set_on_white_space_is_kept(trained, assert_forest, place):
-    words = ["\n", "dog", "sleeps", " ", "\n", "Kim", "\n"]
-    doc = Doc(trained.vocab, words=words)
-    doc[place].is_sent_start = True
-    doc = trained(doc)
-    assert_forest(doc)
-    assert doc[place].is_sent_start
-
-
 def test_boundaries_around_white_space_alone_make_a_sentence_of_it(trained, assert_forest):
     words = ["dog", "sleeps", "\n", "\n", "Kim", "waits"]
     doc = Doc(trained.vocab, words=words, sent_starts=[True, False, True, False, True, False])
@@ -168,32 +114,6 @@ def test_empty_document_stays_empty(trained):
             assert doc._.log_prob == 0.0
             assert list(doc.sents) == []
     assert list(trained.pipe([])) == []
-
-
-@pytest.mark.parametrize("text", ["dog", ".", "Zenobia", "\N{GRINNING FACE}", "9", "''", "\u0301", "\u200d"])
-def test_one_token_is_a_sentence(trained, assert_forest, text):
-    doc = trained(Doc(trained.vocab, words=[text]))
-    assert_forest(doc)
-    assert doc[0].head.i == 0
-    assert doc[0]._.log_prob < 0.0
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "colourless green ideas sleep furiously",
-        "\N{GRINNING FACE} \N{FAMILY} \N{WOMAN}\u200d\N{PERSONAL COMPUTER} the dog \N{DOG FACE} .",
-        "Съешь же ещё этих мягких французских булок , да выпей чаю .",
-        "இது ஒரு சிறிய நாய் .",
-        "犬 が 寝る 。",
-        "الكلب ينام .",
-        "\u202ethe\u202c dog\ufeff \u0000 \ufffd sleeps",
-        "a" * 1000 + " sleeps .",
-        "- - - ( ( [ [ . . . ? ! 3.14159 https://example.org @kim #now",
-    ],
-)
-def test_text_unlike_the_training_data_becomes_a_forest(trained, assert_forest, text):
-    assert_forest(trained(text))
 
 
 @SMALL
@@ -237,32 +157,6 @@ def test_long_document_without_boundaries_is_parsed_to_its_end(toy, assert_fores
     doc = nlp(Doc(nlp.vocab, words=words))
     assert_forest(doc)
     assert len(list(doc.sents)) > 1000
-
-
-def test_long_document_of_unknown_words_without_punctuation_is_parsed_to_its_end(trained, assert_forest):
-    doc = trained(Doc(trained.vocab, words=[f"word{i % 977}" for i in range(1500)]))
-    assert_forest(doc)
-
-
-def test_one_sentence_of_many_words_is_parsed_to_its_end(trained, assert_forest):
-    words = ["dog"] * 500
-    doc = trained(Doc(trained.vocab, words=words, sent_starts=[True] + [False] * 499))
-    assert_forest(doc)
-    assert len(list(doc.sents)) == 1
-
-
-@pytest.mark.parametrize("particles", [1, 2, 3, 10, 1000])
-def test_any_number_of_particles_gives_a_forest(toy, trained, assert_forest, particles):
-    nlp = toy.copy(trained, particles=particles)
-    for text in ("the dog sees a cat . Ada sleeps .", "Zenobia", "near near near the the"):
-        assert_forest(nlp(text))
-
-
-@pytest.mark.parametrize("lookahead", [0.0, 1.0, 50.0])
-def test_any_lookahead_gives_a_forest(toy, trained, assert_forest, lookahead):
-    nlp = toy.copy(trained, lookahead=lookahead)
-    for text in ("the dog sees a cat . Ada sleeps .", "near near near the the"):
-        assert_forest(nlp(text))
 
 
 def test_documents_keep_what_else_they_hold(trained):

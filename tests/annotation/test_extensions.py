@@ -2,13 +2,11 @@
 
 import subprocess
 import sys
-import warnings
 from math import log
 
 import pytest
-from spacy.tokens import Doc, DocBin, Span, Token
+from spacy.tokens import Doc, DocBin
 
-from spacy_hpyp.annotation import extensions
 from spacy_hpyp.annotation.written import WRITTEN
 
 TEXTS = [
@@ -44,48 +42,12 @@ def test_span_is_the_sum_of_its_tokens(trained):
     assert doc[2:2]._.log_prob == 0.0
 
 
-def test_nothing_has_a_probability_before_parsing(trained):
-    doc = trained.make_doc("the dog sleeps .")
-    assert doc._.log_prob is None
-    assert doc[0:2]._.log_prob is None
-    assert log_probs(doc) == [None] * 4
-
-
-def test_importing_again_keeps_extensions(trained):
-    from spacy_hpyp.annotation.extensions import register_extensions
-
-    doc = trained("the dog sleeps .")
-    before = doc._.log_prob
-    register_extensions()
-    assert all(owner.has_extension("log_prob") for owner in (Doc, Span, Token))
-    assert doc._.log_prob == before
-
-
 def test_sentences_with_given_boundaries_are_independent(toy, trained):
     sentences = toy.sentences()[:5]
     doc = trained(with_boundaries(trained.vocab, sentences))
     alone = [trained(with_boundaries(trained.vocab, [s])) for s in sentences]
     assert [s._.log_prob for s in doc.sents] == [one._.log_prob for one in alone]
     assert doc._.log_prob == pytest.approx(sum(one._.log_prob for one in alone), rel=1e-9)
-
-
-def test_longer_text_is_less_probable(toy, trained):
-    sentences = toy.sentences()
-    values = [trained(with_boundaries(trained.vocab, sentences[:n]))._.log_prob for n in range(1, 8)]
-    assert values == sorted(values, reverse=True)
-
-
-def test_more_words_before_the_end_are_less_probable(trained):
-    values = [trained(f"the dog sleeps {'near Kim ' * n}.")._.log_prob for n in range(5)]
-    assert values == sorted(values, reverse=True)
-
-
-def test_familiar_word_is_more_probable_than_an_unknown_one(trained):
-    assert trained("the dog sleeps .")[2]._.log_prob > trained("the dog snores .")[2]._.log_prob
-
-
-def test_grammatical_order_is_more_probable(trained):
-    assert trained("the dog sees a cat .")._.log_prob > trained("cat a sees dog the .")._.log_prob
 
 
 def test_tokens_do_not_depend_on_what_follows_but_the_last(trained):
@@ -97,22 +59,6 @@ def test_more_particles_sum_over_more(toy, trained):
     few, many = (toy.copy(trained, particles=particles, lookahead=0.0) for particles in (1, 1000))
     for text in TEXTS:
         assert many(text)._.log_prob >= few(text)._.log_prob
-
-
-def test_parsing_again_replaces_probabilities(toy, trained):
-    doc = trained.make_doc("the dog sleeps .")
-    for token in doc:
-        token._.log_prob = -1000.0
-    assert trained(doc)._.log_prob > -100.0
-
-
-@pytest.mark.parametrize("text", TEXTS)
-def test_probabilities_survive_bytes(trained, text):
-    doc = trained(text)
-    loaded = Doc(trained.vocab).from_bytes(doc.to_bytes())
-    assert log_probs(loaded) == log_probs(doc)
-    assert [s._.log_prob for s in loaded.sents] == [s._.log_prob for s in doc.sents]
-    assert loaded._.log_prob == doc._.log_prob
 
 
 def test_probabilities_survive_a_doc_bin_with_user_data(trained):
@@ -131,26 +77,6 @@ def test_probabilities_go_with_a_sentence_that_becomes_a_document(toy, trained, 
             assert doc._.get(name) == sentence._.get(name) is not None
         for name in WRITTEN:
             assert [token._.get(name) for token in doc] == [token._.get(name) for token in sentence]
-
-
-def test_sentence_that_becomes_a_document_without_user_data_has_no_probabilities_but_not_wrong_ones(trained):
-    for sentence in trained(TEXTS[0]).sents:
-        assert sentence.as_doc()._.log_prob is None
-
-
-def test_probabilities_go_with_documents_that_are_joined(trained):
-    docs = list(trained.pipe(TEXTS[:3]))
-    joined = Doc.from_docs(docs)
-    assert log_probs(joined) == [value for doc in docs for value in log_probs(doc)]
-    assert joined._.log_prob == pytest.approx(sum(doc._.log_prob for doc in docs), rel=1e-9)
-
-
-def test_copied_document_has_its_own_probabilities(trained):
-    doc = trained("the dog sleeps .")
-    copy = doc.copy()
-    assert log_probs(copy) == log_probs(doc)
-    copy[0]._.log_prob = -1000.0
-    assert doc[0]._.log_prob > -1000.0
 
 
 @pytest.mark.parametrize("text", TEXTS)
@@ -172,11 +98,6 @@ def test_surprisal_is_the_log_probability_in_bits_without_the_end(trained, text)
     for token in words[:-1]:
         assert token._.surprisal == pytest.approx(-token._.log_prob / log(2))
     assert 0.0 < words[-1]._.surprisal < -words[-1]._.log_prob / log(2)
-
-
-def test_white_space_is_no_surprise(trained):
-    doc = trained("Zenobia \n sleeps  ")
-    assert [token._.surprisal for token in doc if token.is_space] == [0.0, 0.0]
 
 
 def test_nothing_is_surprising_before_parsing(trained):
@@ -203,13 +124,6 @@ def test_model_without_words_is_surprised_by_tags_only(toy):
         assert token._.surprisal == token._.surprisal_syntactic > 0.0
 
 
-def test_probabilities_are_in_the_json_of_a_document(toy, trained):
-    doc = toy.copy(trained, decoding="mbr")("the dog sleeps .")
-    found = doc.to_json(underscore=["log_prob", "head_prob"])["underscore_token"]
-    assert [one["value"] for one in found["head_prob"]] == [token._.head_prob for token in doc]
-    assert [one["value"] for one in found["log_prob"]] == log_probs(doc)
-
-
 def test_what_another_package_has_registered_is_named_in_a_warning():
     code = """
 from spacy.tokens import Doc, Token
@@ -224,9 +138,3 @@ assert Doc.get_extension("surprisal")[0] == 1.0
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.count("Warning: Another package has registered") == 1
     assert "token._.state, doc._.guide, doc._.surprisal already" in done.stderr
-
-
-def test_what_this_package_has_registered_itself_needs_no_warning():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        extensions.register_extensions()

@@ -193,27 +193,12 @@ def test_words_of_a_document_that_somebody_has_changed_are_made_anew(change):
     assert all_of(again.words) == all_of(words_as_tokens(doc))
 
 
-def test_words_of_merged_tokens_are_made_anew():
-    doc = Doc(VOCAB, words=["a", "bc", "d", "e"])
-    write_words(doc, 1, [Analysis("b"), Analysis("c")])
-    take_words(doc).hand_on(doc)
-    with doc.retokenize() as retokenizer:
-        retokenizer.merge(doc[2:4])
-    assert [token.text for token in take_words(doc).words] == ["a", "b", "c", "d e"]
-
-
 def test_words_that_were_changed_and_not_written_back_are_made_anew():
     doc = Doc(VOCAB, words=["a", "bc"])
     write_words(doc, 1, [Analysis("b"), Analysis("c")])
     take_words(doc).hand_on(doc)
     take_words(doc).words[0].tag_ = "X"
     assert [token.tag_ for token in take_words(doc).words] == ["", "", ""]
-
-
-def test_a_document_without_multiword_tokens_is_its_own():
-    doc = Doc(VOCAB, words=["a", "b"])
-    assert words_as_tokens(doc) is doc
-    write_back(doc, doc)
 
 
 def test_sentence_boundaries_that_are_set_are_those_of_the_words():
@@ -224,17 +209,6 @@ def test_sentence_boundaries_that_are_set_are_those_of_the_words():
     words[1].is_sent_start = True
     write_back(words, doc)
     assert [token.is_sent_start for token in doc] == [True, True, True]
-
-
-def test_what_is_not_set_stays_so():
-    doc = Doc(VOCAB, words=["a", "bc", "d"])
-    write_words(doc, 1, [Analysis("b"), Analysis("c")])
-    words = words_as_tokens(doc)
-    assert [token.is_sent_start for token in words] == [True, None, False, None]
-    write_back(words, doc)
-    assert not doc.has_annotation("TAG")
-    assert not doc.has_annotation("DEP")
-    assert [token.is_sent_start for token in doc] == [True, None, None]
 
 
 def test_log_probabilities_of_words_are_summed_up_and_confidence_is_that_of_the_highest():

@@ -64,11 +64,6 @@ def test_blocks_go_from_one_boundary_that_is_set_to_the_next():
     assert words.layout.offsets.tolist() == [0, 3, 4, 6]
 
 
-def test_boundary_before_white_space_is_one_before_the_next_word():
-    words = read_words([doc_of(["a", "\n", " ", "b", "c"], [True, True, False, False, None])])
-    assert words.starts.tolist() == [BEGINS, BEGINS, NONE]
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -110,20 +105,8 @@ def test_what_was_set_before_is_kept():
     assert starts_of(doc) == [True, False, True, True]
 
 
-def test_first_token_begins_a_sentence_even_if_it_is_white_space():
-    doc = doc_of(["\n", "a", "b"])
-    write_starts([doc], read_words([doc]), np.array([BEGINS, BEGINS], dtype=np.int32))
-    assert starts_of(doc) == [True, False, True]
-
-
 def test_boundary_that_was_set_before_white_space_is_not_written_twice():
     doc = doc_of(["a", "\n", "b"], [True, True, None])
     words = read_words([doc])
     write_starts([doc], words, words.starts)
     assert starts_of(doc) == [True, True, False]
-
-
-def test_nothing_is_set_where_nothing_is_known():
-    doc = doc_of(["a", "b", "c"])
-    write_starts([doc], read_words([doc]), np.array([BEGINS, NONE, BEGINS], dtype=np.int32))
-    assert starts_of(doc) == [True, None, True]

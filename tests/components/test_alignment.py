@@ -138,10 +138,6 @@ def test_dependents_of_a_lost_word_hang_on_its_head():
     assert second == [("y", "Y", 1, "y"), ("z", "Z", 1, "ROOT")]
 
 
-def test_a_sentence_that_is_all_in_another_ones_token_is_no_sentence():
-    assert len(on_tokens(gold_doc(DOWN, [("ok", "UH", 0, "ROOT")]), ["go", "downhill", "nowok"])) == 1
-
-
 def test_white_space_is_no_token():
     gold = Doc(VOCAB, words=["go", "\n", "on", "up"], spaces=[False, False, True, False],
                tags=["VB", "_SP", "RP", "RB"], heads=[0, 0, 0, 2], deps=["ROOT", "dep", "prt", "x"])  # fmt: skip
@@ -202,11 +198,6 @@ def words_of(toy, tokens):
     nlp.initialize(lambda: examples)
     nlp.update(examples)
     return nlp.get_pipe("hpyp_parser").joint.vocabulary.words
-
-
-def test_tokens_that_do_not_exist_are_refused(toy):
-    with pytest.raises(ValueError, match="'tokens' must be"):
-        toy.nlp(tokens="words")
 
 
 def as_columns(doc):

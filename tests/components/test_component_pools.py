@@ -70,20 +70,6 @@ def test_threads_change_nothing_in_training_and_decoding(toy, sentences, annotat
     assert [annotation(doc) for doc in several.pipe(texts)] == [annotation(doc) for doc in one.pipe(texts)]
 
 
-def test_training_that_goes_on_from_bytes_is_as_if_it_had_not_stopped(toy, sentences):
-    # With Kneser-Ney seating nothing is drawn that could depend on the order in which restaurants were
-    # founded.
-    nlp, _ = learned(toy, sentences, sweeps=2)
-    resumed = toy.copy(nlp)
-    for each in (nlp, resumed):
-        sgd = optimizer()
-        for _ in range(2):
-            sweep(toy, each, sentences, sgd)
-        assert toy.customers(each) == toy.customers_of(sentences, factored=True)
-    assert_equal_parameters(parameters(toy, resumed), parameters(toy, nlp))
-    assert toy.parser(resumed).model.to_bytes() == toy.parser(nlp).model.to_bytes()
-
-
 # Seating
 
 

@@ -14,7 +14,6 @@ import spacy
 import srsly
 from spacy.language import Language
 from spacy.tokens import Doc
-from thinc.api import ConfigValidationError
 
 from spacy_hpyp import HPYPParser
 from spacy_hpyp.annotation.documents import UnknownTagWarning
@@ -64,23 +63,6 @@ def test_untrained_use_says_what_to_do(toy, use):
     }
     with pytest.raises(ValueError, match=r"has not been trained.*spacy train.*nlp\.initialize"):
         uses[use]()
-
-
-def test_factory_meta_names_what_is_assigned(toy):
-    nlp = toy.nlp()
-    assigned = nlp.get_pipe_meta("hpyp_parser").assigns
-    assert set(assigned) >= {
-        "token.tag",
-        "token.dep",
-        "token.head",
-        "doc.sents",
-        "doc._.log_prob",
-        "token._.log_prob",
-    }
-    analysis = nlp.analyze_pipes(keys=["assigns", "requires", "scores"])
-    assert analysis["summary"]["hpyp_parser"]["assigns"] == assigned
-    assert not analysis["problems"]["hpyp_parser"]
-    assert {"tag_acc", "dep_uas", "dep_las", "sents_f"} <= set(analysis["summary"]["hpyp_parser"]["scores"])
 
 
 def test_registered_functions_are_found_without_importing_the_package():
@@ -214,20 +196,6 @@ def test_settings_are_changed_together_or_not_at_all(toy):
         parser.change(particle=8)
 
 
-@pytest.mark.parametrize("temperature", [0.01, 1000.0])
-def test_the_lowest_and_the_highest_temperature_give_probabilities(toy, trained, assert_forest, temperature):
-    doc = toy.copy(trained, decoding="mbr", temperature=temperature)(
-        "the dog sees a cat . Zenobia sleeps near Kim ."
-    )
-    assert_forest(doc)
-    assert all(0.0 <= token._.head_prob <= 1.0 and 0.0 <= token._.tag_prob <= 1.0 for token in doc)
-
-
-def test_unknown_setting_is_refused_by_the_config():
-    with pytest.raises(ConfigValidationError, match="particle_count"):
-        spacy.blank("en").add_pipe("hpyp_parser", config={"particle_count": 3})
-
-
 @pytest.mark.parametrize("distribution", ["transition", "tag"])
 def test_next_tag_exists_for_words_only(toy, distribution):
     with pytest.raises(ValueError, match="only the word distribution can be conditioned on it"):
@@ -277,16 +245,6 @@ def test_a_missing_given_tag_is_named_with_its_token_and_an_unknown_one_is_found
     doc = Doc(nlp.vocab, words=["the", "dog", "sleeps"], tags=["DT", "", "VBZ"])
     with pytest.raises(ValueError, match=r"token 1 \('dog'\) has no tag"):
         nlp(doc)
-
-
-@pytest.mark.parametrize("name", ["spacy-hpyp.EnglishUnknownWords.v1", "spacy-hpyp.UniversalUnknownWords.v1"])
-def test_rule_for_unknown_words_is_chosen_in_the_config(toy, name):
-    nlp = toy.trained(toy.sentences(20), sweeps=1, unknown_words={"@misc": name})
-    rule = spacy.registry.misc.get(name)()
-    vocabulary = toy.parser(nlp).joint.vocabulary
-    for word in ("Unthinkingly", "1984", "x-ray"):
-        assert vocabulary.rule(word, "") == rule(word, "")
-    assert nlp("the Unthinkingly sleeps .")[1].tag_
 
 
 def test_a_rule_for_unknown_words_can_be_added(toy):

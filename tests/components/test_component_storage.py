@@ -25,14 +25,6 @@ def test_parts_can_be_left_out(toy, small, tmp_path):
     assert not empty.joint.is_initialized
 
 
-def test_settings_are_those_of_the_config(toy, small, tmp_path):
-    toy.copy(small, particles=7, lookahead=0.25, threads=2, seed=5).to_disk(tmp_path)
-    parser = toy.parser(spacy.load(tmp_path))
-    assert (parser.particles, parser.lookahead, parser.threads, parser.seed) == (7, 0.25, 2, 5)
-    config = {"components": {"hpyp_parser": {"particles": 9}}}
-    assert toy.parser(spacy.load(tmp_path, config=config)).particles == 9
-
-
 #: A value of each setting that is not the one of the tests' pipelines.
 CHANGED = {
     "particles": 7,
@@ -102,13 +94,6 @@ def test_pipeline_saved_without_settings_has_those_of_its_config(toy, small, ann
     assert old.settings == toy.parser(small).settings
 
 
-def test_labels_of_all_scripts_survive(toy, tmp_path):
-    sentence = toy.sentence(["நாய்", "😀"], ["பெயர்", "\u0301"], [1, 1], ["đối", "ROOT"])
-    nlp = toy.trained([sentence])
-    nlp.to_disk(tmp_path)
-    assert toy.parser(spacy.load(tmp_path)).label_data == {"tags": ["\u0301", "பெயர்"], "labels": ["đối"]}
-
-
 def test_model_of_other_context_lists_is_refused_and_says_so(toy, small, tmp_path):
     with pytest.raises(ValueError, match=r"context lists are not those of the config"):
         toy.parser(toy.nlp(tag=[["s1.tag"]])).from_bytes(toy.parser(small).to_bytes())
@@ -116,10 +101,3 @@ def test_model_of_other_context_lists_is_refused_and_says_so(toy, small, tmp_pat
     config = {"components": {"hpyp_parser": {"model": {"word": [["next.tag"]]}}}}
     with pytest.raises(ValueError, match=r"cannot be read from .*model: its context lists"):
         spacy.load(tmp_path, config=config)
-
-
-def test_missing_model_file_is_an_error(small, tmp_path):
-    small.to_disk(tmp_path)
-    (tmp_path / "hpyp_parser" / "model").unlink()
-    with pytest.raises((OSError, ValueError)):
-        spacy.load(tmp_path)

@@ -174,35 +174,6 @@ def test_loss_is_the_mean_over_tokens(toy):
     assert any(loss == pytest.approx(value, rel=1e-12) for value in possible)
 
 
-def test_learning_lowers_the_loss(toy):
-    nlp = toy.trained(sweeps=0)
-    losses = [nlp.update(toy.examples(nlp, toy.sentences()))["hpyp_parser"] for _ in range(5)]
-    assert losses[-1] < losses[0]
-
-
-def test_seeded_runs_agree_bit_for_bit(toy):
-    first, second = (toy.trained(seed=7).to_bytes() for _ in range(2))
-    assert first == second
-
-
-@pytest.mark.parametrize("through", ["bytes", "disk"])
-def test_training_goes_on_from_a_saved_pipeline(toy, tmp_path, through):
-    sentences = toy.sentences(20)
-    corpus = [*sentences, *sentences[:3]]
-    nlp = toy.trained(corpus, sweeps=2)
-    if through == "bytes":
-        resumed = toy.copy(nlp)
-    else:
-        nlp.to_disk(tmp_path)
-        resumed = spacy.load(tmp_path)
-    resumed.resume_training()
-    for _ in range(2):
-        for batch in minibatch(toy.examples(resumed, corpus), 7):
-            resumed.update(batch)
-    assert toy.customers(resumed) == toy.customers_of(corpus)
-    assert resumed("the dog sleeps .")[1].head.text == "sleeps"
-
-
 def test_training_goes_on_from_the_middle_of_a_sweep(toy):
     sentences = toy.sentences(20)
     nlp = toy.trained(sentences, sweeps=0)

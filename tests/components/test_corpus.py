@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
-from spacy.util import registry
 
 from spacy_hpyp.components.corpus import create_gold_corpus, create_parts_batcher
 
@@ -33,20 +32,6 @@ def test_parts_hold_every_example_once_and_in_order(lengths, parts):
     assert small == sorted(small)
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
-@given(st.lists(st.integers(1, 30), min_size=1, max_size=80), st.integers(1, 40))
-def test_there_are_about_as_many_batches_as_parts(lengths, parts):
-    examples = examples_of(lengths)
-    batches = list(create_parts_batcher(parts)(examples))
-    size = max(1, sum(lengths) // parts)
-    for batch in batches:
-        assert len(batch) == 1 or sum(len(example.reference) for example in batch) <= size
-    for one, two in zip(batches, batches[1:]):
-        # A part ends where the next example does not fit: two of them together hold more than one may.
-        assert sum(len(example.reference) for example in [*one, *two]) > size
-    assert len(batches) <= 2 * parts + 2
-
-
 @pytest.mark.parametrize("parts", [1, 2, 10, 100])
 def test_sentences_of_one_length_give_exactly_as_many_batches(parts):
     batches = list(create_parts_batcher(parts)(examples_of([7] * 200)))
@@ -54,43 +39,10 @@ def test_sentences_of_one_length_give_exactly_as_many_batches(parts):
     assert {len(batch) for batch in batches} == {200 // parts}
 
 
-@pytest.mark.parametrize("lengths", [[5000, 1, 1], [1, 1, 5000], [1, 5000, 1], [5000]])
-def test_one_huge_example_is_not_lost(lengths):
-    batches = list(create_parts_batcher(10)(examples_of(lengths)))
-    assert sorted(len(example.reference) for batch in batches for example in batch) == sorted(lengths)
-    assert [5000] in [[len(example.reference) for example in batch] for batch in batches]
-
-
-def test_with_fewer_examples_than_parts_each_is_a_batch():
-    assert [len(batch) for batch in create_parts_batcher(100)(examples_of([4, 9, 2]))] == [1, 1, 1]
-
-
-def test_an_empty_corpus_has_no_batches():
-    assert list(create_parts_batcher(5)([])) == []
-
-
 @pytest.mark.parametrize(("tokens", "parts"), [(24_000, 40), (26_000, 20), (98_000, 20), (102_000, 40)])
 def test_a_corpus_of_medium_size_has_parts_of_its_own(tokens, parts):
     batches = list(create_parts_batcher(40, medium_parts=20)(examples_of([50] * (tokens // 50))))
     assert parts <= len(batches) <= parts + 1
-
-
-@pytest.mark.parametrize("parts", [0, -1])
-def test_fewer_parts_than_one_are_refused(parts):
-    with pytest.raises(ValueError, match="'parts' must be at least 1"):
-        create_parts_batcher(parts)
-    with pytest.raises(ValueError, match="'medium_parts' must be at least 1"):
-        create_parts_batcher(10, medium_parts=parts)
-
-
-def test_batcher_and_reader_are_registered():
-    assert registry.batchers.get("spacy-hpyp.batch_by_parts.v1") is create_parts_batcher
-    assert registry.readers.get("spacy-hpyp.GoldCorpus.v1") is create_gold_corpus
-
-
-def test_corpus_without_a_path_says_what_is_missing():
-    with pytest.raises(ValueError, match="forgot to define it"):
-        create_gold_corpus(None)
 
 
 @pytest.mark.parametrize("gold_tags", [False, True])

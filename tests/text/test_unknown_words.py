@@ -3,7 +3,7 @@
 import pickle
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_hpyp.text.unknown_words import (
@@ -11,7 +11,6 @@ from spacy_hpyp.text.unknown_words import (
     english_unknown_words,
     one_unknown_word,
     universal_unknown_words,
-    unknown_words,
 )
 
 ENGLISH = english_unknown_words()
@@ -95,24 +94,6 @@ def test_universal_names(form, names):
     assert UNIVERSAL(form, "") == names
 
 
-@pytest.mark.parametrize("length", range(8))
-def test_universal_suffixes_have_at_most_the_length_that_was_set(length):
-    names = universal_unknown_words(suffix_length=length)("unbelievable", "")
-    longest = min(length, 7)
-    assert names == [f"LOW-{'unbelievable'[-n:]}" for n in range(longest, 0, -1)] + ["LOW"]
-
-
-@RULES
-@settings(deadline=None, derandomize=True)
-@given(form=st.text(min_size=1), tag=st.sampled_from(["", "NN"]))
-@example(form="½", tag="")
-@example(form="\u0301", tag="")
-def test_any_text_has_names_and_none_is_empty(rule, form, tag):
-    names = rule(form, tag)
-    assert names
-    assert all(names)
-
-
 @RULES
 @settings(deadline=None, derandomize=True)
 @given(form=st.text(min_size=1), tag=st.sampled_from(["", "NN"]))
@@ -178,16 +159,6 @@ def test_a_signature_says_of_a_single_capital_whether_the_word_is_known_in_lower
 
 @settings(deadline=None, derandomize=True)
 @given(form=st.text(min_size=1), tag=st.sampled_from(["", "NN"]))
-@example(form="\u0130", tag="")
-def test_any_text_has_a_signature_and_its_shape(form, tag):
-    *longer, shape = SIGNATURES(form, tag)
-    assert shape
-    assert all(name.startswith(f"{shape}-") for name in longer)
-    assert len(longer) <= 1
-
-
-@settings(deadline=None, derandomize=True)
-@given(form=st.text(min_size=1), tag=st.sampled_from(["", "NN"]))
 def test_rules_can_be_pickled(form, tag):
     for rule in [
         one_unknown_word(),
@@ -197,10 +168,3 @@ def test_rules_can_be_pickled(form, tag):
         universal_unknown_words(suffix_length=2),
     ]:
         assert pickle.loads(pickle.dumps(rule))(form, tag) == rule(form, tag)
-
-
-@pytest.mark.parametrize("lang", ["en", "ta", "fr", "xx"])
-def test_the_rule_of_a_language_is_english_for_english_and_universal_otherwise(lang):
-    form = "unbelievable"
-    expected = (ENGLISH if lang == "en" else UNIVERSAL)(form, "")
-    assert unknown_words(lang)(form, "") == expected

@@ -1,15 +1,13 @@
 """The vocabulary: which words are known, which class the others have, and which tags each may have."""
 
 import pickle
-import random
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_hpyp.text.seen_tags import SeenTags
-from spacy_hpyp.text.unknown_words import english_unknown_words, one_unknown_word, universal_unknown_words
+from spacy_hpyp.text.unknown_words import english_unknown_words, universal_unknown_words
 from spacy_hpyp.text.vocabulary import UNKNOWN, Vocabulary, VocabularySettings
 from spacy_hpyp.text.word_classes import ClassedRule, WordClass
 
@@ -66,11 +64,6 @@ def test_words_seen_often_enough_are_known(min_count):
         assert (class_of(vocabulary, word) == word) == (count >= min_count)
 
 
-def test_frequent_words_come_first_and_ties_in_the_order_of_the_alphabet():
-    vocabulary = collect([(word, NN) for word in "z b b a a c c c".split()], min_count=1)
-    assert vocabulary.words == ["c", "a", "b", "z"]
-
-
 def test_classes_that_are_too_small_give_way_to_more_general_ones():
     rare = [[(word, NN)] for word in ["aab", "aac", "abd", "bxy", "czz"]]
     names = ["aab", "abq", "bxy", "czz", "Qzz"]
@@ -98,18 +91,6 @@ def test_the_rule_hears_the_usual_tag_of_the_lower_case_form():
     assert set(vocabulary.classes) == {UNKNOWN, "lower:VB", "lower:"}
     assert class_of(vocabulary, "RUN") == "<lower:VB>"
     assert class_of(vocabulary, "Qualm") == "<lower:>"
-
-
-def test_a_tie_for_the_usual_tag_is_broken_alike_in_training_and_later():
-    vocabulary = collect([("run", VB), ("run", NN)], [("Run", VB)], rule=with_lower_tag)
-    assert vocabulary.classes == [UNKNOWN, "lower:NN"]
-    assert class_of(vocabulary, "Run") == "<lower:NN>"
-
-
-def test_tags_are_sorted_by_how_often_the_word_had_them():
-    words = [("x", tag) for tag in [VB, VB, VB, NN, DT, DT]]
-    vocabulary = collect(words)
-    assert candidates(vocabulary, vocabulary.number("x")) == [VB, DT, NN]
 
 
 @pytest.mark.parametrize("open_class_below", [0, 3, 4, 100])
@@ -176,15 +157,6 @@ def test_a_rare_word_is_generated_as_the_class_of_its_form_and_the_tag_that_it_h
     assert not vocabulary.is_known(np.array(found[1:])).any()
 
 
-def test_what_is_observed_of_a_word_is_among_the_tags_that_it_may_have():
-    rare = {"call": [VB]}
-    seen = SeenTags(np.array([[VB, VB, 1]]), 0.5, 1.0)
-    tags = np.array([DT, NN], dtype=np.int32)
-    vocabulary = Vocabulary(["the"], [UNKNOWN], TAGS, np.arange(3), tags, by_shape, rare, seen)
-    assert candidates(vocabulary, vocabulary.number("call")) == [NN]
-    assert candidates(vocabulary, vocabulary.numbers_observed(["call"])[0]) == [NN, VB]
-
-
 def test_words_that_are_too_rare_in_what_is_left_are_observed_with_the_tag_that_they_had_there():
     vocabulary = observing([("dock", NN), ("cat", NN)], min_class_count=1)
     dog = np.array([vocabulary.number("dog")])
@@ -221,12 +193,6 @@ def pairs_of(vocabulary):
     return {(tag, elsewhere): count for tag, elsewhere, count in vocabulary.seen.pairs.tolist()}
 
 
-def test_without_rare_words_nothing_is_observed():
-    vocabulary = observing([("cat", NN)], min_count=1)
-    assert vocabulary.seen is None
-    assert vocabulary.numbers_observed(["cat", "cow"]) == vocabulary.numbers(["cat", "cow"])
-
-
 WORDS = st.text(alphabet="aAbB1-", min_size=1, max_size=3)
 SENTENCES = st.lists(
     st.lists(st.tuples(WORDS, st.integers(0, len(TAGS) - 1)), min_size=1, max_size=5), min_size=1, max_size=12
@@ -240,13 +206,6 @@ OPTIONS = st.fixed_dictionaries(
         "observed": st.booleans(),
     }
 )
-
-
-@settings(deadline=None, derandomize=True)
-@given(SENTENCES, OPTIONS, st.randoms(use_true_random=False))
-def test_the_order_of_the_sentences_makes_no_difference(sentences, options, rng):
-    shuffled = rng.sample(sentences, len(sentences))
-    assert content(collect(*shuffled, **options)) == content(collect(*sentences, **options))
 
 
 @settings(deadline=None, derandomize=True)
@@ -291,22 +250,3 @@ def test_a_word_that_is_not_known_has_the_first_class_that_there_is(sentences, o
         lower_tag = TAGS[candidates(vocabulary, vocabulary.words.index(word.lower()))[0]]
     names = [name for name in options["rule"](word, lower_tag) if name in vocabulary.classes]
     assert vocabulary.name(number) == f"<{[*names, UNKNOWN][0]}>"
-
-
-def test_a_vocabulary_can_be_pickled():
-    sentences = random.Random(0).choices([*times(2, "dog", NN), [("Zenobia", NNP)], [("qualms", NN)]], k=9)
-    vocabulary = collect(*sentences, rule=universal_unknown_words())
-    again = pickle.loads(pickle.dumps(vocabulary))
-    assert content(again) == content(vocabulary)
-    words = ["dog", "Zenobia", "Ada", "qualms", "42"]
-    assert again.numbers(words) == vocabulary.numbers(words)
-    assert again.numbers_observed(words) == vocabulary.numbers_observed(words)
-
-
-def test_without_classes_all_rare_words_are_the_same_word():
-    rare = ["Zenobia", "walked", "1987", "@ada"]
-    sentences = [*times(2, "dog", NN), *([(word, NNP)] for word in rare), [("runs", VB)]]
-    vocabulary = collect(*sentences, rule=one_unknown_word(), min_class_count=5)
-    assert vocabulary.classes == [UNKNOWN]
-    assert {class_of(vocabulary, word) for word in [*rare, "runs", "unseen"]} == {f"<{UNKNOWN}>"}
-    assert candidates(vocabulary, vocabulary.number("unseen"))[:2] == [NNP, VB]

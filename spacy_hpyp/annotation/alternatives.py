@@ -20,8 +20,8 @@ class Alternative:
 
     doc (Doc): A copy of the document with the parse, without probabilities of tokens. A token that is several
         words has the parse of the highest.
-    log_prob (float): The log-probability of its words, tags and trees in nats, summed over its derivations in the
-        final beam: a lower bound.
+    log_prob (float): The log-probability of its words, tags and trees in nats, summed over its derivations in
+        the final beam: a lower bound.
     """
 
     doc: Doc
@@ -30,8 +30,8 @@ class Alternative:
 
 @dataclass(frozen=True)
 class ScoredParse:
-    """A parse of a document by a model without probabilities: a copy of the document, and a score, of which only
-    differences between parses of one document mean anything.
+    """A parse of a document by a model without probabilities: a copy of the document, and a score, of which
+    only differences between parses of one document mean anything.
     """
 
     doc: Doc
@@ -43,11 +43,12 @@ class Marginals:
     """Posterior probabilities of the words of a document. Rows are words; those of white space are 0.
 
     heads (float64[words, words]): The probability of each head (column); the diagonal is the root.
-    labels (float64[words, labels + 1]): Of each label of `label_data["labels"]`; the last column is the root's.
+    labels (float64[words, labels + 1]): Of each label of `label_data["labels"]`; the last column is the
+        root's.
     tags (float64[words, tags]): Of each tag of `label_data["tags"]`.
 
-    Trees are those of the model: a lifted arc (Nivre & Nilsson 2005) has the head that it was lifted to, and its
-    decorated label.
+    Trees are those of the model: a lifted arc (Nivre & Nilsson 2005) has the head that it was lifted to, and
+    its decorated label.
     """
 
     heads: np.ndarray
@@ -56,8 +57,8 @@ class Marginals:
 
 
 def distinct_parses(posterior: Posterior) -> list[tuple[float, int]]:
-    """Return the distinct parses of a final beam, the best first: the log of the sum over the derivations of each,
-    and one of these.
+    """Return the distinct parses of a final beam, the best first: the log of the sum over the derivations of
+    each, and one of these.
     """
     rows = np.concatenate([posterior.heads, posterior.labels, posterior.tags], axis=1)
     _, first, parse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
@@ -88,7 +89,9 @@ def k_best(
 
 
 def best_combinations(scores: Sequence[Sequence[float]], k: int) -> list[tuple[float, list[int]]]:
-    """Return the k best ways to choose one from each of several lists: sums of scores, and places in the lists."""
+    """Return the k best ways to choose one from each of several lists: sums of scores, and places in the
+    lists.
+    """
     best: list[tuple[float, list[int]]] = [(0.0, [])]
     for each in scores:
         longer = [(total + score, [*chosen, i]) for total, chosen in best for i, score in enumerate(each)]

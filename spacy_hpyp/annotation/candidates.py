@@ -48,8 +48,8 @@ class Candidates:
         )
 
     def chosen_first(self, other: "Candidates") -> "Candidates":
-        """Return these with the first candidate of `other`, of the same sentence, in the first place; a new one
-        gets the score of the worst.
+        """Return these with the first candidate of `other`, of the same sentence, in the first place; a new
+        one gets the score of the worst.
         """
         heads, labels, tags = other.heads[0], other.labels[0], other.tags[0]
         place = self.place_of(heads, labels, tags)
@@ -136,8 +136,8 @@ def past_spaces(heads: np.ndarray, words: np.ndarray) -> np.ndarray:
 
 
 def positions_of(token: np.ndarray, heads: np.ndarray) -> np.ndarray:
-    """Return heads in the Doc (int64[n]) as positions in a sentence of words at `token` (int64[n]); `NONE` for
-    roots and heads outside.
+    """Return heads in the Doc (int64[n]) as positions in a sentence of words at `token` (int64[n]); `NONE`
+    for roots and heads outside.
     """
     place = np.clip(np.searchsorted(token, heads), 0, len(token) - 1)
     return np.where((token[place] == heads) & (heads != token), place, NONE).astype(np.int32)

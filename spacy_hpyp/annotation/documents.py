@@ -1,4 +1,4 @@
-"""Between Docs and integer arrays: gold sentences for training, blocks to decode, and parses to write back."""
+"""Conversion between Docs and integer arrays: gold sentences, blocks to decode, and parses to write."""
 
 import hashlib
 import warnings
@@ -27,11 +27,11 @@ UNLABELLED = "dep"
 
 
 class UnknownTagWarning(UserWarning):
-    """A tag that a parser is given was not in its training data."""
+    """A given tag was not in the training data."""
 
 
 def content_key(content: bytes) -> bytes:
-    """What identifies some content, as models store it of what they have learned from."""
+    """Return the digest of content, as models store it for what they have learned from."""
     return hashlib.blake2b(content, digest_size=12).digest()
 
 
@@ -39,9 +39,9 @@ def content_key(content: bytes) -> bytes:
 class GoldSentence:
     """A sentence with complete annotation, made projective.
 
-    words, tags (list[str]): Of each token.
+    words, tags (list[str]): Those of each token.
     heads (list[int]): Positions in the sentence, -1 for the root.
-    labels (list[str]): The arcs' labels, decorated where an arc was lifted (Nivre & Nilsson 2005).
+    labels (list[str]): Labels of arcs, decorated where an arc was lifted (Nivre & Nilsson 2005).
     """
 
     words: list[str]
@@ -52,10 +52,10 @@ class GoldSentence:
 
 @dataclass(frozen=True)
 class RawSentence:
-    """The attributes of a sentence's tokens as a Doc holds them, not looked at yet.
+    """A sentence as a Doc holds it, unchecked.
 
     rows (int64[tokens, 4]): ORTH, TAG, DEP and HEAD (relative) of the tokens that are not white space.
-    vocab (Vocab): What they refer to.
+    vocab (Vocab): The vocabulary of the numbers.
     """
 
     rows: np.ndarray
@@ -63,11 +63,11 @@ class RawSentence:
 
     @property
     def key(self) -> bytes:
-        """What identifies the sentence by its content."""
+        """A digest of the content."""
         return content_key(self.rows.tobytes())
 
     def strings(self, column: int) -> list[str]:
-        """The strings that stand in a column of its rows."""
+        """Return the strings of a column."""
         # In a Doc, numbers are unsigned.
         return [self.vocab.strings[each] for each in self.rows[:, column].view(np.uint64).tolist()]
 
@@ -77,7 +77,7 @@ GoldDocument = Sequence[RawSentence]
 
 
 def raw_sentences(doc: Doc) -> Iterator[RawSentence]:
-    """The sentences of an annotated Doc; all of it is one where it has no sentence boundaries."""
+    """Yield the sentences of an annotated Doc; without sentence boundaries, the Doc is one."""
     rows = doc.to_array([ORTH, TAG, DEP, HEAD, SENT_START, IS_SPACE]).view(np.int64)
     if rows[:, 5].any():
         rows = _without_spaces(rows)
@@ -88,9 +88,7 @@ def raw_sentences(doc: Doc) -> Iterator[RawSentence]:
 
 
 def _without_spaces(rows: np.ndarray) -> np.ndarray:
-    """Leave white space out. A token whose head is white space is left without one, as if it was not
-    annotated.
-    """
+    """Leave white space out. Tokens attached to it lose their heads."""
     kept = rows[:, 5] == 0
     number = np.cumsum(kept) - 1
     old = np.arange(len(rows))
@@ -107,9 +105,7 @@ def _without_spaces(rows: np.ndarray) -> np.ndarray:
 
 
 def problem_of(rows: np.ndarray) -> str | None:
-    """What keeps a sentence with rows as of `RawSentence` from being one with all tags and a complete tree,
-    if anything does.
-    """
+    """Return why a sentence has not all tags and a complete tree, given rows of `RawSentence`."""
     _, tags, deps, offsets = rows.T
     n = len(rows)
     if not tags.all():
@@ -130,11 +126,10 @@ def problem_of(rows: np.ndarray) -> str | None:
 def unannotated(
     doc: Doc, vocab: Vocab | None = None, *, sent_starts: Sequence[bool | None] | None = None
 ) -> Doc:
-    """A new Doc of the same tokens.
+    """Return a new Doc of the same tokens.
 
-    vocab (Vocab | None): Of the new one, if it is another one.
-    sent_starts (Sequence[bool | None] | None): Which tokens begin a sentence and which do not, as far as that
-        is to be set.
+    vocab (Vocab | None): Another vocabulary for the new Doc.
+    sent_starts (Sequence[bool | None] | None): Sentence boundaries to set.
     """
     spaces = None if doc.has_unknown_spaces else [bool(token.whitespace_) for token in doc]
     words = [token.text for token in doc]
@@ -142,7 +137,7 @@ def unannotated(
 
 
 def with_words(doc: Doc) -> Doc:
-    """A new Doc with the tokens of another and the words under them, and no annotation."""
+    """Return a new Doc with the same tokens and words under them, without annotation."""
     new = unannotated(doc)
     for token, words in multiword_tokens(doc):
         write_words(new, token.i, [Analysis(word.form) for word in words])
@@ -150,9 +145,7 @@ def with_words(doc: Doc) -> Doc:
 
 
 def with_tokens_of(doc: Doc, words: Doc) -> Doc:
-    """The words of a Doc, on which something is written, with its tokens over them again: a new Doc if it has
-    multiword tokens.
-    """
+    """Return annotated words under the tokens of their Doc: a new Doc if there are multiword tokens."""
     if not has_multiword_tokens(doc):
         return words
     new = with_words(doc)
@@ -161,19 +154,15 @@ def with_tokens_of(doc: Doc, words: Doc) -> Doc:
 
 
 def written_labels(labels: Iterable[str]) -> tuple[str, ...]:
-    """What `token.dep_` may be by the labels of a model: those of arcs, without decoration, of roots and of
-    white space.
-    """
+    """Return the values of `token.dep_` for the labels of a model."""
     found = {label.split(nonproj.DELIMITER)[0] for label in labels}
     return tuple(sorted({*found, ROOT_LABEL, SPACE_LABEL}))
 
 
 def projective_tree(heads: Sequence[int], labels: Sequence[str]) -> tuple[list[int], list[str]]:
-    """A tree that a model can learn from: arcs are lifted, and labels say so, until none cross (Nivre &
-    Nilsson 2005).
+    """Lift arcs until none cross, and decorate their labels (Nivre & Nilsson 2005).
 
-    heads (Sequence[int]), labels (Sequence[str]): Positions, a root being its own head; and labels of the
-        same words.
+    heads (Sequence[int]), labels (Sequence[str]): Positions, a root being its own head, and labels.
     RETURNS (tuple[list[int], list[str]]): Positions, `NONE` for roots; and labels, "ROOT" for roots.
     """
     projective, decorated = nonproj.projectivize(list(heads), list(labels))
@@ -185,10 +174,7 @@ def projective_tree(heads: Sequence[int], labels: Sequence[str]) -> tuple[list[i
 
 
 def read_gold(sentence: RawSentence) -> GoldSentence | str:
-    """A raw sentence as what the model can learn from.
-
-    RETURNS (GoldSentence | str): The sentence, or what keeps it from being used.
-    """
+    """Return a raw sentence as a GoldSentence, or the reason why it cannot be used."""
     problem = problem_of(sentence.rows)
     if problem is not None:
         return problem
@@ -200,10 +186,10 @@ def read_gold(sentence: RawSentence) -> GoldSentence | str:
 
 
 class Encoder:
-    """Sentences as numbers of a model's alphabets.
+    """Encodes sentences by the alphabets of a model.
 
     vocabulary (Vocabulary), labels (Sequence[str]): Its words and tags, and its labels.
-    labelled (bool): Whether it tells the labels of arcs apart.
+    labelled (bool): Whether it distinguishes labels.
     """
 
     def __init__(self, vocabulary: Vocabulary, labels: Sequence[str], *, labelled: bool = True) -> None:
@@ -213,9 +199,10 @@ class Encoder:
         self.labelled = labelled
 
     def encode(self, sentence: GoldSentence, *, learned: bool = False) -> np.ndarray | str:
-        """A sentence as int32[4, tokens]: words, tags, heads and labels; or what keeps it from being used.
+        """Encode a sentence as int32[4, tokens]: words, tags, heads and labels; or return why it cannot be
+        used.
 
-        learned (bool): Whether the model learns from it. Else the tags of rare words are observed.
+        learned (bool): Whether the model learns from it. Otherwise the tags of rare words are observed.
         """
         if not self.tags.keys() >= set(sentence.tags):
             return "with tags that the model does not have"
@@ -231,21 +218,20 @@ class Encoder:
 
 
 def join(encoded: Sequence[np.ndarray]) -> Sentences:
-    """Encoded sentences, one after the other."""
+    """Concatenate encoded sentences."""
     words, tags, heads, labels = np.concatenate(encoded, axis=1)
     return Sentences(words, tags, heads, labels, offsets_of([rows.shape[1] for rows in encoded]))
 
 
 def encode_docs(docs: Sequence[Doc], encoder: Encoder, *, given_tags: bool) -> tuple[Blocks, Layout]:
-    """Docs as blocks to decode.
+    """Encode Docs as blocks to decode, without white space.
 
-    A block goes from one sentence boundary that is set to the next; inside it, sentences may begin where
-    nothing is set, and must not where a boundary is ruled out. White space is left out.
+    A block spans from one given sentence boundary to the next. Inside, sentences may begin where nothing is
+    set.
 
-    given_tags (bool): Whether to use `token.tag_` as found, instead of finding the tags. One that is unknown
-        is none, with a warning.
-    RETURNS (tuple[Blocks, Layout]): What to decode, and how to find the tokens again.
-    RAISES (ValueError): If tags are to be used and a token has none that the model knows.
+    given_tags (bool): Whether to use `token.tag_`. An unknown tag is found instead, with a warning.
+    RETURNS (tuple[Blocks, Layout]): The blocks, and the places of their tokens.
+    RAISES (ValueError): If a tag is needed and missing.
     """
     words = read_words(docs)
     numbers = np.array(encoder.vocabulary.numbers_observed(words.forms), dtype=np.int32)[words.place]
@@ -257,7 +243,7 @@ def encode_docs(docs: Sequence[Doc], encoder: Encoder, *, given_tags: bool) -> t
 
 
 def forms_of(docs: Sequence[Doc], layout: Layout, places: np.ndarray) -> list[str]:
-    """The texts of some of the words of a layout (int64[*])."""
+    """Return the texts of words at given places of a layout (int64[*])."""
     doc = np.searchsorted(layout.docs, places, side="right") - 1
     return [docs[i][token].text for i, token in zip(doc.tolist(), layout.token[places].tolist())]
 
@@ -266,15 +252,12 @@ def _tag_number(encoder: Encoder, doc: Doc, i: int) -> int:
     tag = doc[i].tag_
     if not tag:
         raise ValueError(
-            f'The parser is set to use the tags that it finds (tags = "given"), but token {i} '
-            f"('{doc[i].text}') has no tag. "
-            'Put a tagger with the same tag set before it, or set tags = "joint".'
+            f"tags = \"given\", but token {i} ('{doc[i].text}') has no tag. Put a tagger before the parser, "
+            'or set tags = "joint".'
         )
     if tag not in encoder.tags:
         warnings.warn(
-            f"The parser is set to use the tags that it finds (tags = \"given\"), but '{tag}' was not in the "
-            f"training data: of tokens "
-            "with such tags it finds one itself.",
+            f"The given tag '{tag}' was not in the training data: the parser finds another one.",
             UnknownTagWarning,
             stacklevel=2,
         )
@@ -282,9 +265,7 @@ def _tag_number(encoder: Encoder, doc: Doc, i: int) -> int:
 
 
 def write_parses(docs: Sequence[Doc], layout: Layout, parses: Parses, encoder: Encoder) -> None:
-    """Write tags, heads, labels and log-probabilities of parses, whose numbers are those of an encoder, into
-    Docs.
-    """
+    """Write tags, heads, labels and log-probabilities of parses into Docs."""
     write_attribute(docs, layout, "tag", list(encoder.tags), parses.tags, space=SPACE_TAG)
     _write_arcs(docs, layout, parses.heads, parses.labels, list(encoder.labels))
     for doc, words in zip(docs, layout.words):
@@ -309,9 +290,8 @@ def write_trees(
     """Write heads, labels and confidence in arcs into Docs.
 
     heads, labels (int32[words]): As in `Parses`.
-    names (Sequence[str]): What the numbers of labels stand for.
-    head_probability (float64[words]): How probable it is that each arc is right; what is not a number is not
-        written.
+    names (Sequence[str]): The labels by number.
+    head_probability (float64[words]): The probability that each arc is right; NaN is not written.
     """
     _write_arcs(docs, layout, heads, labels, names)
     for doc, words in zip(docs, layout.words):
@@ -340,12 +320,12 @@ def _write_arcs(
 
 
 def rows_of_spaces(doc: Doc, token: np.ndarray) -> np.ndarray:
-    """TAG, DEP and HEAD of all tokens, filled in for the white space: it is attached to the word before it.
+    """Return TAG, DEP and HEAD of the white space of a Doc: it is attached to the word before it.
 
-    White space before the first word of its block is attached to that word; where there are only such tokens,
-    the first of them is the root of the others.
+    White space at the beginning of a block is attached to the next word; if there is no word, to its first
+    token.
 
-    token (int64[words]): Where the words are.
+    token (int64[words]): The positions of the words.
     RETURNS (uint64[tokens, 3]): As `doc.from_array` takes them; 0 for the words.
     """
     rows = np.zeros((len(doc), 3), dtype=np.uint64)

@@ -1,4 +1,4 @@
-"""Extension attributes: probabilities of tokens, and of the sentences and documents that they make up."""
+"""Extension attributes: probabilities of tokens, sentences and documents."""
 
 import warnings
 from collections.abc import Iterable
@@ -38,18 +38,15 @@ def _probability(name: str, token: Token) -> Any:
     if component is not None:
         # Python shows a text that it has shown from here no second time.
         warnings.warn(
-            f"The component '{component}' has not learned how sure it can be: 'head_prob', 'tag_prob' and "
-            f"'label_prob' are not "
-            "calibrated, and most of them are too high. See 'Alternatives and confidence' in docs/parser.md.",
+            f"The component '{component}' has not learned how sure it can be: 'head_prob', 'tag_prob' "
+            "and 'label_prob' are not calibrated, mostly too high. See docs/parser.md.",
             stacklevel=1,
         )
     return _value(name, token)
 
 
 def probabilities_of(name: str, tokens: Iterable[Token]) -> list[float | None]:
-    """The values of "head_prob", "tag_prob" or "label_prob" of some tokens: the same as by `token._`, in less
-    time.
-    """
+    """Return "head_prob", "tag_prob" or "label_prob" of tokens, faster than by `token._`."""
     return [_probability(name, token) for token in tokens]
 
 
@@ -61,7 +58,7 @@ def _sum_of_tokens(name: str, tokens: Doc | Span) -> float | None:
 
 
 def _sum_of_sentences(tokens: Doc | Span) -> float | None:
-    """The log-probability of whole sentences, where a parser has written theirs and not those of tokens."""
+    """Return the log-probability of whole sentences, where a parser writes theirs and not those of tokens."""
     doc = tokens.doc if isinstance(tokens, Span) else tokens
     total, end = 0.0, None
     for token in tokens:
@@ -102,30 +99,22 @@ _registered: set[tuple[type, str]] = set()
 
 
 def register_extensions() -> None:
-    """Set the extension attributes, which are None where the component that writes them has not been;
-    docs/parser.md says more of them.
+    """Register the extension attributes. They are None until a component writes them; see docs/parser.md.
 
-    log_prob (of tokens, spans and documents, in nats): What a token adds to the log-probability of the words
-        up to it, given what came before, summed over the parser's beam; of several tokens the sum, which is a
-        lower bound for whole blocks. A sentence's end is counted with the last word of its block, or inside
-        of a block with the word after it. After a `head_outward_parser` only whole sentences have one.
-    surprisal (of the same, in bits): Minus the binary log of the ratio of two successive prefix
-        probabilities, without ends of blocks: `surprisal_syntactic`, what leads to the word's tag, and
-        `surprisal_lexical`, the word given its tag and what stands before it (Roark et al. 2009). Letters of
-        words that are spelled out are a part of the latter, and of log_prob.
-    head_prob, tag_prob, label_prob (of tokens): How probable it is that the arc without its label, the tag,
-        and the arc with its label are right, see `annotation.confidence`; the last one by
-        `components.rating.rate_labels`. Arcs are those that were lifted to make trees projective.
-    guide, parses (of documents), words (of both): See `annotation.guides`, `annotation.written` and
-        `annotation.syntactic_words`.
-    word_class (of tokens): The path to the class of the word, see `text.word_classes`; "" for a word without
-        one.
-    sent_end_prob (of tokens): How probable it is that a sentence ends with the token, as a learned tokenizer
-        believes.
-    state (of tokens): The number of the latent state that `head_outward_states` has found.
+    log_prob (of tokens, spans and documents, in nats): Contribution of a token to the log-probability of the
+        text, summed over the beam; for several tokens the sum. After a `head_outward_parser`, of whole
+        sentences only.
+    surprisal (the same, in bits): Minus the binary log of the ratio of two prefix probabilities: the sum of
+        `surprisal_syntactic` and `surprisal_lexical` (Roark et al. 2009).
+    head_prob, tag_prob, label_prob (of tokens): Probability that the arc without its label, the tag, and the
+        arc with its label are right; the last one by `components.rating.rate_labels`. Arcs may be lifted
+        ones.
+    guide, parses (of documents), words (of both): See `annotation.guides`, `written` and `syntactic_words`.
+    word_class (of tokens): The path to the class of the word, see `text.word_classes`; "" for none.
+    sent_end_prob (of tokens): Probability that a sentence ends with the token, by a learned tokenizer.
+    state (of tokens): Latent state, by `head_outward_states`.
 
-    Values are user data. Attributes that another package has registered before are left to it, with a
-    warning.
+    Attributes that another package has registered are left to it, with a warning.
     """
     taken = []
     for (owner, name), attribute in _ATTRIBUTES.items():
@@ -136,19 +125,17 @@ def register_extensions() -> None:
             taken.append(f"{owner.__name__.lower()}._.{name}")
     if taken:
         warnings.warn(
-            f"Another package has registered {', '.join(taken)} already, so that they do not hold what "
-            f"spacy-hpyp says of them. Remove "
-            "them before spacy_hpyp is imported, as by Token.remove_extension, if you do not need the other "
-            "package's.",
+            f"Another package has registered {', '.join(taken)} already. If you need those of spacy-hpyp, "
+            "remove them before it is imported.",
             stacklevel=1,
         )
 
 
 def write_extensions(doc: Doc, token: np.ndarray, values: dict[str, np.ndarray]) -> None:
-    """Write what the parser has found into a Doc. White space is not generated: its probability is 1.
+    """Write values of `WRITTEN` into a Doc. White space has the probability 1.
 
-    token (int64[words]): The positions of the words among the tokens.
-    values (dict[str, float64[words]]): By the names of the attributes; what is not a number is not written.
+    token (int64[words]): The positions of the words.
+    values (dict[str, float64[words]]): By attribute; NaN is not written.
     """
     forget_all(doc)
     offsets = doc.to_array(IDX).tolist()
@@ -161,33 +148,29 @@ def write_extensions(doc: Doc, token: np.ndarray, values: dict[str, np.ndarray])
 
 
 def write_head_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> None:
-    """Write what another parser than `hpyp_parser` says of arcs, in the place of what that one has said, see
-    `write_probability`.
-    """
+    """Write probabilities of arcs in the place of another parser's, see `write_probability`."""
     forget_probabilities(doc, _LABEL, _UNCALIBRATED)
     write_probability(doc, token, "head_prob", values)
 
 
 def mark_uncalibrated(docs: Iterable[Doc], component: str) -> None:
-    """Have those who read the probabilities of arcs and tags warned: who has written them has not learned how
-    sure it can be.
-    """
+    """Have readers of probabilities warned that this component has not calibrated them."""
     for doc in docs:
         write_entries(doc, _UNCALIBRATED, [component] * len(doc))
 
 
 def write_probability(doc: Doc, token: np.ndarray, name: str, values: np.ndarray) -> None:
-    """Write what a component says of words.
+    """Write a probability of words.
 
-    token (int64[words]): The positions of the words among the tokens.
-    name (str): Of the attribute: "tag_prob", "label_prob" or "sent_end_prob".
-    values (float64[words]): Probabilities; what is not a number is not known.
+    token (int64[words]): The positions of the words.
+    name (str): The attribute: "tag_prob", "label_prob" or "sent_end_prob".
+    values (float64[words]): Probabilities; NaN for unknown ones.
     """
     write_entries(doc, name, np.where(np.isnan(values), None, values).tolist(), token)
 
 
 def write_sentence_probabilities(doc: Doc, starts: np.ndarray, values: np.ndarray) -> None:
-    """Write the log-probabilities of whole sentences, in the place of those of tokens.
+    """Write the log-probabilities of whole sentences in the place of those of tokens.
 
     starts (int64[sentences]): The first token of each; white space belongs to the sentence before it.
     values (float64[sentences]): In nats.
@@ -201,24 +184,22 @@ def write_sentence_probabilities(doc: Doc, starts: np.ndarray, values: np.ndarra
 def write_states(doc: Doc, token: np.ndarray, states: np.ndarray) -> None:
     """Write latent states (int64[words]) into a Doc.
 
-    token (int64[words]): The positions of the words among the tokens.
+    token (int64[words]): The positions of the words.
     """
     take(doc.user_data, {"state"})
     write_entries(doc, "state", states.tolist(), token)
 
 
 def forget_all(doc: Doc) -> None:
-    """Take back all that parsers have said of the probabilities of tokens and sentences."""
+    """Forget all probabilities and surprisals."""
     take(doc.user_data, _OF_PARSERS)
 
 
 def forget_probabilities(doc: Doc, *names: str) -> None:
-    """Take back what the parser has said of its arcs and its tags, or of some of that: others have been
-    written.
-    """
+    """Forget the probabilities of arcs and tags, or the given ones."""
     take(doc.user_data, names or {*_PROBABILITIES, _UNCALIBRATED})
 
 
 def bits(nats: np.ndarray) -> np.ndarray:
-    """Surprisals of log-probabilities."""
+    """Convert log-probabilities in nats to surprisals."""
     return -nats / log(2.0) + 0.0

@@ -4,15 +4,12 @@
 The extension attribute `doc._.guide` holds a dictionary that any parser can write and that is stored with the
 Doc by `DocBin(store_user_data=True)`, `doc.to_bytes` and `pickle`:
 
-| key | what | |
-| --- | --- | --- |
-| "heads" | int32[tokens, k] | the most probable heads of each token as positions in the Doc, the most probable first; its own position says that it is a root |
-| "head_probs" | float32[tokens, k] | their probabilities |
-| "head_labels" | int32[tokens, k] | the most probable label of the arc from each of them, as a place in "label_names" |
-| "label_names" | list[str] | labels |
-| "tags" | int32[tokens, m] | the most probable tags of each token as places in "tag_names", the most probable first |
-| "tag_probs" | float32[tokens, m] | their probabilities |
-| "tag_names" | list[str] | tags |
+| key | what | | | --- | --- | --- | | "heads" | int32[tokens, k] | the most probable heads of each token as
+positions in the Doc, the most probable first; its own position says that it is a root | | "head_probs" |
+float32[tokens, k] | their probabilities | | "head_labels" | int32[tokens, k] | the most probable label of the
+arc from each of them, as a place in "label_names" | | "label_names" | list[str] | labels | | "tags" |
+int32[tokens, m] | the most probable tags of each token as places in "tag_names", the most probable first | |
+"tag_probs" | float32[tokens, m] | their probabilities | | "tag_names" | list[str] | tags |
 
 k and m are at least 1. Where there is no such head or tag, as for white space, the number is -1 and the
 probability 0; a label can be -1, too, as those of roots. Heads are those of the trees that the parser itself
@@ -96,10 +93,11 @@ def names_in_guides(docs: Sequence[Doc], part: str) -> list[str]:
 def block_guides(
     docs: Sequence[Doc], layout: Layout, labels: Mapping[str, int], tags: Mapping[str, int], *, reader: str
 ) -> Guides:
-    """Return the guides of the words of blocks, in the numbers of the component that reads them (a row a word).
+    """Return the guides of the words of blocks, in the numbers of the component that reads them (a row a
+    word).
 
-    Heads outside a word's block are left out. An unknown decorated label is taken for the one it decorates; other
-    unknown labels and tags are `NONE`.
+    Heads outside a word's block are left out. An unknown decorated label is taken for the one it decorates;
+    other unknown labels and tags are `NONE`.
 
     layout (Layout): The positions of the words in the Docs.
     labels, tags (Mapping[str, int]): The component's numbers.

@@ -1,18 +1,12 @@
-"""Words under tokens: what Universal Dependencies call syntactic words, where a token of the text is several
-of them.
+"""Syntactic words of Universal Dependencies under the tokens of a Doc: French *du* is the words *de* and
+*le*.
 
-A Doc of spaCy is a cut of its text, and UD's words are not always one: French *du* is the words *de* and
-*le*. So a Doc has the tokens, and a token that is several words has these beside it, as user data of its own:
-spaCy takes them along where a Doc is cut, joined or stored with its user data. A token that is one word has
-nothing beside it, and is that word.
+A token with several words has them in the user data of the Doc. A token without is one word itself. spaCy's
+attributes of a token with several words are those of the highest word, the one nearest to the root, so that
+the tokens have a tree. So are values that components write; log-probabilities and surprisals are summed.
 
-What spaCy's attributes say of a token with several words is what is true of the highest of them, the one that
-is nearest to the root; so the tokens have a tree where the words have one. What components write besides is
-that of the highest, too, and the sum where it can be summed up.
-
-Components read and write Docs whose tokens are the words: `words_as_tokens` makes such a Doc, and
-`write_back` writes what they have found into the Doc that it was made of. A Doc without multiword tokens is
-its own. A component of a pipeline leaves the words to the next one, see `take_words`.
+Components read and write Docs whose tokens are words: `words_as_tokens` makes such a Doc, and `write_back`
+writes its annotation into the original. A Doc without multiword tokens stands for its own words.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,27 +21,25 @@ from spacy.tokens import Doc, Token
 
 from .written import SENTENCE, attribute_key, entries_of, take
 
-# The words of a token that is several; what components have written about each of them; and which word of the
-# head a token hangs on.
+# Keys of user data: the words of a token, values written about them, and the head among the words of a token.
 _WORDS, _ABOUT_WORDS, _HEAD_WORD = _OWN = "multiword", "about_words", "head_word"
 #: What is written about words and can be summed up: of a token with several it is the sum.
 _SUMMED = ("log_prob", "surprisal_lexical", "surprisal_syntactic")
 _STRINGS = (TAG, POS, MORPH, LEMMA, DEP)
-# What words have as tokens have it, and what of it each word has for itself.
+# Attributes of words, and those that do not depend on other words.
 _COLUMNS = [*_STRINGS, HEAD, SENT_START, SPACY, ORTH]
 _ALONE = {TAG, POS, MORPH, LEMMA}
-# The words of so many Docs are at hand at the most, as a pipeline has no more under way by default; and of
-# none that is longer than this, whose memory counts.
+# The number of Docs whose words are kept, and the length of the longest.
 _MOST_AT_HAND, _LONGEST_AT_HAND = 1_000, 100_000
 
 
 class Analysis(NamedTuple):
-    """What is known of a word of a token with several.
+    """A word of a token with several words.
 
     form (str): The word.
-    lemma, tag, pos, morph, dep (str): As spaCy's attributes of tokens; "" where nothing is known.
-    head_token (int): How many tokens further its head is; 0 is the same token.
-    head_word (int): Which word of that token its head is; the word itself if it is the root.
+    lemma, tag, pos, morph, dep (str): As spaCy's attributes of tokens; "" if unknown.
+    head_token (int): Distance to the token of its head; 0 is the same token.
+    head_word (int): The number of the head in that token; the word itself if it is the root.
     """
 
     form: str
@@ -61,7 +53,7 @@ class Analysis(NamedTuple):
 
 
 def _attribute(name: str, of_token: str, meaning: str) -> Any:
-    """A property of words: what the analysis of one has, or the token where that is one word."""
+    """Make a property of words: read from the analysis, or from a token that is one word."""
 
     def read(word: "Word") -> str:
         analysis = word._analysis
@@ -71,10 +63,10 @@ def _attribute(name: str, of_token: str, meaning: str) -> Any:
 
 
 class Word:
-    """A syntactic word: a view of one of the words of a token.
+    """View of a syntactic word.
 
-    token (Token): The token.
-    number (int): Which of its words this is, from 0.
+    token (Token): Its token.
+    number (int): Its number in the token, from 0.
     """
 
     __slots__ = ("number", "token")
@@ -123,36 +115,36 @@ def _analyses(token: Token) -> list[Any] | None:
 
 
 def words_of_token(token: Token) -> tuple[Word, ...]:
-    """The words of a token; none of white space."""
+    """Return the words of a token; white space has none."""
     found = _analyses(token)
     return tuple(Word(token, i) for i in range(int(not token.is_space) if found is None else len(found)))
 
 
 def words_of_doc(doc: Doc) -> tuple[Word, ...]:
-    """The words of all tokens of a Doc, one after the other."""
+    """Return the words of all tokens of a Doc."""
     return tuple(word for token in doc for word in words_of_token(token))
 
 
 def multiword_tokens(doc: Doc) -> Iterator[tuple[Token, list[Analysis]]]:
-    """The tokens that are several words, with these."""
+    """Yield the tokens with several words, and these words."""
     for token, analyses in _several(doc).items():
         yield doc[token], analyses
 
 
 def _several(doc: Doc) -> dict[int, list[Analysis]]:
-    """The words of the tokens that are several, by their positions, in order."""
+    """Return the words of the tokens with several words, by position."""
     found = entries_of(doc, _WORDS) if doc.user_data else []
     return {token: [Analysis(*each) for each in words] for token, words in enumerate(found) if words}
 
 
 def has_multiword_tokens(doc: Doc) -> bool:
-    """Whether a token of a Doc is several words."""
+    """Whether a token of a Doc has several words."""
     return bool(_several(doc))
 
 
 def highest_word(token: Token) -> int:
-    """Which word of a token its head is for those that hang on the token: the first whose own head is not in
-    the token, or that is the root. Where it is another one, that is written with what hangs on it.
+    """Return the number of the word that is the head of words attached to a token: the first with a head
+    outside.
     """
     for i, each in enumerate(_analyses(token) or ()):
         analysis = Analysis(*each)
@@ -162,7 +154,7 @@ def highest_word(token: Token) -> int:
 
 
 def write_words(doc: Doc, token: int, words: Sequence[Analysis]) -> None:
-    """Write the words of a token, by its position, that is several; or of one that is one word after all."""
+    """Write the words of a token, given by position."""
     key = attribute_key(_WORDS, doc[token].idx)
     doc.user_data.pop(key, None)
     if len(words) > 1 or words[0].form != doc[token].text:
@@ -170,10 +162,9 @@ def write_words(doc: Doc, token: int, words: Sequence[Analysis]) -> None:
 
 
 def words_as_tokens(doc: Doc) -> Doc:
-    """A Doc whose tokens are the words of another, with what is known of them; that one itself if none of its
-    tokens is several words.
+    """Return a Doc whose tokens are the words of another; the same Doc if it has no multiword tokens.
 
-    Of what components have written about a token with several words, the last word has it.
+    What components have written about a token with several words goes to its last word.
     """
     several = _several(doc)
     if not several:
@@ -231,9 +222,10 @@ def words_as_tokens(doc: Doc) -> Doc:
 
 
 def spelled_apart(doc: Doc) -> Doc:
-    """A Doc with the same text in which words that make up that of their token, as those of "don't", are
-    tokens; that one itself if none of its tokens is several words. Others that are several, as French "du",
-    are as the highest of these, and no longer several.
+    """Return a Doc with the same text and no multiword tokens; the same Doc if it has none.
+
+    Words that spell their token, as those of "don't", become tokens. Other tokens are annotated as their
+    highest words.
     """
     several = _several(doc)
     if not several:
@@ -257,17 +249,15 @@ def spelled_apart(doc: Doc) -> Doc:
 
 
 def word_spans(doc: Doc) -> np.ndarray:
-    """Where each token of `words_as_tokens` stands in the text of the Doc that it was made of: where it
-    begins and ends (int64[words, 2]). Those that are words of one token stand where that does.
-    """
+    """Return the offsets in the text of each token of `words_as_tokens` (int64[words, 2])."""
     rows = doc.to_array([IDX, LENGTH]).view(np.int64).reshape(-1, 2)
     return np.cumsum(rows, axis=1)[_word_counts(doc, _several(doc))[2]]
 
 
 def write_back(words: Doc, doc: Doc) -> np.ndarray:
-    """Write what components have written on the words of a Doc, made by `words_as_tokens`, into that.
+    """Write the annotation of `words`, made by `words_as_tokens`, into its Doc.
 
-    RETURNS (int64[tokens]): Which word each token is as: its highest one, of equally high ones the first.
+    RETURNS (int64[tokens]): The highest word of each token, the first of equally high ones.
     """
     if words is doc:
         return np.arange(len(doc))
@@ -323,16 +313,15 @@ def write_back(words: Doc, doc: Doc) -> np.ndarray:
 
 
 def _known(words: Doc, row: np.ndarray) -> list[str]:
-    """What is known of a word, as `Analysis` has it from `lemma` to `dep`, given its numbers for `_STRINGS`."""
+    """Return the fields of `Analysis` from `lemma` to `dep`, given the numbers of `_STRINGS`."""
     tag, pos, morph, lemma, dep = (words.vocab.strings[value] for value in row[:5].view(np.uint64).tolist())
     return [lemma, tag, pos, "" if morph == Morphology.EMPTY_MORPH else morph, dep]
 
 
 class WordsAtHand:
-    """The words of a Doc for a component of a pipeline, which are written back into it, and kept for the next
-    component.
+    """The words of a Doc, written back into it after each component and kept for the next one.
 
-    words (Doc): As by `words_as_tokens`.
+    words (Doc): The Doc made by `words_as_tokens`.
     """
 
     def __init__(self, doc: Doc) -> None:
@@ -350,12 +339,12 @@ class WordsAtHand:
             self._note(doc, _rows(self.words), _rows(doc))
 
     def _note(self, doc: Doc, rows: np.ndarray, rows_of_doc: np.ndarray) -> None:
-        """Note what words and Doc are, which have these rows."""
+        """Note the state of words and Doc."""
         self._rows, self._data = rows, dict(self.words.user_data)
         self._rows_of_doc, self._data_of_doc = rows_of_doc, dict(doc.user_data)
 
     def are_of(self, doc: Doc) -> bool:
-        """Whether a Doc is still what it was when the words were written back into it."""
+        """Whether a Doc has not been changed since the words were written back."""
         return np.array_equal(_rows(doc), self._rows_of_doc) and _is_same(doc.user_data, self._data_of_doc)
 
     def hand_on(self, doc: Doc) -> None:
@@ -392,27 +381,23 @@ _at_hand: WeakKeyDictionary[Doc, WordsAtHand] = WeakKeyDictionary()
 
 
 def take_words(doc: Doc) -> WordsAtHand:
-    """The words of a Doc: those that the component before has handed on, unless somebody has changed the Doc
-    since.
-    """
+    """Return the words of a Doc: those of the component before, unless the Doc has been changed since."""
     found = _at_hand.pop(doc, None)
     return found if found is not None and found.are_of(doc) else WordsAtHand(doc)
 
 
 def _rows(doc: Doc) -> np.ndarray:
-    """`_COLUMNS` of the tokens of a Doc (int64[tokens, *])."""
+    """Return `_COLUMNS` of the tokens of a Doc (int64[tokens, *])."""
     return doc.to_array(_COLUMNS).view(np.int64)
 
 
 def _is_same(data: dict[Any, Any], before: dict[Any, Any]) -> bool:
-    """Whether user data are the same objects as before, in the same order."""
+    """Whether user data are the same objects in the same order."""
     return list(data) == list(before) and all(map(is_, data.values(), before.values()))
 
 
 def _write_rows(doc: Doc, rows: np.ndarray, *, parsed: bool) -> None:
-    """Write the columns of `_STRINGS`, HEAD and SENT_START (int64[tokens, *]), arcs or boundaries of
-    sentences.
-    """
+    """Write the columns of `_STRINGS`, and HEAD or SENT_START (int64[tokens, *])."""
     columns, names = (
         (range(6), (*_STRINGS, HEAD)) if parsed else ([0, 1, 2, 3, 6], (*_STRINGS[:4], SENT_START))
     )
@@ -420,9 +405,7 @@ def _write_rows(doc: Doc, rows: np.ndarray, *, parsed: bool) -> None:
 
 
 def _put(data: dict[Any, Any], key: tuple, value: Any, is_highest: bool) -> None:
-    """Put what is written about a word, perhaps the highest of its token, into what is written about the
-    token.
-    """
+    """Merge a value of a word into its token's."""
     before = data.get(key)
     if before is None:
         data[key] = value
@@ -433,8 +416,8 @@ def _put(data: dict[Any, Any], key: tuple, value: Any, is_highest: bool) -> None
 
 
 def _word_counts(doc: Doc, several: dict[int, list[Analysis]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How many words each token has, where they begin (int64[tokens]), and whose each is (int64[words]);
-    white space counts as one.
+    """Return the number of words and first word of each token (int64[tokens]), and the token of each word
+    (int64[words]).
     """
     count = np.ones(len(doc), dtype=np.int64)
     count[list(several)] = list(map(len, several.values()))
@@ -442,9 +425,8 @@ def _word_counts(doc: Doc, several: dict[int, list[Analysis]]) -> tuple[np.ndarr
 
 
 def depths(head: np.ndarray) -> np.ndarray:
-    """How many arcs there are from each word to its root (int64[words]).
-
-    head (int64[words]): The head of each; roots are their own.
+    """Return the number of arcs from each word to its root, given its head; roots are their own
+    (int64[words]).
     """
     depth = np.zeros(len(head), dtype=np.int64)
     above = head.copy()

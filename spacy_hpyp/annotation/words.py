@@ -1,6 +1,4 @@
-"""Between Docs and their words: forms, the white space between them and where they stand; and what is found
-of each, to write back.
-"""
+"""Reading words of Docs with the white space between them, and writing their attributes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,11 +26,11 @@ _forms: dict[int, str] = {}
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the words of some blocks stand in their Docs.
+    """Places of the words of blocks in their Docs.
 
     token (int64[words]): The position of each word in its Doc.
-    docs (int64[docs + 1]): Where each Doc's words begin.
-    offsets (int64[blocks + 1]): Where each block's words begin.
+    docs (int64[docs + 1]): The first word of each Doc.
+    offsets (int64[blocks + 1]): The first word of each block.
     """
 
     token: np.ndarray
@@ -46,12 +44,12 @@ class Layout:
 
     @property
     def tokens(self) -> list[np.ndarray]:
-        """Where the words of each Doc stand in it (int64[*])."""
+        """The positions of the words of each Doc (int64[*])."""
         return [self.token[words] for words in self.words]
 
 
 def layout_of(places: Sequence[Sequence[np.ndarray]]) -> Layout:
-    """The layout of blocks, given where the words of each stand in its Doc (int64[*]), by Docs."""
+    """Return the layout of blocks, given the positions of their words (int64[*]) by Doc and block."""
     blocks = [place for doc in places for place in doc]
     token = np.concatenate([np.empty(0, dtype=np.int64), *blocks])
     return Layout(token, offsets_of([sum(map(len, doc)) for doc in places]), offsets_of([*map(len, blocks)]))
@@ -59,13 +57,13 @@ def layout_of(places: Sequence[Sequence[np.ndarray]]) -> Layout:
 
 @dataclass(frozen=True)
 class Words:
-    """The words of some Docs; white space is left out.
+    """The words of Docs, without white space.
 
-    forms (list[str]): Those that occur, each once.
-    place (int64[words]): Which of them each word is.
-    starts (int32[words]): Whether each begins a sentence, `BEGINS` or `GOES_ON`; `NONE` where nothing is set.
-        The first word of a Doc does, and so does a word before which white space does.
-    layout (Layout): Where they stand; the blocks go from one sentence boundary that is set to the next.
+    forms (list[str]): The distinct forms.
+    place (int64[words]): The form of each word.
+    starts (int32[words]): Whether each begins a sentence: `BEGINS`, `GOES_ON`, or `NONE` where nothing is
+        set. The first word of a Doc does, and so does one after white space that does.
+    layout (Layout): Their places; blocks span from one given sentence boundary to the next.
     """
 
     forms: list[str]
@@ -105,7 +103,7 @@ def read_words(docs: Sequence[Doc]) -> Words:
 
 
 def read_spaces(docs: Sequence[Doc], layout: Layout) -> np.ndarray:
-    """What stands before each word (int32[words])."""
+    """Return the space before each word (int32[words])."""
     found = np.full(len(layout.token), NOTHING, dtype=np.int32)
     for doc, words, token in zip(docs, layout.words, layout.tokens):
         before = np.append(-1, token[:-1])[: len(token)]
@@ -117,7 +115,7 @@ def read_spaces(docs: Sequence[Doc], layout: Layout) -> np.ndarray:
 
 
 def _space(doc: Doc, first: int, end: int) -> int:
-    """What stands before a token when there is white space between."""
+    """Return the kind of the white space before a token."""
     text = "".join(token.text_with_ws for token in doc[max(0, first - 1) : end])
     text = text[len(text.rstrip()) :]
     lines = text.count("\n")
@@ -125,10 +123,9 @@ def _space(doc: Doc, first: int, end: int) -> int:
 
 
 def write_tags(docs: Sequence[Doc], layout: Layout, outcomes: np.ndarray, tags: Sequence[str]) -> None:
-    """Write tags into Docs; white space has one of its own. Nothing is known any more of how probable tags
-    are.
+    """Write tags into Docs, and forget their probabilities.
 
-    outcomes (int32[words]), tags (Sequence[str]): The tags of the words, and what these stand for.
+    outcomes (int32[words]), tags (Sequence[str]): The tag numbers of the words, and the tags.
     """
     write_attribute(docs, layout, "tag", tags, outcomes, space=SPACE_TAG)
     for doc in docs:
@@ -144,11 +141,11 @@ def write_attribute(
     *,
     space: str = "",
 ) -> None:
-    """Write the tags of words into Docs, or their parts of speech, features or lemmas.
+    """Write tags, parts of speech, features or lemmas into Docs.
 
-    attribute (str): As for `read_written`.
-    names (Sequence[str]), place (int[words]): Different ones, and which of them each word has.
-    space (str): What white space has.
+    attribute (str): "tag", "pos", "morph" or "lemma".
+    names (Sequence[str]), place (int[words]): Distinct values, and that of each word.
+    space (str): The value of white space.
     """
     if not docs:
         return
@@ -163,10 +160,10 @@ def write_attribute(
 
 
 def write_starts(docs: Sequence[Doc], words: Words, outcomes: np.ndarray) -> None:
-    """Write sentence boundaries into Docs: white space begins no sentence unless it stands first or was said
-    to; what is set is kept.
+    """Write sentence boundaries into Docs, where none is set. White space begins no sentence unless it is
+    first.
 
-    outcomes (int32[words]): `BEGINS` or `GOES_ON` for each, or `NONE` where nothing is to be set.
+    outcomes (int32[words]): `BEGINS`, `GOES_ON`, or `NONE` where nothing is to be set.
     """
     for doc, own in zip(docs, words.layout.words):
         token = words.layout.token[own]
@@ -186,11 +183,10 @@ def write_starts(docs: Sequence[Doc], words: Words, outcomes: np.ndarray) -> Non
 
 
 def read_written(docs: Sequence[Doc], layout: Layout, attribute: str) -> tuple[list[str], np.ndarray]:
-    """The tags that words have, or their parts of speech, features or lemmas.
+    """Read tags, parts of speech, features or lemmas.
 
     attribute (str): "tag", "pos", "morph" or "lemma".
-    RETURNS (tuple[list[str], int64[words]]): The different ones, "" where there is none, and which of them
-        each word has.
+    RETURNS (tuple[list[str], int64[words]]): Distinct values, "" for none, and that of each word.
     """
     rows = [doc.to_array([_WRITTEN[attribute]]).ravel()[token] for doc, token in zip(docs, layout.tokens)]
     distinct, place = np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *rows]), return_inverse=True)

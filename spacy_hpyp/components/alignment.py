@@ -1,14 +1,11 @@
-"""Gold sentences on the tokens that a pipeline's tokenizer makes of their text.
+"""Projection of gold trees onto the tokens of a pipeline's tokenizer, by `Example.alignment`.
 
-What the parser meets in use are the tokenizer's tokens, so that is what it should learn. A gold tree is
-carried over to them by spaCy's alignment (`Example.alignment`), and stays a complete tree:
-
-* a token that holds several gold words takes the tag, the arc and the label of their head;
-* of a gold word that was cut into several tokens, the first takes the tag, the arc and the label; the others
-  have its tag and hang on the first one, as punctuation if they have no letter and no digit;
-* a token that holds words of two sentences belongs to the first one. What the second loses is contracted: the
-  dependents of a lost word hang on its head, and where that is lost up to the root, the first of them is the
-  root of the others.
+* A token that holds several gold words takes the tag, the arc and the label of their head.
+* If a gold word is cut into several tokens, the first takes its tag, arc and label. The others have its tag
+  and are attached to the first, as punctuation if they have no letter and no digit.
+* A token that holds words of two sentences belongs to the first. Dependents of words that the second loses
+  are attached to the heads of these; where the root is lost, the first dependent becomes the root of the
+  others.
 """
 
 from collections.abc import Iterable, Iterator
@@ -35,11 +32,9 @@ PIECE_LABEL, PUNCTUATION_LABEL = "dep", "punct"
 
 
 def example_of_words(example: Example) -> Example:
-    """An example whose tokens are the syntactic words of another's; that one itself if it has no multiword
-    tokens.
+    """Return an example whose tokens are syntactic words; the same one if it has no multiword tokens.
 
-    In the place of the words that the tokenizer finds there are the gold words, since both must be made of
-    the same characters.
+    Gold words stand in for the predicted ones, since both must have the same characters.
     """
     if not (has_multiword_tokens(example.reference) or has_multiword_tokens(example.predicted)):
         return example
@@ -48,23 +43,19 @@ def example_of_words(example: Example) -> Example:
 
 
 def example_of_tokens(example: Example) -> Example:
-    """An example on the tokens of a tokenizer that knows no words under them, if its is such a one: to be
-    compared with what is right of these.
-    """
+    """Return an example whose reference has no words under tokens, unless the predicted document has."""
     if has_multiword_tokens(example.predicted):
         return example
     return Example(example.predicted, spelled_apart(example.reference))
 
 
 def sentences_of(example: Example, tokens: str = "tokenizer") -> Iterator[RawSentence]:
-    """The sentences of an example, as a parser learns them. White space is left out.
+    """Return the sentences of an example as a parser learns them, without white space.
 
-    A gold sentence without a complete tree is given as it is; `annotation.documents.read_gold` says what is
-    wrong with it.
+    A gold sentence without a complete tree is returned unchanged; `annotation.documents.read_gold` says why.
 
     example (Example): The reference has the annotation.
-    tokens (str): Whose tokens they have: "tokenizer", those of the predicted document, or "gold", those of
-        the reference.
+    tokens (str): "tokenizer" for the tokens of the predicted document, "gold" for those of the reference.
     RAISES (ValueError): If the two documents have different texts.
     """
     if tokens == "gold" or _has_gold_tokens(example):
@@ -73,14 +64,14 @@ def sentences_of(example: Example, tokens: str = "tokenizer") -> Iterator[RawSen
 
 
 def annotated_document(example: Example, tokens: str) -> tuple[Doc, list[RawSentence], list[np.ndarray]]:
-    """The gold document of an example on the tokens that a parser learns, with the sentences that it learns.
+    """Return the gold document of an example on the tokens that a parser learns.
 
-    A gold sentence without a complete tree stays as it is if it has the same tokens; else its tokens have no
+    A gold sentence without a complete tree stays unchanged if it has the same tokens; else it has no
     annotation.
 
-    tokens (str): Whose tokens, see `sentences_of`.
-    RETURNS (tuple[Doc, list[RawSentence], list[int64[*]]]): A new document, its sentences, and where their
-        words stand in it. A sentence that cannot be learned from is there, too.
+    tokens (str): See `sentences_of`.
+    RETURNS (tuple[Doc, list[RawSentence], list[int64[*]]]): A new document, all its sentences, and the
+        positions of their words.
     """
     if tokens == "gold" or _has_gold_tokens(example):
         sentences = list(raw_sentences(example.reference))
@@ -116,13 +107,7 @@ def _has_gold_tokens(example: Example) -> bool:
 
 
 def _carried_over(example: Example) -> Iterator[tuple[RawSentence, np.ndarray]]:
-    """The sentences of an example with the tokens of its predicted document, and which tokens these are.
-
-    A gold sentence without a complete tree is given with its gold words.
-
-    RETURNS (Iterator[tuple[RawSentence, int64[*]]]): The sentences, and the positions of their tokens in the
-        predicted document.
-    """
+    """Yield the sentences of an example on the predicted tokens, with the positions of these (int64[*])."""
     predicted = example.predicted.to_array([ORTH, IS_SPACE]).view(np.int64)
     reference = example.reference.to_array([ORTH, IS_SPACE]).view(np.int64)
     sentences = list(raw_sentences(example.reference))
@@ -152,13 +137,12 @@ def _carried_over(example: Example) -> Iterator[tuple[RawSentence, np.ndarray]]:
 def _align(
     example: Example, is_word: np.ndarray, sentence_of: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which tokens and gold words belong together.
+    """Align tokens and gold words.
 
     is_word (bool[tokens]): Which tokens are not white space.
     sentence_of (int64[gold]): The sentence of each gold token, `NONE` for white space.
-    RETURNS (tuple): Of each token the first gold word that it holds a part of, and that word's sentence; of
-        each gold token the first token of its sentence that holds a part of it (int64[*]). `NONE` where there
-        is none.
+    RETURNS (tuple): For each token its first gold word and that word's sentence; for each gold token the
+        first token of its sentence that holds a part of it (int64[*]); `NONE` where there is none.
     """
     held, holding = example.alignment.x2y, example.alignment.y2x
     first_word = np.full(len(is_word), NONE)
@@ -176,14 +160,14 @@ def _align(
 def _carry_over(
     rows: np.ndarray, holder: np.ndarray, first_word: np.ndarray, forms: np.ndarray, example: Example
 ) -> np.ndarray:
-    """A complete tree of gold words as one of tokens.
+    """Project a complete tree of gold words onto tokens.
 
     rows (int64[words, 4]): The gold sentence, see `RawSentence`.
-    holder (int64[words]): The token that each word belongs to, `NONE` for words lost to another sentence.
-    first_word (int64[tokens]): The first word that each token holds a part of.
-    forms (int64[tokens]): Their ORTH.
-    RETURNS (int64[tokens, 4]): The sentence of the tokens. On the way to the root the depth of the highest
-        word that a token holds decreases, so that there is no cycle.
+    holder (int64[words]): The token of each word, `NONE` for words lost to another sentence.
+    first_word (int64[tokens]): The first word of each token.
+    forms (int64[tokens]): ORTH of the tokens.
+    RETURNS (int64[tokens, 4]): The sentence of the tokens. The depth of the highest word of a token decreases
+        on the way to the root, so there is no cycle.
     """
     n, m = len(rows), len(forms)
     if np.array_equal(holder, np.arange(m)) and n == m:
@@ -223,8 +207,5 @@ def _carry_over(
 
 
 def gold_documents(examples: Iterable[Example], tokens: str) -> Iterator[GoldDocument]:
-    """What examples have to be learned from.
-
-    tokens (str): Whose tokens their sentences have, see `sentences_of`.
-    """
+    """Yield the sentences to learn from each example, see `sentences_of`."""
     return (list(sentences_of(example, tokens)) for example in examples)

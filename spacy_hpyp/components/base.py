@@ -1,6 +1,4 @@
-"""What the trainable components of this package have in common: labels, learning, scores, storage, and the
-errors for people.
-"""
+"""Base class of all trainable components: settings, training, scores and storage."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,41 +30,34 @@ from .neighbours import PipelineReference
 
 register_extensions()
 
-# In the place of a scorer: none was given.
 _USUAL: Any = object()
 
 
 class TrainableComponent(TrainablePipe):
-    """A component that learns from examples, and whose settings are attributes. Its model is one object that
-    a thinc Model holds.
+    """A component that learns from examples, and whose settings are attributes.
 
-    Every setting is an attribute that can be changed, and a change is saved with the component. On loading,
-    what the config says wins if it is not what it was when the component was saved: so `spacy.load(path,
-    config=...)` overrides a setting. `nlp.config` goes on to show what the component was made with.
+    A changed setting is saved with the component. On loading, the config wins where it differs from what it
+    was when the component was saved, so that `spacy.load(path, config=...)` overrides a setting.
 
-    A subclass is made known to spaCy by `factories.register`, and it defines
-
-    * `factory` (str): The name under which spaCy knows the component, for what errors tell people to do.
-    * `settings_type` (type[Settings]): The dataclass of its settings.
-    * `attribute` (str): The attribute of the thinc Model that holds what learns.
-    * `default_scorer` (Callable | None): What `score` calls where nothing else is said.
-    * `initialize`, `predict` and `set_annotations`, with spaCy's signatures.
-    * `_learn_from`, which `update` calls with its arguments: what has been lost `_count_loss` writes down,
-      and it returns whether `_end_pass` is to be called.
+    A subclass is registered by `factories.register`. It defines `factory` (its name for spaCy),
+    `settings_type` (the dataclass of its settings), `attribute` (the attribute of the thinc Model that holds
+    the model), perhaps `default_scorer`, spaCy's `initialize`, `predict` and `set_annotations`, and
+    `_learn_from`. `update` calls that with its arguments; it reports its loss to `_count_loss` and returns
+    whether to call `_end_pass`.
 
     model (Model): A thinc Model of one layer.
-    name (str): The name of the component instance; that of its factory if there is none.
+    name (str): The name of the component, by default that of its factory.
     nlp (Language | None): Its pipeline, held by a weak reference.
-    scorer (Callable | None): What `score` calls; if it is not given, the usual one.
+    scorer (Callable | None): Called by `score`; by default `default_scorer`.
     **settings: Those of `settings_type`, see `spacy_hpyp.components.settings`.
-    RAISES (ValueError): If a setting is not what it may be.
+    RAISES (ValueError): If a setting has no valid value.
     """
 
     factory: ClassVar[str]
     settings_type: ClassVar[type[Settings]]
     attribute: ClassVar[str]
     default_scorer: ClassVar[Callable | None] = None
-    #: What somebody who gives `score` a Doc may have been looking for; a sentence after a space.
+    #: Hint for users who give `score` a Doc: a space and a sentence.
     instead_of_score: ClassVar[str] = ""
 
     def __init__(
@@ -92,20 +83,17 @@ class TrainableComponent(TrainablePipe):
 
     @property
     def learned(self) -> Any:
-        """What learns, and has learned: the model itself."""
+        """The model."""
         model = self.model.attrs[self.attribute]
         if isinstance(model, ClassedModel) and model.is_classed and model.classes is None:
-            # There may be none yet: spaCy takes a component of another pipeline before anything is read into
-            # the new one.
+            # There may be none yet: a sourced component is added before the vocabulary is read.
             classes = classes_in(self.vocab)
             if classes is not None:
                 model.classes = classes
         return model
 
     def _new_model(self) -> Any:
-        """A model with the settings of this one that has learned nothing, and reads the classes of words that
-        the vocabulary has.
-        """
+        """Return an untrained model with the same settings and the word classes of the vocabulary."""
         model = self.learned.untrained()
         if isinstance(model, ClassedModel):
             model.use_classes(classes_in(self.vocab))
@@ -113,13 +101,13 @@ class TrainableComponent(TrainablePipe):
 
     @property
     def settings(self) -> Any:
-        """The settings as they are now, without the scorer."""
+        """The current settings, without the scorer."""
         return self._settings
 
     def change(self, **settings: Any) -> None:
-        """Change some settings, or on an error none of them.
+        """Change several settings, or none of them after an error.
 
-        RAISES (ValueError): If one is not what it may be, or nothing that the model can do.
+        RAISES (ValueError): If a value is not valid, or the model does not allow it.
         """
         self._settings = self._changed(settings)
 
@@ -131,38 +119,32 @@ class TrainableComponent(TrainablePipe):
             raise ValueError(f"Settings of the component '{self.name}': {error}") from error
         return changed
 
-    # What a subclass defines, and may define otherwise
+    # Defined by subclasses
 
     def _check_settings(self, settings: Settings) -> None:
-        """RAISES (ValueError): If settings, each of which may be what it is, are together nothing that the
-        model can do.
-        """
+        """RAISES (ValueError): If settings contradict each other or the model."""
 
     @property
     def is_trained(self) -> bool:
-        """Whether the component has learned, or been given, anything that it can predict with."""
+        """Whether the component can predict."""
         return self.learned.is_initialized
 
     def _end_pass(self) -> None:
-        """Learn what is to be learned when all of the training data have been gone through, and weights have
-        been updated.
-        """
+        """Learn what is learned once in a pass over the training data."""
 
     def _reset_training(self) -> None:
-        """Forget what has come by in training: another model begins."""
+        """Forget the state of training, for a new model."""
         self._loss = (0.0, 0)
 
     def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> Any:
-        """Make what `_replace_model` takes from the attributes and parameters of the thinc Model as stored.
+        """Make the argument of `_replace_model` from stored attributes and parameters of a thinc Model.
 
         RAISES (ValueError): If they belong to another model.
         """
         return self.learned.from_bytes(attributes[self.attribute])
 
     def _replace_model(self, loaded: Any) -> None:
-        """Put what `_load_model` made in the place of what the component has, which cannot fail, and forget
-        how far training was.
-        """
+        """Replace the model by the result of `_load_model`. This cannot fail."""
         self.model.attrs[self.attribute] = loaded
         self._reset_training()
 
@@ -173,11 +155,10 @@ class TrainableComponent(TrainablePipe):
         return next(self.pipe([doc], **options), doc)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128, **options: Any) -> Iterator[Doc]:
-        """Predict for documents, some at a time. What is read, and what something is found for, are their
-        syntactic words.
+        """Predict for the syntactic words of documents, a batch at a time.
 
         stream (Iterable[Doc]): The documents; they are changed and yielded.
-        **options: What `predict` takes besides, as `component_cfg` of `nlp.pipe` has it.
+        **options: Further arguments of `predict`, as `component_cfg` of `nlp.pipe` has them.
         """
         for docs in util.minibatch(stream, size=batch_size):
             at_hand = list(map(take_words, docs))
@@ -201,15 +182,14 @@ class TrainableComponent(TrainablePipe):
         sgd: Optimizer | Literal[False] | None = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
-        """Learn from some examples.
+        """Learn from examples.
 
-        examples (Iterable[Example]): What is learned are the reference documents.
-        drop (float): What is left out at random, for components that leave something out; count models have
-            no dropout.
-        sgd (Optimizer | Literal[False] | None): Updates the parameters of the model, if they are learned by a
-            gradient. Without one the gradient is kept for `finish_update`.
+        examples (Iterable[Example]): The reference documents are learned.
+        drop (float): Dropout rate, for components that have dropout.
+        sgd (Optimizer | Literal[False] | None): Updates parameters that have gradients. Without one,
+            `finish_update` does it.
         losses (dict[str, float] | None): Gets, under the component's name, the mean loss of all updates since
-            the name was last missing; what it is of, the class says.
+            the name was last missing.
         RETURNS (dict[str, float]): The losses.
         RAISES (ValueError): If the component has not been initialized.
         """
@@ -228,61 +208,50 @@ class TrainableComponent(TrainablePipe):
         return losses
 
     def _count_loss(self, losses: dict[str, float], loss: float, count: int) -> None:
-        """Add to the losses what an update has lost in all, of so many."""
+        """Add the loss of an update, summed over `count` items."""
         self._loss = (self._loss[0] + loss, self._loss[1] + count)
         losses[self.name] = self._loss[0] / max(1, self._loss[1])
 
     def finish_update(self, sgd: Optimizer) -> None:
-        """Update the parameters of the model by the gradients that `update` has kept."""
+        """Update the parameters by the gradients that `update` has kept."""
         with interrupts_deferred():
             self.model.finish_update(sgd)
 
     def add_label(self, label: str) -> int:
-        """Labels cannot be added to a model: they are fixed by `initialize`.
+        """Return 0 for a known label. New ones cannot be added after `initialize`.
 
-        RETURNS (int): 0 if the model has it already.
-        RAISES (NotImplementedError): If it has not.
+        RAISES (NotImplementedError): If the label is new.
         """
         if label in {*self.labels, *getattr(self.learned, "tags", ())}:
             return 0
         raise NotImplementedError(
-            f"The component '{self.name}' cannot be given the label {label!r}: its tags and labels are fixed "
-            f"by "
-            "'nlp.initialize', which takes those of the training examples, or those of "
-            "'initialize(labels=...)' in the "
-            "form of 'label_data'; in a config, [initialize.components] reads what 'spacy init labels' wrote."
+            f"The component '{self.name}' cannot be given the label {label!r}: labels are fixed."
         )
 
     def _check_trained(self) -> None:
-        """RAISES (ValueError): If the component has not been trained, or reads classes of words that the
-        pipeline does not have.
-        """
+        """RAISES (ValueError): If the component is untrained, or the pipeline lacks its word classes."""
         if not self.is_trained:
             raise ValueError(
-                f"The component '{self.name}' has not been trained. Train it with 'python -m spacy train' "
-                f"('python -m "
-                f"spacy init config --pipeline {self.factory}' writes a config), load a trained pipeline "
-                f"with 'spacy.load', or "
-                "call 'nlp.initialize' and 'nlp.update'."
+                f"The component '{self.name}' has not been trained. Load a trained pipeline, or train one "
+                f"('python -m spacy init config --pipeline {self.factory}' writes a config)."
             )
         if isinstance(self.learned, ClassedModel):
             self.learned.check_classes(f"component '{self.name}'")
 
     def _nothing_to_learn(self, what: str) -> ValueError:
-        """The error that none of the training examples has what it takes, named with an article."""
+        """Return the error that no training example has something, named with an article."""
         return ValueError(
-            f"The component '{self.name}' cannot be initialized: none of the training examples has {what}. "
-            f"Is the right file in the corpus?"
+            f"The component '{self.name}' cannot be initialized: none of the training examples has {what}."
         )
 
     def _examples(self, examples: Iterable[Example], method: str) -> list[Example]:
-        """What a method of this name is given, as a list of Examples whose tokens are syntactic words."""
+        """Return the Examples of a method with syntactic words as tokens."""
         examples = list(examples)
         validate_examples(examples, f"{type(self).__name__}.{method}")
         return list(map(example_of_words, examples))
 
     def _initial_examples(self, get_examples: Callable[[], Iterable[Example]]) -> list[Example]:
-        """What `initialize` is given, read once: spaCy's own check would read it again."""
+        """Return the examples of `initialize`, read once: spaCy's own check would read them again."""
         if not callable(get_examples):
             raise TypeError(
                 Errors.E930.format(method=f"{type(self).__name__}.initialize", obj=type(get_examples))
@@ -290,22 +259,19 @@ class TrainableComponent(TrainablePipe):
         return self._examples(get_examples(), "initialize")
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-        """Compare predicted examples with their gold annotation, by the component's scorer.
+        """Compare predictions with gold annotation by the component's scorer.
 
         RETURNS (dict[str, Any]): The scores; none without a scorer.
-        RAISES (TypeError): If it is a Doc that is given.
+        RAISES (TypeError): If a Doc is given.
         """
         if isinstance(examples, Doc):
-            raise TypeError(
-                "'score' compares Examples with their gold annotation, but what it was given is a Doc."
-                f"{self.instead_of_score}"
-            )
+            raise TypeError(f"'score' needs Examples, not a Doc.{self.instead_of_score}")
         return {} if self.scorer is None else self.scorer(examples, **kwargs)
 
     # Storage
 
     def _use(self, model: Any) -> None:
-        """Replace the component's model, see `_replace_model`."""
+        """Replace the model, see `_replace_model`."""
         with interrupts_deferred():
             self._replace_model(model)
 
@@ -314,9 +280,9 @@ class TrainableComponent(TrainablePipe):
         return f"The component '{self.name}' cannot be read"
 
     def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
-        """Serialize the component, with its settings and everything that training needs to go on.
+        """Serialize the component, its settings and the state of training.
 
-        exclude (Sequence[str]): Names of parts to leave out: "vocab", "model", "cfg" (the settings).
+        exclude (Sequence[str]): Parts to leave out: "vocab", "model", "cfg" (the settings).
         """
         parts = {
             "cfg": self._settings_to_bytes,
@@ -348,11 +314,7 @@ class TrainableComponent(TrainablePipe):
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
-        """Save the component to a directory.
-
-        The model is one file, with a checksum, that takes the place of the previous one only when it is
-        complete: a full disk or an interrupt leaves what was there before. So are its settings.
-        """
+        """Save the component to a directory. Each file replaces the old one only when it is complete."""
         # Others may save to the same place.
         Path(path).mkdir(parents=True, exist_ok=True)
         parts = {
@@ -396,9 +358,7 @@ class TrainableComponent(TrainablePipe):
         return json.dumps({"given": asdict(self._given), "set": asdict(self.settings)}).encode()
 
     def _read_settings(self, data: bytes) -> dict[str, Any]:
-        """The saved settings that hold: those given the same values as then. An earlier version may not have
-        had some of them.
-        """
+        """Return the saved settings that hold: those whose config has not changed since."""
         try:
             saved = json.loads(data)
             given, found = saved["given"], saved["set"]
@@ -412,18 +372,15 @@ class TrainableComponent(TrainablePipe):
     @giving_back
     @collecting_rarely()
     def _read_model(self, data: bytes, source: Path | None = None) -> Any:
-        """What `_use` takes, made of what was stored."""
+        """Make the argument of `_use` from stored bytes."""
         where = f" from {source}" if source else ""
         try:
             message = srsly.msgpack_loads(without_checksum(data))
             (attributes,), (parameters,) = message["attrs"], message["params"]
             loaded = self._load_model(attributes, parameters)
-        # What is wrong with a file is a ValueError. Other errors have other causes, and the file is not to
-        # blame.
         except ValueError as error:
             raise ValueError(
                 f"The model of the component '{self.name}' cannot be read{where}: {error}. "
-                "The file is damaged, or belongs to another version or another config; train or install it "
-                "again."
+                "It is damaged, or of another version or config; train or install it again."
             ) from error
         return loaded

@@ -1,4 +1,4 @@
-"""Training data from treebanks: CoNLL-U as it is, and what was made of it as `.spacy` files."""
+"""Training data from treebanks."""
 
 from collections.abc import Callable, Iterator
 from itertools import islice
@@ -20,19 +20,14 @@ _TOKENS = OneOf(("tokenizer", "gold"))
 def create_conllu_corpus(
     path: str | Path | None, tokens: str = "tokenizer", n_sents: int = 10, limit: int = 0
 ) -> Callable[[Language], Iterator[Example]]:
-    """Read CoNLL-U, an example for each document, in which an empty line stands between paragraphs; or
-    `.spacy` files.
+    """Read CoNLL-U or `.spacy` files, an example for each document, with an empty line between paragraphs.
 
     path (str | Path | None): A file, or a directory of files that end with .conllu or .spacy.
-    tokens (str): Whose tokens, and words under them, the documents to be parsed have: "tokenizer", the
-        pipeline's, or "gold".
-    n_sents (int): How many sentences are a document in a file that does not say where documents and
-        paragraphs begin.
-    limit (int): Read only so many documents, 0 for all.
+    tokens (str): Tokens of the documents to be parsed: "tokenizer" or "gold".
+    n_sents (int): Sentences per document in a file without marks of documents and paragraphs.
+    limit (int): The number of documents to read, 0 for all.
     RETURNS (Callable): Yields the examples for a pipeline.
-    RAISES (ValueError): If there is no path, as in a config whose paths have not been filled in, or a setting
-        is not what it may be. When it is read, if a line is not one of CoNLL-U, with the line, or a .spacy
-        file is damaged.
+    RAISES (ValueError): If there is no path, or a setting is not valid. When it is read, if it is damaged.
     """
     if path is None:
         raise ValueError(Errors.E913)

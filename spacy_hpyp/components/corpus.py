@@ -1,6 +1,4 @@
-"""How training data come to the pipeline: a reader of gold sentences, and a batcher that divides a corpus
-into parts.
-"""
+"""A reader of gold sentences, and a batcher that divides a corpus into parts."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -25,16 +23,14 @@ _MEDIUM = range(25_000, 100_000)
 
 
 def mark_sentence(doc: Doc) -> Doc:
-    """Mark a document as one sentence, so that a parser does not look for boundaries inside it; returns the
-    document.
-    """
+    """Mark a document as one sentence, and return it."""
     for i, token in enumerate(doc):
         token.is_sent_start = i == 0
     return doc
 
 
 def spans_of(doc: Doc) -> list[Span]:
-    """The sentences of a document. As spaCy's reader has it, what has no sentence boundaries is one."""
+    """Return the sentences of a document; without boundaries it is one, as for spaCy's reader."""
     return list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]]
 
 
@@ -42,18 +38,15 @@ def spans_of(doc: Doc) -> list[Span]:
 def create_gold_corpus(
     path: str | Path | None, gold_tags: bool = False, limit: int = 0
 ) -> Callable[[Language], Iterator[Example]]:
-    """Read a treebank one gold sentence at a time, whose tokens are the gold words.
+    """Read a treebank one gold sentence at a time, with gold words as tokens, and cache it.
 
-    Parsers are compared on gold words and sentences. spaCy's reader gives each sentence as a document of its
-    own; this one also marks it as one sentence, so that a parser does not look for boundaries inside it. What
-    has been read is kept for the next time.
+    Each sentence is a document marked as one sentence, so that a parser finds no boundaries inside it.
 
     path (str | Path | None): A file, or a directory of files that end with .conllu or .spacy.
-    gold_tags (bool): Whether to put the gold tags into the document to be parsed, for `tags = "given"`.
-    limit (int): Read only so many documents, 0 for all.
+    gold_tags (bool): Whether the document to be parsed has gold tags, for `tags = "given"`.
+    limit (int): The number of documents to read, 0 for all.
     RETURNS (Callable): Yields the examples for a pipeline.
-    RAISES (ValueError): If there is no path, as in a config whose paths have not been filled in. When it is
-        read, if it is damaged.
+    RAISES (ValueError): If there is no path. When it is read, if it is damaged.
     """
     if path is None:
         raise ValueError(Errors.E913)
@@ -85,13 +78,10 @@ def create_gold_corpus(
 def create_parts_batcher(
     parts: int, medium_parts: int | None = None
 ) -> Callable[[Iterable[Example]], Iterator[list[Example]]]:
-    """Create a batcher that divides the corpus into about so many batches, whatever its size.
+    """Create a batcher that divides a corpus of any size into about so many batches.
 
-    So a step of training is the same part of a sweep for every treebank.
-
-    parts (int): How many batches the corpus is divided into, at least 1.
-    medium_parts (int | None): The same for a corpus of 25,000 to 100,000 tokens: with fewer parts, as many
-        steps are more sweeps. By default it is `parts`.
+    parts (int): The number of batches, at least 1.
+    medium_parts (int | None): The same for a corpus of 25,000 to 100,000 tokens; by default `parts`.
     RAISES (ValueError): If there are fewer.
     """
     for name, value in (("parts", parts), ("medium_parts", medium_parts)):

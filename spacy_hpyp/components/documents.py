@@ -1,6 +1,4 @@
-"""The documents of treebanks: CoNLL-U as it is, with paragraphs, tokens and the words under them, and
-`.spacy` files.
-"""
+"""Readers of treebanks: CoNLL-U with paragraphs, multiword tokens and words, and `.spacy` files."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,7 +20,7 @@ _PARAGRAPH = "\n\n"
 
 @contextmanager
 def reading(path: str | Path) -> Iterator[None]:
-    """What is wrong with a `.spacy` file that is read here is an error that names the file.
+    """Name the `.spacy` file in errors of reading it.
 
     RAISES (ValueError): If it is damaged, or no such file.
     """
@@ -33,18 +31,16 @@ def reading(path: str | Path) -> Iterator[None]:
 
 
 def spacy_files(path: Path) -> list[Path]:
-    """The `.spacy` files of a treebank in their order: the file that it is, or those of a directory."""
+    """Return a `.spacy` file, or those of a directory in order."""
     return sorted(path.rglob(f"*{SPACY}")) if path.is_dir() else [path]
 
 
 def read_treebank(path: Path, vocab: Vocab, *, n_sents: int = 10) -> Iterator[Doc]:
-    """The annotated documents of a treebank: of CoNLL-U as it is, or of `.spacy` files.
+    """Yield the annotated documents of a treebank.
 
     path (Path): A file, or a directory of files that end with .conllu or .spacy.
-    n_sents (int): How many sentences are a document in CoNLL-U that does not say where documents and
-        paragraphs begin.
-    RAISES (ValueError): If a line is not one of CoNLL-U, with the line; if a .spacy file is damaged; or if
-        there is neither.
+    n_sents (int): Sentences per document in CoNLL-U without marks of documents and paragraphs.
+    RAISES (ValueError): If a line is not CoNLL-U, a .spacy file is damaged, or there is no file.
     """
     conllu = (
         sorted(path.rglob(f"*{CONLLU}")) if path.is_dir() else [path] if path.suffix.lower() == CONLLU else []
@@ -73,7 +69,7 @@ def _conllu_documents(file: Path, vocab: Vocab, n_sents: int) -> Iterator[Doc]:
 
 
 def document_of(placed: Iterable[tuple[int, Block]], vocab: Vocab) -> Doc:
-    """A Doc of the sentences of a document, each with the number of its paragraph."""
+    """Make a Doc of the sentences of a document, each with the number of its paragraph."""
     texts: list[str] = []
     spaces: list[bool] = []
     is_written = True
@@ -113,8 +109,8 @@ def document_of(placed: Iterable[tuple[int, Block]], vocab: Vocab) -> Doc:
 
 
 def _annotation(row: list[str], first: int, *, is_tree: bool) -> tuple[object, ...]:
-    """A word, its tags, features, lemma, the place of its head among all words, and label. In a sentence
-    without a tree all words hang on the first one, without labels.
+    """Return form, tags, features, lemma, head among all words, and label of a word. Without a tree, all
+    words hang on the first one.
     """
     form, lemma = row[1], row[2]
     _, _, _, upos, xpos, feats, head, deprel = ("" if cell == EMPTY else cell for cell in row[:8])

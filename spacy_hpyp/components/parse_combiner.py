@@ -104,7 +104,7 @@ class VotingComponent(TrainableComponent):
         self._use(votes)
 
     def voters_in(self, nlp: Language | None) -> list[str]:
-        """Return the names of the parses that a pipeline keeps before the component, and of the current one."""
+        """Return the names of the parses kept before the component, and of the current one."""
         before = components_before(self, nlp)
         last = self.last or name_before(self, nlp)
         # The first component of a pipeline has no parse to keep: it notes boundaries.

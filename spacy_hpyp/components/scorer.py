@@ -1,6 +1,4 @@
-"""What `spacy evaluate` reports of `hpyp_parser`: TAG, UAS, LAS and SENT_F, by spaCy's own scorers, and
-`token_log_prob`.
-"""
+"""Scorer of `hpyp_parser`: TAG, UAS, LAS and SENT_F by spaCy's scorers, and `token_log_prob`."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,8 +12,7 @@ from spacy.util import registry
 def score(examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
     """Score tags, heads, labels and sentences.
 
-    RETURNS (dict[str, Any]): tag_acc, dep_uas, dep_las (without punctuation), dep_las_per_type, sents_p,
-        sents_r, sents_f, and token_log_prob, the mean of `token._.log_prob` in nats, white space left out.
+    RETURNS (dict[str, Any]): spaCy's scores, and token_log_prob: the mean of `token._.log_prob` in nats.
     """
     examples = list(examples)
     log_probs = [
@@ -33,5 +30,5 @@ def score(examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
 
 @registry.scorers("spacy-hpyp.scorer.v1")
 def make_scorer() -> Callable[..., dict[str, Any]]:
-    """The component's default scorer."""
+    """Return the default scorer."""
     return score

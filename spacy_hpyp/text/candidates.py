@@ -1,9 +1,7 @@
-"""What a word may be where there are many possibilities: what it was, or what words were that end as it does.
+"""Possible outcomes of words where there are many, as morphological features and lemma rules.
 
-Morphological features and rules for lemmas are hundreds; a word has few of them. A frequent word has those
-that it was seen with. A rare one may have, besides, those of rare words with the same ending, the longest
-that enough of them have; and so may a word that was never seen. Words with a capital at the beginning have
-endings of their own.
+A frequent word has the outcomes that it was seen with. A rare or new word also has those of rare words with
+the same ending: the longest that enough of them have. Capitalised words have endings of their own.
 """
 
 from collections import Counter
@@ -26,11 +24,10 @@ ANY_ENDING = (_CAPITAL, _OTHER)
 
 
 class WordOutcomes:
-    """The kinds of words, and which outcomes each may have.
+    """Kinds of words, and their possible outcomes.
 
-    forms (list[str]): Words; they are the first kinds.
-    endings (list[str]): The endings of words, see `_endings`; they are the others. Every word has one of
-        them.
+    forms (list[str]): Known words, the first kinds.
+    endings (list[str]): Endings of words, the other kinds; every word has one of them.
     offsets (int64[kinds + 1]), outcomes (int32[*]): The outcomes of each kind, the most frequent first.
     """
 
@@ -45,8 +42,8 @@ class WordOutcomes:
     def collect(cls, words: Iterable[tuple[str, int]], frequent: int) -> "WordOutcomes":
         """Learn from words with their outcomes.
 
-        words (Iterable[tuple[str, int]]): One at least.
-        frequent (int): Words seen so often have no other outcomes than they had.
+        words (Iterable[tuple[str, int]]): At least one.
+        frequent (int): Words seen so often have no other outcomes than those seen.
         """
         counts: dict[str, Counter[int]] = {}
         for (form, outcome), count in Counter(words).items():
@@ -77,7 +74,7 @@ class WordOutcomes:
         return cls(list(table), list(kept), offsets, outcomes)
 
     def kind(self, form: str) -> int:
-        """The kind of a word."""
+        """Return the kind of a word."""
         known = self._of_form.get(form)
         if known is not None:
             return known
@@ -85,9 +82,7 @@ class WordOutcomes:
 
 
 def _joined(own: Counter[int], by_ending: dict[str, list[int]], form: str, frequent: int | None) -> list[int]:
-    """The outcomes of a word that was seen with some, and with others that its ending has if it was seen less
-    often than `frequent`.
-    """
+    """Return the outcomes of a word, with those of its ending if it was seen less often than `frequent`."""
     found = by_frequency(own)
     if frequent is not None and own.total() >= frequent:
         return found
@@ -96,7 +91,7 @@ def _joined(own: Counter[int], by_ending: dict[str, list[int]], form: str, frequ
 
 
 def _endings(form: str) -> list[str]:
-    """The endings of a word, the longest first: in lower case, with a sign whether it begins with a capital."""
+    """Return the endings of a word in lower case, the longest first, each with a sign for capitals."""
     sign = _CAPITAL if form[:1].isupper() else _OTHER
     lower = form.lower()
     return [sign + lower[len(lower) - length :] for length in range(min(_LONGEST, len(lower)), -1, -1)]

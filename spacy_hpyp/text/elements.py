@@ -1,7 +1,6 @@
-"""Lists of elements: what a distribution is conditioned on, or a feature reads, said by names in a config.
+"""Lists of elements: conditions of a distribution, or features, by the names that a config gives them.
 
-Each system says for itself what elements there are and how they are read. What its lists name is read once,
-into a *row* of symbols; a list is then a list of columns of that row.
+Elements are read once into a *row* of symbols; a list is then a list of columns of that row.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -29,18 +28,18 @@ def compile_lists(
     joined: int = 1,
     check: Callable[[str], None] = lambda name: None,
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """Find out which elements are read, and which of them each list names.
+    """Find the elements to read, and the columns of each list.
 
     lists (Sequence[Sequence[str]]): Lists of names, most important first.
     known (Collection[str]): The elements that there are.
-    reader (str): What the lists are for, and `element` and `a_list` what an element and a list are called,
-        for errors.
-    more (Sequence[str]): Names of elements that are read besides.
-    joined (int): How many elements may be one if their names are joined by `+`.
+    reader (str): The name of the lists, and `element` and `a_list` the terms for an element and a list, for
+        errors.
+    more (Sequence[str]): Further elements to read.
+    joined (int): The number of elements that `+` may join.
     check (Callable): Raises an error if an element may not be read.
-    RETURNS (tuple[list[str], int32[lists, longest], int32[more]]): The names in the order of the row, each
-        once; each list's columns, -1 past its end; and the columns of `more`.
-    RAISES (ValueError): If a name is not known, is repeated within a list, or too many are joined.
+    RETURNS (tuple[list[str], int32[lists, longest], int32[more]]): The names of the row; the columns of each
+        list, -1 past its end; and the columns of `more`.
+    RAISES (ValueError): If a name is unknown, is repeated within a list, or too many are joined.
     """
     names: list[str] = []
     for own in lists:
@@ -64,23 +63,23 @@ def compile_lists(
 
 
 def string_number(text: str) -> int:
-    """A number for a string, the same in every process (CRC-32); strings that share one are read as the same."""
+    """Return the CRC-32 of a string, the same in every process."""
     return crc32(text.encode("utf8", "surrogatepass"))
 
 
 class FormRows(dict[str, bytes]):
-    """What words say by themselves, in rows of numbers that are found once.
+    """Cache of rows of numbers about forms.
 
-    columns (int): How many numbers a row has.
+    columns (int): The length of a row.
     """
 
     def __init__(self, columns: int) -> None:
         self._columns = columns
 
     def of(self, forms: Sequence[str], find: Callable[[str], Iterable[int]]) -> np.ndarray:
-        """The rows of some words (int32[*, columns]).
+        """Return the rows of forms (int32[*, columns]).
 
-        find (Callable): The numbers of a word. It is not kept: whoever has these rows would never be let go.
+        find (Callable): Returns the numbers of a form. It is not kept, to avoid a cycle.
         """
         if len(self) > KEPT_FORMS:
             self.clear()
@@ -93,9 +92,7 @@ class FormRows(dict[str, bytes]):
 
 
 def class_symbols(path: str) -> list[int]:
-    """What is read of a class, in the order of `CLASS_ATTRIBUTES`: numbers that are the same in every
-    process, 0 where there is no class.
-    """
+    """Return the symbols of a class path in the order of `CLASS_ATTRIBUTES`; 0 without a class."""
     return [string_number(path[:steps]) >> 1 if path else 0 for steps in CLASS_ATTRIBUTES.values()]
 
 
@@ -105,15 +102,15 @@ def reads_classes(names: Iterable[str]) -> bool:
 
 
 def without_classes(lists: Iterable[Sequence[str]]) -> list[Sequence[str]]:
-    """The lists that read no classes, for a pipeline that has none."""
+    """Return the lists that read no classes, for a pipeline without classes."""
     return [names for names in lists if not reads_classes(names)]
 
 
 def contexts_without_classes(experts: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Context lists as they are where there are no classes of words.
+    """Return context lists for a pipeline without word classes.
 
-    Classes are left out of each list; and what is then the beginning of another list is left out, since that
-    one backs off to it.
+    Classes are left out of each list. A list that is then the beginning of another is dropped: that one backs
+    off to it.
     """
     own = [[name for name in names if not reads_classes([name])] for names in experts]
 
@@ -129,15 +126,14 @@ def contexts_without_classes(experts: Sequence[Sequence[str]]) -> list[list[str]
 
 
 def with_class_symbols(elements: np.ndarray, column: int, first: int, paths: Sequence[str]) -> np.ndarray:
-    """Elements that read classes of words, which are a function of the word.
+    """Append the class symbols of words to elements that read classes.
 
     elements (int32[elements, *]): Rows of numbers.
-    column (int), first (int): Where a row says that it reads a class, and by which number: this one for the
-        first of `CLASS_ATTRIBUTES`.
-    paths (Sequence[str]): The path to the class of each symbol of a word, or as much of it as is known. Where
-        there is none, the symbol is read.
-    RETURNS (int32[elements, * + symbols]): Behind each row what is read for each symbol. Nothing more if none
-        of them reads classes.
+    column (int), first (int): The column that says what is read, and its value for the first of
+        `CLASS_ATTRIBUTES`.
+    paths (Sequence[str]): The path to the class of each symbol of a word. Without a path, the symbol is read.
+    RETURNS (int32[elements, * + symbols]): Each row with the number read for each symbol; the same rows if
+        none reads classes.
     """
     is_class = elements[:, column] >= first
     if not is_class.any():

@@ -1,9 +1,7 @@
-"""How lemmas are made of words, by edit trees (Chrupała 2008) as spaCy has them.
+"""Rules that make lemmas of words, by spaCy's edit trees (Chrupała 2008).
 
-An edit tree says which parts of a word stay and what the others become, so that it is good for words that
-were never seen. It is made of a word and its lemma, and any pair that makes it can stand for it: what rules
-are called are such pairs. In most lemmas capitals say no more than that the word stands first: trees are of
-words in lower case where the lemma is.
+An edit tree says which parts of a word stay and how others change. A pair of a word and its lemma names it.
+Trees are of lower-case words if the lemma is in lower case.
 """
 
 from collections.abc import Iterable
@@ -19,11 +17,11 @@ _AS_WRITTEN, _LOWER, _CAPITAL = range(3)
 
 
 class LemmaRules:
-    """Rules for lemmas, as numbers.
+    """Numbered rules for lemmas.
 
-    names (Iterable[str]): What they are called: a word and its lemma, with a tab between. Several may be
-        names of one rule; the attribute has the first name of each.
-    RAISES (ValueError): If a name is none.
+    names (Iterable[str]): Words and lemmas with a tab between. Of several names of one rule the first is
+        kept.
+    RAISES (ValueError): If a name is not valid.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -42,9 +40,7 @@ class LemmaRules:
                 self.names.append(name)
 
     def name(self, form: str, lemma: str) -> str:
-        """What the rule is called by which a word has a lemma; a rule that is not there by these. Neither is
-        empty or has a tab in it.
-        """
+        """Return the name of the rule for a word and its lemma, a new name for a new rule."""
         number = self._number.get(self._rule(form, lemma))
         return f"{form}{_BECOMES}{lemma}" if number is None else self.names[number]
 
@@ -57,7 +53,7 @@ class LemmaRules:
         return _AS_WRITTEN, self._trees.add(form, lemma)
 
     def apply(self, number: int, form: str) -> str | None:
-        """The lemma that a word has by a rule, or None if the rule is not for such words."""
+        """Return the lemma of a word by a rule, or None if the rule does not apply."""
         capitals, tree = self._rules[number]
         found = self._trees.apply(tree, form if capitals == _AS_WRITTEN else form.lower())
         if not found:

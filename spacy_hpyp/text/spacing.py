@@ -11,15 +11,12 @@ _BEGIN_QUOTE, _END_QUOTE, _QUOTE = "``", "''", '"'
 
 
 def spaces_between(words: Sequence[str], *, separated: bool = True) -> list[bool]:
-    """Whether there is a space after each word, by common rules of punctuation.
+    """Guess whether there is a space after each word, by common rules of punctuation.
 
-    No space stands before closing brackets and quotes, before marks such as the comma, and before endings
-    such as 's and n't; none after opening brackets and quotes, currency signs, and words that end in an
-    apostrophe such as l'. Straight quotes open and close in turn. These are no more than habits: what was
-    written cannot be known.
+    Straight quotes open and close in turn.
 
     words (Sequence[str]): The words.
-    separated (bool): Whether the writing system separates words at all.
+    separated (bool): Whether the writing system separates words.
     RETURNS (list[bool]): One value for each word; the last is False.
     """
     if not separated:

@@ -1,11 +1,9 @@
-"""Classes of unknown words: what is left of a word that was seen too seldom to be known.
+"""Classes of unknown words.
 
-A rule maps a form, and the usual tag of the same word in lower case where that is known, to names of classes,
-the most telling first. The vocabulary takes the first class that is frequent enough. A rule is a registered
-function (`spacy.registry.misc`), so that a config can name it and a user can add another.
-
-A rule does not know whether the word begins a sentence. Where sentences have to be found that depends on the
-derivation, and the probabilities of two derivations can only be compared if they generate the same words.
+A rule maps a form, and the usual tag of its lower-case form if known, to names of classes, the most specific
+first. The vocabulary takes the first class that is frequent enough. Rules are registered functions
+(`spacy.registry.misc`). They do not know whether a word begins a sentence: derivations can only be compared
+if they generate the same words.
 """
 
 import unicodedata
@@ -28,30 +26,25 @@ _SIGNATURE_SUFFIXES = ("ed", "ing", "ion", "er", "est", "ly", "ity", "y", "al")
 
 
 def english_signatures() -> UnknownWordRule:
-    """Few classes for English, after the Stanford parser's signatures.
+    """Few classes for English, after the Stanford parser's signatures: capitalisation, digits, dash, a
+    suffix.
 
-    Capitalisation (all capitals; a single capital, of a word that is known in lower case or not; other
-    capitals), digits, dash, and one of ten suffixes. With so few classes more words share one, so that they
-    are easier to predict and say less: what suits an n-gram model, which has no tags to predict besides.
+    They suit n-gram models, which have no tags to predict besides.
     """
     return _signatures
 
 
 def english_unknown_words() -> UnknownWordRule:
-    """Many classes for English, in the manner of the Stanford parser's signatures.
-
-    Capitalisation (all capitals; capital at the beginning of the word; capital inside), digits, dash, other
-    punctuation, and the usual tag in lower case or the most telling of a list of English suffixes.
+    """Many classes for English: capitalisation, digits, dash, other punctuation, and the usual tag in lower
+    case or one of a list of suffixes.
     """
     return _english_classes
 
 
 def universal_unknown_words(*, suffix_length: int = 6) -> UnknownWordRule:
-    """Classes for any language: script, case, digits, dash, other punctuation, and the last characters of the
-    word.
+    """Classes for any language: script, case, digits, dash, other punctuation, and the last characters.
 
-    suffix_length (int): How many characters a suffix has at the most; it is no more than about half of the
-        word.
+    suffix_length (int): The length of the longest suffix; it is no more than about half of the word.
     RAISES (ValueError): If the length is negative.
     """
     if suffix_length < 0:
@@ -60,15 +53,12 @@ def universal_unknown_words(*, suffix_length: int = 6) -> UnknownWordRule:
 
 
 def one_unknown_word() -> UnknownWordRule:
-    """No classes: all rare words are the same unknown word, as B&B have it for comparison (section 5.2)."""
+    """No classes: all rare words are the same unknown word, as in B&B (section 5.2)."""
     return _no_classes
 
 
 def unknown_words(lang: str) -> UnknownWordRule:
-    """The rule for a language: the English one for "en", the universal one for all others.
-
-    lang (str): The language code, as in the config's `nlp.lang`.
-    """
+    """Return the English rule for "en", the universal one for other languages."""
     return english_unknown_words() if lang == "en" else universal_unknown_words()
 
 
@@ -139,7 +129,7 @@ def _universal_classes(suffix_length: int, form: str, lower_tag: str) -> list[st
 
 
 def _chain(shape: str, lower_tag: str, suffixes: list[str]) -> list[str]:
-    """Class names from the most telling to the shape alone."""
+    """Return class names from the most specific to the shape alone."""
     tagged = [f"{shape}~{lower_tag}"] if lower_tag else []
     return [*tagged, *(f"{shape}-{suffix}" for suffix in suffixes), shape]
 
@@ -183,12 +173,12 @@ def _marks(form: str) -> str:
 
 
 def _is_mark(character: str) -> bool:
-    """Whether a character belongs to the letter before it, as the vowel signs of Indian scripts do."""
+    """Whether a character belongs to the letter before it, as vowel signs of Indian scripts."""
     return character != "" and unicodedata.category(character) in ("Mn", "Mc")
 
 
 def _script(form: str) -> str:
-    """The script of the first letter, where it is not Latin."""
+    """Return the script of the first letter, "" for Latin."""
     first = next(filter(str.isalpha, form), "")
     script = unicodedata.name(first, "UNKNOWN").split(" ")[0] if first else "LATIN"
     return "" if script == "LATIN" else script

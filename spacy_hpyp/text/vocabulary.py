@@ -22,15 +22,13 @@ _OPEN_CLASS_SHARE = 0.002
 
 @dataclass(frozen=True)
 class VocabularySettings:
-    """How a vocabulary is made.
+    """Thresholds of a vocabulary.
 
-    rule (UnknownWordRule): Maps words that are too rare to classes.
-    min_count (int): Words seen less often than this are known by their class only.
-    min_class_count (int): Classes seen less often than this give way to more general ones.
-    open_class_below (int): Words seen less often than this may have every open-class tag, and not only those
-        that they were seen with.
-    observed (bool): Whether the usual tag and the form of a rare word are observed besides its class, see
-        `spacy_hpyp.text.seen_tags`.
+    rule (UnknownWordRule): Maps rare words to classes.
+    min_count (int): Words seen less often are known by their class only.
+    min_class_count (int): Classes seen less often give way to more general ones.
+    open_class_below (int): Words seen less often may have every open-class tag besides those seen with them.
+    observed (bool): Whether the usual tag and the form of a rare word are observed, see `text.seen_tags`.
     RAISES (ValueError): If a threshold is not a whole number, 0 or more.
     """
 
@@ -48,23 +46,24 @@ class VocabularySettings:
 class Vocabulary:
     """Words and word classes as numbers, frequent words first.
 
-    With observations (`seen`), a class has further numbers: one for each tag that a rare word of it usually had,
-    and each form. The generated words and classes are the first `len` numbers; words of a text to be parsed have
-    those of `numbers_observed`.
+    With observations (`seen`), a class has further numbers: one for each usual tag and form of its rare
+    words. The generated words and classes are the first `len` numbers; words to be parsed have those of
+    `numbers_observed`.
 
     words (Sequence[str]): The known words.
-    classes (Sequence[str]): The word classes; the first is for words that belong to no other.
+    classes (Sequence[str]): The word classes; the first is for words of no other class.
     tags (Sequence[str]): The names of the tags.
-    tag_offsets (int64[numbers + 1]), candidate_tags (int32[*]): The tags that each word or class may have,
-        those seen most often with it first. They are given for the words and classes.
-    rule (UnknownWordRule): Maps words that are not known to classes.
-    rare (Mapping[str, Sequence[int]]): The tags of each token of the rare words, if they are observed.
+    tag_offsets (int64[numbers + 1]), candidate_tags (int32[*]): Possible tags of each word and class, the
+        most frequent first.
+    rule (UnknownWordRule): Maps unknown words to classes.
+    rare (Mapping[str, Sequence[int]]): The tags of all tokens of the rare words, if they are observed.
     seen (SeenTags | None): The distribution of observed tags.
-    forms (SeenForms | None): The distribution of observed forms of words that are generated as something else.
+    forms (SeenForms | None): The distribution of observed forms of words that are generated as something
+        else.
 
     outcomes (int32[numbers]): The word or class that is generated, for each number.
-    observed (int32[numbers]): The tag that is observed besides, or `NONE`.
-    observed_form (int32[numbers]): The form that is, by its place in `forms`, or `NONE`.
+    observed (int32[numbers]): The observed tag, or `NONE`.
+    observed_form (int32[numbers]): The place of the observed form in `forms`, or `NONE`.
     """
 
     def __init__(
@@ -106,20 +105,20 @@ class Vocabulary:
         self.candidate_tags = np.concatenate([self.candidate_tags, *candidates])
 
     def _observations(self) -> Iterator[tuple[int, int, int]]:
-        """The class, the usual tag and the form of each rare word; and each class of words with each form."""
+        """Yield the class, usual tag and form of each rare word, and each class of words with each form."""
         for word, tags in self.rare.items():
             number = self.number(word)
             yield number, _usual(tags), self._form_of(word, number)
         yield from ((number, NONE, form) for number in self._formless for form in self._form.values())
 
     def _form_of(self, word: str, number: int) -> int:
-        """The form of a word that is observed besides what it is generated as, `NONE` if that is its form."""
+        """Return the observed form of a word, `NONE` if it is generated as its form."""
         if number not in self._formless:
             return NONE
         return next((self._form[name] for name in self.rule.rule(word, "") if name in self._form), NONE)
 
     def _candidates(self, number: int, tag: int) -> np.ndarray:
-        """The tags that a class may have, with one that a word of it had, if any (int32[*])."""
+        """Return the tags of a class, with the given tag if any (int32[*])."""
         own = self.candidate_tags[self.tag_offsets[number] : self.tag_offsets[number + 1]]
         return own if tag == NONE or tag in own else np.append(own, np.int32(tag))
 
@@ -127,7 +126,7 @@ class Vocabulary:
         return len(self.words) + len(self.classes)
 
     def with_rule(self, rule: UnknownWordRule) -> "Vocabulary":
-        """The same vocabulary with another rule for unknown words."""
+        """Return the same vocabulary with another rule for unknown words."""
         offsets = self.tag_offsets[: len(self) + 1]
         candidates = self.candidate_tags[: offsets[-1]]
         return Vocabulary(
@@ -141,11 +140,7 @@ class Vocabulary:
         tags: Sequence[str],
         settings: VocabularySettings,
     ) -> "Vocabulary":
-        """Count words and tags and make a vocabulary of them.
-
-        sentences (Iterable[tuple[Sequence[str], Sequence[int]]]): The words and the tag numbers of each
-            sentence.
-        """
+        """Make a vocabulary of sentences, given as words and tag numbers."""
         # How often each word was seen with each tag.
         seen: Counter[tuple[str, int]] = Counter()
         for words, numbers in sentences:
@@ -194,9 +189,7 @@ class Vocabulary:
         return cls(known, classes, tags, offsets, flat, settings.rule, tags_of, told, forms)
 
     def number(self, word: str) -> int:
-        """The number of a word, or of its class where it is not known. It does not depend on where the word
-        stands.
-        """
+        """Return the number of a word, or of its class. It does not depend on the context."""
         number = self._known.get(word)
         return self._class_number(word) if number is None else number
 
@@ -211,18 +204,16 @@ class Vocabulary:
         return len(self.words)
 
     def numbers(self, words: Sequence[str]) -> list[int]:
-        """The number of each of some words, see `number`: what is generated."""
+        """Return the numbers of words that are generated."""
         return [self.number(word) for word in words]
 
     def numbers_observed(self, words: Sequence[str]) -> list[int]:
-        """The number of each of some words that are parsed, of a rare one together with the tag that it had
-        elsewhere.
-        """
+        """Return the numbers of words to be parsed: rare ones with the tags that they had elsewhere."""
         return [self._with_observed(word, self.number(word), self.rare.get(word, ())) for word in words]
 
     def _with_observed(self, word: str, number: int, elsewhere: Sequence[int]) -> int:
-        """The number of the class of a word together with the usual one of some tags, if there is one, and
-        its form, if it is observed.
+        """Return the number of a class with the usual tag and the form of a word, as far as they are
+        observed.
         """
         if not self.seen or number < len(self.words):
             return number
@@ -231,11 +222,9 @@ class Vocabulary:
         return self._observed.get((number, _usual(elsewhere), form), plain) if elsewhere else plain
 
     def numbers_by_counts(self, numbers: np.ndarray, counts: np.ndarray, min_count: int) -> np.ndarray:
-        """The numbers that words would have if they had been seen only so often: too rare ones those of their
-        classes.
+        """Return the numbers of words as if they had been seen only so often: too rare ones become classes.
 
-        numbers (int32[*]), counts (int64[len]): Those that they have, and how often each number has been seen
-            elsewhere.
+        numbers (int32[*]), counts (int64[len]): Their numbers, and how often each number was seen elsewhere.
         min_count (int): As in `VocabularySettings`.
         """
         found = np.arange(len(self.outcomes), dtype=np.int32)
@@ -247,11 +236,11 @@ class Vocabulary:
         return found[numbers]
 
     def is_known(self, numbers: np.ndarray) -> np.ndarray:
-        """Which numbers are those of words, and not of classes (bool[*])."""
+        """Whether numbers are words, and not classes (bool[*])."""
         return numbers < len(self.words)
 
     def name(self, number: int) -> str:
-        """The word with a number, or its class in angle brackets, with the tag that is observed besides."""
+        """Return a word, or a class in angle brackets with the observed form and tag."""
         if number < len(self.words):
             return self.words[number]
         names = [self.classes[self.outcomes[number] - len(self.words)]]
@@ -263,9 +252,7 @@ class Vocabulary:
 
 
 def by_frequency(found: Counter[Any], more: Iterable[Any] = ()) -> list[Any]:
-    """Tags, or whatever was counted, in descending order of their counts, ties in their own order; further
-    ones where they belong, with count 0.
-    """
+    """Return counted items in descending order of counts, ties in their own order; `more` with count 0."""
     return sorted({*found, *more}, key=lambda each: (-found[each], each))
 
 
@@ -274,9 +261,7 @@ def _usual(tags: Sequence[int]) -> int:
 
 
 def _seen_again(counts: Iterable[Counter[int]], most: int) -> Iterator[tuple[int, int]]:
-    """The tag of each token of words that are seen so often at most, and the usual one of the others of the
-    same word.
-    """
+    """Yield the tag of each token of rare words, and the usual tag of the other tokens of the word."""
     for found in counts:
         if 1 < found.total() <= most:
             for tag, count in found.items():

@@ -92,9 +92,7 @@ def test_labels_that_leave_nothing_to_learn_are_refused(toy, annotation, labels,
     sentences = toy.sentences(10)
     nlp = toy.trained(sentences)
     before = annotation(nlp("the dog sleeps ."))
-    with pytest.raises(
-        ValueError, match=f"nothing can be learned with the given tags and labels .*{problem}"
-    ):
+    with pytest.raises(ValueError, match=f"given tags and labels .*{problem}"):
         toy.parser(nlp).initialize(lambda: toy.examples(nlp, sentences), nlp=nlp, labels=labels)
     assert annotation(nlp("the dog sleeps .")) == before
     assert toy.customers(nlp) == toy.customers_of(sentences)

@@ -21,7 +21,7 @@ from ..settings import SEED, OneOf, check
 from ..storage.checksum import with_checksum, without_checksum
 from ..storage.files import replace_file
 from ..storage.format import dump, load
-from ..text.multiword import MultiwordTokens
+from ..text.multiword import MultiwordTokens, are_cut
 from ..text.segmentation import AnnotatedText, Segmenter, Segments
 from ..text.word_classes import classes_in, uncased_classes
 
@@ -94,8 +94,13 @@ class LearnedTokenizer:
             starts[token[1:], 0] = np.where(before >= sure, 1, np.where(before <= 1.0 - sure, -1, 0))
             starts[0] = 1
             doc.from_array([SENT_START], starts.view(np.uint64))
+        cut = np.searchsorted(segments.starts, segments.cuts) - 1
+        for k in np.unique(cut).tolist():
+            bounds = [segments.starts[k], *segments.cuts[cut == k], segments.ends[k]]
+            words = [Analysis(text[begin:end]) for begin, end in zip(bounds, bounds[1:])]
+            write_words(doc, int(token[k]), words)
         if self.multiword_tokens.rules:
-            places = token.tolist()
+            places = np.delete(token, np.unique(cut)).tolist()
             for i, words in zip(places, self.multiword_tokens.words([texts[i] for i in places])):
                 if len(words) > 1:
                     write_words(doc, i, [Analysis(word) for word in words])
@@ -121,8 +126,15 @@ class LearnedTokenizer:
         paths = (
             None if classes is None else {word: path for path, word, _ in uncased_classes(classes).values()}
         )
-        self.segmenter = Segmenter.learn([_annotated(doc) for doc in docs], paths, seed=self.seed)
-        self.multiword_tokens = MultiwordTokens.learn(map(_tokens_and_words, docs), seed=self.seed)
+        words = list(map(_tokens_and_words, docs))
+        cut = are_cut(words)
+        self.segmenter = Segmenter.learn([_annotated(doc, cut) for doc in docs], paths, seed=self.seed)
+        if cut:
+            words = [
+                [(token, [token] if "".join(own) == token else own) for token, own in sentence]
+                for sentence in words
+            ]
+        self.multiword_tokens = MultiwordTokens.learn(words, seed=self.seed)
 
     # Storage
 
@@ -195,15 +207,20 @@ def _words_and_spaces(text: str, segments: Segments) -> tuple[list[str], list[bo
     return words, spaces
 
 
-def _annotated(doc: Doc) -> AnnotatedText:
-    """The text of a Doc and its tokens."""
+def _annotated(doc: Doc, cut: bool) -> AnnotatedText:
+    """The text of a Doc and its tokens; and where these are cut into words, if they are."""
     rows = doc.to_array([IDX, LENGTH, IS_SPACE, SENT_START]).view(np.int64)
     token = np.flatnonzero(rows[:, 2] == 0)
     last = None
     if doc.has_annotation("SENT_START"):
         starts = np.cumsum(rows[:, 3] == 1)[token]
         last = np.append(np.diff(starts) > 0, True)[: len(token)]
-    return AnnotatedText(doc.text, rows[token, 0], rows[token, 0] + rows[token, 1], last)
+    cuts = [np.empty(0, dtype=np.int64)]
+    for own, words in multiword_tokens(doc) if cut else ():
+        if "".join(word.form for word in words) == own.text:
+            cuts.append(own.idx + np.cumsum([len(word.form) for word in words[:-1]]))
+    ends = rows[token, 0] + rows[token, 1]
+    return AnnotatedText(doc.text, rows[token, 0], ends, last, np.concatenate(cuts))
 
 
 def _tokens_and_words(doc: Doc) -> list[tuple[str, list[str]]]:

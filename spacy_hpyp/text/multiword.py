@@ -28,6 +28,8 @@ _NEGLIGIBLE = 1e-3
 _LONGEST_SUFFIX, _LONGEST_PREFIX = 7, 4
 # A token that was seen so often, and always as one word, is one.
 _OFTEN = 3
+# Rules for multiword tokens give way to a model of characters where they would miss more than this part.
+_MISSED = 0.01
 # Of so many forms it is remembered which rules they allow.
 _KEPT_FORMS = 1 << 16
 #: In the place of a rule: the token is one word.
@@ -86,6 +88,21 @@ class Rule(NamedTuple):
         if token[:1].isupper():
             words[0] = words[0][:1].upper() + words[0][1:]
         return words
+
+
+def are_cut(sentences: Iterable[Sequence[tuple[str, Sequence[str]]]]) -> bool:
+    """Whether multiword tokens are cut by the model of characters, and not taken apart by rules.
+
+    They are if most of them are the words one after the other, and rules would miss more than one in a
+    hundred: as many as belong to a rule that was seen once (Good 1953).
+
+    sentences: As of `MultiwordTokens.learn`.
+    """
+    several = [each for sentence in sentences for each in sentence if len(each[1]) > 1]
+    rules = Counter(Rule.of(token, words) for token, words in several)
+    once = sum(count == 1 for count in rules.values())
+    cuts = sum("".join(words) == token for token, words in several)
+    return 2 * cuts > len(several) and once > _MISSED * len(several)
 
 
 class MultiwordTokens:

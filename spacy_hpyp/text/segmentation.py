@@ -1,10 +1,11 @@
 """Where tokens and sentences end in a text, by a log-linear model that is asked at each character.
 
-After a character a token goes on, or ends, or ends together with its sentence. Which of the three is decided
+After a character a token goes on, or ends, or ends together with its sentence, or one of its words ends. Which of these is decided
 from left to right, given the characters around, their kinds, the token so far, the rest of what stands
 between white space, the tokens before and after, and whether training had them; where there are classes of
-words, whether raw text had them, and of which class they are. Between two letters a token only ends where it
-did between the same two in training.
+words, whether raw text had them, and of which class they are. Known words that begin, end or go on at a
+character are found where there is no white space, too.
+
 
 The weights of hashed features are learned by AdaGrad (Duchi et al. 2011) with a part of the features left out
 at random, so that words that training has are not all that is relied on.
@@ -19,23 +20,22 @@ import numpy as np
 from ..compiled import borrowing, compiled
 from .segmentation_features import (
     MARGIN,
-    PAIRS,
     TEMPLATES,
     TEMPLATES_OF_CLASSES,
     PaddedText,
     Weights,
     enter_words,
     find_features,
-    mark_pairs,
     may_end,
+    must_end,
     pad,
 )
 
 #: What can be decided at a character.
-GOES_ON, ENDS, ENDS_SENTENCE = range(3)
+GOES_ON, ENDS, ENDS_SENTENCE, ENDS_WORD = range(4)
 #: In the place of a decision that is not known: the token ends, and perhaps its sentence.
-_ENDS_PERHAPS_SENTENCE = 3
-_OUTCOMES = 3
+_ENDS_PERHAPS_SENTENCE = 4
+_OUTCOMES = 4
 
 # Places of hashed features, and how often all texts are gone over.
 _PLACES = 1 << 18
@@ -59,12 +59,14 @@ class AnnotatedText(NamedTuple):
     text (str): The text.
     starts, ends (int64[tokens]): Where the tokens begin and end, in characters.
     last (bool[tokens] | None): Whether each is the last one of its sentence, if that is known.
+    cuts (int64[*]): Where words inside tokens end, but for the last of each token.
     """
 
     text: str
     starts: np.ndarray
     ends: np.ndarray
     last: np.ndarray | None
+    cuts: np.ndarray
 
 
 class Segments(NamedTuple):
@@ -73,12 +75,14 @@ class Segments(NamedTuple):
     starts, ends (int64[tokens]): Where they begin and end, in characters.
     last (bool[tokens]): Whether each ends a sentence.
     probability (float32[tokens]): How probable it is that a sentence ends with it.
+    cuts (int64[*]): As of `AnnotatedText`.
     """
 
     starts: np.ndarray
     ends: np.ndarray
     last: np.ndarray
     probability: np.ndarray
+    cuts: np.ndarray
 
 
 @borrowing
@@ -107,7 +111,7 @@ def _descend(weight, square, places, kept, share, right):
     ended = share[ENDS] + share[ENDS_SENTENCE]
     for outcome in range(_OUTCOMES):
         target = 1.0 if outcome == right else 0.0
-        if right == _ENDS_PERHAPS_SENTENCE and outcome != GOES_ON and ended > 0.0:
+        if right == _ENDS_PERHAPS_SENTENCE and ENDS <= outcome <= ENDS_SENTENCE and ended > 0.0:
             target = share[outcome] / ended
         gradient = target - share[outcome]
         if abs(gradient) < _NEGLIGIBLE:
@@ -145,7 +149,7 @@ def _pass(weights, padded, decisions, probability, places, share, kept, square, 
     while i < limit:
         decision = np.int8(GOES_ON)
         right = decisions[i]
-        if may_end(padded, i, weights.pairs):
+        if may_end(padded, i):
             find_features(places, weights, padded, i, token, before, length)
             if square is not None:
                 for template in range(len(places)):
@@ -156,6 +160,10 @@ def _pass(weights, padded, decisions, probability, places, share, kept, square, 
             for outcome in range(1, _OUTCOMES):
                 if share[outcome] > share[decision]:
                     decision = np.int8(outcome)
+            if (decision == GOES_ON and must_end(padded, i)) or (
+                decision == ENDS_WORD and i + 1 == padded.end[i]
+            ):
+                decision = np.int8(ENDS)
             probability[i] = share[ENDS_SENTENCE]
         if padded.following[i] >= limit and i + 1 == padded.end[i]:
             decision, probability[i] = np.int8(ENDS_SENTENCE), np.float32(1.0)
@@ -167,7 +175,7 @@ def _pass(weights, padded, decisions, probability, places, share, kept, square, 
             i += 1
             continue
         length = 0 if decision == ENDS_SENTENCE else length + 1
-        following = padded.following[i]
+        following = i + 1 if decision == ENDS_WORD else padded.following[i]
         before = following if decision == ENDS_SENTENCE else token
         i = token = following
 
@@ -195,13 +203,11 @@ class Segmenter:
         """
         read: list[tuple[PaddedText, np.ndarray]] = []
         seen: Counter[int] = Counter()
-        pairs = np.zeros(PAIRS, dtype=bool)
         for each in texts:
             if len(each.ends):
                 padded = pad(each.text)
                 read.append((padded, _right_decisions(each)))
                 seen.update(_words(padded, each))
-                mark_pairs(padded, each.ends - 1 + MARGIN, pairs)
         if not read:
             raise ValueError("There are no tokens to learn from.")
         seen = Counter({word: count for word, count in seen.items() if count >= _OFTEN[0]})
@@ -211,7 +217,7 @@ class Segmenter:
             numbers is not None
         )
         of_class = [] if numbers is None else [numbers.get(word, 0) for word in words.tolist()]
-        weights = _new_weights(words, often.astype(np.int8), np.array(of_class, dtype=np.uint8), pairs)
+        weights = _new_weights(words, often.astype(np.int8), np.array(of_class, dtype=np.uint8))
         square, room = np.zeros_like(weights.weight), _room(weights)
         rng = np.random.default_rng(seed)
         for _ in range(_EPOCHS):
@@ -227,10 +233,14 @@ class Segmenter:
         decisions = np.zeros(len(padded.kind), np.int8)
         probability = np.zeros(len(decisions), np.float32)
         _pass(self.weights, padded, decisions, probability, *_room(self.weights), None, None)
-        last = np.flatnonzero(decisions != GOES_ON)
+        last = np.flatnonzero((decisions == ENDS) | (decisions == ENDS_SENTENCE))
         starts = padded.following[np.append(MARGIN - 1, last[:-1])] if len(last) else last
         return Segments(
-            starts - MARGIN, last + 1 - MARGIN, decisions[last] == ENDS_SENTENCE, probability[last].copy()
+            starts - MARGIN,
+            last + 1 - MARGIN,
+            decisions[last] == ENDS_SENTENCE,
+            probability[last].copy(),
+            np.flatnonzero(decisions == ENDS_WORD) + 1 - MARGIN,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -245,16 +255,13 @@ class Segmenter:
             "words": self.weights.words[words],
             "often": self.weights.often[words],
             "of_class": self.weights.of_class[words] if len(self.weights.of_class) else self.weights.of_class,
-            "pairs": np.flatnonzero(self.weights.pairs).astype(np.uint32),
         }
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "Segmenter":
         """Make a segmenter of what `to_dict` has stored."""
-        pairs, often, known, of_class = (stored[name] for name in ("pairs", "often", "words", "of_class"))
-        between = np.zeros(PAIRS, dtype=bool)
-        between[pairs] = True
-        weights = _new_weights(known, often, of_class, between)
+        often, known, of_class = (stored[name] for name in ("often", "words", "of_class"))
+        weights = _new_weights(known, often, of_class)
         unpack_weights(stored, weights.weight)
         return cls(weights)
 
@@ -276,12 +283,13 @@ def _right_decisions(each: AnnotatedText) -> np.ndarray:
     right = np.zeros(len(each.text) + 2 * MARGIN, dtype=np.int8)
     ends = _ENDS_PERHAPS_SENTENCE if each.last is None else np.where(each.last, ENDS_SENTENCE, ENDS)
     right[each.ends - 1 + MARGIN] = ends
+    right[each.cuts - 1 + MARGIN] = ENDS_WORD
     return right
 
 
 def _words(padded: PaddedText, each: AnnotatedText) -> list[int]:
-    """The hashes of the tokens of a text, in lower case."""
-    starts, ends = each.starts + MARGIN, each.ends + MARGIN
+    """The hashes of the words of a text, in lower case."""
+    starts, ends = (np.sort(np.append(bounds, each.cuts)) + MARGIN for bounds in (each.starts, each.ends))
     with np.errstate(over="ignore"):
         words = padded.lowered[ends] - padded.lowered[starts] * padded.power[ends - starts]
     return words.tolist()
@@ -290,16 +298,16 @@ def _words(padded: PaddedText, each: AnnotatedText) -> list[int]:
 def _class_numbers(classes: Mapping[str, str]) -> dict[int, int]:
     """The number of a coarse class of each word, from 1 on, by the word's hash."""
     ends = np.cumsum([len(word) for word in classes], dtype=np.int64)
-    all_words = AnnotatedText("".join(classes), ends - [len(word) for word in classes], ends, None)
+    all_words = AnnotatedText("".join(classes), ends - [len(word) for word in classes], ends, None, ends[:0])
     hashes = _words(pad(all_words.text), all_words)
     return {word: int("1" + path[:_STEPS_OF_PATH], 2) for word, path in zip(hashes, classes.values())}
 
 
-def _new_weights(known: np.ndarray, often: np.ndarray, of_class: np.ndarray, pairs: np.ndarray) -> Weights:
+def _new_weights(known: np.ndarray, often: np.ndarray, of_class: np.ndarray) -> Weights:
     """Weights of 0, with a table of words, half of whose places at least are empty."""
     size = 1 << (2 * len(known) + 1).bit_length()
     groups = np.zeros(size if len(of_class) else 0, dtype=np.uint8)
     weight = np.zeros((_PLACES, _OUTCOMES), np.float32)
-    weights = Weights(weight, np.zeros(size, np.uint64), np.zeros(size, np.int8), groups, pairs)
+    weights = Weights(weight, np.zeros(size, np.uint64), np.zeros(size, np.int8), groups)
     enter_words(weights, known, often, of_class)
     return weights

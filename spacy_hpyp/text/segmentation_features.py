@@ -11,13 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, compiled
+from ..compiled import borrowing, by_reference
 
 #: Characters before and after a text that features may read.
 MARGIN = 6
 # Kinds of characters; letters stand together.
 _SPACE, _LINE_END, _UPPER, _LOWER, _LETTER, _MARK, _DIGIT, _OPENING, _CLOSING = range(9)
-_FULL_STOP, _COMMA, _QUOTE, _DASH, _PUNCTUATION, _SYMBOL, _OTHER = range(9, 16)
+_FULL_STOP, _COMMA, _QUOTE, _DASH, _PUNCTUATION, _SYMBOL, _OTHER, _HAN, _HIRAGANA, _KATAKANA = range(9, 19)
+# Kinds of letters in scripts without spaces, by the beginning of their names in Unicode.
+_SCRIPTS = {"CJK": _HAN, "HIRAGANA": _HIRAGANA, "KATAKANA": _KATAKANA}
 _BY_CATEGORY = {
     **{"Lu": _UPPER, "Lt": _UPPER, "Ll": _LOWER, "L": _LETTER, "M": _MARK, "N": _DIGIT},
     **{
@@ -49,9 +51,10 @@ _KIND_OF, _LOWER_OF = (
 # Powers are kept for texts of so many characters.
 _USUAL_LENGTH = 1 << 13
 #: How many features there are, and how many more that read classes, which come behind them.
-TEMPLATES, TEMPLATES_OF_CLASSES = 44, 3
-#: Places of pairs of letters.
-PAIRS = 1 << 16
+TEMPLATES, TEMPLATES_OF_CLASSES = 49, 3
+# Longer words are not looked for around a character.
+_LONGEST_WORD = 8
+_TAB, _JOINER = ord("\t"), 0x200D
 
 
 @by_reference
@@ -63,14 +66,12 @@ class Weights(NamedTuple):
         an open table whose size is a power of two, 0 where it is empty.
     of_class (uint8[*]): The number of each word's class, 0 where it has none; without entries if there are no
         classes.
-    pairs (bool[*]): Whether a token has ended between two letters, by their hash.
     """
 
     weight: np.ndarray
     words: np.ndarray
     often: np.ndarray
     of_class: np.ndarray
-    pairs: np.ndarray
 
 
 @by_reference
@@ -101,6 +102,9 @@ def _kind_of(character: str) -> int:
     if character.isspace():
         return _SPACE
     category = unicodedata.category(character)
+    if category in ("Lo", "Lm"):
+        script = unicodedata.name(character, "").partition(" ")[0]
+        return _SCRIPTS.get(script, _LETTER)
     return _BY_CATEGORY.get(category, _BY_CATEGORY.get(category[0], _OTHER))
 
 
@@ -187,35 +191,57 @@ def enter_words(weights: Weights, words: np.ndarray, often: np.ndarray, of_class
 
 
 @borrowing
-def _is_letter(kind):
-    return _UPPER <= kind <= _MARK
+def may_end(padded, i):
+    """Whether a token may end with a character: no white space, and the end of a grapheme cluster."""
+    joined = padded.lower[i] == _JOINER or padded.lower[i + 1] == _JOINER
+    return padded.kind[i] > _LINE_END and padded.kind[i + 1] != _MARK and not joined
 
 
 @borrowing
-def _place_of_letters(padded, i):
-    """The place in `Weights.pairs` of a character and the next one; `NONE` if they are not both letters."""
-    if not (_is_letter(padded.kind[i]) and _is_letter(padded.kind[i + 1])):
-        return NONE
-    both = np.uint64(padded.lower[i]) * np.uint64(1_000_003) + np.uint64(padded.lower[i + 1])
-    return np.int64(_mixed(both) & np.uint64(PAIRS - 1))
-
-
-@compiled
-def mark_pairs(padded, ends, pairs):
-    """Enter between which letters tokens have ended, into `pairs`."""
-    for i in ends:
-        place = _place_of_letters(padded, i)
-        if place != NONE:
-            pairs[place] = True
+def must_end(padded, i):
+    """Whether a token must end with a character: a tab, a line end or more than one space follow."""
+    after = i + 1
+    if after != padded.end[i]:
+        return False
+    return padded.kind[after] == _LINE_END or padded.lower[after] == _TAB or padded.following[i] != after + 1
 
 
 @borrowing
-def may_end(padded, i, pairs):
-    """Whether a token may end with a character: no white space, and between two letters only where one did in
-    training.
-    """
-    place = _place_of_letters(padded, i)
-    return padded.kind[i] > _LINE_END and (place == NONE or pairs[place])
+def _is_known(weights, padded, begin, end):
+    word = _part(padded.lowered, padded.power, begin, end)
+    return weights.words[_place_of(weights, word)] != 0
+
+
+@borrowing
+def _longest_from(weights, padded, begin):
+    """The length of the longest known word that begins at a position; 0 if there is none."""
+    longest = min(_LONGEST_WORD, padded.end[begin] - begin)
+    for length in range(longest, 0, -1):
+        if _is_known(weights, padded, begin, begin + length):
+            return length
+    return 0
+
+
+@borrowing
+def _longest_to(weights, padded, token, i):
+    """The length of the longest known word in the token that ends with a character; 0 if there is none."""
+    for begin in range(max(token, i + 1 - _LONGEST_WORD), i + 1):
+        if _is_known(weights, padded, begin, i + 1):
+            return i + 1 - begin
+    return 0
+
+
+@borrowing
+def _longest_over(weights, padded, token, i):
+    """The length of the longest known word that begins in the token and goes on behind a character."""
+    found = 0
+    for begin in range(max(token, i + 2 - _LONGEST_WORD), i + 1):
+        longest = min(_LONGEST_WORD, padded.end[begin] - begin)
+        for length in range(longest, max(i + 1 - begin, found), -1):
+            if _is_known(weights, padded, begin, begin + length):
+                found = length
+                break
+    return found
 
 
 @borrowing
@@ -223,7 +249,7 @@ def _kinds(padded, first, last):
     """The kinds of the characters from one position to another, as one number."""
     found = np.uint64(0)
     for i in range(first, last + 1):
-        found = found * np.uint64(17) + np.uint64(padded.kind[i] + 1)
+        found = found * np.uint64(32) + np.uint64(padded.kind[i] + 1)
     return found
 
 
@@ -248,7 +274,7 @@ def find_features(places, weights, padded, i, token, before, length):
     second = padded.following[max(next_end - 1, i)]
     own = np.uint64(kind[i])
     ahead = np.uint64(kind[next_begin])
-    here, own_lower = np.uint64(kind[i] * 17 + kind[i + 1]), np.uint64(lower[i])
+    here, own_lower = np.uint64(kind[i] * 32 + kind[i + 1]), np.uint64(lower[i])
     so_far, rest = _part(lowered, power, token, i + 1), _part(lowered, power, i + 1, max(end, i + 1))
     upcoming = _part(lowered, power, next_begin, next_end)
     previous = _part(lowered, power, before, token)
@@ -273,7 +299,7 @@ def find_features(places, weights, padded, i, token, before, length):
     places[14] = _part(lowered, power, i - 3, i + 1)
     places[15] = _part(lowered, power, i + 1, i + 5)
     places[16] = _part(lowered, power, i - 2, i + 3)
-    places[17] = np.uint64(lower[i - 1]) * np.uint64(131) + np.uint64(kind[i - 2] * 17 + kind[i + 1])
+    places[17] = np.uint64(lower[i - 1]) * np.uint64(131) + np.uint64(kind[i - 2] * 32 + kind[i + 1])
     # The token so far, and the rest up to white space.
     places[18] = _part(exact, power, token, i + 1)
     places[19] = so_far * np.uint64(31) + np.uint64(lower[i + 1])
@@ -281,35 +307,45 @@ def find_features(places, weights, padded, i, token, before, length):
     places[21] = rest
     places[22] = _part(lowered, power, begin, i + 1) * np.uint64(7) + rest
     places[23] = known * np.uint64(8) + rest_known + np.uint64(64) * here
-    places[24] = known * np.uint64(17 * 17) + _kinds(padded, i - 1, i + 2)
-    places[25] = np.uint64(min(i + 1 - token, 12)) * np.uint64(17 * 17) + here
-    places[26] = np.uint64(min(end - i - 1, 8)) * np.uint64(17 * 17) + here
-    places[27] = np.uint64(token == begin) * np.uint64(17 * 17) + here
+    places[24] = known * np.uint64(1024) + _kinds(padded, i - 1, i + 2)
+    places[25] = np.uint64(min(i + 1 - token, 12)) * np.uint64(1024) + here
+    places[26] = np.uint64(min(end - i - 1, 8)) * np.uint64(1024) + here
+    places[27] = np.uint64(token == begin) * np.uint64(1024) + here
     places[28] = _part(lowered, power, begin, end) * np.uint64(2) + ends
     # What comes next.
     places[29] = upcoming * np.uint64(5) + ends
     places[30] = upcoming * np.uint64(11) + own_lower + ends * np.uint64(77)
     places[31] = (so_far * np.uint64(13) + upcoming) * ends
-    places[32] = (ahead * np.uint64(17) + own) * np.uint64(2) + ends
-    more = np.uint64(kind[next_begin + 1] + kind[i] * 289 + kind[i - 1] * 4913)
-    places[33] = (ahead * np.uint64(17) + more) * np.uint64(2) + ends
-    places[34] = np.uint64(kind[second] * 289 + kind[next_begin] * 17 + kind[i]) + ends * np.uint64(9999)
+    places[32] = (ahead * np.uint64(32) + own) * np.uint64(2) + ends
+    more = np.uint64(kind[next_begin + 1] + kind[i] * 1024 + kind[i - 1] * 32768)
+    places[33] = (ahead * np.uint64(32) + more) * np.uint64(2) + ends
+    places[34] = np.uint64(kind[second] * 1024 + kind[next_begin] * 32 + kind[i]) + ends * np.uint64(9999)
     places[35] = np.uint64(lower[second]) * np.uint64(1019) + upcoming + ends
-    places[36] = own_lower * np.uint64(1009) + ahead * np.uint64(17) + np.uint64(kind[i - 1])
+    places[36] = own_lower * np.uint64(1009) + ahead * np.uint64(32) + np.uint64(kind[i - 1])
     places[37] = own_lower * np.uint64(1013) + np.uint64(lower[next_begin])
     places[38] = so_far * np.uint64(41) + ahead + ends * np.uint64(100)
     # The sentence before.
-    places[39] = previous * np.uint64(17) + own_lower
+    places[39] = previous * np.uint64(32) + own_lower
     places[40] = previous * np.uint64(19) + so_far
-    places[41] = sentence * np.uint64(17) + own + ends * np.uint64(999)
-    places[42] = np.uint64(min(length // 5, 8)) * np.uint64(289) + own * np.uint64(17) + ahead
-    places[43] = np.uint64(min(length, 3)) * np.uint64(4913) + ahead * np.uint64(17) + own
+    places[41] = sentence * np.uint64(32) + own + ends * np.uint64(999)
+    places[42] = np.uint64(min(length // 5, 8)) * np.uint64(1024) + own * np.uint64(32) + ahead
+    places[43] = np.uint64(min(length, 3)) * np.uint64(32768) + ahead * np.uint64(32) + own
+    # Known words around the character, which need no white space.
+    starting = _longest_from(weights, padded, i + 1)
+    word_ahead = _part(lowered, power, i + 1, min(i + 1 + max(starting, 1), padded.end[i + 1]))
+    starting, ending = np.uint64(starting), np.uint64(_longest_to(weights, padded, token, i))
+    crossing = np.uint64(_longest_over(weights, padded, token, i))
+    places[44] = (starting * np.uint64(16) + ending) * np.uint64(16) + crossing
+    places[45] = (starting * np.uint64(16) + crossing) * np.uint64(1024) + here
+    places[46] = (ending * np.uint64(16) + known) * np.uint64(1024) + here
+    places[47] = word_ahead
+    places[48] = word_ahead * np.uint64(7) + so_far
     # Classes of the token so far and of the rest.
     if len(places) > TEMPLATES:
         group, rest_group = np.uint64(weights.of_class[place]), np.uint64(weights.of_class[rest_place])
-        places[44] = group * np.uint64(289) + here
-        places[45] = group * np.uint64(4096) + rest_group
-        places[46] = rest_group * np.uint64(64) + own
+        places[49] = group * np.uint64(1024) + here
+        places[50] = group * np.uint64(4096) + rest_group
+        places[51] = rest_group * np.uint64(64) + own
     for template in range(len(places)):
         value = np.uint64(places[template]) + np.uint64(template + 1) * _OF_TEMPLATE
         places[template] = np.int64(_mixed(value) & mask)

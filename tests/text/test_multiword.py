@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_hpyp.text.multiword import MultiwordTokens, Rule
+from spacy_hpyp.text.multiword import MultiwordTokens, Rule, are_cut
 
 FRENCH = [
     [("Il", ["Il"]), ("va", ["va"]), ("au", ["à", "le"]), ("lit", ["lit"])],
@@ -61,16 +61,13 @@ def test_without_multiword_tokens_all_tokens_are_words():
 
 
 @pytest.mark.parametrize(
-    ("part", "value"),
+    ("sentences", "expected"),
     [
-        ("rules", [["a", "", -1, "", "", []]]),
-        ("rules", [["a", "", 3, "", "", ["b"]]]),
-        ("rules", [["a", 1, 0, "", "", ["b"]]]),
-        ("places", np.array([1 << 30], np.uint32)),
-        ("weights", np.array([np.inf], np.float16)),
-        ("whole", [7]),
+        ([[(f"pe{i}", ["pe", str(i)]), (f"ta{i}", [f"ta{i}"])] for i in range(50)], False),
+        ([[(f"{i}a{i}", [f"{i}a", str(i)])] for i in range(50)], True),
+        ([[("du", ["de", "le"])], [("au", ["à", "le"])]], False),
+        ([], False),
     ],
 )
-def test_what_is_damaged_is_an_error(part, value):
-    with pytest.raises(ValueError, match=r"none|no word"):
-        MultiwordTokens.from_dict({**MultiwordTokens.learn(FRENCH).to_dict(), part: value})
+def test_words_are_cut_where_rules_would_miss_many(sentences, expected):
+    assert are_cut(sentences) == expected

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from spacy_hpyp.text.segmentation import AnnotatedText, Segmenter, Segments
 
 
-def annotated(text, tokens, last):
+def annotated(text, tokens, last, cuts=()):
     bounds = np.array(tokens, dtype=np.int64).reshape(-1, 2)
-    return AnnotatedText(text, bounds[:, 0], bounds[:, 1], np.array(last, dtype=bool))
+    cuts = np.array(cuts, dtype=np.int64)
+    return AnnotatedText(text, bounds[:, 0], bounds[:, 1], np.array(last, dtype=bool), cuts)
 
 
 def text_of(sentences, between=" "):
@@ -74,11 +75,61 @@ def test_words_that_were_not_seen_come_apart_as_others_do(segmenter):
     assert last[-1] == len(tokens) - 1
 
 
-def test_a_token_ends_between_letters_only_where_one_did(segmenter):
-    text = "cannot snot cabinet"
-    tokens, _ = found(segmenter.segment(text), text)
-    # "n" and "n" is the pair at which "can|not" ends.
-    assert tokens[-1] == "cabinet"
+def test_words_are_found_without_spaces():
+    words = ["私", "は", "魚", "を", "見る", "犬", "が", "走る", "新鮮", "な", "海", "へ"]
+    rng = np.random.default_rng(0)
+    texts = []
+    for _ in range(60):
+        chosen = [words[i] for i in rng.integers(len(words), size=6)]
+        ends = np.cumsum([len(word) for word in chosen])
+        tokens = [(end - len(word), end) for word, end in zip(chosen, ends.tolist())]
+        texts.append(annotated("".join(chosen), tokens, [False] * 5 + [True]))
+    text = "犬は新鮮な魚を見る"
+    assert found(Segmenter.learn(texts).segment(text), text)[0] == [
+        "犬",
+        "は",
+        "新鮮",
+        "な",
+        "魚",
+        "を",
+        "見る",
+    ]
+
+
+def test_tokens_are_cut_into_words():
+    stems = ["ferry", "captain", "harbour", "light", "storm", "rope"]
+    texts = [
+        annotated(
+            f"pe{a} pe{b}",
+            [(0, 2 + len(a)), (3 + len(a), 5 + len(a) + len(b))],
+            [False, True],
+            [2, 5 + len(a)],
+        )
+        for a in stems
+        for b in stems
+    ]
+    segments = Segmenter.learn(texts).segment("peisland perope")
+    assert segments.ends.tolist() == [8, 15]
+    assert segments.cuts.tolist() == [2, 11]
+
+
+@pytest.mark.parametrize("gap", ["\n\n", "\t", "\n", "  "])
+def test_no_token_runs_across_line_ends_and_tabs(segmenter, gap):
+    text = f"Is 1{gap}004 a rope?"
+    assert not any(gap in token for token in found(segmenter.segment(text), text)[0])
+
+
+@pytest.mark.parametrize("cluster", ["e\u0301", "👩\u200d👩\u200d👧", "நீ"])
+def test_no_token_ends_inside_a_grapheme_cluster(segmenter, cluster):
+    text = f"The {cluster}{cluster}x{cluster} can wait."
+    inside = {
+        i
+        for i in range(len(text))
+        for at in [text.find(cluster, i)]
+        if at == i
+        for i in range(at + 1, at + len(cluster))
+    }
+    assert inside.isdisjoint(segmenter.segment(text).ends.tolist())
 
 
 @settings(max_examples=200, deadline=None)
@@ -149,23 +200,6 @@ def test_what_was_stored_decides_the_same(segmenter):
         assert np.array_equal(np.sort(a, axis=0), np.sort(b, axis=0))
     text = "Neither the willow nor the Mr. Lind can wait (at all)!"
     assert all(np.array_equal(a, b) for a, b in zip(again.segment(text), segmenter.segment(text)))
-
-
-@pytest.mark.parametrize(
-    ("part", "value"),
-    [
-        ("weights", np.zeros((1, 3), np.float32)),
-        ("weights", np.full((1, 3), np.nan, np.float16)),
-        ("places", np.array([1 << 30], np.uint32)),
-        ("pairs", np.array([1 << 20], np.uint32)),
-        ("words", np.zeros(3, np.uint64)),
-        ("often", np.zeros((1, 1), np.int8)),
-        ("of_class", np.zeros(1, np.uint8)),
-    ],
-)
-def test_what_is_damaged_is_an_error(segmenter, part, value):
-    with pytest.raises(ValueError, match="none"):
-        Segmenter.from_dict({**segmenter.to_dict(), part: value})
 
 
 def test_nothing_to_learn_from_is_an_error():

@@ -52,8 +52,8 @@ PIPELINE = [
     ("keep_easy", "keep_parse", {}),
     ("generative", "head_outward_parser", {}),
     ("reranker", "parse_reranker", {"k": 5}),
-    ("keep_reranked", "keep_parse", {}),
     ("states", "head_outward_states", {"model": {"states": 3, "min_count": 1}}),
+    ("keep_reranked", "keep_parse", {"name_of_parse": "reranker"}),
     ("hpyp", "hpyp_parser", {"particles": 5, "model": _POOL}),
     ("combiner", "parse_combiner", {}),
 ]

@@ -1,20 +1,17 @@
-"""Guides: what a parser believes about the tokens of a Doc, for other components to read (Nivre & McDonald
-2008).
+"""Guides: the beliefs of a parser about the tokens of a Doc, for other components (Nivre & McDonald 2008).
 
-The extension attribute `doc._.guide` holds a dictionary that any parser can write and that is stored with the
-Doc by `DocBin(store_user_data=True)`, `doc.to_bytes` and `pickle`:
+`doc._.guide` holds a dictionary that any parser can write. It is stored with the user data of the Doc:
 
-| key | what | | | --- | --- | --- | | "heads" | int32[tokens, k] | the most probable heads of each token as
-positions in the Doc, the most probable first; its own position says that it is a root | | "head_probs" |
-float32[tokens, k] | their probabilities | | "head_labels" | int32[tokens, k] | the most probable label of the
-arc from each of them, as a place in "label_names" | | "label_names" | list[str] | labels | | "tags" |
-int32[tokens, m] | the most probable tags of each token as places in "tag_names", the most probable first | |
-"tag_probs" | float32[tokens, m] | their probabilities | | "tag_names" | list[str] | tags |
+- "heads" (int32[tokens, k]): the most probable heads of each token as positions in the Doc, the most probable
+  first; its own position stands for a root.
+- "head_probs" (float32[tokens, k]): their probabilities.
+- "head_labels" (int32[tokens, k]): the most probable label of each arc, as a place in "label_names".
+- "tags" (int32[tokens, m]): the most probable tags as places in "tag_names", the most probable first.
+- "tag_probs" (float32[tokens, m]): their probabilities.
+- "label_names", "tag_names" (list[str]): labels and tags.
 
-k and m are at least 1. Where there is no such head or tag, as for white space, the number is -1 and the
-probability 0; a label can be -1, too, as those of roots. Heads are those of the trees that the parser itself
-makes: if it lifts arcs to make them projective (Nivre & Nilsson 2005), the labels are decorated as spaCy does
-it.
+Missing heads, tags and labels are -1, with the probability 0. A parser that lifts arcs to make trees
+projective (Nivre & Nilsson 2005) decorates their labels as spaCy does.
 """
 
 from collections.abc import Mapping, Sequence

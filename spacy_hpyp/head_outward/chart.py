@@ -7,20 +7,19 @@ are
 | item | words | what is complete |
 | --- | --- | --- |
 | `TREE` | all | a tree with the root's only child |
-| `COMPLETE` h, b | from h to the boundary b | one side of h, with STOP; boundary b is before word b, so b ≤ h is on the left |
+| `COMPLETE` h, b | from h to the boundary b | one side of h, with STOP; b ≤ h is on the left |
 | `INCOMPLETE` h, d | from h to d | d as a child of h, with its side that faces h |
-| `SIBLING` a, b | from a to b, a < b | the right side of a and the left side of b: neighbouring children of a head elsewhere |
+| `SIBLING` a, b | from a to b, a < b | right side of a, left side of b: adjacent children of a head |
 
 and each is made of two others, or one, in as many ways as there are splits:
 
     TREE               = COMPLETE d, 0     + COMPLETE d, n                        d is the root's child
     COMPLETE h, b      = INCOMPLETE h, s   + COMPLETE s, b                        s is the last child
-    INCOMPLETE h, d    = INCOMPLETE h, s   + SIBLING of s and d, or COMPLETE d    d is the next child after s,
-    or the first SIBLING a, b       = COMPLETE a, r     + COMPLETE b, r                        they meet at
-    the boundary r
+    INCOMPLETE h, d    = INCOMPLETE h, s   + SIBLING of s and d, or COMPLETE d    d follows s, or is the first
+    SIBLING a, b       = COMPLETE a, r     + COMPLETE b, r                        they meet at boundary r
 
-Every tree has one derivation, so sums count it once. There are O(n²) items and O(n³) splits. `options` says
-what a split's score is and `parts` what it is made of: all that is found in a chart is found by these two.
+Every tree has one derivation. There are O(n²) items and O(n³) splits. `options` gives the score of a split,
+and `parts` the items that it combines.
 """
 
 from math import inf
@@ -29,7 +28,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, borrowing, compiled, inner, inner_maker
-from ..inference.drawing import draw
 from .exponential import exponentiate, highest, log_sum
 
 #: Kinds of items.
@@ -41,17 +39,14 @@ LEFT, RIGHT = 0, 1
 
 
 class ChartScores(NamedTuple):
-    """What a model says of the trees of one sentence of n words: natural logs, minus infinity for what is
-    impossible.
+    """Scores of the trees of a sentence of n words: natural logs, minus infinity for impossible events.
 
-    The score of a tree is the sum over its events. The arrays are contiguous, the words' positions begin at
-    0.
+    The score of a tree is the sum over its events. The arrays are contiguous.
 
-    root (float64[n]): That word d is the root's child. The root has exactly one.
+    root (float64[n]): Word d is the root's only child.
     first (float64[n, n]): At h, d: d is the first child of h on its side, which is the right if d > h.
     next (float64[n, n, n] | float64[n, 1, n]): At h, s, d: d is the child of h after s on the same side, h <
-        s < d or d < s < h; the rest is not read. In models without siblings it is the same for all s, and s
-        is always 0.
+        s < d or d < s < h; the rest is not read. In models without siblings s is always 0.
     stop (float64[2, n]): At `LEFT` or `RIGHT`, h: h has no child on that side.
     last (float64[n, n]): At h, s: s is the last child of h on its side.
     """
@@ -64,15 +59,14 @@ class ChartScores(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """What has been found for each item of a sentence of n words: log-sums over its derivations, or the best
-    one's score.
+    """Log-sums over the derivations of the items of a sentence of n words, or scores of the best ones.
 
-    complete (float64[n, n + 1]): Of `COMPLETE` items.
-    across (float64[n + 1, n]): The same, transposed: what is read in one loop is next to each other.
-    incomplete (float64[n, n]): Of `INCOMPLETE` items.
+    complete (float64[n, n + 1]): `COMPLETE` items.
+    across (float64[n + 1, n]): The same, transposed, for reading in order.
+    incomplete (float64[n, n]): `INCOMPLETE` items.
     closed (float64[n, n]): The same, with STOP after them.
-    sibling (float64[n, n]): Of `SIBLING` items, from both ends.
-    total (float): Of the `TREE`.
+    sibling (float64[n, n]): `SIBLING` items, from both ends.
+    total (float): The `TREE`.
     """
 
     complete: np.ndarray
@@ -84,35 +78,27 @@ class Chart(NamedTuple):
 
 
 @inner
-def choose(weights, rng):
-    """Choose one of the splits of an item: the first one, if all are impossible.
-
-    weights (float64[*]): Logs, at least one. Overwritten.
-    rng (numpy.random.Generator | None): For one that is drawn in proportion to its probability; None for the
-        best one, the lowest among equals.
-    """
+def choose(weights):
+    """Return the best split of an item, the lowest among equals, given logs (float64[*])."""
     scale = highest(weights)
-    if rng is None or scale == -inf:
-        best = 0
-        while weights[best] < scale:
-            best += 1
-        return best
-    exponentiate(weights, scale)
-    return draw(weights, weights.sum(), rng)
+    best = 0
+    while weights[best] < scale:
+        best += 1
+    return best
 
 
 @borrowing
 def options(scores, chart, kind, i, j, weights):
-    """The scores of an item's derivations by their splits.
+    """Compute the scores of the derivations of an item by their splits.
 
     A split is the root's child of a `TREE`, the last child in a `COMPLETE` item, the sibling in an
     `INCOMPLETE` one (the head, if there is none), and the boundary in a `SIBLING` item.
 
-    scores (ChartScores): Of the events.
-    chart (Chart): With the items that this one is made of.
+    scores (ChartScores): Scores of the events.
+    chart (Chart): With the parts of this item.
     kind, i, j (int): The item; 0, 0 for `TREE`.
-    weights (float64[n + 1]): Gets the score of a split at its place.
-    RETURNS (tuple[int, int]): The range of the splits. It is empty for `COMPLETE` items of a head alone.
+    weights (float64[n + 1]): Gets the score of each split.
+    RETURNS (tuple[int, int]): The range of the splits, empty for `COMPLETE` items of a head alone.
     """
     if kind == SIBLING:
         for split in range(i + 1, j + 1):
@@ -141,12 +127,12 @@ def options(scores, chart, kind, i, j, weights):
 
 @borrowing
 def parts(n, kind, i, j, split):
-    """What a derivation of an item by a split is made of.
+    """Return the parts of a derivation of an item by a split.
 
     n (int): The number of words.
     kind, i, j, split (int): As in `options`.
-    RETURNS (tuple[int, int, int, int, int, int]): Two items; the second one's kind is `NONE` if there is only
-        one.
+    RETURNS (tuple[int, int, int, int, int, int]): Two items; the kind of the second is `NONE` if there is
+        only one.
     """
     if kind == SIBLING:
         return COMPLETE, i, split, COMPLETE, j, split
@@ -161,13 +147,13 @@ def parts(n, kind, i, j, split):
 
 @borrowing
 def facing(head, child):
-    """The boundary next to a head, on a child's side."""
+    """Return the boundary of a head on a child's side."""
     return head + 1 if child > head else head
 
 
 @inner_maker
 def _fill(scores, worth):
-    """A chart in which an item is worth what a function makes of the scores of its derivations."""
+    """Return a chart in which `worth` maps the scores of the derivations of an item to its value."""
     n = len(scores.root)
     chart = Chart(
         np.empty((n, n + 1)), np.empty((n + 1, n)), np.empty((n, n)), np.empty((n, n)), np.empty((n, n)), 0.0
@@ -193,8 +179,8 @@ def _fill(scores, worth):
 
 
 @inner_maker
-def _descend(scores, chart, rng):
-    """The heads of a tree whose splits are chosen from the root down, see `choose`."""
+def _descend(scores, chart):
+    """Return the heads of the best tree in a chart."""
     n = len(scores.root)
     heads = np.empty(n, dtype=np.int32)
     weights = np.empty(n + 1)
@@ -208,7 +194,7 @@ def _descend(scores, chart, rng):
         low, high = options(scores, chart, kind, i, j, weights)
         if low == high:
             continue
-        split = low + choose(weights[low:high], rng)
+        split = low + choose(weights[low:high])
         if kind == TREE:
             heads[split] = NONE
         elif kind == INCOMPLETE:
@@ -224,58 +210,44 @@ def _descend(scores, chart, rng):
 
 @compiled
 def best_chart(scores):
-    """The best score of each item (the Viterbi algorithm in Eisner's chart).
+    """Return the best score of each item (the Viterbi algorithm in Eisner's chart).
 
-    scores (ChartScores): Of a sentence of at least one word.
+    scores (ChartScores): Those of a sentence of at least one word.
     """
     return _fill(scores, highest)
 
 
 @compiled
 def inside(scores):
-    """The log-sum of each item's derivations (the inside algorithm in Eisner's chart).
+    """Return the log-sum of each item's derivations (the inside algorithm in Eisner's chart).
 
-    scores (ChartScores): Of a sentence of at least one word.
-    RETURNS (Chart): The log-sums; `total` is that over all projective trees, minus infinity if none is
-        possible.
+    scores (ChartScores): Those of a sentence of at least one word.
+    RETURNS (Chart): Log-sums; `total` is that over all projective trees.
     """
     return _fill(scores, log_sum)
 
 
 @compiled
 def best_tree(scores):
-    """The projective tree with the highest score.
+    """Return the projective tree with the highest score.
 
-    scores (ChartScores): Of a sentence of at least one word.
+    scores (ChartScores): Those of a sentence of at least one word.
     RETURNS (tuple[int32[n], float]): The heads, as positions, `NONE` for the root's child; and the score.
         That is minus infinity if no tree is possible; then the tree is any projective one.
     """
     chart = best_chart(scores)
-    return _descend(scores, chart, None), chart.total
-
-
-@compiled
-def sample_tree(scores, chart, rng):
-    """Draw a tree from the distribution in which a tree's probability is proportional to the exp of its
-    score.
-
-    scores (ChartScores): Of a sentence of at least one word.
-    chart (Chart): What `inside` gives for them.
-    RETURNS (int32[n]): The heads, as positions, `NONE` for the root's child. If no tree is possible, any
-        projective one.
-    """
-    return _descend(scores, chart, rng)
+    return _descend(scores, chart), chart.total
 
 
 @compiled
 def marginals(scores, chart):
-    """The probability of each arc, where that of a tree is proportional to the exp of its score.
+    """Return the probability of each arc.
 
     From the tree down, the probability of each item is divided between its derivations in proportion to their
-    inside sums (the outside algorithm, but for sums that could be too large or too small for a number).
+    inside sums (the outside algorithm without overflow).
 
-    scores (ChartScores): Of a sentence of n words, at least one.
-    chart (Chart): What `inside` gives for them.
+    scores (ChartScores): Those of a sentence of n words, at least one.
+    chart (Chart): The result of `inside`.
     RETURNS (float64[n, n]): At h, d: h is the head of d; at d, d: d is the root's child. Each column sums to
         1. Zeros if no tree is possible.
     """
@@ -304,9 +276,7 @@ def marginals(scores, chart):
 
 @borrowing
 def _divide(scores, chart, kind, i, j, total, probability, weights):
-    """Divide the probability of an item among those that it is made of; `weights` gets the share of each
-    split.
-    """
+    """Divide the probability of an item among its parts; `weights` gets the share of each split."""
     whole = probability[kind, i, j]
     # As an impossible item has.
     if whole == 0.0:
@@ -323,10 +293,9 @@ def _divide(scores, chart, kind, i, j, total, probability, weights):
 
 @compiled
 def minimum_bayes_risk_tree(probability):
-    """The projective tree with the greatest sum of its arcs' probabilities, so with the fewest wrong heads to
-    be expected.
+    """Return the projective tree with the greatest sum of arc probabilities.
 
-    probability (float64[n, n]): What `marginals` gives, for at least one word.
+    probability (float64[n, n]): The result of `marginals`, for at least one word.
     RETURNS (tuple[int32[n], float]): The heads, as positions, `NONE` for the root's child; and the sum.
     """
     n = len(probability)

@@ -139,7 +139,7 @@ def _look_at(derivations, scores, chart, item, weights):
         if low == high:
             derivations.best[item] = _enter(derivations, item, NONE, NONE, NONE, chart.complete[i, j])
         else:
-            best = low + choose(weights[low:high], None)
+            best = low + choose(weights[low:high])
             derivations.best[item] = _enter(derivations, item, best, NONE, NONE, weights[best])
             for split in range(low, high):
                 if split != best and weights[split] > -inf:
@@ -228,7 +228,7 @@ def _read(derivations, scores, chart, derivation, heads, stack, weights):
         if derivation == NONE:
             # It has not been looked at.
             low, high = options(scores, chart, kind, i, j, weights)
-            split = low + choose(weights[low:high], None) if low < high else NONE
+            split = low + choose(weights[low:high]) if low < high else NONE
             one = other = NONE
         else:
             record = derivations.record[derivation]

@@ -1,7 +1,7 @@
-"""Who sits down in a franchise, and who leaves it.
+"""Seating and unseating customers in a franchise.
 
-A customer is put at a table by `seat`, drawn as often as it is probable, and taken from one by `unseat`;
-`seat_as` and `unseat_as` do again what was noted. `add` and `remove` do it for an event: a dish in a context.
+`seat` draws a table for a customer, and `unseat` takes a customer from one. `seat_as` and `unseat_as` restore
+a noted change. `add` and `remove` do the same for an event: a dish in a context.
 """
 
 import numpy as np
@@ -41,11 +41,9 @@ from .franchise import (
 
 @borrowing
 def open_restaurants(franchise, row, restaurants):
-    """The restaurant of a context under every expert, founded with all that lead to it where they do not
-    exist yet.
+    """Find or found the restaurant of a context under every expert.
 
-    Nearly every step waits for the memory: those of all experts are fetched before any is taken, and so is
-    what restaurants serve.
+    Nearly every step waits for memory, so those of all experts are fetched first, with the servings.
 
     restaurants (int32[experts]): Overwritten.
     """
@@ -76,7 +74,7 @@ def open_restaurants(franchise, row, restaurants):
 
 @borrowing
 def open_restaurant(franchise, expert, row):
-    """The restaurant of a context under one expert, see `open_restaurants`."""
+    """Find or found the restaurant of a context under one expert."""
     restaurant = expert
     for level in range(depth_of(franchise, expert)):
         restaurant = _open_child(franchise, restaurant, row[franchise.columns[expert, level]])
@@ -144,10 +142,9 @@ def _open_chain(franchise, depth, dish):
 
 @borrowing
 def _count_table(franchise, serving, size, change):
-    """Change the number of tables of one size in a serving's histogram, whose cells stand in the order of
-    their sizes.
+    """Change the number of tables of one size in the histogram of a serving, in the order of sizes.
 
-    So what is drawn from a seating depends on what it is, and not on how it has come about or been stored.
+    So draws depend on the seating alone, and not on its history.
     """
     cells = franchise.cells
     before = NONE
@@ -183,7 +180,7 @@ def _count_table(franchise, serving, size, change):
 
 @borrowing
 def _grow_table(franchise, serving, size):
-    """Seat a customer at a table where a number of others sit."""
+    """Seat a customer at a table of a given size."""
     row = franchise.servings[serving]
     if tables_of(row) > 1:
         _count_table(franchise, serving, size, -1)
@@ -194,7 +191,7 @@ def _grow_table(franchise, serving, size):
 
 @borrowing
 def _pick_table(franchise, serving, discount, rng):
-    """Draw one of a serving's tables: one of size s with weight (s - d). Returns its size."""
+    """Draw a table of size s with weight s - d. Returns its size."""
     row = franchise.servings[serving]
     if tables_of(row) <= 1:
         return row[SERVED]
@@ -225,7 +222,7 @@ def _open_table(franchise, serving):
 
 @borrowing
 def _shrink_table(franchise, serving, size):
-    """Take a customer away from a table of a size; one of size 1 closes."""
+    """Take a customer from a table of a given size; one of size 1 closes."""
     row = franchise.servings[serving]
     if tables_of(row) > 1:
         _count_table(franchise, serving, size, -1)
@@ -244,9 +241,7 @@ def _shrink_table(franchise, serving, size):
 
 @borrowing
 def _open_path(franchise, restaurant, dish):
-    """Write the way from the root to a restaurant and its servings of a dish into `path` and `chain`. Returns
-    its depth.
-    """
+    """Write the path to a restaurant, and its servings of a dish, into `path` and `chain`. Returns its depth."""
     path = franchise.path
     depth = franchise.restaurants[restaurant, TIER] % len(path)
     for level in range(depth, -1, -1):
@@ -258,22 +253,21 @@ def _open_path(franchise, restaurant, dish):
 
 @borrowing
 def seat(franchise, restaurant, dish, rng):
-    """Seat a customer for a dish in a restaurant; a new table sends one customer to the parent restaurant.
+    """Seat a customer for a dish; a new table sends one customer to the parent restaurant.
 
-    restaurant (int): Where a context leads under an expert, see `open_restaurant`.
+    restaurant (int): See `open_restaurant`.
     rng (numpy.random.Generator): The source of randomness.
-    RETURNS (float): The predictive probability of the dish before the customer sat down.
+    RETURNS (float): The predictive probability of the dish before.
     """
     return seat_noting(franchise, restaurant, dish, rng)[0]
 
 
 @borrowing
 def seat_noting(franchise, restaurant, dish, rng):
-    """`seat`, with what `unseat_as` needs to undo it.
+    """`seat`, with the information that `unseat_as` needs.
 
-    RETURNS (tuple[float, int, int]): The predictive probability; how many tables were opened, one restaurant
-        above the other; and the size of the table where the last customer sat down with others, with that
-        customer, or 0.
+    RETURNS (tuple[float, int, int]): The predictive probability; the number of opened tables, one restaurant
+        above the other; and the size of the table that the last customer joined, or 0.
     """
     path, chain, value = franchise.path, franchise.chain, franchise.value
     restaurants, servings = franchise.restaurants, franchise.servings
@@ -304,7 +298,7 @@ def seat_noting(franchise, restaurant, dish, rng):
 
 @borrowing
 def _joins(franchise, discount, joining, all_of_them, rng):
-    """Whether a customer sits down at one of his dish's tables and not at a new one."""
+    """Whether a customer joins one of the dish's tables."""
     if franchise.own_tables[0] or discount == 1.0:
         return False
     return franchise.one_table[0] or rng.random() * all_of_them < joining
@@ -312,9 +306,9 @@ def _joins(franchise, discount, joining, all_of_them, rng):
 
 @borrowing
 def seat_as(franchise, restaurant, dish, tables, size):
-    """Seat a customer where `unseat_noting` has taken one away.
+    """Undo `unseat_noting`.
 
-    tables, size (int): What it returned.
+    tables, size (int): Its results.
     """
     depth = _open_path(franchise, restaurant, dish)
     for level in range(depth, depth - tables, -1):
@@ -325,8 +319,7 @@ def seat_as(franchise, restaurant, dish, tables, size):
 
 @borrowing
 def unseat(franchise, restaurant, dish, rng):
-    """Take a customer for a dish away from a restaurant; a table that closes takes one from the parent
-    restaurant.
+    """Take a customer for a dish away; a table that closes takes one from the parent restaurant.
 
     RETURNS (bool): False, with nothing changed, if no such customer is seated.
     """
@@ -335,11 +328,10 @@ def unseat(franchise, restaurant, dish, rng):
 
 @borrowing
 def unseat_noting(franchise, restaurant, dish, rng):
-    """`unseat`, with what `seat_as` needs to undo it.
+    """`unseat`, with the information that `seat_as` needs.
 
-    RETURNS (tuple[int, int]): How many tables were closed, one restaurant above the other, and the size of
-        the table where the last customer left others behind, with that customer, or 0. The former is -1 if no
-        customer is seated.
+    RETURNS (tuple[int, int]): The number of closed tables, -1 if no customer is seated; and the size of the
+        table that the last customer left, with that customer, or 0.
     """
     serving = serving_of(franchise, restaurant, dish)
     if serving == NONE or franchise.servings[serving, SERVED] == 0:
@@ -358,9 +350,9 @@ def unseat_noting(franchise, restaurant, dish, rng):
 
 @borrowing
 def unseat_as(franchise, restaurant, dish, tables, size):
-    """Take the customer away that `seat_noting` has seated.
+    """Undo `seat_noting`.
 
-    tables, size (int): What it returned.
+    tables, size (int): Its results.
     """
     serving = serving_of(franchise, restaurant, dish)
     for _ in range(tables):

@@ -1,20 +1,15 @@
 """Gibbs sampling of the seating (B&B section 3.1).
 
-What the events of a sentence are follows from its derivation; `read_events` is told by what it is handed.
-Given the derivations the distributions are independent of each other, so that each is visited on its own, in
-a thread of its own if need be.
+The events of a sentence follow from its derivation. Given the derivations, the distributions are independent,
+so each is visited on its own, perhaps in a thread.
 
-What leaves the posterior of the seating as it is moves one customer at a time: it leaves, and sits down again
-given all others. To take a whole sentence out and seat its events one after the other is not such a step:
-what comes later in the sentence would have to weigh in on where the first ones sit. So a sentence that has to
-be out, for what is predicted from all other sentences, is put back as it was, and then its customers are
-moved. Its events are removed in reverse order, and each notes what it has changed; put back in order, each
-undoes that, with the events before it seated and those after it not.
+A step moves one customer at a time, given all others. Removing a whole sentence and seating its events one
+after the other would not leave the posterior unchanged. A sentence that has to be out, for predictions from
+all other sentences, is therefore restored as it was before its customers are moved: events are removed in
+reverse order and restored in order, each by its own notes.
 
-With one table at most for each dish (Kneser-Ney counts) the seating is a function of the events: whatever is
-taken out and added again sits where it sat, and nothing has to be moved.
-
-A sentence that is seated for the first time is added event by event.
+With one table at most for each dish (Kneser-Ney counts) the seating is a function of the events, and nothing
+has to be moved. A sentence that is seated for the first time is added event by event.
 """
 
 from typing import NamedTuple
@@ -35,14 +30,13 @@ from ..pools.pool import (
 
 
 class Events(NamedTuple):
-    """What one distribution has generated in a derivation.
+    """The events of one distribution in a derivation.
 
     dish (int32[*]): The outcomes.
     kind (int32[*]): The kinds of contexts, see `SeatedPool.possible`.
-    restaurants (int32[*, experts]): The restaurants that the contexts lead to.
+    restaurants (int32[*, experts]): The restaurants of the contexts.
     symbols (int32[*, gates]): The symbols of the pool's gates.
-    moved (int32[*, experts, 2]): What removing or adding an event has changed under each expert, so that it
-        can be undone.
+    moved (int32[*, experts, 2]): Notes to undo the removal or addition of an event under each expert.
     row (int32[elements]): The context row of the next event.
     count (int64[1]): The number of events.
     """
@@ -58,10 +52,7 @@ class Events(NamedTuple):
 
 @compiled
 def new_events(pool, most):
-    """No events of one distribution, with room for some.
-
-    most (int): How many.
-    """
+    """Return no events, with room for `most`."""
     return Events(
         np.empty(most, dtype=np.int32),
         np.empty(most, dtype=np.int32),
@@ -75,7 +66,7 @@ def new_events(pool, most):
 
 @inner
 def enter_event(pool, events, kind, dish):
-    """Enter an event whose context is in `events.row`: find or found the restaurants that it leads to."""
+    """Enter an event whose context is in `events.row`, and find or found its restaurants."""
     i = events.count[0]
     events.dish[i] = dish
     events.kind[i] = kind
@@ -86,18 +77,17 @@ def enter_event(pool, events, kind, dish):
 
 @generic_maker
 def read_events(generated, number, pool):
-    """The events (Events) of one distribution in the derivation of a sentence, no more than two for each
-    word.
+    """Return the events (Events) of one distribution in a sentence, no more than two for each word.
 
-    generated: The derivations of some sentences, with `offsets` (int64[sentences + 1]), where each begins.
-    number (int): Which of the sentences.
+    generated: The derivations of sentences, with `offsets` (int64[sentences + 1]).
+    number (int): The sentence.
     pool (SeatedPool): The distribution.
     """
 
 
 @borrowing
 def remove_events(pool, events, rng):
-    """Remove the events of a sentence, the last one first. Returns False if they were not all seated."""
+    """Remove the events of a sentence in reverse order. Returns False if they were not all seated."""
     removed = True
     for i in range(events.count[0] - 1, -1, -1):
         removed = (
@@ -109,7 +99,7 @@ def remove_events(pool, events, rng):
 
 @borrowing
 def put_back(pool, events):
-    """Add the events of a sentence that `remove_events` has removed, each where it sat."""
+    """Restore the events that `remove_events` has removed."""
     for i in range(events.count[0]):
         seat_all_as(pool.franchise, events.restaurants[i], events.dish[i], events.moved[i])
 
@@ -129,11 +119,11 @@ def add_events(pool, events, rng):
 
 @borrowing
 def visit_seated(pool, events, rng):
-    """One Gibbs step for a sentence that is seated.
+    """Take one Gibbs step for a seated sentence.
 
-    RETURNS (tuple[bool, float]): Whether it was seated as it should be, and the sum of its events'
-        log-probabilities in nats: of a plain pool whose seating is sampled each given all others, of other
-        pools each given the events before it and all other sentences. In these the gradient is added up.
+    RETURNS (tuple[bool, float]): Whether it was seated, and the sum of its events' log-probabilities in nats:
+        for a plain pool with sampled seating each given all others, else each given the previous events and
+        all other sentences, with the gradient added up.
     """
     total = 0.0
     if pool.franchise.one_table[0] or not is_plain(pool):
@@ -158,14 +148,13 @@ def visit_seated(pool, events, rng):
 
 @compiled
 def visit_sentences(pool, generated, seated, rng):
-    """One Gibbs step of one distribution for each of some sentences, in order.
+    """Take one Gibbs step of one distribution for each of several sentences, in order.
 
-    generated: What the distribution has generated in them, see `read_events`.
+    generated: The events of the distribution, see `read_events`.
     seated (bool[sentences]): Whether a sentence is seated; others are added.
     rng (numpy.random.Generator): The source of randomness.
-    RETURNS (tuple[float, int]): The sum of the events' log-probabilities in nats, see `visit_seated` and
-        `add_events`, and how many sentences were visited: fewer than there are if the next one was not seated
-        as it should be.
+    RETURNS (tuple[float, int]): The sum of the events' log-probabilities in nats, and the number of visited
+        sentences: fewer than there are if the next one was not seated as it should be.
     """
     total = 0.0
     for number in range(len(seated)):
@@ -182,10 +171,10 @@ def visit_sentences(pool, generated, seated, rng):
 
 @compiled
 def remove_sentences(pool, generated, rng):
-    """Remove some sentences from one distribution.
+    """Remove sentences from one distribution.
 
     pool, generated, rng: See `visit_sentences`.
-    RETURNS (bool): Whether all were seated as they should be; where one is not, the others are left.
+    RETURNS (bool): Whether all were seated; after one that is not, the others stay.
     """
     for number in range(len(generated.offsets) - 1):
         if not remove_events(pool, read_events(generated, number, pool), rng):

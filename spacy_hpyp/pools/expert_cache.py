@@ -1,14 +1,10 @@
-"""What the experts of a pool have said lately.
+"""Cache of the recent answers of the experts of a pool.
 
-The derivations of a beam differ in little, so most experts meet the same context again and again. What one
-has found is kept under a *fingerprint* of expert, context and dish, in a table that fits a processor's cache;
-two that fall into one slot displace each other. Fingerprints have 64 bits: that two contexts share one is not
-to be expected in any lifetime.
+The derivations of a beam differ in little, so experts meet the same contexts again and again. Answers are
+kept under 64-bit fingerprints of expert, context and dish, in a table that fits the cache of a processor.
 
-A view does not fit the cache: nearly every step towards the deepest restaurant of a context waits for the
-memory. So all experts of which nothing is known go down level by level, and at each level all places are
-fetched before any is looked at, with what they serve behind them: a processor fetches a dozen of them in the
-time of one.
+A view does not fit it: steps towards the deepest restaurant of a context wait for memory. So all experts
+without an answer go down level by level, and at each level all places are fetched before any is read.
 """
 
 from typing import NamedTuple
@@ -50,17 +46,17 @@ _EMPTY, _NOTHING = np.uint32(EMPTY), np.uint64(0)
 
 @by_reference
 class Questions(NamedTuple):
-    """What is looked up: a context under one expert each. Workspace of `recall_all`.
+    """Contexts under one expert each that are looked up. Workspace of `recall_all`.
 
-    expert (uint32[*]): Which expert.
+    expert (uint32[*]): The expert.
     symbols (uint32[* * depth]): The symbols that it reads, level by level.
-    fingerprint (uint64[*]): Of the question.
-    place, level, list, row (uint32[*]): The restaurant that it has come to, how deep that is, its LIST and,
-        where experts are multiplied, its row.
-    probability (float64[*]): Of the dish; negative where the restaurant does not serve it.
+    fingerprint (uint64[*]): The fingerprint of the question.
+    place, level, list, row (uint32[*]): The current restaurant, its depth, its LIST and, where experts are
+        multiplied, its row.
+    probability (float64[*]): That of the dish; negative where the restaurant does not serve it.
     active (uint32[*]): The questions that go on.
-    trial (uint32[*]): Where to look next.
-    reached (uint32[*]): The questions that have come to a restaurant whose dishes are to be looked at.
+    trial (uint32[*]): The place to look at next.
+    reached (uint32[*]): The questions at a restaurant whose dishes are to be looked at.
     """
 
     expert: np.ndarray
@@ -78,15 +74,15 @@ class Questions(NamedTuple):
 
 @by_reference
 class ExpertCache(NamedTuple):
-    """A table of what was found lately, and the answers to the present question.
+    """Table of recent answers, and the answers to the current question.
 
-    fingerprint (uint64[slots]): Whose answer stands in a slot; 0 where there is none.
+    fingerprint (uint64[slots]): Fingerprints of the answers; 0 for none.
     known (float64[slots]), known_entry (uint32[slots, 3]): The answers.
-    weight (float64[experts]): The weight that the expert has in the deepest restaurant of the context.
-    weight_at (uint32[experts]): Where that stands in `pool.Weights.bucket`, flattened.
-    probability (float64[experts]): Of experts that are mixed, p(dish | context). Of others what the
-        restaurant's single dish has in excess of its row, or how many dishes it lists.
-    row, list (uint32[experts]): Of experts that are multiplied, the restaurant's row and list, see `View`.
+    weight (float64[experts]): The weight of the expert in the deepest restaurant of the context.
+    weight_at (uint32[experts]): The place of that in `pool.Weights.bucket`, flattened.
+    probability (float64[experts]): For experts that are mixed, p(dish | context). For others the excess of
+        the restaurant's single dish over its row, or the number of listed dishes.
+    row, list (uint32[experts]): For experts that are multiplied, the restaurant's row and list, see `View`.
     questions (Questions): Workspace.
     """
 
@@ -103,7 +99,7 @@ class ExpertCache(NamedTuple):
 
 @maker
 def new_expert_cache(view):
-    """An empty table for the experts of a view."""
+    """Return an empty table for the experts of a view."""
     experts, depth = view.columns.shape
     of, answer = np.empty((11, experts), dtype=np.uint32), np.empty((3, experts))
     symbols, fingerprint = np.empty(experts * depth, dtype=np.uint32), np.empty(experts, dtype=np.uint64)
@@ -117,11 +113,11 @@ def new_expert_cache(view):
 
 @borrowing
 def recall_all(view, weights, row, dish, cache):
-    """Find what every expert says in a context: `cache.weight`, and the other answers.
+    """Find the answers of all experts in a context.
 
     weights (float64[tiers, BUCKETS]): By tier and bucket, see `pool.Weights`.
     row (int32[elements]): The context row.
-    dish (int): The dish whose probability is asked for; `NONE` where experts are multiplied.
+    dish (int): The dish whose probability is wanted; `NONE` where experts are multiplied.
     """
     questions = cache.questions
     missing = 0
@@ -142,7 +138,7 @@ def recall_all(view, weights, row, dish, cache):
 
 @borrowing
 def _ask(view, row, dish, expert, questions, i):
-    """Put a question. Returns its fingerprint, which is never 0: that stands for an empty slot."""
+    """Enter a question. Returns its fingerprint, which is never 0."""
     depth = view.columns.shape[1]
     mixed = np.uint64(expert + 1) * _SPREAD + np.uint64(dish + 2)
     place = i * depth
@@ -177,9 +173,7 @@ def _answer(view, weights, cache, expert, slot, dish):
 
 @borrowing
 def _go_down(view, dish, count, cache):
-    """Let the first questions find the deepest restaurant of their context, and the probability of the dish
-    there.
-    """
+    """Find the deepest restaurants of the first questions, and the probability of the dish there."""
     questions, table, depth = cache.questions, view.restaurants, np.uint64(view.columns.shape[1])
     symbols, place, active, trial = questions.symbols, questions.place, questions.active, questions.trial
     reached, levels = questions.reached, questions.level
@@ -237,7 +231,7 @@ def _go_down(view, dish, count, cache):
 
 @borrowing
 def _go_on(view, dish, count, questions):
-    """Find the probability of the dish where the first questions of `reached` have come to."""
+    """Find the probability of the dish at the restaurants of the first questions of `reached`."""
     probability = questions.probability
     for a in range(count):
         i = questions.reached[a]

@@ -1,8 +1,7 @@
-"""The training sentences between documents and what learns from them.
+"""Training sentences, recognised by their content.
 
-A sentence is recognised again by its content, so that it does not matter who made the document. That is how a
-model knows which sentences are seated, how they are derived, and when a sweep over the corpus is complete;
-and why nothing is read twice.
+So a model knows which sentences are seated, how they are derived, and when a sweep over the corpus is
+complete.
 """
 
 from collections import Counter
@@ -26,10 +25,10 @@ _STRETCH = 200
 
 
 class Seen(Generic[Made]):
-    """What has come by in training, by its content, and what has been made of it.
+    """Training data seen so far, by content, and what was made of them.
 
-    made (dict[bytes, Made | str]): By what identifies the content; or what keeps it from being learned from.
-    copies (Counter[bytes]): How often each has been counted: once, unless a corpus was read.
+    made (dict[bytes, Made | str]): By key; or the reason why the content cannot be learned.
+    copies (Counter[bytes]): The number of copies: one, unless a corpus was read.
     """
 
     def __init__(self) -> None:
@@ -37,9 +36,7 @@ class Seen(Generic[Made]):
         self.copies: Counter[bytes] = Counter()
 
     def take(self, key: bytes, make: Callable[[], Made | str]) -> Made | None:
-        """What has been made of some content, None if nothing can be learned from it; it is made when it
-        comes by for the first time.
-        """
+        """Return what was made of some content, None if it cannot be learned; make it when it is new."""
         if key not in self.made:
             made = make()
             self.copies[key], self.made[key] = 1, made
@@ -48,12 +45,12 @@ class Seen(Generic[Made]):
 
     @property
     def usable(self) -> dict[bytes, Made]:
-        """What can be learned from, in the order in which it came by."""
+        """Whatever can be learned, in its order."""
         return {key: made for key, made in self.made.items() if not isinstance(made, str)}
 
     @property
     def skipped(self) -> Counter[str]:
-        """How many cannot be learned from, by what is wrong with them."""
+        """The number of skipped items, by reason."""
         found: Counter[str] = Counter()
         for key, made in self.made.items():
             if isinstance(made, str):
@@ -65,9 +62,9 @@ Read = Callable[[RawSentence], GoldSentence | str]
 
 
 class GoldCorpus(Seen[GoldSentence]):
-    """The sentences of a corpus, of which a model begins.
+    """The sentences of a corpus for a new model.
 
-    read (Callable): What can be learned from a sentence, or what keeps it from being used.
+    read (Callable): Returns what can be learned from a sentence, or why it cannot be used.
     """
 
     def __init__(self, documents: Iterable[GoldDocument], read: Read = read_gold) -> None:
@@ -78,7 +75,7 @@ class GoldCorpus(Seen[GoldSentence]):
             self.take(key, partial(read, raw))
 
     def label_data(self) -> dict[str, list[str]]:
-        """The tags and labels that occur."""
+        """Return the tags and labels that occur."""
         tags, labels = set(), set()
         for sentence in self.usable.values():
             tags.update(sentence.tags)
@@ -88,7 +85,7 @@ class GoldCorpus(Seen[GoldSentence]):
     def vocabulary(
         self, tags: Sequence[str], settings: VocabularySettings, *, uncased: bool = False
     ) -> Vocabulary:
-        """The vocabulary of the sentences that have no other tags."""
+        """Return the vocabulary of the sentences that have no other tags."""
         numbers = {tag: number for number, tag in enumerate(tags)}
 
         def words() -> Iterator[tuple[list[str], list[int]]]:
@@ -100,16 +97,15 @@ class GoldCorpus(Seen[GoldSentence]):
         return Vocabulary.collect(words(), tags, settings)
 
     def with_tags(self, tags: Sequence[str]) -> dict[bytes, GoldSentence]:
-        """Those sentences that can be learned from and have no other tags."""
+        """Return the usable sentences that have no other tags."""
         known = set(tags)
         return {key: sentence for key, sentence in self.usable.items() if known >= set(sentence.tags)}
 
 
 class Treebank(Seen[np.ndarray]):
-    """The sentences that a count model is trained on, as far as they are known, as int32[4, *]: words, tags,
-    heads and labels.
+    """The known training sentences of a count model as int32[4, *]: words, tags, heads and labels.
 
-    How far a sweep over them is, the model itself knows (`Progress.sweep`): it is saved with it.
+    The model itself stores the state of the sweep (`Progress.sweep`).
 
     model (Any): With an `encoder`, and its `progress`.
     """
@@ -120,7 +116,7 @@ class Treebank(Seen[np.ndarray]):
         self._read = read
 
     def begin(self, corpus: GoldCorpus) -> None:
-        """Take all sentences of the corpus that the model has its alphabets of."""
+        """Take all sentences of the corpus that fit the model's alphabets."""
         for key, sentence in corpus.made.items():
             if self.take(key, partial(self._encode, sentence)) is not None:
                 self.model.progress.sweep.copies[key] = corpus.copies[key]
@@ -128,16 +124,16 @@ class Treebank(Seen[np.ndarray]):
 
     @property
     def size(self) -> int:
-        """How many sentences there are, with those that are skipped."""
+        """The number of sentences, including skipped ones."""
         return self.model.progress.sweep.copies.total() + self.skipped.total()
 
     def rows(self, documents: Iterable[GoldDocument]) -> list[tuple[bytes, np.ndarray]]:
-        """The sentences of documents that can be learned from, and what identifies them."""
+        """Return the keys and rows of the usable sentences of documents."""
         found = ((raw.key, self.rows_of(raw.key, raw)) for raw in chain.from_iterable(documents))
         return [(key, rows) for key, rows in found if rows is not None]
 
     def rows_of(self, key: bytes, sentence: RawSentence) -> np.ndarray | None:
-        """A sentence with its key, if it can be learned from."""
+        """Return the rows of a sentence with its key, None if it cannot be learned."""
         return self.take(key, lambda: self._encode(self._read(sentence)))
 
     def _encode(self, sentence: GoldSentence | str) -> np.ndarray | str:
@@ -145,10 +141,9 @@ class Treebank(Seen[np.ndarray]):
 
 
 def deal_out(order: Sequence[bytes], folds: int) -> list[list[bytes]]:
-    """Which sentences are left out together, if any are: stretches of them are dealt out to the folds in
-    turn.
+    """Assign stretches of sentences to folds in turn.
 
-    order (Sequence[bytes]): What identifies the sentences, in their order in the treebank.
+    order (Sequence[bytes]): The keys of the sentences in their order in the treebank.
     """
     stretches = folds * -(-len(order) // (folds * _STRETCH))
     fold_of: dict[bytes, int] = {}

@@ -9,9 +9,8 @@ from spacy.training import Example
 from .calibration import PUNCTUATION
 from .documents import ROOT_LABEL
 
-#: Bins of lengths in words, by where they begin. A root's arc has the length 0.
-ARC_LENGTHS = {0: "root", 1: "1", 2: "2", 3: "3-5", 6: "6-10", 11: "11+"}
-SENTENCE_LENGTHS = {1: "1-10", 11: "11-20", 21: "21-30", 31: "31-40", 41: "41+"}
+# Bins of lengths of arcs in words, by where they begin. A root's arc has the length 0.
+_LENGTHS = {0: "root", 1: "1", 2: "2", 3: "3-5", 6: "6-10", 11: "11+"}
 # Examples are sentences of about so many words.
 _READABLE = 10
 
@@ -40,12 +39,12 @@ class Word(NamedTuple):
 
 
 class Confusion(NamedTuple):
-    """Words with one gold label or tag that got another one, with some of them in their sentences."""
+    """Words with one gold label or tag that got another one, with one of them in its sentence."""
 
     gold: str
     predicted: str
     count: int
-    examples: list[str]
+    example: str
 
 
 class Errors(NamedTuple):
@@ -60,25 +59,17 @@ class Errors(NamedTuple):
     confusions: dict[str, list[Confusion]]
 
 
-def find_errors(
-    examples: Iterable[Example],
-    *,
-    known: Callable[[str], bool] | None = None,
-    show: int = 1,
-) -> Errors:
+def find_errors(examples: Iterable[Example], *, known: Callable[[str], bool] | None = None) -> Errors:
     """Find the errors in parsed sentences. Punctuation, by its gold label, is left out.
 
     examples (Iterable[Example]): Parsed sentences, and their references with the same tokens.
     known (Callable[[str], bool] | None): Whether training knew a word.
-    show (int): The examples of each confusion.
     """
     words = [word for example in examples for word in _words(example)]
     words = [word for word in words if word.gold_label.lower() not in PUNCTUATION]
     keys: dict[str, Callable[[Word], str]] = {
-        "By length of the arc": lambda word: _bin(abs(word.gold_head - word.place), ARC_LENGTHS),
-        "By length of the sentence": lambda word: _bin(len(word.sentence), SENTENCE_LENGTHS),
+        "By length of the arc": lambda word: _length(abs(word.gold_head - word.place)),
         "By label": lambda word: word.gold_label,
-        "By tag": lambda word: word.gold_tag,
     }
     if known is not None:
         keys["By whether the word is known"] = lambda word: (
@@ -86,16 +77,12 @@ def find_errors(
         )
     tables = {title: [_row(name, own) for name, own in _group(words, key)] for title, key in keys.items()}
     labels = [word for word in words if word.label != word.gold_label]
-    heads = [word for word in words if word.label == word.gold_label and not word.has_head]
     tags = [word for word in words if word.gold_tag and word.tag != word.gold_tag]
     confusions = {
         "Confusions of labels": _group(labels, lambda word: (word.gold_label, word.label)),
-        "Wrong heads of right labels": _group(heads, lambda word: (word.label, word.label)),
         "Confusions of tags": _group(tags, lambda word: (word.gold_tag, word.tag)),
     }
-    return Errors(
-        tables, {title: [_confusion(*own, show) for own in each] for title, each in confusions.items()}
-    )
+    return Errors(tables, {title: [_confusion(*own) for own in each] for title, each in confusions.items()})
 
 
 def _words(example: Example) -> Iterator[Word]:
@@ -107,8 +94,8 @@ def _words(example: Example) -> Iterator[Word]:
             yield Word(sentence, token.i, token.head.i, gold.head.i, *labels, token.tag_, gold.tag_)
 
 
-def _bin(length: int, bins: dict[int, str]) -> str:
-    return bins[max(start for start in bins if start <= length)]
+def _length(words: int) -> str:
+    return _LENGTHS[max(start for start in _LENGTHS if start <= words)]
 
 
 def _group(words: Iterable[Word], key: Callable[[Word], Any]) -> list[tuple[Any, list[Word]]]:
@@ -128,6 +115,6 @@ def _row(name: str, words: list[Word]) -> dict[str, Any]:
     return {"name": name, "tokens": len(words), **means}
 
 
-def _confusion(pair: tuple[str, str], words: list[Word], show: int) -> Confusion:
-    readable = sorted(words, key=lambda word: abs(len(word.sentence) - _READABLE))
-    return Confusion(*pair, len(words), [str(word) for word in readable[:show]])
+def _confusion(pair: tuple[str, str], words: list[Word]) -> Confusion:
+    readable = min(words, key=lambda word: abs(len(word.sentence) - _READABLE))
+    return Confusion(*pair, len(words), str(readable))

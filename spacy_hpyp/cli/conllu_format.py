@@ -1,14 +1,13 @@
 """Parsed documents as valid sentences in CoNLL-U, and sentences in CoNLL-U as documents to parse."""
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable
 
 from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
 from ..annotation.extensions import probabilities_of
-from ..annotation.syntactic_words import multiword_tokens, word_spans, words_as_tokens
+from ..annotation.syntactic_words import multiword_tokens, words_as_tokens
 from ..treebanks.conllu import COLUMNS, EMPTY, Block
 
 #: The universal parts of speech.
@@ -16,16 +15,10 @@ UPOS = frozenset("ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT 
 # Universal parts of speech that are tags of other tagsets, too.
 _IN_OTHER_TAGSETS = frozenset({"SYM", "X"})
 _LABEL = re.compile(r"[a-z]+(:[a-z]+)?")
-_FEATURE = re.compile(r"[A-Z0-9][A-Za-z0-9]*(\[[a-z0-9]+\])?=[A-Z0-9][A-Za-z0-9]*(,[A-Z0-9][A-Za-z0-9]*)*")
 # The attributes of Docs by columns that a pipeline may leave as they are.
 _KEPT = {2: "LEMMA", 3: "POS", 4: "TAG", 5: "MORPH"}
 _PROBABILITIES = {"head_prob": "HeadProb", "label_prob": "LabelProb", "tag_prob": "TagProb"}
 _WRITTEN = ("Label", *_PROBABILITIES.values())
-_SURE = ("log_prob", "head_prob", "tag_prob")
-_OF_TABLE = {"lemma": 2, "upos": 3, "tag": 4, "feats": 5, "head": 6, "deprel": 7}
-#: The columns of a table of words. A paragraph is known by its place in the file; `start` and `end` count its
-#: characters.
-ROW = ("file", "paragraph", "sentence", "token", "start", "end", "text", *_OF_TABLE, *_SURE)
 #: The last word and the text of each multiword token, by its first word.
 Ranges = dict[int, tuple[int, str]]
 
@@ -59,7 +52,6 @@ def write_block(
                 if not bare and not doc.has_annotation(attribute):
                     new[column] = row[column]
             new[3] = new[3] if new[3] in UPOS else EMPTY
-            new[5] = _features(new[5])
             kept = [part for part in row[9].split("|") if part.split("=")[0] not in (EMPTY, *_WRITTEN)]
             new[9] = _joined([*kept, *(part for part in [new[9]] if part != EMPTY)])
             rows.append(new)
@@ -120,23 +112,6 @@ def write_sentence(
     return _serialized(rows, comments, sent_id, text.strip(), span)
 
 
-def word_rows(doc: Doc, columns: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the syntactic words of a parsed document as rows of a table with the columns `ROW`.
-
-    columns (dict[str, Any]): Columns that all rows share.
-    """
-    words, spans, number = words_as_tokens(doc), word_spans(doc).tolist(), 0
-    for sentence in words.sents:
-        tokens = [token for token in sentence if not token.is_space]
-        number += bool(tokens)
-        sure = [probabilities_of(name, tokens) for name in _SURE]
-        for token, row, *values in zip(tokens, _rows(tokens) if tokens else (), *sure):
-            start, end = spans[token.i]
-            place = {"sentence": number, "token": int(row[0]), "start": start, "end": end, "text": row[1]}
-            own = {name: row[column] for name, column in _OF_TABLE.items()}
-            yield columns | place | own | {"head": int(row[6])} | dict(zip(_SURE, values))
-
-
 def _serialized(
     rows: list[list[str]], comments: Iterable[str], sent_id: str, text: str, found: Doc | Span
 ) -> str:
@@ -157,7 +132,7 @@ def _rows(tokens: list[Token]) -> list[list[str]]:
     """Return the columns of the words of a sentence."""
     if not tokens[0].doc.has_annotation("DEP"):
         raise ValueError("The pipeline finds no trees: it has no parser.")
-    heads = _heads(tokens)
+    heads, roots = _heads(tokens)
     root = heads.index(0)
     # A word without a part of speech is X, if others have one.
     missing = "X" if tokens[0].doc.has_annotation("POS") else EMPTY
@@ -171,7 +146,7 @@ def _rows(tokens: list[Token]) -> list[list[str]]:
         label, misc = token.dep_.split("||")[0], []
         if head == 0:
             deprel = "root"
-        elif head - 1 == root and _is_root(token):
+        elif head - 1 == root and i in roots:
             # A tree has one root alone.
             deprel = "punct" if token.is_punct else "parataxis"
         elif _LABEL.fullmatch(label) and label.split(":")[0] != "root":
@@ -188,7 +163,7 @@ def _rows(tokens: list[Token]) -> list[list[str]]:
             "lemma": _plain(token.lemma_),
             "upos": upos if upos in UPOS else "X" if upos else missing,
             "xpos": "_".join(token.tag_.split()) * has_own_tags or EMPTY,
-            "feats": _features(str(token.morph)),
+            "feats": str(token.morph) or EMPTY,
             "head": str(head),
             "deprel": deprel,
             "misc": _joined(misc),
@@ -197,31 +172,21 @@ def _rows(tokens: list[Token]) -> list[list[str]]:
     return rows
 
 
-def _head_of(token: Token) -> Token:
-    """Return the head of a word, or of the white space that it is attached to."""
-    head = token.head
-    while head.is_space and head.head.i != head.i:
-        head = head.head
-    return head
-
-
-def _is_root(token: Token) -> bool:
-    head = _head_of(token)
-    return head.is_space or head.i == token.i
-
-
-def _heads(tokens: list[Token]) -> list[int]:
-    """Return the numbers of heads, 0 for the one root."""
+def _heads(tokens: list[Token]) -> tuple[list[int], set[int]]:
+    """Return the numbers of heads, 0 for the one root, and the places of the pipeline's roots."""
     number = {token.i: i + 1 for i, token in enumerate(tokens)}
-    heads = [0 if _is_root(token) else number.get(_head_of(token).i, 0) for token in tokens]
-    roots = [i for i, head in enumerate(heads) if head == 0]
-    root = next((i for i in roots if tokens[i].head.i == tokens[i].i), roots[0])
-    return [root + 1 if head == 0 and i != root else head for i, head in enumerate(heads)]
-
-
-def _features(text: str) -> str:
-    valid = [part for part in text.split("|") if _FEATURE.fullmatch(part)]
-    return _joined(sorted(valid, key=lambda part: part.split("=")[0].lower()))
+    heads, roots = [], []
+    for i, token in enumerate(tokens):
+        head = token.head
+        # A word may hang on white space.
+        while head.is_space and head.head.i != head.i:
+            head = head.head
+        is_root = head.is_space or head.i == token.i
+        roots += [i] * is_root
+        heads.append(0 if is_root else number.get(head.i, 0))
+    cut_off = [i for i, head in enumerate(heads) if head == 0]
+    root = next((i for i in cut_off if tokens[i].head.i == tokens[i].i), cut_off[0])
+    return [root + 1 if head == 0 and i != root else head for i, head in enumerate(heads)], set(roots)
 
 
 def _plain(text: str) -> str:

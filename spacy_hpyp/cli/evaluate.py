@@ -51,8 +51,8 @@ def evaluate(
     """Evaluate a pipeline on gold tokens and gold sentence boundaries.
 
     Settings of its config can be overridden (--components.hpyp_parser.decoding mbr). For raw documents use
-    'spacy evaluate'. --errors prints scores by label, tag, length of arc and sentence, and for known words;
-    then confusions with examples. --calibration prints reliability tables of token._.head_prob and
+    'spacy evaluate'. --errors prints scores by label, length of arc, and for known words; then confusions
+    with examples. --calibration prints reliability tables of token._.head_prob and
     token._.tag_prob, on raw documents and on gold sentences.
     """
     nlp, parsers = prepared(
@@ -167,8 +167,7 @@ def _print_errors(found: Errors) -> None:
     for title, confusions in found.confusions.items():
         msg.divider(title)
         for each in confusions[:_SHOWN]:
-            pair = " → ".join(dict.fromkeys((each.gold, each.predicted)))
-            print(f"{each.count:6}  {pair}", *each.examples, sep="\n        ")
+            print(f"{each.count:6}  {each.gold} → {each.predicted}\n        {each.example}")
 
 
 def _calibrations(nlp: Language, parsers: Sequence[Any], data_path: Path) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from spacy.attrs import IS_SPACE
 from spacy.language import Language
@@ -17,7 +17,7 @@ from ..distributed.inputs import CONLLU, Document, Shard
 from ..distributed.run import Process, Task
 from ..treebanks.conllu import Block, blocks_of
 from .app import load_pipeline, prepare_output, set_threads
-from .conllu_format import ROW, to_doc, word_rows, write_block, write_doc
+from .conllu_format import to_doc, write_block, write_doc
 from .options import (
     MaxErrors,
     PerLine,
@@ -33,7 +33,7 @@ from .options import (
 )
 from .output import is_shown, writing
 from .progress import Bar
-from .raw_text import STDIN, is_conllu, lines_of, locate_paragraphs
+from .raw_text import STDIN, existing, is_conllu, lines_of, locate_paragraphs
 from .shards import distribute, place_of
 
 # The paragraphs, or sentences of CoNLL-U, that a process gets at once.
@@ -64,7 +64,6 @@ def parse(
     output: Annotated[
         Path | None, option("CoNLL-U file, not stdout; with --ray a folder", "-o", parser=place)
     ] = None,
-    conllu: Annotated[bool, option("All texts are CoNLL-U", "-c")] = False,
     keep: Annotated[Given, option("The annotation of CoNLL-U to keep")] = "words",
     per_line: PerLine = False,
     n_process: Annotated[int, option("Processes", "-n", least=1)] = 1,
@@ -74,9 +73,6 @@ def parse(
     shard_size: ShardSize = 1000,
     max_errors: MaxErrors = 100,
     field: TextField = "text",
-    output_format: Annotated[
-        Literal["conllu", "parquet"], option("With --ray: the format of the output", "--format")
-    ] = "conllu",
 ) -> None:
     """Write the trees that a pipeline finds, in CoNLL-U.
 
@@ -92,33 +88,24 @@ def parse(
     if ray is not None:
         if keep == "text" or n_process > 1 or threads is not None or STDIN in texts:
             raise ValueError("--ray excludes --keep text, --n-process, --threads and stdin.")
-        task = ParseTask(place_of(model), per_line, field, output_format, keep)
-        distribute("parse", task, texts, output, ray, workers, shard_size, max_errors, is_conllu=conllu)
+        task = ParseTask(place_of(model), per_line, field, "conllu", keep)
+        distribute("parse", task, texts, output, ray, workers, shard_size, max_errors)
         return
     refuse_uris(output, *texts)
-    prepare_output(output, texts, ".conllu", ".conll", ".txt")
-    sources = _sources(texts, conllu=conllu)
-    if per_line and any(source.is_conllu for source in sources):
+    prepare_output(output, existing(texts), ".conllu", ".conll", ".txt")
+    if per_line and any(map(is_conllu, texts)):
         raise ValueError("--per-line is for texts: CoNLL-U has its own sentences.")
     nlp = load_pipeline(model)
     set_threads(nlp, 1 if threads is None and n_process > 1 else threads)
+    seen: Counter[str] = Counter()
     with writing(output, "trees") as file, Bar(unit=" sentences", disable=is_shown(output)) as bar:
-        for source in sources:
+        for path in texts:
+            stem = "stdin" if path == STDIN else "_".join(path.stem.split())
+            seen[stem] += 1
+            source = Source(path, stem if seen[stem] == 1 else f"{stem}.{seen[stem]}", is_conllu(path))
             for sentence in parsed(nlp, source, keep=keep, per_line=per_line, n_process=n_process):
                 file.write(sentence)
                 bar.update()
-
-
-def _sources(paths: Sequence[Path], *, conllu: bool) -> list[Source]:
-    sources, seen = [], Counter[str]()
-    for path in paths:
-        if path != STDIN and not path.is_file():
-            raise ValueError(f"There is no file '{path}'.")
-        stem = "stdin" if path == STDIN else "_".join(path.stem.split())
-        seen[stem] += 1
-        name = stem if seen[stem] == 1 else f"{stem}.{seen[stem]}"
-        sources.append(Source(path, name, conllu or is_conllu(path)))
-    return sources
 
 
 def parsed(
@@ -137,9 +124,8 @@ def parsed(
     RAISES (ValueError): If the text is not in its format, or the pipeline finds no trees.
     """
     whole = per_line or (source.is_conllu and keep != "text")
-    texts = _sentences(source, keep) if source.is_conllu and keep != "text" else _paragraphs(source, per_line)
     number = 0
-    for some in minibatch(texts, _FORGET if n_process == 1 else _FORGET_PROCESSES):
+    for some in minibatch(_texts(source, keep, per_line), _FORGET if n_process == 1 else _FORGET_PROCESSES):
         with nlp.memory_zone():
             docs = parse_each(nlp, (text for text, _ in some), n_process, whole=whole)
             for (text, comments), doc in zip(some, docs):
@@ -156,14 +142,14 @@ def blocks_of_source(source: Source) -> Iterator[Block]:
     return blocks_of((line for _, line in lines_of(source.path)), str(source.path))
 
 
-def _sentences(source: Source, keep: Given) -> Iterator[Text]:
-    return (
-        (block if keep == "words" else block.text().strip(), block.comments)
-        for block in blocks_of_source(source)
-    )
+def _kept(block: Block, keep: Given) -> Text:
+    return block if keep == "words" else block.text().strip(), block.comments
 
 
-def _paragraphs(source: Source, per_line: bool) -> Iterator[Text]:
+def _texts(source: Source, keep: Given, per_line: bool) -> Iterator[Text]:
+    if source.is_conllu and keep != "text":
+        yield from (_kept(block, keep) for block in blocks_of_source(source))
+        return
     lines = lines_of_text(blocks_of_source(source)) if source.is_conllu else None
     for number, (_, text) in enumerate(locate_paragraphs(source.path, per_line=per_line, file=lines), 1):
         begins = [f"newdoc id = {source.name}"] if number == 1 else []
@@ -221,35 +207,25 @@ class ParseTask(Task):
 
     keep: Given
 
-    columns = ROW
-
     def process(self) -> Process:
-        """Return a function that parses documents to sentences of CoNLL-U or rows of a table."""
+        """Return a function that parses documents to sentences of CoNLL-U."""
         nlp = load_pipeline(self.model)
         set_threads(nlp, 1)
 
-        def parse_documents(shard: Shard, documents: Sequence[Document]) -> tuple[Any, int]:
-            whole, found, words = self.per_line or shard.kind == CONLLU, [], 0
-            names = [f"{shard.name}-{document.place}" for document in documents]
-            if shard.kind == CONLLU:
-                blocks = [next(blocks_of(one.text.splitlines(), shard.path)) for one in documents]
-                texts = [
-                    (block if self.keep == "words" else block.text().strip(), block.comments)
-                    for block in blocks
-                ]
-            else:
-                texts = [
-                    (one.text, [] if whole else [f"newpar id = {name}"])
-                    for one, name in zip(documents, names)
-                ]
+        def parse_documents(shard: Shard, documents: Sequence[Document]) -> tuple[list[str], int]:
+            is_text, found, words = shard.kind != CONLLU, [], 0
+            whole = self.per_line or not is_text
+            texts: list[Text] = []
+            for one in documents:
+                if is_text:
+                    texts.append((one.text, [] if whole else [f"newpar id = {shard.name}-{one.place}"]))
+                else:
+                    texts.append(_kept(next(blocks_of(one.text.splitlines(), shard.path)), self.keep))
             with nlp.memory_zone():
                 docs = list(parse_each(nlp, (text for text, _ in texts), whole=whole))
-                for document, name, (text, comments), doc in zip(documents, names, texts, docs, strict=True):
+                for one, (text, comments), doc in zip(documents, texts, docs, strict=True):
                     words += len(word_spans(doc)) - int(doc.to_array(IS_SPACE).sum())
-                    if self.ending == "parquet":
-                        found += word_rows(doc, {"file": shard.path, "paragraph": document.place})
-                    else:
-                        found += _written(text, doc, comments, name, whole=whole)
+                    found += _written(text, doc, comments, f"{shard.name}-{one.place}", whole=whole)
                 del docs, doc
             return found, words
 

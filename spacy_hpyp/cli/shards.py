@@ -37,19 +37,16 @@ def distribute(
     workers: int | None,
     shard_size: int,
     max_errors: int,
-    *,
-    is_conllu: bool = False,
 ) -> None:
     """Have workers do a task to texts, and show how far they are.
 
     texts (Iterable[Path | str]), output (Path | str | None): Paths or URIs; the output is a folder.
     address (str), workers (int | None), shard_size (int), max_errors (int): See the options of `hpyp parse`.
-    is_conllu (bool): Whether all texts are CoNLL-U, whatever their names are.
     RAISES (ValueError): If something is not there, or fails.
     """
     if output is None:
         raise ValueError("With --ray the output goes to a folder: name it with --output.")
-    shards = cut(find_files(map(str, texts)), 1000 * shard_size, is_conllu=is_conllu)
+    shards = cut(find_files(map(str, texts)), 1000 * shard_size)
     inputs = blake2b(repr(shards).encode(), digest_size=16).hexdigest()
     run = {"command": command, **asdict(task), "pipeline": _digest(task.model), "inputs": inputs}
     run |= {"version": __version__, "spacy": spacy.__version__}

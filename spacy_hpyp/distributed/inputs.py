@@ -82,18 +82,15 @@ def find_files(paths: Iterable[str]) -> list[tuple[str, int]]:
     return list(found.items())
 
 
-def cut(files: Iterable[tuple[str, int]], size: int, *, is_conllu: bool = False) -> list[Shard]:
-    """Cut files, given by paths and sizes, into shards of about a size in bytes; tables into their row groups.
-
-    is_conllu (bool): Whether all are CoNLL-U, whatever their names are.
-    """
+def cut(files: Iterable[tuple[str, int]], size: int) -> list[Shard]:
+    """Cut files, given by paths and sizes, into shards of about a size in bytes; tables into their row groups."""
     from pyarrow.parquet import read_metadata
 
     shards: list[Shard] = []
     names: dict[str, int] = {}
     for path, total in files:
         ending, compressed = _endings(path)
-        kind = CONLLU if is_conllu else _KINDS.get(ending, TEXT)
+        kind = _KINDS.get(ending, TEXT)
         stem = "_".join(os.path.basename(path).removesuffix(compressed).removesuffix(ending).split())
         names[stem] = names.get(stem, 0) + 1
         name = stem if names[stem] == 1 else f"{stem}.{names[stem]}"

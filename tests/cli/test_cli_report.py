@@ -67,7 +67,7 @@ def report(folder, model, *options):
 
 @pytest.fixture(scope="module", name="page")
 def _page(folder):
-    return report(folder, "pipeline", "--text", folder / "text.txt", "-n", 20)
+    return report(folder, "pipeline", "-n", 20)
 
 
 @pytest.fixture(scope="module", name="page_of_spacy")

@@ -1,13 +1,12 @@
-"""How the numerical core is compiled: decorators that say it once.
+"""Decorators that compile the numerical core.
 
-`compiled` is for what Python calls and for what makes arrays. Short functions that only work on the arrays of
-their callers are `borrowing`, and those of them that only compiled code calls, with a whole parser as an
-argument, are `inner`; or `inner_maker`, if they make arrays. What each kind of argument does in its own way
-is `generic`, or `generic_maker`; what most do in the same way, `generic_default`.
+`compiled` is for functions that Python calls and that make arrays. Short functions that only work on arrays
+of their callers are `borrowing`; if only compiled code calls them, `inner`, or `inner_maker` if they make
+arrays. Functions with an implementation for each kind of argument are `generic`, `generic_maker` or
+`generic_default`.
 
-Numba compiles a function anew for every constant that compiled code calls it with. Where that gains no speed,
-the constant of a function that is long is given as a number of NumPy, as np.bool_(True), which is none to
-Numba.
+Numba compiles a function anew for every constant argument. Where that gains no speed, the constant is a
+number of NumPy, as np.bool_(True).
 """
 
 import re
@@ -47,7 +46,7 @@ _SOURCES = {file: file.read_text(encoding="utf8") for file in sorted(_PACKAGE.rg
 
 @cache
 def _imports() -> dict[Path, set[Path]]:
-    """The files that each file of the package depends on directly."""
+    """Return the files that each file of the package depends on directly."""
     # Where a file stands, as the names of folders and its own; a folder is its __init__.py.
     places = {file: file.relative_to(_PACKAGE).with_suffix("").parts for file in _SOURCES}
     modules = {
@@ -70,7 +69,7 @@ def _imports() -> dict[Path, set[Path]]:
 
 @cache
 def _stamp(file: Path) -> str:
-    """What compiled functions of a file depend on, in short."""
+    """Return a digest of everything that compiled functions of a file depend on."""
     # Functions of other packages, as those of tests, can call any of this.
     reached = (
         {file}
@@ -91,11 +90,10 @@ def compiled(function: Callable) -> Any:
 
 
 def borrowing(function: Callable) -> Any:
-    """Compile a function that makes no array and returns none.
+    """Compile a function that makes no array and returns none, without counting references.
 
-    Numba counts the references to every array that a function is given, each field of a tuple for itself, by
-    atomic operations. A short function that is given a whole model would do little else. Its caller holds on
-    to the arrays, so it need not.
+    Numba counts references to each array of each argument by atomic operations, which would take most of the
+    time of short functions. The caller holds on to the arrays.
 
     RAISES (NumbaError | TypeError): When it is compiled, if it makes or returns an array.
     """
@@ -103,9 +101,7 @@ def borrowing(function: Callable) -> Any:
 
 
 def inner(function: Callable) -> Any:
-    """`borrowing`, for a function that is not called from Python: what takes a parser apart for it would be
-    longer than the function, and take longer to compile.
-    """
+    """`borrowing` without a wrapper for Python, which would take longer to compile than the function."""
     return _compile(function, counting=False, called_from_python=False)
 
 
@@ -115,9 +111,7 @@ def inner_maker(function: Callable) -> Any:
 
 
 def maker(function: Callable) -> Any:
-    """Compile a function that makes some arrays for compiled code that calls it. Python runs it as it is,
-    which takes less time than to have it compiled.
-    """
+    """Compile a function that makes arrays for compiled code. Python runs it uncompiled."""
     dispatcher = _dispatcher(function, counting=True, called_from_python=False)
     dispatcher.__class__ = compat.Maker
     return dispatcher
@@ -150,9 +144,7 @@ def _dispatcher(function: Callable, *, counting: bool, called_from_python: bool)
 
 
 def _refuse_arrays(name: str, returned: Any) -> None:
-    """Let a function not be compiled that gives away what it has only borrowed. That it makes none Numba sees
-    to.
-    """
+    """Raise an error if a borrowing function returns an array."""
     for part in returned if isinstance(returned, types.BaseTuple) else [returned]:
         if not isinstance(part, types.Number | types.Boolean | types.NoneType):
             raise TypeError(f"{name} must not be borrowing: it returns {part}.")
@@ -165,10 +157,8 @@ def _warn_once(error: Exception) -> None:
     if not _warned:
         _warned.append(error)
         warnings.warn(
-            f"Compiled functions cannot be kept on disk ({error}), so every process compiles what it uses "
-            f"for itself, which "
-            "takes a minute or two. Set the environment variable NUMBA_CACHE_DIR to a directory that can be "
-            "written to.",
+            f"Compiled functions cannot be kept on disk ({error}), so every process compiles for a minute or two. "
+            "Set the environment variable NUMBA_CACHE_DIR to a writable directory.",
             stacklevel=2,
         )
 

@@ -31,6 +31,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from spacy_hpyp.annotation.syntactic_words import words_as_tokens
 from spacy_hpyp.components.base import TrainableComponent
 from spacy_hpyp.components.documents import read_treebank
 
@@ -67,7 +68,7 @@ _SENTENCE = "The dog sees a cat near Kim ."
 def train(folder: Path) -> None:
     """Train a pipeline of all components and save it."""
     nlp = spacy.blank("en")
-    references = list(islice(read_treebank(SAMPLE, nlp.vocab, n_sents=4), 25))
+    references = gold_documents(nlp, 25)
     for name, factory, config in PIPELINE:
         component = nlp.add_pipe(factory, name=name, config=config)
         if isinstance(component, TrainableComponent):
@@ -75,6 +76,11 @@ def train(folder: Path) -> None:
             component.initialize(lambda examples=examples: examples, nlp=nlp)
             learn(nlp, name, examples)
     nlp.to_disk(folder)
+
+
+def gold_documents(nlp: Language, count: int) -> list[Doc]:
+    """Read the first documents of the sample, with words as tokens."""
+    return list(map(words_as_tokens, islice(read_treebank(SAMPLE, nlp.vocab, n_sents=4), count)))
 
 
 def examples_before(nlp: Language, name: str, references: list[Doc]) -> list[Example]:
@@ -192,7 +198,7 @@ def work_until_killed(folder: Path, *, learning: bool) -> None:
     """Save components again and again, and learn before that if asked to."""
     nlp = spacy.load(folder)
     names = trainable(nlp)
-    references = list(islice(read_treebank(SAMPLE, nlp.vocab, n_sents=4), 10))
+    references = gold_documents(nlp, 10)
     examples = {name: examples_before(nlp, name, references) for name in names} if learning else {}
     print("ready", flush=True)
     while True:
@@ -218,8 +224,7 @@ def attack_by_kills(folder: Path, count: int, seed: int) -> Counter[str]:
             nlp = spacy.load(folder)
             problem = problem or problem_of(nlp(_SENTENCE), [])
             name = rng.choice(trainable(nlp))
-            references = list(islice(read_treebank(SAMPLE, nlp.vocab, n_sents=4), 10))
-            learn(nlp, name, examples_before(nlp, name, references))
+            learn(nlp, name, examples_before(nlp, name, gold_documents(nlp, 10)))
         except (ValueError, OSError) as error:
             problem = f"what was saved does not load or learn: {error}"
         count_case(found, problem and f"{mode}: {problem}")

@@ -1,1 +1,3 @@
-"""Internals of Numba, llvmlite and the platform that have no public interface; `tests/test_compat.py` checks them."""
+"""Internals of Numba, llvmlite and the platform that have no public interface; `tests/test_compat.py` checks
+them.
+"""

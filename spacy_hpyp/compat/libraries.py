@@ -1,8 +1,8 @@
-"""Numba: by which passes a function is compiled, and when its code is optimised and made machine code of.
+"""Numba's compiler passes, and when code is optimised and made machine code of.
 
-Numba optimises every function by itself, then links what a function calls into it and does it all again. What
-only compiled code calls needs no machine code of its own: its `Inner` library waits as it is, and is linked
-once into each `Entry`, which Python calls, with all that it calls in turn. Only that is optimised.
+Numba optimises each function by itself, links its callees into it and optimises again. A function that only
+compiled code calls needs no machine code of its own: its `Inner` library waits, and is linked once into each
+`Entry`, which Python calls. Only that is optimised.
 """
 
 from collections.abc import Iterable
@@ -42,7 +42,7 @@ _PASSES = (
 
 
 class _NoEngine:
-    """In place of what tells code of its environment, as long as there is no machine code."""
+    """Stands for the engine that sets environments, as long as there is no machine code."""
 
     def set_env(self, name: str, environment: Any) -> None:
         pass
@@ -54,7 +54,7 @@ class Inner(JITCodeLibrary):
     codegen = _NoEngine()  # type: ignore[assignment]
 
     def _optimize_functions(self, ll_module: Any) -> None:
-        """Optimise nothing: `Entry` does."""
+        """Optimise nothing."""
         ll_module.data_layout = self._codegen._data_layout
 
     def finalize(self) -> None:
@@ -63,12 +63,12 @@ class Inner(JITCodeLibrary):
         self._finalized = True
 
     def get_pointer_to_function(self, name: str) -> int:
-        """Nothing of it can be called from Python."""
+        """Return no pointer: Python cannot call it."""
         self._ensure_finalized()
         return 0
 
     def _get_module_for_linking(self) -> Any:
-        """The code with what it calls, for a library that is no `Entry`."""
+        """Return the code with its callees, for a library that is no `Entry`."""
         if self._shared_module is None:
             module = self._final_module.clone()
             own = [function.name for function in module.functions if not function.is_declaration]
@@ -79,7 +79,7 @@ class Inner(JITCodeLibrary):
 
 
 class Entry(JITCodeLibrary):
-    """Code that Python calls, with all that it calls in turn; nothing is linked with it."""
+    """Code that Python calls, with all callees."""
 
     def finalize(self) -> None:
         """Link, optimise and make machine code."""
@@ -97,9 +97,7 @@ class Entry(JITCodeLibrary):
                 self.codegen.set_env(variable.name, environment)
 
     def _optimize_final_module(self) -> None:
-        """Optimise as Numba does, but unroll no loops: most are short, and there would be twice as much code
-        to optimise.
-        """
+        """Optimise as Numba does, without unrolling loops: most are short."""
         codegen = self._codegen
         # Numba 0.60 has LLVM's former pass managers.
         if not hasattr(codegen, "_pass_builder"):
@@ -120,8 +118,8 @@ class Entry(JITCodeLibrary):
 
 
 def _link(module: Any, libraries: Iterable[Any], to: Any) -> list[str]:
-    """Link some libraries into a module, and what the `Inner` ones of them call in turn, each once. Returns
-    the functions of these.
+    """Link libraries and the callees of the `Inner` ones into a module, each once. Returns the names of their
+    functions.
     """
     names: list[str] = []
     defined = {function.name for function in module.functions if not function.is_declaration}
@@ -151,9 +149,7 @@ def _link(module: Any, libraries: Iterable[Any], to: Any) -> list[str]:
 
 
 def _library(codegen: Any, name: str) -> JITCodeLibrary:
-    """A library for what Numba itself has compiled of Python, as np.zeros: it need not be optimised either,
-    unless Python could call it.
-    """
+    """Return a library for code that Numba compiles of Python: `Inner` unless Python could call it."""
     flags = ConfigStack.top_or_none()
     return (Inner if flags is not None and flags.no_cpython_wrapper else JITCodeLibrary)(codegen, name)
 
@@ -162,7 +158,7 @@ class _Pipeline(Compiler):
     library: type
 
     def define_pipelines(self) -> list[PassManager]:
-        """By which passes the function is compiled: Numba's, if there is another function in it."""
+        """Return the passes: those of Numba if there is another function inside."""
         if any(isinstance(constant, CodeType) for constant in self.state.func_id.code.co_consts):
             return super().define_pipelines()
         passes = PassManager("nopython")
@@ -180,19 +176,19 @@ class _Pipeline(Compiler):
 
 
 class InnerPipeline(_Pipeline):
-    """How what compiled code calls is compiled."""
+    """Compiles functions for compiled code."""
 
     library = Inner
 
 
 class EntryPipeline(_Pipeline):
-    """How what Python calls is compiled."""
+    """Compiles functions for Python."""
 
     library = Entry
 
     @collecting_rarely()
     def compile_extra(self, function: Any) -> Any:
-        """Compile a function with all that it calls. Numba lets one thread at a time do so."""
+        """Compile a function with all callees, one thread at a time."""
         codegen = self.state.targetctx.codegen()
         codegen._library_class = _library
         try:

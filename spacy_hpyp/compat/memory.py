@@ -1,6 +1,4 @@
-"""Memory that nobody needs any more: what the C library keeps of what was freed, arrays that are still there,
-and how often Python looks for it.
-"""
+"""Release of freed memory, and rarer garbage collection."""
 
 import ctypes
 import gc
@@ -25,10 +23,9 @@ _RARELY = (100_000, 50, 50)
 
 
 def giving_back(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-    """Let a function that works on large arrays give the system back what it has freed.
+    """Return freed memory to the system after a function that works on large arrays.
 
-    glibc keeps arrays of less than 32 MB, in each thread for itself: of the columns of a large seating that
-    is hundreds of MB.
+    glibc keeps arrays of less than 32 MB in each thread: hundreds of MB for the columns of a large seating.
     """
 
     @wraps(function)
@@ -43,8 +40,8 @@ def giving_back(function: Callable[_Arguments, _Result]) -> Callable[_Arguments,
 
 
 def let_go(array: np.ndarray) -> None:
-    """Give back the memory of an array that nobody reads any more, as far as it takes whole pages and may be
-    written to: its numbers are lost, unless a file has them that it is mapped from.
+    """Release the whole pages of an array that nobody reads any more. Its numbers are lost unless a file has
+    them.
     """
     begin, end = (-(-array.ctypes.data // mmap.PAGESIZE), (array.ctypes.data + array.nbytes) // mmap.PAGESIZE)
     if _advise is not None and begin < end and array.flags.carray:
@@ -53,9 +50,7 @@ def let_go(array: np.ndarray) -> None:
 
 @contextmanager
 def collecting_rarely() -> Iterator[None]:
-    """Have Python look seldom for cycles of objects, where many are made that stay, and it would look through
-    them again and again.
-    """
+    """Collect garbage rarely while many objects are made that stay."""
     threshold = gc.get_threshold()
     with ExitStack() as stack:
         # Where another thread has done so, it is that one which ends it.

@@ -1,4 +1,4 @@
-"""Numba: options and methods of dispatchers, and the classes of its cache.
+"""Options and methods of Numba's dispatchers, and classes of its cache.
 
 Checked with Numba 0.60.0 on Python 3.10, and 0.68.1 on 3.10 to 3.13.
 """
@@ -27,12 +27,10 @@ from .libraries import EntryPipeline, InnerPipeline
 
 
 def options(*, counting: bool, called_from_python: bool) -> dict[str, Any]:
-    """Options of `njit` that are not documented.
+    """Return undocumented options of `njit`.
 
-    counting (bool): Whether the references to arrays are counted, by atomic operations; without, a function
-        can make none. This is the option `_nrt`.
-    called_from_python (bool): Whether there is a function that takes Python's objects apart. None is handed
-        to C as a function pointer, so there is never one for that.
+    counting (bool): Whether to count references to arrays (`_nrt`); without, a function can make none.
+    called_from_python (bool): Whether to make a wrapper for Python.
     """
     return {
         "_nrt": counting,
@@ -43,11 +41,9 @@ def options(*, counting: bool, called_from_python: bool) -> dict[str, Any]:
 
 
 def check_overloads(dispatcher: Any, check: Callable[[Any], None]) -> None:
-    """Have a function called with the type that each overload of a compiled function returns, before the
-    overload can be used.
+    """Call `check` with the return type of each overload before it can be used.
 
-    Numba has no event for that which comes before it is used; `add_overload` is what each passes through,
-    from the cache too.
+    Each overload passes through `add_overload`, from the cache too.
     """
     add_overload = dispatcher.add_overload
 
@@ -59,7 +55,7 @@ def check_overloads(dispatcher: Any, check: Callable[[Any], None]) -> None:
 
 
 class _Called(CPUDispatcher):
-    """What compiled code calls. It is compiled once for constants and for signed integers of all sizes."""
+    """Compiled code that compiled code calls, once for constants and for signed integers of all sizes."""
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         return super().get_call_template(
@@ -73,21 +69,18 @@ def _widened(arg: types.Type) -> types.Type:
 
 
 class Inner(_Called):
-    """What compiled code calls, and Python cannot: there is nothing that takes Python's objects apart, and
-    Numba would jump there.
-    """
+    """Compiled code without a wrapper for Python."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """There is no such call."""
+        """Refuse to be called: Numba would jump to a missing wrapper."""
         raise TypeError(
-            f"'{self.py_func.__module__}.{self.py_func.__qualname__}' is compiled for other compiled "
-            f"functions only, and Python "
-            "cannot call it. Call what calls it, or its uncompiled form, the attribute 'py_func'."
+            f"Python cannot call '{self.py_func.__module__}.{self.py_func.__qualname__}', which is compiled for "
+            "compiled functions only. Call its attribute 'py_func'."
         )
 
 
 class Maker(_Called):
-    """What compiled code calls. Python runs it as it is."""
+    """Compiled code for compiled code. Python runs the function uncompiled."""
 
     def __call__(self, *args: Any) -> Any:
         """Run it uncompiled."""
@@ -95,13 +88,11 @@ class Maker(_Called):
 
 
 class Entry(CPUDispatcher):
-    """What Python calls. Compiled code calls `inner` in its place. That and its cache are made when they are
-    first asked for.
-    """
+    """Compiled code for Python. Compiled code calls `inner` instead."""
 
     @cached_property
     def inner(self) -> Inner:
-        """What compiled code calls."""
+        """The function for compiled code, made when it is needed."""
         return self._make_inner()
 
     @cached_property
@@ -109,11 +100,11 @@ class Entry(CPUDispatcher):
         return self._make_cache()
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """That of `inner`."""
+        """Return that of `inner`."""
         return self.inner.get_call_template(args, kws)
 
     def get_overload(self, sig: Any) -> Any:
-        """That of `inner`."""
+        """Return that of `inner`."""
         return self.inner.get_overload(sig)
 
 
@@ -122,7 +113,7 @@ def as_entry(
 ) -> Entry:
     """Make a compiled function an `Entry`.
 
-    inner (Callable): Makes what compiled code calls.
+    inner (Callable): Makes the function for compiled code.
     cache (Callable): Makes its cache: `cache=True` would give it Numba's own.
     """
     dispatcher.__class__ = Entry
@@ -133,14 +124,12 @@ def as_entry(
 
 
 class Entries(IndexDataCacheFile):
-    """What Numba has compiled of a function: a file for each overload, which says itself what it is made
-    from.
+    """Compiled overloads of a function, a file each.
 
-    Numba keeps an index that numbers the files of a function. Two processes that compile at once can both
-    give a number away, and one that is killed can leave an old file under a new number: from then on a call
-    would run another overload, or an older version of the function. Here the name of a file is derived from
-    what is compiled, and what is read is only taken if it is what was asked for. There is nothing to lock,
-    and what is damaged is compiled again.
+    Numba numbers the files of a function in an index. Two processes that compile at once can use one number,
+    and a killed one can leave an old file under a new number: a call would then run wrong code. Here the name
+    of a file is derived from its key, and its content says what it was made from. Nothing is locked; damaged
+    files are compiled again.
     """
 
     def save(self, key: Any, data: Any) -> None:
@@ -148,7 +137,7 @@ class Entries(IndexDataCacheFile):
         self._save_data(self._name(key), (self._made_from(), self._dump((key, data))))
 
     def load(self, key: Any) -> Any:
-        """An overload, or None."""
+        """Return an overload, or None."""
         try:
             made_from, content = self._load_data(self._name(key))
             found, data = pickle.loads(content) if made_from == self._made_from() else (None, None)
@@ -171,13 +160,12 @@ class Entries(IndexDataCacheFile):
 
 
 class DiskCache(FunctionCache):
-    """Numba's cache with `Entries`, that a full disk does not stop.
+    """Numba's cache with `Entries`, which a full disk does not stop.
 
-    function (Callable): What is compiled.
-    stamp (str): What is kept of the function is only used where the stamp is the same.
+    function (Callable): The function.
+    stamp (str): Entries with another stamp are not used.
     report (Callable): Called with an error that keeps an overload from being saved.
-    RAISES (RuntimeError): If Numba finds no directory that it can write to: neither NUMBA_CACHE_DIR, nor
-        beside the function's file, nor at home.
+    RAISES (RuntimeError): If Numba finds no directory that it can write to.
     """
 
     def __init__(self, function: Callable, stamp: str, report: Callable[[Exception], None]) -> None:
@@ -186,15 +174,13 @@ class DiskCache(FunctionCache):
         self._report = report
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """An overload, or None. What can be compiled is not imported before it is clear that something has to
-        be.
-        """
+        """Return an overload, or None, before anything else is imported for compiling."""
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Save an overload, or report why that cannot be done."""
+        """Save an overload, or report the error."""
         try:
             super().save_overload(sig, data)
         except OSError as error:
@@ -202,8 +188,8 @@ class DiskCache(FunctionCache):
 
 
 def new_cache(function: Callable, stamp: str, report: Callable[[Exception], None]) -> DiskCache | NullCache:
-    """A `DiskCache` where there is a directory for it; elsewhere one that keeps nothing, and a report of
-    that.
+    """Return a `DiskCache` where there is a directory for it; else report that, and return one that keeps
+    nothing.
     """
     try:
         return DiskCache(function, stamp, report)
@@ -214,9 +200,7 @@ def new_cache(function: Callable, stamp: str, report: Callable[[Exception], None
 
 @intrinsic
 def fetch(typing: Any, array: Any, place: Any) -> Any:
-    """Have the processor fetch an entry of an array, counted in one row, which is read soon: it goes on
-    without waiting for it.
-    """
+    """Prefetch an entry of an array, given its flat index."""
 
     def write(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         data, number = context.make_array(array)(context, builder, given[0]).data, ir.IntType(32)
@@ -232,10 +216,10 @@ def fetch(typing: Any, array: Any, place: Any) -> Any:
 
 
 class Generic:
-    """What compiled code calls in place of a function: what is entered for the class of the first argument.
+    """A function of compiled code with an implementation for each class of the first argument.
 
-    function (Callable): Says what its arguments are.
-    default (Any): The compiled function for classes for which nothing is entered; None if there is none.
+    function (Callable): Documents the arguments.
+    default (Any): The compiled function for other classes, or None.
     """
 
     def __init__(self, function: Callable, default: Any = None) -> None:
@@ -245,12 +229,12 @@ class Generic:
         update_wrapper(self, function)
 
     def __call__(self, first: Any, *rest: Any) -> Any:
-        """What is entered for the class of the first argument, if Python may call that."""
+        """Call the implementation for the class of the first argument, if Python may call it."""
         return self.implementations[type(first)](first, *rest)
 
 
 class _GenericType(types.Callable, types.Opaque):
-    """Numba's type of a `Generic`. The types of a NamedTuple and of a `Reference` have its class as
+    """Numba's type of a `Generic`. Types of NamedTuples and `Reference`s have their class as
     `instance_class`.
     """
 

@@ -1,13 +1,11 @@
-"""Numba: NamedTuples that compiled code is handed by pointer.
+"""NamedTuples that compiled code is handed by pointer.
 
-Numba takes a tuple apart: a function that is given one has an argument for each number in it, and an array is
-seven of them. Of a parser these are hundreds, which every call passes on and every function is compiled with.
-A class that is `by_reference` is one
-argument: the address of a block of words of 64 bits, in which stand all scalars of a tuple and of those
-inside of it, and of each array where it begins and its shape.
+Numba unpacks a tuple into an argument for each number and seven for each array: hundreds for a parser. A
+class that is `by_reference` is one argument: the address of a block of 64-bit words with all scalars of a
+tuple and of the tuples in it, and the address and shape of each array.
 
-The tuple that Python holds keeps the arrays and the block; compiled code counts no references to them. As
-tuples do not change, what stands in the block needs to be read once.
+The Python tuple keeps the arrays and the block alive. Tuples do not change, so the block needs to be read
+once.
 """
 
 from collections.abc import Iterator
@@ -30,7 +28,7 @@ _WORD = ir.IntType(64)
 
 
 class Reference(types.Type):
-    """The type of a NamedTuple that is handed by pointer.
+    """Type of a NamedTuple that is handed by pointer.
 
     instance_class (type): The class of the tuple.
     members (tuple[types.Type, ...]): The types of its fields.
@@ -44,11 +42,11 @@ class Reference(types.Type):
 
     @property
     def words(self) -> int:
-        """How many words of 64 bits there are."""
+        """The number of 64-bit words."""
         return sum(map(_words, self.members))
 
     def find(self, name: str) -> tuple[types.Type, int]:
-        """The type of a field, and where its words begin."""
+        """Return the type of a field, and the place of its words."""
         place = self.instance_class._fields.index(name)  # type: ignore[attr-defined]
         return self.members[place], sum(map(_words, self.members[:place]))
 
@@ -78,7 +76,7 @@ def _type_of(part: Any) -> types.Type:
 
 
 def _lay_out(value: Any) -> tuple[Reference, list[int]]:
-    """The type of a NamedTuple, and its words."""
+    """Return the type of a NamedTuple, and its words."""
     members, words = [], []
     for name, part in zip(value._fields, value):
         if hasattr(part, "_fields"):
@@ -107,9 +105,7 @@ def _lay_out(value: Any) -> tuple[Reference, list[int]]:
 
 
 class _ByReference:
-    """What a NamedTuple that is handed by pointer keeps, once it has been: its type, its words, and their
-    address. No field has such a name.
-    """
+    """Caches the type, words and address of a NamedTuple under names that no field has."""
 
     def __getattr__(self, name: str) -> Any:
         if name not in ("_reference", "_words", "_block", "_address"):
@@ -127,15 +123,15 @@ class _ByReference:
         return kept[name]
 
     def __getstate__(self) -> None:
-        """What is kept means nothing elsewhere."""
+        """Leave out the cache."""
         return
 
 
 def by_reference(declared: Class) -> Class:
-    """Declare that compiled code is handed the NamedTuples of a class by pointer.
+    """Hand the NamedTuples of a class to compiled code by pointer.
 
-    In compiled code their fields are read as those of any other, and NamedTuples inside of them are handed by
-    pointer, too. Tuples that are made there are ordinary ones.
+    Fields are read as usual there, and NamedTuples in them are handed by pointer, too. Tuples made there are
+    ordinary.
     """
     contents = {name: getattr(declared, name) for name in ("__module__", "__qualname__", "__doc__")}
     made = type(declared.__name__, (declared, _ByReference), contents)
@@ -192,7 +188,7 @@ def _read(context: Any, builder: Any, reference: Reference, block: Any, name: st
 
 
 def _load(builder: Any, block: Any, place: int) -> Iterator[Any]:
-    """The words of a block one after the other, from a place on."""
+    """Yield the words of a block from a place on."""
     while True:
         word = builder.load(builder.gep(block, [_WORD(place)]))
         word.set_metadata("invariant.load", builder.module.add_metadata([]))

@@ -1,6 +1,6 @@
-"""What has been computed for equal contexts before: a table that forgets when it needs the room.
+"""Cache of results for equal contexts.
 
-Many derivations of a beam look the same to a distribution, because they differ in what it does not read.
+Many derivations of a beam look the same to a distribution.
 """
 
 from typing import NamedTuple
@@ -14,10 +14,10 @@ _SPREAD, _TOP = np.uint64(0x9E3779B97F4A7C15), np.uint64(1) << np.uint64(63)
 
 @by_reference
 class Memo(NamedTuple):
-    """Finished lists of outcomes by their keys; two keys that fall into one slot displace each other.
+    """Finished lists of outcomes by key; keys in one slot displace each other.
 
-    fingerprint (uint64[2**i]): Of what was asked, see `recall`; 0 where nothing was.
-    outcome (int32[2**i, best]), probability (float64[2**i, best]): What was found.
+    fingerprint (uint64[2**i]): Fingerprints of the keys; 0 for none.
+    outcome (int32[2**i, best]), probability (float64[2**i, best]): The results.
     """
 
     fingerprint: np.ndarray
@@ -27,10 +27,7 @@ class Memo(NamedTuple):
 
 @maker
 def new_memo(size, best):
-    """An empty memo.
-
-    size (int): A power of two.
-    """
+    """Return an empty memo, whose size is a power of two."""
     return Memo(
         np.zeros(size, dtype=np.uint64), np.empty((size, best), dtype=np.int32), np.empty((size, best))
     )
@@ -38,7 +35,7 @@ def new_memo(size, best):
 
 @borrowing
 def mixed(key):
-    """A hash of some numbers (int32[width])."""
+    """Return a hash of numbers (int32[width])."""
     code = np.uint64(0)
     # Each by itself: what comes next could make up for a difference in the upper half alone.
     for part in key:
@@ -49,12 +46,11 @@ def mixed(key):
 
 @borrowing
 def recall(fingerprints, key):
-    """Look a key up and make it the key of its slot. That two keys have one fingerprint is not to be expected
-    in any lifetime.
+    """Look a key up and make it the key of its slot.
 
     fingerprints (uint64[2**i]): Those of the slots.
-    key (int32[width]): What is asked.
-    RETURNS (tuple[int, bool]): The slot, and whether it already holds what was found for the key.
+    key (int32[width]): The key.
+    RETURNS (tuple[int, bool]): The slot, and whether it already holds the results for the key.
     """
     code = mixed(key) | _TOP
     slot = np.int64(code & np.uint64(len(fingerprints) - 1))
@@ -65,7 +61,7 @@ def recall(fingerprints, key):
 
 @borrowing
 def keep_best(dish, probability, found, value):
-    """Enter a dish into a list of the best, kept in descending order; of equals the lower number comes first.
+    """Enter a dish into a list of the best in descending order; of equals the lower number comes first.
 
     dish (int32[best]), probability (float64[best]): The list, `NONE` and 0 where it is not full.
     """

@@ -34,7 +34,7 @@ try:
 except ImportError:  # On Windows.
     fcntl = None
 
-pytest.register_assert_rewrite("damage", "tree_parsers")
+pytest.register_assert_rewrite("tree_parsers")
 
 # Compiling makes many objects that stay, which Python would look through again and again: a tenth of the
 # time.
@@ -320,13 +320,6 @@ def trained_on_documents(toy: ToyTreebank) -> Language:
     for _ in range(5):
         nlp.update(examples())
     return nlp
-
-
-@pytest.fixture
-def victim(only_victim: Any) -> Any:
-    """The only `Victim` of a file, which is what it was again after each test."""
-    yield only_victim
-    only_victim.restore()
 
 
 @pytest.fixture

@@ -31,14 +31,6 @@ def cache(tmp_path, monkeypatch):
     return tmp_path
 
 
-def compiled_code(**settings):
-    """What is made of a function that counts references to what it is given, if it is let."""
-    function = njit(**compat.options(**settings))(length)
-    function.compile("(float64[:],)")
-    (code,) = function.inspect_llvm().values()
-    return code
-
-
 @njit
 def squares(n):
     return [i * i for i in range(n)]

@@ -147,12 +147,6 @@ def test_trees_of_text_with_white_space_have_one_root_each(toy, spacys):
     assert trees > 10
 
 
-def test_a_word_alone_is_a_root(spacys):
-    doc = spacys("stop")
-    (found,) = candidates_of(spacys.get_pipe("parser"), doc, 3)
-    assert (found.heads.tolist(), found.labels) == ([[NONE]], [["ROOT"]])
-
-
 def test_a_generative_parser_gives_the_same_trees_as_documents_and_as_candidates(toy, trained):
     sentence = toy.sentences(5)[4]
     doc = trained(" ".join(sentence.words))
@@ -171,8 +165,3 @@ def test_a_generative_parser_gives_the_same_trees_as_documents_and_as_candidates
         found.token, found.heads[:1], [["strange"] * len(doc)], found.tags[:1], found.score[:1], "x"
     )
     assert np.isnan(parser.candidate_log_probs(doc, strange).log_prob).all()
-
-
-def test_what_finds_one_tree_only_is_told_apart():
-    with pytest.raises(ValueError, match="'sentencizer' has no candidates"):
-        candidates_of(spacy.blank("en").add_pipe("sentencizer"), two_sentences(Vocab()), 2)

@@ -62,17 +62,6 @@ STORED = {
 }
 
 
-@pytest.mark.parametrize("stored", STORED)
-def test_guides_are_stored_with_documents(stored):
-    found = read_guide(STORED[stored](a_doc()))
-    assert same(found, guide())
-    assert [found.heads.dtype, found.head_probs.dtype, found.tags.dtype] == [np.int32, np.float32, np.int32]
-
-
-def test_a_document_has_no_guide_before_one_is_written():
-    assert read_guide(Doc(Vocab(), words=["a"])) is None
-
-
 def test_the_guide_of_a_document_of_another_length_is_refused():
     doc = Doc(Vocab(), words=["the", "dog"])
     write_guide(doc, guide())
@@ -114,28 +103,6 @@ def test_heads_outside_of_the_block_are_left_out_and_what_stays_moves_to_the_fro
         found.head_probability[:, :2], np.float32([[0.9, 0.0], [0.3, 0.0], [1.0, 0.0], [0.5, 0.0]])
     )
     assert found.head_labels[:, :2].tolist() == [[0, -1], [-1, -1], [-1, 2], [-1, -1]]
-
-
-def test_guides_with_more_columns_are_cut():
-    doc, many = a_doc(), asdict(guide())
-    for name, value in many.items():
-        if isinstance(value, np.ndarray):
-            nothing = 0 if value.dtype == np.float32 else -1
-            many[name] = np.pad(value, ((0, 0), (0, 10)), constant_values=nothing)
-    doc._.guide = many
-    expected = block_guides([a_doc()], layout([0, 1, 3, 4]), LABELS, TAG_NUMBERS, reader="parser")
-    found = block_guides([doc], layout([0, 1, 3, 4]), LABELS, TAG_NUMBERS, reader="parser")
-    assert all(np.array_equal(one, other) for one, other in zip(found, expected))
-
-
-def test_several_documents_are_read_one_after_the_other():
-    docs = [a_doc(), Doc(Vocab()), a_doc()]
-    both = Layout(np.array([0, 1, 3, 4] * 2), np.array([0, 4, 4, 8]), np.array([0, 4, 6, 8]))
-    found = block_guides(docs, both, LABELS, TAG_NUMBERS, reader="parser")
-    first = block_guides(docs[:1], layout([0, 1, 3, 4]), LABELS, TAG_NUMBERS, reader="parser")
-    second = block_guides(docs[:1], layout([0, 1], [3, 4]), LABELS, TAG_NUMBERS, reader="parser")
-    for all_of_it, one, other in zip(found, first, second):
-        assert np.array_equal(all_of_it, np.concatenate([one, other]))
 
 
 def test_documents_that_are_read_together_may_have_guides_with_other_names_and_columns():

@@ -26,7 +26,6 @@ from spacy_hpyp.pools.pool import Weights
 
 #: Heads with 1, 2, 6, 4 and 12 derivations.
 HEADS = [[1, -1], [1, -1, 1], [2, 2, -1, 2, 2], [1, -1, 3, 1, 3], [3, 2, 3, -1, 5, 3, 5, 3]]
-SIX = HEADS[2]
 
 
 def integers(values):

@@ -7,7 +7,6 @@ import io
 import json
 from collections import Counter
 from functools import partial
-from pathlib import Path
 
 import command_line
 import numpy as np
@@ -20,7 +19,6 @@ from spacy_hpyp.cli import surprisal as cli_surprisal
 from spacy_hpyp.language_model.ngram import NGramModel, collect_vocabulary, train_ngram_model
 
 run = partial(command_line.run, "hpyp", "surprisal")
-GARDEN_PATHS = Path(__file__).parents[2] / "assets" / "garden_paths.csv"
 TABLE = """item,condition,group,regions
 1,short,a,"The dog | sees | a cat."
 1,long,a,"The old dog | sees | a cat, Kim | near Mona."

@@ -18,10 +18,9 @@ from .syntactic_words import words_as_tokens, write_back
 class Alternative:
     """A parse of a document.
 
-    doc (Doc): A copy of the document with the parse, without probabilities of tokens. A token that is several
-        words has the parse of the highest.
-    log_prob (float): The log-probability of its words, tags and trees in nats, summed over its derivations in
-        the final beam: a lower bound.
+    doc (Doc): A copy of the document with the parse, without probabilities of tokens.
+    log_prob (float): The log-probability of words, tags and trees in nats, summed over the final beam: a
+        lower bound.
     """
 
     doc: Doc
@@ -30,9 +29,7 @@ class Alternative:
 
 @dataclass(frozen=True)
 class ScoredParse:
-    """A parse of a document by a model without probabilities: a copy of the document, and a score, of which
-    only differences between parses of one document mean anything.
-    """
+    """A copy of a document with a parse, and a score that is comparable between parses of one document only."""
 
     doc: Doc
     score: float
@@ -40,15 +37,13 @@ class ScoredParse:
 
 @dataclass(frozen=True)
 class Marginals:
-    """Posterior probabilities of the words of a document. Rows are words; those of white space are 0.
+    """Posterior probabilities of the words of a document, in rows. White space has rows of 0.
 
     heads (float64[words, words]): The probability of each head (column); the diagonal is the root.
-    labels (float64[words, labels + 1]): Of each label of `label_data["labels"]`; the last column is the
-        root's.
-    tags (float64[words, tags]): Of each tag of `label_data["tags"]`.
+    labels (float64[words, labels + 1]): By `label_data["labels"]`; the last column is the root's.
+    tags (float64[words, tags]): By `label_data["tags"]`.
 
-    Trees are those of the model: a lifted arc (Nivre & Nilsson 2005) has the head that it was lifted to, and
-    its decorated label.
+    A lifted arc (Nivre & Nilsson 2005) has the head that it was lifted to, and its decorated label.
     """
 
     heads: np.ndarray
@@ -57,9 +52,7 @@ class Marginals:
 
 
 def distinct_parses(posterior: Posterior) -> list[tuple[float, int]]:
-    """Return the distinct parses of a final beam, the best first: the log of the sum over the derivations of
-    each, and one of these.
-    """
+    """Return the distinct parses of a final beam, the best first: log-probabilities and a derivation of each."""
     rows = np.concatenate([posterior.heads, posterior.labels, posterior.tags], axis=1)
     _, first, parse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     sums = np.full(len(first), -np.inf)
@@ -73,7 +66,7 @@ def k_best(
 ) -> list[tuple[Doc, float]]:
     """Combine the candidates of sentences to the k best parses of a document.
 
-    with_tags (bool): Whether to write the tags of candidates; otherwise those of the document stay.
+    with_tags (bool): Whether to write the tags of candidates.
     RETURNS (list[tuple[Doc, float]]): Copies of the document with the sums of the scores, the best first.
     """
     found = []
@@ -89,9 +82,7 @@ def k_best(
 
 
 def best_combinations(scores: Sequence[Sequence[float]], k: int) -> list[tuple[float, list[int]]]:
-    """Return the k best ways to choose one from each of several lists: sums of scores, and places in the
-    lists.
-    """
+    """Return the k best choices of one from each list: sums of scores, and places in the lists."""
     best: list[tuple[float, list[int]]] = [(0.0, [])]
     for each in scores:
         longer = [(total + score, [*chosen, i]) for total, chosen in best for i, score in enumerate(each)]

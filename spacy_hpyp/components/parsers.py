@@ -1,4 +1,4 @@
-"""What the components share that learn trees from a treebank, and those of them that learn by Gibbs sampling."""
+"""Base classes of components that learn trees from a treebank, and of those that learn by Gibbs sampling."""
 
 import warnings
 from collections import Counter
@@ -29,8 +29,8 @@ from .base import TrainableComponent
 class Parser(TrainableComponent):
     """A component that learns from sentences with complete trees. Its settings have `tokens` and `seed`.
 
-    A subclass defines `_begin`: put a new model in place, given a corpus, tags and labels as `label_data`, the
-    examples and the pipeline. On an error the component must stay as it is.
+    A subclass defines `_begin`, which starts a new model, given a corpus, `label_data`, examples and the
+    pipeline. On an error the component must stay unchanged.
     """
 
     default_scorer = staticmethod(make_parser_scorer())
@@ -60,7 +60,7 @@ class Parser(TrainableComponent):
         self._has_warned = False
 
     def _rng(self, *purpose: int) -> np.random.Generator:
-        """Return the generator of the present step, a different one for each purpose."""
+        """Return a generator for the current step and purpose."""
         return np.random.default_rng([self.settings.seed, self.learned.progress.steps, *purpose])
 
     def initialize(
@@ -70,7 +70,7 @@ class Parser(TrainableComponent):
         nlp: Language | None = None,
         labels: dict[str, list[str]] | None = None,
     ) -> None:
-        """Collect the vocabulary, tags and labels of the training data, and forget what was learned before.
+        """Collect vocabulary, tags and labels of the training data, and forget previous training.
 
         labels (dict | None): Tags and labels, as `label_data`; by default those of the examples.
         RAISES (ValueError): If no sentence can be learned from.
@@ -108,16 +108,13 @@ class Parser(TrainableComponent):
 class GibbsParser(Parser):
     """A parser that learns by Gibbs sampling. The weights of its pools are the parameters of the thinc Model.
 
-    The loss is the negative log-likelihood for each token, in nats. A sentence is recognised by its content, so
-    it does not matter who made the Example. When every known sentence of the corpus has been visited,
-    hyperparameters are resampled.
+    The loss is the negative log-likelihood for each token, in nats. Sentences are recognised by their
+    content. After each sweep over the corpus, hyperparameters are resampled.
 
-    A subclass defines
-
-    * `_new_treebank`: the training sentences of a model.
-    * `_initialize_model`: give a model its vocabulary, tags and labels, of a corpus and `label_data`.
-    * `_visit`: a Gibbs step for a batch of sentences. It returns their log-probabilities and the gradient of
-      these by distribution, the number of tokens, and whether weights are to be learned.
+    A subclass defines `_new_treebank`, the training sentences of a model; `_initialize_model`, which gives a
+    model its alphabets by a corpus and `label_data`; and `_visit`, a Gibbs step for a batch of sentences,
+    which returns their log-probabilities, the gradient by distribution, the number of tokens, and whether
+    weights are to be learned.
     """
 
     def _reset_training(self) -> None:
@@ -172,10 +169,7 @@ class GibbsParser(Parser):
             sentence = read_gold(raw)
             rows = sentence if isinstance(sentence, str) else encoder.encode(sentence)
             if isinstance(sentence, str) or isinstance(rows, str):
-                raise ValueError(
-                    f"The component '{self.name}' cannot say how probable the document is: its sentence "
-                    f"{number} is {rows}."
-                )
+                raise ValueError(f"Component '{self.name}': sentence {number} of the document is {rows}.")
             found.append((sentence, rows))
         return found
 

@@ -19,8 +19,7 @@ from spacy.vocab import Vocab
 
 from ..annotation.documents import unannotated
 from ..annotation.syntactic_words import words_as_tokens
-from ..components.conllu_corpus import create_conllu_corpus
-from ..components.corpus import spans_of
+from ..components.corpus import create_conllu_corpus, spans_of
 from ..components.documents import SPACY, read_treebank
 from ..language_model.stimuli import is_table
 from ..text.paragraphs import paragraphs_of

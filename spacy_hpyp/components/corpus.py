@@ -1,4 +1,4 @@
-"""A reader of gold sentences, and a batcher that divides a corpus into parts."""
+"""Readers of treebanks, and a batcher that divides a corpus into parts."""
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
@@ -12,14 +12,18 @@ from spacy.training.batchers import minibatch_by_words
 from spacy.util import registry
 from spacy.vocab import Vocab
 
-from ..annotation.documents import unannotated
+from ..annotation.documents import unannotated, with_words
 from ..annotation.syntactic_words import words_as_tokens
+from ..settings import OneOf, check, whole
 from .documents import read_treebank
 
 # Of treebanks of this size a pool learns more by going over them more often. On French Sequoia six sweeps
 # instead of three were worth 0.8 points of LAS; on 400 Tamil sentences, and on a twelfth of English EWT, they
 # were worth nothing.
 _MEDIUM = range(25_000, 100_000)
+
+
+_TOKENS = OneOf(("tokenizer", "gold"))
 
 
 def mark_sentence(doc: Doc) -> Doc:
@@ -97,3 +101,30 @@ def create_parts_batcher(
         )
 
     return batches
+
+
+@registry.readers("spacy-hpyp.ConlluCorpus.v1")
+def create_conllu_corpus(
+    path: str | Path | None, tokens: str = "tokenizer", n_sents: int = 10, limit: int = 0
+) -> Callable[[Language], Iterator[Example]]:
+    """Read CoNLL-U or `.spacy` files, an example for each document, with an empty line between paragraphs.
+
+    path (str | Path | None): A file, or a directory of files that end with .conllu or .spacy.
+    tokens (str): Tokens of the documents to be parsed: "tokenizer" or "gold".
+    n_sents (int): Sentences per document in a file without marks of documents and paragraphs.
+    limit (int): The number of documents to read, 0 for all.
+    RETURNS (Callable): Yields the examples for a pipeline.
+    RAISES (ValueError): If there is no path, or a setting is not valid. When it is read, if it is damaged.
+    """
+    if path is None:
+        raise ValueError(Errors.E913)
+    check("tokens", tokens, _TOKENS)
+    whole("n_sents", n_sents)
+    whole("limit", limit, least=0)
+
+    def read(nlp: Language) -> Iterator[Example]:
+        for reference in islice(read_treebank(Path(path), nlp.vocab, n_sents=n_sents), limit or None):
+            own = tokens == "gold" or reference.has_unknown_spaces
+            yield Example(with_words(reference) if own else nlp.make_doc(reference.text), reference)
+
+    return read

@@ -8,7 +8,7 @@ from spacy.tokens import DocBin
 
 from spacy_hpyp.annotation.guides import read_guide
 from spacy_hpyp.annotation.syntactic_words import words_as_tokens
-from spacy_hpyp.components.conllu_corpus import create_conllu_corpus
+from spacy_hpyp.components.corpus import create_conllu_corpus
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin
 
-from spacy_hpyp.components.conllu_corpus import create_conllu_corpus
+from spacy_hpyp.components.corpus import create_conllu_corpus
 from spacy_hpyp.components.documents import read_treebank
 from spacy_hpyp.components.tokenizer import create_learned_tokenizer
 from spacy_hpyp.text.word_classes import TABLE, WordClass

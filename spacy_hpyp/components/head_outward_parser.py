@@ -215,13 +215,7 @@ class HeadOutwardParser(HeadOutwardComponent):
 def _one_tree_each(
     heads: np.ndarray, labels: np.ndarray, parts: np.ndarray, sentences: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Join the trees of parts of sentences: the roots of later parts hang on the root of the first.
-
-    heads, labels (int32[words]): Positions in the part, `NONE` for its root.
-    parts, sentences (int64[* + 1]): Their starts.
-    RETURNS (tuple[int32[words], int32[words]]): Positions in the sentence, and labels; added arcs have -2, the
-        last label of all.
-    """
+    """Join the trees of parts of sentences: the roots of later parts hang on the root of the first."""
     if len(parts) == len(sentences):
         return heads, labels
     heads, labels = heads.copy(), labels.copy()

@@ -51,9 +51,7 @@ class WordClassifyingComponent(TrainableComponent):
         self._seen: Seen[Encoded] = Seen()
 
     def _initialize(self, examples: Iterable[Example], outcomes: Sequence[str], missing: str) -> None:
-        """Collect the vocabulary and forget what was learned; `missing` describes what no example has if there
-        is nothing to learn.
-        """
+        """Collect the vocabulary and forget what was learned."""
         model = self._new_model()
         numbers = {outcome: number for number, outcome in enumerate(outcomes)}
         found = [words for example in examples for words in self._gold_words(example, numbers)]

@@ -143,19 +143,14 @@ def reads_guides(names: set[str]) -> bool:
 
 
 class SentenceToParse(NamedTuple):
-    """A sentence of n words.
+    """A sentence of n words."""
 
-    symbols (int32[n, columns]): See `SYMBOLS`.
-    heads (int32[n, k]), probability (float32[n, k]), labels (int32[n, k]): The guide's heads of each word, see
-        `annotation.arrays.Guides`; k is 0 without a guide.
-    expected (float32[n, 2]): The expected number of children on each side.
-    """
-
-    symbols: np.ndarray
-    heads: np.ndarray
-    probability: np.ndarray
-    labels: np.ndarray
-    expected: np.ndarray
+    symbols: np.ndarray  # int32[n, columns]: see `SYMBOLS`
+    # The guide's heads of each word, see `annotation.arrays.Guides`; k is 0 without a guide.
+    heads: np.ndarray  # int32[n, k]
+    probability: np.ndarray  # float32[n, k]
+    labels: np.ndarray  # int32[n, k]
+    expected: np.ndarray  # float32[n, 2]: the expected number of children on each side
 
 
 @inner_maker
@@ -183,28 +178,21 @@ class Reading(NamedTuple):
 
 @by_reference
 class Scorer(NamedTuple):
-    """Templates and weights that score actions, or the labels of arcs.
+    """Templates and weights that score actions, or the labels of arcs."""
 
-    elements (int32[elements, 4]): The rows of the elements that the templates name.
-    templates (Templates): The templates.
-    weights (float32[places, outcomes] | int16[places, outcomes]): Weights in training, averages in prediction;
-        those of arcs are then multiples of a step.
-    step (float): The step; 1 where weights are not rounded.
-    kept (bool[templates]): The templates that count, in training; empty for rounded weights.
-    pair, beyond (Reading): The templates that read `l` and `r` alone, whose sum does not depend on the trees
-        around them; and the others. To keep these sums makes parsing with a beam of 8 a fifth faster.
-    around (int32[*, 2]): What the others read besides `l` and `r`: the place of a tree in the window, and a
-        column of its record.
-    """
-
-    elements: np.ndarray
-    templates: Templates
-    weights: np.ndarray
-    step: float
-    kept: np.ndarray
+    elements: np.ndarray  # int32[elements, 4]: the rows of the elements that the templates name
+    templates: Templates  # The templates
+    # Weights in training, averages in prediction; those of arcs are then multiples of a step.
+    weights: np.ndarray  # float32[places, outcomes] | int16[places, outcomes]
+    step: float  # The step; 1 where weights are not rounded
+    kept: np.ndarray  # bool[templates]: the templates that count, in training; empty for rounded weights
+    # The templates that read `l` and `r` alone, whose sum does not depend on the trees around them; and the
+    # others. To keep these sums makes parsing with a beam of 8 a fifth faster.
     pair: Reading
     beyond: Reading
-    around: np.ndarray
+    # What the others read besides `l` and `r`: the place of a tree in the window, and a column of its
+    # record.
+    around: np.ndarray  # int32[*, 2]
 
 
 def new_scorer(elements: np.ndarray, templates: Templates, weights: np.ndarray | Rounded) -> Scorer:

@@ -44,94 +44,68 @@ class EasyFirstSearch(NamedTuple):
 
 @by_reference
 class Reading(NamedTuple):
-    """What the features of a word read.
+    """What the features of a word read."""
 
-    templates (Templates): In each the elements that are no outcomes first.
-    fixed (int32[templates]): How many elements of each template are no outcomes.
-    distance (int32[elements]): How far behind the word each element's word stands.
-    attribute (int32[elements]): Which of the word's symbols it is, `NONE` for the outcome.
-    reach (int): The largest distance, either way, of an outcome that is read.
-    reader_offsets (int32[2 * reach + 2]), readers (int32[*]): The templates that read the outcome at each
-        distance, from -reach on.
-    """
-
-    templates: Templates
-    fixed: np.ndarray
-    distance: np.ndarray
-    attribute: np.ndarray
-    reach: int
-    reader_offsets: np.ndarray
-    readers: np.ndarray
+    templates: Templates  # In each the elements that are no outcomes first
+    fixed: np.ndarray  # int32[templates]: how many elements of each template are no outcomes
+    distance: np.ndarray  # int32[elements]: how far behind the word each element's word stands
+    attribute: np.ndarray  # int32[elements]: which of the word's symbols it is, `NONE` for the outcome
+    reach: int  # The largest distance, either way, of an outcome that is read
+    # The templates that read the outcome at each distance, from -reach on.
+    reader_offsets: np.ndarray  # int32[2 * reach + 2]
+    readers: np.ndarray  # int32[*]
 
 
 @by_reference
 class Sequences(NamedTuple):
-    """Words to be decided.
+    """Words to be decided."""
 
-    symbols (int32[words, attributes]): What features read of each.
-    kind (int32[words]): Which outcomes are possible for each.
-    given (int32[words]): The outcomes that are known before, `NONE` elsewhere.
-    offsets (int64[sequences + 1]): Where each sequence begins.
-    """
-
-    symbols: np.ndarray
-    kind: np.ndarray
-    given: np.ndarray
-    offsets: np.ndarray
+    symbols: np.ndarray  # int32[words, attributes]: what features read of each
+    kind: np.ndarray  # int32[words]: which outcomes are possible for each
+    given: np.ndarray  # int32[words]: the outcomes that are known before, `NONE` elsewhere
+    offsets: np.ndarray  # int64[sequences + 1]: where each sequence begins
 
 
 @by_reference
 class Possible(NamedTuple):
-    """The outcomes that are possible for each kind of word, and what these are made of.
+    """The outcomes that are possible for each kind of word, and what these are made of."""
 
-    offsets (int64[kinds + 1]), outcomes (int32[*]): Each kind has one at least.
-    part_offsets (int64[outcomes + 1]), parts (int32[*]): The weights of a feature for an outcome are those
-        for each of its parts: what is learned of one holds for others that share them.
-    """
-
-    offsets: np.ndarray
-    outcomes: np.ndarray
-    part_offsets: np.ndarray
-    parts: np.ndarray
+    # Each kind has one at least.
+    offsets: np.ndarray  # int64[kinds + 1]
+    outcomes: np.ndarray  # int32[*]
+    # The weights of a feature for an outcome are those for each of its parts: what is learned of one holds
+    # for others that share them.
+    part_offsets: np.ndarray  # int64[outcomes + 1]
+    parts: np.ndarray  # int32[*]
 
 
 @by_reference
 class Board(NamedTuple):
-    """Workspace for a window.
+    """Workspace for a window."""
 
-    slots (int64[window + 1]): Where the scores of each word's outcomes begin in a state's row.
-    outcomes (int32[*]): The outcome of each slot.
-    part_offsets (int64[outcomes + 1]), parts (int32[*]): As in `Possible`.
-    head_start (float64[*]): The score of each slot before any feature is read.
-    codes (uint64[window, templates]): The hash of what features read besides outcomes.
-    places (int64[2, templates]): The places of features, of two words in turn.
-    decided (int32[2, beam, window + 2 * reach]): The outcomes of each state, with those around the window.
-    scores (float64[2, beam, *]): Of each slot, as far as the features exist.
-    lead (float64[2, beam, window]), choice (int64[2, beam, window]): Of each undecided word, how far its best
-        outcome is ahead of the second best, and the slot of the best.
-    total (float64[2, beam]), correct (bool[2, beam]): The score of each state, and whether all actions are right.
-    first (int32[window + 2 * reach]): The outcomes that all states have begun with.
-    taken (int64[window, beam, 3]): The last action of each state of each step: state before, word, slot.
-    found (float64[beam]), found_action (int64[beam, 3]): The best extensions of the states.
-    """
-
-    slots: np.ndarray
-    outcomes: np.ndarray
-    part_offsets: np.ndarray
-    parts: np.ndarray
-    head_start: np.ndarray
-    codes: np.ndarray
-    places: np.ndarray
-    decided: np.ndarray
-    scores: np.ndarray
-    lead: np.ndarray
-    choice: np.ndarray
-    total: np.ndarray
-    correct: np.ndarray
-    first: np.ndarray
-    taken: np.ndarray
-    found: np.ndarray
-    found_action: np.ndarray
+    slots: np.ndarray  # int64[window + 1]: where the scores of each word's outcomes begin in a state's row
+    outcomes: np.ndarray  # int32[*]: the outcome of each slot
+    # As in `Possible`.
+    part_offsets: np.ndarray  # int64[outcomes + 1]
+    parts: np.ndarray  # int32[*]
+    head_start: np.ndarray  # float64[*]: the score of each slot before any feature is read
+    codes: np.ndarray  # uint64[window, templates]: the hash of what features read besides outcomes
+    places: np.ndarray  # int64[2, templates]: the places of features, of two words in turn
+    # The outcomes of each state, with those around the window.
+    decided: np.ndarray  # int32[2, beam, window + 2 * reach]
+    scores: np.ndarray  # float64[2, beam, *]: of each slot, as far as the features exist
+    # Of each undecided word, how far its best outcome is ahead of the second best, and the slot of the best.
+    lead: np.ndarray  # float64[2, beam, window]
+    choice: np.ndarray  # int64[2, beam, window]
+    # The score of each state, and whether all actions are right.
+    total: np.ndarray  # float64[2, beam]
+    correct: np.ndarray  # bool[2, beam]
+    first: np.ndarray  # int32[window + 2 * reach]: the outcomes that all states have begun with
+    # The last action of each state of each step: state before, word, slot.
+    taken: np.ndarray  # int64[window, beam, 3]
+    # The best extensions of the states.
+    found: np.ndarray  # float64[beam]
+    found_action: np.ndarray  # int64[beam, 3]
 
 
 def new_board(reading: Reading, possible: Possible, search: EasyFirstSearch) -> Board:
@@ -446,11 +420,7 @@ def _change(reading, perceptron, board, decided, word, outcome, amount):
 
 @borrowing
 def _set_goals(gold, bounds, margin, board, goals):
-    """Find the slots of the right outcomes of a window's words, and give the others a head start.
-
-    gold (int32[words]): The right outcomes, `NONE` where unknown.
-    goals (int64[window]): Overwritten; `NONE` where any outcome is right, as the right one is unknown or impossible.
-    """
+    """Find the slots of the right outcomes of a window's words, and give the others a head start."""
     for i in range(bounds[3] - bounds[2]):
         goals[i] = NONE
         for slot in range(board.slots[i], board.slots[i + 1]):

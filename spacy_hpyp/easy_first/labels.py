@@ -75,20 +75,16 @@ ELEMENTS = _elements()
 
 @by_reference
 class Workbench(NamedTuple):
-    """Workspace of the labeller.
+    """Workspace of the labeller."""
 
-    records (int32[longest + 1, columns]): The place of each word in the tree; word i has record i + 1.
-    queue (int32[longest]): The records in the order of labelling, from the root on.
-    window (int32[6]), row (int32[elements]), features (int64[templates]), scores (float32[labels]): Of one
-        arc.
-    """
-
-    records: np.ndarray
-    queue: np.ndarray
-    window: np.ndarray
-    row: np.ndarray
-    features: np.ndarray
-    scores: np.ndarray
+    # The place of each word in the tree; word i has record i + 1.
+    records: np.ndarray  # int32[longest + 1, columns]
+    queue: np.ndarray  # int32[longest]: the records in the order of labelling, from the root on
+    # Of one arc.
+    window: np.ndarray  # int32[6]
+    row: np.ndarray  # int32[elements]
+    features: np.ndarray  # int64[templates]
+    scores: np.ndarray  # float32[labels]
 
 
 def new_workbench(scorer: Scorer, longest: int) -> Workbench:

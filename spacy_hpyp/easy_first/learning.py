@@ -45,20 +45,14 @@ EARLY, FULL, LABELS = range(3)
 
 
 class Learning(NamedTuple):
-    """How to learn.
+    """How to learn."""
 
-    width (int): The number of states in the beam.
-    explore (bool): Whether a beam of one state goes on with wrong actions.
-    dropout (float): The fraction of templates that each sentence leaves out at random.
-    margin (float): How much higher the score of a correct sequence should be, for each wrong arc of the other.
-    label_margin (float): The same for labels.
-    """
-
-    width: int
-    explore: bool = False
-    dropout: float = 0.0
+    width: int  # The number of states in the beam
+    explore: bool = False  # Whether a beam of one state goes on with wrong actions
+    dropout: float = 0.0  # The fraction of templates that each sentence leaves out at random
+    # How much higher the score of a correct sequence should be, for each wrong arc of the other.
     margin: float = 20.0
-    label_margin: float = 10.0
+    label_margin: float = 10.0  # The same for labels
 
 
 @by_reference
@@ -73,24 +67,19 @@ class Report(NamedTuple):
 
 @by_reference
 class Lessons(NamedTuple):
-    """Annotated sentences, one after the other.
+    """Annotated sentences, one after the other."""
 
-    symbols (int32[words, columns]), heads (int32[words, k]), probability (float32[words, k]), labels
-        (int32[words, k]), expected (float32[words, 2]): See `SentenceToParse`.
-    gold_heads, gold_labels (int32[words]): Positions in the sentence, `NONE` for the root; and labels.
-    rarity (float32[words]): The probability of taking each word for an unknown one.
-    offsets (int64[sentences + 1]): The start of each sentence.
-    """
-
-    symbols: np.ndarray
-    heads: np.ndarray
-    probability: np.ndarray
-    labels: np.ndarray
-    expected: np.ndarray
-    gold_heads: np.ndarray
-    gold_labels: np.ndarray
-    rarity: np.ndarray
-    offsets: np.ndarray
+    # See `SentenceToParse`.
+    symbols: np.ndarray  # int32[words, columns]
+    heads: np.ndarray  # int32[words, k]
+    probability: np.ndarray  # float32[words, k]
+    labels: np.ndarray  # int32[words, k]
+    expected: np.ndarray  # float32[words, 2]
+    # Positions in the sentence, `NONE` for the root; and labels.
+    gold_heads: np.ndarray  # int32[words]
+    gold_labels: np.ndarray  # int32[words]
+    rarity: np.ndarray  # float32[words]: the probability of taking each word for an unknown one
+    offsets: np.ndarray  # int64[sentences + 1]: the start of each sentence
 
 
 @inner

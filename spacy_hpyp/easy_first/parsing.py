@@ -28,22 +28,16 @@ class SentencesToParse(NamedTuple):
 
 @by_reference
 class EasyFirstTrees(NamedTuple):
-    """Trees.
+    """Trees."""
 
-    heads (int32[words]): Positions in the sentence, `NONE` for roots.
-    labels (int32[words]): `NONE` for roots.
-    margin (float32[words]): How much higher the score of the arc was than that of any other that involves the
-        word, when it was attached; for a root that of the last action.
-    share (float32[words]): The share of the final beam that has this head, with states weighted by exp(score /
-        `SCALE`).
-    guide (float32[words]): The probability of the head by the guide.
-    """
-
-    heads: np.ndarray
-    labels: np.ndarray
-    margin: np.ndarray
-    share: np.ndarray
-    guide: np.ndarray
+    heads: np.ndarray  # int32[words]: positions in the sentence, `NONE` for roots
+    labels: np.ndarray  # int32[words]: `NONE` for roots
+    # How much higher the score of the arc was than that of any other that involves the word, when it was
+    # attached; for a root that of the last action.
+    margin: np.ndarray  # float32[words]
+    # The share of the final beam that has this head, with states weighted by exp(score / `SCALE`).
+    share: np.ndarray  # float32[words]
+    guide: np.ndarray  # float32[words]: the probability of the head by the guide
 
 
 #: The scale of scores.

@@ -43,21 +43,16 @@ _BITS = 31
 
 @by_reference
 class Forest(NamedTuple):
-    """The partial trees of a sentence.
+    """The partial trees of a sentence."""
 
-    records (int32[*, columns]): See the module's constants.
-    marks (uint64[*]): Of each record a hash of its words and arcs.
-    looks (uint64[*]): Of each record a hash of what features may read of it: all that stands before `BASE`,
-        and what it covers.
-    slots (int32[*]): Where a record with some hash is; 0 where there is none. Their number is a power of two.
-    size (int64[1]): The number of records.
-    """
-
-    records: np.ndarray
-    marks: np.ndarray
-    looks: np.ndarray
-    slots: np.ndarray
-    size: np.ndarray
+    records: np.ndarray  # int32[*, columns]: see the module's constants
+    marks: np.ndarray  # uint64[*]: of each record a hash of its words and arcs
+    # Of each record a hash of what features may read of it: all that stands before `BASE`, and what it
+    # covers.
+    looks: np.ndarray  # uint64[*]
+    # Where a record with some hash is; 0 where there is none. Their number is a power of two.
+    slots: np.ndarray  # int32[*]
+    size: np.ndarray  # int64[1]: the number of records
 
 
 def new_forest(most: int) -> Forest:

@@ -19,25 +19,18 @@ PRECISION = 1 / 32
 
 @by_reference
 class Perceptron(NamedTuple):
-    """Weights that are being learned.
+    """Weights that are being learned."""
 
-    weights (float32[places, outcomes]): After the last update; the places are a power of two.
-    sums (float64[places, outcomes]): The changes, each times the time before it.
-    clock (int64[1]): The time: the number of updates, and of sequences without one.
-    """
-
-    weights: np.ndarray
-    sums: np.ndarray
-    clock: np.ndarray
+    weights: np.ndarray  # float32[places, outcomes]: after the last update; the places are a power of two
+    sums: np.ndarray  # float64[places, outcomes]: the changes, each times the time before it
+    clock: np.ndarray  # int64[1]: the time: the number of updates, and of sequences without one
 
 
 class Rounded(NamedTuple):
-    """Averages in 16 bits: a processor's cache has room for twice as many.
+    """Averages in 16 bits: a processor's cache has room for twice as many."""
 
-    multiples (int16[places, outcomes]), step (float): Whole numbers, and the step that they count.
-    """
-
-    multiples: np.ndarray
+    # Whole numbers, and the step that they count.
+    multiples: np.ndarray  # int16[places, outcomes]
     step: float
 
 

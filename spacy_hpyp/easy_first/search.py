@@ -40,47 +40,35 @@ _SHARED = ("forest", "windows", "remembered", "pairs", "sums")
 
 @by_reference
 class States(NamedTuple):
-    """The states of one step and of the next in turn, and workspace.
+    """The states of one step and of the next in turn, and workspace."""
 
-    forest (Forest): Their partial trees.
-    trees (int32[2, width, *]): The list of each state, from `MARGIN` on.
-    scores (float32[2, width, *, 2]): Of both actions on each tree and its right neighbour.
-    total (float64[2, width]), mark (uint64[2, width]): The score of each state, and a hash of its arcs.
-    last (int32[2, width]): Its last action; 0 if there is none.
-    correct (bool[2, width]): Whether all of its actions are correct, where known.
-    actions (int32[*, 8]): All actions, see the module's constants.
-    reached (float64[*]): The score of the state after each action.
-    margin (float32[*]): How much higher the score of each action is than that of any other with its child.
-    size (int64[1]): The number of actions.
-    chosen (int64[width, 3]), chosen_total (float64[width]), chosen_mark (uint64[width]): The best extensions:
-        state, place in its list, action; their scores and marks.
-    windows (uint64[*]), remembered (float32[*, 2]): Scores of both actions by the fingerprint of a window.
-    pairs (uint64[*]), sums (float32[*, 2]): Sums of weights for both actions by the fingerprint of a pair.
-    key (int32[*]): See `write_key`.
-    row (int32[elements]), places (int64[2, templates]): Features, of two pairs in turn.
-    """
-
-    forest: Forest
-    trees: np.ndarray
-    scores: np.ndarray
-    total: np.ndarray
-    mark: np.ndarray
-    last: np.ndarray
-    correct: np.ndarray
-    actions: np.ndarray
-    reached: np.ndarray
-    margin: np.ndarray
-    size: np.ndarray
-    chosen: np.ndarray
-    chosen_total: np.ndarray
-    chosen_mark: np.ndarray
-    windows: np.ndarray
-    remembered: np.ndarray
-    pairs: np.ndarray
-    sums: np.ndarray
-    key: np.ndarray
-    row: np.ndarray
-    places: np.ndarray
+    forest: Forest  # Their partial trees
+    trees: np.ndarray  # int32[2, width, *]: the list of each state, from `MARGIN` on
+    scores: np.ndarray  # float32[2, width, *, 2]: of both actions on each tree and its right neighbour
+    # The score of each state, and a hash of its arcs.
+    total: np.ndarray  # float64[2, width]
+    mark: np.ndarray  # uint64[2, width]
+    last: np.ndarray  # int32[2, width]: its last action; 0 if there is none
+    correct: np.ndarray  # bool[2, width]: whether all of its actions are correct, where known
+    actions: np.ndarray  # int32[*, 8]: all actions, see the module's constants
+    reached: np.ndarray  # float64[*]: the score of the state after each action
+    # How much higher the score of each action is than that of any other with its child.
+    margin: np.ndarray  # float32[*]
+    size: np.ndarray  # int64[1]: the number of actions
+    # The best extensions: state, place in its list, action; their scores and marks.
+    chosen: np.ndarray  # int64[width, 3]
+    chosen_total: np.ndarray  # float64[width]
+    chosen_mark: np.ndarray  # uint64[width]
+    # Scores of both actions by the fingerprint of a window.
+    windows: np.ndarray  # uint64[*]
+    remembered: np.ndarray  # float32[*, 2]
+    # Sums of weights for both actions by the fingerprint of a pair.
+    pairs: np.ndarray  # uint64[*]
+    sums: np.ndarray  # float32[*, 2]
+    key: np.ndarray  # int32[*]: see `write_key`
+    # Features, of two pairs in turn.
+    row: np.ndarray  # int32[elements]
+    places: np.ndarray  # int64[2, templates]
 
 
 def new_states(scorer: Scorer, longest: int, width: int, beams: int = 1) -> States:

@@ -24,15 +24,12 @@ _BITS = 64
 
 @by_reference
 class Templates(NamedTuple):
-    """Compiled templates.
+    """Compiled templates."""
 
-    numbers (int32[templates]): The numbers by which their features are known.
-    offsets (int32[templates + 1]), columns (int32[*]): Each template's columns of the feature row.
-    """
-
-    numbers: np.ndarray
-    offsets: np.ndarray
-    columns: np.ndarray
+    numbers: np.ndarray  # int32[templates]: the numbers by which their features are known
+    # Each template's columns of the feature row.
+    offsets: np.ndarray  # int32[templates + 1]
+    columns: np.ndarray  # int32[*]
 
 
 def compile_templates(

@@ -42,39 +42,27 @@ class ChartScores(NamedTuple):
     """Scores of the trees of a sentence of n words: natural logs, minus infinity for impossible events.
 
     The score of a tree is the sum over its events. The arrays are contiguous.
-
-    root (float64[n]): Word d is the root's only child.
-    first (float64[n, n]): At h, d: d is the first child of h on its side, which is the right if d > h.
-    next (float64[n, n, n] | float64[n, 1, n]): At h, s, d: d is the child of h after s on the same side, h <
-        s < d or d < s < h; the rest is not read. In models without siblings s is always 0.
-    stop (float64[2, n]): At `LEFT` or `RIGHT`, h: h has no child on that side.
-    last (float64[n, n]): At h, s: s is the last child of h on its side.
     """
 
-    root: np.ndarray
-    first: np.ndarray
-    next: np.ndarray
-    stop: np.ndarray
-    last: np.ndarray
+    root: np.ndarray  # float64[n]: word d is the root's only child
+    # At h, d: d is the first child of h on its side, which is the right if d > h.
+    first: np.ndarray  # float64[n, n]
+    # At h, s, d: d is the child of h after s on the same side, h < s < d or d < s < h; the rest is not read.
+    # In models without siblings s is always 0.
+    next: np.ndarray  # float64[n, n, n] | float64[n, 1, n]
+    stop: np.ndarray  # float64[2, n]: at `LEFT` or `RIGHT`, h: h has no child on that side
+    last: np.ndarray  # float64[n, n]: at h, s: s is the last child of h on its side
 
 
 class Chart(NamedTuple):
-    """Log-sums over the derivations of the items of a sentence of n words, or scores of the best ones.
+    """Log-sums over the derivations of the items of a sentence of n words, or scores of the best ones."""
 
-    complete (float64[n, n + 1]): `COMPLETE` items.
-    across (float64[n + 1, n]): The same, transposed, for reading in order.
-    incomplete (float64[n, n]): `INCOMPLETE` items.
-    closed (float64[n, n]): The same, with STOP after them.
-    sibling (float64[n, n]): `SIBLING` items, from both ends.
-    total (float): The `TREE`.
-    """
-
-    complete: np.ndarray
-    across: np.ndarray
-    incomplete: np.ndarray
-    closed: np.ndarray
-    sibling: np.ndarray
-    total: float
+    complete: np.ndarray  # float64[n, n + 1]: `COMPLETE` items
+    across: np.ndarray  # float64[n + 1, n]: the same, transposed, for reading in order
+    incomplete: np.ndarray  # float64[n, n]: `INCOMPLETE` items
+    closed: np.ndarray  # float64[n, n]: the same, with STOP after them
+    sibling: np.ndarray  # float64[n, n]: `SIBLING` items, from both ends
+    total: float  # The `TREE`
 
 
 @inner

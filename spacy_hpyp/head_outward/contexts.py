@@ -92,14 +92,10 @@ ELEMENTS = _elements()
 
 
 class Alphabets(NamedTuple):
-    """How many outcomes there are.
+    """How many outcomes there are."""
 
-    tags (int): Tags, with one behind them for those that are not known.
-    words (int): Words and word classes.
-    """
-
-    tags: int
-    words: int
+    tags: int  # Tags, with one behind them for those that are not known
+    words: int  # Words and word classes
     labels: int
 
     def of(self, name: str) -> int:
@@ -164,24 +160,20 @@ def reads(elements: np.ndarray, which: int, what: int = NONE) -> bool:
 
 
 class Event(NamedTuple):
-    """The place where a child is generated, in the order of what is read.
+    """The place where a child is generated, in the order of what is read."""
 
-    parent, sibling, grandparent, child, child_left, child_right (int): Rows of the table of symbols, the last one
-        for what does not exist.
-    direction, grand_direction (int): `LEFT` or `RIGHT`; for the latter 2 if there is none.
-    children (int): Whether the child has children.
-    distance, sibling_distance (int): Classes of distances; `DISTANCES` if there is no sibling.
-    """
-
+    # Rows of the table of symbols, the last one for what does not exist.
     parent: int
     sibling: int
     grandparent: int
     child: int
     child_left: int
     child_right: int
+    # `LEFT` or `RIGHT`; for the latter 2 if there is none.
     direction: int
     grand_direction: int
-    children: int
+    children: int  # Whether the child has children
+    # Classes of distances; `DISTANCES` if there is no sibling.
     distance: int
     sibling_distance: int
 

@@ -60,12 +60,7 @@ class HeadOutwardContexts:
 
 @by_reference
 class HeadOutwardDistributions(NamedTuple):
-    """What trees are generated from, frozen (`FrozenPool`) or while it learns (`SeatedPool`).
-
-    sizes (int32[3]): How many symbols of tags, words and cases contexts have.
-    generated (bool[6]): Which of them have experts.
-    reads_sibling (bool[6]): Which of them are conditioned on the sibling.
-    """
+    """What trees are generated from, frozen (`FrozenPool`) or while it learns (`SeatedPool`)."""
 
     tag: Any
     word: Any
@@ -73,9 +68,9 @@ class HeadOutwardDistributions(NamedTuple):
     children: Any
     distance: Any
     label: Any
-    sizes: np.ndarray
-    generated: np.ndarray
-    reads_sibling: np.ndarray
+    sizes: np.ndarray  # int32[3]: how many symbols of tags, words and cases contexts have
+    generated: np.ndarray  # bool[6]: which of them have experts
+    reads_sibling: np.ndarray  # bool[6]: which of them are conditioned on the sibling
 
 
 def conditionals(contexts: HeadOutwardContexts, *, is_classed: bool = True) -> dict[str, Conditional]:

@@ -28,20 +28,16 @@ _NEITHER = 2
 
 
 class GeneratedInTrees(NamedTuple):
-    """What one distribution has generated in some sentences.
+    """What one distribution has generated in some sentences."""
 
-    distribution (int): `TAG`, `WORD`, `CASE`, `CHILDREN`, `DISTANCE` or `LABEL`.
-    words, tags, heads, labels (int32[tokens]), offsets (int64[sentences + 1]): The sentences; words are cased.
-    sizes (int32[3]): The numbers of symbols of tags, words and cases.
-    """
-
-    distribution: int
-    words: np.ndarray
-    tags: np.ndarray
-    heads: np.ndarray
-    labels: np.ndarray
-    offsets: np.ndarray
-    sizes: np.ndarray
+    distribution: int  # `TAG`, `WORD`, `CASE`, `CHILDREN`, `DISTANCE` or `LABEL`
+    # The sentences; words are cased.
+    words: np.ndarray  # int32[tokens]
+    tags: np.ndarray  # int32[tokens]
+    heads: np.ndarray  # int32[tokens]
+    labels: np.ndarray  # int32[tokens]
+    offsets: np.ndarray  # int64[sentences + 1]
+    sizes: np.ndarray  # int32[3]: the numbers of symbols of tags, words and cases
 
 
 @inner_maker
@@ -59,16 +55,11 @@ def _read_events(generated, number, pool):
 
 
 class Family(NamedTuple):
-    """Who stands where in a tree of n words; ROOT is n, and what does not exist is n + 1.
+    """Who stands where in a tree of n words; ROOT is n, and what does not exist is n + 1."""
 
-    parent (int32[n]): The head of each word.
-    sibling (int32[n]): The child of the same head that was generated before it on the same side.
-    last (int32[2, n]): The outermost child of each word on each side.
-    """
-
-    parent: np.ndarray
-    sibling: np.ndarray
-    last: np.ndarray
+    parent: np.ndarray  # int32[n]: the head of each word
+    sibling: np.ndarray  # int32[n]: the child of the same head that was generated before it on the same side
+    last: np.ndarray  # int32[2, n]: the outermost child of each word on each side
 
 
 @compiled
@@ -99,9 +90,7 @@ def family_of(heads):
 
 @inner
 def _place(parent, sibling, grandparent, child, left, right, direction, n):
-    """Where a child is generated, `left` and `right` being its own outermost children; or STOP, where there
-    is no child.
-    """
+    """Where a child is generated, `left` and `right` being its own outermost children."""
     if grandparent > n:
         grand_direction = _NEITHER
     else:

@@ -26,20 +26,14 @@ END = -2
 
 
 class BestDerivations(NamedTuple):
-    """Derivations and candidates of all items of a sentence of n words.
+    """Derivations and candidates of all items of a sentence of n words."""
 
-    record (int32[*, FIELDS]): What they are.
-    score (float64[*]): Their scores.
-    best (int32[KINDS * n * (n + 1)]): Each item's best derivation, `NONE` if it has not been looked at.
-    waiting (int32[KINDS * n * (n + 1)]): The last candidate of each item, or `NONE`.
-    used (int64[1]): How many there are.
-    """
-
-    record: np.ndarray
-    score: np.ndarray
-    best: np.ndarray
-    waiting: np.ndarray
-    used: np.ndarray
+    record: np.ndarray  # int32[*, FIELDS]: what they are
+    score: np.ndarray  # float64[*]: their scores
+    # Each item's best derivation, `NONE` if it has not been looked at.
+    best: np.ndarray  # int32[KINDS * n * (n + 1)]
+    waiting: np.ndarray  # int32[KINDS * n * (n + 1)]: the last candidate of each item, or `NONE`
+    used: np.ndarray  # int64[1]: how many there are
 
 
 @compiled
@@ -149,9 +143,7 @@ def _look_at(derivations, scores, chart, item, weights):
 
 @inner_maker
 def _find_next(derivations, scores, chart, derivation, stack, weights):
-    """Find the derivation that comes after one, of the same item. Returns the derivations, which may have
-    moved.
-    """
+    """Find the derivation that comes after one, of the same item."""
     n = len(scores.root)
     # What is asked for on the way, of ever smaller items.
     stack[0, 0] = derivation

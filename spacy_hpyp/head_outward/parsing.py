@@ -16,19 +16,14 @@ _PART = 16
 
 
 class HeadOutwardTrees(NamedTuple):
-    """The trees that were found for some sentences.
+    """The trees that were found for some sentences."""
 
-    heads (int32[words]): Positions in the sentence, `NONE` for the root's child.
-    labels (int32[words]): `NONE` for the root's child.
-    head_probability (float64[words]): The sum of the probabilities of all trees that have the arc, given the
-        sentence.
-    log_probability (float64[sentences]): Of the words and tags, summed over all projective trees, in nats.
-    """
-
-    heads: np.ndarray
-    labels: np.ndarray
-    head_probability: np.ndarray
-    log_probability: np.ndarray
+    heads: np.ndarray  # int32[words]: positions in the sentence, `NONE` for the root's child
+    labels: np.ndarray  # int32[words]: `NONE` for the root's child
+    # The sum of the probabilities of all trees that have the arc, given the sentence.
+    head_probability: np.ndarray  # float64[words]
+    # Of the words and tags, summed over all projective trees, in nats.
+    log_probability: np.ndarray  # float64[sentences]
 
 
 def parse(

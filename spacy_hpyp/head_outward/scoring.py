@@ -19,13 +19,11 @@ class Room(NamedTuple):
     """Workspace for predictions of a pool.
 
     scratch: See `pools.prediction.workspace`.
-    row (int32[elements]): A context row.
-    out (float64[alphabet]): A distribution.
     """
 
     scratch: Any
-    row: np.ndarray
-    out: np.ndarray
+    row: np.ndarray  # int32[elements]: A context row
+    out: np.ndarray  # float64[alphabet]: A distribution
 
 
 @inner_maker
@@ -47,9 +45,7 @@ def _room(pool):
 
 @inner
 def _log_probability(model, distribution, symbols, event, outcome, rooms):
-    """The log-probability of what one of the distributions generates. Words are mixed, and all else is
-    multiplied.
-    """
+    """The log-probability of what one of the distributions generates."""
     pool, room = pools_in_order(model)[distribution], rooms[distribution]
     read_context(pool.elements, model.sizes, symbols, event, room.row)
     if distribution == WORD:

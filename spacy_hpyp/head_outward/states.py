@@ -67,16 +67,11 @@ _CHUNK = 8192
 
 @by_reference
 class StateModel(NamedTuple):
-    """What words are generated from.
+    """What words are generated from."""
 
-    states (Franchise): Of states, given what they depend on: the parent word, or the document.
-    words (Franchise): Of words, given the state and the parent word.
-    of_documents (bool[1]): Whether states depend on documents.
-    """
-
-    states: Franchise
-    words: Franchise
-    of_documents: np.ndarray
+    states: Franchise  # Of states, given what they depend on: the parent word, or the document
+    words: Franchise  # Of words, given the state and the parent word
+    of_documents: np.ndarray  # bool[1]: whether states depend on documents
 
     @property
     def count(self) -> int:
@@ -90,18 +85,12 @@ class StateModel(NamedTuple):
 
 
 class Dependents(NamedTuple):
-    """Words with their parents, one sentence after the other.
+    """Words with their parents, one sentence after the other."""
 
-    word (int32[n]): The numbers of the words.
-    head (int32[n]): The positions of their parents among the words, `NONE` for the root's.
-    document (int32[n]): The numbers of their documents.
-    offsets (int64[sentences + 1]): Where each sentence begins.
-    """
-
-    word: np.ndarray
-    head: np.ndarray
-    document: np.ndarray
-    offsets: np.ndarray
+    word: np.ndarray  # int32[n]: the numbers of the words
+    head: np.ndarray  # int32[n]: the positions of their parents among the words, `NONE` for the root's
+    document: np.ndarray  # int32[n]: the numbers of their documents
+    offsets: np.ndarray  # int64[sentences + 1]: where each sentence begins
 
 
 def new_model(kind: str, states: int, vocabulary: int) -> StateModel:

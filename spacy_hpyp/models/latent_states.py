@@ -42,14 +42,10 @@ _SWEEPS_OF_DOCS = 2
 
 
 class StateWord(NamedTuple):
-    """A word that is typical of a state.
+    """A word that is typical of a state."""
 
-    word (str): The word in lower case, or the class of rare words in angle brackets.
-    probability (float): How often words of the state are this one.
-    """
-
-    word: str
-    probability: float
+    word: str  # The word in lower case, or the class of rare words in angle brackets
+    probability: float  # How often words of the state are this one
 
 
 @dataclass

@@ -2,8 +2,8 @@
 
 `compiled` is for functions that Python calls and that make arrays. Short functions that only work on arrays
 of their callers are `borrowing`; if only compiled code calls them, `inner`, or `inner_maker` if they make
-arrays. Functions with an implementation for each kind of argument are `generic`, `generic_maker` or
-`generic_default`.
+arrays. Functions with an implementation for each kind of argument are `generic` or
+`generic_maker`.
 
 Numba compiles a function anew for every constant argument. Where that gains no speed, the constant is a
 number of NumPy, as np.bool_(True).
@@ -183,13 +183,6 @@ def generic(function: Callable) -> Any:
 def generic_maker(function: Callable) -> Any:
     """`generic`, for a function that makes arrays and returns them."""
     return compat.Generic(function)
-
-
-def generic_default(function: Callable) -> Any:
-    """`generic`, for a function that need not be implemented: it is itself what is done elsewhere, and
-    `inner`.
-    """
-    return compat.Generic(function, _compile(function, counting=False, called_from_python=False))
 
 
 def implements(function: Any, *kinds: type) -> Callable:

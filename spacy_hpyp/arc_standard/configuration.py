@@ -1,10 +1,10 @@
 """Configurations of the arc-standard system, with ROOT at the bottom of the stack, as immutable records.
 
 A record is a stack item: its tag, word and position, its outermost children with the labels of their arcs,
-how many there are, and the record of the item *below* it. As every transition makes exactly one record, the
-top item of a stack, a record also stands for a whole configuration, with the word that was shifted *last*,
-and with the *previous* configuration and the *action* that led here, for a whole derivation. Executing a
-transition copies one row, the size of a cache line; stacks that share their lower part share the records.
+their number, and the record of the item *below* it. Every transition makes exactly one record, so the top
+item also stands for a whole configuration, with the word that was shifted *last*, and with the *previous*
+configuration and the *action* that led here, for a whole derivation. Stacks that share their lower part share
+the records.
 
 Records are rows of an int32[*, 16] array. Row `NOWHERE` is the item that does not exist and row `ROOT` the
 initial configuration. Symbols are 0 for NULL, 1 for ROOT, and from 2 on the tags, words, labels or actions.
@@ -106,10 +106,7 @@ def begin(records):
 
 @borrowing
 def shift(records, used, top, tag, word):
-    """Push a word. Writes record `used`.
-
-    tag, word (int): Their numbers (not symbols).
-    """
+    """Push a word, given by the numbers of its tag and form (not symbols). Writes record `used`."""
     record = records[used]
     record[:] = 0
     record[TAG] = FIRST_SYMBOL + tag
@@ -159,9 +156,8 @@ def execute(records, used, top, action, tag, word):
 
 @borrowing
 def derivation(records, last, actions, tags):
-    """Read off what led to a configuration.
-
-    actions (int32[*]), tags (int32[*]): Overwritten; behind the actions stands `NONE` if there is room.
+    """Read off what led to a configuration into `actions` and `tags`; `NONE` follows the actions if there is
+    room.
     """
     step, word = 0, 0
     record = last
@@ -184,7 +180,7 @@ def derivation(records, last, actions, tags):
 def tree_of(actions, heads, labels):
     """Replay a derivation on word positions.
 
-    actions (int32[2n]): A derivation of one sentence or of several; if unfinished, `NONE` stands behind it.
+    actions (int32[2n]): A derivation of one sentence or several; if unfinished, `NONE` follows it.
     heads, labels (int32[n]): Overwritten for words that are attached, with -1 for ROOT.
     """
     stack = np.empty(len(heads), dtype=np.int32)
@@ -213,9 +209,8 @@ def tree_of(actions, heads, labels):
 
 @compiled
 def compact(records, used, tops):
-    """Forget the records that some configurations were not derived by. Returns how many are left.
-
-    tops (int32[m]): The configurations that are still needed; overwritten with where they are now.
+    """Forget the records that no configuration in `tops` was derived by; update `tops`. Returns how many are
+    left.
     """
     # What a record refers to is what its configuration was derived by, so that nothing is missing then. The
     # order stays the same.

@@ -1,10 +1,7 @@
-"""Context elements: what a distribution may be conditioned on, by name.
-
-An element is named as a path: a word, optionally one or two steps to its children, and what is read there, as
-in `s1.tag`, `s2.word` or `s1.right.tag` (B&B's rc1(s1).t).
+"""Context elements, by name: a path to a word and what is read there, as in `s1.tag` or `s1.right.tag`.
 
 * words: `s1` to `s4`, the stack from its top, and `w1` to `w3`, the words shifted last, the latest first;
-* steps: `left` and `right` to the outermost children, `left2` and `right2` to those before them;
+* steps, up to two: `left` and `right` to the outermost children, `left2` and `right2` to those before them;
 * what is read: `tag`, `word`, `label` (of the arc to the outermost child, as in `s1.left.label`), `count` (of
   the children on a side, as in `s1.left.count`), `class` and `class:2` to `class:16` (the path to the class
   of the word, or so many steps of it, see `text.word_classes`; after one step at the most), and `distance`
@@ -14,13 +11,9 @@ in `s1.tag`, `s2.word` or `s1.right.tag` (B&B's rc1(s1).t).
 * `next.tag` is the tag of the word about to be generated (B&B's beta.t) and exists for words only;
   `next.direction` is the direction of the arc about to be labelled and exists for labels only.
 
-What does not exist has the symbol NULL.
-
-A *context row* holds the symbols of all elements that a pool's experts name, each once; an expert's context
-is a list of columns of that row.
-
-Classes are a function of the word. What is read of each is written behind the element, so that a model
-without classes has none of it.
+An item that does not exist has the symbol NULL. A *context row* holds the symbols of all elements that a
+pool's experts name, each once; an expert's context is a list of columns of that row. Classes are written
+behind the element.
 """
 
 from collections.abc import Sequence
@@ -90,13 +83,12 @@ ELEMENTS = _elements()
 def compile_contexts(
     experts: Sequence[Sequence[str]], distribution: str, gates: Sequence[str] = ()
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Translate context lists into what compiled code reads.
+    """Translate context lists of a distribution into arrays.
 
-    experts (Sequence[Sequence[str]]): One list of element names for each expert, most important first.
-    distribution (str): The name of the distribution that the lists are for.
+    experts (Sequence[Sequence[str]]): Element names of each expert, most important first.
     gates (Sequence[str]): Names of elements that are read besides.
-    RETURNS (tuple): elements (int32[elements, 4]), rows of `ELEMENTS`; columns (int32[experts, depth]), each
-        expert's positions in the context row, -1 past its end; and the positions of the gates (int32[gates]).
+    RETURNS (tuple): elements (int32[elements, 4]), rows of `ELEMENTS`; columns (int32[experts, depth]),
+        positions in the context row, -1 past the end; and the positions of the gates (int32[gates]).
     RAISES (ValueError): If a name is not known, is repeated within an expert, or cannot be known yet.
     """
 
@@ -113,25 +105,19 @@ def compile_contexts(
 
 
 def with_classes(elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
-    """Elements that read classes of words, see `text.elements.with_class_symbols`.
+    """Append to each row what is read for each symbol of a word, if any row reads classes.
 
     elements (int32[elements, 4]): Rows of `ELEMENTS`.
-    paths (Sequence[str]): The path to the class of each word of the vocabulary, or as much of it as is known.
-    RETURNS (int32[elements, 4 + *]): Behind each row what is read for each symbol of a word, if any of them
-        reads classes.
+    paths (Sequence[str]): The path to the class of each word of the vocabulary, as far as it is known.
     """
     return with_class_symbols(elements, _WIDTH - 1, FIELDS, ["", "", *paths])
 
 
 @borrowing
 def read_context(elements, records, top, known, row):
-    """Read a context row off a configuration.
+    """Read a context row (int32[elements]) off a configuration.
 
-    elements (int32[elements, 4 + *]): What to read, see `with_classes`.
-    top (int): The record of the configuration.
-    known (int): The tag of the word about to be generated, or the direction of the arc about to be labelled;
-        anything where the elements do not name it.
-    row (int32[elements]): Overwritten with the symbols.
+    known (int): The tag of the next word or the direction of the arc to be labelled, if an element names it.
     """
     second = records[top, column.BELOW]
     third = records[second, column.BELOW]

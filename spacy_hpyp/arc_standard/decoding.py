@@ -1,17 +1,14 @@
-"""Decoding by Algorithm 1 of Buys & Blunsom (2015): of many blocks in several threads, and of text whose
-sentences have to be found.
+"""Decoding by Algorithm 1 of Buys & Blunsom (2015): of many blocks in several threads, and of running text.
 
-By the end of a long block all derivations in a beam share their past, but for the last words: they agree on
-it, and are sure of it without reason. So a block without boundaries is decoded more than once:
+By the end of a long block all derivations in a beam share their past. So a block without boundaries is
+decoded more than once:
 
-1. Algorithm 1 finds the boundaries, and the probabilities of the words, which know nothing of what follows.
-    It has up to four times the particles, as derivations that end a sentence elsewhere have to stay in the
-    beam beside those that differ in their trees; but not without `outlook`, where a word's probability must
-    not depend on whether there are others after it.
-2. Each sentence that was found is decoded by itself. Another sentence may still begin inside of it.
-3. Where it is plausible that two neighbours are one sentence, they are decoded as one. The posterior
-    probabilities of heads and tags are the mean over these possibilities, in proportion to the probabilities
-    that they give to the words.
+1. Algorithm 1 finds the boundaries, and the probabilities of the words. It has up to four times the
+particles, as derivations that end a sentence elsewhere have to stay in the beam; but not without `outlook`,
+when a word's probability must not depend on the words to come.
+2. Each sentence is decoded by itself.
+3. Neighbours that may plausibly be one sentence are decoded as one. The posterior probabilities of heads and
+tags are the mean over these possibilities, in proportion to the probabilities of the words.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -50,11 +47,7 @@ def only(blocks, block):
 
 @inner_maker
 def search_block(parser, block, search, work, records, sums):
-    """Algorithm 1 on one block by itself.
-
-    work (Workspace), records (int32[*, FIELDS]), sums (Sums): Written on.
-    RETURNS (tuple): The records, grown as was needed, the final beam (Beam) and its size.
-    """
+    """Algorithm 1 on one block by itself. Returns the records, the final beam and its size."""
     task = new_decoding(parser, block, search, work)
     # In a beam of fixed size a derivation has a particle for each of its options.
     particles = 2 * len(task.options.outcome) if search.scheme == TOP else search.particles
@@ -64,13 +57,7 @@ def search_block(parser, block, search, work, records, sums):
 
 @compiled
 def decode_blocks(parser, work, blocks, chosen, search, parses):
-    """Decode some blocks, each by itself; what one block gives does not depend on the others.
-
-    work (Workspace): Written on.
-    blocks (Blocks), chosen (int64[*]): All blocks, and which of them to decode.
-    search (Search): With `apart`, only the probabilities of the words are found.
-    parses (Parses): Overwritten for the chosen blocks.
-    """
+    """Decode the `chosen` blocks, each by itself, into `parses`; with `search.apart` only word probabilities."""
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
     for block in chosen:
         start, end = blocks.offsets[block], blocks.offsets[block + 1]
@@ -119,11 +106,7 @@ def decode_all(parser, work, blocks, block, search):
 
 
 def decode(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1) -> Parses:
-    """Parse blocks of words by Algorithm 1, with sentences that have to be found as the module says.
-
-    threads (int): How many threads share the blocks; the result does not depend on it.
-    RETURNS (Parses): The trees that were chosen and the log-probabilities in nats.
-    """
+    """Parse blocks of words by Algorithm 1. The result does not depend on the number of threads."""
     reading = search._replace(guides=False)
     search = search._replace(apart=False)
     is_open = _is_open(blocks)
@@ -151,8 +134,8 @@ def decode(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1
 def segment(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1) -> tuple[Blocks, Parses]:
     """Find the sentences of blocks.
 
-    RETURNS (tuple[Blocks, Parses]): The blocks, those in which sentences may begin cut into sentences; and
-        the parses by which they were found, which mean nothing for the other blocks.
+    RETURNS (tuple[Blocks, Parses]): The blocks cut into sentences; and the parses by which they were found,
+        for blocks in which sentences may begin.
     """
     search = search._replace(marginals=False, consensus=False, guides=False)
     if search.outlook > 0.0:
@@ -164,16 +147,14 @@ def segment(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 
 def posteriors(
     parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1
 ) -> tuple[Blocks, list[Posterior]]:
-    """Return the sentences of blocks, and all parses of each that are left in the end, see
-    `Search.marginals`.
-    """
+    """Return the sentences of blocks, and all parses of each that are left in the end."""
     sentences, _ = segment(parser, blocks, search, threads)
     return sentences, _decode_all(parser, sentences, search, threads)
 
 
 def mixture(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1) -> list[Share]:
-    """Return all parses of all words that are left in the end: of each sentence, and of plausible pairs of
-    sentences as one. The weights of each word sum up to 1.
+    """Return all parses of each sentence, and of plausible pairs of sentences as one, that are left in the
+    end. The weights of each word sum up to 1.
     """
     sentences, found = posteriors(parser, blocks, search, threads)
     places = np.split(np.arange(len(blocks.tags)), sentences.offsets[1:-1])
@@ -207,7 +188,7 @@ def _is_open(blocks: Blocks) -> np.ndarray:
 def _decode(
     parser: SearchModel, blocks: Blocks, search: Search, threads: int, chosen: np.ndarray | None = None
 ) -> Parses:
-    """Parse some blocks, or all, each by itself. What is returned for other blocks means nothing."""
+    """Parse some blocks, or all, each by itself. Parses of other blocks mean nothing."""
     tokens, lengths = len(blocks.tags), np.diff(blocks.offsets)
     parses = Parses(
         heads=np.full(tokens, NONE, dtype=np.int32),
@@ -302,9 +283,7 @@ def _evidence(posterior: Posterior) -> float:
 
 
 def _joined(sentences: Blocks, left: np.ndarray) -> tuple[Blocks, np.ndarray]:
-    """Sentences and their right neighbours as one sentence each, and the place of each word in
-    `sentences`.
-    """
+    """Sentences and their right neighbours as one sentence each, and the place of each word in `sentences`."""
     starts, ends = sentences.offsets[left], sentences.offsets[left + 2]
     words = np.concatenate([np.empty(0, dtype=np.int64), *map(np.arange, starts, ends)])
     pairs = Blocks(

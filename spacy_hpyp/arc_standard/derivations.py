@@ -1,14 +1,12 @@
-"""All derivations of a tree that is given: their sum, and one of them drawn at random (B&B sections 2 and 5).
+"""All derivations of a given tree: their sum, and one of them drawn at random (B&B sections 2 and 5).
 
-The probability of a sentence with its tags and its tree is the sum over the derivations of the tree. Its
-exact value is found by dynamic programming over the configurations that the non-deterministic oracle leads
+The exact sum is found by dynamic programming over the configurations that the non-deterministic oracle leads
 to. Given the tree, the words on the stack say which arcs have been added, and so everything that contexts can
-read but the action before; so derivations with the same words on their stacks are continued as one.
+read but the action before; derivations with the same words on their stacks are continued as one.
 
-Where there are too many configurations, and to draw a derivation from the posterior, the particle filter is
-constrained to the tree: particles choose among the allowed actions as the model does, by drawing
-(`inference.drawing`), and are weighted by the probability that the choice is an allowed one and by that of
-the word and its tag.
+If there are too many configurations, and to draw a derivation from the posterior, the particle filter is
+constrained to the tree: particles choose among the allowed actions as the model does, and are weighted by the
+probability of these and by that of the word and its tag.
 """
 
 from math import inf, log
@@ -58,10 +56,7 @@ def new_configurations(size):
 
 @borrowing
 def enter(chart, size, records, record, weight, signature, by_action):
-    """Enter a configuration, or add its weight to that of an equal one. Returns the new size.
-
-    by_action (bool): Whether configurations also differ if the actions before do.
-    """
+    """Enter a configuration, or add its weight to that of an equal one. Returns the new size."""
     last = np.uint64(len(chart.slots) - 1)
     slot = signature & last
     while chart.slots[slot] >= 0:
@@ -79,7 +74,9 @@ def enter(chart, size, records, record, weight, signature, by_action):
 
 @borrowing
 def is_equal(records, one, other, by_action):
-    """Whether two configurations on the way to the same tree have the same words on the stack."""
+    """Whether configurations of one tree have the same words on the stack and, with `by_action`, the same
+    last action.
+    """
     if by_action and records[one, column.ACTION] != records[other, column.ACTION]:
         return False
     while one != other:
@@ -91,9 +88,7 @@ def is_equal(records, one, other, by_action):
 
 @borrowing
 def sign(records, signature, top, action, new):
-    """The signature of the stack after an action: with the word that was shifted, or without its
-    dependent.
-    """
+    """The signature of the stack after an action: with the word that was shifted, or without its dependent."""
     moved = top
     if action == SHIFT:
         moved = new
@@ -118,12 +113,10 @@ def reads_action(parser):
 def tree_log_probability(parser, words, tags, heads, labels, limit, queries):
     """Return the exact log-probability of a sentence with its tags and its tree, summed over derivations.
 
-    parser (SearchModel): The model.
     words, tags, heads, labels (int32[n]): The sentence; a head is a position, -1 for the root's.
     limit (int): How many configurations may be kept at a step.
-    queries (Queries): Workspace, see `new_queries`.
-    RETURNS (tuple[float, bool]): The log-probability in nats, and whether the limit was high enough: if not,
-        the former is nothing. Heads that are not a projective tree with one root have probability 0.
+    RETURNS (tuple[float, bool]): The log-probability in nats, and whether the limit was high enough. Heads
+        that are not a projective tree with one root have probability 0.
     """
     tree = gold_tree(heads, labels)
     by_action = reads_action(parser)
@@ -160,13 +153,7 @@ def tree_log_probability(parser, words, tags, heads, labels, limit, queries):
 
 
 class GoldConstrained(NamedTuple):
-    """The task of deriving a given tree: the oracle says which actions lead to it.
-
-    parser (SearchModel | Distributions): The model.
-    words, tags (int32[n]), tree (GoldTree): The sentence.
-    queries (Queries), options (Options): Written on.
-    passes (int): n + 1.
-    """
+    """The task of deriving a given tree: the oracle says which actions lead to it."""
 
     parser: Any
     words: np.ndarray
@@ -211,11 +198,10 @@ def _weigh_tokens(task, records, top, word, particles):
 def sample_derivation(parser, words, tags, heads, labels, particles, retained, rng, queries, actions):
     """Draw a derivation of a tree by a particle filter that is constrained to the tree.
 
-    parser, words, tags, heads, labels, queries: See `tree_log_probability`.
     particles (int), retained (int32[2n] | int32[0]), rng: See `sample_parse`.
     actions (int32[2n]): Overwritten with the derivation; left as they are if there is none.
-    RETURNS (float): The log of the estimate of what `tree_log_probability` finds, in nats. Without a retained
-        derivation the estimate (not its log) is unbiased.
+    RETURNS (float): The log of the estimate of `tree_log_probability`, in nats. Without a retained derivation
+        the estimate (not its log) is unbiased.
     """
     n = len(words)
     task = GoldConstrained(parser, words, tags, gold_tree(heads, labels), queries, queries.options, n + 1)

@@ -38,12 +38,11 @@ GATES = {
 
 @dataclass(frozen=True)
 class ContextLists:
-    """The context lists of each distribution: a list for each expert, of element names, most important first.
+    """The context lists of each distribution: element names of each expert, most important first.
 
-    transition, tag, word: B&B Table 1 has one list for each. A model without lists for words is
-        unlexicalised, and has to be given the tags.
-    label: With lists for labels, a transition is a direction, and an arc has a label besides. Without any,
-        the label is a part of the transition, as in the paper.
+    B&B Table 1 has one list for transitions, tags and words. A model without lists for words is unlexicalised
+    and needs the tags. With lists for labels a transition is a direction, and an arc has a label besides;
+    without any, the label is a part of the transition, as in the paper.
     """
 
     transition: Sequence[Sequence[str]]
@@ -70,14 +69,14 @@ class Distributions(NamedTuple):
 
 @borrowing
 def event_of(distribution, factored, depth, action, tag, word):
-    """What a distribution generates where an action is executed.
+    """Return the event of one distribution in the execution of an action.
 
     distribution (int): `TRANSITION`, `LABEL`, `TAG` or `WORD`.
     factored (bool): Whether an action is a direction and a label.
     depth (int): Of the stack before the action.
     tag, word (int): What a shift generates.
-    RETURNS (tuple[int, int, int]): What is `known` besides the configuration, see `read_context`; the kind of
-        the context, see `SeatedPool.possible`; and the outcome, `NONE` if it generates nothing.
+    RETURNS (tuple[int, int, int]): `known` for `read_context`; the kind of the context, see
+        `SeatedPool.possible`; and the outcome, `NONE` if nothing is generated.
     """
     known, kind, outcome = np.int64(0), np.int64(0), np.int64(NONE)
     if distribution == TRANSITION:
@@ -98,10 +97,9 @@ def event_of(distribution, factored, depth, action, tag, word):
 
 
 def conditionals(contexts: ContextLists, *, is_classed: bool = True) -> dict[str, Conditional]:
-    """The distributions by their names.
+    """Return the distributions by name.
 
-    is_classed (bool): Whether there are classes of words to read, see
-        `text.elements.contexts_without_classes`.
+    is_classed (bool): Whether there are classes of words to read.
     RAISES (ValueError): If a context element is not known, or a distribution that has to be there has no
         list.
     """
@@ -122,9 +120,7 @@ def conditionals(contexts: ContextLists, *, is_classed: bool = True) -> dict[str
 
 
 def has_labels(conditionals: Mapping[str, Conditional]) -> bool:
-    """Whether a transition is a direction, and the label of an arc an outcome of its own; else a transition
-    has a label.
-    """
+    """Whether a transition is a direction, and the label of an arc an outcome of its own."""
     return len(conditionals["label"].experts) > 0
 
 
@@ -140,10 +136,7 @@ def _conditional(name: str, contexts: ContextLists, possible: np.ndarray | None,
 
 
 def alphabet_sizes(*, labels: int, tags: int, words: int, factored: bool) -> dict[str, int]:
-    """How many outcomes each distribution has.
-
-    factored (bool): Whether a transition is a direction, and its label another outcome.
-    """
+    """Return the number of outcomes of each distribution."""
     return {
         "transition": DIRECTIONS if factored else action_count(labels),
         "label": max(1, labels),

@@ -15,21 +15,14 @@ from .oracle import static_oracle
 
 
 class Derivations(NamedTuple):
-    """How each of some sentences is derived.
-
-    actions (int32[2 tokens]): The derivations, one after the other.
-    tags (int32[tokens]): The tags.
-    """
+    """Derivations of some sentences, one after the other: actions (int32[2 tokens]) and tags (int32[tokens])."""
 
     actions: np.ndarray
     tags: np.ndarray
 
 
 def static_derivations(sentences: Sentences) -> Derivations:
-    """The derivations of the static oracle.
-
-    RAISES (ValueError): If a sentence is no projective tree.
-    """
+    """Return the static oracle's derivations. RAISES (ValueError): If a sentence is no projective tree."""
     actions = np.empty(2 * len(sentences.words), dtype=np.int32)
     for start, end in zip(sentences.offsets, sentences.offsets[1:]):
         if not static_oracle(
@@ -40,9 +33,7 @@ def static_derivations(sentences: Sentences) -> Derivations:
 
 
 class Generated(NamedTuple):
-    """What one distribution (`TRANSITION`, `LABEL`, `TAG` or `WORD`) has generated in the derivations of some
-    sentences; `factored` says whether an action is a direction and a label.
-    """
+    """The events of one distribution in derivations; `factored` if an action is a direction and a label."""
 
     distribution: int
     factored: bool

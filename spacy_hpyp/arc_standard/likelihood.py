@@ -1,8 +1,6 @@
-"""What is asked of the distributions in a configuration: all probabilities of one, or that of what is given.
+"""Probabilities that the distributions have in a configuration: all of one, or that of a known event.
 
-Where `proposals` looks for the best actions and tags, `action_probability` and `token_probability` evaluate
-those of a known derivation. Many configurations look the same to a distribution: what was found for one is
-looked up for the others.
+Many configurations look the same to a distribution: results are looked up.
 """
 
 from typing import Any, NamedTuple
@@ -24,9 +22,8 @@ from .particle_filter import Options, new_options
 class Query(NamedTuple):
     """Workspace for predictions of one pool.
 
-    key (int32[2 + elements]): Two numbers, and a context row; more may stand behind it.
+    key (int32[2 + elements]): Two numbers, and a context row; more may follow.
     distribution (float64[alphabet]): All probabilities of a context.
-    scratch: Workspace of the pool.
     memo (Memo): Recent results, by the key.
     """
 
@@ -41,7 +38,7 @@ def new_query(pool, remembered, outcomes, more):
     """A query that fits a pool.
 
     remembered (int): How much is remembered, a power of two.
-    outcomes (int), more (int): How many numbers each result has, and how many stand behind the context row.
+    outcomes (int), more (int): The size of a result, and of what follows the context row.
     """
     width = 2 + len(pool.elements) + more
     key = np.zeros(width, dtype=np.int32)
@@ -71,13 +68,8 @@ def look_up(pool, records, top, known, kind, query):
 
 @by_reference
 class Queries(NamedTuple):
-    """Workspace of one thread for one parser.
-
-    transition, label, tag, word (Query): For each distribution; in the keys stand an outcome and the kind of
-        its context.
-    action (float64[actions]): The probabilities of all actions of a configuration; 0 for those that do not
-        exist.
-    options (Options): What the next thing can be.
+    """Workspace of one thread: a Query for each distribution; the probabilities of all actions of a
+    configuration (0 for those that do not exist); and what the next thing can be.
     """
 
     transition: Query
@@ -90,11 +82,7 @@ class Queries(NamedTuple):
 
 @maker
 def new_queries(parser, remembered):
-    """Workspace that fits a model, to be forgotten when the seating changes.
-
-    parser (SearchModel | Distributions): The model, frozen or while it learns.
-    remembered (int): How many probabilities to remember of each distribution, a power of two.
-    """
+    """Workspace that fits a model and remembers some probabilities, to be forgotten when the seating changes."""
     actions = action_count(alphabet_of(parser.label))
     return Queries(
         _new_query(parser.transition, remembered),
@@ -122,13 +110,7 @@ def _new_query(pool, remembered):
 
 @borrowing
 def action_probability(parser, records, top, action, queries):
-    """Return p(action | configuration): in a factored model, of a direction and of the label of an arc given
-    it.
-
-    parser (SearchModel | Distributions): The model.
-    records (int32[*, FIELDS]), top (int): The configuration, in which the action exists.
-    queries (Queries): Workspace.
-    """
+    """Return p(action | configuration): in a factored model, of a direction and of the label given it."""
     nothing = np.int64(0)
     probability = _probability(
         parser, TRANSITION, parser.transition, records, top, action, nothing, nothing, queries.transition
@@ -140,10 +122,7 @@ def action_probability(parser, records, top, action, queries):
 
 @borrowing
 def token_probability(parser, records, top, tag, word, queries):
-    """Return p(tag | configuration) p(word | tag, configuration) of a shift, or the former in an
-    unlexicalised
-    model.
-    """
+    """Return p(tag | configuration) p(word | tag, configuration) of a shift, or the former if unlexicalised."""
     shift = np.int64(SHIFT)
     probability = _probability(parser, TAG, parser.tag, records, top, shift, tag, word, queries.tag)
     return probability * _probability(parser, WORD, parser.word, records, top, shift, tag, word, queries.word)

@@ -1,8 +1,8 @@
-"""What a tag promises of the words to come: the setting `outlook` says how much it counts.
+"""How much a tag promises of the words to come: the setting `outlook` says how much it counts.
 
 The beam reads from left to right: a tag that the next words make impossible keeps its derivations until they
-have been generated, and they take the place of better ones. A chain of tags, the coarsest model that there
-is, can be summed up from right to left before the search begins:
+have been generated. A chain of tags, the coarsest model that there is, can be summed up from right to left
+before the search begins:
 
     log p(words after i | tag of i) = log of the sum over t' of p(t' | tag of i) p(word i+1 | t') p(words
     after i+1 | t')
@@ -29,10 +29,8 @@ _BEGINS = 0.05
 
 @compiled
 def usual_probabilities(pool, tag_offsets, candidate_tags, outcomes):
-    """p(word | tag) for every word and candidate tag, as the first expert that begins with the tag has it.
-
-    outcomes (int32[words]): See `SearchModel`.
-    RETURNS (float64[candidates]): The probabilities, see `SearchModel`.
+    """p(word | tag) for every word and candidate tag (float64[candidates]), by the first expert that begins
+    with the tag.
     """
     view = pool.finished
     usual = np.ones(len(candidate_tags))
@@ -49,8 +47,7 @@ def usual_probabilities(pool, tag_offsets, candidate_tags, outcomes):
 
 def tag_chain(pool: FrozenPool) -> np.ndarray:
     """Return p(tag | the tag before) (float64[tags + 1, tags]), in the last row those of a sentence's first
-    word,
-    as the first expert has it whose most important element is the tag of the last word or of the stack's top;
+    word, by the first expert whose most important element is the tag of the last word or of the stack's top;
     without rows if there is none.
     """
     view, tags = pool.finished, int(pool.finished.alphabet[0])
@@ -77,12 +74,10 @@ def _fill_chain(view, expert, symbols, chain):
 
 @inner_maker
 def lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share):
-    """The heuristic of every tag of every word of a block.
+    """The heuristic of every tag of every word of a block, times `share`.
 
-    chain, tag_offsets, candidate_tags, usual: See `SearchModel`; without a chain nothing is promised.
-    share (float): How much of the logs.
     RETURNS (float64[n, tags]): The log-probability of the words after each, given its tag, in nats, up to a
-        constant of the block.
+        constant of the block; 0 without a chain.
     """
     tags = max(chain.shape[1], 1)
     for tag in candidate_tags:

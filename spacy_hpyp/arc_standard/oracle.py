@@ -3,9 +3,7 @@
 An arc between the two top items is *valid* once its dependent has all its own dependents. The static oracle
 adds each arc as soon as it is valid. The non-deterministic oracle finds all derivations: while the top item
 has right dependents to come, a valid left-arc to the second item may be delayed. A valid right-arc cannot be:
-the two items would never meet again. So every word attaches its l left and its r right dependents in any
-order that begins on each side with the nearest, and a tree has the product over its words of (l + r)! / (l!
-r!) derivations.
+the two items would never meet again.
 """
 
 from typing import NamedTuple
@@ -35,10 +33,9 @@ NO_ARC = -1
 
 
 class GoldTree(NamedTuple):
-    """The tree that derivations are to lead to.
+    """A tree with what the non-deterministic oracle asks of it.
 
-    heads (int32[n]): The head of each word by position, -1 for the root.
-    labels (int32[n]): The labels; the root's is not read.
+    heads, labels (int32[n]): The head of each word by position, -1 for the root, whose label is not read.
     left_count, right_count (int32[n]): How many dependents each word has on either side.
     """
 
@@ -50,10 +47,7 @@ class GoldTree(NamedTuple):
 
 @compiled
 def gold_tree(heads, labels):
-    """A tree with what the non-deterministic oracle asks of it.
-
-    heads, labels (int32[n]): See `GoldTree`.
-    """
+    """Count the dependents of a tree (GoldTree)."""
     left_count = np.zeros(len(heads), dtype=np.int32)
     right_count = np.zeros(len(heads), dtype=np.int32)
     for word in range(len(heads)):
@@ -68,8 +62,6 @@ def gold_tree(heads, labels):
 def allowed_actions(tree, records, top):
     """The non-deterministic oracle: what may come next in a derivation of a tree.
 
-    tree (GoldTree): The tree of one sentence.
-    records (int32[*, FIELDS]), top (int): A configuration that allowed actions have led to.
     RETURNS (tuple[int, bool]): The valid arc (there is one at most) or `NO_ARC`, and whether the next word
         may be shifted. Both: a left-arc that may be delayed. Neither, before the sentence has ended: the
         heads are not a projective tree with one root.

@@ -2,19 +2,17 @@
 word.
 
 A beam holds derivations that have generated the same number of words. Each has a log-weight, log theta, and a
-number of particles, k: particles that have done the same have the same weight and are entered once. In the
-search step each derivation divides its particles between shifting the next word and reducing; the selection
-step says which derivations go on, and with how many particles.
+number of particles, k: particles that have done the same are entered once. In the search step each derivation
+divides its particles between shifting the next word and reducing; the selection step says which derivations
+go on, and with how many particles.
 
-How particles are divided and selected is the resampling scheme: by rounding, as in Algorithm 1, or in a beam
-of fixed size (`inference.rounding`); or by drawing (`inference.drawing`), for posterior sampling. With a path
-that one particle follows and that is never dropped, the latter is the conditional filter of particle Gibbs
-sampling (Andrieu, Doucet & Holenstein 2010).
+The resampling scheme is rounding, as in Algorithm 1, or a beam of fixed size (`inference.rounding`); or
+drawing (`inference.drawing`), for posterior sampling. With a path that one particle follows and that is never
+dropped, the latter is the conditional filter of particle Gibbs sampling (Andrieu, Doucet & Holenstein 2010).
 
-What a configuration can be followed by, and how probable it is, a *task* says: `weigh_actions`,
-`weigh_attachments` and `weigh_tokens`. Its fields are `options` (Options), `words` (int32[n]), which are
-generated, and `passes`, the number of passes over the beam: one for each word and, if derivations are to be
-finished, one more.
+The continuations of a configuration come from a *task*: `weigh_actions`, `weigh_attachments` and
+`weigh_tokens`. Its fields are `options` (Options), `words` (int32[n]), and `passes`, the number of passes
+over the beam: one for each word and, if derivations are to be finished, one more.
 """
 
 from math import log
@@ -33,12 +31,12 @@ _SMALLEST = 1024
 
 @by_reference
 class Options(NamedTuple):
-    """What a derivation can go on with.
+    """Continuations of a derivation.
 
     outcome (int32[*]), probability (float64[*]): Attachments, or tags of the next word.
     particles (int64[*]): How many particles take each.
     heuristic (float64[*]): Of tags, an estimate of the log-probability of the words after this one, in nats,
-        or 0; a search may give particles by it.
+        or 0.
     priority (float64[*]): Workspace.
     """
 
@@ -72,17 +70,13 @@ def mass_of(options, count):
 
 @generic
 def weigh_actions(task, records, top, word):
-    """The probabilities of shifting and of reducing; their sum is 0 where nothing is possible.
-
-    word (int): Which word is generated next; behind the last one there is nothing to generate.
-    """
+    """The probabilities of shifting `word` and of reducing; their sum is 0 where nothing is possible."""
 
 
 @generic
 def weigh_attachments(task, records, top, word, particles):
-    """Enter the attachments that are possible in `task.options`. Returns how many there are.
-
-    particles (int): How many particles will be divided: what would not get one need not be found.
+    """Enter the possible attachments in `task.options`, or those that may get one of the particles; return
+    the count.
     """
 
 
@@ -90,17 +84,14 @@ def weigh_attachments(task, records, top, word, particles):
 def weigh_tokens(task, records, top, word, particles):
     """Enter the tags of the next word, with its own probability, in `task.options`.
 
-    particles (int): How many particles will be divided: what would not get one need not be found.
     RETURNS (tuple[int, float]): How many options there are, and the probability of all tags of the word,
         entered or not.
     """
 
 
 class Path(NamedTuple):
-    """A derivation that one particle follows; both are empty if there is none.
-
-    attachments (int32[*]): In order, `NONE` where it generates a word.
-    tags (int32[n]): The tags of the words.
+    """A derivation that one particle follows, or empty: attachments in order, `NONE` for each shift, and
+    tags.
     """
 
     attachments: np.ndarray
@@ -109,11 +100,11 @@ class Path(NamedTuple):
 
 @inner_maker
 def make_room(records, used, more, beam, waiting, first, size, shifted, shifted_size):
-    """Forget the records that no derivation needs any more; where many are needed, take more room.
+    """Forget the records that no derivation needs any more; if many are needed, take more room.
 
-    At least half of the room is free then, so that the time that this takes grows with the number of records
-    that are made. The derivations that are needed are those of `shifted`, and those of `beam` up to
-    `waiting` and from `first` up to `size`. RETURNS the records and how many are left.
+    At least half of the room is free then, so the time grows with the number of records made. The derivations
+    that are needed are those of `shifted`, and those of `beam` up to `waiting` and from `first` up to `size`.
+    RETURNS the records and how many are left.
     """
     tops = np.concatenate((beam.record[:waiting], beam.record[first:size], shifted.record[:shifted_size]))
     used = compact(records, used, tops)
@@ -134,9 +125,7 @@ def search_step(
 ):
     """Search step: divide derivations until they have shifted a word or, behind the last one, are finished.
 
-    rounding (Rounding | None), rng (numpy.random.Generator | None): How particles are divided: by rounding,
-        or by drawing.
-    records (int32[*, FIELDS]), used (int): Written on.
+    rounding (Rounding | None), rng (numpy.random.Generator | None): How to divide particles; one is None.
     beam (Beam), first (int), size (int): The derivations are at places from `first` up to `size`; those that
         reduce are entered behind them, and continued in the same pass.
     shifted (Beam), shifted_size (int): Those that are through are entered behind the first `shifted_size`.
@@ -236,12 +225,7 @@ def search_step(
 
 @inner_maker
 def run(task, rounding, particles, path, records, rng):
-    """Algorithm 1: pass over the words of a task.
-
-    rounding (Rounding | None), rng (numpy.random.Generator | None): See `search_step`; one of them is None.
-    particles (int), path (Path): How many particles there are, and what one of them follows.
-    RETURNS (tuple[records, Beam, int]): The records, grown as was needed, the final beam and its size.
-    """
+    """Algorithm 1: pass over the words of a task. Returns the records, the final beam and its size."""
     used = begin(records)
     beam, shifted = new_beam(_SMALLEST), new_beam(_SMALLEST)
     size = append(beam, 0, ROOT, 0.0, particles, 1, 0.0)

@@ -1,9 +1,7 @@
-"""What the derivations of a final beam say together: posterior probabilities, and the parse to choose by
-them.
+"""Posterior probabilities of the derivations of a final beam, and the parse to choose by them.
 
-The weights of the derivations, normalised, are taken for the posterior distribution over parses of the words.
-Several derivations may stand for the same parse. A model that takes its events for more independent than they
-are is too sure of its best parse; a temperature above 1 flattens the distribution.
+The normalised weights of the derivations are taken for the posterior over parses of the words. A temperature
+above 1 flattens it.
 """
 
 from math import exp
@@ -26,10 +24,7 @@ def read_parse(records, last, heads, labels, tags):
 
 @compiled
 def read_posterior(records, beam, size, n, temperature):
-    """Return the Posterior of a final beam of n words.
-
-    temperature (float): What log-weights are divided by before they are normalised.
-    """
+    """Return the Posterior of a final beam of n words; log-weights are divided by the temperature."""
     heads = np.empty((size, n), dtype=np.int32)
     labels, tags = np.empty_like(heads), np.empty_like(heads)
     for i in range(size):
@@ -67,14 +62,11 @@ def find_agreement(probability, one, other, agreement):
 
 @compiled
 def choose(posterior, consensus, heads, labels, tags):
-    """Choose a parse: the best derivation's, or the one with the least expected loss (Kumar & Byrne 2004).
+    """Choose a parse: the best derivation's, or with `consensus` the one with the least expected loss (Kumar
+    & Byrne 2004).
 
-    The loss is the number of words with a wrong head or label, so the tree chosen among the derivations' is
-    the one that has most in common with all of them, in proportion to their probabilities; and for each word
-    the most probable tag.
-
-    consensus (bool): Whether to minimise the expected loss.
-    heads, labels, tags (int32[n]): Overwritten.
+    The loss is the number of words with a wrong head or label, so the tree has most in common with all of the
+    derivations', in proportion to their probabilities; and each word has its most probable tag.
     """
     m, n = posterior.heads.shape
     probability = posterior.probability
@@ -108,10 +100,7 @@ def _highest(values):
 
 @borrowing
 def find_marginals(posterior, heads, tags, head_probability, tag_probability):
-    """Find the posterior probability of each head and tag of a parse.
-
-    head_probability, tag_probability (float64[n]): Overwritten.
-    """
+    """Find the posterior probability of each head and tag of a parse (float64[n])."""
     m, n = posterior.heads.shape
     head_probability[:] = 0.0
     tag_probability[:] = 0.0
@@ -130,7 +119,7 @@ def find_marginals(posterior, heads, tags, head_probability, tag_probability):
 def find_leading(probability, outcomes, mass, leading, share):
     """Find the most probable outcomes, in order; of equals the lower number comes first.
 
-    mass (float64[*]): Workspace of zeros for outcomes from `NONE` on; given back as it was.
+    mass (float64[*]): Zeros for outcomes from `NONE` on; given back as it was.
     leading (int32[k]), share (float32[k]): Overwritten; `NONE` and 0 where there are fewer.
     """
     for i in range(len(outcomes)):
@@ -151,9 +140,7 @@ def find_leading(probability, outcomes, mass, leading, share):
 
 @compiled
 def find_guides(posterior, guides):
-    """Find the most probable heads of each word, each with its most probable label, and tags: `guides`
-    (Guides).
-    """
+    """Find the most probable heads of each word, each with its most probable label, and tags."""
     m, n = posterior.heads.shape
     most_tags = most_labels = 0
     for i in range(m):

@@ -1,8 +1,4 @@
-"""The best actions, labels and tags of a configuration: what Algorithm 1 divides a derivation between.
-
-Many derivations of a beam look the same to a distribution; what was found for one is looked up for the
-others.
-"""
+"""The best actions, labels and tags of a configuration, between which Algorithm 1 divides a derivation."""
 
 from collections.abc import Mapping
 from math import exp, inf
@@ -42,16 +38,14 @@ _REMEMBERED = 1024
 class SearchModel(NamedTuple):
     """The frozen distributions, and what is known of the words.
 
-    transition, label, tag, word (FrozenPool): A, T and W of B&B section 3.1, and that of the labels where A
-        has none.
+    transition, label, tag, word (FrozenPool): A, T and W of B&B section 3.1, and the labels' distribution.
     tag_offsets (int64[words + 1]), candidate_tags (int32[*]): The tags that each word may have, likely ones
         first.
     usual (float64[*]): For each candidate tag, p(word | tag) without further context.
-    chain (float64[tags + 1, tags]): p(tag | the tag before) without further context, for a sentence's first
-        word in the last row; or empty, see `tag_chain`.
-    outcomes (int32[words]): The outcome of the distribution of words that each of them is.
-    observed (int32[words]), told (float64[*, tags]): Where `told` has the probability of what is observed of
-        a word besides, for each tag that it may have. In its first row are those of nothing: 1.
+    chain (float64[tags + 1, tags]): See `tag_chain`; or empty.
+    outcomes (int32[words]): Their outcomes in the distribution of words.
+    observed (int32[words]), told (float64[*, tags]): The row of `told` with the probability of other
+        observations of a word, for each tag; in the first row, of none: 1.
     """
 
     transition: FrozenPool
@@ -72,14 +66,13 @@ class Workspace(NamedTuple):
     """Workspace of one thread.
 
     action (int32[4, labels]), action_probability (float64[4, labels]): The best actions of each class.
-    transition, label, word (Query): Before the context rows stand the kind of the context and the direction.
-        Remembered are the directions' probabilities, or the best actions of each class, and the best labels.
-    tag (Query): Before its context row stand a number of the word and the magnitude of the particles (or the
-        given tag, negated), and behind it the context row of the word. Remembered are the best tags, with
-        p(tag) p(word | tag), and the sum of p(tag) over all tags that the word may have.
-    promise (float64[tags]): What each tag promises of the words to come, relative to the best one.
+    transition, label, word (Query): Remembered are the directions' probabilities, or the best actions of each
+        class, and the best labels, by the context with its kind or direction.
+    tag (Query): Remembered are the best tags with p(tag) p(word | tag), and the sum of p(tag) over all tags
+        that the word may have; by both contexts, the word and the magnitude of the particles (or the given
+        tag, negated).
+    promise (float64[tags]): The promise of each tag for the words to come, relative to the best one.
     occasion (int64[1]): How many words there were in the blocks before and in this one.
-    options (Options): What the next thing can be.
     """
 
     action: np.ndarray
@@ -118,17 +111,7 @@ def with_weights(parser: SearchModel, weights: Mapping[str, Weights]) -> SearchM
 
 
 class Decoding(NamedTuple):
-    """The task of Algorithm 1: derivations of a block of words, of which the best actions and tags are
-    pursued.
-
-    parser (SearchModel): The model.
-    numbers, tags, may_start: The words, see `Blocks`.
-    words (int32[n]): The words as outcomes.
-    threshold (float): Of tags and of directions, see `Search.tag_threshold`.
-    heuristic (float64[n, tags]): See `lookahead_heuristic`.
-    work (Workspace), options (Options): Written on.
-    passes (int): The number of words, and one more.
-    """
+    """The task of Algorithm 1: derivations of a block of words, by their best actions and tags."""
 
     parser: SearchModel
     numbers: np.ndarray
@@ -254,7 +237,7 @@ def best_labels(parser, records, top, direction, work):
 @implements(weigh_tokens, Decoding)
 @inner
 def best_tokens(task, records, top, word, particles):
-    """Find the best tags of the next word by p(tag) p(word | tag), and by what they promise of the words to
+    """Find the best tags of the next word by p(tag) p(word | tag), and by their promise for the words to
     come.
     """
     parser, options, query, given = task.parser, task.options, task.work.tag, task.tags[word]
@@ -286,9 +269,7 @@ def best_tokens(task, records, top, word, particles):
 
 @inner
 def score_tags(parser, records, top, word, given, negligible, heuristic, work, slot):
-    """Compute what `best_tokens` looks up, leaving out tags whose share beside the best one's is
-    `negligible`.
-    """
+    """Compute a result for `best_tokens`, without tags whose share beside the best one's is `negligible`."""
     memo, distribution, word_row = work.tag.memo, work.tag.distribution, work.word.key[2:]
     most = memo.probability.shape[1] - 1
     tags, probabilities = memo.outcome[slot, :most], memo.probability[slot]

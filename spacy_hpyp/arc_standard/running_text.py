@@ -1,14 +1,12 @@
-"""The probabilities of the words of running text: sums over where its sentences end.
+"""The probabilities of the words of running text: sums over the places where its sentences end.
 
-Given where they end, sentences are independent of each other. So with α(s) for the probability of the words
-before word s and that a sentence ends there,
+With α(s) for the probability of the words before word s and that a sentence ends there,
 
     α(t) = sum over s of α(s) p(words s to t - 1 are a sentence)
     p(words up to t) = sum over s of α(s) p(words s to t begin a sentence)
 
-where α(0) = 1. For each s there is a beam of Algorithm 1 that holds the last factor. In one beam for all of
-them, what is less probable for a word or two would lose all of its particles, and be missing when the next
-word shows that it was right.
+where α(0) = 1. For each s there is a beam of Algorithm 1 that holds the last factor: in one beam for all, a
+    sentence that is improbable for a word or two would lose all of its particles.
 """
 
 from math import ceil, exp, inf, sqrt
@@ -30,12 +28,8 @@ _SMALLEST = 1024
 
 @inner_maker
 def read(task, rounding, records):
-    """Pass over the words of a task, as `particle_filter.run` does, and find what each of them adds to the
-    sum.
-
-    rounding (Rounding): With `search.apart`. Its `sums` are written on.
-    records (int32[*, FIELDS]): Written on.
-    RETURNS (int32[*, FIELDS]): The records, grown as was needed.
+    """Pass over the words of a task, and find what each of them adds to the sum: `rounding.sums`. Returns the
+    records.
     """
     search, ended, length = rounding.search, rounding.ended, len(task.words)
     used = begin(records)
@@ -89,12 +83,9 @@ def read(task, rounding, records):
 
 @inner_maker
 def _select(beam, bounds, sentences, search):
-    """Selection step: each sentence that is not given up gets particles of its own. They are not in
-    proportion to its probability: an improbable sentence is to be summed up nearly as well as the others, in
-    case the next words make it the one that is.
-
-    beam (Beam), bounds (int64[*]), sentences (int): Their beams; changed in place.
-    RETURNS (int): How many sentences are left.
+    """Selection step: each sentence that is not given up gets particles of its own. These are not in
+    proportion to its probability, as an improbable sentence may become the probable one. Returns how many are
+    left.
     """
     total = _expected_sum(part(beam, 0, bounds[sentences]), search)
     left, end = 1, bounds[1]
@@ -124,7 +115,7 @@ def _select(beam, bounds, sentences, search):
 
 @borrowing
 def _expected_sum(beam, search):
-    """Log of the sum of exp over what the weights of some derivations can be expected to become."""
+    """Log of the sum of exp over the `expected_weight`s of some derivations."""
     total = -inf
     for i in range(len(beam.record)):
         total = log_add(total, expected_weight(beam.weight[i], beam.depth[i], beam.heuristic[i], search))

@@ -1,7 +1,6 @@
-"""Sampling parses: draws from the posterior over the derivations of given words, and unbiased sums over them.
+"""Draws from the posterior over the derivations of given words, and unbiased sums over them.
 
-Particles of the filter `particle_filter` choose among all actions that are possible, and among all
-tags that a word may have in proportion to p(tag) p(word | tag), by drawing (`inference.drawing`).
+Particles choose among all possible actions, and among tags in proportion to p(tag) p(word | tag), by drawing.
 """
 
 from math import inf, log
@@ -58,7 +57,7 @@ def weigh_directions(model, records, top, queries):
 
 @inner
 def weigh_labels(model, records, top, queries):
-    """Divide the directions of a factored model between the arcs: `queries.action` is complete with them."""
+    """Divide the directions of a factored model between the arcs, which completes `queries.action`."""
     if not is_factored(model):
         return
     share, found = queries.transition.distribution, queries.label.distribution
@@ -70,18 +69,13 @@ def weigh_labels(model, records, top, queries):
 
 
 class Sampling(NamedTuple):
-    """The task of sampling: derivations of words that are one sentence, or of its first words.
+    """The task of sampling derivations of a sentence.
 
-    model (Distributions): What the words are generated from.
-    words, tags (int32[n]): Their numbers, and given tags, `NONE` where the tag is to be found.
     every_tag (bool): Whether to try all tags of each word and not only its candidates.
-    queries (Queries), options (Options): Written on.
-    passes (int): The number of words, and one more if the sentence ends with them.
     """
 
     model: Distributions
     words: np.ndarray
-    tags: np.ndarray
     every_tag: bool
     queries: Queries
     options: Options
@@ -121,15 +115,13 @@ def _weigh_attachments(task, records, top, word, particles):
 def _weigh_tokens(task, records, top, word, particles):
     model, query, options, found = task.model, task.queries.word, task.options, task.queries.tag.distribution
     ask_all(model.tag, records, top, 0, 0, task.queries.tag)
-    form, given = task.words[word], task.tags[word]
+    form = task.words[word]
     first, last = model.tag_offsets[form], model.tag_offsets[form + 1]
-    if given != NONE:
-        first, last = 0, 1
-    elif task.every_tag:
+    if task.every_tag:
         first, last = 0, len(found)
     p_tags = 0.0
     for i in range(first, last):
-        tag = given if given != NONE else i if task.every_tag else model.candidate_tags[i]
+        tag = i if task.every_tag else model.candidate_tags[i]
         read_context(model.word.elements, records, top, tag, query.key[2:])
         p_word = predict_one(model.word, query.key[2:], form, query.scratch)
         options.outcome[i - first] = tag
@@ -139,46 +131,28 @@ def _weigh_tokens(task, records, top, word, particles):
 
 
 @compiled
-def sample_parse(
-    model,
-    queries,
-    words,
-    tags,
-    to_the_end,
-    particles,
-    retained,
-    retained_tags,
-    every_tag,
-    rng,
-    actions,
-    found,
-):
-    """Draw a derivation of some words from its posterior by a particle filter.
+def sample_parse(model, queries, words, particles, retained, retained_tags, every_tag, rng, actions, tags):
+    """Draw a derivation of a sentence from its posterior by a particle filter.
 
-    model (Distributions), queries (Queries): The model, and its workspace.
-    words, tags (int32[n]): Their numbers, and given tags, `NONE` where the tag is to be found.
-    to_the_end (bool): Whether the words are a whole sentence, or else its first ones.
-    particles (int): How many particles there are.
+    model (Distributions), queries (Queries): The model and its workspace.
+    words (int32[n]): The words.
+    particles (int): Number of particles.
     retained (int32[2n] | int32[0]), retained_tags (int32[n] | int32[0]): A derivation that one particle
         follows, for particle Gibbs; or empty.
-    every_tag (bool): Whether to try all tags of each word and not only its candidates.
-    rng (numpy.random.Generator): The source of randomness.
-    actions (int32[2n]), found (int32[n]): Overwritten with the actions and tags of one of the final
-        particles, drawn by its weight; behind the actions of an unfinished sentence stands `NONE`.
-    RETURNS (float): The log of the estimate of the probability of the words (of all sentences that begin with
-        them, if this is not the end), in nats. Without a retained derivation the estimate (not its log) is
-        unbiased; with candidate tags only, for the sum over these.
+    every_tag (bool): See `Sampling`.
+    actions (int32[2n]), tags (int32[n]): Overwritten with one of the final particles, drawn by its weight.
+    RETURNS (float): The log of the estimate of the probability of the words, in nats. Without a retained
+        derivation the estimate (not its log) is unbiased; with candidate tags only, for the sum over these.
     """
-    passes = len(words) + (1 if to_the_end else 0)
-    task = Sampling(model, words, tags, every_tag, queries, queries.options, passes)
-    return draw_path(task, particles, retained, retained_tags, rng, actions, found)
+    task = Sampling(model, words, every_tag, queries, queries.options, len(words) + 1)
+    return draw_path(task, particles, retained, retained_tags, rng, actions, tags)
 
 
 @inner_maker
 def draw_path(task, particles, retained, retained_tags, rng, actions, tags):
-    """Draw a derivation of a task by a particle filter; for arguments and return value see `sample_parse`."""
+    """Draw a derivation of a task by a particle filter; see `sample_parse`."""
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
-    # As the filter follows it, what is retained has `NONE` in place of each shift.
+    # The filter follows a path with `NONE` in place of each shift.
     attachments = np.where(retained == SHIFT, NONE, retained).astype(np.int32)
     records, beam, size = run(task, None, particles, Path(attachments, retained_tags), records, rng)
     if size == 0:
@@ -195,11 +169,9 @@ def estimate_log_probabilities(model, queries, words, particles, rng, estimates)
     estimates (float64[replicates]): Overwritten with the logs of the unbiased estimates, in nats.
     """
     n = len(words)
-    nothing = np.empty(0, dtype=np.int32)
-    unknown = np.full(n, NONE, dtype=np.int32)
+    none, every_tag = np.empty(0, dtype=np.int32), np.bool_(True)
     actions, tags = np.empty(2 * n, dtype=np.int32), np.empty(n, dtype=np.int32)
-    whole, every_tag = np.bool_(True), np.bool_(True)
     for replicate in range(len(estimates)):
         estimates[replicate] = sample_parse(
-            model, queries, words, unknown, whole, particles, nothing, nothing, every_tag, rng, actions, tags
+            model, queries, words, particles, none, none, every_tag, rng, actions, tags
         )

@@ -79,7 +79,7 @@ def show_page(name: str) -> None:
     if generative:
         _show_surprisal(nlp, text)
         _show_next(generative[-1], nlp.make_doc(text))
-        _show_generated(nlp, generative[-1])
+        _show_generated(generative[-1])
     else:
         st.info("Surprisals, next words and generation need an hpyp_parser.")
     st.subheader("Tokens")
@@ -153,14 +153,12 @@ def _show_next(parser: HPYPParser, doc: Any) -> None:
     st.dataframe(words, hide_index=True)
 
 
-def _show_generated(nlp: Language, parser: HPYPParser) -> None:
+def _show_generated(parser: HPYPParser) -> None:
     import streamlit as st
 
     st.subheader("Generate")
-    beginning = st.text_input("Begin with", max_chars=_LONGEST)
     if st.button("Draw"):
-        words = [token.text for token in nlp.make_doc(beginning) if not token.is_space]
-        drawn = parser.generate(5, begin_with=words)
+        drawn = parser.generate(5)
         st.dataframe([{"log-probability": doc._.log_prob, "sentence": doc.text} for doc in drawn])
 
 

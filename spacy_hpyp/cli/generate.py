@@ -30,7 +30,6 @@ def generate(
     best: Annotated[int, option("How many of the most probable to show and to save", "-b", least=1)] = 10,
     min_length: Annotated[int, option("Shorter sentences are not among the best")] = 10,
     max_length: Annotated[int, option("The most words of a sentence")] = 60,
-    begin_with: Annotated[str, option("Text that every sentence begins with")] = "",
     seed: Annotated[int, option("Fixes the sentences")] = 0,
     trees: Annotated[bool, option("Show tags and trees")] = False,
     output: Annotated[Path | None, option("File for the best, .jsonl or .spacy", "-o", **NEW_FILE)] = None,
@@ -52,8 +51,7 @@ def generate(
         nlp = spacy.blank(source.words.lang)
     else:
         nlp, source = load_parser(model, particles=particles, threads=threads)
-    words = [token.text for token in nlp.make_doc(begin_with) if not token.is_space]
-    drawn = source.generate(number, begin_with=words, max_length=max_length, seed=seed)
+    drawn = source.generate(number, max_length=max_length, seed=seed)
     if is_ngrams:
         separated = nlp.vocab.writing_system["has_letters"]
         sentences = (

@@ -219,12 +219,10 @@ class Generic:
     """A function of compiled code with an implementation for each class of the first argument.
 
     function (Callable): Documents the arguments.
-    default (Any): The compiled function for other classes, or None.
     """
 
-    def __init__(self, function: Callable, default: Any = None) -> None:
+    def __init__(self, function: Callable) -> None:
         self.implementations: dict[type, Any] = {}
-        self.default = default
         self._type = _GenericType(self, f"generic {function.__module__}.{function.__qualname__}")
         update_wrapper(self, function)
 
@@ -243,8 +241,7 @@ class _GenericType(types.Callable, types.Opaque):
         super().__init__(name)
 
     def _implementation(self, first: Any) -> types.Dispatcher | None:
-        generic = self._generic
-        implementation = generic.implementations.get(getattr(first, "instance_class", None), generic.default)
+        implementation = self._generic.implementations.get(getattr(first, "instance_class", None))
         return None if implementation is None else types.Dispatcher(implementation)
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:

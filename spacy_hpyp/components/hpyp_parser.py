@@ -365,17 +365,13 @@ class HPYPParser(GibbsParser):
         # Guides are about words; a document has the tokens over them again.
         return [with_tokens_of(each.reference, doc) for each, doc in zip(examples, docs)], learned
 
-    def generate(
-        self, count: int, *, begin_with: Sequence[str] | str = (), max_length: int = 60, seed: int = 0
-    ) -> Iterator[Doc]:
+    def generate(self, count: int, *, max_length: int = 60, seed: int = 0) -> Iterator[Doc]:
         """Draw sentences from the model, with their tags and trees.
 
         With `spelling`, rare words are spelled out (`spacy_hpyp.models.spelling`); else they are written as
         the name of their class in angle brackets. A sentence is drawn from the model's distribution given
         that it is not too long. `_.log_prob` and surprisals are those of the words, as after parsing.
 
-        begin_with (Sequence[str] | str): Words that all of them begin with; a string is divided at white
-            space. Their tags and arcs are drawn by a particle filter.
         max_length (int): The most words of a sentence.
         seed (int): Fixes the sentences. The first ones are the same for every count.
         RETURNS (Iterator[Doc]): One sentence in each.
@@ -388,21 +384,10 @@ class HPYPParser(GibbsParser):
                 f"The component '{self.name}' has no context list for words: an unlexicalised model "
                 f"generates tags only."
             )
-        words = begin_with.split() if isinstance(begin_with, str) else list(begin_with)
-        if any(not word or word.isspace() for word in words):
-            raise ValueError(
-                "'begin_with' has a word that is empty or white space, which no sentence begins with."
-            )
-        count, max_length, seed = check_drawing(count, words, max_length, seed)
+        count, max_length, seed = check_drawing(count, max_length, seed)
+        search, threads = self.search, self.threads
         return generate_docs(
-            model,
-            self.vocab,
-            count,
-            begin_with=words,
-            max_length=max_length,
-            seed=seed,
-            search=self.search,
-            threads=self.threads,
+            model, self.vocab, count, max_length=max_length, seed=seed, search=search, threads=threads
         )
 
     def tree_log_prob(self, doc: Doc) -> float:

@@ -64,11 +64,10 @@ def visit(franchise, rows, seated, rng):
 
 
 @compiled
-def draw_stream(average, beginning, attempts, rng, stream):
+def draw_stream(average, attempts, rng, stream):
     """Draw a sentence, word by word.
 
     average (Average): Of seatings that `visit` made.
-    beginning (int32[m]): The words it begins with; may be empty.
     attempts (int): How often to begin: a sentence without words, or with one word too many, is given up.
     rng (numpy.random.Generator): The source of randomness.
     stream (int32[*]): Overwritten with the words and the boundary; its length limits the sentence.
@@ -76,9 +75,8 @@ def draw_stream(average, beginning, attempts, rng, stream):
     """
     boundary = average.franchise.alphabet[0] - 1
     row = np.empty(BEFORE + average.franchise.columns.shape[1], dtype=np.int32)
-    stream[: len(beginning)] = beginning
     for _ in range(attempts):
-        for place in range(len(beginning), len(stream)):
+        for place in range(len(stream)):
             read_context(stream, 0, place, 0, boundary, row)
             stream[place] = draw_dish(average, row, rng)
             if stream[place] == boundary:
@@ -252,9 +250,7 @@ class NGramModel:
             numbers = self._numbers(words)
             yield score_of(self, words, numbers, float(self._score(numbers).sum()))
 
-    def generate(
-        self, count: int, *, begin_with: Sequence[str] = (), max_length: int = 60, seed: int = 0
-    ) -> Iterator[DrawnSentence]:
+    def generate(self, count: int, *, max_length: int = 60, seed: int = 0) -> Iterator[DrawnSentence]:
         """Draw sentences from the model, word by word (B&B section 5.5).
 
         They are drawn from its distribution given that they have a word and are not too long. Rare words are
@@ -264,17 +260,15 @@ class NGramModel:
         seed (int): Fixes the sentences. The first ones are the same for every count.
         RAISES (ValueError): If a setting is out of its range, or no sentence that is short enough is found.
         """
-        count, max_length, seed = check_drawing(count, begin_with, max_length, seed)
-        beginning = self._numbers(begin_with)
+        count, max_length, seed = check_drawing(count, max_length, seed)
         stream = np.empty(max_length + 1, dtype=np.int32)
 
         def draw(number: int) -> DrawnSentence:
             rng = np.random.default_rng([seed, number])
-            n = draw_stream(self._average, beginning, ATTEMPTS, rng, stream)
+            n = draw_stream(self._average, ATTEMPTS, rng, stream)
             if n == 0:
-                raise unfound("sentences", begin_with, max_length)
-            drawn = stream[len(begin_with) : n].tolist()
-            words = [*begin_with, *(write_out(self.vocabulary, self.spelling, word, rng) for word in drawn)]
+                raise unfound("sentences", max_length)
+            words = [write_out(self.vocabulary, self.spelling, word, rng) for word in stream[:n].tolist()]
             log_prob = self._score(stream[:n]).sum() + self.spell(words, stream[:n]).sum()
             return DrawnSentence(words, float(log_prob))
 

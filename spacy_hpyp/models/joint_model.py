@@ -21,10 +21,9 @@ from ..arc_standard.distributions import (
     has_labels,
 )
 from ..arc_standard.events import Derivations, Generated, static_derivations
-from ..arc_standard.latent import latent_derivations
+from ..arc_standard.latent import latent_derivations, visit_latent
 from ..arc_standard.proposals import SearchModel
 from ..hpyp.franchise import Franchise, new_franchise
-from ..inference.metropolis import visit_latent
 from ..pools.pool import Conditional, FrozenPool, SeatedPool
 from ..text.vocabulary import VocabularySettings
 from .count_model import CountModel

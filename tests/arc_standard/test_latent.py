@@ -17,12 +17,18 @@ from spacy_hpyp.annotation.documents import join
 from spacy_hpyp.arc_standard.configuration import derivation
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, ContextLists, Distributions
 from spacy_hpyp.arc_standard.events import Derivations, events_of, static_derivations
-from spacy_hpyp.arc_standard.latent import latent_derivations
+from spacy_hpyp.arc_standard.latent import (
+    add_weighing,
+    latent_derivations,
+    remove_weighing,
+    take_back,
+    visit_latent,
+)
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.storage import pack
 from spacy_hpyp.inference.gibbs import put_back
-from spacy_hpyp.inference.metropolis import add_weighing, remove_weighing, take_back, visit_latent
 from spacy_hpyp.models.parameters import no_gradient
+from spacy_hpyp.storage.format import dump
 
 #: The second word has a dependent on either side, so that the tree has two derivations.
 WORDS, TAGS, HEADS = [0, 1, 0], [0, 1, 0], [1, NONE, 1]
@@ -160,19 +166,19 @@ def test_what_is_not_accepted_leaves_no_trace(name):
     rng = np.random.default_rng(0)
     for number, name in enumerate(DISTRIBUTIONS):
         pool = model.pool(name, model.weights, no_gradient(model.weights))
-        before = pack(pool.franchise)
+        before = dump(pack(pool.franchise))
         derivations = static_derivations(rows)
         read = (pool, number, model.is_factored, rows.words, rows.tags)
         old = events_of(*read, derivations.actions)
         new = events_of(*read[:4], (1 - rows.tags).astype(np.int32), derivations.actions)
         found, _ = remove_weighing(pool, old, rng)
         assert found
-        without = pack(pool.franchise)
+        without = dump(pack(pool.franchise))
         add_weighing(pool, new, rng)
         take_back(pool, new)
-        assert pack(pool.franchise) == without
+        assert dump(pack(pool.franchise)) == without
         put_back(pool, old)
-        assert pack(pool.franchise) == before
+        assert dump(pack(pool.franchise)) == before
         assert (without == before) == (old.count[0] == 0)
 
 

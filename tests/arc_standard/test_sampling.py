@@ -12,7 +12,6 @@ from spacy_hpyp.arc_standard.configuration import shift as push
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, Distributions
 from spacy_hpyp.arc_standard.likelihood import new_queries
 from spacy_hpyp.arc_standard.sampling import estimate_log_probabilities, sample_parse
-from spacy_hpyp.compiled import NONE
 from spacy_hpyp.models.parameters import no_gradient
 
 WORDS = {1: [1], 2: [0, 1], 3: [1, 0, 1], 4: [0, 1, 1, 0]}
@@ -38,17 +37,17 @@ class Tiny:
         self.queries = new_queries(self.distributions, 1)
         self._found = {}
 
-    def derivations(self, words, to_the_end=True):
-        """The probability of each derivation (actions and tags) of some words, or of what begins with them."""
-        key = tuple(words), to_the_end
+    def derivations(self, words):
+        """The probability of each derivation (actions and tags) of a sentence."""
+        key = tuple(words)
         if key not in self._found:
-            self._found[key] = dict(self._grow(1.0, ROOT, self.counter.first, words, to_the_end, 0))
+            self._found[key] = dict(self._grow(1.0, ROOT, self.counter.first, words, 0))
         return self._found[key]
 
-    def _grow(self, probability, top, used, words, to_the_end, shifted):
+    def _grow(self, probability, top, used, words, shifted):
         counter, depth = self.counter, self.counter.records[top, DEPTH]
         all_shifted = shifted == len(words)
-        if all_shifted and (not to_the_end or depth == 1):
+        if all_shifted and depth == 1:
             actions, tags = (
                 np.empty(used - counter.first, dtype=np.int32),
                 np.empty(len(words), dtype=np.int32),
@@ -60,7 +59,7 @@ class Tiny:
         for action in [*arcs, *([END] if all_shifted and depth == 2 else [])]:
             p = probability * counter.action_probability(top, action)
             reduce(counter.records, used, top, action)
-            yield from self._grow(p, used, used + 1, words, to_the_end, shifted)
+            yield from self._grow(p, used, used + 1, words, shifted)
         if all_shifted:
             return
         p = probability * counter.action_probability(top, SHIFT)
@@ -71,29 +70,25 @@ class Tiny:
                 * counter.probability("word", top, words[shifted], tag)
             )
             push(counter.records, used, top, tag, words[shifted])
-            yield from self._grow(q, used, used + 1, words, to_the_end, shifted + 1)
+            yield from self._grow(q, used, used + 1, words, shifted + 1)
 
-    def sample(self, words, rng, particles, *, tags=None, to_the_end=True, retained=None, every_tag=True):
+    def sample(self, words, rng, particles, *, retained=(NOTHING, NOTHING), every_tag=True):
         """A derivation, and the estimate of the words' log-probability."""
         n = len(words)
-        given = np.full(n, NONE, dtype=np.int32) if tags is None else integers(tags)
-        before, tags_before = (NOTHING, NOTHING) if retained is None else map(integers, retained)
-        actions, found = np.full(2 * n, -9, dtype=np.int32), np.full(n, -9, dtype=np.int32)
+        actions, tags = np.full(2 * n, -9, dtype=np.int32), np.full(n, -9, dtype=np.int32)
+        before = map(integers, retained)
         estimate = sample_parse(
             self.distributions,
             self.queries,
             integers(words),
-            given,
-            to_the_end,
             particles,
-            before,
-            tags_before,
+            *before,
             every_tag,
             rng,
             actions,
-            found,
+            tags,
         )
-        return (tuple(actions[actions != NONE].tolist()), tuple(found.tolist())), estimate
+        return (tuple(actions.tolist()), tuple(tags.tolist())), estimate
 
 
 @cache
@@ -156,15 +151,6 @@ def test_estimate_of_the_words_probability_is_unbiased(model, n):
         assert n < 3 or ratios.std() > 0.01
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("n", WORDS)
-def test_estimate_of_the_probability_of_a_beginning_is_unbiased(model, n):
-    exact = np.log(sum(model.derivations(WORDS[n], to_the_end=False).values()))
-    rng = np.random.default_rng(n)
-    estimates = [model.sample(WORDS[n], rng, 5, to_the_end=False)[1] for _ in range(1000)]
-    assert_mean_is_one(np.exp(np.array(estimates) - exact))
-
-
 def test_derivations_are_drawn_from_their_posterior(model):
     rng = np.random.default_rng(0)
     found = [model.sample(WORDS[3], rng, 200)[0] for _ in range(1000)]
@@ -180,15 +166,6 @@ def test_particle_gibbs_leaves_the_posterior_as_it_is(model, particles):
     after = [model.sample(WORDS[3], rng, particles, retained=paths[i])[0] for i in before]
     assert_drawn_from(after, derivations)
     assert 0.05 < np.mean([paths[i] != path for i, path in zip(before, after)]) < 1.0
-
-
-def test_given_tags_leave_only_their_derivations(model):
-    tags = (1, 0, 0)
-    derivations = {path: p for path, p in model.derivations(WORDS[3]).items() if path[1] == tags}
-    rng = np.random.default_rng(0)
-    drawn = [model.sample(WORDS[3], rng, 200, tags=tags) for _ in range(800)]
-    assert_drawn_from([path for path, _ in drawn], derivations)
-    assert_mean_is_one(np.exp([estimate for _, estimate in drawn]) / sum(derivations.values()))
 
 
 def test_candidate_tags_leave_only_their_derivations(model):

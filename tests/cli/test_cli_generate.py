@@ -50,11 +50,10 @@ def test_the_most_probable_sentences_are_shown_and_saved_with_their_trees(toy, t
         assert line.split() == columns
 
 
-def test_sentences_begin_with_given_text_and_have_some_length(pipeline, tmp_path):
-    arguments = "--begin-with", "the dog", "--max-length", 6, "--min-length", 3, "--seed", 4, "-K", 20
+def test_sentences_have_some_length(pipeline, tmp_path):
+    arguments = "--max-length", 6, "--min-length", 3, "--seed", 4, "-K", 20
     run(pipeline, "--number", 20, *arguments, "--output", tmp_path / "best.jsonl")
     for record in srsly.read_jsonl(tmp_path / "best.jsonl"):
-        assert record["words"][:2] == ["the", "dog"]
         assert 3 <= len(record["words"]) <= 6
 
 
@@ -68,9 +67,9 @@ def test_no_more_sentences_are_held_than_are_needed(monkeypatch):
 
 def test_an_n_gram_model_generates_as_a_parser_does(ngrams, tmp_path):
     arguments = "--number", 60, "--best", 4, "--min-length", 3, "--max-length", 9, "--seed", 2
-    run(ngrams, *arguments, "--begin-with", "the dog", "--output", tmp_path / "best.jsonl")
+    run(ngrams, *arguments, "--output", tmp_path / "best.jsonl")
     saved = list(srsly.read_jsonl(tmp_path / "best.jsonl"))
-    drawn = NGramModel.from_disk(ngrams).generate(60, begin_with=["the", "dog"], max_length=9, seed=2)
+    drawn = NGramModel.from_disk(ngrams).generate(60, max_length=9, seed=2)
     different = {tuple(one.words): one.log_prob for one in drawn if len(one.words) >= 3}
     expected = sorted(different.items(), key=lambda entry: -entry[1])[:4]
     assert [tuple(record["words"]) for record in saved] == [words for words, _ in expected]
@@ -83,7 +82,6 @@ def test_an_n_gram_model_generates_as_a_parser_does(ngrams, tmp_path):
         (("--output", "best.txt"), "should end in .jsonl"),
         (("--number", 3, "--min-length", 59), "None of the 3 sentences"),
         (("--number", 0), "'count'"),
-        (("--begin-with", "a b", "--max-length", 1), "'begin_with'"),
     ],
 )
 def test_settings_that_fit_nothing_are_errors(pipeline, arguments, problem):

@@ -1,6 +1,5 @@
 """The trainable spaCy component `hpyp_parser`."""
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import asdict
@@ -59,8 +58,7 @@ class HPYPParser(GibbsParser):
     """A joint tagger and parser with a generative model (Buys & Blunsom 2015), `spacy-hpyp.HPYPModel.v1`.
 
     It sets `token.tag_`, `token.head`, `token.dep_`, sentence boundaries, and `_.log_prob` of tokens,
-    sentences and documents (see `spacy_hpyp.annotation.extensions`). The loss is the negative log-likelihood
-    for each token in nats, see `JointModel.visit`.
+    sentences and documents. The loss is the negative log-likelihood for each token in nats.
     """
 
     factory = "hpyp_parser"
@@ -98,7 +96,7 @@ class HPYPParser(GibbsParser):
 
     def _reset_training(self) -> None:
         super()._reset_training()
-        self._warned_of_new = self._contrast_is_due = False
+        self._contrast_is_due = False
 
     def _new_treebank(self, model: JointModel) -> JointTreebank:
         return JointTreebank(model)
@@ -106,19 +104,8 @@ class HPYPParser(GibbsParser):
     def _initialize_model(self, model: JointModel, corpus: GoldCorpus, labels: dict[str, list[str]]) -> None:
         initialize(model, corpus, labels, seed=self.seed)
 
-    def _warn_of_new(self) -> None:
-        if self._treebank.has_new and not self._warned_of_new:
-            self._warned_of_new = True
-            warnings.warn(
-                f"The component '{self.name}' is trained on sentences that it was not initialized with, but "
-                "its words, tags and labels do not grow. Give all of the data to a new component: in a "
-                "config 'factory = \"hpyp_parser\"' instead of 'source', in Python 'nlp.initialize'.",
-                stacklevel=3,
-            )
-
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         batch = self._treebank.batch(gold_documents(examples, self.tokens))
-        self._warn_of_new()
         if not batch or not self._step(batch, losses):
             return False
         self._warn_of_skipped(self._treebank.skipped, self._treebank.size)
@@ -160,7 +147,7 @@ class HPYPParser(GibbsParser):
 
     def finish_update(self, sgd: Optimizer) -> None:
         """Update the weights of pools by the gradients that `update` has kept. After `contrast` sweeps they
-        also learn from what the beam gets wrong, and the averages of `sgd` begin anew.
+        also learn from the errors of the beam, and the averages of `sgd` begin anew.
         """
         # Without gradients, too, an optimizer goes on in the direction that it has.
         with interrupts_deferred():
@@ -215,9 +202,9 @@ class HPYPParser(GibbsParser):
     def predict(self, docs: Iterable[Doc], *, search: Search | None = None) -> tuple[Layout, Parses]:
         """Parse documents without changing them.
 
-        docs (Iterable[Doc]): Where sentence boundaries are set they are kept; elsewhere the model finds them.
+        docs (Iterable[Doc]): Sentence boundaries that are set are kept; the model finds others.
         search (Search | None): How to search, instead of as the settings say.
-        RETURNS (tuple[Layout, Parses]): The best trees, and where their words stand.
+        RETURNS (tuple[Layout, Parses]): The best trees, and the places of their words.
         """
         model, docs, settings = self._initialized(), list(docs), self.settings
         blocks, layout = encode_docs(docs, model.encoder, given_tags=settings.given_tags)
@@ -237,29 +224,26 @@ class HPYPParser(GibbsParser):
         if len(parses.guides.heads) == len(layout.token) and self.settings.guides:
             write_guides(docs, layout, parses.guides, model.encoder)
 
-    def k_best(self, doc: Doc, k: int, *, labels_per_arc: int = 1) -> list[Alternative]:
+    def k_best(self, doc: Doc, k: int) -> list[Alternative]:
         """Return the best parses of a document, each summed over its derivations.
 
-        doc (Doc): Where sentence boundaries are set they are kept: in a parsed document, all of them. It is
-            not changed.
+        doc (Doc): Sentence boundaries that are set are kept: in a parsed document, all of them. It is not
+            changed.
         k (int): How many, at least 1; fewer are returned if the final beam has no more.
-        labels_per_arc (int): How many labels of an arc are tried, at least 1.
         RETURNS (list[Alternative]): Copies of the document with their log-probabilities, the best parse
             first.
         """
-        found = self.candidates(doc, k, labels_per_arc=labels_per_arc)
-        return [Alternative(*each) for each in k_best(doc, found, k, with_tags=True)]
+        found = k_best(doc, self.candidates(doc, k), k, with_tags=True)
+        return [Alternative(*each) for each in found]
 
     def increments(self, doc: Doc, k: int = 5) -> list[Increment]:
-        """Return what the beam holds after each word: parses of the words so far, and what is expected next.
+        """Return the beam after each word: parses of the words so far, and expectations of the next word.
 
         The search knows nothing of the words to come, whatever `outlook` is. Each sentence is read by itself.
 
-        doc (Doc): Where sentence boundaries are set they are kept: in a parsed document, all of them. Without
-            any it is one sentence.
+        doc (Doc): Sentence boundaries that are set are kept; without any it is one sentence.
         k (int): How many parses and next words, at least 1; there are fewer parses if the beam has no more.
-        RETURNS (list[Increment]): Of each word, under a token or one; white space has none. Positions are
-            those among all words and white space.
+        RETURNS (list[Increment]): Of each word. Positions count all words and white space.
         RAISES (ValueError): If the model generates no words.
         """
         k, model = whole("k", k, least=1), self._initialized()
@@ -268,12 +252,12 @@ class HPYPParser(GibbsParser):
             model, [words_as_tokens(doc)], self.search, k, threads=self.threads, given_tags=given
         )[0]
 
-    def candidates(self, doc: Doc, k: int, *, labels_per_arc: int = 1) -> list[Candidates]:
+    def candidates(self, doc: Doc, k: int) -> list[Candidates]:
         """Return the best parses of each sentence, with log-probabilities in nats, see `k_best`."""
         k = whole("k", k, least=1)
         model, doc = self._initialized(), words_as_tokens(doc)
         blocks, layout = encode_docs([doc], model.encoder, given_tags=self.settings.given_tags)
-        search = self._search_of_all(labels_per_arc)
+        search = self.search._replace(marginals=True)
         sentences, of_each = posteriors(model.frozen, blocks, search, self.threads)
         letters = model.spell_docs([doc], layout, blocks.words)
         found = []
@@ -287,8 +271,8 @@ class HPYPParser(GibbsParser):
         return found
 
     def candidate_log_probs(self, doc: Doc, candidates: Candidates) -> TreeLogProbs:
-        """Return `tree_log_prob` of trees of a sentence, which may be another parser's; not a number where a
-        candidate is no tree, or has tags or labels that the model does not have.
+        """Return `tree_log_prob` of trees of a sentence, which may be another parser's; not a number if a
+        candidate is no tree, or has unknown tags or labels.
         """
         model, doc = self._initialized(), words_as_tokens(doc)
         found = TreeLogProbs(np.full(len(candidates), np.nan), np.ones(len(candidates), dtype=bool))
@@ -312,22 +296,15 @@ class HPYPParser(GibbsParser):
             self.vocab, thinc_model(others), self.name, scorer=self.scorer, **asdict(self.settings)
         )
 
-    def posterior(self, doc: Doc, *, labels_per_arc: int = 1) -> Marginals:
-        """Return how probable each head, label and tag is, given the words.
+    def posterior(self, doc: Doc) -> Marginals:
+        """Return how probable each head, label and tag is, given the words (Marginals).
 
-        doc (Doc): Where sentence boundaries are set they are kept. It is not changed.
-        labels_per_arc (int): How many labels of an arc are tried, at least 1; the others have the
-            probability 0.
-        RETURNS (Marginals): Probabilities of the words' heads, labels and tags.
+        doc (Doc): Sentence boundaries that are set are kept. It is not changed.
         """
         model, doc = self._initialized(), words_as_tokens(doc)
         blocks, layout = encode_docs([doc], model.encoder, given_tags=self.settings.given_tags)
-        shares = mixture(model.frozen, blocks, self._search_of_all(labels_per_arc), self.threads)
+        shares = mixture(model.frozen, blocks, self.search._replace(marginals=True), self.threads)
         return marginals(doc, layout, shares, model.encoder)
-
-    def _search_of_all(self, labels_per_arc: int) -> Search:
-        labels = whole("labels_per_arc", labels_per_arc, least=1)
-        return self.search._replace(marginals=True, labels_per_arc=labels)
 
     def leave_out(
         self,
@@ -337,15 +314,15 @@ class HPYPParser(GibbsParser):
         progress: Callable[[int], None] = lambda words: None,
     ) -> tuple[list[Doc], int]:
         """Return gold documents with guides (`doc._.guide`) as if the component had not been trained on their
-        sentences, see `spacy_hpyp.training.leave_out`.
+        sentences.
 
         examples (Iterable[Example]): The training data of the component.
         folds (int): How many parts of the sentences are left out, one after the other; at least 2.
         progress (Callable[[int], None]): Called with the number of words whenever some have been annotated.
-        RETURNS (tuple[list[Doc], int]): New documents with the gold annotation on the tokens that `tokens`
-            says, and how many of their sentences the component has learned from; the others are parsed by it
-            as it is.
-        RAISES (ValueError): If the component has not been trained, or not on these examples, or with latent
+        RETURNS (tuple[list[Doc], int]): New documents with the gold annotation on the tokens of the setting
+            `tokens`, and how many of their sentences the component has learned from; the others are parsed by
+            it as it is.
+        RAISES (ValueError): If the component has not been trained on these examples, or with latent
             derivations.
         """
         folds, model, examples = whole("folds", folds, least=2), self._initialized(), list(examples)
@@ -366,17 +343,16 @@ class HPYPParser(GibbsParser):
         return [with_tokens_of(each.reference, doc) for each, doc in zip(examples, docs)], learned
 
     def generate(self, count: int, *, max_length: int = 60, seed: int = 0) -> Iterator[Doc]:
-        """Draw sentences from the model, with their tags and trees.
+        """Draw sentences from the model, with their tags and trees, given that they are not too long.
 
-        With `spelling`, rare words are spelled out (`spacy_hpyp.models.spelling`); else they are written as
-        the name of their class in angle brackets. A sentence is drawn from the model's distribution given
-        that it is not too long. `_.log_prob` and surprisals are those of the words, as after parsing.
+        With `spelling`, rare words are spelled out; else they are written as the name of their class in angle
+        brackets.
 
         max_length (int): The most words of a sentence.
         seed (int): Fixes the sentences. The first ones are the same for every count.
-        RETURNS (Iterator[Doc]): One sentence in each.
-        RAISES (ValueError): If the component has not been trained or generates no words, if a setting is out
-            of its range, or if no sentence that is short enough is found.
+        RETURNS (Iterator[Doc]): One sentence in each, with `_.log_prob` and surprisals as after parsing.
+        RAISES (ValueError): If the component has not been trained or generates no words, a setting is out of
+            its range, or no sentence that is short enough is found.
         """
         model = self._initialized()
         if not model.is_lexicalised:
@@ -392,19 +368,11 @@ class HPYPParser(GibbsParser):
 
     def tree_log_prob(self, doc: Doc) -> float:
         """Return the log-probability of the words of a document with its tags and trees, in nats, summed over
-        the derivations of the trees (B&B section 2). A warning says if that is an estimate.
+        the derivations of the trees (B&B section 2). See `sentence_log_probs` for whether the sum is exact.
 
-        doc (Doc): With a tag for every word, and complete trees, whoever made them.
-        RAISES (ValueError): If a sentence has not all tags and a tree, or some that the model does not have.
+        RAISES (ValueError): If a sentence lacks tags or a tree, or has some that the model does not have.
         """
-        found = self.sentence_log_probs(doc)
-        if estimated := int(np.sum(~found.exact)):
-            warnings.warn(
-                f"The log-probability is an estimate: {estimated} of {len(found.exact)} sentences have more "
-                "derivations than can be summed up. See 'sentence_log_probs'.",
-                stacklevel=2,
-            )
-        return float(found.log_prob.sum())
+        return float(self.sentence_log_probs(doc).log_prob.sum())
 
     def sentence_log_probs(self, doc: Doc) -> TreeLogProbs:
         """Return `tree_log_prob` of each sentence, and for which sentences it is an exact sum."""

@@ -1,8 +1,7 @@
-"""Beams: weighted derivations that share particles, and what the sums of their weights say of the words.
+"""Beams: weighted derivations that share particles, and the sums of their weights.
 
-The log-sum of the weights after word i has been generated is a lower bound of the log-probability of the
-words up to i with everything that may precede them. What the word adds to it has two parts: that it is
-generated and which tag it has, and the word itself (Roark et al. 2009).
+The log-sum of the weights after word i is a lower bound of the log-probability of the words up to i. A word
+adds two parts to it: that it is generated and its tag, and the word itself (Roark et al. 2009).
 """
 
 from math import exp, inf, log, log1p
@@ -17,13 +16,8 @@ _ROUNDING = 1e-12
 
 
 class Beam(NamedTuple):
-    """Derivations.
-
-    record (int32[*]): Their configurations.
-    weight (float64[*]): Their log-weights.
-    particles (int64[*]): Their particles.
-    depth (int32[*]): How many items their stacks have.
-    heuristic (float64[*]): Estimates of the log-probability of the words to come, see `Options`.
+    """Derivations: their configurations, log-weights, particles, and depths of stacks, and estimates of the
+    log-probability of the words to come, see `Options`.
     """
 
     record: np.ndarray

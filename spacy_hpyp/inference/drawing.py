@@ -1,16 +1,14 @@
-"""Particles that draw what they do: unbiased sums, and draws from the posterior.
+"""Particles that draw: unbiased sums, and draws from the posterior.
 
-Particles take an option in proportion to its probability among those that are possible, and their weight is
-multiplied by the sum of what they could choose from. So the mean of the weights is an unbiased estimate of
-the probability of the words (Doucet, de Freitas & Gordon 2001). Where weights have become too unequal, the
-particles are resampled. Expected numbers are rounded systematically, with one random number for all of them,
-so that an actual number is never further than one from the expected one.
+Particles take an option in proportion to its probability, and their weight is multiplied by the sum over the
+options. So the mean of the weights is an unbiased estimate of the probability of the words (Doucet, de
+Freitas & Gordon 2001). If weights have become too unequal, the particles are resampled. Expected numbers are
+rounded systematically, with one random number for all of them.
 
 With a particle that follows a given derivation and is never dropped, this is the conditional filter of
-particle Gibbs sampling (Andrieu, Doucet & Holenstein 2010): given a derivation from the posterior, it draws
-another one from the posterior, however few particles there are. The numbers of particles are drawn given that
-the one that is *held* goes on: those of its derivation are then more probable in proportion to their size,
-and never zero (Chopin & Singh 2015, "On particle Gibbs sampling").
+    particle Gibbs sampling (Andrieu, Doucet & Holenstein 2010). The numbers of particles are drawn given that
+    the *held* one goes on: those of its derivation are then more probable in proportion to their size, and
+    never zero (Chopin & Singh 2015, "On particle Gibbs sampling").
 """
 
 from math import ceil, exp, floor, inf, log
@@ -24,10 +22,7 @@ _EFFECTIVE = 0.5
 
 @borrowing
 def draw(weights, mass, rng):
-    """Draw an option in proportion to its weight.
-
-    mass (float): The sum of the weights.
-    """
+    """Draw an option in proportion to its weight; `mass` is the sum of the weights."""
     threshold = rng.random() * mass
     last = 0
     for option in range(len(weights)):
@@ -42,8 +37,7 @@ def draw(weights, mass, rng):
 @borrowing
 def draw_derivation(beam, size, rng):
     """Draw a particle of a final beam in proportion to its weight: its derivation, and the log-sum of all
-    weights.
-    The weights of the beam become probabilities.
+    weights. The weights of the beam become probabilities.
     """
     for i in range(size):
         beam.weight[i] += log(beam.particles[i])
@@ -55,11 +49,8 @@ def draw_derivation(beam, size, rng):
 
 @compiled
 def offset(expected, is_held, rng):
-    """Where the grid of whole numbers begins that an expected number of particles, laid out from 0, is
-    rounded
-    on: below the fraction of `expected`, it is rounded up.
-
-    is_held (bool): Whether one of these particles is held.
+    """Return where the grid of whole numbers begins on which an expected number of particles, laid out from
+    0, is rounded: below the fraction of `expected`, it is rounded up. One of the particles may be held.
     """
     if not is_held:
         return rng.random()
@@ -101,9 +92,8 @@ def allot_drawn(options, count, mass, particles, held, rng):
 
 @borrowing
 def resample(beam, size, held, particles, rng):
-    """Systematic resampling of a beam, where the weights have become too unequal.
-
-    Afterwards all particles weigh the same; the sum of the particles' weights stays as it was.
+    """Systematic resampling of a beam if the weights have become too unequal. Afterwards all particles weigh
+    the same.
 
     held (int): The derivation of the particle that is held, or -1.
     particles (int): How many particles there are in all of the derivations.

@@ -1,9 +1,9 @@
 """Algorithm 1 of Buys & Blunsom (2015) divides particles by rounding instead of sampling.
 
 In the search step the particles of a derivation are divided between generating and attaching by p(shift), and
-those of either between its best options in proportion to their probabilities; the derivation's weight is
-multiplied by the probability of what it takes. The selection step reallocates K particles in proportion to k
-* theta and drops the derivations that get none.
+those of either between its best options in proportion to their probabilities; its weight is multiplied by the
+probability of the option. The selection step reallocates K particles in proportion to k * theta and drops the
+derivations that get none.
 
 With the scheme `TOP`, the paper's baseline, every option is taken, and the K best derivations go on.
 """
@@ -27,26 +27,23 @@ class Search(NamedTuple):
     """How to search.
 
     particles (int): K, how many particles the beam's derivations share.
-    lookahead (float): In nats, what attaching a word that is on the stack can be expected to cost. With 0,
-        the selection step is that of Algorithm 1 to the letter.
+    lookahead (float): The expected cost in nats of attaching a word that is on the stack. With 0, the
+        selection step is that of Algorithm 1 to the letter.
     marginals (bool): Whether to find the posterior probabilities of heads and tags. The selection step then
-        keeps what stands for the posterior, and not only what may still be the best.
-    consensus (bool): Whether to choose the parse with the least expected loss and not the best derivation's;
-        needs `marginals`.
-    temperature (float): With `marginals`, what log-weights are divided by before they are normalised, in the
-        selection step and in the end; 1 for the posterior of the model.
-    labels_per_arc (int): How many labels of a left- or right-arc a derivation is divided between.
-    tags_per_word (int): How many tags of a word a derivation is divided between.
+        keeps derivations that stand for the posterior, and not only those that may still be the best.
+    consensus (bool): Whether to choose the parse with the least expected loss; needs `marginals`.
+    temperature (float): With `marginals`, log-weights are divided by it before they are normalised.
+    labels_per_arc (int), tags_per_word (int): How many labels of an arc and tags of a word a derivation is
+        divided between.
     tag_threshold (float): A tag, or a direction of an arc, is not tried if it is expected to get less than
         this part of a particle beside the best one.
     guides (bool): Whether to find the most probable heads and tags of each word; needs `marginals`.
-    outlook (float): How much of what a tag promises of the words to come, in nats, counts where particles are
-        divided and in the selection step; it never counts in a derivation's weight. With 0, they are those of
+    outlook (float): How much the promise of a tag for the words to come counts where particles are divided
+        and in the selection step; it never counts in a derivation's weight. With 0, they are those of
         Algorithm 1.
-    spread (int): By how much the particles are multiplied after the selection step: what follows a word is
-        divided more finely than what is kept of the words before it.
-    apart (bool): Whether only the probabilities of words are to be found, and those of running text by
-        `running_text.read`: sentences that begin at different words are searched for apart.
+    spread (int): By how much the particles are multiplied after the selection step.
+    apart (bool): Whether to find the probabilities of words only, and those of running text by
+        `running_text.read`.
     scheme (int): `ROUND` or `TOP`.
     """
 
@@ -68,11 +65,9 @@ class Search(NamedTuple):
 class Rounding(NamedTuple):
     """A search at work on n words.
 
-    search (Search): How to search.
-    sums (Sums): What the weights say of the words.
     lead (float): How far a derivation may be behind the best one, see `_lead_of_the_last`.
-    best (float64[*]): The highest `expected_weight`s of the present pass, in order: the highest one, or with
-        `TOP` K of them, below the last of which nothing can be kept.
+    best (float64[*]): The highest `expected_weight` of the present pass, or with `TOP` the K highest, in
+        order.
     ended (float64[1]): With `search.apart`, log of the sum of the weights of the derivations that have ended
         a sentence in the present pass.
     """
@@ -93,8 +88,8 @@ def new_rounding(search, sums):
 
 @borrowing
 def expected_weight(weight, depth, heuristic, search):
-    """The log-weight of a derivation with what its last tag promises of the words to come, less what
-    attaching its open words can be expected to cost; see `reallocate`.
+    """The log-weight of a derivation with its tag's promise, less the expected cost of attaching its open
+    words.
     """
     return weight + heuristic - search.lookahead * depth
 
@@ -102,9 +97,8 @@ def expected_weight(weight, depth, heuristic, search):
 @inner
 def _lead_of_the_last(search):
     """How far behind the best one, in nats of `expected_weight`, a derivation gets no particle in selection:
-    by
-    k * theta, one particle at best against K, it would need 1 / K of the mass; by theta ** (1 / temperature),
-    the same without k. Attaching brings a derivation what it does not cost.
+    by k * theta, one particle at best against K, it would need 1 / K of the mass; by theta ** (1 /
+    temperature), the same without k. Attaching brings a derivation its expected cost.
     """
     nats = search.temperature if search.marginals else 2.0
     return nats * log(float(search.particles)) + _ATTACHMENTS * search.lookahead
@@ -112,10 +106,8 @@ def _lead_of_the_last(search):
 
 @inner
 def is_pursued(rounding, weight, depth, heuristic):
-    """Whether a derivation may still be selected.
-
-    A hopeless one would attach, a particle at a time, down to the bottom of its stack, for every word of a
-    text in which nothing can be attached.
+    """Whether a derivation may still be selected: a hopeless one would attach, a particle at a time, down to
+    the bottom of its stack.
     """
     if rounding.search.scheme == TOP:
         # Behind the word, there is one item on the stack at least.
@@ -152,8 +144,8 @@ def round_shift(rounding, particles, p_shift, p_reduce):
 
 @inner
 def allot_rounded(rounding, options, count, particles):
-    """Give each option, the most promising one first, its share of the particles that are left; the options
-    change their order.
+    """Give each option, the most promising one first, its share of the particles left; the options change
+    their order.
     """
     if rounding.search.scheme == TOP:
         for i in range(count):
@@ -184,18 +176,14 @@ def allot_rounded(rounding, options, count, particles):
 
 @compiled
 def share(particles, probability, mass):
-    """How many of the remaining particles the best of the remaining options gets: its share, but at least
-    one.
-    """
+    """The best option's share of the remaining particles, at least one."""
     return max(1, min(particles, np.int64(floor(particles * probability / mass + 0.5))))
 
 
 @inner
 def select(rounding, beam, size, word, is_last):
-    """Selection step: find what the word adds to the sum of the weights, and which derivations go on.
-
-    is_last (bool): Whether derivations have been finished in this pass.
-    RETURNS (int): How many derivations are left.
+    """Selection step: find how much the word adds to the sum of the weights, and which derivations go on, and
+    return how many. In the last pass, `is_last`, derivations have been finished.
     """
     search, prefix = rounding.search, log_sum(beam.weight, size)
     left = size
@@ -230,15 +218,12 @@ def keep_best(beam, size, rounding):
 def reallocate(beam, size, particles, search):
     """Reallocate K particles in proportion to k * theta, and drop the derivations that get none.
 
-    As k has come about in proportion to what theta was before, k * theta counts the past again at each step,
+    k has come about in proportion to what theta was before, so k * theta counts the past again at each step,
     and soon one derivation has all particles. That serves the search for the best one. For marginals, K
     particles are shared in proportion to theta ** (1 / temperature) alone.
 
-    Derivations that delay attachments are under-penalised, and where no end of the sentence is in sight the
-    beam would fill up with them; so theta is reduced by what each open word can be expected to cost.
-
-    beam (Beam): The derivations; their weights stay as they are.
-    RETURNS (int): How many derivations are left; where none would be, the best one is kept.
+    Derivations that delay attachments are under-penalised, so theta is reduced by the expected cost of each
+    open word. RETURNS how many derivations are left; at least the best one is kept.
     """
     highest = -inf
     for i in range(size):

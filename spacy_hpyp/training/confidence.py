@@ -1,7 +1,7 @@
 """Calibration by sentences that a parser has not learned from (`annotation.confidence`).
 
 A joint model takes folds of training sentences out. An easy-first parser holds some sentences of the treebank
-out, or, where that has few, others like it learn from parts of it.
+out, or, if that has few, others like it learn from parts of it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -64,11 +64,8 @@ def learn_confidence(
     threads: int,
     given_tags: bool,
 ) -> None:
-    """Calibrate arcs and tags by training sentences, as the model without them parses them.
-
-    sentences (Mapping[bytes, int32[4, *]]): Those of the treebank by key, in order; those that are not seated
-        are left out.
-    search (Search): How they are parsed, with `marginals`.
+    """Calibrate arcs and tags by training sentences (by key, in order), as the model without them parses
+    them.
     """
     rows = [own for key, own in sentences.items() if model.progress.seated.get(key)]
     ends = np.cumsum([each.shape[1] for each in rows])
@@ -89,9 +86,8 @@ def learn_confidence(
 
 
 def running_text(passages: Sequence[Sequence[np.ndarray]]) -> tuple[Blocks, np.ndarray, GoldSentence]:
-    """Make blocks of passages, whose sentence boundaries are to be found.
+    """Make blocks of passages of consecutive sentences, whose boundaries are to be found.
 
-    passages (Sequence[Sequence[int32[4, *]]]): Consecutive sentences of each.
     RETURNS (tuple): The blocks; gold heads as positions in the block (int32[tokens]), `NONE` for roots; and
         the sentences.
     """

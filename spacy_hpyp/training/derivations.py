@@ -15,10 +15,8 @@ from .treebank import GoldCorpus, Treebank
 
 
 def initialize(model: JointModel, corpus: GoldCorpus, label_data: dict[str, list[str]], *, seed: int) -> None:
-    """Give a model its alphabets: tags and labels, and the vocabulary of the sentences that have no other
-    tags.
-
-    If rare words are to be spelled out, their spelling is learned.
+    """Give a model its tags, labels, and the vocabulary of the sentences that have no other tags, and learn
+    the spelling of rare words if that is wanted.
     """
     vocabulary = corpus.vocabulary(label_data["tags"], model.own_settings)
     model.initialize(label_data["labels"] if model.labelled else [UNLABELLED], vocabulary)
@@ -33,7 +31,7 @@ def initialize(model: JointModel, corpus: GoldCorpus, label_data: dict[str, list
 class SentenceBatch:
     """Sentences to be visited.
 
-    keys (list[bytes]): What identifies them.
+    keys (list[bytes]): Identify them.
     rows (list[int32[4, *]]): Their words, tags, heads and labels.
     seated (list[bool]): Whether they are seated.
     """
@@ -47,26 +45,19 @@ class SentenceBatch:
 
 
 class JointTreebank(Treebank):
-    """The sentences that a joint model is trained on.
-
-    has_new (bool): Whether there are some that it was not initialized with.
-    """
-
-    has_new = False
+    """The sentences that a joint model is trained on."""
 
     def _encode(self, sentence: GoldSentence | str) -> np.ndarray | str:
         return sentence if isinstance(sentence, str) else self.model.encoder.encode(sentence, learned=True)
 
     def batch(self, documents: Iterable[GoldDocument]) -> SentenceBatch:
-        """The sentences of documents, to be visited; those that are not seated are then, see `visit`."""
+        """Return the sentences of documents, to be visited; `visit` seats those that are not yet seated."""
         batch = SentenceBatch()
         progress, added = self.model.progress, Counter[bytes]()
         for document in documents:
             for raw in document:
                 key = raw.key
-                is_known = key in self.made or progress.sweep.copies[key] > 0
                 rows = self.rows_of(key, raw)
-                self.has_new |= not is_known and not isinstance(self._read(raw), str)
                 if rows is None:
                     continue
                 batch.seated.append(

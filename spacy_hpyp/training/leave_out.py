@@ -1,8 +1,8 @@
-"""Leave-out annotation: what a parser would believe about its training sentences if it had not seen them.
+"""Leave-out annotation: guides for training sentences, by the parser as if it had not seen them.
 
-Components that read guides (`annotation.guides`) have to learn from guides as good as those that they will
-read, and a parser is too sure of sentences that it was trained on. A count model need not be trained again:
-a part of the sentences is taken out of a copy of the seating, and parsed by the rest.
+Components that read guides have to learn from guides as good as those that they will read, and a parser is
+too sure of its training sentences. A count model need not be trained again: a part of the sentences is taken
+out of a copy of the seating, and parsed by the rest.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,23 +32,20 @@ def leave_out(
 ) -> tuple[Guides, int]:
     """Annotate training sentences, a part of them after the other by the model without the part.
 
-    The sentences are left out in stretches, as new text is not from among what was learned either, and all
-    copies of a sentence with the first of them. A sentence that the model has not learned from is parsed
-    along with those around it.
+    Sentences are left out in stretches, with all their copies. A sentence that the model has not learned from
+    is parsed along with those around it.
 
     model (JointModel): A trained model; it stays as it is.
-    documents (Sequence[GoldDocument]): What it was trained on.
+    documents (Sequence[GoldDocument]): Its training data.
     search (Search): How they are parsed, with `guides`; each sentence by itself.
     rng (numpy.random.Generator): The source of randomness, a stream for each part.
     folds (int): How many parts there are, at least 2.
-    threads (int): How many threads share the work; the result does not depend on it.
-    given_tags (bool): Whether sentences are parsed with the gold tags. Those that cannot be learned from have
-        no guides then.
+    given_tags (bool): Whether to parse with gold tags; sentences without them have no guides.
     progress (Callable[[int], None]): Called with the number of words of each part.
     RETURNS (tuple[Guides, int]): The guides of all words, with heads as positions in the sentence; and how
         many of the sentences the model has learned from.
-    RAISES (ValueError): If the model has learned from less than half of those sentences that can be learned
-        from, or has latent derivations.
+    RAISES (ValueError): If the model has learned from less than half of the usable sentences, or has latent
+        derivations.
     """
     check_derivations(model)
     treebank = JointTreebank(model)
@@ -87,10 +84,8 @@ def leave_out(
 def without(
     model: JointModel, sentences: Mapping[bytes, np.ndarray], rng: np.random.Generator, *, threads: int
 ) -> JointModel:
-    """Return a model as if it had not learned from some sentences, with all their copies, see
-    `JointModel.without`.
-
-    sentences (Mapping[bytes, int32[4, *]]): See `Treebank`, by key; the model need not have learned from them.
+    """Return a model as if it had not learned from some sentences (int32[4, *], by key), with all their
+    copies.
     """
     seated = [rows for key, rows in sentences.items() for _ in range(model.progress.seated.get(key, 0))]
     return model.without(join(seated), rng, threads) if seated else model

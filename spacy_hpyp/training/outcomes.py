@@ -24,7 +24,7 @@ class GoldWords:
     forms (list[str]): The words.
     gold (int32[words]): Their outcomes, `NONE` where unknown.
     given (int32[words]): The outcomes that are known before prediction, `NONE` elsewhere.
-    more (dict[str, int32[words]]): What is read of each word besides its form, by attribute.
+    more (dict[str, int32[words]]): Other attributes of each word.
     """
 
     key: bytes
@@ -35,9 +35,7 @@ class GoldWords:
 
 
 class Encoded(NamedTuple):
-    """Some sequences as a model reads them, see `Sequences`, and their outcomes (int32[words]), `NONE` where
-    they are not known.
-    """
+    """Some sequences as a model reads them, see `Sequences`, and their outcomes, `NONE` where unknown."""
 
     symbols: np.ndarray
     kind: np.ndarray
@@ -51,20 +49,14 @@ class Encoded(NamedTuple):
         return Sequences(self.symbols, self.kind, self.given, self.offsets)
 
     def take(self, order: np.ndarray) -> "Encoded":
-        """Some of the sequences.
-
-        order (int64[*]): Which, in their new order.
-        """
+        """Some of the sequences, by number (int64[*]), in their new order."""
         offsets = offsets_of(np.diff(self.offsets)[order])
         words = np.repeat(self.offsets[:-1][order] - offsets[:-1], np.diff(offsets)) + np.arange(offsets[-1])
         return Encoded(*(column[words] for column in self[:-1]), offsets)
 
 
 class Corpus:
-    """Gold words, read once for several models.
-
-    sequences (Sequence[GoldWords]): One at least.
-    """
+    """Gold words of at least one sequence, read once for several models."""
 
     def __init__(self, sequences: Sequence[GoldWords]) -> None:
         self.sequences = list(sequences)
@@ -83,10 +75,7 @@ class Corpus:
     def teach_words(
         self, model: WordClassifier, outcomes: Sequence[str], left_out: Iterable[int] = ()
     ) -> None:
-        """Let a model know the words, and what they may be.
-
-        left_out (Iterable[int]): Sequences that it is to know nothing of.
-        """
+        """Initialize a model with the words and their outcomes, without the sequences `left_out`."""
         dropped = set(left_out)
         sentences = [_known(words) for i, words in enumerate(self.sequences) if i not in dropped]
         candidates = None
@@ -96,7 +85,7 @@ class Corpus:
         model.initialize(Vocabulary.collect(sentences, outcomes, model.vocabulary_settings), candidates)
 
     def encode(self, model: WordClassifier) -> Encoded:
-        """All of it as a model reads it."""
+        """Encode all of it for a model."""
         symbols, kind = model.lexicon.read(self.forms, self.place, self.more)
         return Encoded(symbols, kind, self.given, self.gold, self.offsets)
 
@@ -120,10 +109,8 @@ def jackknife(
     epochs: int,
     threads: int,
 ) -> Iterator[tuple[GoldWords, np.ndarray]]:
-    """Find the outcomes of sequences by models that have been trained on the others.
-
-    Outcomes of training sentences are too good, and what reads them would trust them too much. Sequences of the same
-    content are in the same fold.
+    """Find the outcomes of sequences by models that have been trained on the others, as outcomes of training
+    sentences are too good. Sequences of the same content are in the same fold.
 
     model (WordClassifier): A model with the same settings; it stays as it is.
     folds (int): The number of parts, at least 2.

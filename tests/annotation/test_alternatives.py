@@ -1,7 +1,6 @@
 """The k best parses, posterior probabilities, and what is chosen by them."""
 
 import multiprocessing
-from collections import Counter
 from math import exp, log
 
 import numpy as np
@@ -190,24 +189,3 @@ def test_probabilities_come_back_from_processes(with_marginals):
         for n in (1, 2)
     )
     assert one == two
-
-
-def test_more_labels_of_an_arc_are_seen_when_that_is_asked_for(toy):
-    nlp = toy.trained(particles=10_000)
-    parser, doc = toy.parser(nlp), nlp.make_doc("the dog sees a cat near Kim .")
-
-    def parses_of_the_same_tree(labels_per_arc):
-        """How many parses there are of the tree and the tags that have the most."""
-        found = parser.k_best(doc, 1000, labels_per_arc=labels_per_arc)
-        trees = Counter(
-            tuple((token.head.i, token.tag_) for token in alternative.doc) for alternative in found
-        )
-        return max(trees.values())
-
-    def labels_that_may_be(labels_per_arc):
-        labels = parser.posterior(doc, labels_per_arc=labels_per_arc).labels
-        assert labels.sum(axis=1) == pytest.approx(np.ones(len(doc)))
-        return np.count_nonzero(labels)
-
-    for seen in (parses_of_the_same_tree, labels_that_may_be):
-        assert seen(1) < seen(3)

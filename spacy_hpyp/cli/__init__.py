@@ -24,7 +24,6 @@ from . import (
     warm,
 )
 from .app import hpyp
-from .options import long_names
 
 __all__ = ["hpyp"]
 
@@ -56,4 +55,4 @@ for _function in _COMMANDS:
     # A command with a context reads settings of a config from it.
     _free = {"allow_extra_args": True, "ignore_unknown_options": True}
     _settings = _free if "ctx" in signature(_function).parameters else {}
-    hpyp.command(_function.__name__.replace("_", "-"), context_settings=_settings)(long_names(_function))
+    hpyp.command(_function.__name__.replace("_", "-"), context_settings=_settings)(_function)

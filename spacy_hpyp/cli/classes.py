@@ -28,14 +28,14 @@ def classes(
         ),
     ],
     *,
-    output: Annotated[Path, option("File for the classes", "-o", **NEW_FILE)],
+    output: Annotated[Path, option("File for the classes", "--output -o", **NEW_FILE)],
     number: Annotated[int, option("Number of classes", "--classes -n", least=2, most=100_000)] = 512,
     min_count: Annotated[int, option("Rarer words are known by what they look like", least=1)] = 5,
     iterations: Annotated[int, option("How often all words are looked at, at the most", least=1)] = 20,
-    lang: Annotated[str, option("Language of the tokenizer", "-l")] = "en",
+    lang: Annotated[str, option("Language of the tokenizer", "--lang -l")] = "en",
     tokenized: Tokenized = False,
     every: Annotated[int, option("Read every nth sentence only", least=1)] = 1,
-    threads: Annotated[int, option("Threads; the classes do not depend on it", "-t", least=1)] = 2,
+    threads: Annotated[int, option("Threads; the classes do not depend on it", "--threads -t", least=1)] = 2,
 ) -> list[WordClass]:
     """Learn classes of words, each with a path in a binary tree, for parsers to know words by that their
     treebank has not.

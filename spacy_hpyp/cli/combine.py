@@ -44,7 +44,7 @@ def combine(
     model: AnyPipeline,
     treebank: TrainData,
     *,
-    output: Annotated[Path, option("The pipeline to write, a folder", "-o", file_okay=False)],
+    output: Annotated[Path, option("The pipeline to write, a folder", "--output -o", file_okay=False)],
     rate: Annotated[bool, option("Keep the parser's trees, and rate their arcs")] = False,
     others: Annotated[
         list[Path] | None, option("Trained pipelines whose parsers vote, instead of new ones", "--with")

@@ -139,8 +139,10 @@ def convert(
     ],
     output: Annotated[Path, argument("Folder for the results", file_okay=False)],
     *,
-    n_sents: Annotated[int, option("Sentences to a document", "-n", least=1)] = 10,
-    merge_subtokens: Annotated[bool, option("Multiword tokens become one token", "-T")] = False,
+    n_sents: Annotated[int, option("Sentences to a document", "--n-sents -n", least=1)] = 10,
+    merge_subtokens: Annotated[
+        bool, option("Multiword tokens become one token", "--merge-subtokens -T")
+    ] = False,
 ) -> None:
     """Convert CoNLL-U to .spacy files, and bracketed trees to CoNLL-U.
 

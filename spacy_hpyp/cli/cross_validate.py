@@ -4,9 +4,10 @@ import random
 import shutil
 from bisect import bisect_left
 from collections.abc import Sequence
+from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import numpy as np
 import srsly
@@ -20,7 +21,7 @@ from .app import load_pipeline, note, overrides_of
 from .convert import hold_out_last
 from .options import FILE, argument, option
 from .output import percent, print_table, save_json
-from .trainings import files_of, made_of, train_pipeline
+from .trainings import train_pipeline
 from .udeval import METRICS, of_pipeline, official
 
 # The sentences of a document, where the treebank has fewer documents than there are folds.
@@ -32,12 +33,8 @@ LEVEL, RESAMPLES = 0.95, 1000
 Documents = list[list[Block]]
 
 
-class Interval(NamedTuple):
-    """A score and the interval that holds it."""
-
-    score: float
-    low: float
-    high: float
+#: A score and the interval that holds it.
+Interval = tuple[float, float, float]
 
 
 def cross_validate(
@@ -45,15 +42,12 @@ def cross_validate(
     config_path: Annotated[Path, argument("Config of a pipeline", **FILE)],
     treebank: Annotated[Path, argument("Treebank in CoNLL-U, with trees", **FILE)],
     *,
-    output: Annotated[Path, option("Folder for the figures", "-o", file_okay=False)],
+    output: Annotated[Path, option("Folder for the figures", "--output -o", file_okay=False)],
     parser: Annotated[
         Path | None, option("Config of the parser that guides the pipeline", exists=True)
     ] = None,
     folds: Annotated[int, option("Parts that are held out in turn", least=2)] = 5,
     curve: Annotated[bool, option("Train on a tenth, a third and two thirds, too")] = False,
-    skip_if_exists: Annotated[
-        list[Path] | None, option("Do nothing if this file exists; may be repeated")
-    ] = None,
 ) -> None:
     """Train a pipeline on all but one part of a treebank, parse the raw text of that part, and so on.
 
@@ -62,9 +56,6 @@ def cross_validate(
     sentences. Prints the F1 scores of 'hpyp udeval' over all documents, with bootstrap intervals. The same
     command goes on after the last part that was parsed.
     """
-    if existing := next((path for path in skip_if_exists or [] if path.exists()), None):
-        note(f"'{existing}' exists: nothing is cross-validated")
-        return
     overrides = overrides_of(ctx)
     blocks = list(read_blocks(treebank))
     # The training data need a sentence to hold out.
@@ -74,15 +65,15 @@ def cross_validate(
     documents = _documents(blocks, folds)
     official("".join(map(Block.lines, blocks)), str(treebank))
     prepare_folder(output)
-    made = [path.read_bytes() for path in (config_path, parser) if path is not None]
-    made += [overrides, *files_of(overrides), treebank.read_bytes()]
+    made = [path.read_bytes() for path in (config_path, parser, treebank) if path is not None]
+    run = sha256(repr((made, folds, sorted(overrides.items()))).encode()).hexdigest()
     record = output / "folds.json"
     kept = srsly.read_json(record) if record.exists() else {}
     shares, counts = list(SHARES) if curve else ["1"], {}
     for share in shares:
         counts[share] = []
         for fold in range(folds):
-            key = made_of(*made, [share, fold, folds])
+            key = f"{run} {share} {fold}"
             if key not in kept:
                 msg.divider(f"Part {fold + 1} of {folds}" + f", {share} of the others" * curve)
                 learned = [document for i, document in enumerate(documents) if i % folds != fold]
@@ -109,11 +100,15 @@ def cross_validate(
         f"{LEVEL:.0%} of the scores of bootstrap samples of {len(documents):,} documents are in 'from' - 'to'"
     )
     if curve:
-        points = [(share, *(percent(own[name].score) for name in METRICS)) for share, own in found.items()]
+        points = [(share, *(percent(own[name][0]) for name in METRICS)) for share, own in found.items()]
         print_table(("part", *METRICS), points, "Learning curve")
-        figures = {share: {name: own[name].score for name in METRICS} for share, own in found.items()}
+        figures = {share: {name: own[name][0] for name in METRICS} for share, own in found.items()}
         save_json(output / "curve.json", figures, "the learning curve")
-    save_json(output / "scores.json", {name: own._asdict() for name, own in found["1"].items()}, "scores")
+    save_json(
+        output / "scores.json",
+        {name: dict(zip(("score", "low", "high"), own)) for name, own in found["1"].items()},
+        "scores",
+    )
 
 
 def _documents(blocks: Sequence[Block], folds: int) -> Documents:
@@ -160,4 +155,4 @@ def bootstrap(counts: np.ndarray) -> Interval:
     scores = sums[sums[:, 1] > 0]
     ends = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
     low, high = np.quantile(scores[:, 0] / scores[:, 1], ends).tolist() if len(scores) else (score, score)
-    return Interval(score, min(score, low), max(score, high))
+    return score, min(score, low), max(score, high)

@@ -3,7 +3,6 @@
 import runpy
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +20,8 @@ from spacy_hpyp.components.hpyp_parser import HPYPParser
 from spacy_hpyp.components.surprisal import surprisal
 from spacy_hpyp.report.trees import draw_tree
 
+# Streamlit has been imported where it runs this file.
+st: Any = sys.modules.get("streamlit")
 # The longest text, in characters, which takes seconds.
 _LONGEST = 1000
 _ATTRIBUTES = "text lemma_ pos_ morph tag_ dep_ head".split()
@@ -48,8 +49,6 @@ def explore(
 
 def show_page(name: str) -> None:
     """Show the page of a pipeline."""
-    import streamlit as st
-
     st.set_page_config(page_title="hpyp explore", layout="wide")
     try:
         nlp = st.cache_resource(spacy.load)(name)
@@ -61,7 +60,7 @@ def show_page(name: str) -> None:
         pipe.decoding = "mbr"
     st.title(f"{nlp.lang}_{nlp.meta['name']} {nlp.meta['version']}")
     st.caption(" → ".join(nlp.pipe_names))
-    text = st.text_area("Text", _example(nlp.lang), max_chars=_LONGEST)
+    text = st.text_area("Text", max_chars=_LONGEST)
     if not text.strip():
         st.info("Type a text, and press Ctrl+Enter.")
         return
@@ -86,26 +85,15 @@ def show_page(name: str) -> None:
     st.dataframe([{name: str(getattr(token, name)) for name in _ATTRIBUTES} for token in doc])
 
 
-def _example(lang: str) -> str:
-    try:
-        return import_module(f"spacy.lang.{lang}.examples").sentences[0]
-    except ImportError:
-        return ""
-
-
 def _probability(token: Token) -> str:
     return "" if token._.head_prob is None else f" {token._.head_prob:.0%}"
 
 
 def _show_tree(sentence: Span, note: Callable[[Token], str]) -> None:
-    import streamlit as st
-
     st.html(f'<div style="overflow-x: auto">{draw_tree(sentence, note)}</div>')
 
 
 def _show_alternatives(nlp: Language, text: str) -> None:
-    import streamlit as st
-
     able = [name for name, pipe in nlp.pipeline if hasattr(pipe, "k_best")]
     if not able:
         return
@@ -123,27 +111,20 @@ def _show_alternatives(nlp: Language, text: str) -> None:
 
 
 def _show_surprisal(nlp: Language, text: str) -> None:
-    import streamlit as st
-
     st.subheader("Surprisal")
     rows = surprisal(nlp, [text], running=True)
+    parts = ("syntactic", "lexical")
     table = [
-        {
-            "word": f"{i} {row['text']}",
-            "syntactic": row["surprisal_syntactic"],
-            "lexical": row["surprisal_lexical"],
-        }
+        {"word": f"{i} {row['text']}", **{part: row[f"surprisal_{part}"] for part in parts}}
         for i, row in enumerate(rows, 1)
     ]
     st.caption(
         "In bits: the syntactic part leads to a word's tag, the lexical part to the word given its tag."
     )
-    st.bar_chart(table, x="word", y=["syntactic", "lexical"], y_label="bits", sort=False)
+    st.bar_chart(table, x="word", y=parts, y_label="bits", sort=False)
 
 
 def _show_next(parser: HPYPParser, doc: Any) -> None:
-    import streamlit as st
-
     st.subheader("What comes next")
     steps = parser.increments(doc, 10)
     chosen = st.select_slider("After", range(len(steps)), format_func=lambda i: f"{i + 1}")
@@ -154,8 +135,6 @@ def _show_next(parser: HPYPParser, doc: Any) -> None:
 
 
 def _show_generated(parser: HPYPParser) -> None:
-    import streamlit as st
-
     st.subheader("Generate")
     if st.button("Draw"):
         drawn = parser.generate(5)

@@ -26,13 +26,17 @@ _BATCH = 256
 def generate(
     model: AnyModel,
     *,
-    number: Annotated[int, option("How many sentences to draw", "-n")] = 1000,
-    best: Annotated[int, option("How many of the most probable to show and to save", "-b", least=1)] = 10,
+    number: Annotated[int, option("How many sentences to draw", "--number -n")] = 1000,
+    best: Annotated[
+        int, option("How many of the most probable to show and to save", "--best -b", least=1)
+    ] = 10,
     min_length: Annotated[int, option("Shorter sentences are not among the best")] = 10,
     max_length: Annotated[int, option("The most words of a sentence")] = 60,
     seed: Annotated[int, option("Fixes the sentences")] = 0,
     trees: Annotated[bool, option("Show tags and trees")] = False,
-    output: Annotated[Path | None, option("File for the best, .jsonl or .spacy", "-o", **NEW_FILE)] = None,
+    output: Annotated[
+        Path | None, option("File for the best, .jsonl or .spacy", "--output -o", **NEW_FILE)
+    ] = None,
     particles: Particles = None,
     threads: Threads = None,
 ) -> None:

@@ -30,7 +30,7 @@ def learn_text(
         bool, option("The parser finds sentences of running text; else a line is one")
     ] = False,
     tokenized: Annotated[bool, option("Words are between spaces; else the tokenizer finds them")] = False,
-    particles: Annotated[int, option("Particles that a sentence is parsed with", "-K")] = 100,
+    particles: Annotated[int, option("Particles that a sentence is parsed with", "--particles -K")] = 100,
     threads: Threads = None,
     batch_words: Annotated[int, option("Words that are parsed before their parses are added")] = 50_000,
     checkpoint_words: Annotated[int, option("Words between checkpoints")] = 1_000_000,

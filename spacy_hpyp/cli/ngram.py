@@ -28,12 +28,14 @@ def ngram(
     ],
     output: Annotated[Path, argument("File for the model", **NEW_FILE)],
     *,
-    order: Annotated[int, option("Length of the longest n-gram", "-n")] = 5,
+    order: Annotated[int, option("Length of the longest n-gram", "--order -n")] = 5,
     sweeps: Annotated[int, option("Gibbs sweeps over the training data")] = 20,
     samples: Annotated[int, option("Samples to average over, from the second half of the sweeps")] = 10,
     min_count: MinCount = 2,
     min_class_count: MinClassCount = 5,
-    lang: Annotated[str, option("Language: of the tokenizer, and of the classes of rare words", "-l")] = "en",
+    lang: Annotated[
+        str, option("Language: of the tokenizer, and of the classes of rare words", "--lang -l")
+    ] = "en",
     spelling: Annotated[bool, option("Spell rare words out in letters: an open vocabulary")] = False,
     seed: Annotated[int, option("Fixes the model bit for bit")] = 0,
     tokenized: Tokenized = False,

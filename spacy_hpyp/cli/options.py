@@ -1,51 +1,27 @@
 """Options and arguments of commands. Those that several commands have are declared here."""
 
-from collections.abc import Callable
-from copy import copy
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal
 
 import typer
-from typer.models import OptionInfo
 
 from ..storage.files import prepare_folder
 
-#: The highest whole number of an option without a limit of its own.
-MOST = 1_000_000_000
-
 
 def option(
-    meaning: str, names: str = "", *, least: int | None = None, most: int = MOST, **settings: Any
+    meaning: str, names: str = "", *, least: int | None = None, most: int | None = None, **settings: Any
 ) -> Any:
     """Declare an option, with settings of `typer.Option`.
 
-    names (str): Its names with spaces between them; one with two hyphens replaces the parameter's.
-    least, most (int): Its limits, if it is a whole number.
+    names (str): Its names with spaces between them, instead of the parameter's.
+    least, most (int | None): The limits of a whole number.
     """
-    limits = {} if least is None else {"min": least, "max": most}
-    return typer.Option(*names.split(), help=meaning, **limits, **settings)
+    return typer.Option(*names.split(), help=meaning, min=least, max=most, **settings)
 
 
 def argument(meaning: str, **settings: Any) -> Any:
     """Declare an argument, with settings of `typer.Argument`."""
     return typer.Argument(help=meaning, **settings)
-
-
-def long_names(function: Callable) -> Callable:
-    """Name the options of a command after its parameters, unless they have long names; a switch has no other."""
-    hints = get_type_hints(function, include_extras=True)
-    for name, hint in hints.items():
-        for declared in getattr(hint, "__metadata__", ()):
-            # Typer keeps the first name as the default until it reads the command.
-            names = [
-                each for each in (declared.default, *(declared.param_decls or ())) if isinstance(each, str)
-            ]
-            if isinstance(declared, OptionInfo) and not any(each.startswith("--") for each in names):
-                own = copy(declared)
-                own.default, own.param_decls = ..., [f"--{name.replace('_', '-')}", *names]
-                hints[name] = Annotated[hint.__origin__, own]
-    function.__annotations__ = hints
-    return function
 
 
 def place(text: str) -> Any:
@@ -83,15 +59,15 @@ Generative = Annotated[str, argument("Name or path of a trained pipeline with an
 AnyModel = Annotated[str, argument("A trained pipeline with an hpyp_parser, or a model of 'hpyp ngram'")]
 TrainData = Annotated[Path, argument("Training data: .conllu or .spacy, or a directory", exists=True)]
 Data = Annotated[Path, argument("Evaluation data: .conllu or .spacy, or a directory", exists=True)]
-Json = Annotated[Path | None, option("JSON file for the figures", "-o", **NEW_FILE)]
+Json = Annotated[Path | None, option("JSON file for the figures", "--output -o", **NEW_FILE)]
 DocsFile = Annotated[Path, argument("The .spacy file to write", dir_okay=False, callback=writable_docs)]
-Particles = Annotated[int | None, option("Particles, instead of the pipeline's setting", "-K")]
-Threads = Annotated[int | None, option("Threads, instead of the pipeline's setting", "-t")]
+Particles = Annotated[int | None, option("Particles, instead of the pipeline's setting", "--particles -K")]
+Threads = Annotated[int | None, option("Threads, instead of the pipeline's setting", "--threads -t")]
 MinCount = Annotated[int, option("Rarer words are known by their class only")]
 MinClassCount = Annotated[int, option("Rarer classes give way to more general ones")]
-Printed = Annotated[Literal["table", "json"], option("Print a table, or JSON", "-o")]
+Printed = Annotated[Literal["table", "json"], option("Print a table, or JSON", "--output -o")]
 GoldTags = Annotated[bool, option("Give the gold tags to the parser")]
-PerLine = Annotated[bool, option("Each line of a text is one sentence", "-l")]
+PerLine = Annotated[bool, option("Each line of a text is one sentence", "--per-line -l")]
 Tokenized = Annotated[bool, option("Split text into words at white space")]
 SegmentWith = Annotated[str | None, option("Pipeline that splits running text into sentences")]
 RayAddress = Annotated[str | None, option("Ray cluster: 'local', 'local[N]', 'auto' or an address", "--ray")]

@@ -62,11 +62,11 @@ def parse(
     ] = None,
     *,
     output: Annotated[
-        Path | None, option("CoNLL-U file, not stdout; with --ray a folder", "-o", parser=place)
+        Path | None, option("CoNLL-U file, not stdout; with --ray a folder", "--output -o", parser=place)
     ] = None,
     keep: Annotated[Given, option("The annotation of CoNLL-U to keep")] = "words",
     per_line: PerLine = False,
-    n_process: Annotated[int, option("Processes", "-n", least=1)] = 1,
+    n_process: Annotated[int, option("Processes", "--n-process -n", least=1)] = 1,
     threads: Threads = None,
     ray: RayAddress = None,
     workers: Workers = None,

@@ -32,7 +32,9 @@ def perplexity(
     segment_with: SegmentWith = None,
     method: Annotated[
         Literal["beam", "particles"] | None,
-        option("Of a parser: sum over the beam, for an upper bound, or estimate the whole sum", "-m"),
+        option(
+            "Of a parser: sum over the beam, for an upper bound, or estimate the whole sum", "--method -m"
+        ),
     ] = None,
     particles: Annotated[
         int | None,

@@ -34,8 +34,10 @@ def rank(
         list[Path], argument("Texts, '-' for stdin, .spacy or .conllu files", callback=existing)
     ],
     *,
-    output: Annotated[Path | None, option("File to write, instead of stdout", "-o", dir_okay=False)] = None,
-    top: Annotated[int | None, option("The number of sentences", "-n", least=1)] = None,
+    output: Annotated[
+        Path | None, option("File to write, instead of stdout", "--output -o", dir_okay=False)
+    ] = None,
+    top: Annotated[int | None, option("The number of sentences", "--top -n", least=1)] = None,
     by: Annotated[Literal["arcs", "rate"], option("Expected wrong arcs, or these a word")] = "arcs",
     most_confident: Annotated[bool, option("The sentences with the fewest first")] = False,
     form: Annotated[Literal["jsonl", "conllu"], option("The format of the output", "--format -f")] = "jsonl",

@@ -3,6 +3,7 @@ time. The name of a file says what it is.
 """
 
 import gzip
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -24,7 +25,6 @@ from ..components.documents import SPACY, read_treebank
 from ..language_model.stimuli import is_table
 from ..text.paragraphs import paragraphs_of
 from ..treebanks.conllu import read_blocks
-from .options import MOST
 
 # Texts read between two moments at which spaCy may forget their strings.
 _BATCH = 256
@@ -188,7 +188,7 @@ def read_documents(path: Path, vocab: Vocab) -> Iterator[Doc]:
     """Yield the documents of a treebank with their trees, as Docs whose tokens are words, see
     `components.documents.read_treebank`. CoNLL-U that does not say where documents begin is one.
     """
-    return map(words_as_tokens, read_treebank(path, vocab, n_sents=MOST))
+    return map(words_as_tokens, read_treebank(path, vocab, n_sents=sys.maxsize))
 
 
 def read_corpus(path: Path, nlp: Language, *, tokens: str = "tokenizer") -> list[Example]:

@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import spacy
@@ -55,7 +54,7 @@ def distribute(
     folder.begin(run)
     done = folder.done()
     left = [shard for shard in shards if shard.number not in done]
-    counts, problems, begun = {"words": 0, "documents": 0, "errors": 0}, [], monotonic()
+    counts, problems = {"words": 0, "documents": 0, "errors": 0}, []
     with connected(address) as ray, Bar(total=len(shards), unit=" shards") as bar:
         bar.update(len(done))
         for row in run_shards(ray, task, folder, run, left, workers) if left else ():
@@ -63,15 +62,13 @@ def distribute(
             problems += [row["problem"]] if row["problem"] else []
             if counts["errors"] > max_errors:
                 raise ValueError(f"{counts['errors']} documents failed: '{output}/_errors' has the reasons.")
-            rate = counts["words"] / (monotonic() - begun)
-            bar.set_postfix_str(f"{counts['words']:,} words, {rate:,.0f} words/s", refresh=False)
+            bar.set_postfix(words=counts["words"], refresh=False)
             bar.update()
     told = f"{counts['words']:,} words in {counts['documents']:,} documents, {counts['errors']:,} of which failed"
     if missing := {shard.number for shard in shards} - folder.done():
-        reasons = list(dict.fromkeys(problems)) or ["their workers died"]
+        reasons = "\n".join(list(dict.fromkeys(problems))[:_SHOWN]) or "their workers died"
         raise ValueError(
-            f"{len(missing)} of {len(shards)} shards are missing; the same command tries them again.\n"
-            + "\n".join(reasons[:_SHOWN])
+            f"{len(missing)} of {len(shards)} shards are missing; the same command tries them again.\n{reasons}"
         )
     msg.good(f"Saved {len(left):,} shards to {output}: {told}")
 

@@ -51,10 +51,13 @@ def surprisal(
     ],
     *,
     output: Annotated[
-        Path | None, option("File for the table (.csv, .tsv, .txt); with --ray a folder", "-o", parser=place)
+        Path | None,
+        option("File for the table (.csv, .tsv, .txt); with --ray a folder", "--output -o", parser=place),
     ] = None,
-    words: Annotated[bool, option("One row a word between white space: sums over its tokens", "-w")] = False,
-    regions: Annotated[bool, option("One row a region of a table of stimuli", "-r")] = False,
+    words: Annotated[
+        bool, option("One row a word between white space: sums over its tokens", "--words -w")
+    ] = False,
+    regions: Annotated[bool, option("One row a region of a table of stimuli", "--regions -r")] = False,
     context: Annotated[
         str | None, option("Of a table of stimuli: the column of what is read before the text")
     ] = None,
@@ -65,14 +68,14 @@ def surprisal(
     ] = None,
     lags: Annotated[int, option("Columns of so many words before, too", least=0, most=_LAGS)] = 0,
     no_punctuation: Annotated[
-        bool, option("Punctuation has no rows, and is no part of words and regions")
+        bool, option("Punctuation has no rows, and is no part of words and regions", "--no-punctuation")
     ] = False,
     entropy: Annotated[
-        bool, option("Columns of entropies over next words and analyses, and reductions", "-e")
+        bool, option("Columns of entropies over next words and analyses, and reductions", "--entropy -e")
     ] = False,
     parses: Annotated[int | None, option("Write so many parses after each word, as JSONL", least=1)] = None,
     per_line: Annotated[
-        bool, option("Each line of text, or text of --text-by, is a sentence by itself", "-l")
+        bool, option("Each line of text, or text of --text-by, is a sentence by itself", "--per-line -l")
     ] = False,
     running: Annotated[
         bool, option("A text in a table may have several sentences, which the parser finds")
@@ -81,7 +84,7 @@ def surprisal(
         str | None, option("Of an n-gram model: pipeline that finds the sentences of text")
     ] = None,
     particles: Annotated[
-        int | None, option("Particles; by default the pipeline's, but 5,000 at least", "-K")
+        int | None, option("Particles; by default the pipeline's, but 5,000 at least", "--particles -K")
     ] = None,
     threads: Threads = None,
     ray: RayAddress = None,

@@ -1,10 +1,7 @@
 """`hpyp guides`, and trainings of pipelines within other commands."""
 
-import json
 import sys
-from collections.abc import Mapping
 from contextlib import redirect_stdout
-from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -51,21 +48,6 @@ def train_pipeline(
             guides(str(found), train_path, guided)
             own |= {"paths.train": str(guided), "paths.parser": str(found)}
         train(config, folder, overrides={**overrides, **own})
-
-
-def files_of(overrides: Mapping[str, Any]) -> list[bytes]:
-    """Return the contents of the files that overrides of a config name, as `paths.classes` does."""
-    names = [value for value in overrides.values() if isinstance(value, str)]
-    return [Path(name).read_bytes() for name in names if Path(name).is_file()]
-
-
-def made_of(*parts: Any) -> str:
-    """Return a checksum of bytes and of values that JSON has."""
-    found = sha256()
-    for part in parts:
-        data = part if isinstance(part, bytes) else json.dumps(part, sort_keys=True, default=str).encode()
-        found.update(data)
-    return found.hexdigest()
 
 
 def guides(

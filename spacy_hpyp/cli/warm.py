@@ -13,7 +13,7 @@ from .app import load_pipeline, note
 from .options import argument
 
 # Two sentences; the parser finds the boundary between them.
-_TEXT = "the dog sees a cat . the cat sleeps ."
+_WORDS = "the dog sees a cat . the cat sleeps .".split()
 _TAGS = ["DET", "NOUN", "VERB", "DET", "NOUN", "PUNCT", "DET", "NOUN", "VERB", "PUNCT"]
 _HEADS = [1, 2, 2, 4, 2, 2, 7, 8, 8, 8]
 _LABELS = ["det", "nsubj", "ROOT", "det", "obj", "punct", "det", "nsubj", "ROOT", "punct"]
@@ -30,32 +30,20 @@ def warm(
     Numba keeps compiled code in the directory that the environment variable NUMBA_CACHE_DIR names, or beside
     the package's files. Run this where an image is built, or before tests.
     """
-    seconds = sum(map(_train, _COMPONENTS)) if pipeline is None else _use(load_pipeline(pipeline))
-    msg.good(f"Ready after {seconds:.1f} s")
+    start = perf_counter()
+    for nlp in map(_trained, _COMPONENTS) if pipeline is None else [load_pipeline(pipeline)]:
+        nlp(" ".join(_WORDS))
+        note(f"{', '.join(nlp.pipe_names)}: {perf_counter() - start:.1f} s")
+    msg.good(f"Ready after {perf_counter() - start:.1f} s")
 
 
-def _use(nlp: Language) -> float:
-    """Annotate a document with each component. Returns the seconds this takes."""
-    doc, total = nlp.make_doc(_TEXT), 0.0
-    for name, component in nlp.pipeline:
-        start = perf_counter()
-        doc = component(doc)
-        seconds = perf_counter() - start
-        note(f"{name}: {seconds:.1f} s")
-        total += seconds
-    return total
-
-
-def _train(component: str) -> float:
-    """Train a component on two sentences, and use it. Returns the seconds this takes."""
+def _trained(component: str) -> Language:
+    """Train a component on two sentences."""
     nlp = spacy.blank("xx")
     nlp.add_pipe(component)
-    start = perf_counter()
-    doc = Doc(nlp.vocab, _TEXT.split(), tags=_TAGS, heads=_HEADS, deps=_LABELS)
-    examples = [Example(nlp.make_doc(_TEXT), doc)]
+    doc = Doc(nlp.vocab, _WORDS, tags=_TAGS, heads=_HEADS, deps=_LABELS)
+    examples = [Example(nlp.make_doc(doc.text), doc)]
     nlp.initialize(lambda: examples)
     for _ in range(2):
         nlp.update(examples)
-    seconds = perf_counter() - start
-    note(f"Training of {component}: {seconds:.1f} s")
-    return seconds + _use(nlp)
+    return nlp

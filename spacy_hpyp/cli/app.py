@@ -38,10 +38,6 @@ _OTHERS = DependencyParser, Tagger, EasyFirstTagger
 class Commands(TyperGroup):
     """Commands that end with one message instead of a traceback. `--debug` prints the traceback, too."""
 
-    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:
-        """Read the options of the group. `--debug` may also stand at the end of the line."""
-        return super().parse_args(ctx, sorted(args, key=lambda word: word != "--debug"))
-
     def invoke(self, ctx: typer.Context) -> Any:
         """Run a command."""
         try:
@@ -91,28 +87,16 @@ def overrides_of(ctx: typer.Context) -> dict[str, Any]:
         raise ValueError(error.format_message()) from error
 
 
-def pipeline_at(name: str | Path) -> str | Path:
-    """Return the best or the last pipeline of a directory that `spacy train` wrote; other names as they are."""
-    if not (Path(name) / "config.cfg").exists():
-        for part in ("model-best", "model-last"):
-            if (Path(name) / part / "config.cfg").exists():
-                return Path(name) / part
-    return name
-
-
 def load_pipeline(name: str | Path, overrides: dict[str, Any] | None = None) -> Language:
-    """Load a pipeline by its name, path or directory of training, with settings by their names with dots.
+    """Load a pipeline by its name or path, with settings by their names with dots.
 
     RAISES (OSError | ValueError): If there is none, or spaCy cannot read one of its files.
     """
-    path = pipeline_at(name)
-    if path != name:
-        note(f"'{name}' is the directory of a training: '{path}' is loaded")
     try:
-        return spacy.load(path, config=overrides or {})
+        return spacy.load(name, config=overrides or {})
     except (*DAMAGE, EOFError, re.error, TokenError) as error:
         problem = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        raise ValueError(f"The pipeline '{path}' cannot be loaded. {problem}") from error
+        raise ValueError(f"The pipeline '{name}' cannot be loaded. {problem}") from error
 
 
 def prepared(

@@ -13,7 +13,7 @@ from spacy.tokens import Span, Token
 from spacy.util import is_package
 
 from spacy_hpyp.annotation.syntactic_words import words_as_tokens
-from spacy_hpyp.cli.app import of_extra, pipeline_at
+from spacy_hpyp.cli.app import of_extra
 from spacy_hpyp.cli.options import argument
 from spacy_hpyp.components.corpus import mark_sentence
 from spacy_hpyp.components.hpyp_parser import HPYPParser
@@ -39,11 +39,10 @@ def explore(
     can be given, as --server.port 8600 or --server.headless true, which opens no browser.
     """
     of_extra("streamlit", 'The page needs Streamlit: pip install "spacy-hpyp[explore]"')
-    name = str(pipeline_at(model))
-    if not is_package(name) and not (Path(name) / "config.cfg").is_file():
+    if not is_package(model) and not (Path(model) / "config.cfg").is_file():
         raise ValueError(f"There is no pipeline '{model}': neither a package nor a directory.")
     own = [f"--{key}={value}" for key, value in _SETTINGS.items() if not any(key in arg for arg in ctx.args)]
-    sys.argv = ["streamlit", "run", __file__, *own, *ctx.args, "--", name]
+    sys.argv = ["streamlit", "run", __file__, *own, *ctx.args, "--", model]
     runpy.run_module("streamlit", run_name="__main__")
 
 

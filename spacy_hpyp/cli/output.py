@@ -1,7 +1,6 @@
 """Text, JSON and tables that commands write, to stdout or to a file."""
 
 import json
-import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,6 @@ import typer
 from wasabi import msg
 
 from ..storage.files import replace_file, replacing
-from .app import note
 
 #: The names of spaCy's scores, by their names in tables.
 SCORES = {"UAS": "dep_uas", "LAS": "dep_las", "TAG": "tag_acc"}
@@ -21,22 +19,12 @@ SCORES = {"UAS": "dep_uas", "LAS": "dep_las", "TAG": "tag_acc"}
 
 @contextmanager
 def writing(path: Path | None, what: str) -> Iterator[TextIO]:
-    """Write text to stdout, or to a file that appears when it is complete.
-
-    Ctrl-C keeps the lines so far in a file beside it, with "partial" in its name.
-    """
+    """Write text to stdout, or to a file that appears when it is complete."""
     if path is None:
         yield typer.get_text_stream("stdout", encoding="utf8")
         return
     with replacing(path, "w", encoding="utf8", newline="") as file:
-        try:
-            yield file
-        except KeyboardInterrupt:
-            file.flush()
-            partial = path.with_suffix(f".partial{path.suffix}")
-            shutil.copyfile(file.name, partial)
-            note(f"Interrupted: the lines so far are in '{partial}'")
-            raise
+        yield file
     msg.good(f"Saved {what} to {path}")
 
 

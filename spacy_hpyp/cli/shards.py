@@ -14,7 +14,6 @@ from wasabi import msg
 from ..about import __version__
 from ..distributed.inputs import cut, find_files
 from ..distributed.run import Folder, Task, connected, run_shards
-from .app import pipeline_at
 from .progress import Bar
 
 # The most problems that are shown.
@@ -23,8 +22,7 @@ _SHOWN = 10
 
 def place_of(model: str) -> str:
     """Return where workers find a pipeline: its package, or its absolute path."""
-    found = pipeline_at(model)
-    return os.path.abspath(found) if Path(found).exists() else str(found)
+    return os.path.abspath(model) if Path(model).exists() else model
 
 
 def distribute(

@@ -163,21 +163,13 @@ def test_a_wrong_use_ends_with_a_message(files, monkeypatch, row):
 
 
 def test_with_debug_the_traceback_is_shown_before_the_message(files):
-    call = ["parse", str(files / "blank"), str(files / "no.txt")]
+    call = ["rank", str(files / "blank"), str(files / "text.txt")]
     plain = CliRunner().invoke(hpyp, call)
     assert "Traceback" not in plain.stderr
-    done = CliRunner().invoke(hpyp, [*call, "--debug"])
+    done = CliRunner().invoke(hpyp, ["--debug", *call])
     assert done.exit_code == plain.exit_code == 1
     assert done.stderr.startswith("Traceback")
     assert done.stderr.endswith(plain.stderr)
-
-
-def test_in_the_place_of_a_pipeline_there_may_be_the_directory_of_a_training(files, tmp_path):
-    for name in ("model-last", "model-best"):
-        spacy.load(files / "trained").to_disk(tmp_path / name)
-        done = command_line.run("hpyp", "rank", tmp_path, files / "text.txt")
-        assert f"'{tmp_path / name}' is loaded" in done.stderr
-        assert done.stdout == command_line.run("hpyp", "rank", files / "trained", files / "text.txt").stdout
 
 
 @pytest.mark.parametrize("error", [RecursionError("x"), MemoryError("x"), TypeError("x"), NumbaError("x")])

@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 
 import spacy_hpyp
 from spacy_hpyp.cli import hpyp
-from spacy_hpyp.cli import surprisal as cli_surprisal
 from spacy_hpyp.language_model.ngram import NGramModel, collect_vocabulary, train_ngram_model
 
 run = partial(command_line.run, "hpyp", "surprisal")
@@ -257,23 +256,6 @@ def test_a_text_may_be_stdin(models, write):
     named = run(models / "pipeline", write(text)).stdout
     done = CliRunner().invoke(hpyp, ["surprisal", str(models / "pipeline"), "-"], input=text)
     assert [row | {"file": ""} for row in rows(done.stdout)] == [row | {"file": ""} for row in rows(named)]
-
-
-def test_what_is_done_is_kept_where_a_command_is_interrupted(models, write, tmp_path, monkeypatch):
-    def batches_of(passages):
-        yield [next(passages)]
-        raise KeyboardInterrupt
-
-    path, output = write("the dog sees a cat.\n\nAda sleeps.\n"), tmp_path / "table.csv"
-    output.write_text("old")
-    run(models / "pipeline", path, "-o", tmp_path / "whole.csv")
-    monkeypatch.setattr(cli_surprisal, "batches_of", batches_of)
-    done = CliRunner().invoke(hpyp, ["surprisal", str(models / "pipeline"), str(path), "-o", str(output)])
-    assert done.exit_code != 0
-    assert str(tmp_path / "table.partial.csv") in done.stderr
-    kept = (tmp_path / "table.partial.csv").read_text().splitlines()
-    assert kept == (tmp_path / "whole.csv").read_text().splitlines()[:7]
-    assert output.read_text() == "old"
 
 
 def test_a_region_that_cuts_a_token_is_an_error_and_one_that_cuts_a_word_is_not(model, write):

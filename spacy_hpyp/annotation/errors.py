@@ -1,9 +1,10 @@
-"""Errors of a parser in a treebank, by label, tag, length and word."""
+"""Errors of a parser in a treebank, by length of arc, label and word."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from spacy.tokens import Token
 from spacy.training import Example
 
 from .calibration import PUNCTUATION
@@ -13,29 +14,8 @@ from .documents import ROOT_LABEL
 _LENGTHS = {0: "root", 1: "1", 2: "2", 3: "3-5", 6: "6-10", 11: "11+"}
 # Examples are sentences of about so many words.
 _READABLE = 10
-
-
-class Word(NamedTuple):
-    """A token of a parsed sentence beside the gold one. Heads are places; a root is its own head."""
-
-    sentence: tuple[str, ...]
-    place: int
-    head: int
-    gold_head: int
-    label: str
-    gold_label: str
-    tag: str
-    gold_tag: str
-
-    @property
-    def has_head(self) -> bool:
-        """Whether the head is right."""
-        return self.head == self.gold_head
-
-    def __str__(self) -> str:
-        words = [f"[{word}]" if i == self.place else word for i, word in enumerate(self.sentence)]
-        heads = [f"{self.sentence[i]} {i + 1}" for i in dict.fromkeys((self.gold_head, self.head))]
-        return f"{' '.join(words)} (head: {', not '.join(heads)})"
+#: A parsed token, and the gold one.
+Pair = tuple[Token, Token]
 
 
 class Confusion(NamedTuple):
@@ -65,56 +45,63 @@ def find_errors(examples: Iterable[Example], *, known: Callable[[str], bool] | N
     examples (Iterable[Example]): Parsed sentences, and their references with the same tokens.
     known (Callable[[str], bool] | None): Whether training knew a word.
     """
-    words = [word for example in examples for word in _words(example)]
-    words = [word for word in words if word.gold_label.lower() not in PUNCTUATION]
-    keys: dict[str, Callable[[Word], str]] = {
-        "By length of the arc": lambda word: _length(abs(word.gold_head - word.place)),
-        "By label": lambda word: word.gold_label,
+    words = [
+        (token, gold)
+        for example in examples
+        for token, gold in zip(example.predicted, example.reference)
+        if gold.has_dep() and not token.is_space and gold.dep_.lower() not in PUNCTUATION
+    ]
+    keys: dict[str, Callable[[Token], str]] = {
+        "By length of the arc": lambda gold: _length(abs(gold.head.i - gold.i)),
+        "By label": _label,
     }
     if known is not None:
-        keys["By whether the word is known"] = lambda word: (
-            "known" if known(word.sentence[word.place]) else "unknown"
-        )
-    tables = {title: [_row(name, own) for name, own in _group(words, key)] for title, key in keys.items()}
-    labels = [word for word in words if word.label != word.gold_label]
-    tags = [word for word in words if word.gold_tag and word.tag != word.gold_tag]
-    confusions = {
-        "Confusions of labels": _group(labels, lambda word: (word.gold_label, word.label)),
-        "Confusions of tags": _group(tags, lambda word: (word.gold_tag, word.tag)),
+        keys["By whether the word is known"] = lambda gold: "known" if known(gold.text) else "unknown"
+    tables = {
+        title: [_row(name, pairs) for name, pairs in _group(words, lambda pair, key=key: key(pair[1]))]
+        for title, key in keys.items()
     }
-    return Errors(tables, {title: [_confusion(*own) for own in each] for title, each in confusions.items()})
+    labels = _group(words, lambda pair: (_label(pair[1]), _label(pair[0])))
+    tags = _group((pair for pair in words if pair[1].tag), lambda pair: (pair[1].tag_, pair[0].tag_))
+    confusions = {
+        title: [
+            Confusion(*names, len(pairs), _example(pairs)) for names, pairs in groups if len({*names}) > 1
+        ]
+        for title, groups in (("Confusions of labels", labels), ("Confusions of tags", tags))
+    }
+    return Errors(tables, confusions)
 
 
-def _words(example: Example) -> Iterator[Word]:
-    sentence = tuple(token.text for token in example.predicted)
-    for token, gold in zip(example.predicted, example.reference):
-        if gold.has_dep() and not token.is_space:
-            # UD has "root" where spaCy has "ROOT".
-            labels = (ROOT_LABEL if t.head.i == t.i and t.dep_ == "root" else t.dep_ for t in (token, gold))
-            yield Word(sentence, token.i, token.head.i, gold.head.i, *labels, token.tag_, gold.tag_)
+def _label(token: Token) -> str:
+    # UD has "root" where spaCy has "ROOT".
+    return ROOT_LABEL if token.head.i == token.i and token.dep_ == "root" else token.dep_
 
 
 def _length(words: int) -> str:
     return _LENGTHS[max(start for start in _LENGTHS if start <= words)]
 
 
-def _group(words: Iterable[Word], key: Callable[[Word], Any]) -> list[tuple[Any, list[Word]]]:
+def _group(words: Iterable[Pair], key: Callable[[Pair], Any]) -> list[tuple[Any, list[Pair]]]:
     groups = defaultdict(list)
-    for word in words:
-        groups[key(word)].append(word)
+    for pair in words:
+        groups[key(pair)].append(pair)
     return sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
 
 
-def _row(name: str, words: list[Word]) -> dict[str, Any]:
-    right = {
-        "uas": [word.has_head for word in words],
-        "las": [word.has_head and word.label == word.gold_label for word in words],
-        "tag_acc": [word.tag == word.gold_tag for word in words if word.gold_tag],
+def _row(name: str, pairs: list[Pair]) -> dict[str, Any]:
+    heads = [token.head.i == gold.head.i for token, gold in pairs]
+    arcs = [head and _label(token) == _label(gold) for head, (token, gold) in zip(heads, pairs)]
+    tags = [token.tag_ == gold.tag_ for token, gold in pairs if gold.tag]
+    means = {
+        key: sum(right) / len(right) if right else None
+        for key, right in (("uas", heads), ("las", arcs), ("tag_acc", tags))
     }
-    means = {key: sum(each) / len(each) if each else None for key, each in right.items()}
-    return {"name": name, "tokens": len(words), **means}
+    return {"name": name, "tokens": len(pairs), **means}
 
 
-def _confusion(pair: tuple[str, str], words: list[Word]) -> Confusion:
-    readable = min(words, key=lambda word: abs(len(word.sentence) - _READABLE))
-    return Confusion(*pair, len(words), str(readable))
+def _example(pairs: list[Pair]) -> str:
+    """Return a short sentence with one of some words in brackets, its gold head, and the other one."""
+    token, gold = min(pairs, key=lambda pair: abs(len(pair[0].doc) - _READABLE))
+    words = [f"[{word.text}]" if word.i == token.i else word.text for word in token.doc]
+    heads = [f"{token.doc[i]} {i + 1}" for i in dict.fromkeys((gold.head.i, token.head.i))]
+    return f"{' '.join(words)} (head: {', not '.join(heads)})"

@@ -73,5 +73,4 @@ SegmentWith = Annotated[str | None, option("Pipeline that splits running text in
 RayAddress = Annotated[str | None, option("Ray cluster: 'local', 'local[N]', 'auto' or an address", "--ray")]
 Workers = Annotated[int | None, option("With --ray: workers, instead of one a core", least=1)]
 ShardSize = Annotated[int, option("With --ray: the size of a shard in kilobytes", least=1)]
-MaxErrors = Annotated[int, option("With --ray: failing documents that end the run", least=0)]
 TextField = Annotated[str, option("With --ray: the field or column of .jsonl and .parquet", "--field")]

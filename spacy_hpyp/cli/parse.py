@@ -19,7 +19,6 @@ from ..treebanks.conllu import Block, blocks_of
 from .app import load_pipeline, prepare_output, set_threads
 from .conllu_format import to_doc, write_block, write_doc
 from .options import (
-    MaxErrors,
     PerLine,
     RayAddress,
     ShardSize,
@@ -71,7 +70,6 @@ def parse(
     ray: RayAddress = None,
     workers: Workers = None,
     shard_size: ShardSize = 1000,
-    max_errors: MaxErrors = 100,
     field: TextField = "text",
 ) -> None:
     """Write the trees that a pipeline finds, in CoNLL-U.
@@ -89,7 +87,7 @@ def parse(
         if keep == "text" or n_process > 1 or threads is not None or STDIN in texts:
             raise ValueError("--ray excludes --keep text, --n-process, --threads and stdin.")
         task = ParseTask(place_of(model), per_line, field, "conllu", keep)
-        distribute("parse", task, texts, output, ray, workers, shard_size, max_errors)
+        distribute("parse", task, texts, output, ray, workers, shard_size)
         return
     refuse_uris(output, *texts)
     prepare_output(output, existing(texts), ".conllu", ".conll", ".txt")

@@ -33,21 +33,19 @@ def distribute(
     address: str,
     workers: int | None,
     shard_size: int,
-    max_errors: int,
 ) -> None:
     """Have workers do a task to texts, and show how far they are.
 
     texts (Iterable[Path | str]), output (Path | str | None): Paths or URIs; the output is a folder.
-    address (str), workers (int | None), shard_size (int), max_errors (int): See the options of `hpyp parse`.
+    address (str), workers (int | None), shard_size (int): See the options of `hpyp parse`.
     RAISES (ValueError): If something is not there, or fails.
     """
     if output is None:
         raise ValueError("With --ray the output goes to a folder: name it with --output.")
     shards = cut(find_files(map(str, texts)), 1000 * shard_size)
     inputs = blake2b(repr(shards).encode(), digest_size=16).hexdigest()
-    run = {"command": command, **asdict(task), "pipeline": _digest(task.model), "inputs": inputs}
+    run = {"command": command, **asdict(task), "model": _digest(task.model), "inputs": inputs}
     run |= {"version": __version__, "spacy": spacy.__version__}
-    del run["model"]
     folder = Folder(str(output), task.ending)
     folder.begin(run)
     done = folder.done()
@@ -58,8 +56,6 @@ def distribute(
         for row in run_shards(ray, task, folder, run, left, workers) if left else ():
             counts = {name: counts[name] + row[name] for name in counts}
             problems += [row["problem"]] if row["problem"] else []
-            if counts["errors"] > max_errors:
-                raise ValueError(f"{counts['errors']} documents failed: '{output}/_errors' has the reasons.")
             bar.set_postfix(words=counts["words"], refresh=False)
             bar.update()
     told = f"{counts['words']:,} words in {counts['documents']:,} documents, {counts['errors']:,} of which failed"

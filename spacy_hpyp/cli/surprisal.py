@@ -24,7 +24,6 @@ from .app import load_parser, load_pipeline, prepare_output
 from .ngram import is_ngram_model, refuse
 from .options import (
     AnyModel,
-    MaxErrors,
     RayAddress,
     ShardSize,
     TextField,
@@ -90,7 +89,6 @@ def surprisal(
     ray: RayAddress = None,
     workers: Workers = None,
     shard_size: ShardSize = 1000,
-    max_errors: MaxErrors = 100,
     field: TextField = "text",
 ) -> None:
     """Write a table of surprisals in bits, one row a token, with a header.
@@ -115,7 +113,7 @@ def surprisal(
             )
         settings = (by, not no_punctuation, entropy, particles, segment_with)
         task = SurprisalTask(place_of(model), per_line, field, "parquet", *settings)
-        distribute("surprisal", task, texts, output, ray, workers, shard_size, max_errors)
+        distribute("surprisal", task, texts, output, ray, workers, shard_size)
         return
     refuse_uris(output, *texts)
     existing(texts)

@@ -22,7 +22,7 @@ _KEPT = ("newdoc", "newpar", "sent_id", UNKNOWN_SPACES)
 _HEAD, _LABEL = COLUMNS.index("head"), COLUMNS.index("deprel")
 _MISSING = -1
 _RANGE = re.compile(r"([0-9]+)-([0-9]+)")
-_EMPTY_NODE = re.compile(r"([0-9]+)\.[0-9]+")
+_EMPTY_NODE = re.compile(r"[0-9]+\.[0-9]+")
 
 
 class ConlluWord(NamedTuple):
@@ -170,13 +170,11 @@ def read_blocks(path: Path) -> Iterator[Block]:
     """
     block: Block | None = None
     for block in blocks_of((line for _, line in numbered_lines(path)), str(path)):
+        heads = {EMPTY, *map(str, range(block.size + 1))}
         for row in block.rows:
-            head = row[_HEAD]
-            is_head = head == EMPTY or (head.isascii() and head.isdigit() and int(head) <= block.size)
-            if row[0].isdigit() and not is_head:
+            if row[0].isdigit() and row[_HEAD] not in heads:
                 raise ValueError(
-                    f"'{path}', line {block.line}: the head '{head}' is none of the {block.size} words of this "
-                    f"sentence."
+                    f"'{path}', line {block.line}: the head '{row[_HEAD]}' is none of the {block.size} words."
                 )
         yield block
     if block is None:
@@ -191,9 +189,7 @@ def read_conllu(path: Path) -> list[ConlluSentence]:
     sentences = []
     for block in read_blocks(path):
         if block.problem is not None:
-            raise ValueError(
-                f"'{path}', line {block.line}: {block.problem} in the sentence that begins here."
-            )
+            raise ValueError(f"'{path}', line {block.line}: {block.problem} in this sentence.")
         kept = (comment for comment in block.comments if comment.startswith(_KEPT))
         sentences.append(ConlluSentence(block.words, tuple(kept)))
     return sentences
@@ -226,11 +222,8 @@ def _read_line(block: Block, line: str) -> None:
         if not block.span[1] < first == following < last:
             raise ValueError(f"the multiword token {index} does not stand before its words, or shares them.")
         block.span = first, last
-    elif found := _EMPTY_NODE.fullmatch(index):
-        if int(found[1]) != block.size:
-            raise ValueError(f"the empty node {index} does not stand behind the word {found[1]}.")
     elif index == str(following):
         block.size = following
-    else:
+    elif not _EMPTY_NODE.fullmatch(index) or index.split(".")[0] != str(block.size):
         raise ValueError(f"the number of this word should be {following}, but it is '{index}'.")
     block.rows.append(columns)

@@ -3,18 +3,14 @@ Penn2Malt uses them.
 
 The table has for each phrase where the search starts, and categories by their priority: the first child from
 there that has the first category is the head, else the first one that has the second, and so on; else the
-child where the search starts. "right" is for phrases whose head tends to come last. Categories with a bar
-between them have the same priority. The directions are those of D. Magerman's table (1995), the priorities
-those of M. Collins' (1999) but for TO in verb phrases, and the row of NP is a simplification of his rule. So
-an auxiliary is the head of its verb phrase, whatever its form, but "to" depends on its infinitive. The table
-was compared with two others that were published as Yamada and Matsumoto's, and is the same.
+child where the search starts. Categories with a bar between them have the same priority. The directions are
+those of D. Magerman's table (1995), the priorities those of M. Collins' (1999) but for TO in verb phrases, and
+the row of NP is a simplification of his rule. The table was compared with two others that were published as
+Yamada and Matsumoto's, and is the same. Besides,
 
-What the table does not say, and is decided here:
-
-* A child that has nothing but punctuation is no head, as long as there is another one.
-* A label counts without function tags and indices, and of `ADVP|PRT` the first part.
-* Phrases that are not in the table are searched from the right, as X is. NML, of later releases, is treated
-    as NX.
+* a child that has nothing but punctuation is no head, as long as there is another one;
+* a label counts without function tags and indices, and of `ADVP|PRT` the first part;
+* phrases that are not in the table are searched from the right, as X is, and NML, of later releases, as NX.
 """
 
 import re

@@ -2,8 +2,7 @@ r"""The Penn Treebank as dependencies: the heads of Yamada and Matsumoto (2003) 
 
 Each phrase has a head child, and the head of a phrase is the head of that child; the heads of the other
 children depend on it. Such trees are projective and have one root. The labels are inferred from a phrase M,
-its head child H and another child D, as J. Nivre
-describes it (Inductive Dependency Parsing, 2006; documentation of Penn2Malt):
+its head child H and another child D (J. Nivre, Inductive Dependency Parsing, 2006; documentation of Penn2Malt):
 
 1. D is punctuation: P.
 2. D has the function tag SBJ: SUB.
@@ -19,17 +18,13 @@ describes it (Inductive Dependency Parsing, 2006; documentation of Penn2Malt):
 
 The head of the whole sentence is ROOT. What these rules leave open, and is decided here:
 
-* Words stay as they are in the treebank: `-LRB-` for a bracket, `1\/2` for 1/2. So do tags.
-* Traces and other empty elements are left out, and phrases that have nothing else. Their indices are not
-    followed.
-* Coordination has no rule of its own: other conjuncts and the conjunction depend on the conjunct that the
-    table makes the head.
-* A phrase of punctuation alone is punctuation.
-* A bracket without a label around several trees is a phrase that is not in the table.
+* Words and tags stay as they are in the treebank: `-LRB-` for a bracket, `1\/2` for 1/2.
+* Traces and other empty elements are left out, and phrases that have nothing else.
+* Other conjuncts and the conjunction depend on the conjunct that the table makes the head.
+* A phrase of punctuation alone is punctuation, and a bracket without a label is a phrase that is not in the table.
 * M of NML, of later releases: NMOD.
 
-The labels were written from their description, and not compared with what Penn2Malt itself makes of the
-treebank.
+The labels were written from their description, and not compared with the output of Penn2Malt.
 """
 
 import re
@@ -98,41 +93,28 @@ def relation(mother: str, dependent: str, *, head_is_word: bool) -> str:
 def dependencies(tree: Tree, comments: tuple[str, ...] = ()) -> ConlluSentence | None:
     """A phrase structure tree as a dependency tree with comments, or None if it has only empty elements."""
     leaves: list[Tree] = []
-    heads: list[int] = []
-    labels: list[str] = []
-    # The head of every node that is not empty, as an index from 0, and whether it has nothing but
-    # punctuation.
-    head_of: dict[Tree, int] = {}
-    punctuation: dict[Tree, bool] = {}
+    # The head and the label of each word.
+    arcs: list[tuple[int, str]] = []
+    # The head of every node that is not empty, as an index from 0, and whether it has nothing but punctuation.
+    found: dict[Tree, tuple[int, bool]] = {}
     for node in tree.postorder():
-        if node.word is not None:
-            if node.label != NONE:
-                head_of[node] = len(leaves)
-                punctuation[node] = category(node.label) in PUNCTUATION
-                leaves.append(node)
-                heads.append(-1)
-                labels.append("ROOT")
-            continue
-        children = [child for child in node.children if child in head_of]
-        if not children:
-            continue
-        skipped = [punctuation[child] for child in children]
-        head = children[
-            find_head(category(node.label), [category(child.label) for child in children], skipped)
-        ]
-        head_of[node] = head_of[head]
-        punctuation[node] = all(skipped)
-        for child in children:
-            if child is not head:
-                word = head_of[child]
-                heads[word] = head_of[head]
-                labels[word] = (
-                    "P"
-                    if punctuation[child]
-                    else relation(node.label, child.label, head_is_word=head.word is not None)
-                )
+        children = [child for child in node.children if child in found]
+        if node.word is not None and node.label != NONE:
+            found[node] = len(leaves), category(node.label) in PUNCTUATION
+            leaves.append(node)
+            arcs.append((-1, "ROOT"))
+        elif children:
+            skipped = [found[child][1] for child in children]
+            categories = [category(child.label) for child in children]
+            head = children[find_head(category(node.label), categories, skipped)]
+            found[node] = found[head][0], all(skipped)
+            for child in children:
+                word, is_punctuation = found[child]
+                if child is not head:
+                    label = relation(node.label, child.label, head_is_word=head.word is not None)
+                    arcs[word] = found[head][0], "P" if is_punctuation else label
     words = [
         ConlluWord(leaf.word or "", EMPTY, leaf.label, head + 1, label)
-        for leaf, head, label in zip(leaves, heads, labels)
+        for leaf, (head, label) in zip(leaves, arcs)
     ]
     return ConlluSentence(words, comments) if words else None

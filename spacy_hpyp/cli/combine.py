@@ -27,7 +27,7 @@ from ..components.scorer import score
 from ..storage.files import prepare_folder
 from ..text.word_classes import TABLE
 from .app import load_pipeline, overrides_of, save_docs
-from .evaluate import print_figures
+from .evaluate import print_calibration
 from .options import AnyPipeline, TrainData, option
 from .output import SCORES, percent, print_table
 from .progress import Bar
@@ -207,7 +207,7 @@ def _show(nlp: Language, component: VotingComponent, examples: list[Example]) ->
     docs = component.pipe(example.predicted.copy() for example in before)
     after = [Example(doc, example.reference) for doc, example in zip(docs, before)]
     if isinstance(component, ArcConfidence):
-        print_figures(calibrate_heads(after))
+        print_calibration({"head_prob": calibrate_heads(after)})
         return
     scores = [(component.last, score(before)), ("votes", score(after))]
     rows = [(name, *(percent(found[key]) for key in SCORES.values())) for name, found in scores]

@@ -7,7 +7,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
-from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 from spacy.training.converters import conllu_to_docs
 from spacy.util import minibatch
@@ -90,7 +89,6 @@ def _print_counts(parts: Mapping[str, Sequence[Block]], files: Mapping[str, Path
             "documents": sum(block.begins("newdoc") for block in blocks),
             "sentences": len(blocks),
             "without a complete tree": sum(block.problem is not None for block in blocks),
-            "not projective": sum(map(_is_crossing, blocks)),
             "tokens": sum(len(block.tokens()) for block in blocks),
             "words": sum(block.size for block in blocks),
         }
@@ -122,11 +120,6 @@ def _print_incomplete(blocks: Sequence[Block], path: Path) -> None:
         note(
             f"'{path}': {len(lines):,} of {len(blocks):,} sentences teach no tree: {problem} ({_first(lines)})"
         )
-
-
-def _is_crossing(block: Block) -> bool:
-    heads = [i if word.head == 0 else word.head - 1 for i, word in enumerate(block.words)]
-    return block.problem is None and nonproj.is_nonproj_tree(heads)
 
 
 def _first(lines: Sequence[int]) -> str:

@@ -1,7 +1,6 @@
 """`hpyp evaluate`: scores and speed on gold tokens and sentences, errors, and calibration."""
 
-from collections.abc import Callable, Iterable, Sequence
-from math import isnan
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +10,7 @@ from spacy.scorer import Scorer
 from spacy.training import Example
 from wasabi import msg
 
-from ..annotation.calibration import PRECISION, PUNCTUATION, Calibration, calibrate_heads, calibrate_tags
+from ..annotation.calibration import PUNCTUATION, Calibration, calibrate_heads, calibrate_tags
 from ..annotation.documents import unannotated
 from ..annotation.errors import Errors, find_errors
 from ..components.alignment import example_of_tokens
@@ -52,8 +51,8 @@ def evaluate(
 
     Settings of its config can be overridden (--components.hpyp_parser.decoding mbr). For raw documents use
     'spacy evaluate'. --errors prints scores by label, length of arc, and for known words; then confusions
-    with examples. --calibration prints reliability tables of token._.head_prob and
-    token._.tag_prob, on raw documents and on gold sentences.
+    with examples. --calibration prints how well token._.head_prob and token._.tag_prob are
+    calibrated, on raw documents and on gold sentences; the JSON has reliability tables.
     """
     nlp, parsers = prepared(
         model, others=True, threads=threads, particles=particles, overrides=overrides_of(ctx)
@@ -177,39 +176,34 @@ def _calibrations(nlp: Language, parsers: Sequence[Any], data_path: Path) -> dic
             parser.decoding = "mbr"
     raw = list(map(example_of_tokens, read_corpus(data_path, nlp)))
     gold = list(create_gold_corpus(data_path)(nlp))
-    figures: dict[str, Any] = {}
+    found: dict[str, Calibration] = {}
     for text, examples in (("raw documents", raw), ("gold sentences", gold)):
         for example, doc in zip(examples, nlp.pipe(example.predicted for example in examples)):
             example.predicted = doc
-        heads, tags = calibrate_heads(examples), calibrate_tags(examples)
-        if not heads.tokens.any():
-            raise ValueError(f"Calibration needs gold heads in '{data_path}', and a parser of this package.")
-        for name, each in (("head_prob", heads), ("tag_prob", tags)):
-            if each.tokens.any():
-                _print_calibration(f"{name}, {text}", each)
-        figures[text] = {"heads": heads.to_dict(), "tags": tags.to_dict()}
-    return {**figures["gold sentences"], "raw": figures["raw documents"]}
-
-
-def _print_calibration(name: str, found: Calibration) -> None:
-    table = found.to_dict()
-    rows = [
-        (
-            f"{row['from']:.2f}-{row['to']:.2f}",
-            row["tokens"],
-            percent(row["confidence"]),
-            percent(row["accuracy"]),
+        found[f"head_prob, {text}"], found[f"tag_prob, {text}"] = (
+            calibrate_heads(examples),
+            calibrate_tags(examples),
         )
-        for row in table["bins"]
+    if not found["head_prob, gold sentences"].tokens.any():
+        raise ValueError(f"Calibration needs gold heads in '{data_path}', and a parser of this package.")
+    print_calibration(found)
+    raw_heads, raw_tags, heads, tags = (each.to_dict() for each in found.values())
+    return {"heads": heads, "tags": tags, "raw": {"heads": raw_heads, "tags": raw_tags}}
+
+
+def print_calibration(found: Mapping[str, Calibration]) -> None:
+    """Print how well some probabilities are calibrated."""
+    shown = [
+        (
+            name,
+            each.tokens.sum(),
+            percent(each.mean_confidence),
+            percent(each.mean_accuracy),
+            each.error,
+            each.auroc,
+        )
+        for name, each in found.items()
+        if each.tokens.any()
     ]
-    footer = ("all", table["tokens"], percent(table["confidence"]), percent(table["accuracy"]))
-    print_table(("", "tokens", "confidence", "accuracy"), rows, f"Reliability of {name}", footer=footer)
-    print_figures(found)
-
-
-def print_figures(found: Calibration) -> None:
-    """Print the figures of a reliability table."""
-    msg.text(f"Expected calibration error: {found.error:.4f}")
-    msg.text(f"AUROC: {found.auroc:.4f}")
-    if not isnan(found.threshold):
-        msg.text(f"Precision {PRECISION:.0%}: from {found.threshold:.4f} on, which {found.above:.1%} have")
+    rows = [(*row[:4], *(f"{value:.4f}" for value in row[4:])) for row in shown]
+    print_table(("", "tokens", "confidence", "accuracy", "ECE", "AUROC"), rows, "Calibration")

@@ -44,7 +44,6 @@ _POOL = {
     "word": [["next.tag", "s1.word"], ["next.tag", "w1.word"]],
 }
 PIPELINE = [
-    ("note", "keep_parse", {"boundaries": "given"}),
     ("senter", "easy_first_senter", {}),
     ("tagger", "easy_first_tagger", {}),
     ("morphologizer", "easy_first_morphologizer", {}),

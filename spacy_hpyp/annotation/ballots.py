@@ -4,14 +4,14 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from spacy.attrs import IS_SPACE, SENT_START
+from spacy.attrs import IS_SPACE
 from spacy.tokens import Doc
 
 from ..compiled import NONE
 from .arrays import joined
 from .guides import Guide, read_guide
 from .words import Layout, layout_of
-from .written import KeptParse, current_parse, kept_parses, noted_starts
+from .written import KeptParse, current_parse, kept_parses
 
 #: The choice of a voter without one; `NONE` is the head of a root.
 ABSENT = -2
@@ -52,15 +52,15 @@ class Names(NamedTuple):
 
 
 def read_ballots(
-    docs: Sequence[Doc], voters: Sequence[str], names: Names, *, last: str, reader: str
+    docs: Sequence[Doc], voters: Sequence[str], names: Names, *, reader: str
 ) -> tuple[Ballots, Layout]:
     """Read the choices of voters for the words of Docs, without white space.
 
-    A sentence begins where a boundary was set before the first parser and, unless ruled out then, where the
-    first voter begins one. A guide (`annotation.guides`) gives probabilities to voters that have none.
+    Sentences are those of the first voter. A guide (`annotation.guides`) gives probabilities to voters that
+    have none.
 
-    voters (Sequence[str]): The names of their parses in `doc._.parses`.
-    last (str): The name of the parse that a Doc has now; "" if that is no voter's.
+    voters (Sequence[str]): The names of their parses in `doc._.parses`; if the last one is missing there, it
+        is the current parse.
     reader (str): The name of the component, for errors.
     RAISES (ValueError): If the parse of a voter is missing.
     """
@@ -73,8 +73,8 @@ def read_ballots(
         if len(token) == 0:
             continue
         parses = kept_parses(doc)
-        if last and doc.has_annotation("DEP"):
-            parses[last] = current_parse(doc)
+        if voters and voters[-1] not in parses and doc.has_annotation("DEP"):
+            parses[voters[-1]] = current_parse(doc)
         missing = [voter for voter in voters if voter not in parses]
         if missing:
             raise ValueError(
@@ -82,7 +82,7 @@ def read_ballots(
                 f"{sorted(parses) or 'none'}. Put that parser, with a 'keep_parse' after it, before "
                 f"'{reader}', and enable both."
             )
-        block = _blocks(doc, parses[voters[0]])
+        block = np.cumsum(parses[voters[0]].starts)
         places[-1] = np.split(token, np.flatnonzero(np.diff(block[token])) + 1)
         guide = read_guide(doc)
         columns.append(_ballots(token, block, [_guided(parses[voter], guide) for voter in voters], names))
@@ -98,16 +98,6 @@ def _guided(parse: KeptParse, guide: Guide | None) -> KeptParse:
     same = guide.heads == (np.arange(len(parse.heads)) + parse.heads)[:, None]
     guided = np.where(same, guide.head_probs, 0.0).sum(axis=1)
     return parse._replace(head_prob=np.where(unknown, guided, parse.head_prob))
-
-
-def _blocks(doc: Doc, first: KeptParse) -> np.ndarray:
-    """Return the number of each token's sentence."""
-    given = noted_starts(doc)
-    if given is None:
-        # The boundaries of a parsed Doc are its parser's.
-        parsed = doc.has_annotation("DEP")
-        given = np.zeros(len(doc), dtype=np.int64) if parsed else doc.to_array(SENT_START).view(np.int64)
-    return np.cumsum((given == 1) | ((given == 0) & first.starts))
 
 
 def _ballots(

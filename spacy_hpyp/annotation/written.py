@@ -6,8 +6,7 @@
     [distance to the head in tokens (0: a root), label, tag, head_prob or None, tag_prob or None, whether a
     sentence begins]
 
-`("._.", "given_start", token.idx, None)` says whether a boundary was set (1) or ruled out (-1) before any
-parser. spaCy moves such entries with their tokens to other Docs, files and processes.
+spaCy moves such entries with their tokens to other Docs, files and processes.
 """
 
 from collections.abc import Container, Iterable, Iterator
@@ -23,7 +22,7 @@ WRITTEN = ("log_prob", "surprisal_lexical", "surprisal_syntactic", "head_prob", 
 
 #: Log-probability and length of a sentence, at its first token.
 SENTENCE = "sentence_log_prob"
-PARSES, GIVEN_START = "parses", "given_start"
+PARSES = "parses"
 # Parts of a parse for each token.
 _PARTS = 6
 
@@ -129,20 +128,18 @@ def keep(doc: Doc, name: str, parse: KeptParse) -> None:
     write_entries(doc, PARSES, [{**(before or {}), name: list(row)} for before, row in rows])
 
 
-def note_starts(doc: Doc) -> None:
-    """Note the sentence boundaries that are set before a Doc is parsed."""
-    write_entries(doc, GIVEN_START, doc.to_array(SENT_START).view(np.int64).tolist())
+def restore(doc: Doc, parse: KeptParse) -> None:
+    """Make a parse the current one of its Doc, without its probabilities."""
+    add = doc.vocab.strings.add
+    heads = parse.heads.astype(np.int64).view(np.uint64)
+    labels, tags = (np.array([*map(add, names)], dtype=np.uint64) for names in (parse.labels, parse.tags))
+    doc.from_array([HEAD, DEP, TAG], np.column_stack([heads, labels, tags]))
 
 
-def noted_starts(doc: Doc) -> np.ndarray | None:
-    """Return the boundaries of `note_starts` (int64[tokens]: 1, -1, or 0 for none); None without them."""
-    found = entries_of(doc, GIVEN_START)
-    return None if None in found else np.array(found, dtype=np.int64)
-
-
-def take_back(doc: Doc, starts: np.ndarray) -> None:
-    """Remove heads and labels, and set sentence boundaries (int64[tokens]: 1, -1, or 0 for none)."""
+def take_back(doc: Doc) -> None:
+    """Remove heads and labels, and leave sentence boundaries as they are."""
     if len(doc) == 0:
         return
+    starts = doc.to_array([SENT_START])
     doc.from_array([HEAD, DEP], np.zeros((len(doc), 2), dtype=np.uint64))
-    doc.from_array([SENT_START], starts.view(np.uint64).reshape(-1, 1))
+    doc.from_array([SENT_START], starts.reshape(-1, 1))

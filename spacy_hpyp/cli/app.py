@@ -26,12 +26,12 @@ from ..components.easy_first_parser import EasyFirstParser
 from ..components.easy_first_tagger import EasyFirstTagger
 from ..components.head_outward_parser import HeadOutwardParser
 from ..components.hpyp_parser import HPYPParser
-from ..components.parse_combiner import VotingComponent
+from ..components.parse_combiner import ParseCombiner
 from ..storage.checksum import DAMAGE
 from ..storage.files import prepare_folder, replace_file
 from .progress import telling_of_compilation
 
-_PARSERS = HPYPParser, EasyFirstParser, HeadOutwardParser, VotingComponent
+_PARSERS = HPYPParser, EasyFirstParser, HeadOutwardParser, ParseCombiner
 _OTHERS = DependencyParser, Tagger, EasyFirstTagger
 
 

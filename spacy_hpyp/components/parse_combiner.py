@@ -1,7 +1,6 @@
-"""The trainable spaCy component `parse_combiner`, and its base class for components that weigh parses."""
+"""The trainable spaCy components `parse_combiner` and `arc_confidence`, which weigh the parses of several parsers."""
 
 from collections.abc import Callable, Iterable
-from typing import ClassVar
 
 import numpy as np
 from spacy.language import Language
@@ -9,40 +8,39 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotation.ballots import ABSENT, Ballots, Gold, Names, join_ballots, read_ballots, read_gold_votes
-from ..annotation.documents import ROOT_LABEL, UNLABELLED, Layout, content_key, write_trees
-from ..annotation.extensions import mark_uncalibrated, write_probability
+from ..annotation.documents import UNLABELLED, Layout, content_key, write_trees
+from ..annotation.extensions import forget_probabilities, write_probability
 from ..annotation.words import write_tags
+from ..annotation.written import kept_parses, restore
 from ..models.votes import VOTES, Result, Votes
+from ..settings import Settings
 from .base import TrainableComponent
 from .factories import TAG_AND_TREE_SCORES, TREES, register
 from .keep_parse import KeepParse
-from .neighbours import PipelineReference, components_before, name_before
+from .neighbours import PipelineReference, components_before
 from .scorer import make_scorer
-from .settings import VotingSettings
 
 
-class VotingComponent(TrainableComponent):
-    """Weighs the parses of several voters: those kept by `keep_parse`, and the current parse of the Doc.
+class ParseCombiner(TrainableComponent):
+    """Elects the best tree from the parses of several parsers.
 
-    Each update learns from all documents since the component was initialized or loaded, by Newton's method.
-    The loss is minus the mean log-probability of the gold heads of the last examples, in nats.
+    It reads the parses that `keep_parse` has kept (`doc._.parses`) and the current one, and sets
+    `token.head`, `token.dep_`, `token.tag_`, `token._.head_prob` and `token._.tag_prob`.
+
+    The weights of voters are learned from documents that no voter has been trained on, as `hpyp combine`
+    does, or with the voters as `annotating_components` of a training. Each update learns from all documents
+    since the component was initialized or loaded, by Newton's method. The loss is minus the mean
+    log-probability of the gold heads of the last examples, in nats.
+
+    Its model is made by `spacy-hpyp.ParseVotes.v1`.
     """
 
+    factory = "parse_combiner"
     attribute = VOTES
-    settings_type = VotingSettings
-    #: The number of the voter whose trees are kept.
-    kept: ClassVar[int | None] = None
-
-    @property
-    def last_voter(self) -> str:
-        """The name of the parse that a Doc has now: `last`, or the nearest voter before the component."""
-        before = [name for name, _ in components_before(self, self._pipeline())]
-        voters = self.votes.voters
-        known = [name for name in before if name in voters]
-        if not known and voters:
-            # The parsers have been renamed, or the pipeline is gone.
-            known = voters if self.kept is None else [voters[self.kept]]
-        return self.last or (known or before or [""])[-1]
+    settings_type = Settings
+    default_scorer = staticmethod(make_scorer())
+    #: Whether the trees of the first voter are kept, and only rated.
+    rates = False
 
     def _reset_training(self) -> None:
         super()._reset_training()
@@ -106,12 +104,11 @@ class VotingComponent(TrainableComponent):
     def voters_in(self, nlp: Language | None) -> list[str]:
         """Return the names of the parses kept before the component, and of the current one."""
         before = components_before(self, nlp)
-        last = self.last or name_before(self, nlp)
-        # The first component of a pipeline has no parse to keep: it notes boundaries.
-        found = [component.name_of_parse for _, component in before[1:] if isinstance(component, KeepParse)]
-        if last and not isinstance(dict(before).get(last), KeepParse):
-            found.append(last)
-        return list(dict.fromkeys(found))
+        voters = [pipe.name_of_parse for _, pipe in before if isinstance(pipe, KeepParse)]
+        if before and not isinstance(before[-1][1], KeepParse):
+            parsers = [name for name, _ in before if "token.dep" in nlp.get_pipe_meta(name).assigns]
+            voters.append((parsers or [before[-1][0]])[-1])
+        return list(dict.fromkeys(voters))
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         found = [self._read(example) for example in examples if len(example.predicted)]
@@ -122,8 +119,7 @@ class VotingComponent(TrainableComponent):
             self._seen.setdefault(content_key(content), (ballots, gold))
         votes = Votes(self.votes.voters)
         votes.use(self.votes.tags, self.votes.labels)
-        root = votes.names().labels[ROOT_LABEL]
-        votes.learn(*join_ballots(self._seen.values()), root=root, kept=self.kept)
+        votes.learn(*join_ballots(self._seen.values()), rates=self.rates)
         self.model.attrs[VOTES] = votes
         losses[self.name] = votes.loss(*join_ballots(found))
         return False
@@ -137,8 +133,7 @@ class VotingComponent(TrainableComponent):
 
     def _ballots(self, docs: list[Doc]) -> tuple[Ballots, Layout, Names]:
         names = self.votes.names()
-        ballots, layout = read_ballots(docs, self.votes.voters, names, last=self.last_voter, reader=self.name)
-        return ballots, layout, names
+        return *read_ballots(docs, self.votes.voters, names, reader=self.name), names
 
     # Prediction
 
@@ -151,23 +146,7 @@ class VotingComponent(TrainableComponent):
         """
         self._check_trained()
         ballots, layout, names = self._ballots(list(docs))
-        return layout, self.votes.elect(ballots, root=names.labels[ROOT_LABEL], kept=self.kept), names
-
-
-class ParseCombiner(VotingComponent):
-    """Elects the best tree from the parses of several parsers.
-
-    It reads the parses that `keep_parse` has kept (`doc._.parses`) and the current one, and sets
-    `token.head`, `token.dep_`, `token.tag_`, `token._.head_prob` and `token._.tag_prob`.
-
-    The weights of voters are learned from documents that no voter has been trained on, as `hpyp combine`
-    does, or with the voters as `annotating_components` of a training.
-
-    Its model is made by `spacy-hpyp.ParseVotes.v1`.
-    """
-
-    factory = "parse_combiner"
-    default_scorer = staticmethod(make_scorer())
+        return layout, self.votes.elect(ballots, rates=self.rates), names
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Result, Names]) -> None:
         """Write the result of `predict` into its documents."""
@@ -180,8 +159,33 @@ class ParseCombiner(VotingComponent):
         write_trees(docs, layout, elected.heads, labels, list(names.labels), elected.head_probability)
         for doc, words in zip(docs, layout.words):
             write_probability(doc, layout.token[words], "tag_prob", elected.tag_probability[words])
-        if not self.votes.are_learned:
-            mark_uncalibrated(docs, self.name)
+
+
+class ArcConfidence(ParseCombiner):
+    """Restores the parse of the first parser, and sets `token._.head_prob` of its arcs.
+
+    It stands after other parsers, whose votes for or against each arc are weighed as by `ParseCombiner`. An
+    `hpyp_parser` with `guides = true` among them says how probable arcs are that it does not choose itself.
+
+    The weights are learned from documents that no parser has been trained on; `hpyp combine --rate` does it.
+    Labels and tags need not be those of the treebank.
+
+    Its model is made by `spacy-hpyp.ParseVotes.v1`.
+    """
+
+    factory = "arc_confidence"
+    default_scorer = None
+    rates = True
+
+    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Result, Names]) -> None:
+        """Write the first voter's parse and its probabilities into the documents of `predict`."""
+        layout, rated, _ = scores
+        for doc, words in zip(docs, layout.words):
+            forget_probabilities(doc)
+            kept = kept_parses(doc).get(self.votes.voters[0])
+            if kept is not None:
+                restore(doc, kept)
+                write_probability(doc, layout.token[words], "head_prob", rated.head_probability[words])
 
 
 make_parse_combiner = register(
@@ -189,4 +193,7 @@ make_parse_combiner = register(
     assigns=["token.tag", *TREES, "token._.tag_prob"],
     requires=["doc._.parses"],
     scores=TAG_AND_TREE_SCORES,
+)
+make_arc_confidence = register(
+    ArcConfidence, assigns=["token.tag", *TREES], requires=["doc._.parses"], scores={}
 )

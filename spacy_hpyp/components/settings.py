@@ -107,13 +107,6 @@ class StateSettings(Settings):
 
 
 @dataclass(frozen=True)
-class VotingSettings(Settings):
-    """All settings of `parse_combiner` and `arc_confidence`."""
-
-    last: str = setting("", NAME)
-
-
-@dataclass(frozen=True)
 class RerankerSettings(Settings):
     """All settings of `parse_reranker`."""
 

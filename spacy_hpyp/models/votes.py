@@ -26,16 +26,14 @@ from .stored import StoredModel, model_holding
 #: The attribute of a thinc Model that holds `Votes`.
 VOTES = "votes"
 
-# Candidates for the inverse variance of the weights' prior. The best one is found on words left out: in
-# stretches of `_STRETCH` words, every `_PARTS`-th stretch.
-_PRIORS = (256.0, 64.0, 16.0, 4.0, 1.0)
-_STRETCH, _PARTS = 500, 5
+# The inverse variance of the weights' prior.
+_PRIOR = 16.0
 _CLOSE = 1e-5
 _HIGHEST = 100.0
 # Rows of features per block of the Hessian, to bound memory.
 _ROWS = 20_000
-# Numeric features of an arc (see `_arc_numbers`), a label and a tag.
-_ARC, _LABEL, _TAG = 7, 4, 3
+# Numeric features of an arc (see `_arc_numbers`), and of a label or tag.
+_ARC, _LABEL = 7, 3
 # Weights that leave the probabilities of elected arcs as they are.
 _UNCALIBRATED = np.array([0.0, 1.0])
 # Longer sentences are parsed in parts of so many words: time grows with the cube of the length.
@@ -183,23 +181,13 @@ def log_likelihood(groups: Groups, right: np.ndarray, weights: np.ndarray, *, or
 
 
 def learn_votes(groups: Groups, gold: np.ndarray) -> np.ndarray:
-    """Fit weights with the prior under which words left out are most probable.
+    """Fit weights to words whose right choice is known.
 
     gold (int32[words]): The right choices, `ABSENT` where they are unknown.
     RETURNS (float64[m]): The weights.
     """
     groups, right = _known(groups, gold)
-    weights = np.zeros(groups.features.shape[1])
-    out = groups.word // _STRETCH % _PARTS == _PARTS - 1
-    prior = _PRIORS[0]
-    if out.any() and not out.all():
-        inside, outside = groups.where(~out), groups.where(out)
-        found = []
-        for candidate in _PRIORS:
-            weights = fit(inside, right[~out], weights, candidate)
-            found.append(log_likelihood(outside, right[out], weights))
-        prior = _PRIORS[int(np.argmax(found))]
-    return fit(groups, right, weights, prior)
+    return fit(groups, right, np.zeros(groups.features.shape[1]), _PRIOR)
 
 
 def _known(groups: Groups, gold: np.ndarray) -> tuple[Groups, np.ndarray]:
@@ -227,8 +215,8 @@ class Votes(StoredModel):
         v, t, n = len(self.voters), len(self.tags), len(self.labels)
         sizes = {
             "heads": number_of_features(v, _ARC, [t, t, n]),
-            "labels": number_of_features(v, _LABEL, [n, n, t]),
-            "tags": number_of_features(v, _TAG, [t]),
+            "labels": number_of_features(v, _LABEL, [n, t]),
+            "tags": number_of_features(v, _LABEL, [t]),
         }
         self.weights = {name: np.zeros(size) for name, size in sizes.items()} | {"elected": _UNCALIBRATED}
 
@@ -241,11 +229,6 @@ class Votes(StoredModel):
         self.use(message["tags"], message["labels"])
         self.weights = {name: np.frombuffer(data, dtype="<f8") for name, data in message["weights"].items()}
 
-    @property
-    def are_learned(self) -> bool:
-        """Whether the weights have been learned."""
-        return not np.array_equal(self.weights["elected"], _UNCALIBRATED)
-
     def names(self) -> Names:
         """Number the tags and labels, "ROOT" among the latter."""
         names = Names({tag: i for i, tag in enumerate(self.tags)}, {})
@@ -253,23 +236,22 @@ class Votes(StoredModel):
             names.labels.setdefault(label, len(names.labels))
         return names
 
-    def learn(self, ballots: Ballots, gold: Gold, *, root: int, kept: int | None = None) -> None:
+    def learn(self, ballots: Ballots, gold: Gold, *, rates: bool = False) -> None:
         """Learn from words with gold annotation; the other arguments are those of `elect`."""
-        tags = self._tag_groups(ballots)
-        self.weights["tags"] = learn_votes(tags, gold.tags)
-        chosen_tags, _ = _best(tags, self.weights["tags"], len(gold.tags))
-        heads = self._head_groups(ballots, chosen_tags)
-        self.weights["heads"] = learn_votes(heads, gold.heads)
-        elected, voted = self._elect(heads, ballots, kept)
+        tag_groups = self._tag_groups(ballots)
+        self.weights["tags"] = learn_votes(tag_groups, gold.tags)
+        tags, _ = _best(tag_groups, self.weights["tags"], len(gold.tags))
+        head_groups = self._head_groups(ballots, tags)
+        self.weights["heads"] = learn_votes(head_groups, gold.heads)
+        heads, voted = self._elect(head_groups, ballots, rates=rates)
         # An elected arc fits into a tree, which its own votes do not know.
         known = gold.heads != ABSENT
-        right = elected[known] == gold.heads[known]
+        right = heads[known] == gold.heads[known]
         self.weights["elected"] = fit_confidence(_log_odds(voted[known])[:, :2], right, _UNCALIBRATED)
-        if kept is None:
-            labels = self._label_groups(ballots, chosen_tags, elected, root)
-            # The right label says nothing about an arc with a wrong head.
-            counted = (elected == gold.heads) & (elected != NONE)
-            self.weights["labels"] = learn_votes(labels, np.where(counted, gold.labels, ABSENT))
+        # The right label says nothing about an arc with a wrong head.
+        counted = (heads == gold.heads) & (heads != NONE)
+        labels = np.where(counted, gold.labels, ABSENT)
+        self.weights["labels"] = learn_votes(self._label_groups(ballots, tags, heads), labels)
 
     def loss(self, ballots: Ballots, gold: Gold) -> float:
         """Return minus the mean log-probability of the gold heads, in nats."""
@@ -277,28 +259,28 @@ class Votes(StoredModel):
         groups, right = _known(self._head_groups(ballots, tags), gold.heads)
         return -log_likelihood(groups, right, self.weights["heads"]) / max(1, len(np.unique(groups.word)))
 
-    def elect(self, ballots: Ballots, *, root: int, kept: int | None = None) -> Result:
+    def elect(self, ballots: Ballots, *, rates: bool = False) -> Result:
         """Find the projective trees with the most votes, their labels, and tags.
 
-        root (int): The label of roots.
-        kept (int | None): The voter whose trees and labels are kept, and only rated.
+        rates (bool): Whether to keep the heads of the first voter, and only rate them.
         """
         words = len(ballots.heads)
         tags, tag_probability = _best(self._tag_groups(ballots), self.weights["tags"], words)
-        heads, head_probability = self._elect(self._head_groups(ballots, tags), ballots, kept)
-        if kept is None:
-            labels, _ = _best(self._label_groups(ballots, tags, heads, root), self.weights["labels"], words)
-            labels[heads == NONE] = root
-        else:
-            labels = ballots.labels[:, kept]
-        calibrated = logistic(_log_odds(head_probability)[:, :2] @ self.weights["elected"])
+        heads, voted = self._elect(self._head_groups(ballots, tags), ballots, rates=rates)
+        labels, _ = _best(self._label_groups(ballots, tags, heads), self.weights["labels"], words)
+        labels[heads == NONE] = self._root
+        calibrated = logistic(_log_odds(voted)[:, :2] @ self.weights["elected"])
         return Result(heads, labels, tags, calibrated, tag_probability)
 
-    def _elect(self, groups: Groups, ballots: Ballots, kept: int | None) -> tuple[np.ndarray, np.ndarray]:
+    @property
+    def _root(self) -> int:
+        return self.names().labels[ROOT_LABEL]
+
+    def _elect(self, groups: Groups, ballots: Ballots, *, rates: bool) -> tuple[np.ndarray, np.ndarray]:
         share = shares(groups, self.weights["heads"])
         probability = np.zeros(len(ballots.heads))
-        if kept is not None:
-            heads = ballots.heads[:, kept]
+        if rates:
+            heads = ballots.heads[:, 0]
             backing = groups.choice == heads[groups.word]
             probability[groups.word[backing]] = share[backing]
             return heads, probability
@@ -327,19 +309,15 @@ class Votes(StoredModel):
         ]
         return group_voters(heads, _arc_numbers(ballots, starts), categories)
 
-    def _label_groups(self, ballots: Ballots, tags: np.ndarray, heads: np.ndarray, root: int) -> Groups:
-        choice = np.where((heads[:, None] == NONE) | (ballots.labels == root), ABSENT, ballots.labels)
+    def _label_groups(self, ballots: Ballots, tags: np.ndarray, heads: np.ndarray) -> Groups:
+        """Group the labels of voters for the elected heads; where there are none, those of all voters."""
         agrees = ballots.heads == heads[:, None]
-        numbers = np.concatenate(
-            [agrees[:, :, None], _log_odds(ballots.head_probability) * agrees[:, :, None]], axis=2
-        )
+        counted = agrees | ~agrees.any(axis=1, keepdims=True)
+        is_label = (heads[:, None] != NONE) & (ballots.labels != self._root)
+        choice = np.where(counted & is_label, ballots.labels, ABSENT)
         own_tags = np.broadcast_to(tags[:, None], choice.shape)
-        n = len(self.labels)
-        return group_voters(
-            choice,
-            numbers,
-            [(np.where(agrees, choice, n), n), (np.where(agrees, n, choice), n), (own_tags, len(self.tags))],
-        )
+        categories = [(choice, len(self.labels)), (own_tags, len(self.tags))]
+        return group_voters(choice, _log_odds(ballots.head_probability), categories)
 
 
 def elect_tree(
@@ -437,6 +415,5 @@ def ParseVotes(voters: Sequence[str]) -> Model[list[Doc], Result]:
 
 
 def _elect(votes: Votes, docs: list[Doc]) -> Result:
-    names = votes.names()
-    ballots, _ = read_ballots(docs, votes.voters, names, last="", reader="parse_votes")
-    return votes.elect(ballots, root=names.labels[ROOT_LABEL])
+    ballots, _ = read_ballots(docs, votes.voters, votes.names(), reader="parse_votes")
+    return votes.elect(ballots)

@@ -260,10 +260,10 @@ def test_a_parse_that_is_taken_back_is_no_longer_there():
     write_words(doc, 1, [Analysis("b"), Analysis("c")])
     write_back(annotated(words_as_tokens(doc), [1, 1, 1]), doc)
     words = words_as_tokens(doc)
-    take_back(words, np.array([1, 0, -1]))
+    take_back(words)
     write_back(words, doc)
     assert not doc.has_annotation("DEP")
-    assert [token.is_sent_start for token in doc] == [True, None]
+    assert [token.is_sent_start for token in doc] == [True, False]
 
 
 def test_the_log_probability_of_a_sentence_is_that_of_its_tokens():

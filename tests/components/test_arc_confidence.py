@@ -8,7 +8,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_hpyp.annotation.calibration import calibrate_heads
-from spacy_hpyp.components.arc_confidence import ArcConfidence
+from spacy_hpyp.annotation.written import KeptParse, keep
+from spacy_hpyp.components.parse_combiner import ArcConfidence
 
 
 @Language.factory("a_careless_parser")
@@ -39,10 +40,9 @@ def examples_of(toy, nlp, first, end):
 def rated_pipeline(toy, trained, tmp_path_factory):
     """A careless parser, rated by a parser of the toy treebank; saved and loaded."""
     nlp = spacy.blank("en")
-    nlp.add_pipe("keep_parse", name="note")
-    nlp.add_pipe("hpyp_parser", source=trained)
-    nlp.add_pipe("keep_parse", config={"boundaries": "given"})
     nlp.add_pipe("a_careless_parser")
+    nlp.add_pipe("keep_parse")
+    nlp.add_pipe("hpyp_parser", source=trained)
     component = nlp.add_pipe("arc_confidence")
     nlp.get_pipe("hpyp_parser").guides = True
     examples = examples_of(toy, nlp, 0, 60)
@@ -82,16 +82,18 @@ def test_an_unparsed_document_is_an_error(toy, rated):
     doc = examples_of(toy, rated, 60, 61)[0].predicted
     with (
         rated.select_pipes(disable="a_careless_parser"),
-        pytest.raises(ValueError, match="has not been parsed"),
+        pytest.raises(ValueError, match="needs the parse of 'a_careless_parser'"),
     ):
         rated(doc)
 
 
 def test_no_voter_is_right_about_gold_heads_in_other_sentences(toy, rated):
     example = examples_of(toy, rated, 0, 1)[0]
-    doc = rated(example.predicted)
-    for token in doc:
-        token.head, token.dep_ = token, "ROOT"
-    _, gold = rated.get_pipe("arc_confidence")._read(Example(doc, example.reference))
+    doc = example.predicted
+    for name in ("a_careless_parser", "hpyp_parser"):
+        nothing = np.full(len(doc), np.nan)
+        heads, begins = np.zeros(len(doc), dtype=np.int32), np.ones(len(doc), dtype=bool)
+        keep(doc, name, KeptParse(heads, ["ROOT"] * len(doc), ["T"] * len(doc), nothing, nothing, begins))
+    _, gold = rated.get_pipe("arc_confidence")._read(example)
     roots = np.array([token.head.i == token.i for token in example.reference])
     assert np.array_equal(gold.heads, np.where(roots, -1, -3))

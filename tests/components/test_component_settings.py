@@ -24,7 +24,6 @@ from spacy_hpyp.components.settings import (
     RerankerSettings,
     SenterSettings,
     StateSettings,
-    VotingSettings,
 )
 from spacy_hpyp.inference.rounding import ROUND, TOP
 from spacy_hpyp.models.settings import (
@@ -105,7 +104,6 @@ DESCRIBED = [
     ("`head_outward_states`", StateSettings),
     ("the latent-state model", StateModelSettings),
     ("`parse_reranker`", RerankerSettings),
-    ("`parse_combiner` and `arc_confidence`", VotingSettings),
 ]
 
 

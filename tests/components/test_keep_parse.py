@@ -45,20 +45,6 @@ def test_a_parse_is_kept_under_the_name_of_its_parser_and_taken_back(nlp):
     assert [token.is_sent_start for token in doc] == [True] + [False] * 6
 
 
-def test_given_boundaries_stay_and_others_are_found_anew():
-    nlp = spacy.blank("en")
-    nlp.add_pipe("keep_parse", name="note", config={"boundaries": "given"})
-    nlp.add_pipe("v_left_parser", name="left")
-    nlp.add_pipe("keep_parse", config={"boundaries": "given"})
-    given = [True, None, False, None, True, None, None]
-    doc = nlp(Doc(nlp.vocab, words=WORDS, sent_starts=given))
-    assert [token.is_sent_start for token in doc] == given
-    assert np.flatnonzero(doc._.parses["left"].starts).tolist() == [0, 4]
-    nlp.remove_pipe("note")
-    with pytest.raises(ValueError, match="put a 'keep_parse' before the first parser"):
-        nlp("the dog sleeps .")
-
-
 def test_kept_parses_survive_storage_copies_and_parts(nlp):
     doc = nlp(Doc(nlp.vocab, words=WORDS))
     (stored,) = DocBin(docs=[doc], store_user_data=True).get_docs(nlp.vocab)

@@ -139,22 +139,14 @@ def test_white_space_is_left_out_and_heads_in_other_sentences_say_nothing():
     keep(doc, "one", kept([2, -1, 0, 1, 0], starts=[0, 3]))
     keep(doc, "other", kept([3, -1, 1, 0, -1]))
     names = Names({"X": 0}, {"dep": 0})
-    ballots, layout = read_ballots([doc], ["one", "other"], names, last="", reader="combiner")
+    ballots, layout = read_ballots([doc], ["one", "other"], names, reader="combiner")
     assert layout.token.tolist() == [0, 2, 3, 4]
     assert layout.offsets.tolist() == [0, 2, 4]
     assert ballots.heads.tolist() == [[1, ABSENT], [-1, ABSENT], [1, -1], [-1, 0]]
     assert names.labels == {"dep": 0, "ROOT": 1}
     # The other one's boundaries count where it is named first.
-    ballots, layout = read_ballots([doc], ["other", "one"], names, last="", reader="combiner")
+    ballots, layout = read_ballots([doc], ["other", "one"], names, reader="combiner")
     assert layout.offsets.tolist() == [0, 4]
-
-
-def test_boundaries_that_were_set_before_the_parsers_stay():
-    nlp = spacy.blank("en")
-    doc = Doc(nlp.vocab, words=["a", "b", "c"], sent_starts=[True, True, False])
-    keep(doc, "one", kept([0, -1, 0], starts=[0, 2]))
-    _, layout = read_ballots([doc], ["one"], Names({}, {}), last="", reader="combiner")
-    assert layout.offsets.tolist() == [0, 1, 3]
 
 
 def test_a_guide_says_how_sure_a_voter_is_who_does_not_say_so():
@@ -166,5 +158,5 @@ def test_a_guide_says_how_sure_a_voter_is_who_does_not_say_so():
     probs = np.array([[0.75, 0.25], [0.625, 0.375], [1.0, 0.0]], dtype=np.float32)
     labels, tags = np.full_like(heads, -1), np.full((3, 1), -1, dtype=np.int32)
     write_guide(doc, Guide(heads, probs, labels, [], tags, np.zeros((3, 1), dtype=np.float32), []))
-    ballots, _ = read_ballots([doc], ["one", "other"], Names({}, {}), last="", reader="combiner")
+    ballots, _ = read_ballots([doc], ["one", "other"], Names({}, {}), reader="combiner")
     assert ballots.head_probability.tolist() == [[0.75, 0.5], [0.625, 0.5], [0.0, 0.5]]

@@ -120,9 +120,9 @@ def test_trees_are_recognised(n):
 def test_voters_are_right_together_more_often_than_the_best_of_them():
     ballots, gold = simulated(1500, [0.75, 0.8, 0.7])
     votes = votes_of(["a", "b", "c"], ["X", "Y"], ["ROOT", "dep"])
-    votes.learn(ballots, gold, root=0)
+    votes.learn(ballots, gold)
     ballots, gold = simulated(1500, [0.75, 0.8, 0.7], seed=1)
-    elected = votes.elect(ballots, root=0)
+    elected = votes.elect(ballots)
     right = elected.heads == gold.heads
     assert right.mean() > 0.9
     # Accuracies of voters, each known within 0.01 (one standard error).
@@ -148,9 +148,9 @@ def test_a_long_sentence_gets_a_projective_tree_of_its_parts():
 def test_confidence_is_calibrated():
     ballots, gold = simulated(6000, [0.75, 0.8], sure=False)
     votes = votes_of(["a", "b"], ["X", "Y"], ["ROOT", "dep"])
-    votes.learn(ballots, gold, root=0)
+    votes.learn(ballots, gold)
     ballots, gold = simulated(6000, [0.75, 0.8], seed=1, sure=False)
-    elected = votes.elect(ballots, root=0)
+    elected = votes.elect(ballots)
     right = elected.heads == gold.heads
     # Of 6000 words 0.9 are right: a standard error is 0.004, and choosing the best tree makes words depend on
     # each other.
@@ -162,9 +162,9 @@ def test_confidence_is_calibrated():
 def test_a_voter_may_say_nothing():
     ballots, gold = simulated(500, [0.9, 0.8])
     votes = votes_of(["a", "b"], ["X", "Y"], ["ROOT", "dep"])
-    votes.learn(ballots, gold, root=0)
+    votes.learn(ballots, gold)
     silent = np.full_like(ballots.heads, ABSENT)
-    elected = votes.elect(ballots._replace(heads=silent, labels=silent, tags=silent), root=0)
+    elected = votes.elect(ballots._replace(heads=silent, labels=silent, tags=silent))
     assert np.all((elected.labels == ABSENT) | (elected.heads == NONE))
     assert np.all(elected.tags == ABSENT)
     assert all(is_projective(elected.heads[start : start + 10]) for start in ballots.offsets[:-1])

@@ -35,10 +35,10 @@ from .progress import Bar
 from .raw_text import STDIN, existing, is_conllu, lines_of, locate_paragraphs
 from .shards import distribute, place_of
 
-# The paragraphs, or sentences of CoNLL-U, that a process gets at once.
+# The paragraphs, or sentences of CoNLL-U, that are parsed at once.
 _BATCH = 32
-# After so many, spaCy forgets the strings of parsed texts. Several processes are started anew then.
-_FORGET, _FORGET_PROCESSES = 256, 20_000
+# After so many, spaCy forgets the strings of parsed texts.
+_FORGET = 256
 
 #: The annotation of CoNLL-U that is kept: words and sentences, sentences, or the text alone.
 Given = Literal["words", "sentences", "text"]
@@ -65,7 +65,6 @@ def parse(
     ] = None,
     keep: Annotated[Given, option("The annotation of CoNLL-U to keep")] = "words",
     per_line: PerLine = False,
-    n_process: Annotated[int, option("Processes", "--n-process -n", least=1)] = 1,
     threads: Threads = None,
     ray: RayAddress = None,
     workers: Workers = None,
@@ -84,8 +83,8 @@ def parse(
     """
     texts = texts or [STDIN]
     if ray is not None:
-        if keep == "text" or n_process > 1 or threads is not None or STDIN in texts:
-            raise ValueError("--ray excludes --keep text, --n-process, --threads and stdin.")
+        if keep == "text" or threads is not None or STDIN in texts:
+            raise ValueError("--ray excludes --keep text, --threads and stdin.")
         task = ParseTask(place_of(model), per_line, field, "conllu", keep)
         distribute("parse", task, texts, output, ray, workers, shard_size)
         return
@@ -94,14 +93,14 @@ def parse(
     if per_line and any(map(is_conllu, texts)):
         raise ValueError("--per-line is for texts: CoNLL-U has its own sentences.")
     nlp = load_pipeline(model)
-    set_threads(nlp, 1 if threads is None and n_process > 1 else threads)
+    set_threads(nlp, threads)
     seen: Counter[str] = Counter()
     with writing(output, "trees") as file, Bar(unit=" sentences", disable=is_shown(output)) as bar:
         for path in texts:
             stem = "stdin" if path == STDIN else "_".join(path.stem.split())
             seen[stem] += 1
             source = Source(path, stem if seen[stem] == 1 else f"{stem}.{seen[stem]}", is_conllu(path))
-            for sentence in parsed(nlp, source, keep=keep, per_line=per_line, n_process=n_process):
+            for sentence in parsed(nlp, source, keep=keep, per_line=per_line):
                 file.write(sentence)
                 bar.update()
 
@@ -112,20 +111,19 @@ def parsed(
     *,
     keep: Given = "words",
     per_line: bool = False,
-    n_process: int = 1,
     bare: bool = False,
 ) -> Iterator[str]:
     """Yield the sentences of a text as a pipeline parses them, in CoNLL-U.
 
-    keep, per_line, n_process: See the options of `hpyp parse`.
+    keep, per_line: See the options of `hpyp parse`.
     bare (bool): Whether the words of CoNLL-U keep their forms alone.
     RAISES (ValueError): If the text is not in its format, or the pipeline finds no trees.
     """
     whole = per_line or (source.is_conllu and keep != "text")
     number = 0
-    for some in minibatch(_texts(source, keep, per_line), _FORGET if n_process == 1 else _FORGET_PROCESSES):
+    for some in minibatch(_texts(source, keep, per_line), _FORGET):
         with nlp.memory_zone():
-            docs = parse_each(nlp, (text for text, _ in some), n_process, whole=whole)
+            docs = parse_each(nlp, (text for text, _ in some), whole=whole)
             for (text, comments), doc in zip(some, docs):
                 found = _written(text, doc, comments, source.name, number, whole=whole, bare=bare)
                 number += len(found)
@@ -162,9 +160,7 @@ def lines_of_text(blocks: Iterable[Block]) -> Iterator[str]:
         yield block.text()
 
 
-def parse_each(
-    nlp: Language, texts: Iterable[str | Block], n_process: int = 1, *, whole: bool
-) -> Iterator[Doc]:
+def parse_each(nlp: Language, texts: Iterable[str | Block], *, whole: bool) -> Iterator[Doc]:
     """Parse texts, each perhaps one sentence, and sentences of CoNLL-U.
 
     RAISES (ValueError): If the pipeline finds no sentences.
@@ -175,7 +171,7 @@ def parse_each(
             return to_doc(text, nlp.vocab)
         return mark_sentence(nlp.make_doc(text)) if whole else text
 
-    for doc in nlp.pipe(map(to_parse, texts), n_process=n_process, batch_size=_BATCH):
+    for doc in nlp.pipe(map(to_parse, texts), batch_size=_BATCH):
         if not doc.has_annotation("SENT_START"):
             raise ValueError(f"The pipeline finds no sentences. Its components are {nlp.pipe_names}.")
         yield doc

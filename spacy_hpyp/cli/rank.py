@@ -19,9 +19,9 @@ from .options import Particles, PerLine, Pipeline, Threads, argument, option
 from .output import json_line, writing
 from .parse import parse_each
 from .progress import Bar
-from .raw_text import existing, is_conllu, locate_paragraphs, parse_documents, read_documents
+from .raw_text import existing, is_conllu, locate_paragraphs
 
-# The paragraphs or documents that are parsed together.
+# The paragraphs or sentences that are parsed together.
 _BATCH = 64
 # Comments that are wrong where a sentence is ranked.
 _OF_PLACE = ("rank", "newdoc", "newpar", "expected_wrong")
@@ -30,9 +30,7 @@ Row = dict[str, Any]
 
 def rank(
     model: Pipeline,
-    texts: Annotated[
-        list[Path], argument("Texts, '-' for stdin, .spacy or .conllu files", callback=existing)
-    ],
+    texts: Annotated[list[Path], argument("Texts, '-' for stdin, or .conllu files", callback=existing)],
     *,
     output: Annotated[
         Path | None, option("File to write, instead of stdout", "--output -o", dir_okay=False)
@@ -47,9 +45,8 @@ def rank(
 ) -> None:
     """Rank sentences by the number of wrong arcs that the parser expects: which to correct next.
 
-    An arc is wrong if its head or its label is; without probabilities of labels, if its head is. Sentences of
-    .spacy and .conllu files are kept; the pipeline finds those of texts. CoNLL-U keeps multiword tokens and
-    comments. Only the sentences to write are kept in memory.
+    An arc is wrong if its head or its label is; without probabilities of labels, if its head is. CoNLL-U
+    keeps its sentences, multiword tokens and comments; the pipeline finds the sentences of texts. Only the sentences to write are kept in memory.
     """
     prepare_output(output, texts, f".{form}", ".txt")
     nlp, parsers = prepared(model, threads=threads, particles=particles)
@@ -93,10 +90,6 @@ def rank_sentences(nlp: Language, path: Path, *, per_line: bool = False) -> Iter
 
 def _parsed(nlp: Language, path: Path, *, per_line: bool) -> Iterator[list[tuple[Doc, Block | None]]]:
     """Yield parsed documents, some at a time, with the sentences of CoNLL-U that they are."""
-    if path.suffix == ".spacy":
-        docs = parse_documents(read_documents(path, nlp.vocab), nlp)
-        yield from minibatch(((doc, None) for doc in docs if len(doc)), _BATCH)
-        return
     if is_conllu(path):
         texts: Iterable[str | Block] = read_blocks(path)
     else:

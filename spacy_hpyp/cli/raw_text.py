@@ -18,7 +18,6 @@ from spacy.training import Example
 from spacy.util import minibatch
 from spacy.vocab import Vocab
 
-from ..annotation.documents import unannotated
 from ..annotation.syntactic_words import words_as_tokens
 from ..components.corpus import create_conllu_corpus, spans_of
 from ..components.documents import SPACY, read_treebank
@@ -205,25 +204,3 @@ def read_training(path: Path, nlp: Language, config: dict[str, Any]) -> list[Exa
     return read_corpus(
         path, nlp, tokens=config.get("corpora", {}).get("train", {}).get("tokens", "tokenizer")
     )
-
-
-def parse_documents(docs: Iterable[Doc], nlp: Language) -> Iterator[Doc]:
-    """Yield the same documents with the trees of a pipeline, which gets their words and sentence boundaries.
-
-    RAISES (ValueError): If it finds no trees.
-    """
-    for doc in nlp.pipe(_unparsed(doc, nlp.vocab) for doc in docs):
-        if not doc.has_annotation("DEP") and len(doc):
-            raise ValueError(
-                f"The pipeline finds no trees: it has no parser. Its components are {nlp.pipe_names}."
-            )
-        yield doc
-
-
-def _unparsed(doc: Doc, vocab: Vocab) -> Doc:
-    starts = [token.is_sent_start for token in doc] if doc.has_annotation("SENT_START") else None
-    found = unannotated(doc, vocab, sent_starts=starts)
-    for token, own in zip(found, doc):
-        # Parsers have nothing to say of lemmas.
-        token.lemma_ = own.lemma_
-    return found

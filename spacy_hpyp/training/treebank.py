@@ -58,21 +58,15 @@ class Seen(Generic[Made]):
         return found
 
 
-Read = Callable[[RawSentence], GoldSentence | str]
-
-
 class GoldCorpus(Seen[GoldSentence]):
-    """The sentences of a corpus for a new model.
+    """The sentences of a corpus for a new model."""
 
-    read (Callable): Returns what can be learned from a sentence, or why it cannot be used.
-    """
-
-    def __init__(self, documents: Iterable[GoldDocument], read: Read = read_gold) -> None:
+    def __init__(self, documents: Iterable[GoldDocument]) -> None:
         super().__init__()
         for raw in chain.from_iterable(documents):
             key = raw.key
             self.copies[key] += key in self.made
-            self.take(key, partial(read, raw))
+            self.take(key, partial(read_gold, raw))
 
     def label_data(self) -> dict[str, list[str]]:
         """Return the tags and labels that occur."""
@@ -110,10 +104,9 @@ class Treebank(Seen[np.ndarray]):
     model (Any): With an `encoder`, and its `progress`.
     """
 
-    def __init__(self, model: Any, read: Read = read_gold) -> None:
+    def __init__(self, model: Any) -> None:
         super().__init__()
         self.model = model
-        self._read = read
 
     def begin(self, corpus: GoldCorpus) -> None:
         """Take all sentences of the corpus that fit the model's alphabets."""
@@ -134,7 +127,7 @@ class Treebank(Seen[np.ndarray]):
 
     def rows_of(self, key: bytes, sentence: RawSentence) -> np.ndarray | None:
         """Return the rows of a sentence with its key, None if it cannot be learned."""
-        return self.take(key, lambda: self._encode(self._read(sentence)))
+        return self.take(key, lambda: self._encode(read_gold(sentence)))
 
     def _encode(self, sentence: GoldSentence | str) -> np.ndarray | str:
         return sentence if isinstance(sentence, str) else self.model.encoder.encode(sentence)

@@ -89,11 +89,11 @@ TREEBANKS = {
     "text.txt": "'text.txt' is not a .spacy file",
 }
 WITH_TEXT = [
+    "rank trained {}",
     "learn-text trained {} out",
     "ngram {} out.ngram",
     "ngram text.txt out.ngram --vocab-from {}",
     "perplexity trained {}",
-    "rank trained {}",
     "perplexity model.ngram {}",
 ]
 TEXTS = {

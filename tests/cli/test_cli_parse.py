@@ -165,12 +165,6 @@ def test_stdin_is_parsed_where_there_is_no_file(model):
         assert len(sentences_of(done.stdout)) == 2
 
 
-def test_it_does_not_matter_how_many_processes_there_are(model, write):
-    path, bank = write("\n\n".join(["the dog sleeps. Kim waits."] * 40)), write(TREEBANK, "bank.conllu")
-    one = run("hpyp", "parse", model, path, bank).stdout
-    assert run("hpyp", "parse", model, path, bank, "--n-process", 2).stdout == one
-
-
 def test_comments_that_are_there_twice_are_written_twice(model, write):
     bank = TREEBANK.replace("# note\n", "# note = one\n# note = two\n# note = two\n")
     done = run("hpyp", "parse", model, write(bank, "bank.conllu"))

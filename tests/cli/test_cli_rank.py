@@ -6,7 +6,6 @@ import re
 import command_line
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin
 from spacy.training.converters import conllu_to_docs
 
 TEXT = "the dog sees a cat .\nAda near the parser near the horse follows Kim near a bird .\n\nMona sleeps .\n"
@@ -20,13 +19,11 @@ def files(toy, trained, tmp_path_factory):
     (folder / "text.txt").write_text(TEXT)
     (folder / "empty.txt").write_text(" \n\n")
     sentences = toy.sentences(60)[40:]
-    docs = {
-        "gold": [toy.doc(trained.vocab, *sentences[:10]), toy.doc(trained.vocab, *sentences[10:])],
-        "bare": [Doc(trained.vocab, words=[word for s in sentences[:3] for word in s.words])],
-    }
-    for name, found in docs.items():
-        DocBin(docs=found).to_disk(folder / f"{name}.spacy")
-    (folder / "random.spacy").write_bytes(bytes(range(256)))
+    text = ""
+    for sentence in sentences:
+        text += "".join(f"{i}\t{word}" + "\t_" * 8 + "\n" for i, word in enumerate(sentence.words, 1)) + "\n"
+    (folder / "gold.conllu").write_text(text)
+    (folder / "random.conllu").write_bytes(bytes(range(256)))
     return folder
 
 
@@ -40,7 +37,7 @@ def words_of(row):
 
 
 def test_sentences_with_the_most_expected_wrong_arcs_come_first(folder):
-    found = ranked(folder, folder / "gold.spacy")
+    found = ranked(folder, folder / "gold.conllu")
     assert [row["rank"] for row in found] == list(range(1, 21))
     assert sorted(row["sentence"] for row in found) == list(range(1, 21))
     expected = [row["expected_wrong_arcs"] for row in found]
@@ -55,7 +52,7 @@ def test_sentences_with_the_most_expected_wrong_arcs_come_first(folder):
 
 
 def test_the_first_of_all_are_the_top(folder):
-    files = folder / "gold.spacy", folder / "text.txt"
+    files = folder / "gold.conllu", folder / "text.txt"
     everything = ranked(folder, *files)
     assert len({row["file"] for row in everything}) == 2
     assert ranked(folder, *files, "--top", 3) == everything[:3]
@@ -69,21 +66,20 @@ def test_sentences_of_texts_are_found_or_lines(folder):
     assert len(ranked(folder, folder / "text.txt", "-l")) == 3
     words = [word[1] for row in ranked(folder, folder / "text.txt") for word in words_of(row)]
     assert sorted(words) == sorted(TEXT.split())
-    assert len(ranked(folder, folder / "bare.spacy")) >= 1
 
 
 @pytest.mark.parametrize(("option", "sign"), [((), 1), (("--most-confident",), -1)])
 def test_sentences_can_be_ranked_by_the_errors_of_a_word(folder, option, sign):
-    found = ranked(folder, folder / "gold.spacy", "--by", "rate", *option)
+    found = ranked(folder, folder / "gold.conllu", "--by", "rate", *option)
     values = [sign * row["expected_wrong_arcs"] / row["words"] for row in found]
     assert all(one >= other - 1e-3 for one, other in zip(values, values[1:]))
 
 
 def test_conllu_can_be_read_back(folder):
     output = folder / "new" / "out.conllu"
-    rows = ranked(folder, folder / "gold.spacy")
+    rows = ranked(folder, folder / "gold.conllu")
     done = command_line.run(
-        *("hpyp", "rank", folder / "pipeline", folder / "gold.spacy", "-f", "conllu", "-o", output)
+        *("hpyp", "rank", folder / "pipeline", folder / "gold.conllu", "-f", "conllu", "-o", output)
     )
     assert "Saved 20 sentences" in done.stdout
     text = output.read_text(encoding="utf8")
@@ -130,7 +126,7 @@ def test_lemmas_are_kept_and_letters_of_every_language_are_written_as_they_are(f
     ("model", "text", "problem"),
     [
         ("pipeline", "empty.txt", "There is no sentence"),
-        ("pipeline", "random.spacy", "is not a .spacy file, or it is damaged"),
+        ("pipeline", "random.conllu", "is not text in UTF-8"),
         ("blank", "text.txt", "should have a parser of this package"),
     ],
 )

@@ -23,10 +23,10 @@ from wasabi import msg
 
 from ..components.base import TrainableComponent
 from ..components.easy_first_parser import EasyFirstParser
-from ..components.easy_first_tagger import EasyFirstTagger
 from ..components.head_outward_parser import HeadOutwardParser
 from ..components.hpyp_parser import HPYPParser
 from ..components.parse_combiner import ParseCombiner
+from ..components.word_classifiers import EasyFirstTagger
 from ..storage.checksum import DAMAGE
 from ..storage.files import prepare_folder, replace_file
 from .progress import telling_of_compilation

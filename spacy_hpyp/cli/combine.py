@@ -12,11 +12,10 @@ from ..annotation.calibration import calibrate_heads
 from ..components.alignment import example_of_tokens, example_of_words
 from ..components.corpus import create_gold_corpus
 from ..components.easy_first_parser import EasyFirstParser
-from ..components.easy_first_senter import EasyFirstSenter
-from ..components.easy_first_tagger import EasyFirstTagger
 from ..components.hpyp_parser import HPYPParser
 from ..components.parse_combiner import ArcConfidence, ParseCombiner
 from ..components.scorer import score
+from ..components.word_classifiers import EasyFirstSenter, EasyFirstTagger
 from ..text.word_classes import TABLE
 from .app import load_pipeline
 from .evaluate import print_calibration

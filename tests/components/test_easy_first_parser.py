@@ -15,7 +15,7 @@ from tree_parsers import TreeParserTests, assert_trees, copy_of, tagged, train, 
 from spacy_hpyp.annotation.calibration import calibrate_heads
 from spacy_hpyp.annotation.guides import Guide, write_guide
 from spacy_hpyp.components.easy_first_parser import EasyFirstParser
-from spacy_hpyp.components.easy_first_tagger import EasyFirstTagger
+from spacy_hpyp.components.word_classifiers import EasyFirstTagger
 from spacy_hpyp.training import confidence
 
 #: Tables of weights that are small enough to be made for every test.

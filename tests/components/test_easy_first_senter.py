@@ -6,7 +6,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_hpyp.annotation.syntactic_words import Analysis, write_words
-from spacy_hpyp.components.easy_first_senter import EasyFirstSenter
+from spacy_hpyp.components.word_classifiers import EasyFirstSenter
 
 SMALL = {"places": 2**13}
 

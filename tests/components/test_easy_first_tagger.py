@@ -10,7 +10,7 @@ from spacy.training import Example
 
 from spacy_hpyp.annotation.documents import raw_sentences
 from spacy_hpyp.annotation.guides import Guide, write_guide
-from spacy_hpyp.components.easy_first_tagger import EasyFirstTagger
+from spacy_hpyp.components.word_classifiers import EasyFirstTagger
 
 SMALL = {"places": 2**13}
 GUIDED = [

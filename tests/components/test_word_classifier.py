@@ -7,7 +7,7 @@ import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_hpyp.components.word_classifier import WordClassifyingComponent
+from spacy_hpyp.components.word_classifiers import WordClassifyingComponent
 
 TEXT = "the dog sees a cat . Zenobia sleeps near Kim ."
 NAMES = ("easy_first_tagger", "easy_first_senter")

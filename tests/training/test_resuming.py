@@ -6,7 +6,7 @@ from spacy.training import Example
 from spacy.util import minibatch
 from thinc.api import SGD
 
-import spacy_hpyp.components.easy_first_tagger  # noqa: F401
+import spacy_hpyp.components.word_classifiers  # noqa: F401
 from spacy_hpyp.training import confidence
 
 SWEEPS, PASSES = 4, 3

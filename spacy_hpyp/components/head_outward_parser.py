@@ -151,7 +151,7 @@ class HeadOutwardParser(HeadOutwardComponent):
 
     def candidates(self, doc: Doc, k: int) -> list[Candidates]:
         """Return the most probable trees of each sentence of a document, with log-probabilities as in `k_best`."""
-        k = whole("k", k, least=1, highest=1_000_000)
+        k = whole("k", k, least=1, highest=1_000)
         self._check_chart()
         model, doc = self.head_outward, words_as_tokens(doc)
         words, tags, offsets, found = read_docs(model, [doc])

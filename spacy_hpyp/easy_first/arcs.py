@@ -103,9 +103,7 @@ Element = tuple[int, int, int, int]
 def word_elements(
     tree: str, place: int, near: Mapping[str, int] = _NEIGHBOURS, *, alone: bool = False
 ) -> dict[str, Element]:
-    """Return the elements of the head of a partial tree by name: of the tree called `tree` at some place of the
-    window, with the words `near` it; `alone`, its own symbols only.
-    """
+    """Return the elements of a tree's head by name; `alone`, its own symbols only."""
     known = {}
     for number, symbol in enumerate((*SYMBOLS, *GUIDE_SYMBOLS, *CLASS_SYMBOLS)):
         for step, column in _STEPS.items():
@@ -155,9 +153,7 @@ class SentenceToParse(NamedTuple):
 
 @inner_maker
 def sentence_of(sentences, symbols, start, end):
-    """One of some sentences, from one word to before another, with symbols (int32[n, columns]) that may be
-    other ones than its own.
-    """
+    """Return the sentence from word `start` to before `end`, with symbols (int32[n, columns]) of its own."""
     return SentenceToParse(
         symbols,
         sentences.heads[start:end],
@@ -356,9 +352,7 @@ def find_arc_features(scorer, records, sentence, window, row, places):
 
 @borrowing
 def find_weights(reading, weights, records, sentence, window, row, places):
-    """Find the places of the features of two neighbours, and have the processor fetch their weights; `row` and
-    `places` are overwritten.
-    """
+    """Find the places of the features of two neighbours, and have the processor fetch their weights."""
     read_elements(reading.elements, records, sentence, window, row)
     find_features(reading.templates, row, len(weights), places)
     for i in range(len(reading.templates.numbers)):
@@ -367,9 +361,7 @@ def find_weights(reading, weights, records, sentence, window, row, places):
 
 @borrowing
 def add_up(scorer, reading, places, sums):
-    """Add the weights of two neighbours that `find_weights` has found, for both actions, to `sums`
-    (float32[2]).
-    """
+    """Add the weights that `find_weights` has found, for both actions, to `sums` (float32[2])."""
     numbers, weights, kept = reading.templates.numbers, scorer.weights, scorer.kept
     # Zero as a sum of weights is: to add whole numbers, none has to wait for the one before.
     left = right = weights[0, 0] - weights[0, 0]

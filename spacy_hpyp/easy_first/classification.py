@@ -154,10 +154,7 @@ def _code(reading, sequences, start, end, word, template):
 
 @borrowing
 def place_of_feature(reading, board, word, template, decided, shift):
-    """Return the place of a feature of a word of the window, or `NONE` while it does not exist.
-
-    decided (int32[window + 2 * reach]): The outcomes.
-    """
+    """Return the place of a feature, given the `decided` outcomes; `NONE` while it does not exist."""
     templates = reading.templates
     code = board.codes[word, template]
     for i in range(templates.offsets[template] + reading.fixed[template], templates.offsets[template + 1]):
@@ -210,11 +207,10 @@ def _compare(board, half, state, word):
 
 @borrowing
 def open_window(reading, sequences, possible, bounds, outcomes, board):
-    """Put a window on the board; words with only one possible outcome are decided.
+    """Put a window on the board, decide words with only one possible outcome, and count the undecided ones.
 
     bounds (tuple[int, int, int, int]): The start and end of the sequence and of the window.
     outcomes (int32[words]): The decided outcomes of the sequences.
-    RETURNS (int): The number of undecided words of the window.
     """
     start, end, first, last = bounds
     reach = reading.reach

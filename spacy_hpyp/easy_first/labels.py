@@ -163,11 +163,7 @@ def _set_label(records, child, label):
 
 @borrowing
 def label_tree(scorer, sentence, heads, labels, workbench):
-    """Label the arcs of a tree.
-
-    heads (int32[n]): `NONE` for the root.
-    labels (int32[n]): Overwritten; `NONE` for the root.
-    """
+    """Label the arcs of a tree, given by `heads`, into `labels` (int32[n] both; `NONE` for the root)."""
     _find_places(sentence, heads, workbench)
     labels[workbench.queue[0] - 1] = NONE
     for i in range(1, len(heads)):
@@ -179,12 +175,9 @@ def label_tree(scorer, sentence, heads, labels, workbench):
 
 @borrowing
 def learn_labels(perceptron, scorer, sentence, heads, labels, margin, workbench):
-    """Learn the labels of a tree, going on with those that the labeller gives.
+    """Learn the labels of a tree, going on with those that the labeller gives. Returns how many were wrong.
 
-    perceptron (Perceptron): The scorer's; changed where the right label is not the best, or its score not
-        higher than every other's by a margin.
-    heads, labels (int32[n]): The tree.
-    RETURNS (int): How many labels were wrong.
+    The perceptron is changed where the right label's score is not higher than every other's by a margin.
     """
     scores = workbench.scores
     _find_places(sentence, heads, workbench)

@@ -111,11 +111,7 @@ def reward(perceptron, scorer, sentence, states, last, amount):
 
 @inner
 def update(perceptron, scorer, sentence, right, correct, wrong, predicted, kind, report):
-    """Move from a predicted sequence to a correct one.
-
-    right, wrong (States): The states of the two sequences.
-    correct, predicted (int): Their last actions.
-    """
+    """Move from a predicted sequence in `wrong`, given its last action, to a correct one in `right`."""
     report.counts[kind] += 1
     report.violation[0] = min(report.violation[0], wrong.reached[predicted] - right.reached[correct])
     reward(perceptron, scorer, sentence, right, correct, np.float32(1.0))
@@ -124,10 +120,7 @@ def update(perceptron, scorer, sentence, right, correct, wrong, predicted, kind,
 
 @inner
 def learn_max_violation(perceptron, scorer, sentence, heads, children, learning, states, others, report):
-    """Learn from one sentence at the maximum violation.
-
-    states, others (States): The beam, and that of correct sequences, which share their partial trees.
-    """
+    """Learn from one sentence at the maximum violation; `others` is the beam of correct sequences."""
     n = len(heads)
     begin(scorer, sentence, states)
     begin_beam(scorer, sentence, others)
@@ -156,7 +149,6 @@ def cost_of(heads, waiting, is_left, head, child):
 
     waiting (int32[n]): The number of children of each word that still head partial trees in the list.
     is_left (bool[n]): Which words head such.
-    head, child (int): Positions.
     """
     lost = waiting[child]
     right = heads[child]
@@ -221,9 +213,7 @@ def learn_greedily(perceptron, scorer, sentence, heads, waiting, is_left, learni
 
 @compiled
 def _draw(lessons, dropout, rng, kept_arcs, kept_labels):
-    """Draw which words are taken for unknown ones, and which templates count, of each sentence
-    (bool[sentences, templates]).
-    """
+    """Draw the words to take for unknown ones, and the templates that count (bool[sentences, templates])."""
     for i in range(len(lessons.offsets) - 1):
         start, end = lessons.offsets[i], lessons.offsets[i + 1]
         if end - start < 2:
@@ -282,8 +272,7 @@ def learn_parsing(
 ) -> Report:
     """Learn from some sentences, one after the other. Labels are learned on the right trees.
 
-    on_arcs, on_labels (tuple[Perceptron, Scorer]): The perceptrons, which are changed, and the scorers of their
-        weights.
+    on_arcs, on_labels (tuple[Perceptron, Scorer]): The perceptrons to change, and their scorers.
     threads (int): Two threads learn arcs and labels side by side; the result does not depend on it.
     """
     report = Report(np.zeros(3, dtype=np.int64), np.full(1, np.inf))

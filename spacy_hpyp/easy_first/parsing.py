@@ -99,10 +99,7 @@ def _parse_beam(
 def parse_beam(
     arc_scorer: Scorer, label_scorer: Scorer, sentences: SentencesToParse, i: int, width: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the trees of the final beam of sentence i, the best first.
-
-    RETURNS (tuple[int32[m, n], int32[m, n], float64[m]]): Heads, labels, and the scores of the arcs.
-    """
+    """Return heads, labels (int32[m, n]) and scores (float64[m]) of the final beam, the best first."""
     n = int(sentences.offsets[i + 1] - sentences.offsets[i])
     written = new_states(arc_scorer, n, width), new_workbench(label_scorer, n), np.empty(n, dtype=np.int32)
     found = np.empty((width, n), dtype=np.int32), np.empty((width, n), dtype=np.int32), np.empty(width)

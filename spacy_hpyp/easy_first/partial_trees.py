@@ -97,9 +97,7 @@ def begin_records(records, n):
 
 @borrowing
 def add_child(records, record, side, child, tag, share):
-    """Record a new outermost child on a side (0 left, 1 right), its tag, and its share in the guide's expectation
-    (in thousandths).
-    """
+    """Record a new outermost child on a side (0 left, 1 right), its tag, and its share in thousandths."""
     records[record, LEFT2 + side] = records[record, LEFT + side]
     records[record, LEFT + side] = child
     records[record, LEFT_COUNT + side] += 1
@@ -119,13 +117,7 @@ def begin_forest(forest, n):
 
 @borrowing
 def attach(forest, head, child, action, tag, share):
-    """Make one partial tree the outermost child of another.
-
-    head, child (int): Their records.
-    action (int): `LEFT_ARC` if the child stands to the left.
-    tag, share (int): See `add_child`.
-    RETURNS (int): The record of the new tree.
-    """
+    """Make a partial tree (a record) the outermost child of another. Returns the new record."""
     records = forest.records
     position = records[child, HEAD]
     mark = forest.marks[head] ^ forest.marks[child] ^ mark_of_arc(records[head, HEAD], position)
@@ -153,9 +145,7 @@ def attach(forest, head, child, action, tag, share):
 
 @borrowing
 def read_heads(forest, root, heads, pending):
-    """Read the heads of a tree from its record into `heads` (int32[n]), `NONE` for the root; `pending` (int32[n])
-    is workspace.
-    """
+    """Read the heads of a tree from its record into `heads` (int32[n]); `pending` (int32[n]) is workspace."""
     records = forest.records
     heads[records[root, HEAD]] = NONE
     pending[0] = root

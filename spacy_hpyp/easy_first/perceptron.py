@@ -91,10 +91,7 @@ def change_weight(perceptron, place, outcome, amount):
 
 @borrowing
 def change_kept(perceptron, places, kept, outcome, amount):
-    """Add to the weights that the kept features have for an outcome, in the update that `tick` has begun.
-
-    places (int64[features]), kept (bool[features]): The features, and which of them count.
-    """
+    """Add to the weights that the kept ones (bool[features]) of the features have for an outcome."""
     for i in range(len(places)):
         if kept[i]:
             change_weight(perceptron, places[i], outcome, amount)

@@ -72,12 +72,7 @@ class States(NamedTuple):
 
 
 def new_states(scorer: Scorer, longest: int, width: int, beams: int = 1) -> States:
-    """Return room for the states of sentences.
-
-    longest (int): The length of the longest sentence.
-    width (int): The number of states in a beam.
-    beams (int): The number of beams that share the partial trees, see `sharing`.
-    """
+    """Return room for sentences of at most `longest` words, and for `beams` that share partial trees."""
     most = width * longest + longest + 2
     padded, templates = longest + 2 * MARGIN, len(scorer.templates.offsets) - 1
     windows, pairs = (_REMEMBERED, _PAIRS) if width > 1 else (1, 1)
@@ -181,11 +176,7 @@ def head_and_child(trees, place, action):
 
 @borrowing
 def is_correct(records, heads, children, head, child):
-    """Return whether the child has all of its children, and the head is the right one.
-
-    heads, children (int32[n]): The right heads, and the number of children of each word.
-    head, child (int): The records of two correct partial trees.
-    """
+    """Return whether the child (a record) has all of its `children` (int32[n]), and the right head."""
     position = records[child, HEAD]
     attached = records[child, LEFT_COUNT] + records[child, RIGHT_COUNT]
     return heads[position] == records[head, HEAD] and attached == children[position]
@@ -218,15 +209,13 @@ def choose(states, count, width, state, place, action, total, mark):
 
 @inner
 def find_best(states, half, size, length, width, heads, margin, children):
-    """Find the best extensions of the states of a beam (BEST in Algorithm 1), into `states.chosen`.
+    """Find the best extensions of the states of a beam (BEST in Algorithm 1). Returns their number.
 
-    size (int): The number of states.
     length (int): The number of their partial trees, at least 2.
     heads (int32[n]): The right heads; read only with a margin or children.
     margin (float): Added to the score of an action that makes a wrong arc.
     children (int32[n] | None): The number of children of each word, to find only correct extensions of correct
         states (TOPC in Algorithm 2).
-    RETURNS (int): The number of extensions, at most `width`.
     """
     records = states.forest.records
     count = 0
@@ -308,11 +297,7 @@ def follow(scorer, sentence, states, half, length, count):
 
 @inner
 def search(scorer, sentence, width, states):
-    """Algorithm 1: search for the best sequences of actions that make a tree of a sentence.
-
-    width (int): The number of states in the beam.
-    RETURNS (tuple[int, int]): The half of the final beam, the best state first, and its number of states.
-    """
+    """Search for the best trees of a sentence (Algorithm 1). Returns the final beam's half and size."""
     begin(scorer, sentence, states)
     half, size = 0, 1
     for length in range(len(sentence.symbols), 1, -1):

@@ -90,10 +90,7 @@ def perceptron_to_message(perceptron: Perceptron | StoredPerceptron) -> bytes:
 
 
 def perceptron_from_message(message: bytes, places: int, outcomes: int) -> Perceptron:
-    """Read what `perceptron_to_message` wrote.
-
-    places, outcomes (int): The shape of its table.
-    """
+    """Read what `perceptron_to_message` wrote, into a table of `places` times `outcomes`."""
     clock, entries, weights, sums, compact = _read(message)
     perceptron = new_perceptron(places, outcomes)
     perceptron.weights.reshape(-1)[entries] = weights
@@ -104,9 +101,7 @@ def perceptron_from_message(message: bytes, places: int, outcomes: int) -> Perce
 
 
 def _read(message: bytes) -> tuple[int, np.ndarray, np.ndarray, np.ndarray | None, bool]:
-    """Return the clock, the places of weights that are not zero (int64[n]), these weights (float32[n]), the
-    sums of their changes (float64[n]), and whether there are averages alone.
-    """
+    """Return the clock, the places and values of weights, the sums, and whether there are averages alone."""
     found = load(message)
     weights, compact = found["weights"], found["sums"] is None
     if compact:

@@ -64,9 +64,7 @@ def _lay_out(columns: Sequence[Sequence[int]], numbers: Sequence[int]) -> Templa
 
 
 def part_of(templates: Templates, numbers: Sequence[int]) -> tuple[np.ndarray, Templates]:
-    """Return some templates with the same features: the columns that they read (int32[*]), and the templates for a
-    row of those alone.
-    """
+    """Return some templates for a row of only the columns that they read, and these columns (int32[*])."""
     columns = [templates.columns[templates.offsets[i] : templates.offsets[i + 1]] for i in numbers]
     read = np.unique(np.concatenate([np.empty(0, dtype=np.int32), *columns]))
     return read, _lay_out([np.searchsorted(read, each).tolist() for each in columns], numbers)
@@ -102,12 +100,7 @@ def place_of(code, shift):
 
 @borrowing
 def find_features(templates, row, size, places):
-    """Find the places of a feature row's features in a table.
-
-    row (int32[elements]): The symbols.
-    size (int): The number of places of the table, a power of two of at least 2.
-    places (int64[templates]): Overwritten.
-    """
+    """Find the places (int64[templates]) of the features of a row in a table of some size, a power of two."""
     shift = shift_for(size)
     for i in range(len(templates.numbers)):
         code = begin_feature(templates.numbers[i])

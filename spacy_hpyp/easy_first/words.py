@@ -83,9 +83,7 @@ def _case(form: str) -> int:
 
 @lru_cache(_REMEMBERED)
 def spelling(form: str) -> dict[str, int]:
-    """What is read of the form of a word alone, by attribute: what one component of a pipeline reads, the
-    next one will.
-    """
+    """Return what is read of the form of a word alone, by attribute. Components share the cache."""
     lower, affixes = form.lower(), {}
     for length in _AFFIXES:
         is_long = len(form) >= length
@@ -115,10 +113,7 @@ def _no_parts(outcome: str) -> list[str]:
 
 
 def morphological_parts(outcome: str) -> list[str]:
-    """The part of speech, and each feature by itself and with it.
-
-    outcome (str): As spaCy's morphologizer names it: "Case=Nom|POS=NOUN".
-    """
+    """Return the part of speech, and each feature by itself and with it, of "Case=Nom|POS=NOUN"."""
     features = outcome.split("|")
     pos = next((feature for feature in features if feature.startswith("POS=")), "")
     others = [feature for feature in features if feature != pos]
@@ -236,12 +231,7 @@ def possible_outcomes(
 
 
 def guide_symbols(guides: Guides, offsets: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the symbols of guides by attribute (int32[words] each); `NONE` for an unknown tag and for the head
-    of a root.
-
-    guides (Guides): A row for each word.
-    offsets (int64[blocks + 1]): The start of each block.
-    """
+    """Return the symbols of guides by attribute (int32[words] each); unknown tags are `NONE`."""
     steps = np.searchsorted(_STEPS, guides.tag_probability[:, 0], side="right").astype(np.int32)
     tags, heads = guides.tags[:, 0], guides.heads[:, 0]
     head_tag = np.where(heads == NONE, NONE, tags[heads + block_starts(offsets)]).astype(np.int32)

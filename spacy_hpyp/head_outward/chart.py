@@ -77,15 +77,11 @@ def choose(weights):
 
 @borrowing
 def options(scores, chart, kind, i, j, weights):
-    """Compute the scores of the derivations of an item by their splits.
+    """Compute the scores of the derivations of an item by their splits, into `weights` (float64[n + 1]).
 
     A split is the root's child of a `TREE`, the last child in a `COMPLETE` item, the sibling in an
     `INCOMPLETE` one (the head, if there is none), and the boundary in a `SIBLING` item.
 
-    scores (ChartScores): Scores of the events.
-    chart (Chart): With the parts of this item.
-    kind, i, j (int): The item; 0, 0 for `TREE`.
-    weights (float64[n + 1]): Gets the score of each split.
     RETURNS (tuple[int, int]): The range of the splits, empty for `COMPLETE` items of a head alone.
     """
     if kind == SIBLING:
@@ -115,13 +111,7 @@ def options(scores, chart, kind, i, j, weights):
 
 @borrowing
 def parts(n, kind, i, j, split):
-    """Return the parts of a derivation of an item by a split.
-
-    n (int): The number of words.
-    kind, i, j, split (int): As in `options`.
-    RETURNS (tuple[int, int, int, int, int, int]): Two items; the kind of the second is `NONE` if there is
-        only one.
-    """
+    """Return the items that a split of an item combines; a second kind of `NONE` says that it is one."""
     if kind == SIBLING:
         return COMPLETE, i, split, COMPLETE, j, split
     if kind == COMPLETE:
@@ -198,30 +188,21 @@ def _descend(scores, chart):
 
 @compiled
 def best_chart(scores):
-    """Return the best score of each item (the Viterbi algorithm in Eisner's chart).
-
-    scores (ChartScores): Those of a sentence of at least one word.
-    """
+    """Return the best score of each item (the Viterbi algorithm in Eisner's chart)."""
     return _fill(scores, highest)
 
 
 @compiled
 def inside(scores):
-    """Return the log-sum of each item's derivations (the inside algorithm in Eisner's chart).
-
-    scores (ChartScores): Those of a sentence of at least one word.
-    RETURNS (Chart): Log-sums; `total` is that over all projective trees.
-    """
+    """Return the log-sum of each item's derivations (the inside algorithm in Eisner's chart)."""
     return _fill(scores, log_sum)
 
 
 @compiled
 def best_tree(scores):
-    """Return the projective tree with the highest score.
+    """Return the heads (int32[n]) of the projective tree with the highest score, and the score.
 
-    scores (ChartScores): Those of a sentence of at least one word.
-    RETURNS (tuple[int32[n], float]): The heads, as positions, `NONE` for the root's child; and the score.
-        That is minus infinity if no tree is possible; then the tree is any projective one.
+    The score is minus infinity if no tree is possible; then the tree is any projective one.
     """
     chart = best_chart(scores)
     return _descend(scores, chart), chart.total
@@ -229,13 +210,11 @@ def best_tree(scores):
 
 @compiled
 def marginals(scores, chart):
-    """Return the probability of each arc.
+    """Return the probability of each arc, given the chart of `inside`.
 
     From the tree down, the probability of each item is divided between its derivations in proportion to their
     inside sums (the outside algorithm without overflow).
 
-    scores (ChartScores): Those of a sentence of n words, at least one.
-    chart (Chart): The result of `inside`.
     RETURNS (float64[n, n]): At h, d: h is the head of d; at d, d: d is the root's child. Each column sums to
         1. Zeros if no tree is possible.
     """
@@ -281,11 +260,7 @@ def _divide(scores, chart, kind, i, j, total, probability, weights):
 
 @compiled
 def minimum_bayes_risk_tree(probability):
-    """Return the projective tree with the greatest sum of arc probabilities.
-
-    probability (float64[n, n]): The result of `marginals`, for at least one word.
-    RETURNS (tuple[int32[n], float]): The heads, as positions, `NONE` for the root's child; and the sum.
-    """
+    """Return the projective tree with the greatest sum of arc probabilities (float64[n, n]), and the sum."""
     n = len(probability)
     root = np.empty(n)
     for d in range(n):

@@ -105,9 +105,7 @@ class Alphabets(NamedTuple):
 
     @property
     def symbols(self) -> np.ndarray:
-        """How many symbols of tags, words and cases contexts have (int32[3]): besides the outcomes ROOT, and
-        what does not exist.
-        """
+        """The numbers of symbols of tags, words and cases (int32[3]), with ROOT and what does not exist."""
         return np.array([self.tags + 2, self.words + 2, CASES + 2], dtype=np.int32)
 
 
@@ -145,11 +143,7 @@ def compile_contexts(
 
 
 def with_classes(elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
-    """Return elements that read classes of words, see `text.elements.with_class_symbols`.
-
-    elements (int32[elements, 8]): See `compile_contexts`.
-    paths (Sequence[str]): The path to the class of each word of the vocabulary.
-    """
+    """Return elements that read classes of words, given the path to that of each word."""
     return with_class_symbols(elements, 1, _CLASS_OF, [*paths, "", ""])
 
 
@@ -188,12 +182,7 @@ def distance_class(distance):
 
 @borrowing
 def read_context(elements, sizes, symbols, event, row):
-    """Read a context row into `row` (int32[elements]).
-
-    elements (int32[elements, 8 + *]): See `with_classes`.
-    sizes (int32[3]): The numbers of symbols of tags, words and cases.
-    symbols (int32[n + 2, 3]): Of the words of a sentence, of ROOT, and of what does not exist.
-    """
+    """Read a context row into `row` (int32[elements]), given the result of `symbols_of` for the sentence."""
     for i in range(len(elements)):
         if elements[i, 1] >= _CLASS_OF:
             row[i] = elements[i, _WIDTH + symbols[event[elements[i, 0]], WORD_OF]]
@@ -212,10 +201,10 @@ def read_context(elements, sizes, symbols, event, row):
 
 @inner_maker
 def symbols_of(words, tags, sizes):
-    """Return the symbols of a sentence (int32[n + 2, 3]).
+    """Return the symbols of a sentence (int32[n + 2, 3]); the last two rows are ROOT and what does not exist.
 
     words, tags (int32[n]): Cased words (the uncased word times `CASES`, and the case), and tags.
-    sizes (int32[3]): The numbers of symbols; the last two are those of ROOT and of what does not exist.
+    sizes (int32[3]): The numbers of symbols.
     """
     n = len(words)
     symbols = np.empty((n + 2, 3), dtype=np.int32)

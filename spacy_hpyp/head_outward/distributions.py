@@ -103,9 +103,7 @@ def _conditional(name: str, lists: Sequence[Sequence[str]]) -> Conditional:
 
 
 def unchartable(conditionals: dict[str, Conditional]) -> str | None:
-    """Return what the chart does not know, if anything is conditioned on it: it knows a child's parent and sibling.
-    Labels may read more, as they are chosen for a known tree.
-    """
+    """Return what a distribution reads but the chart does not know. Labels may read whole trees."""
     if conditionals["children"].experts:
         return "'children' are generated"
     for name in ("tag", "word", "case", "distance"):
@@ -118,10 +116,7 @@ def unchartable(conditionals: dict[str, Conditional]) -> str | None:
 def make_distributions(
     conditionals: dict[str, Conditional], pools: Mapping[str, Any], alphabets: Alphabets
 ) -> HeadOutwardDistributions:
-    """Pools together, with what compiled code needs to know of them.
-
-    pools (Mapping[str, FrozenPool | SeatedPool]): By their names.
-    """
+    """Return pools, by their names, with what compiled code needs to know of them."""
     elements = [conditionals[name].elements for name in DISTRIBUTIONS]
     return HeadOutwardDistributions(
         *(pools[name] for name in DISTRIBUTIONS),

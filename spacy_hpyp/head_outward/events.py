@@ -64,10 +64,7 @@ class Family(NamedTuple):
 
 @compiled
 def family_of(heads):
-    """Who stands where in a tree.
-
-    heads (int32[n]): Positions, `NONE` for the root.
-    """
+    """Return who stands where in a tree, given heads (int32[n]), `NONE` for the root."""
     n = len(heads)
     family = Family(
         np.empty(n, dtype=np.int32), np.full(n, n + 1, dtype=np.int32), np.full((2, n), n + 1, dtype=np.int32)
@@ -112,10 +109,7 @@ def _place(parent, sibling, grandparent, child, left, right, direction, n):
 
 @inner
 def place_child(parent, sibling, child, n):
-    """Where a child is generated, as far as it is known without its own children and its grandparent.
-
-    parent, sibling, child (int): Positions; ROOT is n, and what does not exist is n + 1.
-    """
+    """Return where a child is generated, as far as known without its own children and its grandparent."""
     return _place(parent, sibling, n + 1, child, n + 1, n + 1, LEFT if child < parent < n else RIGHT, n)
 
 
@@ -158,11 +152,7 @@ def _enter(pool, events, sizes, symbols, event, dish):
 
 @compiled
 def events_of(pool, distribution, words, tags, heads, labels, sizes):
-    """Read the events of one distribution off a tree; the root's child has no distance and no label.
-
-    words, tags, heads, labels (int32[n]): The sentence; words are cased.
-    sizes (int32[3]): The numbers of symbols of tags, words and cases.
-    """
+    """Read the events of one distribution off a tree; the root's child has no distance and no label."""
     n = len(words)
     events = new_events(pool, 3 * n if distribution == TAG else n)
     if pool.franchise.columns.shape[0] == 0:

@@ -26,10 +26,7 @@ _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (1.0 / factoria
 
 @borrowing
 def highest(weights):
-    """The highest of some numbers.
-
-    weights (float64[*]): At least one.
-    """
+    """Return the highest of some numbers (float64[*]), at least one."""
     found = weights[0]
     for i in range(1, len(weights)):
         found = max(found, weights[i])
@@ -38,21 +35,14 @@ def highest(weights):
 
 @borrowing
 def exponentiate(weights, scale):
-    """Replace logs by the numbers, divided by one whose log is given.
-
-    weights (float64[*]): Logs, none of which is more than 700 above the scale. Overwritten.
-    scale (float): Finite.
-    """
+    """Replace logs (float64[*]), at most 700 above a finite scale, by the numbers divided by exp(scale)."""
     for i in range(len(weights)):
         weights[i] = _exp(weights[i] - scale)
 
 
 @borrowing
 def log_sum(weights):
-    """The log of a sum of numbers whose logs are given.
-
-    weights (float64[*]): Logs, at least one. Overwritten.
-    """
+    """Return the log of a sum of numbers whose logs are given (float64[*], at least one; overwritten)."""
     scale = highest(weights)
     if scale == -inf or len(weights) == 1:
         return scale

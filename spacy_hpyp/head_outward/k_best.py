@@ -16,10 +16,9 @@ from .chart import COMPLETE, INCOMPLETE, KINDS, LEFT, RIGHT, SIBLING, TREE, best
 
 @compiled
 def k_best(scores, k):
-    """Return the k projective trees with the highest scores, of a sentence of n words, at least one.
+    """Return at most k projective trees with the highest scores, all different and possible, the best first.
 
-    RETURNS (tuple[int32[found, n], float64[found]]): Their heads, `NONE` for the root's child, and scores, the highest
-        first. All are different and possible, so there may be fewer than k.
+    RETURNS (tuple[int32[found, n], float64[found]]): Their heads, `NONE` for the root's child, and scores.
     """
     n = len(scores.root)
     chart = best_chart(scores)

@@ -56,10 +56,7 @@ def _log_probability(model, distribution, symbols, event, outcome, rooms):
 
 @compiled
 def chart_scores(model, words, tags):
-    """Return the scores of all events that a tree of a sentence may have (`ChartScores`), in nats; labels are left out.
-
-    words, tags (int32[n]): At least one word; words are cased.
-    """
+    """Return the scores of all events in trees of a sentence, in nats, without labels; words are cased."""
     n = len(words)
     symbols, rooms = symbols_of(words, tags, model.sizes), _rooms(model)
     siblings = n if model.reads_sibling[TAG] or _reads_sibling(model) else min(n, 1)
@@ -129,11 +126,11 @@ def _log_child(model, symbols, event, words, rooms):
 
 @compiled
 def tree_log_probabilities(model, words, tags, heads, labels, given_labels):
-    """Return the log-probability of each word of a tree with its tag, its STOPs and whatever is generated with it
-    (float64[n], in nats).
+    """Return the log-probability of each word of a tree with whatever is generated with it.
 
     words, tags, heads (int32[n]): The sentence; words are cased.
     labels (int32[n]): The labels of the arcs, read if `given_labels`.
+    RETURNS (float64[n]): In nats.
     """
     n = len(words)
     symbols, family, rooms = symbols_of(words, tags, model.sizes), family_of(heads), _rooms(model)
@@ -179,12 +176,7 @@ def candidate_log_probabilities(model, words, tags, heads, labels):
 
 @compiled
 def find_labels(model, words, tags, heads, labels):
-    """Find the most probable label of each arc of a tree.
-
-    model (Distributions): Frozen, or while it learns.
-    words, tags, heads (int32[n]): The sentence; words are cased.
-    labels (int32[n]): Overwritten; `NONE` for the root's child.
-    """
+    """Find the most probable label of each arc of a tree, into `labels` (int32[n])."""
     n = len(words)
     symbols, family, room = symbols_of(words, tags, model.sizes), family_of(heads), _room(model.label)
     for child in range(n):

@@ -94,11 +94,7 @@ class Dependents(NamedTuple):
 
 
 def new_model(kind: str, states: int, vocabulary: int) -> StateModel:
-    """Return a model of one of the `KINDS` that has seen no words.
-
-    states (int): The number of states; 1 for `DEPENDENCIES`.
-    vocabulary (int): The number of words.
-    """
+    """Return a model of one of the `KINDS` that has seen no words; `DEPENDENCIES` have 1 state."""
     of_states, of_words = columns_of(kind)
     return StateModel(
         new_franchise(of_states, states, 0.0, _FIRST_STRENGTH),
@@ -115,11 +111,7 @@ def columns_of(kind: str) -> tuple[np.ndarray, np.ndarray]:
 
 @borrowing
 def enter_context(model, parent, document, condition, context):
-    """Write what a word is generated from.
-
-    condition (int32[1]): Overwritten with what the state depends on.
-    context (int32[2]): Overwritten with what the word depends on, but for the state.
-    """
+    """Write what a state (int32[1]) and, but for the state, a word (int32[2]) are generated from."""
     condition[0] = document if model.of_documents[0] else parent
     context[PARENT] = parent
 
@@ -134,13 +126,9 @@ def enter_word(model, dependents, i, condition, context):
 
 @borrowing
 def word_probabilities(model, word, context, place, probability):
-    """Find the probability of a word given each state and its context.
+    """Find the probability of a word given each state and its context (float64[states]).
 
     All states take a step before any takes the next, so that their look-ups overlap.
-
-    context (int32[2]): See `enter_context`.
-    place (int64[states]): Workspace.
-    probability (float64[states]): Overwritten.
     """
     franchise = model.words
     place[:] = 0
@@ -161,9 +149,7 @@ def word_probabilities(model, word, context, place, probability):
 
 @borrowing
 def state_weights(model, word, condition, context, place, probability, weight):
-    """Find the probability of each state together with a word, into `weight` (float64[states]). Returns the sum:
-    the probability of the word. Other arguments as of `word_probabilities`.
-    """
+    """Find the probability of each state together with a word, into `weight`. Returns the sum."""
     restaurant_distribution(model.states, deepest(model.states, 0, condition), weight)
     word_probabilities(model, word, context, place, probability)
     total = 0.0
@@ -265,11 +251,7 @@ def believe_states(model, word, parent, sweeps, rng, belief, log_probability):
 
 @compiled
 def score_arcs(model, word, document):
-    """Score the arcs of a sentence for the chart, with counts held fixed and states summed out.
-
-    word (int32[n]): The words.
-    document (int): The number of their document, `NONE` if unknown.
-    """
+    """Score the arcs of a sentence for the chart, with counts held fixed and states summed out."""
     n, states = len(word), model.states.alphabet[0]
     frequency, place = np.empty(states), np.empty(states, dtype=np.int64)
     condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
@@ -295,11 +277,7 @@ def score_arcs(model, word, document):
 
 @compiled
 def parse_sentences(model, word, offsets, heads):
-    """Find the most probable trees of sentences of unknown documents, with counts held fixed.
-
-    word (int32[n]), offsets (int64[sentences + 1]): The words, and the start of each sentence.
-    heads (int32[n]): Overwritten with positions among all words, `NONE` for the root's children.
-    """
+    """Find the best trees of sentences of unknown documents, with counts held fixed."""
     for number in range(len(offsets) - 1):
         start, end = offsets[number], offsets[number + 1]
         if start < end:
@@ -315,9 +293,7 @@ def sweep(
     rng: np.random.Generator,
     probability: np.ndarray,
 ) -> StateModel:
-    """Make a Gibbs step for the state of every word, see `visit_words`. The model passed in must not be used any
-    more.
-    """
+    """Make a Gibbs step for the state of every word. The model passed in must not be used any more."""
     for first in range(0, len(state), _CHUNK):
         last = min(first + _CHUNK, len(state))
         model = reserve_words(model, last - first)

@@ -68,7 +68,6 @@ class EasyFirstParser(Parser):
     def _reset_training(self) -> None:
         super()._reset_training()
         self._seen: Seen[Lessons] = Seen()
-        self._updates = np.zeros(3, dtype=np.int64)
 
     @giving_back
     def _begin(
@@ -192,7 +191,6 @@ class EasyFirstParser(Parser):
         if learned:
             learning = Learning(self.beam, explore=progress.passes > 0, dropout=drop)
             report = parser.learn(joined(learned), learning, self._rng(), self.threads)
-            self._updates += report.counts
             self._count_loss(losses, int(report.counts[EARLY] + report.counts[FULL]), len(learned))
         progress.steps += 1
         progress.visited += len(keys)
@@ -200,13 +198,6 @@ class EasyFirstParser(Parser):
         if is_passed:
             progress.visited = 0
             progress.passes += 1
-            util.logger.info(
-                "%s: pass %d, %d early and %d full updates, %d wrong labels",
-                self.name,
-                progress.passes,
-                *self._updates.tolist(),
-            )
-            self._updates[:] = 0
         return is_passed
 
     # Prediction

@@ -20,8 +20,6 @@ from .settings import StateSettings
 _SCORE = "words_log_prob"
 # Gibbs sweeps over a new document whose states depend on it; the second half counts.
 _SWEEPS = 50
-# Training logs so many words of each state.
-_SHOWN_WORDS = 10
 
 
 class HeadOutwardStates(TrainableComponent):
@@ -29,8 +27,7 @@ class HeadOutwardStates(TrainableComponent):
 
     It learns from the trees of the reference documents on their own tokens, and reads the trees of documents that a
     parser before it has parsed. Documents of the same content are learned from once. After each pass over the
-    corpus the strengths of the priors are sampled, and the top words of the states are logged. The loss is the
-    leave-one-out bits a word.
+    corpus the strengths of the priors are sampled. The loss is the leave-one-out bits a word.
 
     Its model is made by `spacy-hpyp.LatentStates.v1`.
     """
@@ -96,8 +93,6 @@ class HeadOutwardStates(TrainableComponent):
         self._count_loss(losses, -float(np.log2(probability).sum()), len(probability))
         if model.training.visited >= model.training.size:
             model.end_sweep(rng)
-            for number, words in enumerate(model.top_words(_SHOWN_WORDS)):
-                util.logger.debug("%s: state %d: %s", self.name, number, " ".join(word for word, _ in words))
 
     # Prediction
 

@@ -32,7 +32,7 @@ from ..annotation.words import (
     write_tags,
 )
 from ..compiled import NONE
-from ..easy_first.classification import EARLY, FULL, EasyFirstSearch
+from ..easy_first.classification import EasyFirstSearch
 from ..models.easy_first import CLASSIFIER
 from ..models.word_classifier import WordClassifier
 from ..text.lemmas import LemmaRules
@@ -79,7 +79,6 @@ class WordClassifyingComponent(TrainableComponent):
         if not any(np.any(words.gold >= 0) for words in found):
             raise self._nothing_to_learn(missing)
         Corpus(found).teach_words(model, outcomes)
-        model.training.size = len(found)
         self._use(model)
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
@@ -88,7 +87,8 @@ class WordClassifyingComponent(TrainableComponent):
         parts = [encoded for encoded in found if encoded is not None]
         if parts:
             batch = joined(parts)
-            self._count_loss(losses, self._learn(batch), len(batch.sequences.offsets) - 1)
+            updates = self.classifier.learn(batch.sequences, batch.gold, self.search)
+            self._count_loss(losses, int(updates.sum()), len(batch.sequences.offsets) - 1)
         return False
 
     def _key(self, example: Example) -> bytes:
@@ -102,20 +102,6 @@ class WordClassifyingComponent(TrainableComponent):
         numbers = {outcome: number for number, outcome in enumerate(self.classifier.outcomes)}
         words = self._gold_words(example, numbers)
         return Corpus(words).encode(self.classifier) if words else "without words"
-
-    def _learn(self, batch: Encoded) -> int:
-        """Learn from some sequences. Returns the number of updates."""
-        learned = self.classifier.learn(batch.sequences, batch.gold, self.search)
-        early, full = learned[EARLY].item(), learned[FULL].item()
-        training = self.classifier.training
-        training.visited += len(batch.sequences.offsets) - 1
-        training.early += early
-        training.full += full
-        if training.visited >= training.size:
-            numbers = training.early, training.full, training.visited
-            util.logger.debug("%s: %d early and %d full updates in %d sequences", self.name, *numbers)
-            training.visited = training.early = training.full = 0
-        return early + full
 
     # Prediction
 

@@ -3,7 +3,12 @@
 from dataclasses import dataclass
 
 from ..head_outward.states import KINDS
-from ..settings import TRUTH, Number, OneOf, Settings, Whole, setting
+from ..settings import TRUTH, Number, OneOf, Possible, Settings, Whole, setting
+
+_PLACES = Possible(
+    "a power of two of at least 2 and at most 2^30",
+    lambda value: value in Whole(2, 2**30) and int(value).bit_count() == 1,
+)
 
 
 @dataclass(frozen=True)
@@ -35,7 +40,7 @@ class ClassifierSettings(Settings):
     """All settings of the models of `easy_first_senter`, `_tagger`, `_morphologizer` and `_lemmatizer`."""
 
     min_count: int = setting(2, Whole(0))
-    places: int = setting(2**22, Whole(2, 2**30))
+    places: int = setting(2**22, _PLACES)
 
 
 @dataclass(frozen=True)
@@ -43,8 +48,8 @@ class TreeModelSettings(Settings):
     """All settings of `spacy-hpyp.EasyFirstParser.v1`."""
 
     min_count: int = setting(2, Whole(0))
-    arc_places: int = setting(2**22, Whole(2, 2**30))
-    label_places: int = setting(2**18, Whole(2, 2**30))
+    arc_places: int = setting(2**22, _PLACES)
+    label_places: int = setting(2**18, _PLACES)
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ class TreeModel(ClassedModel):
 
     arc_templates, label_templates (Sequence[Sequence[str]]): See `spacy_hpyp.easy_first.arcs` and `labels`.
     arc_places, label_places (int): The sizes of their tables of weights, powers of two.
-    RAISES (ValueError): If a template names what is not known, or a number is out of its range.
+    RAISES (ValueError): If a template names an unknown element.
     """
 
     arc_perceptron, label_perceptron = Unpacked(), Unpacked()
@@ -120,9 +120,6 @@ class TreeModel(ClassedModel):
         self.label_templates = [list(template) for template in label_templates]
         self.vocabulary_settings = vocabulary_settings
         self.arc_places, self.label_places = arc_places, label_places
-        for name, places in (("arc_places", arc_places), ("label_places", label_places)):
-            if places < 2 or places & (places - 1):
-                raise ValueError(f"'{name}' must be a power of two, not {places}.")
         for templates, elements, name in self._lists:
             _task(templates, elements, name, 0)
         super().__init__()

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -49,19 +48,6 @@ from .stored import ClassedModel
 
 # How much higher the score of the right outcome of a word should be.
 _MARGIN = 5.0
-# How far a pass is, as it is stored.
-
-
-@dataclass
-class Pass:
-    """The progress of a pass over the training part: its number of sequences, how many have been visited, and the
-    numbers of early and full updates since it began.
-    """
-
-    size: int = 0
-    visited: int = 0
-    early: int = 0
-    full: int = 0
 
 
 class WordClassifier(ClassedModel):
@@ -71,7 +57,7 @@ class WordClassifier(ClassedModel):
     outcomes (list[str]): The outcomes.
     lexicon (Lexicon | None), perceptron (Perceptron | None): The symbols of words, and the weights; None before
         training.
-    RAISES (ValueError): If a template names an unknown element, or the size is no power of two.
+    RAISES (ValueError): If a template names an unknown element.
     """
 
     perceptron = Unpacked()
@@ -89,13 +75,10 @@ class WordClassifier(ClassedModel):
         self.templates = [list(template) for template in templates]
         self.vocabulary_settings = vocabulary_settings
         self.places = places
-        if places & (places - 1):
-            raise ValueError(f"'places' must be a power of two, not {places}.")
         compile_reading(self.templates, task)
         super().__init__()
 
     def _forget(self) -> None:
-        self.training = Pass()
         self.outcomes: list[str] = []
         self.lexicon: Lexicon | None = None
         self.candidates: WordOutcomes | None = None
@@ -143,7 +126,6 @@ class WordClassifier(ClassedModel):
         self._possible = possible_outcomes(vocabulary, self.task, candidates)
         self.perceptron = new_perceptron(self.places, 1) if perceptron is None else perceptron
         self._weights = None
-        self.training = Pass()
 
     def read_docs(self, docs: Sequence[Doc], *, reader: str = "model") -> tuple[Sequences, Words]:
         """Encode the words of Docs: sentence by sentence for tags and attributes, whole Docs for boundaries."""
@@ -242,7 +224,6 @@ class WordClassifier(ClassedModel):
             **candidates_to_message(self.candidates),
             **self._classed(),
             "perceptron": perceptron_to_message(self.stored_perceptron),
-            "training": vars(self.training),
         }
 
     def _read(self, message: Message) -> None:
@@ -251,4 +232,3 @@ class WordClassifier(ClassedModel):
         candidates = candidates_from_message(message)
         perceptron = StoredPerceptron(message["perceptron"], self.places, 1)
         self.initialize(vocabulary, candidates, perceptron)
-        self.training = Pass(**message["training"])

@@ -11,6 +11,7 @@ from spacy.training import Example
 from spacy_hpyp.components.head_outward_states import HeadOutwardStates
 from spacy_hpyp.head_outward.states import KINDS
 from spacy_hpyp.hpyp.storage import pack
+from spacy_hpyp.storage.format import dump
 
 
 def pipeline(kind="semantic", states=3, **settings):
@@ -98,7 +99,7 @@ def test_training_is_fixed_by_the_seed(toy, kind):
     for seed in (0, 0, 1):
         nlp = pipeline(kind, seed=seed)
         train(toy, nlp)
-        packed.append(pack(states_of(nlp).latent_states.seating.words))
+        packed.append(dump(pack(states_of(nlp).latent_states.seating.words)))
     assert packed[0] == packed[1] != packed[2]
 
 

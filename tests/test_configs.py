@@ -18,7 +18,7 @@ from spacy_hpyp.text.unknown_words import unknown_words
 PROJECT = Path(__file__).parent.parent
 SAMPLE = PROJECT / "assets" / "sample"
 #: These take components from trained pipelines.
-SOURCED = {"papers", "guided", "reranked", "generative_reranker"}
+SOURCED = {"papers", "guided", "generative_reranker"}
 #: The config that trains the parser which some of these take.
 PARSERS = {"guided": "pool", "generative_reranker": "easy_first"}
 CONFIGS = sorted(path for path in (PROJECT / "configs").glob("*.cfg") if path.stem not in SOURCED)

@@ -1,23 +1,16 @@
-"""Candidates: several trees of a sentence, for components that choose among trees or vote.
-
-A parser of this package has a method `candidates`; spaCy's own parser is asked for its beam.
-"""
+"""Candidates: several trees of a sentence, as the method `candidates` of a parser finds them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from spacy.attrs import DEP, HEAD, LEMMA, MORPH, POS, SENT_START, TAG
+from spacy.attrs import DEP, HEAD, TAG
 from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 
 from ..compiled import NONE
-from .documents import ROOT_LABEL, UNLABELLED, GoldSentence, projective_tree, write_trees
+from .documents import ROOT_LABEL, GoldSentence, projective_tree, write_trees
 from .words import Layout, layout_of, read_words, write_tags
-
-# Less than this a beam does not tell from nothing.
-_LEAST = 1e-30
 
 
 @dataclass(frozen=True)
@@ -28,7 +21,6 @@ class Candidates:
     heads (int32[k, n]): Positions in the sentence, `NONE` for roots. They need not be projective.
     labels, tags (list[list[str]]): Of the words of each candidate; "ROOT" for roots, "" for no tag.
     score (float64[k]): The parser's score of each, in nats where it has probabilities.
-    source (str): The name of the parser.
     """
 
     token: np.ndarray
@@ -36,7 +28,6 @@ class Candidates:
     labels: list[list[str]]
     tags: list[list[str]]
     score: np.ndarray
-    source: str
 
     def __len__(self) -> int:
         return len(self.heads)
@@ -78,25 +69,7 @@ class Candidates:
         return NONE
 
 
-def candidates_of(component: Any, doc: Doc, k: int, *, source: str = "") -> list[Candidates]:
-    """Return the k best trees of each sentence of a document by a parser, without changing the document.
-
-    component (Any): A parser with a method `candidates(doc, k)`; or spaCy's parser, whose scores are logs of
-        probabilities in its final beam. That may have no complete tree of a long sentence.
-    doc (Doc): With sentence boundaries, and what the parser reads.
-    k (int): The number of trees; there may be fewer.
-    source (str): The name of the parser; by default the component's.
-    RAISES (ValueError): If the component cannot find several trees.
-    """
-    name = source or str(getattr(component, "name", type(component).__name__))
-    if hasattr(component, "candidates"):
-        return [replace(each, source=name) for each in component.candidates(doc, k)]
-    if hasattr(component, "beam_parse"):
-        return _of_beam(component, doc, k, name)
-    raise ValueError(f"The component '{name}' has no candidates: take a parser of this package, or spaCy's.")
-
-
-def parsed_candidates(doc: Doc, source: str) -> list[Candidates]:
+def parsed_candidates(doc: Doc) -> list[Candidates]:
     """Return the trees of a parsed document, one candidate for each sentence, with the score 0.
 
     White space is left out, see `past_spaces`; if that leaves several roots, the first one gets the others.
@@ -113,7 +86,7 @@ def parsed_candidates(doc: Doc, source: str) -> list[Candidates]:
         named = zip(heads.tolist(), rows[token, 1].tolist())
         labels = [ROOT_LABEL if head == NONE else strings[label] for head, label in named]
         tags = [strings[tag] for tag in rows[token, 2].tolist()]
-        found.append(Candidates(token, heads[None], [labels], [tags], np.zeros(1), source))
+        found.append(Candidates(token, heads[None], [labels], [tags], np.zeros(1)))
     return found
 
 
@@ -164,7 +137,6 @@ def trees_of(
     labels: np.ndarray,
     score: np.ndarray,
     names: Sequence[str],
-    source: str,
     tags: list[list[str]] | None = None,
 ) -> Candidates:
     """Make the candidates of a parser.
@@ -181,7 +153,7 @@ def trees_of(
         for each, own in zip(heads, labels.tolist())
     ]
     places = np.array([each for each, _ in trees], dtype=np.int32)
-    return Candidates(token, places, [own for _, own in trees], tags, score, source)
+    return Candidates(token, places, [own for _, own in trees], tags, score)
 
 
 def _tags(doc: Doc, token: np.ndarray) -> list[str]:
@@ -212,43 +184,3 @@ def write_candidates(
     heads = np.concatenate([np.empty(0, dtype=np.int32), *(candidates.heads[i] for candidates, i in chosen)])
     sure = np.full(len(heads), np.nan) if head_probability is None else head_probability
     write_trees([doc], layout, heads, labels, names.tolist(), sure)
-
-
-def _of_beam(parser: Any, doc: Doc, k: int, source: str) -> list[Candidates]:
-    """Return the parses in the final beam of spaCy's parser, each summed over its derivations there."""
-    parts = tokens_of(read_words([doc]).layout)
-    sentences = [_alone(doc, token) for token in parts]
-    beams = map(parser.moves.get_beam_parses, parser.beam_parse(sentences, beam_width=k)) if parts else []
-    found = []
-    for token, beam in zip(parts, beams):
-        tags = _tags(doc, token)
-        sums: dict[tuple[tuple[int, ...], tuple[str, ...]], float] = {}
-        place = token - token[0]
-        # What spaCy leaves without a head is a root. The beam omits parses without arcs (of one word), and those
-        # that were cut before they were complete.
-        for probability, arcs in beam or [(1.0, [])]:
-            heads, names = np.arange(place[-1] + 1), [UNLABELLED] * (int(place[-1]) + 1)
-            for head, child, label in arcs:
-                heads[child], names[child] = head, label
-            own = positions_of(place, past_spaces(heads, place)[place])
-            if np.count_nonzero(own == NONE) != 1:
-                continue
-            own, labels = lowered(own, [names[i] for i in place.tolist()], doc, token)
-            key = tuple(own.tolist()), tuple(labels)
-            sums[key] = sums.get(key, 0.0) + probability
-        best = sorted(sums.items(), key=lambda item: -item[1])[:k]
-        places = np.array([heads for (heads, _), _ in best], dtype=np.int32).reshape(-1, len(token))
-        all_labels = [list(labels) for (_, labels), _ in best]
-        score = np.log(np.maximum([probability for _, probability in best], _LEAST))
-        found.append(Candidates(token, places, all_labels, [tags] * len(best), score, source))
-    return found
-
-
-def _alone(doc: Doc, token: np.ndarray) -> Doc:
-    """Return a sentence as a Doc, with what a shared `tok2vec` has written."""
-    first, end = int(token[0]), int(token[-1]) + 1
-    attributes = [TAG, POS, MORPH, LEMMA, SENT_START]
-    rows = doc.to_array(attributes)
-    rows[first:end, 4] = np.int64(-1).astype(np.uint64)
-    rows[first, 4] = 1
-    return doc[first:end].as_doc(array_head=attributes, array=rows)

@@ -245,7 +245,7 @@ class EasyFirstParser(Parser):
         found = []
         for i, (start, end) in enumerate(zip(sentences.offsets, sentences.offsets[1:])):
             beam = [part[:k] for part in self.parser.k_best(sentences, i, max(self.beam, k))]
-            found.append(trees_of(doc, words.layout.token[start:end], *beam, self._label_names, self.name))
+            found.append(trees_of(doc, words.layout.token[start:end], *beam, self._label_names))
         return found
 
 

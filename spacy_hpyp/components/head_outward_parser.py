@@ -168,9 +168,7 @@ class HeadOutwardParser(HeadOutwardComponent):
                 within = offsets[firsts[i] : firsts[i + 1] + 1] - start
                 rows.append((*_one_tree_each(heads, labels, within, np.array([0, end - start])), score))
             columns = (np.array(column) for column in zip(*rows))
-            candidates.append(
-                trees_of(doc, found.layout.token[start:end], *columns, self._label_names, self.name)
-            )
+            candidates.append(trees_of(doc, found.layout.token[start:end], *columns, self._label_names))
         return candidates
 
     def head_marginals(self, doc: Doc) -> np.ndarray:

@@ -25,7 +25,6 @@ from ..annotation.guides import write_guides
 from ..annotation.syntactic_words import words_as_tokens
 from ..annotation.words import layout_of
 from ..arc_standard.decoding import decode, mixture, posteriors
-from ..compiled import NONE
 from ..inference.rounding import Search
 from ..interrupts import interrupts_deferred
 from ..language_model.generation import check_drawing, generate_docs
@@ -267,23 +266,7 @@ class HPYPParser(GibbsParser):
             tags = [[model.tags[tag] for tag in own] for own in posterior.tags[rows].tolist()]
             score = np.array([score for score, _ in best]) + letters[start:end].sum()
             trees = posterior.heads[rows], posterior.labels[rows], score
-            found.append(trees_of(doc, layout.token[start:end], *trees, model.labels, self.name, tags))
-        return found
-
-    def candidate_log_probs(self, doc: Doc, candidates: Candidates) -> TreeLogProbs:
-        """Return `tree_log_prob` of trees of a sentence, which may be another parser's; not a number if a
-        candidate is no tree, or has unknown tags or labels.
-        """
-        model, doc = self._initialized(), words_as_tokens(doc)
-        found = TreeLogProbs(np.full(len(candidates), np.nan), np.ones(len(candidates), dtype=bool))
-        trees = [
-            (sentence, model.encoder.encode(sentence) if sentence.heads.count(NONE) == 1 else "")
-            for sentence in candidates.sentences(doc)
-        ]
-        places = [i for i, (_, rows) in enumerate(trees) if not isinstance(rows, str)]
-        found.log_prob[places], found.exact[places] = model.tree_log_probs(
-            [trees[i] for i in places], seed=self.seed
-        )
+            found.append(trees_of(doc, layout.token[start:end], *trees, model.labels, tags))
         return found
 
     def without(self, documents: Sequence[GoldDocument]) -> "HPYPParser":

@@ -3,27 +3,23 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from spacy import util
 from spacy.language import Language
-from spacy.pipeline.dep_parser import DependencyParser
 from spacy.tokens import Doc
-from spacy.training import Corpus, Example
+from spacy.training import Example
 
 from ..annotation.arrays import offsets_of
-from ..annotation.candidates import Candidates, candidates_of, parsed_candidates, write_candidates
+from ..annotation.candidates import Candidates, parsed_candidates, write_candidates
 from ..annotation.documents import GoldDocument, RawSentence, problem_of, unannotated
-from ..annotation.extensions import mark_uncalibrated
 from ..compiled import NONE
 from ..models.head_outward import HEAD_OUTWARD, HeadOutwardModel
 from ..models.parameters import set_pooled
 from ..models.reranker import FEATURES, RANKING, Lists, Ranking, learn_weights, probabilities, tree_features
 from ..training.confidence import is_counted
 from .alignment import annotated_document
-from .documents import reading
 from .factories import TREE_SCORES, TREES, register
 from .head_outward_parser import HeadOutwardComponent
 from .neighbours import PipelineReference, components_before
@@ -33,7 +29,7 @@ from .settings import RerankerSettings
 _HELD_OUT = 500
 # An easy-first parser's own held-out sentences are taken if there are so many.
 _LEAST_HELD_OUT = 30
-_OWN, _SOURCE, _TREE, _LABELS, _GENERATIVE = range(len(FEATURES))
+_OWN, _SOURCE, _TREE, _LABELS = range(len(FEATURES))
 
 #: A gold sentence as a document of its own, with its annotation.
 _Gold = tuple[Doc, RawSentence]
@@ -66,11 +62,10 @@ class ParseReranker(HeadOutwardComponent):
 
     The generative model is a head-outward model of the treebank's trees. After each sweep, the weights of the
     features are learned from held-out sentences: an `hpyp_parser` is asked as if it had not been trained on
-    them, an `easy_first_parser` knows which it has not learned from; of another parser, name a file
-    (`held_out` of `initialize`). The components before it must stay as they are in training. The loss is the
-    negative log-likelihood for each token, in nats.
+    them, an `easy_first_parser` knows which it has not learned from. The components before it must stay as
+    they are in training. The loss is the negative log-likelihood for each token, in nats.
 
-    `source` and `generative` are components of its pipeline.
+    `source` is a component of its pipeline with a method `candidates`.
 
     Its model is made by `spacy-hpyp.Reranker.v1`.
     """
@@ -109,7 +104,7 @@ class ParseReranker(HeadOutwardComponent):
             self._pipe(self.source)
             return self.source
         for name, component in reversed(self._before()):
-            if hasattr(component, "candidates") or isinstance(component, DependencyParser):
+            if hasattr(component, "candidates"):
                 return name
         raise ValueError(
             f"The component '{self.name}' chooses among the trees of a parser, but there is none before it in "
@@ -133,7 +128,7 @@ class ParseReranker(HeadOutwardComponent):
     def _reset_training(self) -> None:
         super()._reset_training()
         self._held: dict[bytes, _Gold] = {}
-        self._parsed: list[tuple[Doc, RawSentence, Candidates, np.ndarray]] = []
+        self._parsed: list[tuple[Doc, RawSentence, Candidates]] = []
 
     def initialize(
         self,
@@ -141,32 +136,19 @@ class ParseReranker(HeadOutwardComponent):
         *,
         nlp: Language | None = None,
         labels: dict[str, list[str]] | None = None,
-        held_out: str | Path | None = None,
     ) -> None:
         """Hold sentences out, collect the vocabulary, tags and labels of the others, and forget everything.
 
-        held_out (str | Path | None): A .spacy file, or a directory of them, with sentences that the source
-            was not trained on, to learn weights from, instead of the last ones of the examples.
         RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels` say.
         """
         if nlp is not None:
             self._pipeline = PipelineReference(nlp)
         documents = list(super()._documents(self._initial_examples(get_examples)))
-        held: dict[bytes, _Gold] = {}
-        if held_out is None:
-            keys = self._hold_out([raw.key for document in documents for raw in document])
-        else:
-            with reading(held_out):
-                held = dict(_sentences(Corpus(held_out)(self.nlp), self.tokens))
-            keys = set(held)
-            # From all over the file.
-            places = np.linspace(0, len(held), min(_HELD_OUT, len(held)), endpoint=False, dtype=np.int64)
-            known = list(held.items())
-            held = dict(known[place] for place in places.tolist())
+        keys = self._hold_out([raw.key for document in documents for raw in document])
         corpus = self._read_corpus(_without(documents, keys))
         treebank = self._treebank_of(corpus, corpus.label_data() if labels is None else labels)
         self._use((treebank.model, Ranking(held_out=keys)))
-        self._held, self._treebank = held, treebank
+        self._treebank = treebank
         self._warn_of_skipped(treebank.skipped, treebank.size)
 
     def _hold_out(self, keys: Sequence[bytes]) -> set[bytes]:
@@ -192,32 +174,25 @@ class ParseReranker(HeadOutwardComponent):
         if len(self._parsed) < len(self._held):
             self._parsed = self._parse_held_out([self._held[key] for key in sorted(self._held)])
         features, right = [], []
-        for doc, raw, candidates, known in self._parsed:
+        for doc, raw, candidates in self._parsed:
             if len(candidates.token) == len(raw.rows):
-                features.append(self._with_tree_features(doc, candidates, known))
+                features.append(self._features(doc, candidates))
                 heads, labelled, _ = agreement(candidates, raw)
                 right.append((heads + labelled).astype(np.float64))
         if not features:
             return
-        used = np.ones(len(FEATURES), dtype=bool)
-        used[_GENERATIVE] = bool(self.generative)
         lists = Lists(np.concatenate(features), np.concatenate(right), offsets_of([*map(len, features)]))
-        self.model.attrs[RANKING] = replace(self.ranking, weights=learn_weights(lists, used))
+        self.model.attrs[RANKING] = replace(self.ranking, weights=learn_weights(lists))
         util.logger.info("%s: weights of %d sentences: %s", self.name, len(features), self.weights)
 
-    def _parse_held_out(
-        self, sentences: Sequence[_Gold]
-    ) -> list[tuple[Doc, RawSentence, Candidates, np.ndarray]]:
+    def _parse_held_out(self, sentences: Sequence[_Gold]) -> list[tuple[Doc, RawSentence, Candidates]]:
         """Parse held-out sentences by the components before this one, as if these had not seen them; return
-        each with its candidates and their features, but for the head-outward model.
+        each with its candidates.
         """
         found = [(doc, raw) for doc, raw in sentences if problem_of(raw.rows) is None]
         gold = [[raw for _, raw in found]]
-        pipes = dict(self._before())
-        if self.generative:
-            pipes[self.generative] = self._pipe(self.generative)
         pipes = {
-            name: pipe.without(gold) if hasattr(pipe, "without") else pipe for name, pipe in pipes.items()
+            name: pipe.without(gold) if hasattr(pipe, "without") else pipe for name, pipe in self._before()
         }
         docs: Iterable[Doc] = [
             unannotated(doc, sent_starts=[token.i == 0 for token in doc]) for doc, _ in found
@@ -230,7 +205,7 @@ class ParseReranker(HeadOutwardComponent):
         for doc, (_, raw) in zip(docs, found):
             candidates = self._candidates(doc, self.k, pipes[self.source_name])
             if len(candidates) == 1:
-                parsed.append((doc, raw, candidates[0], self._features(doc, candidates[0], pipes)))
+                parsed.append((doc, raw, candidates[0]))
         return parsed
 
     # Prediction
@@ -244,22 +219,20 @@ class ParseReranker(HeadOutwardComponent):
         RAISES (ValueError): If the component has not been trained, or there is no such source.
         """
         self._check_trained()
-        pipes = {name: self._pipe(name) for name in (self.source_name, self.generative) if name}
-        # One after the other: the source has threads of its own, and spaCy's parser is Python.
-        found = [
-            (doc, self._candidates(doc, self.k if k is None else k, pipes[self.source_name])) for doc in docs
-        ]
+        source = self._pipe(self.source_name)
+        # One after the other: the source has threads of its own.
+        found = [(doc, self._candidates(doc, self.k if k is None else k, source)) for doc in docs]
         # Made here: threads only read it.
         assert self.head_outward.frozen is not None
         with ThreadPoolExecutor(self.threads) as executor:
             ranked = executor.map(
-                lambda each: self._rank(*each, pipes), [(doc, each) for doc, own in found for each in own]
+                lambda each: self._rank(*each), [(doc, each) for doc, own in found for each in own]
             )
             return [[next(ranked) for _ in own] for _, own in found]
 
     def _candidates(self, doc: Doc, k: int, source: Any) -> list[Candidates]:
         name = self.source_name
-        current = parsed_candidates(doc, name)
+        current = parsed_candidates(doc)
         if current and not doc.has_annotation("DEP"):
             raise ValueError(
                 f"The component '{self.name}' chooses among the trees of '{name}', but a Doc has not been "
@@ -267,7 +240,7 @@ class ParseReranker(HeadOutwardComponent):
             )
         if k == 1:
             return current
-        found = candidates_of(source, doc, k, source=name)
+        found = source.candidates(doc, k)
         if [each.token.tolist() for each in found] != [each.token.tolist() for each in current]:
             raise ValueError(
                 f"The component '{self.name}' chooses among the trees of '{name}', but the document has "
@@ -276,25 +249,15 @@ class ParseReranker(HeadOutwardComponent):
         # The best tree may not be the one that the parser has chosen.
         return [each.chosen_first(mine).first(k) for each, mine in zip(found, current)]
 
-    def _features(self, doc: Doc, candidates: Candidates, pipes: dict[str, Any]) -> np.ndarray:
-        """Return the features of candidates, but for those of the head-outward model."""
+    def _features(self, doc: Doc, candidates: Candidates) -> np.ndarray:
         features = np.zeros((len(candidates), len(FEATURES)))
         features[0, _OWN] = 1.0
         features[:, _SOURCE] = candidates.score
-        if self.generative:
-            found, _ = pipes[self.generative].candidate_log_probs(doc, candidates)
-            known = np.isfinite(found)
-            # A tree that it cannot derive is the least probable.
-            features[:, _GENERATIVE] = np.where(known, found, found[known].min() if known.any() else 0.0)
-        return features
-
-    def _with_tree_features(self, doc: Doc, candidates: Candidates, features: np.ndarray) -> np.ndarray:
-        features = features.copy()
         features[:, _TREE : _LABELS + 1] = tree_features(self.head_outward, doc, candidates)
         return features
 
-    def _rank(self, doc: Doc, candidates: Candidates, pipes: dict[str, Any]) -> Reranked:
-        features = self._with_tree_features(doc, candidates, self._features(doc, candidates, pipes))
+    def _rank(self, doc: Doc, candidates: Candidates) -> Reranked:
+        features = self._features(doc, candidates)
         probability = probabilities(features, self.ranking.weights, np.array([0, len(candidates)]))
         marginal = _marginals(candidates.heads, probability)
         chosen = int(np.argmax(probability))
@@ -312,8 +275,6 @@ class ParseReranker(HeadOutwardComponent):
             with_tags = any(candidates.tags[i] != candidates.tags[0] for candidates, i in chosen)
             probability = np.concatenate([each.head_probability for each in found])
             write_candidates(doc, chosen, probability, with_tags=with_tags)
-            if not self.ranking.is_learned:
-                mark_uncalibrated([doc], self.name)
 
     # Storage
 

@@ -112,7 +112,6 @@ class RerankerSettings(Settings):
 
     source: str = setting("", NAME)
     k: int = setting(20, Whole(1, 1_000_000))
-    generative: str = setting("", NAME)
     decoding: str = setting("mbr", OneOf(("best", "mbr")))
     tokens: str = _tokens()
     threads: int = setting(1, Whole(1))

@@ -25,12 +25,11 @@ from .votes import Groups, fit, shares
 
 #: The attribute of a thinc Model that holds a `Ranking`, beside that of the head-outward model.
 RANKING = "ranking"
-#: Features of a candidate: whether it is the parser's own tree; the parser's score; the log-probabilities of
-#: words, tags and tree, and of labels, by the head-outward model; and the log-probability of all of these by
-#: an `hpyp_parser`.
-FEATURES = ("own", "source", "tree", "labels", "generative")
+#: Features of a candidate: whether it is the parser's own tree; the parser's score; and the
+#: log-probabilities of words, tags and tree, and of labels, by the head-outward model.
+FEATURES = ("own", "source", "tree", "labels")
 #: The head-outward model alone, as in Sangati, Zuidema & Bod (2009).
-UNLEARNED = np.array([0.0, 0.0, 1.0, 1.0, 0.0])
+UNLEARNED = np.array([0.0, 0.0, 1.0, 1.0])
 
 # The inverse variance of the weights' prior.
 _PRIOR = 1.0
@@ -64,11 +63,6 @@ class Ranking(StoredModel):
 
     called = "a ranking"
 
-    @property
-    def is_learned(self) -> bool:
-        """Whether the weights have been learned."""
-        return not np.array_equal(self.weights, UNLEARNED)
-
     def _forget(self) -> None:
         self.weights, self.held_out = UNLEARNED.copy(), set()
 
@@ -87,20 +81,17 @@ def probabilities(features: np.ndarray, weights: np.ndarray, offsets: np.ndarray
     return shares(as_groups(features, offsets), weights, or_none=False)
 
 
-def learn_weights(lists: Lists, used: np.ndarray) -> np.ndarray:
+def learn_weights(lists: Lists) -> np.ndarray:
     """Find the weights under which the best candidates are most probable, by penalised maximum likelihood.
 
     lists (Lists): At least one sentence. Equally right candidates share the place of the right one.
-    used (bool[FEATURES]): Which features are used; the weights of the others are 0.
     RETURNS (float64[FEATURES]): The weights.
     """
-    groups, weights = as_groups(lists.features[:, used], lists.offsets), np.zeros(len(used))
     counts = np.diff(lists.offsets)
     best = lists.right == np.repeat(np.maximum.reduceat(lists.right, lists.offsets[:-1]), counts)
     target = best / np.repeat(np.add.reduceat(best.astype(np.float64), lists.offsets[:-1]), counts)
-    start = np.zeros(int(used.sum()))
-    weights[used] = fit(groups, target, start, _PRIOR, or_none=False, highest=_HIGHEST, close=1e-8)
-    return weights
+    groups, start = as_groups(lists.features, lists.offsets), np.zeros(len(FEATURES))
+    return fit(groups, target, start, _PRIOR, or_none=False, highest=_HIGHEST, close=1e-8)
 
 
 def as_groups(features: np.ndarray, offsets: np.ndarray) -> Groups:

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import DocBin
 from spacy.training import Example
 from spacy.util import load_model_from_config
 
@@ -94,23 +93,6 @@ def test_sentences_that_weights_are_learned_from_are_not_learned_by_the_model(to
     assert len(reranker.head_outward.progress.seated) == 80
     assert not np.array_equal(reranker.ranking.weights, UNLEARNED)
     assert reranker.weights["tree"] > 0.0
-
-
-def test_weights_are_learned_from_a_file_that_is_held_out(toy, nlp, tmp_path):
-    nlp.to_disk(tmp_path / "pipeline")
-    loaded = spacy.load(tmp_path / "pipeline")
-    reranker = reranker_of(loaded)
-    sentences = toy.sentences(130)
-    held = [each for each in sentences[100:] if each.words not in [other.words for other in sentences[:60]]]
-    DocBin(docs=[toy.doc(loaded.vocab, each) for each in held]).to_disk(tmp_path / "held.spacy")
-    examples = toy.examples(loaded, sentences[:60])
-    reranker.initialize(lambda: examples, nlp=loaded, held_out=tmp_path / "held.spacy")
-    assert len(reranker.ranking.held_out) == len({tuple(each.words) for each in held})
-    assert np.array_equal(reranker.ranking.weights, UNLEARNED)
-    reranker.update(examples)
-    assert len(reranker.head_outward.progress.seated) == len({tuple(each.words) for each in sentences[:60]})
-    assert reranker.weights["tree"] > 0.0
-    assert not np.array_equal(reranker.ranking.weights, UNLEARNED)
 
 
 def test_a_pipeline_is_the_same_when_it_has_been_saved(toy, nlp, tmp_path):

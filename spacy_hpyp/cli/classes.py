@@ -1,8 +1,6 @@
 """`hpyp classes`: classes of words that stand in like places, from raw text."""
 
-from collections import defaultdict
-from collections.abc import Sequence
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -16,16 +14,11 @@ from .options import NEW_FILE, Tokenized, argument, option
 from .progress import Bar
 from .raw_text import existing, read_sentences
 
-# The numbers of classes, and of words of each, that are shown.
-_SHOWN, _WORDS = 20, 10
-
 
 def classes(
     texts: Annotated[
         list[Path],
-        argument(
-            "Text, a sentence or paragraph a line (.txt, .gz, .jsonl), CoNLL-U, .spacy", callback=existing
-        ),
+        argument("Text, a sentence or paragraph a line, CoNLL-U, .spacy", callback=existing),
     ],
     *,
     output: Annotated[Path, option("File for the classes", "--output -o", **NEW_FILE)],
@@ -34,17 +27,14 @@ def classes(
     iterations: Annotated[int, option("How often all words are looked at, at the most", least=1)] = 20,
     lang: Annotated[str, option("Language of the tokenizer", "--lang -l")] = "en",
     tokenized: Tokenized = False,
-    every: Annotated[int, option("Read every nth sentence only", least=1)] = 1,
-    threads: Annotated[int, option("Threads; the classes do not depend on it", "--threads -t", least=1)] = 2,
 ) -> list[WordClass]:
     """Learn classes of words, each with a path in a binary tree, for parsers to know words by that their
     treebank has not.
 
-    A line of the file has a path, a word and a count. Ctrl-C ends learning with the classes that there are.
+    A line of the file has a path, a word and a count.
     """
     nlp = None if tokenized else spacy.blank(lang)
-    # Different words are kept anyway.
-    found = chain.from_iterable(read_sentences(text, nlp, forget=False) for text in texts)
+    found = chain.from_iterable(read_sentences(text, nlp) for text in texts)
     with Bar(total=iterations, desc="Reading", unit=" iterations", delay=1e-9, leave=True) as bar:
 
         def show(iteration: int, moved: int, likelihood: float) -> None:
@@ -52,26 +42,14 @@ def classes(
             bar.set_postfix_str(f"{moved:,} moved, log-likelihood {likelihood:,.0f} nats", refresh=False)
             bar.update()
 
-        sentences = ([*map(without_digits, words)] for words in islice(found, 0, None, every))
+        sentences = ([*map(without_digits, words)] for words in found)
         learned = learn_classes(
             count_ngrams(sentences, pair_rows),
             number,
             min_count=min_count,
             iterations=iterations,
-            threads=threads,
             progress=show,
         )
     replace_file(output, "".join(class_lines(learned)).encode())
-    _show(learned)
     msg.good(f"Saved {len({one.path for one in learned}):,} classes of {len(learned):,} words to {output}")
     return learned
-
-
-def _show(found: Sequence[WordClass]) -> None:
-    """Print the most frequent classes with their most frequent words."""
-    members = defaultdict(list)
-    for one in sorted(found, key=lambda one: -one.count):
-        members[one.path].append(one)
-    frequent = sorted(members.items(), key=lambda item: -sum(one.count for one in item[1]))
-    for path, words in frequent[:_SHOWN]:
-        print(f"{path:<16} {' '.join(one.word for one in words[:_WORDS])}")

@@ -1,26 +1,21 @@
 """`hpyp generate`: sentences drawn from a model, and the most probable of them."""
 
-from collections.abc import Iterable
 from heapq import nlargest
 from pathlib import Path
 from typing import Annotated, Any
 
 import spacy
 from spacy.tokens import Doc
-from spacy.util import minibatch
 from wasabi import msg
 
 from ..language_model.ngram import NGramModel
 from ..storage.files import replace_file
 from ..text.spacing import spaces_between
-from .app import load_parser, save_docs
+from .app import load_parser
 from .ngram import is_ngram_model, refuse
 from .options import NEW_FILE, AnyModel, Particles, Threads, option
 from .output import json_line
 from .progress import Bar
-
-# Sentences drawn before those that are not among the best are dropped.
-_BATCH = 256
 
 
 def generate(
@@ -33,10 +28,7 @@ def generate(
     min_length: Annotated[int, option("Shorter sentences are not among the best")] = 10,
     max_length: Annotated[int, option("The most words of a sentence")] = 60,
     seed: Annotated[int, option("Fixes the sentences")] = 0,
-    trees: Annotated[bool, option("Show tags and trees")] = False,
-    output: Annotated[
-        Path | None, option("File for the best, .jsonl or .spacy", "--output -o", **NEW_FILE)
-    ] = None,
+    output: Annotated[Path | None, option("File for the best, .jsonl", "--output -o", **NEW_FILE)] = None,
     particles: Particles = None,
     threads: Threads = None,
 ) -> None:
@@ -46,11 +38,9 @@ def generate(
     n-gram model's is exact. Rare words are spelled out, or appear as the name of their class in angle
     brackets if the model does not spell.
     """
-    if output is not None and output.suffix not in (".jsonl", ".spacy"):
-        raise ValueError(f"'{output}' should end in .jsonl or .spacy")
     is_ngrams = is_ngram_model(model)
     if is_ngrams:
-        refuse("a parser, but here is an n-gram model", trees=trees, particles=particles, threads=threads)
+        refuse("a parser, but here is an n-gram model", particles=particles, threads=threads)
         source: Any = NGramModel.from_disk(model)
         nlp = spacy.blank(source.words.lang)
     else:
@@ -65,46 +55,18 @@ def generate(
     else:
         sentences = ((doc._.log_prob, doc) for doc in drawn)
     with Bar(sentences, desc="Generating", total=number, unit=" sentences") as bar:
-        found = _most_probable(bar, best, min_length)
+        different = {doc.text: (log_prob, doc) for log_prob, doc in bar if len(doc) >= min_length}
+    found = nlargest(best, different.values(), key=lambda one: one[0])
     if not found:
         raise ValueError(
             f"None of the {number} sentences has {min_length} words or more: draw more, or allow shorter ones."
         )
     for log_prob, doc in found:
         print(f"{log_prob:8.2f}  {doc.text}")
-        if trees:
-            _show_tree(doc)
-    if len(found) < best:
-        msg.info(f"Only {len(found)} of the {number} sentences have {min_length} words or more")
     if output is not None:
-        if output.suffix == ".spacy":
-            save_docs(output, [doc for _, doc in found])
-        else:
-            lines = (json_line(_record(log_prob, doc, trees=not is_ngrams)) for log_prob, doc in found)
-            replace_file(output, "".join(lines).encode())
+        lines = (json_line(_record(log_prob, doc, trees=not is_ngrams)) for log_prob, doc in found)
+        replace_file(output, "".join(lines).encode())
         msg.good(f"Saved {len(found)} sentences to {output}")
-
-
-def _most_probable(
-    drawn: Iterable[tuple[float, Doc]], count: int, min_length: int
-) -> list[tuple[float, Doc]]:
-    """Return the most probable of the different sentences that are not too short, the best first. Memory does
-    not grow with the number of sentences.
-    """
-    kept: dict[tuple[str, ...], tuple[float, Doc]] = {}
-    for sentences in minibatch(drawn, _BATCH):
-        for log_prob, doc in sentences:
-            if len(doc) >= min_length:
-                kept.setdefault(tuple(token.text for token in doc), (log_prob, doc))
-        kept = dict(nlargest(count, kept.items(), key=lambda item: item[1][0]))
-    return list(kept.values())
-
-
-def _show_tree(doc: Doc) -> None:
-    widths = [max(len(name) for name in column) for column in zip(*((t.text, t.tag_, t.dep_) for t in doc))]
-    for token in doc:
-        columns = (name.ljust(width) for name, width in zip((token.text, token.tag_, token.dep_), widths))
-        print(f"{token._.log_prob:8.2f}  {'  '.join(columns)}  {token.head.text}")
 
 
 def _record(log_prob: float, doc: Doc, *, trees: bool) -> dict[str, Any]:

@@ -1,13 +1,11 @@
 """`hpyp ngram`: train an n-gram model, the baseline for a parser's perplexity; and loading n-gram models."""
 
-from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
 import spacy
-from spacy.language import Language
 from wasabi import msg
 
 from ..language_model.ngram import (
@@ -16,8 +14,8 @@ from ..language_model.ngram import (
     resolve_rule,
     train_ngram_model,
 )
-from .app import load_parser, load_pipeline
-from .options import NEW_FILE, MinClassCount, MinCount, SegmentWith, Tokenized, argument, option
+from .app import load_parser
+from .options import NEW_FILE, MinClassCount, MinCount, Tokenized, argument, option
 from .progress import Bar
 from .raw_text import read_sentences
 
@@ -39,7 +37,6 @@ def ngram(
     spelling: Annotated[bool, option("Spell rare words out in letters: an open vocabulary")] = False,
     seed: Annotated[int, option("Fixes the model bit for bit")] = 0,
     tokenized: Tokenized = False,
-    segment_with: SegmentWith = None,
     vocab_from: Annotated[
         str | None, option("Take the vocabulary from other data, or from a trained pipeline")
     ] = None,
@@ -51,19 +48,18 @@ def ngram(
     """
     rare: dict[str, Any] = {"min_count": min_count, "min_class_count": min_class_count, "spelling": spelling}
     collect = partial(collect_vocabulary, lang=lang, **rare, seed=seed)
-    nlp = reader_of(lang, tokenized=tokenized, segment_with=segment_with)
-
-    def read(path: str | Path) -> Iterator[list[str]]:
-        return read_sentences(path, nlp, per_line=segment_with is None)
-
+    nlp = None if tokenized else spacy.blank(lang)
     words: Any = collect
     if vocab_from is not None:
         is_data = Path(vocab_from).exists() and not (Path(vocab_from) / "config.cfg").exists()
         words = (
-            collect(read(vocab_from)) if is_data else vocabulary_of_pipeline(vocab_from, spelling=spelling)
+            collect(read_sentences(vocab_from, nlp))
+            if is_data
+            else vocabulary_of_pipeline(vocab_from, spelling=spelling)
         )
+    read = chain.from_iterable(read_sentences(path, nlp) for path in train)
     with (
-        Bar(chain.from_iterable(map(read, train)), desc="Reading", unit=" sentences") as sentences,
+        Bar(read, desc="Reading", unit=" sentences") as sentences,
         Bar(desc="Training", unit=" words", unit_scale=True, leave=True, delay=1e-9) as bar,
     ):
 
@@ -79,15 +75,6 @@ def ngram(
     model.to_disk(output)
     sizes = f"{len(model.vocabulary.words)} words and {len(model.vocabulary.classes)} classes"
     msg.good(f"Saved a {order}-gram model of {sizes} to {output}")
-
-
-def reader_of(usual: Language | str, *, tokenized: bool, segment_with: str | None) -> Language | None:
-    """Return the pipeline that `read_sentences` splits text with: the one of --segment-with, which finds
-    sentences; none, if spaces separate words; or the usual one, or the tokenizer of its language.
-    """
-    if segment_with is not None:
-        return load_pipeline(segment_with)
-    return None if tokenized else spacy.blank(usual) if isinstance(usual, str) else usual
 
 
 def vocabulary_of_pipeline(model: str | Path, *, spelling: bool = False) -> NGramVocabulary:

@@ -24,18 +24,6 @@ def argument(meaning: str, **settings: Any) -> Any:
     return typer.Argument(help=meaning, **settings)
 
 
-def place(text: str) -> Any:
-    """Return a path; a URI stays a string."""
-    return text if "://" in text else Path(text)
-
-
-def refuse_uris(*paths: Path | str | None) -> None:
-    """Check that no path is a URI. RAISES (ValueError): If one is."""
-    for path in paths:
-        if isinstance(path, str):
-            raise ValueError(f"'{path}' is a URI, which needs --ray.")
-
-
 def writable(path: Path | None) -> Path | None:
     """Make the folder of a file to write."""
     if path is not None:
@@ -69,8 +57,5 @@ Printed = Annotated[Literal["table", "json"], option("Print a table, or JSON", "
 GoldTags = Annotated[bool, option("Give the gold tags to the parser")]
 PerLine = Annotated[bool, option("Each line of a text is one sentence", "--per-line -l")]
 Tokenized = Annotated[bool, option("Split text into words at white space")]
-SegmentWith = Annotated[str | None, option("Pipeline that splits running text into sentences")]
 RayAddress = Annotated[str | None, option("Ray cluster: 'local', 'local[N]', 'auto' or an address", "--ray")]
 Workers = Annotated[int | None, option("With --ray: workers, instead of one a core", least=1)]
-ShardSize = Annotated[int, option("With --ray: the size of a shard in kilobytes", least=1)]
-TextField = Annotated[str, option("With --ray: the field or column of .jsonl and .parquet", "--field")]

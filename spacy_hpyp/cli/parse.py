@@ -13,22 +13,19 @@ from spacy.util import minibatch
 
 from ..annotation.syntactic_words import word_spans
 from ..components.corpus import mark_sentence
-from ..distributed.inputs import CONLLU, Document, Shard
+from ..distributed.inputs import Document, Shard
 from ..distributed.run import Process, Task
+from ..text.paragraphs import paragraphs_of
 from ..treebanks.conllu import Block, blocks_of
 from .app import load_pipeline, prepare_output, set_threads
 from .conllu_format import to_doc, write_block, write_doc
 from .options import (
     PerLine,
     RayAddress,
-    ShardSize,
-    TextField,
     Threads,
     Workers,
     argument,
     option,
-    place,
-    refuse_uris,
 )
 from .output import is_shown, writing
 from .progress import Bar
@@ -56,20 +53,16 @@ class Source(NamedTuple):
 
 def parse(
     model: Annotated[str, argument("Name or path of a trained pipeline with a parser")],
-    texts: Annotated[
-        list[Path] | None, argument("Texts or .conllu files; '-' or none is stdin", parser=place)
-    ] = None,
+    texts: Annotated[list[Path] | None, argument("Texts or .conllu files; '-' or none is stdin")] = None,
     *,
     output: Annotated[
-        Path | None, option("CoNLL-U file, not stdout; with --ray a folder", "--output -o", parser=place)
+        Path | None, option("CoNLL-U file, not stdout; with --ray a folder", "--output -o")
     ] = None,
     keep: Annotated[Given, option("The annotation of CoNLL-U to keep")] = "words",
     per_line: PerLine = False,
     threads: Threads = None,
     ray: RayAddress = None,
     workers: Workers = None,
-    shard_size: ShardSize = 1000,
-    field: TextField = "text",
 ) -> None:
     """Write the trees that a pipeline finds, in CoNLL-U.
 
@@ -78,17 +71,16 @@ def parse(
     left out. '# log_prob' is the log-probability of a sentence in nats; HeadProb and TagProb in MISC are the
     probabilities of a word's head and tag.
 
-    With --ray, sentences are named after the place of their paragraph in its file, in bytes. The same command
-    goes on after an interruption.
+    With --ray, sentences are named after the place of their paragraph in its file, in characters. The same
+    command goes on after an interruption.
     """
     texts = texts or [STDIN]
     if ray is not None:
         if keep == "text" or threads is not None or STDIN in texts:
             raise ValueError("--ray excludes --keep text, --threads and stdin.")
-        task = ParseTask(place_of(model), per_line, field, "conllu", keep)
-        distribute("parse", task, texts, output, ray, workers, shard_size)
+        task = ParseTask(place_of(model), per_line, "conllu", keep)
+        distribute("parse", task, texts, output, ray, workers)
         return
-    refuse_uris(output, *texts)
     prepare_output(output, existing(texts), ".conllu", ".conll", ".txt")
     if per_line and any(map(is_conllu, texts)):
         raise ValueError("--per-line is for texts: CoNLL-U has its own sentences.")
@@ -146,8 +138,12 @@ def _texts(source: Source, keep: Given, per_line: bool) -> Iterator[Text]:
     if source.is_conllu and keep != "text":
         yield from (_kept(block, keep) for block in blocks_of_source(source))
         return
-    lines = lines_of_text(blocks_of_source(source)) if source.is_conllu else None
-    for number, (_, text) in enumerate(locate_paragraphs(source.path, per_line=per_line, file=lines), 1):
+    if source.is_conllu:
+        lines = ((1, line) for line in lines_of_text(blocks_of_source(source)))
+        found = paragraphs_of(lines, per_line=per_line)
+    else:
+        found = locate_paragraphs(source.path, per_line=per_line)
+    for number, (_, text) in enumerate(found, 1):
         begins = [f"newdoc id = {source.name}"] if number == 1 else []
         yield text, begins if per_line else [*begins, f"newpar id = {source.name}-p{number}"]
 
@@ -207,7 +203,7 @@ class ParseTask(Task):
         set_threads(nlp, 1)
 
         def parse_documents(shard: Shard, documents: Sequence[Document]) -> tuple[list[str], int]:
-            is_text, found, words = shard.kind != CONLLU, [], 0
+            is_text, found, words = not shard.is_conllu, [], 0
             whole = self.per_line or not is_text
             texts: list[Text] = []
             for one in documents:

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import spacy
 import srsly
 from wasabi import msg
 
@@ -14,8 +15,8 @@ from ..language_model.scoring import (
     search_for_sums,
 )
 from .app import load_parser
-from .ngram import is_ngram_model, reader_of, refuse
-from .options import AnyModel, Printed, SegmentWith, Threads, Tokenized, argument, option
+from .ngram import is_ngram_model, refuse
+from .options import AnyModel, Printed, Threads, Tokenized, argument, option
 from .progress import Bar
 from .raw_text import existing, read_sentences
 
@@ -29,7 +30,6 @@ def perplexity(
     *,
     output: Printed = "table",
     tokenized: Tokenized = False,
-    segment_with: SegmentWith = None,
     method: Annotated[
         Literal["beam", "particles"] | None,
         option(
@@ -61,14 +61,13 @@ def perplexity(
         own = {"method": method, "particles": particles, "threads": threads, **of_estimate}
         refuse("a parser, but here is an n-gram model", **own)
         ngrams = NGramModel.from_disk(model)
-        reader = reader_of(ngrams.words.lang, tokenized=tokenized, segment_with=segment_with)
+        nlp = spacy.blank(ngrams.words.lang)
     else:
         if not is_estimate:
             refuse("the method 'particles', but here is the method 'beam'", **of_estimate)
         ngrams = None
         nlp, parser = load_parser(model, particles=None if is_estimate else particles, threads=threads)
-        reader = reader_of(nlp, tokenized=tokenized, segment_with=segment_with)
-    found = read_sentences(data, reader, per_line=segment_with is None)
+    found = read_sentences(data, None if tokenized else nlp)
     with Bar(found, desc="Scoring", unit=" sentences") as sentences:
         if ngrams is not None:
             scores = ngrams.score(sentences)

@@ -2,7 +2,6 @@
 time. The name of a file says what it is.
 """
 
-import gzip
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
@@ -10,12 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import spacy
-import srsly
 import typer
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import minibatch
 from spacy.vocab import Vocab
 
 from ..annotation.syntactic_words import words_as_tokens
@@ -25,8 +22,6 @@ from ..language_model.stimuli import is_table
 from ..text.paragraphs import paragraphs_of
 from ..treebanks.conllu import read_blocks
 
-# Texts read between two moments at which spaCy may forget their strings.
-_BATCH = 256
 #: The path that stands for stdin.
 STDIN = Path("-")
 
@@ -47,75 +42,47 @@ def existing(paths: list[Path] | None) -> list[Path] | None:
 
 def check_text(path: Path) -> None:
     """Check that a file is text by its name. RAISES (ValueError): If it is a table or CoNLL-U."""
-    if is_table(path):
-        raise ValueError(f"'{path}' is a table, which only 'hpyp surprisal' reads: text is needed here.")
-    if is_conllu(path):
-        raise ValueError(
-            f"'{path}' is CoNLL-U, but text is needed here. This writes its sentences, one a line: "
-            f"sed -n 's/^# text = //p' {path}"
-        )
+    if is_table(path) or is_conllu(path):
+        raise ValueError(f"'{path}' is a table or CoNLL-U by its name, but text is needed here.")
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file in UTF-8, or of stdin, with the number of characters before each. A file whose
-    name ends with .gz is compressed.
+    """Yield the lines of a file in UTF-8, or of stdin, with the number of characters before each.
 
     RAISES (ValueError): If it is not UTF-8.
     """
     end = 0
-    with _opened(path) as file:
+    with nullcontext(typer.get_binary_stream("stdin")) if path == STDIN else path.open("rb") as file:
         for number, data in enumerate(file, 1):
             try:
                 line = data.decode()
             except UnicodeDecodeError as error:
-                name = "stdin" if path == STDIN else f"'{path}'"
-                raise ValueError(f"{name} is not text in UTF-8 (line {number}: {error}).") from error
+                raise ValueError(f"'{path}' is not text in UTF-8 (line {number}: {error}).") from error
             yield end, line
             end += len(line)
 
 
-def _opened(path: Path) -> Any:
-    if path == STDIN:
-        return nullcontext(typer.get_binary_stream("stdin"))
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
-
-
-def locate_paragraphs(
-    path: str | Path, *, per_line: bool = False, file: Iterable[str] | None = None
-) -> Iterator[tuple[int, str]]:
+def locate_paragraphs(path: Path, *, per_line: bool = False) -> Iterator[tuple[int, str]]:
     """Yield the paragraphs of a text file, each with the number of characters before it, see `paragraphs_of`.
 
     per_line (bool): Whether every line that is not empty is a paragraph, however long.
-    file (Iterable[str] | None): Its lines, if they have been read already; their places are not known then.
     RAISES (ValueError): If the file is not text in UTF-8, or is a table or CoNLL-U by its name.
     """
-    if file is None:
-        check_text(Path(path))
-        return paragraphs_of(lines_of(Path(path)), per_line=per_line)
-    return paragraphs_of(((1, line) for line in file), per_line=per_line)
+    check_text(path)
+    return paragraphs_of(lines_of(path), per_line=per_line)
 
 
-def read_sentences(
-    path: str | Path, nlp: Language | None = None, *, per_line: bool = True, forget: bool = True
-) -> Iterator[list[str]]:
+def read_sentences(path: str | Path, nlp: Language | None = None) -> Iterator[list[str]]:
     """Yield the words of each sentence of a file. White space is no word, and sentences without words are left
-    out.
+    out. Text is not held in memory.
 
     * A `.spacy` file, or a directory of treebanks: gold words and sentences; a document without sentence
       boundaries is one sentence.
     * A treebank in CoNLL-U: its words and sentences.
     * Text, one sentence a line: split into words at white space, or by the tokenizer of a pipeline if there
-      is one. In a `.jsonl` file it is the "text" of each record. What ends with `.gz` is compressed.
-    * Running text: a pipeline finds words and sentences, a paragraph at a time.
+      is one.
 
-    Text is not held in memory, nor are the strings that a pipeline makes of it.
-
-    per_line (bool): Whether a line of text is a sentence; else the text is running text, and a pipeline is
-        needed.
-    forget (bool): Whether the strings of such lines are forgotten. A tokenizer that knows them again is five
-        times as fast.
-    RAISES (ValueError): If there is no such file, it is not what its name says, or nothing finds the
-        sentences.
+    RAISES (ValueError): If there is no such file, or it is not what its name says.
     """
     path = Path(path)
     if not path.exists():
@@ -125,56 +92,15 @@ def read_sentences(
         return (words for doc in docs for words in _sentences(words_as_tokens(doc)))
     if is_conllu(path):
         return ([word.form for word in block.words] for block in read_blocks(path))
-    if per_line:
-        texts = (text for _, text in locate_paragraphs(path, per_line=True))
-        if ".jsonl" in path.suffixes[-2:]:
-            texts = (line for text in texts for line in _record(text, path).splitlines())
-        return _words_of(texts, nlp, forget=forget)
-    if nlp is None:
-        raise ValueError(f"The sentences of the running text '{path}' can only be found by a pipeline.")
-    return _segmented(path, nlp)
+    return words_of(locate_paragraphs(path, per_line=True), nlp)
 
 
-def _record(line: str, path: Path) -> str:
-    try:
-        text = srsly.json_loads(line)["text"]
-    except (ValueError, TypeError, KeyError):
-        text = None
-    if not isinstance(text, str):
-        raise ValueError(f"A line of '{path}' is no record with a \"text\" that is a string: {line[:80]}")
-    return text
-
-
-def read_paragraphs(path: str | Path, nlp: Language | None = None) -> Iterator[list[str]]:
-    """Yield the words of each paragraph of running text: those of a tokenizer, or else what white space
-    separates.
-    """
-    return _words_of((text for _, text in locate_paragraphs(path)), nlp)
-
-
-def _words_of(texts: Iterable[str], nlp: Language | None, *, forget: bool = True) -> Iterator[list[str]]:
-    for batch in minibatch(texts, _BATCH):
-        if nlp is None:
-            found = [text.split() for text in batch]
-        else:
-            with nlp.memory_zone() if forget else nullcontext():
-                found = [[t.text for t in nlp.make_doc(text) if not t.is_space] for text in batch]
-        yield from filter(None, found)
-
-
-def _segmented(path: Path, nlp: Language) -> Iterator[list[str]]:
-    """Yield the words of each sentence that a pipeline finds in running text."""
-    for paragraphs in minibatch(locate_paragraphs(path), _BATCH):
-        with nlp.memory_zone():
-            docs = list(nlp.pipe(text for _, text in paragraphs))
-            if not all(doc.has_annotation("SENT_START") for doc in docs):
-                raise ValueError(
-                    f"The pipeline does not find the sentences of '{path}': nothing in it sets sentence "
-                    f"boundaries."
-                )
-            found = [sentence for doc in docs for sentence in _sentences(doc)]
-            del docs
-        yield from found
+def words_of(texts: Iterable[tuple[int, str]], nlp: Language | None) -> Iterator[list[str]]:
+    """Yield the words of texts, if there are some: those of a tokenizer, or else what white space separates."""
+    for _, text in texts:
+        words = text.split() if nlp is None else [t.text for t in nlp.make_doc(text) if not t.is_space]
+        if words:
+            yield words
 
 
 def _sentences(doc: Doc) -> Iterator[list[str]]:

@@ -3,11 +3,9 @@
 from pathlib import Path
 from typing import Annotated
 
-from wasabi import msg
-
 from ..language_model.reading_times import ReadingTimes, predict_times
 from .app import of_extra
-from .options import Json, argument, option, writable
+from .options import Json, argument, option
 from .output import print_table, save_json
 
 # The width of a column of a table, in letters: names of several predictors are longer than usual.
@@ -27,9 +25,6 @@ def reading(
     baseline: Annotated[
         str, option("Columns that times are predicted by, too")
     ] = "length,log_frequency,position",
-    figure: Annotated[
-        Path | None, option("Figure of gains and effects (.svg, .png, .pdf)", callback=writable)
-    ] = None,
     output: Json = None,
 ) -> None:
     """Print how much better reading times are predicted by surprisals than without them.
@@ -60,34 +55,8 @@ def reading(
     print_table(header, rows, "Gain in log-likelihood (nats)", max_col=_WIDTH)
     header = ("predictors", "column", "effect", "95 %")
     print_table(header, effects, f"Effects ({time} a bit)", left=2, max_col=_WIDTH)
-    if figure is not None:
-        _draw(found, figure, time)
-        msg.good(f"Saved the figure to {figure}")
     figures = {
         name: {**one._asdict(), "gain": one.gain, "effects": [effect._asdict() for effect in one.effects]}
         for name, one in found.items()
     }
     save_json(output, figures, "the figures")
-
-
-def _draw(found: dict[str, ReadingTimes], path: Path, time: str) -> None:
-    from matplotlib.figure import Figure
-
-    height = 1.6 + 0.22 * sum(len(one.effects) for one in found.values())
-    drawn = Figure(figsize=(11.0, height), layout="constrained")
-    left, right = drawn.subplots(1, 2)
-    labels: list[str] = []
-    for name, one in found.items():
-        left.plot([*one.gains], [*one.gains.values()], "o", label=name)
-        places = range(len(labels), len(labels) + len(one.effects))
-        values = [effect.value for effect in one.effects]
-        errors = [[e.value - e.low for e in one.effects], [e.high - e.value for e in one.effects]]
-        right.errorbar(values, places, xerr=errors, fmt="o", capsize=2)
-        labels += [effect.column for effect in one.effects]
-    left.set(xlabel="text", ylabel="gain (nats)")
-    left.legend(fontsize="small")
-    right.set(xlabel=f"{time} a bit", yticks=range(len(labels)), yticklabels=labels)
-    left.axhline(0.0, color="gray", linewidth=0.8)
-    right.axvline(0.0, color="gray", linewidth=0.8)
-    right.invert_yaxis()
-    drawn.savefig(path)

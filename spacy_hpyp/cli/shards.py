@@ -5,14 +5,13 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 import spacy
 from spacy.util import get_package_path, is_package
 from wasabi import msg
 
 from ..about import __version__
-from ..distributed.inputs import cut, find_files
+from ..distributed.inputs import find_shards
 from ..distributed.run import Folder, Task, connected, run_shards
 from .progress import Bar
 
@@ -28,25 +27,24 @@ def place_of(model: str) -> str:
 def distribute(
     command: str,
     task: Task,
-    texts: Iterable[Any],
-    output: Any,
+    texts: Iterable[Path],
+    output: Path | None,
     address: str,
     workers: int | None,
-    shard_size: int,
 ) -> None:
     """Have workers do a task to texts, and show how far they are.
 
-    texts (Iterable[Path | str]), output (Path | str | None): Paths or URIs; the output is a folder.
-    address (str), workers (int | None), shard_size (int): See the options of `hpyp parse`.
+    output (Path | None): A folder.
+    address (str), workers (int | None): See the options of `hpyp parse`.
     RAISES (ValueError): If something is not there, or fails.
     """
     if output is None:
         raise ValueError("With --ray the output goes to a folder: name it with --output.")
-    shards = cut(find_files(map(str, texts)), 1000 * shard_size)
+    shards = find_shards(texts)
     inputs = blake2b(repr(shards).encode(), digest_size=16).hexdigest()
     run = {"command": command, **asdict(task), "model": _digest(task.model), "inputs": inputs}
     run |= {"version": __version__, "spacy": spacy.__version__}
-    folder = Folder(str(output), task.ending)
+    folder = Folder(output, task.ending)
     folder.begin(run)
     done = folder.done()
     left = [shard for shard in shards if shard.number not in done]
@@ -56,7 +54,7 @@ def distribute(
         for row in run_shards(ray, task, folder, run, left, workers) if left else ():
             counts = {name: counts[name] + row[name] for name in counts}
             problems += [row["problem"]] if row["problem"] else []
-            bar.set_postfix(words=counts["words"], refresh=False)
+            bar.set_postfix(words=counts["words"], failed=counts["errors"], refresh=False)
             bar.update()
     told = f"{counts['words']:,} words in {counts['documents']:,} documents, {counts['errors']:,} of which failed"
     if missing := {shard.number for shard in shards} - folder.done():

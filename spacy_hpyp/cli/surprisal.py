@@ -1,22 +1,19 @@
 """`hpyp surprisal`: the surprisal of each token, word or region of texts and tables of stimuli, as a table."""
 
 import csv
-import json
+import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
-import numpy as np
-from spacy.tokens import Doc
-
 from ..components.surprisal import NGramReader, ParserReader, Reader, batches_of, read_rows
 from ..distributed.inputs import Document, Shard
 from ..distributed.run import Process, Task
-from ..language_model.increments import ENTROPIES, Increment
+from ..language_model.increments import ENTROPIES
 from ..language_model.ngram import NGramModel
 from ..language_model.stimuli import is_table, read_counts, read_stimuli, read_word_table
 from ..language_model.surprisal import PARTS, REGION, TOKEN, WORD, Frequencies, Row, TextPassage
@@ -25,16 +22,12 @@ from .ngram import is_ngram_model, refuse
 from .options import (
     AnyModel,
     RayAddress,
-    ShardSize,
-    TextField,
     Threads,
     Workers,
     argument,
     option,
-    place,
-    refuse_uris,
 )
-from .output import is_shown, json_line, writing
+from .output import is_shown, writing
 from .progress import Bar
 from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sentences
 from .shards import distribute, place_of
@@ -45,13 +38,10 @@ _LAGS = 100
 
 def surprisal(
     model: AnyModel,
-    texts: Annotated[
-        list[Path], argument("Texts, '-' for stdin, or tables of stimuli (.csv, .tsv)", parser=place)
-    ],
+    texts: Annotated[list[Path], argument("Texts, '-' for stdin, or tables of stimuli (.csv, .tsv)")],
     *,
     output: Annotated[
-        Path | None,
-        option("File for the table (.csv, .tsv, .txt); with --ray a folder", "--output -o", parser=place),
+        Path | None, option("File for the table (.csv, .tsv, .txt); with --ray a folder", "--output -o")
     ] = None,
     words: Annotated[
         bool, option("One row a word between white space: sums over its tokens", "--words -w")
@@ -72,7 +62,6 @@ def surprisal(
     entropy: Annotated[
         bool, option("Columns of entropies over next words and analyses, and reductions", "--entropy -e")
     ] = False,
-    parses: Annotated[int | None, option("Write so many parses after each word, as JSONL", least=1)] = None,
     per_line: Annotated[
         bool, option("Each line of text, or text of --text-by, is a sentence by itself", "--per-line -l")
     ] = False,
@@ -88,8 +77,6 @@ def surprisal(
     threads: Threads = None,
     ray: RayAddress = None,
     workers: Workers = None,
-    shard_size: ShardSize = 1000,
-    field: TextField = "text",
 ) -> None:
     """Write a table of surprisals in bits, one row a token, with a header.
 
@@ -101,23 +88,22 @@ def surprisal(
     A table with one word a row, as those of reading times, is given back with columns added: name the column
     of its texts (--text-by), whose words are put together to running text, and that of its words (--word).
 
-    With --ray a paragraph is known by where it begins in its file, in bytes, and the columns start and end
-    count its characters. The same command goes on where it was interrupted.
+    With --ray a paragraph is known by where it begins in its file, in characters, and the columns start and end
+    count its own characters. The same command goes on where it was interrupted.
     """
     by = REGION if regions else WORD if words else TOKEN
     if ray is not None:
-        if regions or text_by or context or lags or parses or running or threads or STDIN in texts:
+        if regions or text_by or context or lags or running or threads or STDIN in texts:
             raise ValueError(
                 "With --ray texts are files of text, and of the options there are --words, --no-punctuation, "
                 "--entropy, --per-line, --particles and --segment-with."
             )
         settings = (by, not no_punctuation, entropy, particles, segment_with)
-        task = SurprisalTask(place_of(model), per_line, field, "parquet", *settings)
-        distribute("surprisal", task, texts, output, ray, workers, shard_size)
+        task = SurprisalTask(place_of(model), per_line, "tsv", *settings)
+        distribute("surprisal", task, texts, output, ray, workers)
         return
-    refuse_uris(output, *texts)
     existing(texts)
-    prepare_output(output, texts, *((".csv", ".tsv", ".txt") if parses is None else (".jsonl",)))
+    prepare_output(output, texts, ".csv", ".tsv", ".txt")
     passages = _passages(texts, per_line=per_line, context=context, text_by=text_by, word=word)
     tables = is_table(texts[0])
     if text_by is None:
@@ -127,17 +113,10 @@ def surprisal(
         refuse("tables", text_by=text_by, context=context, regions=regions, running=running)
     running = running if tables and text_by is None else not per_line
     if is_ngram_model(model):
-        own = {"particles": particles, "threads": threads, "parses": parses}
-        refuse("a parser, but here is an n-gram model", **own)
+        refuse("a parser, but here is an n-gram model", particles=particles, threads=threads)
     else:
         refuse("an n-gram model, but here is a parser", segment_with=segment_with)
     reader = _reader(model, particles, threads, segment_with)
-    if parses is not None:
-        with writing(output, "parses") as file, Bar(unit=" words", disable=is_shown(output)) as bar:
-            for line in _parses(reader, passages, parses, running=running):
-                file.write(json_line(line))
-                bar.update()
-        return
     to_rows = partial(
         read_rows, reader, by=by, punctuation=not no_punctuation, entropy=entropy, running=running
     )
@@ -173,9 +152,9 @@ class SurprisalTask(Task):
     segment_with: str | None
 
     @property
-    def columns(self) -> list[str]:  # type: ignore[override]
+    def header(self) -> str:
         """The columns of the table."""
-        return _header(not is_ngram_model(self.model), self.by, entropy=self.entropy)
+        return "\t".join(_header(not is_ngram_model(self.model), self.by, entropy=self.entropy)) + "\n"
 
     def process(self) -> Process:
         """Load the model."""
@@ -183,13 +162,17 @@ class SurprisalTask(Task):
         settings = {"by": self.by, "punctuation": self.punctuation, "entropy": self.entropy}
         to_rows = partial(read_rows, reader, running=not self.per_line, **settings)
 
-        def read(shard: Shard, documents: Sequence[Document]) -> tuple[list[Row], int]:
+        def read(shard: Shard, documents: Sequence[Document]) -> tuple[list[str], int]:
             passages = (
                 TextPassage(one.text, {"file": shard.path, "paragraph": one.place}, f"'{shard.path}'")
                 for one in documents
             )
             rows = list(_rows(reader, passages, to_rows))
-            return rows, sum(row.get("tokens", 1) for row in rows)
+            table = io.StringIO()
+            csv.writer(table, "excel-tab", lineterminator="\n").writerows(
+                map(_formatted, row.values()) for row in rows
+            )
+            return [table.getvalue()], sum(row.get("tokens", 1) for row in rows)
 
         return read
 
@@ -278,36 +261,3 @@ def _formatted(value: Any) -> Any:
         # R reads TRUE and FALSE as logical values, and so does pandas.
         return str(value).upper()
     return f"{value:.6f}" if isinstance(value, float) else value
-
-
-def _parses(
-    reader: ParserReader, passages: Iterable[TextPassage], k: int, *, running: bool
-) -> Iterator[dict[str, Any]]:
-    """Yield a record of what the beam holds after each word of passages."""
-    for batch in batches_of(passages):
-        for passage, (doc, spans, steps) in zip(batch, reader.increments(batch, k, running=running)):
-            for step in steps:
-                if spans[step.token, 0] >= passage.context:
-                    yield _record(passage, doc, spans, step)
-
-
-def _record(passage: TextPassage, doc: Doc, spans: np.ndarray, found: Increment) -> dict[str, Any]:
-    start, end = spans[found.token].tolist()
-    # Words are numbered from 1 in their sentence.
-    number = {token: i for i, token in enumerate(found.words, 1)}
-    parses = [
-        {**asdict(parse), "heads": [*map(number.get, parse.heads)], "stack": [*map(number.get, parse.stack)]}
-        for parse in found.parses
-    ]
-    record = {
-        "token": len(found.words),
-        "start": passage.offset + start,
-        "end": passage.offset + end,
-        "text": doc[found.token].text,
-        "entropy_next": found.entropy_next,
-        "entropy_analyses": found.entropy_analyses,
-        "words": [doc[i].text for i in found.words],
-        "next_words": found.next_words,
-        "parses": parses,
-    }
-    return passage.columns | json.loads(json.dumps(record), parse_float=lambda text: round(float(text), 6))

@@ -16,7 +16,7 @@ from spacy.tokens import Doc
 from ..annotation.extensions import bits
 from ..annotation.syntactic_words import word_spans, words_as_tokens
 from ..annotation.written import entries_of
-from ..language_model.increments import Increment, find_entropies, find_increments
+from ..language_model.increments import find_entropies
 from ..language_model.ngram import NGramModel
 from ..language_model.scoring import search_for_reading
 from ..language_model.stimuli import is_table, read_stimuli, read_word_table, stimulus, texts_of_words
@@ -124,12 +124,14 @@ class ParserReader:
 
         running (bool): Whether the parser finds the sentences.
         """
-        spans, docs = self._parse(passages, running=running)
+        made = _docs(self.nlp, passages, running=running)
+        parsed = list(self.nlp.pipe(made, component_cfg={self.name: {"search": self.search}}))
+        docs = list(map(words_as_tokens, parsed))
         joint, given = self.parser.joint, self.parser.tags == "given"
         found = [{}] * len(docs)
         if entropy:
             found = find_entropies(joint, docs, self.search, threads=self.parser.threads, given_tags=given)
-        for doc, own, entropies in zip(docs, spans, found):
+        for doc, own, entropies in zip(docs, map(word_spans, parsed), found):
             words = [token.text for token in doc]
             parts = {name: _column(doc, name) for name in PARTS[:2]}
             numbers = np.array(joint.vocabulary.numbers_observed(words), dtype=np.int32)
@@ -138,26 +140,10 @@ class ParserReader:
             classes, tags = rare_classes(joint.vocabulary, words), [token.tag_ for token in doc]
             yield doc, TokenScores(own, summed, classes, tags, entropies)
 
-    def increments(
-        self, passages: list[TextPassage], k: int, *, running: bool = False
-    ) -> Iterator[tuple[Doc, np.ndarray, list[Increment]]]:
-        """Find what the beam holds after each word, see `HPYPParser.increments`; the tokens of the Docs are
-        words, with where they stand.
-        """
-        spans, docs = self._parse(passages, running=running)
-        settings = {"threads": self.parser.threads, "given_tags": self.parser.tags == "given"}
-        yield from zip(docs, spans, find_increments(self.parser.joint, docs, self.search, k, **settings))
-
     def frequencies(self) -> Frequencies:
         """Return the frequencies of words in the parser's training data."""
         joint = self.parser.joint
         return Frequencies.of_training(joint.vocabulary, joint.word_counts()[: len(joint.vocabulary)])
-
-    def _parse(self, passages: Iterable[TextPassage], *, running: bool) -> tuple[list[np.ndarray], list[Doc]]:
-        """Parse passages, searching as for reading: where words stand, and Docs of them."""
-        docs = _docs(self.nlp, passages, running=running)
-        parsed = list(self.nlp.pipe(docs, component_cfg={self.name: {"search": self.search}}))
-        return list(map(word_spans, parsed)), list(map(words_as_tokens, parsed))
 
 
 class NGramReader:

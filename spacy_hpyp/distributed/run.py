@@ -4,16 +4,17 @@ import json
 import logging
 import os
 import re
-import secrets
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, ClassVar
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
 
-from .inputs import Document, Shard, documents_of, locate
+from ..storage.files import replace_file, replacing
+from .inputs import Document, Shard, documents_of
 
 # Documents that are processed at once.
 _BATCH = 32
@@ -25,15 +26,9 @@ _OBJECTS = 100_000_000
 _BLOCKS = 10_000
 _LOCAL = re.compile(r"local(?:\[([1-9]\d*)\])?")
 _NOT_UTF8 = re.compile("[\udc80-\udcff]")
-# Types of columns; the others have real numbers.
-_TYPES = {
-    "bool": "known",
-    "int64": "paragraph sentence word token tokens start end head",
-    "string": "file text tag class lemma upos feats deprel",
-}
 
-#: Makes what is written of some documents of a shard, and counts their words.
-Process = Callable[[Shard, Sequence[Document]], tuple[list[Any], int]]
+#: Makes the texts that are written of some documents of a shard, and counts their words.
+Process = Callable[[Shard, Sequence[Document]], tuple[list[str], int]]
 
 
 @dataclass(frozen=True)
@@ -42,47 +37,32 @@ class Task(ABC):
 
     model (str): The path or package of the pipeline.
     per_line (bool): Whether each line of text is a document.
-    field (str): The field of records, or column of tables, that holds the text.
-    ending (str): The format of the output, "conllu" or "parquet".
+    ending (str): The ending of the names of output files.
     """
 
     model: str
     per_line: bool
-    field: str
     ending: str
 
-    #: The columns of tables.
-    columns: ClassVar[Sequence[str]] = ()
+    @property
+    def header(self) -> str:
+        """What each output file begins with."""
+        return ""
 
     @abstractmethod
     def process(self) -> Process:
         """Load the pipeline, once in each worker."""
 
-    def write(self, file: Any, found: Iterable[list[Any]]) -> None:
-        """Write the output of a shard: lines of text, or the rows of a table."""
-        if self.ending != "parquet":
-            file.writelines("".join(lines).encode() for lines in found)
-            return
-        import pyarrow
-        from pyarrow.parquet import ParquetWriter
-
-        kinds = {name: pyarrow.type_for_alias(kind) for kind in _TYPES for name in _TYPES[kind].split()}
-        schema = pyarrow.schema([(name, kinds.get(name, pyarrow.float64())) for name in self.columns])
-        with ParquetWriter(file, schema, compression="zstd") as table:
-            for rows in found:
-                table.write_table(pyarrow.Table.from_pylist(rows, schema=schema))
-
 
 class Folder:
-    """The output folder, by its path or URI: a file that is there is complete.
+    """The output folder: a file that is there is complete.
 
     `_run.json` says what the run is made of, `part=N/S.ending` is the output of shard S, and
     `_errors/S.jsonl` lists its documents that failed.
     """
 
-    def __init__(self, path: str, ending: str) -> None:
-        self.path = path if "://" in path else os.path.abspath(path)
-        self.ending = ending
+    def __init__(self, path: Path, ending: str) -> None:
+        self.path, self.ending = path.absolute(), ending
 
     def begin(self, run: dict[str, Any]) -> None:
         """Note what the run is made of. RAISES (ValueError): If the folder has another run."""
@@ -93,44 +73,23 @@ class Folder:
             if run[name] != begun.get(name)
         ]:
             raise ValueError(f"'{self.path}' has another run: {'; '.join(changed)}. Give another folder.")
-        with self.writing("_run.json") as file:
-            file.write(json.dumps(run, indent=2, sort_keys=True).encode())
+        self.path.mkdir(parents=True, exist_ok=True)
+        replace_file(self.path / "_run.json", json.dumps(run, indent=2, sort_keys=True).encode())
 
     def run(self) -> dict[str, Any] | None:
         """Return what the run in the folder is made of."""
-        try:
-            system, path = locate(f"{self.path}/_run.json")
-            with system.open_input_file(path) as file:
-                return json.loads(file.read())
-        except FileNotFoundError:
-            return None
+        path = self.path / "_run.json"
+        return json.loads(path.read_bytes()) if path.exists() else None
 
     def done(self) -> set[int]:
-        """Return the numbers of the shards that are complete, and remove what killed workers left."""
-        from pyarrow.fs import FileSelector
+        """Return the numbers of the shards that are complete."""
+        return {int(file.stem) for file in self.path.glob(f"part=*/*.{self.ending}")}
 
-        system, path = locate(self.path)
-        found = set()
-        for file in system.get_file_info(FileSelector(path, recursive=True)):
-            if re.fullmatch(rf"\d+\.{self.ending}", file.base_name):
-                found.add(int(file.base_name.split(".")[0]))
-            elif file.base_name.endswith(".tmp"):
-                system.delete_file(file.path)
-        return found
-
-    @contextmanager
-    def writing(self, name: str) -> Iterator[Any]:
-        """Write a binary file under a temporary name, and rename it when it is complete."""
-        system, path = locate(f"{self.path}/{name}")
-        temporary = f"{path}.{secrets.token_hex(8)}.tmp"
-        system.create_dir(os.path.dirname(path), recursive=True)
-        try:
-            with system.open_output_stream(temporary, compression=None) as file:
-                yield file
-        except BaseException:
-            system.delete_file(temporary)
-            raise
-        system.move(temporary, path)
+    def file(self, name: str) -> Path:
+        """Return the path of a file, whose folder is made."""
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
 
 
 def work_on(shard: Shard, task: Task, process: Process, folder: Folder) -> dict[str, int]:
@@ -140,10 +99,10 @@ def work_on(shard: Shard, task: Task, process: Process, folder: Folder) -> dict[
     """
     counts, errors = {"documents": 0, "words": 0}, []
 
-    def attempt(documents: Sequence[Document]) -> Iterator[list[Any]]:
+    def attempt(documents: Sequence[Document]) -> Iterator[str]:
         try:
-            if any(one.text is None or _NOT_UTF8.search(one.text) for one in documents):
-                raise ValueError("there is no text in UTF-8")
+            if any(_NOT_UTF8.search(one.text) for one in documents):
+                raise ValueError("it is not text in UTF-8")
             found, words = process(shard, documents)
         except Exception as error:
             if len(documents) > 1:
@@ -154,20 +113,20 @@ def work_on(shard: Shard, task: Task, process: Process, folder: Folder) -> dict[
                 errors.append({"file": shard.path, "place": documents[0].place, "message": message})
         else:
             counts["words"] += words
-            yield found
+            yield "".join(found)
 
-    def found() -> Iterator[list[Any]]:
-        documents = documents_of(shard, per_line=task.per_line, field=task.field)
+    def found() -> Iterator[str]:
+        documents = documents_of(shard, per_line=task.per_line)
         while batch := list(islice(documents, _BATCH)):
             counts["documents"] += len(batch)
             yield from attempt(batch)
 
     name = f"{shard.number:08d}"
-    with folder.writing(f"part={shard.number // 1000:05d}/{name}.{task.ending}") as file:
-        task.write(file, found())
+    with replacing(folder.file(f"part={shard.number // 1000:05d}/{name}.{task.ending}")) as file:
+        file.writelines(text.encode() for text in chain([task.header], found()))
         if errors:
-            with folder.writing(f"_errors/{name}.jsonl") as notes:
-                notes.write("".join(json.dumps(error) + "\n" for error in errors).encode())
+            notes = "".join(json.dumps(error) + "\n" for error in errors)
+            replace_file(folder.file(f"_errors/{name}.jsonl"), notes.encode())
     return {**counts, "errors": len(errors)}
 
 
@@ -193,7 +152,7 @@ class Worker:
             try:
                 row |= work_on(shard, self._task, self._process, self._folder)
             except Exception as error:
-                row["problem"] = f"{shard.path} from {shard.start:,} to {shard.end:,}: {error}"
+                row["problem"] = f"{shard.path}: {error}"
         return {name: [value] for name, value in row.items()}
 
 

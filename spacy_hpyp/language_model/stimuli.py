@@ -2,8 +2,7 @@
 `regions`.
 
 In `regions`, the regions of a text are separated by `|`. Other columns are carried through to the table of
-surprisals; a column with a name of that table gets `input_` before its name. Instead of a text there may be a
-`prefix` and a `continuation`, which is read after it and is one region.
+surprisals; a column with a name of that table gets `input_` before its name.
 
 Tables of words, as corpora of reading times are, have one word a row, and a column that says which text it
 belongs to.
@@ -23,9 +22,6 @@ from .surprisal import PARTS, ROWS, TableRow, TextPassage, carried
 SUFFIXES = (".csv", ".tsv")
 SEPARATOR = "|"
 _TEXTS = ("text", "regions")
-_CONTINUED = ("prefix", "continuation")
-# Names of columns that are not looked for in other spellings.
-_NAMES = ("item", "condition", *_TEXTS)
 # Columns of a table of surprisals.
 _TAKEN = {
     *"file sentence words tokens start end tag known class log_prob surprisal".split(),
@@ -43,14 +39,12 @@ def read_stimuli(path: Path, context: str | None = None) -> list[TextPassage]:
     """Read the passages of a table of stimuli.
 
     path (Path): A file in UTF-8, perhaps with a byte order mark. A `.tsv` file has tabs between its columns;
-        a `.csv` file what its first line says, as "sep=;", or commas, semicolons or tabs, whichever its
-        header has.
+        a `.csv` file commas, semicolons or tabs, whichever its header has.
     context (str | None): The column of what is read before the text.
     RAISES (ValueError): If it is no such table. The message says in which line.
     """
     found = []
     for name, row in _rows_of(path):
-        row = {key.lower() if key.lower() in _NAMES else key: value for key, value in row.items()}
         if "item" not in row:
             raise ValueError(
                 f"The table '{path}' has no column 'item', but there are: {', '.join(row)}. A table of "
@@ -88,13 +82,11 @@ def _rows_of(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
         raise ValueError(f"'{path}' is not text in UTF-8 ({error}).") from error
     head = text.lstrip().split("\n", 1)[0]
     delimiter = "\t" if path.suffix.lower() == ".tsv" else max(",;\t", key=head.count)
-    if head.startswith("sep="):
-        delimiter, text = head[4], text.lstrip().partition("\n")[2]
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     header: list[str] = []
     try:
         for fields in reader:
-            name = f"line {reader.line_num + head.startswith('sep=')} of '{path}'"
+            name = f"line {reader.line_num} of '{path}'"
             if not any(field.strip() for field in fields):
                 continue
             if not header:
@@ -167,8 +159,6 @@ def stimulus(
     RAISES (ValueError): If the text or a region is empty or no string.
     """
     texts = [key for key in row if key in _TEXTS]
-    if context is None and not texts and all(key in row for key in _CONTINUED):
-        context, *texts = _CONTINUED
     if len(texts) != 1:
         raise ValueError(
             f"There should be either a 'text' or 'regions' in {name}, but it has {', '.join(row)}."
@@ -186,7 +176,7 @@ def stimulus(
             # Only a string can say that a word and its clitic belong together.
             content = SEPARATOR.join(f" {_string(name, {kind: part}, kind)} " for part in content)
         content = _string(name, {kind: content}, kind, keep=True)
-        passage = _passage(content.split(SEPARATOR) if kind == "regions" else [content], columns, name)
+        passage = _passage(content.split(SEPARATOR), columns, name)
     if context is None:
         return passage
     # Places are counted from the beginning of the passage.

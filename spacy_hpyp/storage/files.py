@@ -4,7 +4,6 @@ import errno
 import hashlib
 import os
 import secrets
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -109,35 +108,6 @@ def prepare_folder(folder: Path) -> None:
             pass
     except FileExistsError as error:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder)) from error
-
-
-def replace_folder(path: Path, complete: Path) -> None:
-    """Let a directory take the place of another one, which is removed, and write it to the disk.
-
-    That takes two steps. In between, the old directory has its name with ".old" behind it.
-
-    path (Path): Where the old directory may stand, and the new one is to.
-    complete (Path): The new directory, beside it.
-    """
-    synchronise_folder(complete)
-    old = path.with_name(f"{path.name}.old")
-    if path.exists():
-        shutil.rmtree(old, ignore_errors=True)
-        path.rename(old)
-    complete.rename(path)
-    _synchronise(path.parent)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def synchronise_folder(folder: Path) -> None:
-    """Write the content of a directory, whoever has made it, to the disk, where the platform can."""
-    for path in (folder, *folder.rglob("*")):
-        if path.is_dir():
-            _synchronise(path)
-        else:
-            with path.open("rb+") as file:
-                os.fsync(file.fileno())
-    _synchronise(folder.parent)
 
 
 def _synchronise(folder: Path) -> None:

@@ -7,14 +7,9 @@ word depends on the classes of its neighbours alone:
 
     log L = sum over pairs of classes of f(N(c, d)) - sum over classes of f(N(c, .)) - sum over classes of
     f(N(., c)) + constant, f(n) = n log n
-
-Several threads look at many words with the same counts; then they are moved one after the other, each only if
-the likelihood rises with the counts as they then are. So the result does not depend on the number of threads.
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -23,8 +18,6 @@ from ..compiled import borrowing, compiled
 
 #: The number of the border of sentences, among words and among classes.
 BORDER = 0
-# Words looked at before they are moved.
-_TOGETHER = 256
 # f(n) is looked up below this.
 _TABLE = 1 << 16
 # Iterations end where the likelihood of a word rises by less than this, in nats.
@@ -64,20 +57,6 @@ class _Clustering(NamedTuple):
     table: np.ndarray
 
 
-class _Beside(NamedTuple):
-    """The classes of neighbours of a word, after it and before it; the word itself left out.
-
-    sums (int64[2, classes]): The count of each class.
-    found (int32[2, classes]), several (int64[2]): The classes that are there, and their number.
-    gain (float64[classes]): The gain of the word in each class.
-    """
-
-    sums: np.ndarray
-    found: np.ndarray
-    several: np.ndarray
-    gain: np.ndarray
-
-
 def count_bigrams(pairs: np.ndarray, counts: np.ndarray, words: int) -> Bigrams:
     """Arrange bigrams by word.
 
@@ -106,79 +85,53 @@ def _f(table, n):
 
 @borrowing
 def _look_around(bigrams, clustering, word, beside):
-    """Write the neighbours of a word into `beside`. RETURNS (int): The count of the word beside itself."""
+    """Write into `beside` how often each class stands after a word and before it, the word itself left out
+    (int64[2, classes]). RETURNS (int): The count of the word beside itself.
+    """
     itself = 0
+    beside[:] = 0
     for side in range(2):
-        for i in range(beside.several[side]):
-            beside.sums[side, beside.found[side, i]] = 0
-        several = 0
         for i in range(bigrams.offsets[side, word], bigrams.offsets[side, word + 1]):
             other, count = bigrams.others[side, i], bigrams.often[side, i]
             if other == word:
                 itself = count
-                continue
-            own = clustering.of_word[other]
-            if beside.sums[side, own] == 0:
-                beside.found[side, several] = own
-                several += 1
-            beside.sums[side, own] += count
-        beside.several[side] = several
+            else:
+                beside[side, clustering.of_word[other]] += count
     return itself
 
 
 @borrowing
-def _find_gains(bigrams, clustering, word, beside):
-    """Write into `beside.gain` what the likelihood gains if a word, taken out of its class, joins each class.
+def _find_gains(bigrams, clustering, word, beside, gain):
+    """Write into `gain` what the likelihood gains if a word, taken out of its class, joins each class
+    (float64[classes]), and its neighbours into `beside`.
 
     The counts still have it in its class. RETURNS (int): The count of the word beside itself.
     """
-    left, count = clustering.of_word[word], bigrams.count[word]
+    left, count, table = clustering.of_word[word], bigrams.count[word], clustering.table
     itself = _look_around(bigrams, clustering, word, beside)
-    gain, table = beside.gain, clustering.table
     for own in range(len(gain)):
-        more = beside.sums[0, own] + beside.sums[1, own] + itself
+        more = beside[0, own] + beside[1, own] + itself
         n, total = clustering.pairs[0, own, own], clustering.total[own]
         if own == left:
             n -= more
             total -= count
         gain[own] = _f(table, n + more) - _f(table, n) - 2.0 * (_f(table, total + count) - _f(table, total))
     for side in range(2):
-        for i in range(beside.several[side]):
-            other = beside.found[side, i]
-            more, less = beside.sums[side, other], beside.sums[1 - side]
+        for other in range(len(gain)):
+            more = beside[side, other]
+            if more == 0:
+                continue
             # Side by side in memory are the pairs of one class on the other side.
             pairs = clustering.pairs[1 - side, other]
             for own in range(len(gain)):
                 n = pairs[own]
                 if other == left:
-                    n -= less[own]
+                    n -= beside[1 - side, own]
                 if own == left:
                     n -= more
                 if own != other:
                     gain[own] += _f(table, n + more) - _f(table, n)
     return itself
-
-
-@compiled
-def _new_beside(classes):
-    return _Beside(
-        np.zeros((2, classes), dtype=np.int64),
-        np.zeros((2, classes), dtype=np.int32),
-        np.zeros(2, dtype=np.int64),
-        np.zeros(classes),
-    )
-
-
-@compiled
-def _find_best(bigrams, clustering, words, best):
-    """Write the best class of some words into `best`; their own where no other is better."""
-    beside = _new_beside(len(clustering.size))
-    for i in range(len(words)):
-        _find_gains(bigrams, clustering, words[i], beside)
-        best[i] = clustering.of_word[words[i]]
-        for own in range(1, len(beside.gain)):
-            if beside.gain[own] > beside.gain[best[i]] + _SURELY:
-                best[i] = own
 
 
 @borrowing
@@ -191,39 +144,38 @@ def _change(clustering, first, second, count):
 @borrowing
 def _add(clustering, own, count, itself, beside, sign):
     """Add a word to a class, or take it out."""
-    for i in range(beside.several[0]):
-        other = beside.found[0, i]
-        _change(clustering, own, other, sign * beside.sums[0, other])
-    for i in range(beside.several[1]):
-        other = beside.found[1, i]
-        _change(clustering, other, own, sign * beside.sums[1, other])
+    for other in range(len(clustering.total)):
+        _change(clustering, own, other, sign * beside[0, other])
+        _change(clustering, other, own, sign * beside[1, other])
     _change(clustering, own, own, sign * itself)
     clustering.total[own] += sign * count
     clustering.size[own] += sign
 
 
 @compiled
-def _move(bigrams, clustering, words, best):
-    """Move words to the classes that were found for them, where the likelihood still rises.
+def _sweep(bigrams, clustering):
+    """Move each word to its best class.
 
     RETURNS (tuple[int, float]): The number of moved words, and the rise of the log-likelihood.
     """
-    beside = _new_beside(len(clustering.size))
+    beside, gain = np.empty((2, len(clustering.size)), dtype=np.int64), np.empty(len(clustering.size))
     moved, risen = 0, 0.0
-    for i in range(len(words)):
-        word = words[i]
-        left, count = clustering.of_word[word], bigrams.count[word]
+    for word in range(1, len(bigrams.count)):
+        left, count = np.int64(clustering.of_word[word]), bigrams.count[word]
         # A class does not become empty.
-        if best[i] == left or clustering.size[left] == 1:
+        if clustering.size[left] == 1:
             continue
-        itself = _find_gains(bigrams, clustering, word, beside)
-        rise = beside.gain[best[i]] - beside.gain[left]
-        if rise > _SURELY:
+        itself = _find_gains(bigrams, clustering, word, beside, gain)
+        best = left
+        for own in range(1, len(gain)):
+            if gain[own] > gain[best] + _SURELY:
+                best = own
+        if best != left:
             _add(clustering, left, count, itself, beside, -1)
-            _add(clustering, best[i], count, itself, beside, 1)
-            clustering.of_word[word] = best[i]
+            _add(clustering, best, count, itself, beside, 1)
+            clustering.of_word[word] = best
             moved += 1
-            risen += rise
+            risen += gain[best] - gain[left]
     return moved, risen
 
 
@@ -256,9 +208,7 @@ def exchange(
     classes: int,
     *,
     iterations: int = 20,
-    threads: int = 1,
     progress: Callable[[int, int, float], None] | None = None,
-    found: np.ndarray | None = None,
 ) -> np.ndarray:
     """Put words into classes. At first the most frequent word is in the first class, the second in the second,
     and so on, again and again.
@@ -266,40 +216,20 @@ def exchange(
     bigrams (Bigrams): Of the text; frequent words have low numbers.
     classes (int): The number of classes, besides that of the border.
     iterations (int): How often all words are looked at, at the most.
-    threads (int): The result does not depend on it.
     progress (Callable | None): Called after each iteration with its number, the number of moved words, and
         the log-likelihood in nats.
-    found (int32[words] | None): Overwritten with the classes after each iteration, for callers that interrupt.
     RETURNS (int32[words]): The class of each word; those of words begin with 1.
     """
-    words = len(bigrams.count)
-    of_word = np.concatenate([[BORDER], 1 + np.arange(words - 1) % classes]).astype(np.int32)
+    of_word = np.concatenate([[BORDER], 1 + np.arange(len(bigrams.count) - 1) % classes]).astype(np.int32)
     clustering = _clustering(bigrams, of_word)
     likelihood = log_likelihood(bigrams, of_word)
-
-    def look(part: np.ndarray, best: np.ndarray, first: int) -> None:
-        # Each thread has every nth word: frequent ones, which take longer, stand together.
-        own = np.ascontiguousarray(part[first::threads])
-        chosen = np.empty_like(own)
-        _find_best(bigrams, clustering, own, chosen)
-        best[first::threads] = chosen
-
-    with ThreadPoolExecutor(threads) as executor:
-        for iteration in range(1, iterations + 1):
-            before, moved = likelihood, 0
-            for first in range(1, words, _TOGETHER):
-                part = np.arange(first, min(first + _TOGETHER, words), dtype=np.int32)
-                best = np.empty_like(part)
-                list(executor.map(partial(look, part, best), range(threads)))
-                some, risen = _move(bigrams, clustering, part, best)
-                moved += some
-                likelihood += risen
-            if found is not None:
-                found[:] = clustering.of_word
-            if progress is not None:
-                progress(iteration, moved, likelihood)
-            if likelihood - before < _ENOUGH * bigrams.count.sum():
-                break
+    for iteration in range(1, iterations + 1):
+        moved, risen = _sweep(bigrams, clustering)
+        likelihood += risen
+        if progress is not None:
+            progress(iteration, moved, likelihood)
+        if risen < _ENOUGH * bigrams.count.sum():
+            break
     return clustering.of_word
 
 

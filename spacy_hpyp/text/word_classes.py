@@ -169,7 +169,6 @@ def learn_classes(
     *,
     min_count: int = 5,
     iterations: int = 20,
-    threads: int = 1,
     progress: Callable[[int, int, float], None] | None = None,
 ) -> list[WordClass]:
     """Learn classes from text. The first word of a sentence is counted in lower case where it is more frequent
@@ -178,8 +177,7 @@ def learn_classes(
     text (NGrams): Words that stand side by side in it, by `pair_rows`.
     classes (int): The number of classes.
     min_count (int): Words seen less often are known by their looks.
-    iterations, threads, progress: As for `exchange`. An interrupt (Ctrl-C) after the first iteration ends
-        learning with what there is.
+    iterations, progress: As for `exchange`.
     RETURNS (list[WordClass]): The words with their classes.
     RAISES (ValueError): If there are fewer words than classes.
     """
@@ -206,14 +204,7 @@ def learn_classes(
         for forms in ((folded.get(word, word) for word in text.words), text.words)
     )
     bigrams = _bigrams(text, starts, others, len(words))
-    found = np.zeros(len(words), dtype=np.int32)
-    settings = {"iterations": iterations, "threads": threads, "progress": progress}
-    try:
-        of_word = exchange(bigrams, classes, **settings, found=found)
-    except KeyboardInterrupt:
-        if not found.any():
-            raise
-        of_word = found
+    of_word = exchange(bigrams, classes, iterations=iterations, progress=progress)
     paths = hierarchy(bigrams, of_word)
     return [
         WordClass(paths[own], word, count)

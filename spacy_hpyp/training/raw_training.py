@@ -5,14 +5,11 @@ added, to the word distribution alone or to all of them. What has been added sta
 model, not with the text.
 """
 
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
-from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-import srsly
 
 from ..annotation.arrays import Blocks, Parses, Sentences, block_starts, sentence_blocks
 from ..arc_standard.decoding import cut, decode
@@ -22,26 +19,23 @@ from ..compiled import NONE
 from ..inference.rounding import Search
 from ..interrupts import interrupts_deferred
 from ..models.joint_model import JointModel
-from ..settings import whole
-from ..storage.files import prepare_folder, replace_folder
 
 #: Distributions that learn, by the name of the setting.
 LEARNING = {"words": ("word",), "all": DISTRIBUTIONS}
-_MODEL, _CHECKPOINT, _PROGRESS = "model-last", "checkpoint", "progress.json"
+# Words that are parsed before their parses are added, and between two samples of discounts and strengths.
+_BATCH, _BETWEEN = 50_000, 1_000_000
 
 
-@dataclass(frozen=True)
-class RawTextProgress:
+class RawTextProgress(NamedTuple):
     """The progress of learning from raw text.
 
-    texts, sentences, words (int): Those that have been learned from.
+    sentences, words (int): Those that have been learned from.
     log_prob (float): The sum of their log-probabilities in nats, each batch before it was added.
     """
 
-    texts: int = 0
-    sentences: int = 0
-    words: int = 0
-    log_prob: float = 0.0
+    sentences: int
+    words: int
+    log_prob: float
 
 
 def parsed_sentences(blocks: Blocks, parses: Parses) -> Sentences:
@@ -60,63 +54,42 @@ def parsed_sentences(blocks: Blocks, parses: Parses) -> Sentences:
 def learn_from_text(
     model: JointModel,
     texts: Iterable[Sequence[str]],
-    output: Path,
     *,
-    save: Callable[[Path], None],
     search: Search,
     seed: int,
     threads: int,
     segmented: bool,
     learning: str = "words",
-    batch_words: int = 50_000,
-    checkpoint_words: int = 1_000_000,
+    batch_words: int = _BATCH,
 ) -> Iterator[RawTextProgress]:
-    """Learn from raw text, and save the pipeline now and then.
+    """Learn from raw text. Discounts and strengths are resampled after each million words, and in the end.
 
-    If the output directory has a checkpoint, learning goes on from there: the model has to be the
-    checkpoint's (see `last_checkpoint`).
-
-    texts (Iterable[Sequence[str]]): The words of each text that comes after the checkpoint.
-    output (Path): Gets `model-last` in the end, and a checkpoint before that.
-    save (Callable[[Path], None]): Saves the pipeline to a directory: its `to_disk`.
+    texts (Iterable[Sequence[str]]): The words of each text.
     segmented (bool): Whether each text is one sentence; else the parser finds the sentences.
     learning (str): "words" or "all", see `LEARNING`.
     batch_words (int): About how many words are parsed with the same view of the model.
-    checkpoint_words (int): The number of words between checkpoints.
     YIELDS (RawTextProgress): After each batch, what has been learned since the beginning.
-    RAISES (ValueError): If there are no words, a number of words is less than 1, or the parser has not been
-        trained or generates no words.
+    RAISES (ValueError): If there are no words, or the parser has not been trained or generates no words.
     """
-    whole("batch_words", batch_words)
-    whole("checkpoint_words", checkpoint_words)
     if not model.is_initialized or not model.is_lexicalised:
         raise ValueError(
             "An unlexicalised model, or one that has not been trained, cannot learn from raw text."
         )
-    prepare_folder(output)
     search = search._replace(marginals=False, consensus=False)
-    done = last_checkpoint(output)[1]
-    saved = done.words
+    sentences, words, resampled, log_prob = 0, 0, 0, 0.0
     for batch in _batches(texts, batch_words):
-        words, log_prob, sentences = _parse(model, batch, search, threads, segmented=segmented)
-        _add(model, sentences, learning, seed=seed, threads=threads)
-        done = RawTextProgress(
-            done.texts + len(batch),
-            done.sentences + len(sentences.offsets) - 1,
-            done.words + words,
-            done.log_prob + log_prob,
-        )
-        if done.words - saved >= checkpoint_words:
+        total, found = _parse(model, batch, search, threads, segmented=segmented)
+        _add(model, found, learning, seed=seed, threads=threads)
+        sentences += len(found.offsets) - 1
+        words += len(found.words)
+        log_prob += total
+        if words - resampled >= _BETWEEN:
             _resample(model, seed)
-            save_checkpoint(save, output, done)
-            saved = done.words
-        yield done
-    if done.words == 0:
+            resampled = words
+        yield RawTextProgress(sentences, words, log_prob)
+    if words == 0:
         raise ValueError("There are no words in the text: nothing can be learned from it.")
     _resample(model, seed)
-    _replace(output / _MODEL, save)
-    for left in output.glob(f"{_CHECKPOINT}*"):
-        shutil.rmtree(left)
 
 
 def _batches(texts: Iterable[Sequence[str]], size: int) -> Iterator[list[Sequence[str]]]:
@@ -133,8 +106,8 @@ def _batches(texts: Iterable[Sequence[str]], size: int) -> Iterator[list[Sequenc
 
 def _parse(
     model: JointModel, batch: list[Sequence[str]], search: Search, threads: int, *, segmented: bool
-) -> tuple[int, float, Sentences]:
-    """Parse some texts: their number of words, their log-probability, and their trees."""
+) -> tuple[float, Sentences]:
+    """Parse some texts: their log-probability, and their trees."""
     numbers = [model.vocabulary.numbers_observed(text) for text in batch if len(text)]
     blocks = sentence_blocks([np.array(own, dtype=np.int32) for own in numbers])
     blocks = blocks._replace(may_start=np.full(len(blocks.words), not segmented))
@@ -142,7 +115,7 @@ def _parse(
     found = parsed_sentences(blocks, parses)
     # The model learns the words that it generates.
     found = found._replace(words=model.vocabulary.outcomes[found.words])
-    return len(blocks.words), float(parses.log_probability.sum()), found
+    return float(parses.log_probability.sum()), found
 
 
 def _add(model: JointModel, sentences: Sentences, learning: str, *, seed: int, threads: int) -> None:
@@ -161,34 +134,3 @@ def _resample(model: JointModel, seed: int) -> None:
     rng = np.random.default_rng([seed, model.progress.steps, 1])
     with interrupts_deferred():
         model.resample(rng)
-
-
-def save_checkpoint(save: Callable[[Path], None], output: Path, done: RawTextProgress) -> None:
-    """Save a pipeline, with how far it is, in the place of the previous checkpoint."""
-
-    def save_both(folder: Path) -> None:
-        save(folder)
-        srsly.write_json(folder / _PROGRESS, asdict(done))
-
-    _replace(output / _CHECKPOINT, save_both)
-
-
-def _replace(path: Path, save: Callable[[Path], None]) -> None:
-    """Save to a directory that takes the place of an older one when it is complete."""
-    complete = path.with_name(f"{path.name}.new")
-    shutil.rmtree(complete, ignore_errors=True)
-    save(complete)
-    replace_folder(path, complete)
-
-
-def last_checkpoint(output: Path) -> tuple[Path | None, RawTextProgress]:
-    """Find where learning was interrupted.
-
-    RETURNS (tuple[Path | None, RawTextProgress]): The last checkpoint's pipeline, if there is one, and how
-        far it is.
-    """
-    # Between the two steps of `replace_folder` only the old one is there.
-    for name in (_CHECKPOINT, f"{_CHECKPOINT}.old"):
-        if (output / name / _PROGRESS).exists():
-            return output / name, RawTextProgress(**srsly.read_json(output / name / _PROGRESS))
-    return None, RawTextProgress()

@@ -3,7 +3,7 @@
     python tests/benchmarks/scaling.py parse PIPELINE TEXT FOLDER --workers 1 2
     python tests/benchmarks/scaling.py kills PIPELINE TEXT FOLDER --times 5
 
-PIPELINE is a trained pipeline, TEXT is text in UTF-8, FOLDER is for the output. `parse` prints seconds and
+PIPELINE is a trained pipeline, TEXT is a file or folder of text in UTF-8, FOLDER is for the output. `parse` prints seconds and
 words a second with start-up; `kills` how often the output had the bytes of an undisturbed run, where a worker
 and then the driver were killed in each run. Nothing is asserted.
 """
@@ -28,9 +28,8 @@ def command(given: argparse.Namespace, output: Path, *options: str) -> list[str]
 
 def parse(given: argparse.Namespace) -> None:
     """Print the speed of one process and of workers."""
-    size = ("--shard-size", str(given.shard_size))
     runs = {"one process": ("-t", "1")}
-    runs |= {f"{n} workers": ("--ray", f"local[{n}]", *size) for n in given.workers}
+    runs |= {f"{n} workers": ("--ray", f"local[{n}]") for n in given.workers}
     words = 0
     for name, options in runs.items():
         output = given.folder / name.replace(" ", "-")
@@ -61,7 +60,7 @@ def workers_of(driver: int) -> list[int]:
 
 def kills(given: argparse.Namespace) -> None:
     """Print how often the output is the same after kills."""
-    options = ("--ray", "local[2]", "--shard-size", str(given.shard_size))
+    options = ("--ray", "local[2]")
     rng = random.Random(0)
     expected, same = {}, 0
     for number in range(given.times + 1):
@@ -96,7 +95,6 @@ def main() -> None:
         parser.add_argument(name, type=Path)
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--times", type=int, default=5)
-    parser.add_argument("--shard-size", type=int, default=100)
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     (parse if given.what == "parse" else kills)(given)

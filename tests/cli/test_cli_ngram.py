@@ -5,7 +5,6 @@ from functools import partial
 
 import command_line
 import pytest
-import spacy
 from spacy.tokens import DocBin
 
 from spacy_hpyp.cli.raw_text import read_sentences
@@ -98,17 +97,6 @@ def test_spelled_words_make_bits_a_character(files, saved, tmp_path):
     assert "bits per character" in shown
     assert "bits per character" not in plain
     assert shown.split("closed perplexity ")[1].split()[0] == plain.split("closed perplexity ")[1].split()[0]
-
-
-def test_a_pipeline_can_segment_running_text(files, saved, tmp_path):
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sentencizer")
-    nlp.to_disk(tmp_path / "segmenter")
-    (tmp_path / "running.txt").write_text("The cat sleeps. The dog\nsleeps.\n", encoding="utf8")
-    for model in (saved, files / "pipeline"):
-        for segmented in ((), ("--segment-with", tmp_path / "segmenter")):
-            found = figures(model, tmp_path / "running.txt", *segmented)
-            assert (found["sentences"], found["words"]) == (2, 8)
 
 
 def test_a_parser_sums_over_the_beam(toy, trained, files):

@@ -38,8 +38,8 @@ def change(table, **columns):
 
 
 def test_an_effect_is_found_within_its_interval_and_predicts_texts_that_were_left_out(table, tmp_path):
-    figure, output = tmp_path / "effects.svg", tmp_path / "figures.json"
-    of_times(table, "--predict", "surprisal", "--predict", "random", "--figure", figure, "--output", output)
+    output = tmp_path / "figures.json"
+    of_times(table, "--predict", "surprisal", "--predict", "random", "--output", output)
     found = srsly.read_json(output)
     assert found["surprisal"]["words"] == 996
     assert found["surprisal"]["left_out"] == 4
@@ -52,7 +52,6 @@ def test_an_effect_is_found_within_its_interval_and_predicts_texts_that_were_lef
     for column, value in {"surprisal": 3.0, "surprisal_lag1": 2.0, "surprisal, total": 5.0}.items():
         assert effects[column]["low"] < value < effects[column]["high"]
         assert effects[column]["high"] - effects[column]["low"] < 2.0
-    assert "surprisal, total" in figure.read_text()
 
 
 def test_rows_without_a_time_are_left_out(table):

@@ -4,7 +4,6 @@ it.
 
 import csv
 import io
-import json
 from collections import Counter
 from functools import partial
 
@@ -15,7 +14,9 @@ from typer.testing import CliRunner
 
 import spacy_hpyp
 from spacy_hpyp.cli import hpyp
+from spacy_hpyp.language_model.increments import find_increments
 from spacy_hpyp.language_model.ngram import NGramModel, collect_vocabulary, train_ngram_model
+from spacy_hpyp.language_model.scoring import search_for_reading
 
 run = partial(command_line.run, "hpyp", "surprisal")
 TABLE = """item,condition,group,regions
@@ -119,35 +120,33 @@ def test_a_text_of_lines_has_surprisals_by_an_n_gram_model_too(models, write):
 
 
 @pytest.mark.slow
-def test_entropies_are_those_of_the_parses_and_words_that_are_written_as_jsonl(models, write, tmp_path):
-    path, output = write(TABLE, "t.csv"), tmp_path / "parses.jsonl"
-    found = rows(run(models / "pipeline", path, "--entropy", "-K", 200).stdout)
-    assert list(found[0])[-4:] == ENTROPIES
-    run(models / "pipeline", path, "--parses", 1000, "-K", 200, "-o", output)
-    lines = [json.loads(line) for line in output.read_text().splitlines()]
-    assert len(lines) == len(found)
-    before = {}
-    for row, line in zip(found, lines):
-        assert (row["item"], row["condition"], row["text"]) == (line["item"], line["condition"], line["text"])
-        assert float(row["entropy_next"]) == pytest.approx(line["entropy_next"], abs=1e-5)
-        probability = np.array([parse["probability"] for parse in line["parses"]])
+def test_entropies_are_those_of_the_parses_and_next_words(toy, trained):
+    text = "The old dog sees a cat, Kim near Mona."
+    found = spacy_hpyp.surprisal(trained, [text], entropy=True, particles=200)
+    parser = toy.parser(trained)
+    search = search_for_reading(parser.search, 200)
+    (steps,) = find_increments(parser.joint, [trained.make_doc(text)], search, 1000)
+    assert len(steps) == len(found)
+    before = 0.0
+    for n, (row, step) in enumerate(zip(found, steps), 1):
+        assert row["entropy_next"] == pytest.approx(step.entropy_next, abs=1e-5)
+        assert row["entropy_analyses"] == pytest.approx(step.entropy_analyses, abs=1e-5)
+        probability = np.array([parse.probability for parse in step.parses])
         assert probability.sum() == pytest.approx(1.0, abs=1e-3)
         assert np.all(np.diff(probability) <= 0.0)
         shown = -(probability * np.log2(np.maximum(probability, 1e-9))).sum()
-        assert float(row["entropy_analyses"]) == pytest.approx(shown, abs=1e-2)
-        assert sum(p for _, p in line["next_words"]) <= 1.0 + 1e-3
-        n = int(row["token"])
-        before = before if n > 1 else {"entropy_analyses": 0.0}
-        reduced = max(before["entropy_analyses"] - float(row["entropy_analyses"]), 0.0)
-        assert float(row["reduction_analyses"]) == pytest.approx(reduced, abs=1e-5)
-        before = {"entropy_analyses": float(row["entropy_analyses"])}
-        for parse in line["parses"]:
-            assert len(parse["heads"]) == len(parse["tags"]) == len(parse["deps"]) == len(line["words"]) == n
-            assert parse["stack"] == [i for i, head in enumerate(parse["heads"], 1) if head is None]
-            assert parse["stack"][-1] == n
-            assert all((head is None) == (dep == "") for head, dep in zip(parse["heads"], parse["deps"]))
-        different = {json.dumps([parse["tags"], parse["heads"], parse["deps"]]) for parse in line["parses"]}
-        assert len(different) == len(line["parses"])
+        assert row["entropy_analyses"] == pytest.approx(shown, abs=1e-2)
+        assert sum(p for _, p in step.next_words) <= 1.0 + 1e-3
+        assert row["reduction_analyses"] == pytest.approx(
+            max(before - row["entropy_analyses"], 0.0), abs=1e-5
+        )
+        before = row["entropy_analyses"]
+        for parse in step.parses:
+            assert len(parse.heads) == len(parse.tags) == len(parse.deps) == len(step.words) == n
+            assert parse.stack == [i for i, head in enumerate(parse.heads) if head is None]
+            assert parse.stack[-1] == n - 1
+            assert all((head is None) == (dep == "") for head, dep in zip(parse.heads, parse.deps))
+        assert len({str((parse.tags, parse.heads, parse.deps)) for parse in step.parses}) == len(step.parses)
 
 
 @pytest.mark.slow
@@ -240,9 +239,7 @@ def test_a_row_may_have_several_sentences(models, write):
 
 
 def test_a_table_needs_no_condition_and_may_have_columns_with_names_of_ours(models, write):
-    path = write(
-        "sep=;\r\nitem;text;word;surprisal\r\n1;Ada sleeps.;Ada, or not;7\r\n2;Kim waits.;b;8\r\n", "t.csv"
-    )
+    path = write("item;text;word;surprisal\r\n1;Ada sleeps.;Ada, or not;7\r\n2;Kim waits.;b;8\r\n", "t.csv")
     found = rows(run(models / "ngram", path).stdout)
     assert list(found[0])[:5] == ["file", "item", "input_word", "input_surprisal", "sentence"]
     assert [(row["item"], row["input_word"], row["input_surprisal"]) for row in found] == [
@@ -285,13 +282,6 @@ def test_what_stands_before_a_stimulus_is_read_and_has_no_rows(model, write):
     for row in found:
         text = {"1": "sees a cat.", "2": "Ada sleeps."}[row["item"]]
         assert text[int(row["start"]) : int(row["end"])] == row["text"]
-    continued = write("item,prefix,continuation\n1,the old dog,sees a cat.\n2,,Ada sleeps.\n", "c.csv")
-    one, other = rows(run(model, continued, "--regions").stdout)
-    assert (one["text"], other["text"]) == ("sees a cat.", "Ada sleeps.")
-    assert float(one["surprisal"]) == pytest.approx(
-        sum(float(row["surprisal"]) for row in found[:4]), abs=1e-5
-    )
-    assert float(one["log_prob"]) == pytest.approx(sum(float(row["log_prob"]) for row in found[:4]), abs=1e-5)
 
 
 def test_sentences_before_a_stimulus_are_running_text_with_it(models, write):
@@ -301,8 +291,6 @@ def test_sentences_before_a_stimulus_are_running_text_with_it(models, write):
     whole = rows(run(models / "pipeline", write("Ada sleeps. the dog waits. Kim sleeps.")).stdout)
     assert [row["surprisal"] for row in found] == [row["surprisal"] for row in whole[3:]]
     assert [row["sentence"] for row in found] == list("1111222")
-    lines = run(models / "pipeline", path, *options, "--parses", 1).stdout.splitlines()
-    assert [json.loads(line)["text"] for line in lines] == [row["text"] for row in found]
 
 
 #: Reading times of two texts, with a row without a word, a dash by itself, and columns with names of the
@@ -429,7 +417,7 @@ def test_a_table_that_cannot_be_read_is_named_before_anything_is_written(models,
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ("ngram t.csv --parses 3", "a parser"),
+        ("ngram t.csv -K 3", "a parser"),
         ("pipeline t.csv --segment-with x", "an n-gram model"),
         ("pipeline t.csv t.txt", "different columns"),
         ("pipeline t.csv u.csv", "different columns"),

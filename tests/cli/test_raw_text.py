@@ -1,21 +1,17 @@
 """Sentences of files: gold sentences, one a line, or found by a pipeline; and never the whole text at once."""
 
-import gzip
-
 import pytest
 import spacy
 from spacy.tokens import Doc, DocBin
 
 from spacy_hpyp.cli import raw_text
-from spacy_hpyp.cli.raw_text import read_paragraphs, read_sentences
+from spacy_hpyp.cli.raw_text import locate_paragraphs, read_sentences, words_of
 from spacy_hpyp.text import paragraphs
 
 
 @pytest.fixture(scope="module")
 def nlp():
-    nlp = spacy.blank("en")
-    nlp.add_pipe("sentencizer")
-    return nlp
+    return spacy.blank("en")
 
 
 def test_words_of_tokenized_lines_are_what_stands_between_spaces(write):
@@ -28,41 +24,30 @@ def test_a_tokenizer_finds_the_words_of_a_line_but_no_sentences(write, nlp):
     assert list(read_sentences(path, nlp)) == [["Do", "n't", "stop", ".", "Go", "on", "!"], ["Yes", "."]]
 
 
-def test_a_pipeline_finds_the_sentences_of_running_text(write, nlp):
-    path = write("One two. Three\nfour five.\n \nSix\n\n\n\nSeven! Eight")
-    assert list(read_sentences(path, nlp, per_line=False)) == [
-        ["One", "two", "."],
-        ["Three", "four", "five", "."],
-        ["Six"],
-        ["Seven", "!"],
-        ["Eight"],
-    ]
-
-
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 def test_a_byte_order_mark_is_no_part_of_the_first_word(write, nlp, line_end):
     path = write(line_end.join(["\ufeffThe cat sleeps.", "The \ufeffdog", ""]))
     expected = [["The", "cat", "sleeps."], ["The", "\ufeffdog"]]
     assert list(read_sentences(path)) == expected
     tokens = [["The", "cat", "sleeps", "."], ["The", "\ufeffdog"]]
-    assert list(read_sentences(path, nlp)) == list(read_sentences(path, nlp, per_line=False)) == tokens
-    assert list(read_paragraphs(path)) == [[*expected[0], *expected[1]]]
-    assert list(read_paragraphs(path, nlp)) == [[*tokens[0], *tokens[1]]]
+    assert list(read_sentences(path, nlp)) == tokens
+    assert list(words_of(locate_paragraphs(path), None)) == [[*expected[0], *expected[1]]]
+    assert list(words_of(locate_paragraphs(path), nlp)) == [[*tokens[0], *tokens[1]]]
 
 
 @pytest.mark.parametrize("space", [" ", "\n"])
-def test_long_paragraphs_are_cut_between_words(write, nlp, monkeypatch, space):
+def test_long_paragraphs_are_cut_between_words(write, monkeypatch, space):
     monkeypatch.setattr(paragraphs, "_LONGEST", 50)
     words = [f"word{i}" for i in range(100)]
-    found = list(read_sentences(write(space.join(words)), nlp, per_line=False))
-    assert [word for sentence in found for word in sentence] == words
-    assert max(len(" ".join(sentence)) for sentence in found) <= 50
+    found = [text for _, text in locate_paragraphs(write(space.join(words)))]
+    assert [word for text in found for word in text.split()] == words
+    assert max(map(len, found)) <= 50
 
 
-def test_a_paragraph_without_white_space_is_cut_all_the_same(write, nlp, monkeypatch):
+def test_a_paragraph_without_white_space_is_cut_all_the_same(write, monkeypatch):
     monkeypatch.setattr(paragraphs, "_LONGEST", 50)
-    found = list(read_sentences(write("x" * 120), nlp, per_line=False))
-    assert found == [["x" * 50], ["x" * 50], ["x" * 20]]
+    found = [text for _, text in locate_paragraphs(write("x" * 120))]
+    assert found == ["x" * 50, "x" * 50, "x" * 20]
 
 
 def test_gold_sentences_are_read_without_white_space(tmp_path):
@@ -83,7 +68,6 @@ def test_gold_sentences_are_read_without_white_space(tmp_path):
 
 def test_text_is_read_as_it_is_asked_for(write, nlp, monkeypatch):
     path = write("A sentence here.\n\n" * 1000)
-    monkeypatch.setattr(raw_text, "_BATCH", 10)
     asked = []
 
     def counted(path, lines_of=raw_text.lines_of):
@@ -92,7 +76,7 @@ def test_text_is_read_as_it_is_asked_for(write, nlp, monkeypatch):
             yield line
 
     monkeypatch.setattr(raw_text, "lines_of", counted)
-    for arguments in [{}, {"nlp": nlp}, {"nlp": nlp, "per_line": False}]:
+    for arguments in [{}, {"nlp": nlp}]:
         asked.clear()
         next(read_sentences(path, **arguments))
         assert len(asked) < 50
@@ -102,13 +86,13 @@ def test_text_is_read_as_it_is_asked_for(write, nlp, monkeypatch):
     ("name", "text", "problem"),
     [
         ("a.txt", b"caf\xe9\n", "not text in UTF-8"),
-        ("a.txt.gz", gzip.compress(b"tea\n" * 9 + b"caf\xe9\n", mtime=0), r"not text in UTF-8 \(line 10:"),
+        ("b.txt", b"tea\n" * 9 + b"caf\xe9\n", r"not text in UTF-8 \(line 10:"),
         ("a.spacy", b"abc", "not a .spacy file"),
     ],
 )
 def test_what_cannot_be_read_is_named(write, nlp, name, text, problem):
     path = write(text, name)
-    for arguments in [{}, {"nlp": nlp}, {"nlp": nlp, "per_line": False}]:
+    for arguments in [{}, {"nlp": nlp}]:
         with pytest.raises(ValueError, match=problem) as error:
             list(read_sentences(path, **arguments))
         assert str(path) in str(error.value)

@@ -6,18 +6,17 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from command_line import run
 
-pytest.importorskip("pyarrow")
-
-from spacy_hpyp.distributed.inputs import cut, find_files
+from spacy_hpyp.distributed.inputs import find_shards
 from spacy_hpyp.distributed.run import Folder, Task, run_shards
 
 pytestmark = pytest.mark.ray
-TEXT = "".join(f"The dog sees {i} cats. Ada sleeps.\n\nKim waits near the old bird.\n\n" for i in range(60))
+TEXT = "".join(f"The dog sees {i} cats. Ada sleeps.\n\nKim waits near the old bird.\n\n" for i in range(20))
 
 
 @pytest.fixture(scope="session")
@@ -41,11 +40,14 @@ def model(trained, tmp_path_factory):
     return path
 
 
+@dataclass(frozen=True)
 class Words(Task):
     """Writes texts, slowly if it is told; where a folder says so, a word ends its worker."""
 
+    marks: str
+
     def process(self):
-        folder = Path(self.field)
+        folder = Path(self.marks)
 
         def process(shard, documents):
             time.sleep(float(self.model or 0))
@@ -61,17 +63,17 @@ class Words(Task):
 
 def make(ray, text, output, marks, *, seconds="", workers=2):
     """Make what is missing; returns the rows of the shards that ended."""
-    out = Folder(str(output), "txt")
+    out = Folder(Path(output), "txt")
     out.begin({"command": "test"})
-    shards = [one for one in cut(find_files([str(text)]), 200) if one.number not in out.done()]
-    task = Words(seconds, False, str(marks), "txt")
-    rows = list(run_shards(ray, task, out, {"command": "test"}, shards, workers))
-    out.done()
-    return rows
+    shards = [one for one in find_shards([Path(text)]) if one.number not in out.done()]
+    task = Words(seconds, False, "txt", str(marks))
+    return list(run_shards(ray, task, out, {"command": "test"}, shards, workers))
 
 
 def files_of(folder):
-    return {path.relative_to(folder): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+    """The complete files; others are removed when theirs is written again."""
+    files = [path for path in Path(folder).rglob("*") if path.is_file() and path.suffix != ".tmp"]
+    return {path.relative_to(folder): path.read_bytes() for path in files}
 
 
 def without_names(text):
@@ -79,9 +81,9 @@ def without_names(text):
 
 
 def test_parse_writes_the_same_without_ray_and_with_any_number_of_workers(ray, model, write, tmp_path):
-    path = write(TEXT)
-    run("hpyp", "parse", model, path, "-o", tmp_path / "alone.conllu")
-    common = ("hpyp", "parse", model, path, "--ray", "auto", "--shard-size", 1)
+    paths = [write(TEXT, f"{name}.txt") for name in "abc"]
+    run("hpyp", "parse", model, *paths, "-o", tmp_path / "alone.conllu")
+    common = ("hpyp", "parse", model, *paths, "--ray", "auto")
     for workers in (1, 2):
         done = run(*common, "--workers", workers, "-o", tmp_path / f"by-{workers}")
         assert "960 words in 120 documents, 0 of which failed" in " ".join(done.output.split())
@@ -99,20 +101,23 @@ def test_parse_writes_the_same_without_ray_and_with_any_number_of_workers(ray, m
 
 
 def test_surprisal_writes_tables(ray, model, write, tmp_path):
-    common = ("hpyp", "surprisal", model, write(TEXT), "--ray", "auto", "-K", 50)
-    done = run(*common, "-o", tmp_path / "out", "--shard-size", 2)
+    paths = [write(TEXT, f"{name}.txt") for name in "abc"]
+    done = run("hpyp", "surprisal", model, *paths, "--ray", "auto", "-K", 50, "-o", tmp_path / "out")
     assert "960 words" in " ".join(done.output.split())
-    assert len(list((tmp_path / "out").glob("part=*/*.parquet"))) > 1
+    assert len(list((tmp_path / "out").glob("part=*/*.tsv"))) > 1
 
 
 @pytest.fixture(scope="module")
 def undisturbed(ray, tmp_path_factory):
-    """A text, a folder of marks, and the files that are made of the text if nothing happens."""
+    """Texts, a folder of marks, and the files that are made of the texts if nothing happens."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    (folder / "text.txt").write_text("\n\n".join(f"This is paragraph {i} ." for i in range(60)))
-    rows = make(ray, folder / "text.txt", folder / "out", folder, workers=1)
+    (folder / "texts").mkdir()
+    for number in range(6):
+        paragraphs = (f"This is paragraph {i} ." for i in range(10 * number, 10 * number + 10))
+        (folder / "texts" / f"{number}.txt").write_text("\n\n".join(paragraphs))
+    rows = make(ray, folder / "texts", folder / "out", folder, workers=1)
     assert sum(row["documents"] for row in rows) == 60
-    return folder / "text.txt", folder, files_of(folder / "out")
+    return folder / "texts", folder, files_of(folder / "out")
 
 
 def test_a_worker_that_dies_is_replaced_and_a_shard_that_kills_three_is_left(ray, undisturbed, tmp_path):
@@ -149,9 +154,9 @@ def test_problems_of_workers_are_named(ray, undisturbed, tmp_path):
     text, _, _ = undisturbed
     rows = make(ray, text, tmp_path / "out", tmp_path, seconds="soon")
     assert {row["errors"] for row in rows} - {0}
-    out = Folder(str(tmp_path / "other"), "txt")
+    out = Folder(tmp_path / "other", "txt")
     (tmp_path / "other").mkdir()
-    (row, *_) = run_shards(ray, Words("", False, "", "txt"), out, {}, cut(find_files([str(text)]), 900), 1)
+    (row, *_) = run_shards(ray, Words("", False, "txt", ""), out, {}, find_shards([Path(text)]), 1)
     assert "share" in row["problem"]
 
 

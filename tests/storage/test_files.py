@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from spacy_hpyp.storage.files import prepare_folder, replace_file, replace_folder, replacing
+from spacy_hpyp.storage.files import prepare_folder, replace_file, replacing
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX")
 
@@ -94,15 +94,6 @@ def test_permissions_are_the_usual_ones(tmp_path):
     (tmp_path / "usual").write_bytes(b"")
     modes = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("ours", "usual")]
     assert modes[0] == modes[1]
-
-
-def test_a_directory_takes_the_place_of_another_one(tmp_path):
-    for content in (b"old", b"new"):
-        (tmp_path / "complete" / "inside").mkdir(parents=True)
-        replace_file(tmp_path / "complete" / "inside" / "file", content)
-        replace_folder(tmp_path / "folder", tmp_path / "complete")
-        assert (tmp_path / "folder" / "inside" / "file").read_bytes() == content
-    assert names_in(tmp_path) == ["folder"]
 
 
 def test_a_place_to_write_to_is_made_and_tried(tmp_path):

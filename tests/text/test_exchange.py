@@ -93,14 +93,6 @@ def test_classes_are_as_good_as_those_of_a_plain_implementation_begun_at_random(
     assert ours >= np.mean([plain_exchange(found, 3, begin) for begin in range(3)]) - 1e-6
 
 
-def test_number_of_threads_changes_nothing():
-    rng = np.random.default_rng(0)
-    found = [BORDER, *(rng.zipf(1.3, 20_000) % 700).tolist(), BORDER]
-    bigrams = bigrams_of(found, 700)
-    first, second = (exchange(bigrams, 20, threads=threads, iterations=3) for threads in (1, 3))
-    assert np.array_equal(first, second)
-
-
 def test_words_in_like_places_come_together():
     sentences = [
         f"the {noun} {verb}".split() for noun in ("dog", "cat", "cow") for verb in ("eats", "sleeps")

@@ -1,25 +1,12 @@
 """Learning from raw text."""
 
-import errno
-from itertools import islice
-
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from spacy_hpyp.annotation.arrays import Blocks, Parses
 from spacy_hpyp.cli import hpyp
-from spacy_hpyp.training.raw_training import last_checkpoint, learn_from_text, parsed_sentences
-
-
-def learn(toy, nlp, texts, output, **options):
-    """Let the parser of a pipeline learn, as it is set to parse."""
-    parser = toy.parser(nlp)
-    settings = {"seed": parser.seed, "threads": parser.threads, "search": parser.search, "segmented": True}
-    remaining = islice(texts, last_checkpoint(output)[1].texts, None)
-    return learn_from_text(
-        parser.joint, remaining, output, save=nlp.to_disk, **settings, batch_words=60, **options
-    )
+from spacy_hpyp.training.raw_training import learn_from_text, parsed_sentences
 
 
 @pytest.fixture(scope="module")
@@ -92,56 +79,6 @@ def test_running_text_is_segmented_by_the_parser(pipeline, text, tmp_path):
     assert 40 < sentences < 90
 
 
-def test_an_interrupted_run_goes_on_from_its_checkpoint(toy, pipeline, text, tmp_path):
-    def steps(output, nlp):
-        return learn(toy, nlp, words_of(text), output, checkpoint_words=100)
-
-    whole = load(toy, pipeline)
-    *_, end = steps(tmp_path / "whole", whole)
-    killed = steps(tmp_path / "killed", load(toy, pipeline))
-    for _ in range(4):
-        next(killed)
-    killed.close()
-    checkpoint, done = last_checkpoint(tmp_path / "killed")
-    assert 0 < done.words < end.words
-    resumed = load(toy, checkpoint)
-    *_, again = steps(tmp_path / "killed", resumed)
-    # Empty restaurants are not saved, so the last digits of predictions may differ.
-    assert (again.texts, again.words) == (end.texts, end.words)
-    assert again.log_prob == pytest.approx(end.log_prob, rel=1e-4)
-    assert toy.customers(resumed) == toy.customers(whole)
-    assert sorted(path.name for path in (tmp_path / "killed").iterdir()) == ["model-last"]
-
-
-def test_a_checkpoint_is_resumed_only_if_asked_for(toy, pipeline, text, tmp_path):
-    steps = learn(toy, load(toy, pipeline), words_of(text), tmp_path, checkpoint_words=60)
-    next(steps)
-    steps.close()
-    assert "--resume" in run(pipeline, text, tmp_path, "--tokenized").stderr
-    assert run(pipeline, text, tmp_path, "--tokenized", "--resume").exit_code == 0
-    assert "no checkpoint" in run(pipeline, text, tmp_path, "--resume").stderr.lower()
-
-
-@pytest.mark.parametrize("place", ["os.fsync", "spacy_hpyp.models.joint_model.JointModel.to_bytes"])
-def test_a_checkpoint_that_cannot_be_saved_leaves_the_one_before(
-    toy, pipeline, text, tmp_path, monkeypatch, place
-):
-    def fail(*_, **__):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    steps = learn(toy, load(toy, pipeline), words_of(text), tmp_path, checkpoint_words=60)
-    next(steps)
-    before = last_checkpoint(tmp_path)
-    with monkeypatch.context() as failing:
-        failing.setattr(place, fail)
-        with pytest.raises(OSError, match="No space"):
-            next(steps)
-    assert last_checkpoint(tmp_path) == before
-    assert run(pipeline, text, tmp_path, "--tokenized", "--resume").exit_code == 0
-    found = [toy.customers(load(toy, path))["word"] for path in (tmp_path / "model-last", pipeline)]
-    assert found[0] - found[1] == sum(map(len, words_of(text)))
-
-
 @pytest.mark.parametrize(
     ("data", "problem"), [(b"\n \n", "no words"), (b"\xff\xfe\x00", "UTF-8")], ids=["empty", "binary"]
 )
@@ -150,3 +87,18 @@ def test_text_that_cannot_be_read_leaves_what_was_learned_before(pipeline, tmp_p
     before = (tmp_path / "model-last" / "hpyp_parser" / "model").read_bytes()
     assert problem in " ".join(run(pipeline, write(data), tmp_path).stderr.split())
     assert (tmp_path / "model-last" / "hpyp_parser" / "model").read_bytes() == before
+
+
+def test_a_seed_fixes_what_is_learned_and_a_batch_is_predicted_by_those_before(toy, pipeline, text):
+    def learn(**settings):
+        parser = toy.parser(load(toy, pipeline))
+        found = learn_from_text(
+            parser.joint, words_of(text), search=parser.search, seed=1, threads=1, segmented=True, **settings
+        )
+        return parser.joint.to_bytes(), list(found)
+
+    one, again = learn(batch_words=60), learn(batch_words=60)
+    assert one == again
+    (*_, end), (whole,) = one[1], learn()[1]
+    assert (end.sentences, end.words) == (whole.sentences, whole.words) == (60, sum(map(len, words_of(text))))
+    assert end.log_prob != whole.log_prob

@@ -28,7 +28,6 @@ def ngram(
     *,
     order: Annotated[int, option("Length of the longest n-gram", "--order -n")] = 5,
     sweeps: Annotated[int, option("Gibbs sweeps over the training data")] = 20,
-    samples: Annotated[int, option("Samples to average over, from the second half of the sweeps")] = 10,
     min_count: MinCount = 2,
     min_class_count: MinClassCount = 5,
     lang: Annotated[
@@ -60,17 +59,14 @@ def ngram(
     read = chain.from_iterable(read_sentences(path, nlp) for path in train)
     with (
         Bar(read, desc="Reading", unit=" sentences") as sentences,
-        Bar(desc="Training", unit=" words", unit_scale=True, leave=True, delay=1e-9) as bar,
+        Bar(total=sweeps, desc="Training", unit=" sweeps", leave=True, delay=1e-9) as bar,
     ):
 
-        def show(sweep: int, predictions: int, total: int, log_prob: float) -> None:
-            if bar.total is None:
-                # Time counts from here.
-                bar.reset(total)
-            bar.set_postfix_str(f"sweep {sweep}/{sweeps}, {log_prob:.4f} nats", refresh=False)
-            bar.update(predictions)
+        def show(sweep: int, log_prob: float) -> None:
+            bar.set_postfix_str(f"{log_prob:.4f} nats", refresh=False)
+            bar.update()
 
-        settings = {"order": order, "sweeps": sweeps, "samples": samples, "seed": seed}
+        settings = {"order": order, "sweeps": sweeps, "seed": seed}
         model = train_ngram_model(sentences, words, **settings, progress=show)
     model.to_disk(output)
     sizes = f"{len(model.vocabulary.words)} words and {len(model.vocabulary.classes)} classes"

@@ -38,10 +38,13 @@ def perplexity(
     ] = None,
     particles: Annotated[
         int | None,
-        option(f"Of a parser: by default the pipeline's, or {_PARTICLES} for the estimate", "-K"),
+        option(f"Of a parser: by default the pipeline's, or {_PARTICLES} for the estimate", "--particles -K"),
     ] = None,
     replicates: Annotated[
-        int | None, option(f"Independent particle filters for each sentence, by default {_REPLICATES}", "-R")
+        int | None,
+        option(
+            f"Independent particle filters for each sentence, by default {_REPLICATES}", "--replicates -R"
+        ),
     ] = None,
     threads: Threads = None,
     seed: Annotated[int | None, option("Fixes the particle estimate; by default 0")] = None,

@@ -2,8 +2,7 @@
 section 5.2.
 
 The n - 1 words before it predict a word or the end of the sentence; each back-off level drops the farthest one.
-Rare words are their class, by the same rules as in the parser. After Gibbs sampling, a prediction is the mean of
-the predictive probabilities of several samples.
+Rare words are their class, by the same rules as in the parser. The last seating of Gibbs sampling predicts.
 
 The end of a sentence is the *boundary*, the last dish of the alphabet. As an element of a context it stands for
 what is before the beginning of the sentence, see `spacy_hpyp.hpyp.sequences`.
@@ -17,14 +16,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiled import compiled
-from ..hpyp.franchise import Franchise, dish_counts, new_franchise, reserve
+from ..hpyp.franchise import (
+    deepest,
+    dish_counts,
+    dish_probability,
+    new_franchise,
+    reserve,
+    restaurant_distribution,
+)
 from ..hpyp.hyperparameters import resample
 from ..hpyp.seating import open_restaurant, seat, unseat
-from ..hpyp.sequences import BEFORE, read_context
+from ..hpyp.sequences import BEFORE, draw_sequence, read_context
 from ..hpyp.storage import pack, unpack
 from ..models.messages import vocabulary_from_message, vocabulary_to_message
 from ..models.spelling import Spelling, spell, write_out
-from ..pools.finished import average, average_probability, draw_dish, finish
 from ..settings import whole
 from ..storage.checksum import with_checksum, without_checksum
 from ..storage.files import replace_file
@@ -35,12 +40,10 @@ from ..text.vocabulary import Vocabulary, VocabularySettings
 from .generation import ATTEMPTS, check_drawing, unfound
 from .scoring import Perplexity, score_of
 
-KIND, FORMAT = "spacy-hpyp n-gram model", 2
+KIND, FORMAT = "spacy-hpyp n-gram model", 3
 HIGHEST_ORDER = 20
-# Customers visited between two reports of progress.
+# Customers for whom room is made at once.
 _CUSTOMERS = 1 << 14
-# Parts of a seating that are the same in all samples: the restaurants, and what they serve.
-_STRUCTURE = ("restaurants", "children", "symbol", "dishes", "dish")
 
 
 @compiled
@@ -64,58 +67,33 @@ def visit(franchise, rows, seated, rng):
 
 
 @compiled
-def draw_stream(average, attempts, rng, stream):
-    """Draw a sentence, word by word.
+def next_distributions(franchise, words, out):
+    """Compute the distribution of what follows each prefix of a sentence.
 
-    average (Average): Of seatings that `visit` made.
-    attempts (int): How often to begin: a sentence without words, or with one word too many, is given up.
-    rng (numpy.random.Generator): The source of randomness.
-    stream (int32[*]): Overwritten with the words and the boundary; its length limits the sentence.
-    RETURNS (int): The number of words, or 0 if none of the attempts led to a sentence.
-    """
-    boundary = average.franchise.alphabet[0] - 1
-    row = np.empty(BEFORE + average.franchise.columns.shape[1], dtype=np.int32)
-    for _ in range(attempts):
-        for place in range(len(stream)):
-            read_context(stream, 0, place, 0, boundary, row)
-            stream[place] = draw_dish(average, row, rng)
-            if stream[place] == boundary:
-                if place > 0:
-                    return place
-                break
-    return 0
-
-
-@compiled
-def next_distributions(average, words, out):
-    """Compute the distribution of what follows each prefix of a sentence, averaged over samples.
-
-    average (Average): Of seatings that `visit` made.
+    franchise (Franchise): A seating that `visit` made.
     words (int32[n]): The words of the sentence.
     out (float64[n + 1, alphabet]): Overwritten with p(word or boundary | the words before), before the first
         word and after each.
     """
-    boundary = average.franchise.alphabet[0] - 1
-    row = np.empty(BEFORE + average.franchise.columns.shape[1], dtype=np.int32)
+    row = np.empty(BEFORE + franchise.columns.shape[1], dtype=np.int32)
     for place in range(len(words) + 1):
-        read_context(words, 0, place, 0, boundary, row)
-        for dish in range(boundary + 1):
-            out[place, dish] = average_probability(average, row, dish)
+        read_context(words, 0, place, 0, franchise.alphabet[0] - 1, row)
+        restaurant_distribution(franchise, deepest(franchise, 0, row), out[place])
 
 
 @compiled
-def score_words(average, words, out):
-    """Compute the log-probabilities of a sentence's words and of its end, averaged over samples.
+def score_words(franchise, words, out):
+    """Compute the log-probabilities of a sentence's words and of its end.
 
-    average (Average): Of seatings that `visit` made.
-    words (int32[n]): The words of the sentence.
+    franchise, words: See `next_distributions`.
     out (float64[n + 1]): Overwritten with log p(word or boundary | the words before it) in nats.
     """
-    boundary = average.franchise.alphabet[0] - 1
-    row = np.empty(BEFORE + average.franchise.columns.shape[1], dtype=np.int32)
+    boundary = franchise.alphabet[0] - 1
+    row = np.empty(BEFORE + franchise.columns.shape[1], dtype=np.int32)
     for place in range(len(words) + 1):
         read_context(words, 0, place, 0, boundary, row)
-        out[place] = log(average_probability(average, row, words[place] if place < len(words) else boundary))
+        outcome = words[place] if place < len(words) else boundary
+        out[place] = log(dish_probability(franchise, deepest(franchise, 0, row), outcome))
 
 
 class NGramVocabulary(NamedTuple):
@@ -203,21 +181,18 @@ class NGramModel:
     """A trained n-gram model. Make one with `train_ngram_model` or `NGramModel.from_disk`.
 
     order (int): n, the length of the longest n-gram.
-    samples (Sequence[dict[str, Any]]): At least one seating of the same sentences, packed by `hpyp.storage.pack`.
+    seating (dict[str, Any]): The seating of the training data, packed by `hpyp.storage.pack`.
     """
 
-    def __init__(self, words: NGramVocabulary, order: int, samples: Sequence[dict[str, Any]]) -> None:
+    def __init__(self, words: NGramVocabulary, order: int, seating: dict[str, Any]) -> None:
         self.words, self.order = words, order
         self.vocabulary, self.spelling = words.vocabulary, words.spelling
-        self._samples = list(samples)
-        self._average = average(map(finish, map(self._unpack, self._samples)), len(self._samples))
-
-    def _unpack(self, sample: dict[str, Any]) -> Franchise:
-        return unpack(sample, columns_of(self.order), len(self.vocabulary) + 1)
+        self._seating = seating
+        self._franchise = unpack(seating, columns_of(order), len(self.vocabulary) + 1)
 
     def word_counts(self) -> np.ndarray:
         """Count how often each word and class of the vocabulary was seen in training (int64[words + classes])."""
-        return dish_counts(self._unpack(self._samples[0]))[:-1]
+        return dish_counts(self._franchise)[:-1]
 
     def log_probs(self, words: Sequence[str]) -> np.ndarray:
         """Compute the log-probabilities of a sentence's words and of its end.
@@ -238,7 +213,7 @@ class NGramModel:
             numbers, and in the last column of the end; before the first word and after each.
         """
         found = np.empty((len(words) + 1, len(self.vocabulary) + 1))
-        next_distributions(self._average, self._numbers(words), found)
+        next_distributions(self._franchise, self._numbers(words), found)
         return found
 
     def score(self, sentences: Iterable[Sequence[str]]) -> Iterator[Perplexity]:
@@ -261,15 +236,16 @@ class NGramModel:
         RAISES (ValueError): If a setting is out of its range, or no sentence that is short enough is found.
         """
         count, max_length, seed = check_drawing(count, max_length, seed)
-        stream = np.empty(max_length + 1, dtype=np.int32)
+        room = np.empty(max_length, dtype=np.int32)
 
         def draw(number: int) -> DrawnSentence:
             rng = np.random.default_rng([seed, number])
-            n = draw_stream(self._average, ATTEMPTS, rng, stream)
-            if n == 0:
+            lengths = (draw_sequence(self._franchise, 0, rng, room) for _ in range(ATTEMPTS))
+            drawn = room[: next((n for n in lengths if n > 0), 0)]
+            if not len(drawn):
                 raise unfound("sentences", max_length)
-            words = [write_out(self.vocabulary, self.spelling, word, rng) for word in stream[:n].tolist()]
-            log_prob = self._score(stream[:n]).sum() + self.spell(words, stream[:n]).sum()
+            words = [write_out(self.vocabulary, self.spelling, word, rng) for word in drawn.tolist()]
+            log_prob = self._score(drawn).sum() + self.spell(words, drawn).sum()
             return DrawnSentence(words, float(log_prob))
 
         return map(draw, range(count))
@@ -283,7 +259,7 @@ class NGramModel:
 
     def _score(self, numbers: np.ndarray) -> np.ndarray:
         found = np.empty(len(numbers) + 1)
-        score_words(self._average, numbers, found)
+        score_words(self._franchise, numbers, found)
         return found
 
     def to_bytes(self) -> bytes:
@@ -295,11 +271,7 @@ class NGramModel:
             "lang": self.words.lang,
             "unknown_words": self.words.unknown_words,
             "vocabulary": vocabulary_to_message(self.vocabulary),
-            "structure": {name: self._samples[0][name] for name in _STRUCTURE},
-            "samples": [
-                {name: value for name, value in sample.items() if name not in _STRUCTURE}
-                for sample in self._samples
-            ],
+            "seating": self._seating,
             "spelling": None if self.spelling is None else self.spelling.to_message(),
         }
         return with_checksum(dump(message))
@@ -315,7 +287,7 @@ class NGramModel:
         if spelling is not None:
             spelling = Spelling.from_message(spelling)
         words = NGramVocabulary(vocabulary, rule, message["lang"], spelling)
-        return cls(words, message["order"], [sample | message["structure"] for sample in message["samples"]])
+        return cls(words, message["order"], message["seating"])
 
     def to_disk(self, path: str | Path) -> None:
         """Save the model to a file, which takes the place of a previous one only when it is complete."""
@@ -345,31 +317,25 @@ def train_ngram_model(
     *,
     order: int = 5,
     sweeps: int = 20,
-    samples: int = 10,
     seed: int = 0,
-    progress: Callable[[int, int, int, float], None] | None = None,
+    progress: Callable[[int, float], None] | None = None,
 ) -> NGramModel:
     """Train an n-gram model by Gibbs sampling.
 
     The first sweep seats every n-gram, the others remove each and add it again, in an order that does not
-    depend on that of the text; after every sweep, discounts and strengths are resampled. The samples are
-    seatings of the second half of the sweeps, equally far apart, the last one that after the last sweep.
+    depend on that of the text; after every sweep, discounts and strengths are resampled.
 
     text (Iterable[Sequence[str]]): The words of each sentence, which are read once.
     words (NGramVocabulary | Callable): The vocabulary, or what makes one of all words.
     order (int): n, from 1 to 20.
-    samples (int): The number of samples to average, at most that of sweeps.
     seed (int): Fixes the model bit for bit.
-    progress (Callable | None): Called every few thousand words with the sweep, the number of predictions since
-        the last call, that in all sweeps, and the mean log-probability of a prediction in this sweep, in nats.
+    progress (Callable | None): Called after each sweep with its number and the mean log-probability of a
+        prediction in it, in nats.
     RAISES (ValueError): If a setting is out of its range, or there are no sentences.
     """
     whole("order", order, highest=HIGHEST_ORDER)
     whole("sweeps", sweeps)
-    whole("samples", samples, highest=sweeps)
     rng = np.random.default_rng(whole("seed", seed, least=0))
-    interval = max(1, sweeps // (2 * samples))
-    kept: list[dict[str, Any]] = []
     counted = count_ngrams(text, ngram_rows(order))
     if not len(counted.rows):
         raise ValueError("There is no sentence to train on.")
@@ -387,11 +353,7 @@ def train_ngram_model(
             franchise = reserve(franchise, len(customers))
             of_customers = rows[np.searchsorted(ends, customers, side="right")]
             log_prob += visit(franchise, of_customers, sweep > 1, rng)
-            if progress is not None:
-                progress(sweep, len(customers), sweeps * int(ends[-1]), log_prob / (customers[-1] + 1))
         resample(franchise, rng)
-        left, out_of_step = divmod(sweeps - sweep, interval)
-        if out_of_step == 0 and left < samples:
-            kept.append(pack(franchise))
-    del franchise
-    return NGramModel(words, order, kept)
+        if progress is not None:
+            progress(sweep, log_prob / ends[-1])
+    return NGramModel(words, order, pack(franchise))

@@ -22,7 +22,7 @@ def pipeline(trained, tmp_path_factory):
 def ngrams(toy, tmp_path_factory):
     path = tmp_path_factory.mktemp("ngrams") / "model.ngram"
     text = [sentence.words for sentence in toy.sentences(40)]
-    train_ngram_model(text, order=3, sweeps=4, samples=2).to_disk(path)
+    train_ngram_model(text, order=3, sweeps=4).to_disk(path)
     return path
 
 

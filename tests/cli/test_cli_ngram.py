@@ -17,7 +17,7 @@ from spacy_hpyp.language_model.scoring import (
 )
 
 run = partial(command_line.run, "hpyp")
-SHORT = ("--order", 3, "--sweeps", 4, "--samples", 2)
+SHORT = ("--order", 3, "--sweeps", 4)
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def table(*arguments):
 
 
 def test_the_command_trains_the_model_that_the_function_trains(files, saved, tmp_path):
-    expected = train_ngram_model(read_sentences(files / "train.spacy"), order=3, sweeps=4, samples=2)
+    expected = train_ngram_model(read_sentences(files / "train.spacy"), order=3, sweeps=4)
     assert NGramModel.from_disk(saved).to_bytes() == expected.to_bytes()
     # Lines of the same words, perhaps in several files, are the same text.
     lines = (files / "train.txt").read_text(encoding="utf8").splitlines(keepends=True)

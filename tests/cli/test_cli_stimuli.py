@@ -50,7 +50,7 @@ def models(toy, trained, tmp_path_factory):
     text = [sentence.words for sentence in toy.sentences(60)]
     for name, spelling in (("ngram", False), ("spelled.ngram", True)):
         collect = partial(collect_vocabulary, spelling=spelling)
-        train_ngram_model(text, collect, order=3, sweeps=2, samples=2).to_disk(folder / name)
+        train_ngram_model(text, collect, order=3, sweeps=2).to_disk(folder / name)
     return folder
 
 

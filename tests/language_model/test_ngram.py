@@ -5,11 +5,10 @@ from functools import partial
 import numpy as np
 import pytest
 
-from spacy_hpyp.language_model import ngram
 from spacy_hpyp.language_model.ngram import NGramModel, collect_vocabulary, resolve_rule, train_ngram_model
 from spacy_hpyp.language_model.scoring import Perplexity, perplexity_of
 
-SETTINGS = {"order": 3, "sweeps": 6, "samples": 3}
+SETTINGS = {"order": 3, "sweeps": 6}
 
 
 @pytest.fixture(scope="module")
@@ -39,13 +38,6 @@ def unseen(toy):
 
 def log_probs(model, sentences):
     return np.concatenate([model.log_probs(words) for words in sentences])
-
-
-def test_predictions_are_the_means_of_the_samples_probabilities(model, unseen):
-    alone = [NGramModel(model.words, model.order, [sample]) for sample in model._samples]
-    probabilities = np.array([np.exp(log_probs(one, unseen)) for one in alone])
-    assert np.all(np.ptp(probabilities, axis=0).max() > 0.0)
-    np.testing.assert_allclose(np.exp(log_probs(model, unseen)), probabilities.mean(axis=0), rtol=1e-12)
 
 
 def test_spelled_words_have_letters_besides_and_nothing_else_changes(model, spelled, unseen):
@@ -110,31 +102,14 @@ def test_the_seed_fixes_the_model(text, model):
     assert train_ngram_model(text, **SETTINGS, seed=1).to_bytes() != model.to_bytes()
 
 
-def test_training_reports_every_prediction_of_every_sweep(text):
+def test_training_reports_every_sweep(text):
     reports = []
     train_ngram_model(text, **SETTINGS, progress=lambda *report: reports.append(report))
-    predictions = sum(len(words) + 1 for words in text)
-    assert {total for _, _, total, _ in reports} == {6 * predictions}
-    assert sum(visited for _, visited, _, _ in reports) == 6 * predictions
-    assert sorted({sweep for sweep, *_ in reports}) == [1, 2, 3, 4, 5, 6]
+    assert [sweep for sweep, _ in reports] == [1, 2, 3, 4, 5, 6]
+    assert reports[-1][1] > reports[0][1]
 
 
-@pytest.mark.parametrize(
-    ("sweeps", "samples", "expected"), [(8, 4, [5, 6, 7, 8]), (4, 4, [1, 2, 3, 4]), (20, 3, [14, 17, 20])]
-)
-def test_samples_come_from_the_end_of_training_and_equally_far_apart(
-    text, monkeypatch, sweeps, samples, expected
-):
-    at, now = [], []
-    monkeypatch.setattr(
-        ngram, "pack", lambda franchise, pack=ngram.pack: at.append(now[-1]) or pack(franchise)
-    )
-    settings = {"order": 2, "sweeps": sweeps, "samples": samples}
-    train_ngram_model(text[:3], **settings, progress=lambda sweep, *_: now.append(sweep))
-    assert at == expected
-
-
-@pytest.mark.parametrize("setting", [("order", 21), ("sweeps", 0), ("samples", 7), ("seed", -1)])
+@pytest.mark.parametrize("setting", [("order", 21), ("sweeps", 0), ("seed", -1)])
 def test_settings_out_of_range_are_errors(text, setting):
     with pytest.raises(ValueError, match=setting[0]):
         train_ngram_model(text, **{**SETTINGS, setting[0]: setting[1]})

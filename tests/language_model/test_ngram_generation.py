@@ -15,7 +15,7 @@ TEXT = [["a"], ["a", "b"], ["b", "b", "a"], ["a", "b", "a"], ["b"], ["a", "a", "
 
 @pytest.fixture(scope="module")
 def model():
-    return train_ngram_model(TEXT, order=3, sweeps=6, samples=3)
+    return train_ngram_model(TEXT, order=3, sweeps=6)
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +38,7 @@ def test_the_probability_is_that_of_what_is_shown(model, probabilities):
 
 def test_rare_words_are_spelled_out_with_the_probability_of_their_letters(toy):
     text = [sentence.words for sentence in toy.sentences(40)]
-    model = train_ngram_model(
-        text, partial(collect_vocabulary, spelling=True, min_count=6), sweeps=4, samples=2
-    )
+    model = train_ngram_model(text, partial(collect_vocabulary, spelling=True, min_count=6), sweeps=4)
     known, spelled = set(model.words.vocabulary.words), 0
     for one in model.generate(60):
         spelled += any(word not in known and not word.startswith("<") for word in one.words)

@@ -11,7 +11,6 @@ from spacy_hpyp.hpyp.hyperparameters import resample
 from spacy_hpyp.hpyp.sequences import BEFORE, visit_sequences
 from spacy_hpyp.hpyp.storage import pack, unpack
 from spacy_hpyp.language_model.ngram import score_words
-from spacy_hpyp.pools.finished import average, finish
 
 # Three words and the boundary, which is the last dish.
 END = 3
@@ -42,20 +41,12 @@ def seat_sentences(order, sweeps=1, seed=0, one_table=False, sentences=SENTENCES
     return franchise
 
 
-def averaged(order, seeds):
-    franchises = [seat_sentences(order, 2, seed) for seed in seeds]
-    for seed, franchise in enumerate(franchises):
-        resample(franchise, np.random.default_rng(seed))
-    views = [finish(unpack(pack(franchise), columns_of(order), END + 1)) for franchise in franchises]
-    return average(views, len(views))
-
-
-def scores(model, sentences):
+def scores(franchise, sentences):
     found = []
     for sentence in sentences:
         words = np.array(sentence, dtype=np.int32)
         found.append(np.empty(len(words) + 1))
-        score_words(model, words, found[-1])
+        score_words(franchise, words, found[-1])
     return np.concatenate(found)
 
 
@@ -76,7 +67,6 @@ def test_a_bigram_is_what_the_counts_give_by_hand():
     d, theta = np.array([0.3, 0.6]), np.array([0.5, 1.2])
     franchise = seat_sentences(2, one_table=True)
     franchise.discount[:], franchise.strength[:] = d, theta
-    model = average([finish(franchise)], 1)
     counts = ngrams(2)
     contexts = Counter(word for _, word in counts)
 
@@ -93,7 +83,7 @@ def test_a_bigram_is_what_the_counts_give_by_hand():
     for sentence in [[], [0], [1, 0], [2, 2, 2], [0, 1, 2, 1]]:
         padded = [END, *sentence, END]
         expected = [bigram(padded[i], padded[i + 1]) for i in range(len(padded) - 1)]
-        np.testing.assert_allclose(np.exp(scores(model, [sentence])), expected, rtol=1e-12)
+        np.testing.assert_allclose(np.exp(scores(franchise, [sentence])), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("order", [1, 2, 5])
@@ -115,9 +105,10 @@ def test_the_customers_of_the_leaves_are_the_n_grams_however_often_they_were_mov
 
 @pytest.mark.parametrize("order", [1, 2, 4])
 def test_predictions_sum_to_one_after_every_history(order):
-    model = averaged(order, range(3))
+    franchise = seat_sentences(order, 2)
+    resample(franchise, np.random.default_rng(0))
     for length in range(4):
         for history in itertools.product(range(END), repeat=length):
-            total = sum(np.exp(scores(model, [[*history, word]]))[length] for word in range(END))
-            total += np.exp(scores(model, [history]))[length]
+            total = sum(np.exp(scores(franchise, [[*history, word]]))[length] for word in range(END))
+            total += np.exp(scores(franchise, [history]))[length]
             assert total == pytest.approx(1.0, rel=1e-12)

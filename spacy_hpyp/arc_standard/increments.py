@@ -102,9 +102,8 @@ def _note_analyses(found, records, beam, size, word):
     """Enter the derivations that go on after a word."""
     found.size[word] = size
     overwrite(found.log_weight[word], beam.weight[:size])
-    common = _latest_common(records, beam, size)
     for i in range(size):
-        found.analysis[word, i] = _number_since(records, beam.record[i], common)
+        found.analysis[word, i] = _number_of(records, beam.record[i])
     if len(found.heads) > 0:
         found.heads[word] = OPEN
         found.labels[word] = NONE
@@ -115,37 +114,19 @@ def _note_analyses(found, records, beam, size, word):
 
 
 @borrowing
-def _latest_common(records, beam, size):
-    """The latest configuration that all derivations have gone through: mostly a few words ago."""
-    common = beam.record[0]
-    for i in range(1, size):
-        other = beam.record[i]
-        while common != other:
-            # A configuration comes after those that it was derived by.
-            if common > other:
-                common = records[common, column.PREVIOUS]
-            else:
-                other = records[other, column.PREVIOUS]
-    return common
-
-
-@borrowing
-def _number_since(records, top, common):
-    """A number for the tags and arcs since an earlier configuration, the same in whatever order they came."""
+def _number_of(records, record):
+    """A number for the tags and arcs of a derivation, the same in whatever order they came."""
     number = np.uint64(0)
-    record = top
-    while record != common:
+    while record != ROOT:
         before, action = records[record, column.PREVIOUS], records[record, column.ACTION]
         if action == SHIFT:
-            number += _mixed(records[record, column.POSITION], 0, records[record, column.TAG])
+            word, head, what = records[record, column.POSITION], 0, records[record, column.TAG]
         else:
-            one, other = (
-                records[before, column.POSITION],
-                records[records[before, column.BELOW], column.POSITION],
-            )
-            number += (
-                _mixed(other, one, action) if class_of(action) == LEFT_ARCS else _mixed(one, other, action)
-            )
+            word = records[before, column.POSITION]
+            head, what = records[records[before, column.BELOW], column.POSITION], action
+            if class_of(action) == LEFT_ARCS:
+                word, head = head, word
+        number += _mixed(word, head, what)
         record = before
     return number
 

@@ -94,18 +94,17 @@ def perplexity(
 
 
 def _print(found: dict[str, Any], method: str | None) -> None:
-    is_estimate = method == "particles"
-    hidden = ["convention", *(() if is_estimate else ("variance", "standard_error", "bias"))]
-    figures = {name: value for name, value in found.items() if value is not None and name not in hidden}
+    estimated = ("variance", "standard_error", "bias")
+    hidden = ["convention", *(() if method == "particles" else estimated)]
     rows = {
         name.replace("_", " "): f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
-        for name, value in figures.items()
+        for name, value in found.items()
+        if value is not None and name not in hidden
     }
     msg.table(rows, title="Perplexity")
     msg.info(found["convention"].capitalize())
-    if is_estimate:
+    if method == "particles":
         error = found["perplexity"] * found["standard_error"]
-        how = f"{found['perplexity']:.2f} ± {error:.2f}, by about {-found['bias']:.2%} too high on average"
-        msg.info(f"An estimate: {how}")
+        msg.info(f"An estimate: {found['perplexity']:.2f} ± {error:.2f}")
     elif method == "beam":
         msg.info("Summed over the beam, which leaves derivations out: the perplexity is an upper bound")

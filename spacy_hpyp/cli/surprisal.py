@@ -10,7 +10,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
-from ..components.surprisal import NGramReader, ParserReader, Reader, batches_of, read_rows
+from spacy.util import minibatch
+
+from ..components.surprisal import BATCH, NGramReader, ParserReader, Reader, read_rows
 from ..distributed.inputs import Document, Shard
 from ..distributed.run import Process, Task
 from ..language_model.increments import ENTROPIES
@@ -181,7 +183,7 @@ def _rows(
     reader: Reader, passages: Iterable[TextPassage], read: Callable[[Iterable[TextPassage]], Iterator[Row]]
 ) -> Iterator[Row]:
     """Yield the rows of passages, whose strings the pipeline forgets: nobody else has it."""
-    for batch in batches_of(passages):
+    for batch in minibatch(passages, BATCH):
         with reader.nlp.memory_zone():
             rows = list(read(batch))
         yield from rows

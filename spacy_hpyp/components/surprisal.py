@@ -4,7 +4,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 import spacy
 from spacy.language import Language
 from spacy.tokens import Doc
+from spacy.util import minibatch
 
 from ..annotation.extensions import bits
 from ..annotation.syntactic_words import word_spans, words_as_tokens
@@ -37,8 +37,8 @@ from ..settings import HIGHEST_PARTICLES, OneOf, check, whole
 from .corpus import mark_sentence
 from .hpyp_parser import HPYPParser
 
-# About how many characters are read together: few enough to show progress.
-_BATCH = 8_000
+#: Texts that are read together: few enough to show progress.
+BATCH = 16
 
 
 def surprisal(
@@ -233,24 +233,12 @@ def read_rows(
     frequencies (Frequencies | None): Of words; with them, each row of a table of words is given back.
     """
     check("by", by, OneOf(ROWS))
-    for batch in batches_of(passages):
+    for batch in minibatch(passages, BATCH):
         for passage, (doc, scores) in zip(batch, reader.read(batch, running=running, entropy=entropy)):
             if frequencies is not None:
                 yield from table_rows(doc, scores, passage, frequencies, lags=lags, punctuation=punctuation)
             else:
                 yield from passage_rows(doc, scores, passage, by=by, punctuation=punctuation)
-
-
-def batches_of(passages: Iterable[TextPassage]) -> Iterator[list[TextPassage]]:
-    """Yield some passages at a time, in their order."""
-    read = 0
-
-    def number(passage: TextPassage) -> int:
-        nonlocal read
-        read += len(passage.text)
-        return read // _BATCH
-
-    return (list(batch) for _, batch in groupby(passages, number))
 
 
 def _passages(

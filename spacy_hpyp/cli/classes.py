@@ -1,5 +1,6 @@
 """`hpyp classes`: classes of words that stand in like places, from raw text."""
 
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -8,7 +9,6 @@ import spacy
 from wasabi import msg
 
 from ..storage.files import replace_file
-from ..text.ngrams import count_ngrams, pair_rows
 from ..text.word_classes import WordClass, class_lines, learn_classes, without_digits
 from .options import NEW_FILE, Tokenized, argument, option
 from .progress import Bar
@@ -34,7 +34,11 @@ def classes(
     A line of the file has a path, a word and a count.
     """
     nlp = None if tokenized else spacy.blank(lang)
-    found = chain.from_iterable(read_sentences(text, nlp) for text in texts)
+
+    def read() -> Iterator[list[str]]:
+        for words in chain.from_iterable(read_sentences(text, nlp) for text in texts):
+            yield [*map(without_digits, words)]
+
     with Bar(total=iterations, desc="Reading", unit=" iterations", delay=1e-9, leave=True) as bar:
 
         def show(iteration: int, moved: int, likelihood: float) -> None:
@@ -42,14 +46,7 @@ def classes(
             bar.set_postfix_str(f"{moved:,} moved, log-likelihood {likelihood:,.0f} nats", refresh=False)
             bar.update()
 
-        sentences = ([*map(without_digits, words)] for words in found)
-        learned = learn_classes(
-            count_ngrams(sentences, pair_rows),
-            number,
-            min_count=min_count,
-            iterations=iterations,
-            progress=show,
-        )
+        learned = learn_classes(read, number, min_count=min_count, iterations=iterations, progress=show)
     replace_file(output, "".join(class_lines(learned)).encode())
     msg.good(f"Saved {len({one.path for one in learned}):,} classes of {len(learned):,} words to {output}")
     return learned

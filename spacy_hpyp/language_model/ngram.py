@@ -34,7 +34,7 @@ from ..settings import whole
 from ..storage.checksum import with_checksum, without_checksum
 from ..storage.files import replace_file
 from ..storage.format import dump, load
-from ..text.ngrams import add_up, count_ngrams, ngram_rows
+from ..text.ngrams import add_up, count_ngrams
 from ..text.unknown_words import RULES, UnknownWordRule
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .generation import ATTEMPTS, check_drawing, unfound
@@ -336,7 +336,7 @@ def train_ngram_model(
     whole("order", order, highest=HIGHEST_ORDER)
     whole("sweeps", sweeps)
     rng = np.random.default_rng(whole("seed", seed, least=0))
-    counted = count_ngrams(text, ngram_rows(order))
+    counted = count_ngrams(text, order)
     if not len(counted.rows):
         raise ValueError("There is no sentence to train on.")
     words = words(counted.tokens()) if callable(words) else words

@@ -1,17 +1,13 @@
 """Counts of words that stand together in a text, for classes of words and n-gram models."""
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 # So many words are gathered before they are counted: memory grows with different n-grams, not with the text.
 _WAITING = 1 << 22
-
-#: Makes n-grams (int32[*, n]) of a text, the numbers of its words with 0 before it and after each sentence
-#: (int32[*]).
-Rows = Callable[[np.ndarray], np.ndarray]
 
 
 class NGrams(NamedTuple):
@@ -32,44 +28,34 @@ class NGrams(NamedTuple):
         return ([word] * count for word, count in zip(self.words[1:], often[1:].tolist()))
 
 
-def pair_rows(text: np.ndarray) -> np.ndarray:
-    """Make rows of each word, the next one or the border, and the word again, or the border where it begins
-    its sentence: see `Rows`.
+def _rows(text: np.ndarray, order: int) -> np.ndarray:
+    """Return a row of each word and each end of a sentence, with the words before it in the sentence, the
+    nearest first (int32[*, order]).
+
+    text (int32[*]): The numbers of its words, with 0 before it and after each sentence.
     """
-    before, word, after = text[:-2], text[1:-1], text[2:]
-    return np.stack([word, after, np.where(before == 0, before, word)], axis=1)[word > 0]
+    columns = [text[1:]]
+    for distance in range(1, order):
+        before = np.zeros_like(columns[0])
+        before[distance - 1 :] = text[: max(0, len(text) - distance)]
+        # Nothing is before the border but borders.
+        before[(columns[-1] == 0) & (distance > 1)] = 0
+        columns.append(before)
+    return np.stack(columns, axis=1)
 
 
-def ngram_rows(order: int) -> Rows:
-    """Return a function that makes rows of each word and each end of a sentence, and the words before it in
-    the sentence, the nearest first.
-    """
-
-    def rows(text: np.ndarray) -> np.ndarray:
-        columns = [text[1:]]
-        for distance in range(1, order):
-            before = np.zeros_like(columns[0])
-            before[distance - 1 :] = text[: max(0, len(text) - distance)]
-            # Nothing is before the border but borders.
-            before[(columns[-1] == 0) & (distance > 1)] = 0
-            columns.append(before)
-        return np.stack(columns, axis=1)
-
-    return rows
-
-
-def count_ngrams(sentences: Iterable[Sequence[str]], rows_of: Rows) -> NGrams:
-    """Count the n-grams of a text, which is read once.
+def count_ngrams(sentences: Iterable[Sequence[str]], order: int) -> NGrams:
+    """Count the n-grams of a text, which is read once: those that end with a word, or with an end of a sentence.
 
     sentences (Iterable[Sequence[str]]): The words of each sentence; empty sentences are left out.
     """
     number = {"": 0}
     waiting = array("i", [0])
-    rows = rows_of(np.zeros(2, dtype=np.int32))[:0]
+    rows = np.empty((0, order), dtype=np.int32)
     counts = np.empty(0, dtype=np.int64)
 
     def added() -> tuple[np.ndarray, np.ndarray]:
-        own = rows_of(np.array(waiting, dtype=np.int32))
+        own = _rows(np.array(waiting, dtype=np.int32), order)
         return add_up(np.concatenate([rows, own]), np.append(counts, np.ones(len(own), dtype=np.int64)))
 
     for words in sentences:

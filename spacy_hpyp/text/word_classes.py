@@ -10,7 +10,7 @@ unknown word of raw text one of its class, and `words_of_raw_text` says how ofte
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -20,8 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from spacy.vocab import Vocab
 
-from .exchange import BORDER, Bigrams, count_bigrams, exchange, hierarchy
-from .ngrams import NGrams
+from .exchange import count_bigrams, exchange, hierarchy
+from .ngrams import count_ngrams
 from .unknown_words import UnknownWordRule, universal_unknown_words
 from .vocabulary import by_frequency
 
@@ -164,7 +164,7 @@ def _is_look(word: str) -> bool:
 
 
 def learn_classes(
-    text: NGrams,
+    read: Callable[[], Iterable[Sequence[str]]],
     classes: int,
     *,
     min_count: int = 5,
@@ -174,16 +174,17 @@ def learn_classes(
     """Learn classes from text. The first word of a sentence is counted in lower case where it is more frequent
     so elsewhere.
 
-    text (NGrams): Words that stand side by side in it, by `pair_rows`.
+    read (Callable[[], Iterable[Sequence[str]]]): Reads the words of each sentence; it is called twice.
     classes (int): The number of classes.
     min_count (int): Words seen less often are known by their looks.
     iterations, progress: As for `exchange`.
     RETURNS (list[WordClass]): The words with their classes.
     RAISES (ValueError): If there are fewer words than classes.
     """
-    begins, size = text.rows[:, 2] == 0, len(text.words)
-    many = (np.bincount(text.rows[own, 0], text.counts[own], size) for own in (begins, ~begins))
-    first, inside = (Counter({text.words[i]: int(own[i]) for i in np.flatnonzero(own)}) for own in many)
+    first, inside = Counter[str](), Counter[str]()
+    for sentence in read():
+        first.update(sentence[:1])
+        inside.update(sentence[1:])
     folded = {word: word.lower() for word in first if inside[word.lower()] > inside[word]}
     counts = inside.copy()
     for word, count in first.items():
@@ -196,14 +197,15 @@ def learn_classes(
         raise ValueError(
             f"There cannot be {classes} classes of {len(known)} words: ask for fewer, or give more text."
         )
+    named = (
+        [names[word] for word in (*(folded.get(word, word) for word in sentence[:1]), *sentence[1:])]
+        for sentence in read()
+    )
+    pairs = count_ngrams(named, 2)
     words = ["", *by_frequency(known)]
     number = {name: i for i, name in enumerate(words)}
-    own = {word: number[name] for word, name in names.items()}
-    starts, others = (
-        np.array([own.get(word, BORDER) for word in forms], dtype=np.int64)
-        for forms in ((folded.get(word, word) for word in text.words), text.words)
-    )
-    bigrams = _bigrams(text, starts, others, len(words))
+    after, before = np.array([number[name] for name in pairs.words])[pairs.rows].T
+    bigrams = count_bigrams(before * len(words) + after, pairs.counts, len(words))
     of_word = exchange(bigrams, classes, iterations=iterations, progress=progress)
     paths = hierarchy(bigrams, of_word)
     return [
@@ -223,18 +225,3 @@ def _names(counts: Counter[str], min_count: int) -> dict[str, str]:
         own = [*looks_of(word)]
         names[word] = next((name for name in own if sizes[name] >= min_count), own[-1])
     return names
-
-
-def _bigrams(text: NGrams, starts: np.ndarray, others: np.ndarray, size: int) -> Bigrams:
-    """Count bigrams of names, given the numbers of the names of words that begin a sentence, and of others."""
-    first, second, before = text.rows.T
-    begins = before == 0
-    known = np.where(begins, starts[first], others[first]) * size + others[second]
-    # Before a word that begins a sentence there is the border.
-    pairs, place = np.unique(
-        np.concatenate([known, BORDER * size + starts[first[begins]]]), return_inverse=True
-    )
-    counts = np.concatenate([text.counts, text.counts[begins]])
-    return count_bigrams(
-        pairs, np.bincount(place, weights=counts, minlength=len(pairs)).astype(np.int64), size
-    )

@@ -34,9 +34,7 @@ def files(toy, tmp_path_factory):
     model = folder / "damaged" / "hpyp_parser" / "model"
     model.write_bytes(model.read_bytes()[:-1])
     (folder / "nothing").mkdir()
-    train_ngram_model([s.words for s in toy.sentences(20)], order=2, sweeps=2).to_disk(
-        folder / "model.ngram"
-    )
+    train_ngram_model([s.words for s in toy.sentences(20)], order=2, sweeps=2).to_disk(folder / "model.ngram")
     gold = [toy.doc(nlp.vocab, sentence) for sentence in toy.sentences(20)]
     docs = {
         "gold": gold,

@@ -1,6 +1,5 @@
 """Finished probabilities are those of the seating, to the last bit but for the order of sums."""
 
-
 import numpy as np
 import pytest
 from seating import ROUNDING, seated_franchise

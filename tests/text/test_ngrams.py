@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from spacy_hpyp.text.ngrams import count_ngrams, ngram_rows, pair_rows
+from spacy_hpyp.text.ngrams import count_ngrams
 
 TEXT = [["The", "cat", "sat"], ["The"], [], ["cat", "The", "cat", "\r", "a b"], ["sat"] * 9]
 
@@ -27,17 +27,8 @@ def test_each_word_and_end_of_a_sentence_has_the_words_before_it(monkeypatch, or
         for own in ([""] * order + words + [""] for words in TEXT if words)
         for i in range(order, len(own))
     )
-    found = count_ngrams(iter(TEXT), ngram_rows(order))
+    found = count_ngrams(iter(TEXT), order)
     assert named(found) == expected
     assert Counter(word for own in found.tokens() for word in own) == Counter(
         word for words in TEXT for word in words
     )
-
-
-def test_each_word_has_the_next_one_and_whether_it_begins_its_sentence():
-    expected = Counter(
-        (word, after, word if place else "")
-        for words in TEXT
-        for place, (word, after) in enumerate(zip(words, [*words[1:], ""]))
-    )
-    assert named(count_ngrams(TEXT, pair_rows)) == expected

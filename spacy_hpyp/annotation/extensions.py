@@ -14,14 +14,12 @@ from ..text.word_classes import classes_in, path_of
 from .syntactic_words import words_of_doc, words_of_token
 from .written import SENTENCE, WRITTEN, attribute_key, attribute_keys, kept_parses, take, write_entries
 
-# What is written by request, and not together with the rest.
-_LABEL = "label_prob"
 # What a tokenizer believes.
 _SENT_END = "sent_end_prob"
 # The component that has written a probability without having learned how sure it can be.
 _UNCALIBRATED = "uncalibrated_by"
-_PROBABILITIES = ("head_prob", "tag_prob", _LABEL)
-_OF_PARSERS = frozenset({SENTENCE, _LABEL, _UNCALIBRATED, *WRITTEN})
+_PROBABILITIES = ("head_prob", "tag_prob")
+_OF_PARSERS = frozenset({SENTENCE, _UNCALIBRATED, *WRITTEN})
 
 
 def _value(name: str, token: Token) -> Any:
@@ -38,15 +36,15 @@ def _probability(name: str, token: Token) -> Any:
     if component is not None:
         # Python shows a text that it has shown from here no second time.
         warnings.warn(
-            f"The component '{component}' has not learned how sure it can be: 'head_prob', 'tag_prob' "
-            "and 'label_prob' are not calibrated, mostly too high. See docs/parser.md.",
+            f"The component '{component}' has not learned how sure it can be: 'head_prob' and 'tag_prob' are "
+            "not calibrated, mostly too high. See docs/parser.md.",
             stacklevel=1,
         )
     return _value(name, token)
 
 
 def probabilities_of(name: str, tokens: Iterable[Token]) -> list[float | None]:
-    """Return "head_prob", "tag_prob" or "label_prob" of tokens, faster than by `token._`."""
+    """Return "head_prob" or "tag_prob" of tokens, faster than by `token._`."""
     return [_probability(name, token) for token in tokens]
 
 
@@ -82,7 +80,7 @@ _ATTRIBUTES: dict[tuple[type, str], dict[str, Any]] = {
     (Doc, "parses"): {"getter": kept_parses},
     **{
         (Token, name): {"getter": partial(_probability if name in _PROBABILITIES else _value, name)}
-        for name in (*WRITTEN, _LABEL)
+        for name in WRITTEN
     },
     (Token, "surprisal"): {"getter": _surprisal},
     (Token, _SENT_END): {"default": None},
@@ -106,9 +104,8 @@ def register_extensions() -> None:
         sentences only.
     surprisal (the same, in bits): Minus the binary log of the ratio of two prefix probabilities: the sum of
         `surprisal_syntactic` and `surprisal_lexical` (Roark et al. 2009).
-    head_prob, tag_prob, label_prob (of tokens): Probability that the arc without its label, the tag, and the
-        arc with its label are right; the last one by `components.rating.rate_labels`. Arcs may be lifted
-        ones.
+    head_prob, tag_prob (of tokens): Probability that the arc without its label, and the tag, are right. Arcs may
+        be lifted ones.
     guide, parses (of documents), words (of both): See `annotation.guides`, `written` and `syntactic_words`.
     word_class (of tokens): The path to the class of the word, see `text.word_classes`; "" for none.
     sent_end_prob (of tokens): Probability that a sentence ends with the token, by a learned tokenizer.
@@ -149,7 +146,7 @@ def write_extensions(doc: Doc, token: np.ndarray, values: dict[str, np.ndarray])
 
 def write_head_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> None:
     """Write probabilities of arcs in the place of another parser's, see `write_probability`."""
-    forget_probabilities(doc, _LABEL, _UNCALIBRATED)
+    forget_probabilities(doc, _UNCALIBRATED)
     write_probability(doc, token, "head_prob", values)
 
 
@@ -163,7 +160,7 @@ def write_probability(doc: Doc, token: np.ndarray, name: str, values: np.ndarray
     """Write a probability of words.
 
     token (int64[words]): The positions of the words.
-    name (str): The attribute: "tag_prob", "label_prob" or "sent_end_prob".
+    name (str): The attribute: "tag_prob" or "sent_end_prob".
     values (float64[words]): Probabilities; NaN for unknown ones.
     """
     write_entries(doc, name, np.where(np.isnan(values), None, values).tolist(), token)

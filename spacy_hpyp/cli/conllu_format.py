@@ -17,7 +17,7 @@ _IN_OTHER_TAGSETS = frozenset({"SYM", "X"})
 _LABEL = re.compile(r"[a-z]+(:[a-z]+)?")
 # The attributes of Docs by columns that a pipeline may leave as they are.
 _KEPT = {2: "LEMMA", 3: "POS", 4: "TAG", 5: "MORPH"}
-_PROBABILITIES = {"head_prob": "HeadProb", "label_prob": "LabelProb", "tag_prob": "TagProb"}
+_PROBABILITIES = {"head_prob": "HeadProb", "tag_prob": "TagProb"}
 _WRITTEN = ("Label", *_PROBABILITIES.values())
 #: The last word and the text of each multiword token, by its first word.
 Ranges = dict[int, tuple[int, str]]

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from spacy.language import Language
-from spacy.tokens import Doc, Span
+from spacy.tokens import Span
 from spacy.util import minibatch
 
+from ..annotation.extensions import probabilities_of
 from ..components.hpyp_parser import HPYPParser
-from ..components.rating import rate_labels
 from ..treebanks.conllu import Block, read_blocks
 from .app import prepare_output, prepared
 from .conllu_format import write_block, write_sentence
@@ -45,7 +45,7 @@ def rank(
 ) -> None:
     """Rank sentences by the number of wrong arcs that the parser expects: which to correct next.
 
-    An arc is wrong if its head or its label is; without probabilities of labels, if its head is. CoNLL-U
+    An arc is wrong if its head is. CoNLL-U
     keeps its sentences, multiword tokens and comments; the pipeline finds the sentences of texts. Only the sentences to write are kept in memory.
     """
     prepare_output(output, texts, f".{form}", ".txt")
@@ -76,35 +76,25 @@ def rank_sentences(nlp: Language, path: Path, *, per_line: bool = False) -> Iter
         sentence in CoNLL-U.
     RAISES (ValueError): If the parser gives no probabilities of arcs.
     """
-    parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
     number = 0
-    for batch in _parsed(nlp, path, per_line=per_line):
-        if parsers:
-            rate_labels(parsers[-1], [doc for doc, _ in batch])
-        for doc, block in batch:
-            for sentence in doc.sents:
-                if any(not token.is_space for token in sentence):
-                    number += 1
-                    yield _row(sentence, block, path, number)
-
-
-def _parsed(nlp: Language, path: Path, *, per_line: bool) -> Iterator[list[tuple[Doc, Block | None]]]:
-    """Yield parsed documents, some at a time, with the sentences of CoNLL-U that they are."""
     if is_conllu(path):
         texts: Iterable[str | Block] = read_blocks(path)
     else:
         texts = (text for _, text in locate_paragraphs(path, per_line=per_line))
     for some in minibatch(texts, _BATCH):
-        blocks = [text if isinstance(text, Block) else None for text in some]
         with nlp.memory_zone():
-            batch = list(zip(parse_each(nlp, some, whole=per_line), blocks))
-            yield batch
-            del batch
+            docs = list(parse_each(nlp, some, whole=per_line))
+            for text, doc in zip(some, docs):
+                for sentence in doc.sents:
+                    if any(not token.is_space for token in sentence):
+                        number += 1
+                        yield _row(sentence, text if isinstance(text, Block) else None, path, number)
+            del docs, doc, sentence
 
 
 def _row(sentence: Span, block: Block | None, path: Path, number: int) -> Row:
     words = [token for token in sentence if not token.is_space]
-    arcs = [t._.head_prob if t._.label_prob is None else t._.label_prob for t in words]
+    arcs = probabilities_of("head_prob", words)
     if None in arcs:
         raise ValueError(f"'{path}': the last parser gives no probabilities of arcs, token._.head_prob.")
     wrong = round(sum(1.0 - p for p in arcs), 4)

@@ -57,8 +57,6 @@ class TrainableComponent(TrainablePipe):
     settings_type: ClassVar[type[Settings]]
     attribute: ClassVar[str]
     default_scorer: ClassVar[Callable | None] = None
-    #: Hint for users who give `score` a Doc: a space and a sentence.
-    instead_of_score: ClassVar[str] = ""
 
     def __init__(
         self,
@@ -217,17 +215,6 @@ class TrainableComponent(TrainablePipe):
         with interrupts_deferred():
             self.model.finish_update(sgd)
 
-    def add_label(self, label: str) -> int:
-        """Return 0 for a known label. New ones cannot be added after `initialize`.
-
-        RAISES (NotImplementedError): If the label is new.
-        """
-        if label in {*self.labels, *getattr(self.learned, "tags", ())}:
-            return 0
-        raise NotImplementedError(
-            f"The component '{self.name}' cannot be given the label {label!r}: labels are fixed."
-        )
-
     def _check_trained(self) -> None:
         """RAISES (ValueError): If the component is untrained, or the pipeline lacks its word classes."""
         if not self.is_trained:
@@ -263,10 +250,7 @@ class TrainableComponent(TrainablePipe):
         """Compare predictions with gold annotation by the component's scorer.
 
         RETURNS (dict[str, Any]): The scores; none without a scorer.
-        RAISES (TypeError): If a Doc is given.
         """
-        if isinstance(examples, Doc):
-            raise TypeError(f"'score' needs Examples, not a Doc.{self.instead_of_score}")
         return {} if self.scorer is None else self.scorer(examples, **kwargs)
 
     # Storage

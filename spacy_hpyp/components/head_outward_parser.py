@@ -89,7 +89,6 @@ class HeadOutwardParser(HeadOutwardComponent):
 
     factory = "head_outward_parser"
     settings_type = HeadOutwardSettings
-    instead_of_score = " For the log-probability of its words, tags and trees, call 'tree_log_prob(doc)'."
 
     # Prediction
 

@@ -64,9 +64,6 @@ class HPYPParser(GibbsParser):
     settings_type = ParserSettings
     attribute = JOINT_MODEL
     default_scorer = staticmethod(score)
-    instead_of_score = (
-        " For the log-probability of its words with its tags and trees, call 'tree_log_prob(doc)'."
-    )
 
     @property
     def joint(self) -> JointModel:

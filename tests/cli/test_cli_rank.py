@@ -44,7 +44,7 @@ def test_sentences_with_the_most_expected_wrong_arcs_come_first(folder):
     assert expected == sorted(expected, reverse=True)
     for row in found:
         words = words_of(row)
-        arcs = [float(re.search(r"LabelProb=([0-9.]+)", word[9])[1]) for word in words]
+        arcs = [float(re.search(r"HeadProb=([0-9.]+)", word[9])[1]) for word in words]
         # Every probability is rounded to four digits.
         assert sum(1 - p for p in arcs) == pytest.approx(row["expected_wrong_arcs"], abs=1e-4 * row["words"])
         assert len(words) == row["words"]
@@ -109,7 +109,6 @@ def test_conllu_keeps_the_multiword_tokens_comments_and_misc_that_it_had(folder,
     for block in found:
         assert "# expected_wrong_arcs = " in block
         assert "\tGloss=a|HeadProb=" in block
-        assert "|LabelProb=" in block
     assert len(ranked(folder, path)) == 2
 
 

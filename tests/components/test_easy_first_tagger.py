@@ -57,9 +57,6 @@ def test_labels_are_the_tags(trained_tagger, sentences):
     tagger = tagger_of(trained_tagger)
     tags = sorted({tag for sentence in sentences for tag in sentence.tags})
     assert list(tagger.labels) == tagger.label_data == tags
-    assert tagger.add_label("NN") == 0
-    with pytest.raises(NotImplementedError, match="XYZ"):
-        tagger.add_label("XYZ")
 
 
 def test_unknown_words_are_tagged_by_what_stands_around_them(trained_tagger):

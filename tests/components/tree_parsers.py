@@ -116,9 +116,6 @@ class TreeParserTests:
         assert not any("||" in label for label in parser.labels)
         assert any("||" in label for label in parser.label_data["labels"])
         assert set(parser.label_data["tags"]) == {tag for sentence in sentences for tag in sentence.tags}
-        assert parser.add_label("nsubj") == 0
-        with pytest.raises(NotImplementedError, match=f"'{self.name}' cannot be given the label 'xyz'"):
-            parser.add_label("xyz")
 
     def test_an_initialization_that_fails_leaves_the_parser_as_it_was(self, toy, nlp, sentences):
         nlp = copy_of(nlp)

@@ -12,13 +12,13 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotation.arrays import offsets_of
+from ..annotation.calibration import is_counted
 from ..annotation.candidates import Candidates, parsed_candidates, write_candidates
 from ..annotation.documents import GoldDocument, RawSentence, problem_of, unannotated
 from ..compiled import NONE
 from ..models.head_outward import HEAD_OUTWARD, HeadOutwardModel
 from ..models.parameters import set_pooled
 from ..models.reranker import FEATURES, RANKING, Lists, Ranking, learn_weights, probabilities, tree_features
-from ..training.confidence import is_counted
 from .alignment import annotated_document
 from .factories import TREE_SCORES, TREES, register
 from .head_outward_parser import HeadOutwardComponent

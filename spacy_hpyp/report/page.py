@@ -14,7 +14,7 @@ from markupsafe import Markup
 from spacy.tokens import Token
 from spacy.training import Example
 
-from ..annotation.calibration import COVERAGE, PUNCTUATION, Calibration
+from ..annotation.calibration import PUNCTUATION, Calibration
 from ..annotation.errors import Errors
 from .trees import draw_tree
 
@@ -130,10 +130,8 @@ def _is_wrong(token: Token, other: Token) -> bool:
 
 
 def calibration_section(heads: Calibration, tags: Calibration) -> Section:
-    """Show whether the probabilities of heads and tags are right, and the risk of the surest."""
-    section = Section(
-        "Calibration, risk and coverage", "No component gives the probabilities of heads or tags."
-    )
+    """Show whether the probabilities of heads and tags are right."""
+    section = Section("Calibration", "No component gives the probabilities of heads or tags.")
     shown = {name: found for name, found in (("heads", heads), ("tags", tags)) if found.tokens.any()}
     if not shown:
         return section
@@ -146,9 +144,6 @@ def calibration_section(heads: Calibration, tags: Calibration) -> Section:
         for name, found in shown.items():
             used = found.tokens > 0
             axes.plot(found.confidence[used], found.accuracy[used], marker="o", markersize=3, label=name)
-    with section.drawing("Risk and coverage", "the surest, percent", "wrong, percent") as axes:
-        for name, found in shown.items():
-            axes.plot(100 * COVERAGE, 100 * found.risk, label=name)
     figures = ("tokens", "confidence", "accuracy", "expected_calibration_error", "auroc")
     rows = [(name, *map(found.to_dict().get, figures)) for name, found in shown.items()]
     section.tables.append(Table("Calibration", ("", *(name.replace("_", " ") for name in figures)), rows))

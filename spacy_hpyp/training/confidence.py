@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from ..annotation.arrays import Blocks, block_starts, joined, offsets_of
-from ..annotation.calibration import PUNCTUATION
+from ..annotation.calibration import is_counted
 from ..annotation.confidence import (
     UNLEARNED,
     UNLEARNED_TAGS,
@@ -41,11 +41,6 @@ _CROSS_FITTED_BELOW, _FOLD_PASSES = 1000, 5
 
 #: Features of choices, and whether these are right.
 Observed = tuple[np.ndarray, np.ndarray]
-
-
-def is_counted(labels: Sequence[str]) -> np.ndarray:
-    """Return which arcs with these labels are no punctuation (bool[*])."""
-    return np.array([label.lower() not in PUNCTUATION for label in labels], dtype=bool)
 
 
 def _fit(observed: Iterable[Observed], unlearned: np.ndarray) -> np.ndarray:

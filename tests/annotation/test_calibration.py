@@ -28,18 +28,7 @@ def test_the_error_is_the_mean_distance_between_confidence_and_accuracy():
 def test_the_table_of_nothing_has_no_rows():
     found = calibrate([], [])
     assert np.isnan(found.error)
-    assert found.to_dict()["bins"] == found.to_dict()["coverage"] == []
-
-
-def test_risk_is_that_of_the_surest_choices_and_equally_sure_ones_share_it():
-    sure = [0.9, 0.2, 0.8, 0.5, 0.5, 0.5, 0.5, 0.95, 0.99, 0.1]
-    right = [True, False, False, True, True, True, False, True, True, False]
-    found = calibrate(sure, right)
-    assert found.risk == pytest.approx([0, 0, 0, 1 / 4, 1.25 / 5, 1.5 / 6, 1.75 / 7, 2 / 8, 3 / 9, 4 / 10])
-    assert found.least.tolist() == [0.99, 0.95, 0.9, 0.8, 0.5, 0.5, 0.5, 0.5, 0.2, 0.1]
-    rows = found.to_dict()["coverage"]
-    assert rows[3] == pytest.approx({"part": 0.4, "confidence": 0.8, "risk": 0.25})
-    assert calibrate(sure[::-1], right[::-1]).risk == pytest.approx(found.risk)
+    assert found.to_dict()["bins"] == []
 
 
 def test_a_dictionary_lists_the_bins_that_are_not_empty():
@@ -71,9 +60,6 @@ def test_heads_and_tags_are_compared_with_gold_ones(toy, trained):
     assert heads.tokens.tolist() == [0, 0, 0, 0, 0, 0, 0, 1, 1, 1]
     assert heads.error == pytest.approx((0.05 + 0.15 + 0.75) / 3)
     assert tags.error == pytest.approx((0.05 + 0.15 + 0.25 + 0.65) / 4)
-    assert calibrate_heads([example], punctuation=True).error == pytest.approx(
-        (0.05 + 0.15 + 0.75 + 0.65) / 4
-    )
 
 
 def test_white_space_and_what_has_no_gold_annotation_are_left_out(toy, trained):

@@ -22,8 +22,7 @@ from ..compat.memory import giving_back
 from ..compiled import NONE
 from ..easy_first.learning import EARLY, FULL, Learning, Lessons
 from ..easy_first.parsing import EasyFirstTrees
-from ..models.easy_first import TREE_MODEL
-from ..models.tree_model import TreeModel, confidence_features
+from ..models.tree_model import TREE_MODEL, TreeModel, confidence_features
 from ..settings import whole
 from ..training.confidence import is_cross_fitted, is_held_out, learn_from_all, learn_from_held_out
 from ..training.treebank import GoldCorpus, Seen

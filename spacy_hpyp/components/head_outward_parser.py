@@ -17,8 +17,7 @@ from ..annotation.extensions import mark_uncalibrated, write_sentence_probabilit
 from ..annotation.syntactic_words import words_as_tokens
 from ..annotation.words import Words
 from ..compiled import NONE
-from ..head_outward.parsing import HeadOutwardTrees, best_trees, head_marginals, parse
-from ..head_outward.scoring import tree_log_probabilities
+from ..head_outward.parsing import HeadOutwardTrees, best_trees, head_marginals, parse, tree_log_probabilities
 from ..models.head_outward import HEAD_OUTWARD, HeadOutwardModel, read_docs
 from ..pools.pool import Weights
 from ..settings import whole

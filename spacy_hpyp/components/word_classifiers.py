@@ -33,8 +33,7 @@ from ..annotation.words import (
 )
 from ..compiled import NONE
 from ..easy_first.classification import EasyFirstSearch
-from ..models.easy_first import CLASSIFIER
-from ..models.word_classifier import WordClassifier
+from ..models.word_classifier import CLASSIFIER, WordClassifier
 from ..text.lemmas import LemmaRules
 from ..training.outcomes import Corpus, Encoded, GoldWords, jackknife
 from ..training.treebank import Seen

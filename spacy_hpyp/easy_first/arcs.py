@@ -27,7 +27,7 @@ Where the pipeline has classes of words (`text.word_classes`), `class` is the pa
 `class:2` to `class:16` are so many steps of it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -138,6 +138,11 @@ _EXPECTATIONS = np.array([0.1, 0.35, 0.65, 0.9, 1.4], dtype=np.float32)
 def reads_guides(names: set[str]) -> bool:
     """Whether there is an element among these that only a guide can fill in."""
     return any(part in ("guide", "missing") for name in names for part in name.split("."))
+
+
+def without_guides(templates: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """Return the templates that read no guides."""
+    return [template for template in templates if not reads_guides(set(template))]
 
 
 class SentenceToParse(NamedTuple):

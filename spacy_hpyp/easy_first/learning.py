@@ -20,9 +20,7 @@ import numpy as np
 from ..compiled import NONE, borrowing, by_reference, compiled, inner, overwrite
 from .arcs import SYMBOLS, WINDOW, L, Scorer, find_arc_features, sentence_of
 from .labels import learn_labels, new_workbench
-from .partial_trees import HEAD
-from .perceptron import Perceptron, change_kept, tick
-from .search import (
+from .parsing import (
     BEFORE,
     FROM,
     MARGIN,
@@ -37,6 +35,8 @@ from .search import (
     score_pairs,
     sharing,
 )
+from .partial_trees import HEAD
+from .perceptron import Perceptron, change_kept, tick
 
 _WORD, _LOWER = SYMBOLS.index("word"), SYMBOLS.index("lower")
 _NOTHING = -np.inf

@@ -1,15 +1,313 @@
-"""Parsing many sentences: trees of the best states, their labels, and evidence for confidence."""
+"""Easy-first parsing with beam search: Algorithm 1 of Ma et al. (2013).
+
+A state is a list of partial trees, at first the words. An action joins two neighbours: the right one becomes the
+head (`LEFT_ARC`) or the left one (`RIGHT_ARC`); after n - 1 actions one tree is left. The score of a state is the
+sum of the scores of its actions.
+
+An action changes the scores of the few pairs whose window it touches. Scores of windows are cached, as most states
+of a beam look alike in most places. States with the same arcs have the same future and are merged.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, by_reference, compiled
-from .arcs import L, R, Scorer, sentence_of, share_of
+from ..compiled import NONE, borrowing, by_reference, compiled, inner, overwrite
+from ..inference.memo import recall
+from .arcs import PAIR_KEY, TAG, WINDOW, L, R, Scorer, add_up, find_weights, sentence_of, share_of, write_key
 from .labels import label_tree, new_workbench
-from .partial_trees import HEAD, LEFT_ARC, read_heads
-from .search import BEFORE, FROM, MARGIN, WHAT, new_states, search
+from .partial_trees import (
+    HEAD,
+    LEFT_ARC,
+    LEFT_COUNT,
+    RIGHT_COUNT,
+    WHOLE,
+    Forest,
+    attach,
+    begin_forest,
+    mark_of_arc,
+    new_forest,
+    read_heads,
+)
+
+# The list of a state has so many times nothing (record 0) at each end, as much as a window reads there.
+MARGIN = 3
+#: Columns of a recorded action: the one before it, its window, and what it does.
+BEFORE, FROM, WHAT = 0, 1, 1 + WINDOW
+_ACTION_COLUMNS = WHAT + 1
+_REMEMBERED, _PAIRS = 1 << 12, 1 << 10
+_NOTHING = -np.inf
+_SHARED = ("forest", "windows", "remembered", "pairs", "sums")
+
+
+@by_reference
+class States(NamedTuple):
+    """The states of one step and of the next in turn, and workspace."""
+
+    forest: Forest  # Their partial trees
+    trees: np.ndarray  # int32[2, width, *]: the list of each state, from `MARGIN` on
+    scores: np.ndarray  # float32[2, width, *, 2]: of both actions on each tree and its right neighbour
+    # The score of each state, and a hash of its arcs.
+    total: np.ndarray  # float64[2, width]
+    mark: np.ndarray  # uint64[2, width]
+    last: np.ndarray  # int32[2, width]: its last action; 0 if there is none
+    correct: np.ndarray  # bool[2, width]: whether all of its actions are correct, where known
+    actions: np.ndarray  # int32[*, 8]: all actions, see the module's constants
+    reached: np.ndarray  # float64[*]: the score of the state after each action
+    # How much higher the score of each action is than that of any other with its child.
+    margin: np.ndarray  # float32[*]
+    size: np.ndarray  # int64[1]: the number of actions
+    # The best extensions: state, place in its list, action; their scores and marks.
+    chosen: np.ndarray  # int64[width, 3]
+    chosen_total: np.ndarray  # float64[width]
+    chosen_mark: np.ndarray  # uint64[width]
+    # Scores of both actions by the fingerprint of a window.
+    windows: np.ndarray  # uint64[*]
+    remembered: np.ndarray  # float32[*, 2]
+    # Sums of weights for both actions by the fingerprint of a pair.
+    pairs: np.ndarray  # uint64[*]
+    sums: np.ndarray  # float32[*, 2]
+    key: np.ndarray  # int32[*]: see `write_key`
+    # Features, of two pairs in turn.
+    row: np.ndarray  # int32[elements]
+    places: np.ndarray  # int64[2, templates]
+
+
+def new_states(scorer: Scorer, longest: int, width: int, beams: int = 1) -> States:
+    """Return room for sentences of at most `longest` words, and for `beams` that share partial trees."""
+    most = width * longest + longest + 2
+    padded, templates = longest + 2 * MARGIN, len(scorer.templates.offsets) - 1
+    windows, pairs = (_REMEMBERED, _PAIRS) if width > 1 else (1, 1)
+    return States(
+        new_forest(beams * most),
+        np.zeros((2, width, padded), dtype=np.int32),
+        np.zeros((2, width, padded, 2), dtype=np.float32),
+        np.zeros((2, width)),
+        np.zeros((2, width), dtype=np.uint64),
+        np.zeros((2, width), dtype=np.int32),
+        np.zeros((2, width), dtype=np.bool_),
+        np.zeros((most, _ACTION_COLUMNS), dtype=np.int32),
+        np.zeros(most),
+        np.zeros(most, dtype=np.float32),
+        np.zeros(1, dtype=np.int64),
+        np.zeros((width, 3), dtype=np.int64),
+        np.zeros(width),
+        np.zeros(width, dtype=np.uint64),
+        np.zeros(windows, dtype=np.uint64),
+        np.zeros((windows, 2), dtype=np.float32),
+        np.zeros(pairs, dtype=np.uint64),
+        np.empty((pairs, 2), dtype=np.float32),
+        np.zeros(len(scorer.around) + PAIR_KEY, dtype=np.int32),
+        np.zeros(len(scorer.elements), dtype=np.int32),
+        np.zeros((2, templates), dtype=np.int64),
+    )
+
+
+def sharing(states: States, others: States) -> States:
+    """Return the second of two beams, with the partial trees and the caches of the first."""
+    return others._replace(**{name: getattr(states, name) for name in _SHARED})
+
+
+@inner
+def begin(scorer, sentence, states):
+    """Begin with every word as a partial tree, in the only state of the beam."""
+    begin_forest(states.forest, len(sentence.symbols))
+    states.windows[:] = 0
+    states.pairs[:] = 0
+    begin_beam(scorer, sentence, states)
+
+
+@inner
+def begin_beam(scorer, sentence, states):
+    """Begin a beam that shares partial trees with one that has begun."""
+    n = len(sentence.symbols)
+    states.size[0] = 1
+    trees = states.trees[0, 0]
+    trees[: n + 2 * MARGIN] = 0
+    for word in range(n):
+        trees[MARGIN + word] = word + 1
+    states.total[0, 0] = 0.0
+    states.mark[0, 0] = 0
+    states.last[0, 0] = 0
+    states.correct[0, 0] = True
+    score_pairs(scorer, sentence, states, 0, 0, MARGIN, n + MARGIN - 1)
+
+
+@inner
+def score_pairs(scorer, sentence, states, half, state, first, end):
+    """Score both actions on the trees at places `first` to `end` - 1 of a list, each with its right neighbour."""
+    records, row, weights = states.forest.records, states.row, scorer.weights
+    # The weights of a pair are fetched while those of the pair before are added up, which waits for that: at
+    # its place, with its slots.
+    waiting, last_slot, last_pair, last_met, turn = np.int64(NONE), 0, 0, False, 0
+    n = len(scorer.pair.templates.numbers)
+    for place in range(first, end + 1):
+        slot, pair, known, met = 0, 0, place == end, False
+        window = states.trees[half, state, place - L : place - L + WINDOW]
+        if place < end and len(states.windows) > 1:
+            write_key(scorer.around, states.forest, window, states.key)
+            slot, known = recall(states.windows, states.key)
+            if known:
+                overwrite(states.scores[half, state, place], states.remembered[slot])
+            else:
+                pair, met = recall(states.pairs, states.key[-PAIR_KEY:])
+        if not known:
+            if not met:
+                find_weights(scorer.pair, weights, records, sentence, window, row, states.places[turn])
+            find_weights(scorer.beyond, weights, records, sentence, window, row, states.places[turn, n:])
+        if waiting != NONE and (not known or place == end):
+            scores, of_pair = states.scores[half, state, waiting], states.sums[last_pair]
+            if not last_met:
+                of_pair[0], of_pair[1] = 0.0, 0.0
+                add_up(scorer, scorer.pair, states.places[1 - turn], of_pair)
+            overwrite(scores, of_pair)
+            add_up(scorer, scorer.beyond, states.places[1 - turn, n:], scores)
+            scores[0], scores[1] = scores[0] * scorer.step, scores[1] * scorer.step
+            overwrite(states.remembered[last_slot], scores)
+        if not known:
+            waiting, last_slot, last_pair, last_met, turn = np.int64(place), slot, pair, met, 1 - turn
+
+
+@borrowing
+def head_and_child(trees, place, action):
+    """Return the records that an action on a tree and its right neighbour joins."""
+    if action == LEFT_ARC:
+        return trees[place + 1], trees[place]
+    return trees[place], trees[place + 1]
+
+
+@borrowing
+def is_correct(records, heads, children, head, child):
+    """Return whether the child (a record) has all of its `children` (int32[n]), and the right head."""
+    position = records[child, HEAD]
+    attached = records[child, LEFT_COUNT] + records[child, RIGHT_COUNT]
+    return heads[position] == records[head, HEAD] and attached == children[position]
+
+
+@borrowing
+def choose(states, count, width, state, place, action, total, mark):
+    """Enter an extension among the `count` best so far; the first of equals wins. Returns the new count."""
+    chosen, totals, marks = states.chosen, states.chosen_total, states.chosen_mark
+    for i in range(count):
+        if marks[i] == mark:
+            if totals[i] >= total:
+                return count
+            for j in range(i, count - 1):
+                totals[j], marks[j] = totals[j + 1], marks[j + 1]
+                overwrite(chosen[j], chosen[j + 1])
+            count -= 1
+            break
+    if count < width:
+        count += 1
+    i = count - 1
+    while i > 0 and totals[i - 1] < total:
+        totals[i], marks[i] = totals[i - 1], marks[i - 1]
+        overwrite(chosen[i], chosen[i - 1])
+        i -= 1
+    totals[i], marks[i] = total, mark
+    chosen[i, 0], chosen[i, 1], chosen[i, 2] = state, place, action
+    return count
+
+
+@inner
+def find_best(states, half, size, length, width, heads, margin, children):
+    """Find the best extensions of the states of a beam (BEST in Algorithm 1). Returns their number.
+
+    length (int): The number of their partial trees, at least 2.
+    heads (int32[n]): The right heads; read only with a margin or children.
+    margin (float): Added to the score of an action that makes a wrong arc.
+    children (int32[n] | None): The number of children of each word, to find only correct extensions of correct
+        states (TOPC in Algorithm 2).
+    """
+    records = states.forest.records
+    count = 0
+    for state in range(size):
+        if children is not None and not states.correct[half, state]:
+            continue
+        trees, scores = states.trees[half, state], states.scores[half, state]
+        before = states.total[half, state]
+        for place in range(MARGIN, MARGIN + length - 1):
+            for action in range(2):
+                total = before + scores[place, action]
+                head, child = head_and_child(trees, place, action)
+                if children is not None and not is_correct(records, heads, children, head, child):
+                    continue
+                if margin > 0.0 and heads[records[child, HEAD]] != records[head, HEAD]:
+                    total += margin
+                if count == width and total <= states.chosen_total[count - 1]:
+                    continue
+                mark = states.mark[half, state] ^ mark_of_arc(records[head, HEAD], records[child, HEAD])
+                count = choose(states, count, width, state, place, action, total, mark)
+    return count
+
+
+@borrowing
+def _margin_of(trees, scores, length, place, action):
+    """Return how much higher an action's score is than that of any other that involves its child."""
+    child = place if action == LEFT_ARC else place + 1
+    highest = np.float32(_NOTHING)
+    for left in range(max(child - 1, MARGIN), min(child + 1, MARGIN + length - 1)):
+        for other in range(2):
+            if left != place or other != action:
+                highest = max(highest, scores[left, other])
+    return scores[place, action] - highest
+
+
+@inner
+def record_action(states, half, state, place, action, total):
+    """Record an action. Returns its number."""
+    number = np.int32(states.size[0])
+    states.size[0] += 1
+    states.actions[number, BEFORE] = states.last[half, state]
+    for i in range(WINDOW):
+        states.actions[number, FROM + i] = states.trees[half, state, place - L + i]
+    states.actions[number, WHAT] = action
+    states.reached[number] = total
+    return number
+
+
+@inner
+def follow(scorer, sentence, states, half, length, count):
+    """Make the chosen extensions the states of the other half; `length` is the number of partial trees before."""
+    records = states.forest.records
+    other = 1 - half
+    for new in range(count):
+        state, place, action = states.chosen[new, 0], states.chosen[new, 1], states.chosen[new, 2]
+        trees, scores = states.trees[half, state], states.scores[half, state]
+        longer, next_scores = states.trees[other, new], states.scores[other, new]
+        total = states.chosen_total[new]
+        number = record_action(states, half, state, place, action, total)
+        states.margin[number] = _margin_of(trees, scores, length, place, action)
+        head, child = head_and_child(trees, place, action)
+        position = records[child, HEAD]
+        share = np.int32(WHOLE * share_of(sentence, position, records[head, HEAD]))
+        joined = attach(states.forest, head, child, action, sentence.symbols[position, TAG], share)
+        overwrite(longer, trees[:place])
+        longer[place] = joined
+        overwrite(longer[place + 1 :], trees[place + 2 : length + 2 * MARGIN])
+        # What a window reads reaches from two trees before a pair to two behind it.
+        for i in range(MARGIN, place - 3):
+            next_scores[i, 0], next_scores[i, 1] = scores[i, 0], scores[i, 1]
+        for i in range(place + 3, length + MARGIN - 2):
+            next_scores[i, 0], next_scores[i, 1] = scores[i + 1, 0], scores[i + 1, 1]
+        states.total[other, new] = total
+        states.mark[other, new] = states.chosen_mark[new]
+        states.last[other, new] = number
+        first, end = max(MARGIN, place - 3), min(place + 3, length + MARGIN - 2)
+        score_pairs(scorer, sentence, states, other, new, first, end)
+
+
+@inner
+def search(scorer, sentence, width, states):
+    """Search for the best trees of a sentence (Algorithm 1). Returns the final beam's half and size."""
+    begin(scorer, sentence, states)
+    half, size = 0, 1
+    for length in range(len(sentence.symbols), 1, -1):
+        size = find_best(states, half, size, length, width, states.last[0], 0.0, None)
+        follow(scorer, sentence, states, half, length, size)
+        half = 1 - half
+    return half, size
 
 
 @by_reference

@@ -1,15 +1,203 @@
-"""Parsing with a head-outward model: the most probable tree, or the one with the fewest expected wrong heads."""
+"""Scores of the trees of a sentence, labels, and the most probable tree or the one with the fewest expected wrong heads."""
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from math import log
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, compiled
-from .chart import best_tree, inside, marginals, minimum_bayes_risk_tree
-from .distributions import HeadOutwardDistributions
+from ..compiled import NONE, borrowing, by_reference, compiled, inner, inner_maker
+from ..pools.prediction import alphabet_of, predict, predict_one, workspace
+from .chart import ChartScores, best_tree, inside, marginals, minimum_bayes_risk_tree
+from .contexts import (
+    CASE,
+    CASES,
+    CHILDREN,
+    DISTANCE,
+    LABEL,
+    TAG,
+    WORD,
+    HeadOutwardDistributions,
+    read_context,
+    symbols_of,
+)
+from .events import family_of, place_child, place_in_tree, place_stop
 from .k_best import k_best
-from .scoring import chart_scores, find_labels
+
+
+@by_reference
+class Room(NamedTuple):
+    """Workspace for predictions of a pool.
+
+    scratch: See `pools.prediction.workspace`.
+    """
+
+    scratch: Any
+    row: np.ndarray  # int32[elements]: A context row
+    out: np.ndarray  # float64[alphabet]: A distribution
+
+
+@inner_maker
+def pools_in_order(model):
+    """The pools of a model in the order of `DISTRIBUTIONS`."""
+    return model.tag, model.word, model.case, model.children, model.distance, model.label
+
+
+@inner_maker
+def _rooms(model):
+    tag, word, case, children, distance, label = pools_in_order(model)
+    return _room(tag), _room(word), _room(case), _room(children), _room(distance), _room(label)
+
+
+@inner_maker
+def _room(pool):
+    return Room(workspace(pool), np.empty(len(pool.elements), dtype=np.int32), np.empty(alphabet_of(pool)))
+
+
+@inner
+def _log_probability(model, distribution, symbols, event, outcome, rooms):
+    """The log-probability of what one of the distributions generates."""
+    pool, room = pools_in_order(model)[distribution], rooms[distribution]
+    read_context(pool.elements, model.sizes, symbols, event, room.row)
+    if distribution == WORD:
+        return log(predict_one(pool, room.row, outcome, room.scratch))
+    predict(pool, room.row, 0, room.scratch, room.out)
+    return log(room.out[outcome])
+
+
+@compiled
+def chart_scores(model, words, tags):
+    """Return the scores of all events in trees of a sentence, in nats, without labels; words are cased."""
+    n = len(words)
+    symbols, rooms = symbols_of(words, tags, model.sizes), _rooms(model)
+    siblings = n if model.reads_sibling[TAG] or _reads_sibling(model) else min(n, 1)
+    scores = ChartScores(
+        np.empty(n), np.empty((n, n)), np.empty((n, siblings, n)), np.empty((2, n)), np.empty((n, n))
+    )
+    tag_room, stop = rooms[TAG], alphabet_of(model.tag) - 1
+    rest = np.empty(n)
+    for child in range(n):
+        event = place_child(n, n + 1, child, n)
+        score = _log_probability(model, TAG, symbols, event, tags[child], rooms)
+        scores.root[child] = score + _log_child(model, symbols, event, words, rooms)
+    for parent in range(n):
+        for direction in range(2):
+            step = 1 if direction == 1 else -1
+            end = n if direction == 1 else -1
+            for child in range(parent + step, end, step):
+                event = place_child(parent, n + 1, child, n)
+                rest[child] = _log_child(model, symbols, event, words, rooms)
+            # The children after a sibling, the first of them after none; and that there is none.
+            sibling = parent
+            while sibling != end:
+                is_first = sibling == parent
+                if not is_first and siblings == 1 and sibling != parent + step:
+                    scores.last[parent, sibling] = scores.last[parent, parent + step]
+                    sibling += step
+                    continue
+                before = n + 1 if is_first else sibling
+                event = place_stop(parent, before, n + 1, direction, n)
+                read_context(model.tag.elements, model.sizes, symbols, event, tag_room.row)
+                predict(model.tag, tag_room.row, 0, tag_room.scratch, tag_room.out)
+                if is_first:
+                    scores.stop[direction, parent] = log(tag_room.out[stop])
+                else:
+                    scores.last[parent, sibling] = log(tag_room.out[stop])
+                for child in range(sibling + step, end, step):
+                    score = log(tag_room.out[tags[child]])
+                    if not is_first and _reads_sibling(model):
+                        event = place_child(parent, before, child, n)
+                        score += _log_child(model, symbols, event, words, rooms)
+                    else:
+                        score += rest[child]
+                    if is_first:
+                        scores.first[parent, child] = score
+                    else:
+                        scores.next[parent, sibling % siblings, child] = score
+                sibling += step
+    return scores
+
+
+@borrowing
+def _reads_sibling(model):
+    return model.reads_sibling[WORD] or model.reads_sibling[CASE] or model.reads_sibling[DISTANCE]
+
+
+@inner
+def _log_child(model, symbols, event, words, rooms):
+    """The log-probability of all of a child but its tag and what the chart does not know, in nats."""
+    word = words[event.child]
+    score = _log_probability(model, WORD, symbols, event, word // CASES, rooms)
+    if model.generated[CASE]:
+        score += _log_probability(model, CASE, symbols, event, word % CASES, rooms)
+    if model.generated[DISTANCE] and event.parent < len(words):
+        score += _log_probability(model, DISTANCE, symbols, event, event.distance, rooms)
+    return score
+
+
+@compiled
+def tree_log_probabilities(model, words, tags, heads, labels, given_labels):
+    """Return the log-probability of each word of a tree with whatever is generated with it.
+
+    words, tags, heads (int32[n]): The sentence; words are cased.
+    labels (int32[n]): The labels of the arcs, read if `given_labels`.
+    RETURNS (float64[n]): In nats.
+    """
+    n = len(words)
+    symbols, family, rooms = symbols_of(words, tags, model.sizes), family_of(heads), _rooms(model)
+    found = np.zeros(n)
+    stop = alphabet_of(model.tag) - 1
+    for child in range(n):
+        event = place_in_tree(family, child, n)
+        score = _log_probability(model, TAG, symbols, event, tags[child], rooms)
+        score += _log_child(model, symbols, event, words, rooms)
+        if model.generated[CHILDREN]:
+            score += _log_probability(model, CHILDREN, symbols, event, event.children, rooms)
+        if given_labels and model.generated[LABEL] and heads[child] != NONE:
+            score += _log_probability(model, LABEL, symbols, event, labels[child], rooms)
+        for direction in range(2):
+            event = place_stop(child, family.last[direction, child], family.parent[child], direction, n)
+            score += _log_probability(model, TAG, symbols, event, stop, rooms)
+        found[child] = score
+    return found
+
+
+@compiled
+def candidate_log_probabilities(model, words, tags, heads, labels):
+    """Return the log-probabilities of several trees of a sentence, in nats (float64[k, 2]): of words, tags and tree;
+    and of its labels given these. An unknown label (`NONE`) has the uniform probability.
+    """
+    k, n = heads.shape
+    found = np.zeros((k, 2))
+    rooms = _rooms(model)
+    unknown = -log(max(1, alphabet_of(model.label)))
+    given_labels = np.bool_(False)
+    for i in range(k):
+        found[i, 0] = np.sum(tree_log_probabilities(model, words, tags[i], heads[i], labels[i], given_labels))
+        if model.generated[LABEL]:
+            symbols, family = symbols_of(words, tags[i], model.sizes), family_of(heads[i])
+            for child in range(n):
+                if heads[i, child] != NONE and labels[i, child] == NONE:
+                    found[i, 1] += unknown
+                elif heads[i, child] != NONE:
+                    event = place_in_tree(family, child, n)
+                    found[i, 1] += _log_probability(model, LABEL, symbols, event, labels[i, child], rooms)
+    return found
+
+
+@compiled
+def find_labels(model, words, tags, heads, labels):
+    """Find the most probable label of each arc of a tree, into `labels` (int32[n])."""
+    n = len(words)
+    symbols, family, room = symbols_of(words, tags, model.sizes), family_of(heads), _room(model.label)
+    for child in range(n):
+        labels[child] = NONE if heads[child] == NONE else 0
+        if heads[child] != NONE and model.generated[LABEL]:
+            event = place_in_tree(family, child, n)
+            read_context(model.label.elements, model.sizes, symbols, event, room.row)
+            predict(model.label, room.row, 0, room.scratch, room.out)
+            labels[child] = np.argmax(room.out)
+
 
 # Sentences are handed to threads in parts of so many.
 _PART = 16

@@ -13,14 +13,16 @@ from ..annotation.arrays import Sentences
 from ..annotation.documents import Encoder, GoldSentence
 from ..annotation.words import Words, read_words, read_written
 from ..compiled import NONE
-from ..head_outward.contexts import CASES, Alphabets, with_classes
-from ..head_outward.distributions import (
+from ..head_outward.contexts import (
+    CASES,
     DISTRIBUTIONS,
+    Alphabets,
     HeadOutwardContexts,
     HeadOutwardDistributions,
     conditionals,
     make_distributions,
     unchartable,
+    with_classes,
 )
 from ..head_outward.events import GeneratedInTrees
 from ..head_outward.parsing import HeadOutwardTrees, parse

@@ -17,7 +17,7 @@ from thinc.api import Model
 from ..annotation.candidates import Candidates
 from ..annotation.documents import ROOT_LABEL
 from ..compiled import NONE
-from ..head_outward.scoring import candidate_log_probabilities
+from ..head_outward.parsing import candidate_log_probabilities
 from .head_outward import HeadOutward, HeadOutwardModel
 from .messages import Message
 from .stored import StoredModel

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc
+from spacy.util import registry
+from thinc.api import Model
 
 from ..annotation.arrays import Guides, block_starts
 from ..annotation.confidence import log_odds
@@ -14,17 +16,21 @@ from ..annotation.guides import block_guides
 from ..annotation.words import Words, read_words, read_written
 from ..compiled import NONE
 from ..easy_first import arcs, labels
-from ..easy_first.arcs import Scorer, new_scorer
+from ..easy_first.arcs import Scorer, new_scorer, without_guides
 from ..easy_first.learning import Learning, Lessons, Report, learn_parsing
 from ..easy_first.parsing import SCALE, EasyFirstTrees, SentencesToParse, parse, parse_beam
-from ..easy_first.perceptron import Rounded, averages_alone, check_can_learn, new_perceptron
-from ..easy_first.storage import (
+from ..easy_first.perceptron import (
+    Rounded,
     StoredPerceptron,
     Unpacked,
+    averages_alone,
     averages_in,
+    check_can_learn,
+    new_perceptron,
     perceptron_to_message,
 )
 from ..easy_first.templates import Templates, compile_templates
+from ..settings import taking
 from ..text.elements import (
     CLASS_ATTRIBUTES,
     FormRows,
@@ -33,11 +39,15 @@ from ..text.elements import (
     string_number,
     without_classes,
 )
+from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from ..text.word_classes import path_of
 from .messages import Message, vocabulary_from_message, vocabulary_to_message
-from .stored import ClassedModel
+from .settings import TreeModelSettings
+from .stored import ClassedModel, model_holding
 
+#: The attribute of a thinc Model that holds a `TreeModel`.
+TREE_MODEL = "tree_model"
 # Beyond these log-odds, and these differences of scores in units of `SCALE`, nothing more is said.
 _CERTAIN = 1e-4
 _EASIEST = 10.0
@@ -383,3 +393,34 @@ def confidence_features(trees: EasyFirstTrees, offsets: np.ndarray, *, guided: b
             is_root,
         ]
     )
+
+
+@registry.architectures("spacy-hpyp.EasyFirstParser.v1")
+@taking(TreeModelSettings)
+def EasyFirstParser(
+    arcs: Sequence[Sequence[str]],
+    labels: Sequence[Sequence[str]],
+    unknown_words: UnknownWordRule,
+    guided: bool = False,
+    **settings: Any,
+) -> Model[list[Doc], EasyFirstTrees]:
+    """Make an easy-first parser (Ma et al. 2013).
+
+    arcs, labels (Sequence[Sequence[str]]): The elements that the features of actions and of labels read, see
+        `spacy_hpyp.easy_first.arcs` and `spacy_hpyp.easy_first.labels`.
+    unknown_words (UnknownWordRule): Maps rare words to classes.
+    guided (bool): Whether to use the templates that read guides.
+    **settings: See `spacy_hpyp.models.settings`.
+    RETURNS (Model): Maps Docs with tags to their trees, by greedy search.
+    RAISES (ValueError): If an element is unknown or a setting is invalid.
+    """
+    found = TreeModelSettings(**settings)
+    vocabulary = VocabularySettings(unknown_words, found.min_count)
+    if not guided:
+        arcs, labels = without_guides(arcs), without_guides(labels)
+    model = TreeModel(arcs, labels, vocabulary, arc_places=found.arc_places, label_places=found.label_places)
+    return model_holding(model, "easy_first_parser", TREE_MODEL, _parse)
+
+
+def _parse(model: TreeModel, docs: list[Doc]) -> EasyFirstTrees:
+    return model.parse(model.read_docs(docs)[0], width=1)

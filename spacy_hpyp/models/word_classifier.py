@@ -1,15 +1,18 @@
 """An easy-first model of words' outcomes: what it reads, what it has learned, and how far its training is."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc
+from spacy.util import registry
+from thinc.api import Model
 
 from ..annotation.guides import block_guides, names_in_guides
 from ..annotation.words import Words, read_spaces, read_words, read_written
 from ..compiled import NONE
+from ..easy_first.arcs import without_guides
 from ..easy_first.classification import (
     EasyFirstSearch,
     Possible,
@@ -19,10 +22,21 @@ from ..easy_first.classification import (
     learn_outcomes,
     new_board,
 )
-from ..easy_first.perceptron import Perceptron, Rounded, averages_alone, check_can_learn, new_perceptron
-from ..easy_first.storage import StoredPerceptron, Unpacked, averages_in, perceptron_to_message
+from ..easy_first.perceptron import (
+    Perceptron,
+    Rounded,
+    StoredPerceptron,
+    Unpacked,
+    averages_alone,
+    averages_in,
+    check_can_learn,
+    new_perceptron,
+    perceptron_to_message,
+)
 from ..easy_first.words import (
     GUIDE_ATTRIBUTES,
+    LEMMAS,
+    MORPHOLOGY,
     STARTS,
     TAGS,
     WRITTEN_ATTRIBUTES,
@@ -33,8 +47,10 @@ from ..easy_first.words import (
     name_symbols,
     possible_outcomes,
 )
+from ..settings import taking
 from ..text.candidates import WordOutcomes
 from ..text.elements import reads_classes, without_classes
+from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from ..text.word_classes import path_of
 from .messages import (
@@ -44,8 +60,13 @@ from .messages import (
     vocabulary_from_message,
     vocabulary_to_message,
 )
-from .stored import ClassedModel
+from .settings import ClassifierSettings
+from .stored import ClassedModel, model_holding
 
+#: The attribute of a thinc Model that holds a `WordClassifier`.
+CLASSIFIER = "decider"
+# Rarer words may have any open-class tag.
+_OPEN_CLASS_BELOW = 50
 # How much higher the score of the right outcome of a word should be.
 _MARGIN = 5.0
 
@@ -232,3 +253,44 @@ class WordClassifier(ClassedModel):
         candidates = candidates_from_message(message)
         perceptron = StoredPerceptron(message["perceptron"], self.places, 1)
         self.initialize(vocabulary, candidates, perceptron)
+
+
+def _architecture(name: str, task: ClassificationTask) -> Callable[..., Model[list[Doc], np.ndarray]]:
+    """Register the architecture of a model that classifies words."""
+
+    def make(
+        templates: Sequence[Sequence[str]],
+        unknown_words: UnknownWordRule,
+        guided: bool = False,
+        **settings: Any,
+    ) -> Model[list[Doc], np.ndarray]:
+        """Make an easy-first word classifier (Ma et al. 2012, 2013).
+
+        templates (Sequence[Sequence[str]]): The elements that each feature reads, see
+            `spacy_hpyp.easy_first.words`.
+        unknown_words (UnknownWordRule): Maps rare words to classes.
+        guided (bool): Whether to use the templates that read guides.
+        **settings: See `spacy_hpyp.models.settings`.
+        RETURNS (Model): Maps Docs to the outcome of each word (int32[words]), by greedy search.
+        RAISES (ValueError): If an element is unknown or a setting is invalid.
+        """
+        found = ClassifierSettings(**settings)
+        vocabulary = VocabularySettings(
+            unknown_words, found.min_count, open_class_below=_OPEN_CLASS_BELOW if task == TAGS else 0
+        )
+        templates = templates if guided else without_guides(templates)
+        model = WordClassifier(task, templates, vocabulary, places=found.places)
+        return model_holding(model, f"easy_first_{task.outcome}", CLASSIFIER, _decide)
+
+    make.__name__ = make.__qualname__ = name
+    return registry.architectures(f"spacy-hpyp.{name}.v1")(taking(ClassifierSettings)(make))
+
+
+EasyFirstTagger = _architecture("EasyFirstTagger", TAGS)
+EasyFirstSenter = _architecture("EasyFirstSenter", STARTS)
+EasyFirstMorphologizer = _architecture("EasyFirstMorphologizer", MORPHOLOGY)
+EasyFirstLemmatizer = _architecture("EasyFirstLemmatizer", LEMMAS)
+
+
+def _decide(classifier: WordClassifier, docs: list[Doc]) -> np.ndarray:
+    return classifier.decide(classifier.read_docs(docs)[0], EasyFirstSearch())

@@ -3,26 +3,26 @@
 from plain_parser import Tree
 
 from spacy_hpyp.compiled import compiled
-from spacy_hpyp.easy_first import search
+from spacy_hpyp.easy_first import parsing
+from spacy_hpyp.easy_first.parsing import BEFORE, FROM, MARGIN, WHAT
 from spacy_hpyp.easy_first.partial_trees import BASE, CHILD, FIRST, HEAD, LEFT_ARC
-from spacy_hpyp.easy_first.search import BEFORE, FROM, MARGIN, WHAT
 
 
 @compiled
 def begin(scorer, sentence, states):
-    search.begin(scorer, sentence, states)
+    parsing.begin(scorer, sentence, states)
 
 
 @compiled
 def advance(scorer, sentence, states, half, size, length, width, heads, margin):
-    count = search.find_best(states, half, size, length, width, heads, margin, None)
-    search.follow(scorer, sentence, states, half, length, count)
+    count = parsing.find_best(states, half, size, length, width, heads, margin, None)
+    parsing.follow(scorer, sentence, states, half, length, count)
     return count
 
 
 @compiled
 def search_sentence(scorer, sentence, width, states):
-    return search.search(scorer, sentence, width, states)
+    return parsing.search(scorer, sentence, width, states)
 
 
 def tree_of(forest, record):

@@ -7,9 +7,8 @@ from plain_parser import PlainParser, arc_scorer, heads_of, label_scorer, random
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first.labels import label_tree, new_workbench
-from spacy_hpyp.easy_first.parsing import SCALE, SentencesToParse, parse, parse_beam
+from spacy_hpyp.easy_first.parsing import SCALE, SentencesToParse, new_states, parse, parse_beam
 from spacy_hpyp.easy_first.perceptron import new_perceptron, table_of_averages
-from spacy_hpyp.easy_first.search import new_states
 
 PLACES = 1 << 12
 TEMPLATES = [

@@ -4,20 +4,18 @@ import numpy as np
 import pytest
 
 from spacy_hpyp.easy_first.perceptron import (
+    StoredPerceptron,
     averages_alone,
+    averages_in,
     change_kept,
     check_can_learn,
     is_compact,
     new_perceptron,
+    perceptron_from_message,
+    perceptron_to_message,
     round_averages,
     table_of_averages,
     tick,
-)
-from spacy_hpyp.easy_first.storage import (
-    StoredPerceptron,
-    averages_in,
-    perceptron_from_message,
-    perceptron_to_message,
 )
 
 PLACES, OUTCOMES = 64, 3

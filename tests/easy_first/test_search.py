@@ -17,8 +17,8 @@ from plain_parser import (
     trees_of,
 )
 
+from spacy_hpyp.easy_first.parsing import MARGIN, new_states
 from spacy_hpyp.easy_first.perceptron import round_averages
-from spacy_hpyp.easy_first.search import MARGIN, new_states
 
 PLACES = 1 << 12
 

@@ -13,8 +13,10 @@ from seating import predictive_probability
 from spacy_hpyp.annotation.arrays import Sentences
 from spacy_hpyp.annotation.documents import join
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.head_outward.contexts import CASES, DISTANCES, DISTRIBUTIONS
-from spacy_hpyp.head_outward.distributions import (
+from spacy_hpyp.head_outward.contexts import (
+    CASES,
+    DISTANCES,
+    DISTRIBUTIONS,
     HeadOutwardContexts,
     HeadOutwardDistributions,
     make_distributions,

@@ -20,9 +20,8 @@ from small_models import (
 )
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.head_outward.contexts import CASES, DISTRIBUTIONS
-from spacy_hpyp.head_outward.distributions import HeadOutwardContexts
-from spacy_hpyp.head_outward.scoring import tree_log_probabilities
+from spacy_hpyp.head_outward.contexts import CASES, DISTRIBUTIONS, HeadOutwardContexts
+from spacy_hpyp.head_outward.parsing import tree_log_probabilities
 
 LISTS = HeadOutwardContexts(
     tag=[["direction+parent.tag", "sibling.tag", "parent.word"]],

@@ -12,10 +12,12 @@ from spacy_hpyp.head_outward.contexts import (
     ELEMENTS,
     LABEL,
     TAG,
+    HeadOutwardContexts,
     compile_contexts,
+    conditionals,
+    unchartable,
     with_classes,
 )
-from spacy_hpyp.head_outward.distributions import HeadOutwardContexts, conditionals, unchartable
 from spacy_hpyp.head_outward.events import events_of
 from spacy_hpyp.hpyp.franchise import SYMBOL
 from spacy_hpyp.text.elements import class_symbols, reads_classes

@@ -24,8 +24,7 @@ from small_models import (
 )
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.head_outward.contexts import DISTRIBUTIONS
-from spacy_hpyp.head_outward.distributions import HeadOutwardContexts
+from spacy_hpyp.head_outward.contexts import DISTRIBUTIONS, HeadOutwardContexts
 from spacy_hpyp.head_outward.events import events_of
 from spacy_hpyp.hpyp.franchise import N_RESTAURANTS, PARENT, SYMBOL
 

@@ -28,10 +28,14 @@ from small_models import (
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.chart import inside
-from spacy_hpyp.head_outward.contexts import CASES
-from spacy_hpyp.head_outward.distributions import HeadOutwardContexts
-from spacy_hpyp.head_outward.parsing import best_trees, head_marginals, parse
-from spacy_hpyp.head_outward.scoring import chart_scores, tree_log_probabilities
+from spacy_hpyp.head_outward.contexts import CASES, HeadOutwardContexts
+from spacy_hpyp.head_outward.parsing import (
+    best_trees,
+    chart_scores,
+    head_marginals,
+    parse,
+    tree_log_probabilities,
+)
 
 #: With a distribution that reads the sibling only after the tag.
 LATE_SIBLINGS = HeadOutwardContexts(

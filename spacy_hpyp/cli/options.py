@@ -31,13 +31,6 @@ def writable(path: Path | None) -> Path | None:
     return path
 
 
-def writable_docs(path: Path) -> Path | None:
-    """Make the folder of a .spacy file to write. RAISES (ValueError): If its name does not end so."""
-    if path.suffix != ".spacy":
-        raise ValueError(f"The name of the file to write must end with .spacy, but it is '{path}'.")
-    return writable(path)
-
-
 #: Settings of options and arguments that are a file to read, and one to write.
 FILE = {"exists": True, "dir_okay": False}
 NEW_FILE: dict[str, Any] = {"dir_okay": False, "callback": writable}
@@ -48,7 +41,6 @@ AnyModel = Annotated[str, argument("A trained pipeline with an hpyp_parser, or a
 TrainData = Annotated[Path, argument("Training data: .conllu or .spacy, or a directory", exists=True)]
 Data = Annotated[Path, argument("Evaluation data: .conllu or .spacy, or a directory", exists=True)]
 Json = Annotated[Path | None, option("JSON file for the figures", "--output -o", **NEW_FILE)]
-DocsFile = Annotated[Path, argument("The .spacy file to write", dir_okay=False, callback=writable_docs)]
 Particles = Annotated[int | None, option("Particles, instead of the pipeline's setting", "--particles -K")]
 Threads = Annotated[int | None, option("Threads, instead of the pipeline's setting", "--threads -t")]
 MinCount = Annotated[int, option("Rarer words are known by their class only")]

@@ -28,9 +28,9 @@ def writing(path: Path | None, what: str) -> Iterator[TextIO]:
     msg.good(f"Saved {what} to {path}")
 
 
-def is_shown(path: Path | None) -> bool:
-    """Return whether the output goes to the screen, where a progress bar would disturb it."""
-    return path is None and sys.stdout.isatty()
+def is_shown(path: Path | None) -> bool | None:
+    """Return whether output on the screen would be disturbed by a progress bar; else None, as tqdm takes it."""
+    return (path is None and sys.stdout.isatty()) or None
 
 
 def json_line(value: Any) -> str:

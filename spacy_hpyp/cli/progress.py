@@ -1,10 +1,9 @@
 """Progress bars, and a message while Numba compiles."""
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from time import monotonic
-from typing import Any
 
 from numba.core.event import Event, Listener, install_listener
 from tqdm import tqdm
@@ -13,13 +12,8 @@ from tqdm import tqdm
 _SHORT = 2.0
 
 
-class Bar(tqdm):
-    """A progress bar on stderr that disappears at the end, or a line every 30 seconds in a file or pipe."""
-
-    def __init__(self, *arguments: Any, **settings: Any) -> None:
-        on_screen = sys.stderr.isatty()
-        pace = {} if on_screen else {"mininterval": 30.0, "maxinterval": 60.0, "delay": 30.0}
-        super().__init__(*arguments, **{"leave": not on_screen, "file": sys.stderr, **settings, **pace})
+#: A progress bar that disappears at the end, for a terminal.
+Bar = partial(tqdm, leave=False, disable=None)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from wasabi import msg
 
 from ..components.alignment import example_of_words
 from .app import load_parser, save_docs
-from .options import DocsFile, Generative, Threads, argument, option
+from .options import NEW_FILE, Generative, Threads, argument, option
 from .progress import Bar
 from .raw_text import read_training
 
@@ -53,7 +53,7 @@ def train_pipeline(
 def guides(
     model: Generative,
     corpus: Annotated[Path, argument("Its training data: .conllu or .spacy, or a directory", exists=True)],
-    output: DocsFile,
+    output: Annotated[Path, argument("The .spacy file to write", **NEW_FILE)],
     *,
     folds: Annotated[int, option("Parts of the corpus that are left out in turn", least=2)] = 10,
     threads: Threads = None,

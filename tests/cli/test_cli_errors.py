@@ -138,7 +138,6 @@ ROWS = [
     *in_turn([f"{form.format('trained')} {{}}" for form in WITH_PARTICLES], SETTINGS),
     # The commands one by one.
     ("guides trained other.spacy out.spacy", "is this the training part of its treebank?"),
-    ("guides trained gold.spacy out.bin", "must end with .spacy, but it is 'out.bin'"),
     ("guides trained gold.spacy out.spacy --folds 1", "--folds", USAGE),
     ("nonsense", "nonsense", USAGE),
     ("evaluate trained gold.spacy --components.hpyp_parser.decoding nonsense", "'decoding' must be"),

@@ -12,20 +12,17 @@ from ..training.raw_training import learn_from_text
 from .app import load_parser
 from .options import Threads, argument, option
 from .progress import Bar
-from .raw_text import existing, locate_paragraphs, read_sentences, words_of
+from .raw_text import existing, read_sentences
 
 
 def learn_text(
     model: Annotated[Path, argument("Path of a trained pipeline with an hpyp_parser", exists=True)],
-    text: Annotated[Path, argument("Text in UTF-8, or a .conllu file")],
+    text: Annotated[Path, argument("Text with one sentence a line, or a .conllu file")],
     output: Annotated[Path, argument("Directory for the pipeline (model-last)", file_okay=False)],
     *,
     learning: Annotated[
         Literal["words", "all"], option("What learns from parses: the one of words, or all")
     ] = "words",
-    running: Annotated[
-        bool, option("The parser finds sentences of running text; else a line is one")
-    ] = False,
     tokenized: Annotated[bool, option("Words are between spaces; else the tokenizer finds them")] = False,
     particles: Annotated[int, option("Particles that a sentence is parsed with", "--particles -K")] = 100,
     threads: Threads = None,
@@ -42,16 +39,14 @@ def learn_text(
     parser = HPYPParser(nlp.vocab, saved.model, saved.name, **asdict(saved.settings))
     parser.change(particles=particles, threads=saved.threads if threads is None else threads)
     prepare_folder(output)
-    words_from = None if tokenized else nlp
-    texts = words_of(locate_paragraphs(text), words_from) if running else read_sentences(text, words_from)
-    with Bar(texts, desc="Learning", unit=" sentences", leave=True) as bar:
+    sentences = read_sentences(text, None if tokenized else nlp)
+    with Bar(sentences, desc="Learning", unit=" sentences", leave=True) as bar:
         for done in learn_from_text(
             parser.joint,
             bar,
             search=parser.search,
             seed=parser.seed,
             threads=parser.threads,
-            segmented=not running,
             learning=learning,
         ):
             bar.set_postfix_str(f"{done.words:,} words, {done.log_prob / done.words:.4f} nats/word")

@@ -3,7 +3,7 @@ time. The name of a file says what it is.
 """
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..annotation.syntactic_words import words_as_tokens
-from ..components.corpus import create_conllu_corpus, spans_of
+from ..components.corpus import create_conllu_corpus, mark_sentence, spans_of
 from ..components.documents import SPACY, read_treebank
 from ..language_model.stimuli import is_table
 from ..text.paragraphs import paragraphs_of
@@ -92,15 +92,10 @@ def read_sentences(path: str | Path, nlp: Language | None = None) -> Iterator[li
         return (words for doc in docs for words in _sentences(words_as_tokens(doc)))
     if is_conllu(path):
         return ([word.form for word in block.words] for block in read_blocks(path))
-    return words_of(locate_paragraphs(path, per_line=True), nlp)
-
-
-def words_of(texts: Iterable[tuple[int, str]], nlp: Language | None) -> Iterator[list[str]]:
-    """Yield the words of texts, if there are some: those of a tokenizer, or else what white space separates."""
-    for _, text in texts:
-        words = text.split() if nlp is None else [t.text for t in nlp.make_doc(text) if not t.is_space]
-        if words:
-            yield words
+    lines = locate_paragraphs(path, per_line=True)
+    if nlp is None:
+        return (words for _, line in lines if (words := line.split()))
+    return (words for _, line in lines for words in _sentences(mark_sentence(nlp.make_doc(line))))
 
 
 def _sentences(doc: Doc) -> Iterator[list[str]]:

@@ -6,16 +6,14 @@ model, not with the text.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
-from ..annotation.arrays import Blocks, Parses, Sentences, block_starts, sentence_blocks
-from ..arc_standard.decoding import cut, decode
+from ..annotation.arrays import Sentences, sentence_blocks
+from ..arc_standard.decoding import decode
 from ..arc_standard.distributions import DISTRIBUTIONS
 from ..arc_standard.events import static_derivations
-from ..compiled import NONE
 from ..inference.rounding import Search
 from ..interrupts import interrupts_deferred
 from ..models.joint_model import JointModel
@@ -38,34 +36,19 @@ class RawTextProgress(NamedTuple):
     log_prob: float
 
 
-def parsed_sentences(blocks: Blocks, parses: Parses) -> Sentences:
-    """Return the sentences that a parser has found in some blocks."""
-    offsets = cut(blocks, parses.heads).offsets
-    heads = parses.heads + block_starts(blocks.offsets) - block_starts(offsets)
-    return Sentences(
-        words=blocks.words,
-        tags=parses.tags,
-        heads=np.where(parses.heads == NONE, NONE, heads).astype(np.int32),
-        labels=parses.labels,
-        offsets=offsets,
-    )
-
-
 def learn_from_text(
     model: JointModel,
-    texts: Iterable[Sequence[str]],
+    text: Iterable[Sequence[str]],
     *,
     search: Search,
     seed: int,
     threads: int,
-    segmented: bool,
     learning: str = "words",
     batch_words: int = _BATCH,
 ) -> Iterator[RawTextProgress]:
     """Learn from raw text. Discounts and strengths are resampled after each million words, and in the end.
 
-    texts (Iterable[Sequence[str]]): The words of each text.
-    segmented (bool): Whether each text is one sentence; else the parser finds the sentences.
+    text (Iterable[Sequence[str]]): The words of each sentence, at least one.
     learning (str): "words" or "all", see `LEARNING`.
     batch_words (int): About how many words are parsed with the same view of the model.
     YIELDS (RawTextProgress): After each batch, what has been learned since the beginning.
@@ -77,8 +60,8 @@ def learn_from_text(
         )
     search = search._replace(marginals=False, consensus=False)
     sentences, words, resampled, log_prob = 0, 0, 0, 0.0
-    for batch in _batches(texts, batch_words):
-        total, found = _parse(model, batch, search, threads, segmented=segmented)
+    for batch in _batches(text, batch_words):
+        total, found = _parse(model, batch, search, threads)
         _add(model, found, learning, seed=seed, threads=threads)
         sentences += len(found.offsets) - 1
         words += len(found.words)
@@ -92,29 +75,29 @@ def learn_from_text(
     _resample(model, seed)
 
 
-def _batches(texts: Iterable[Sequence[str]], size: int) -> Iterator[list[Sequence[str]]]:
-    """Group texts into batches of about so many words."""
+def _batches(text: Iterable[Sequence[str]], size: int) -> Iterator[list[Sequence[str]]]:
+    """Group sentences into batches of about so many words."""
     batch, words = [], 0
-    for text in chain(texts, [None]):
-        if text is not None:
-            batch.append(text)
-            words += len(text)
-        if words >= size or (text is None and words):
+    for sentence in text:
+        batch.append(sentence)
+        words += len(sentence)
+        if words >= size:
             yield batch
             batch, words = [], 0
+    if batch:
+        yield batch
 
 
 def _parse(
-    model: JointModel, batch: list[Sequence[str]], search: Search, threads: int, *, segmented: bool
+    model: JointModel, batch: list[Sequence[str]], search: Search, threads: int
 ) -> tuple[float, Sentences]:
-    """Parse some texts: their log-probability, and their trees."""
-    numbers = [model.vocabulary.numbers_observed(text) for text in batch if len(text)]
-    blocks = sentence_blocks([np.array(own, dtype=np.int32) for own in numbers])
-    blocks = blocks._replace(may_start=np.full(len(blocks.words), not segmented))
+    """Parse some sentences: their log-probability, and their trees."""
+    numbers = [np.array(model.vocabulary.numbers_observed(words), dtype=np.int32) for words in batch]
+    blocks = sentence_blocks(numbers)
     parses = decode(model.frozen, blocks, search, threads)
-    found = parsed_sentences(blocks, parses)
     # The model learns the words that it generates.
-    found = found._replace(words=model.vocabulary.outcomes[found.words])
+    words = model.vocabulary.outcomes[blocks.words]
+    found = Sentences(words, parses.tags, parses.heads, parses.labels, blocks.offsets)
     return float(parses.log_probability.sum()), found
 
 

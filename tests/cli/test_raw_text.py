@@ -5,7 +5,7 @@ import spacy
 from spacy.tokens import Doc, DocBin
 
 from spacy_hpyp.cli import raw_text
-from spacy_hpyp.cli.raw_text import locate_paragraphs, read_sentences, words_of
+from spacy_hpyp.cli.raw_text import locate_paragraphs, read_sentences
 from spacy_hpyp.text import paragraphs
 
 
@@ -31,8 +31,6 @@ def test_a_byte_order_mark_is_no_part_of_the_first_word(write, nlp, line_end):
     assert list(read_sentences(path)) == expected
     tokens = [["The", "cat", "sleeps", "."], ["The", "\ufeffdog"]]
     assert list(read_sentences(path, nlp)) == tokens
-    assert list(words_of(locate_paragraphs(path), None)) == [[*expected[0], *expected[1]]]
-    assert list(words_of(locate_paragraphs(path), nlp)) == [[*tokens[0], *tokens[1]]]
 
 
 @pytest.mark.parametrize("space", [" ", "\n"])

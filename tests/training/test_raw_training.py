@@ -1,12 +1,10 @@
 """Learning from raw text."""
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from spacy_hpyp.annotation.arrays import Blocks, Parses
 from spacy_hpyp.cli import hpyp
-from spacy_hpyp.training.raw_training import learn_from_text, parsed_sentences
+from spacy_hpyp.training.raw_training import learn_from_text
 
 
 @pytest.fixture(scope="module")
@@ -35,23 +33,6 @@ def load(toy, path):
     return toy.nlp(**toy.pools).from_disk(path)
 
 
-def test_found_sentences_begin_where_another_tree_begins():
-    none = np.full(5, np.nan)
-    blocks = Blocks(
-        words=np.arange(5, dtype=np.int32),
-        tags=np.full(5, -1, dtype=np.int32),
-        may_start=np.ones(5, dtype=bool),
-        offsets=np.array([0, 4, 5]),
-    )
-    heads, labels = np.array([1, -1, -1, 2, -1], dtype=np.int32), np.array([0, -1, -1, 1, -1], dtype=np.int32)
-    parses = Parses(heads, labels, np.arange(5, dtype=np.int32), none, none, none, none, none)
-    sentences = parsed_sentences(blocks, parses)
-    assert sentences.offsets.tolist() == [0, 2, 4, 5]
-    assert sentences.words.tolist() == [0, 1, 2, 3, 4]
-    assert sentences.heads.tolist() == [1, -1, -1, 0, -1]
-    assert sentences.labels.tolist() == labels.tolist()
-
-
 @pytest.mark.parametrize(
     ("learning", "learned"), [("words", ["word"]), ("all", ["transition", "label", "tag", "word"])]
 )
@@ -70,15 +51,6 @@ def test_only_the_chosen_distributions_learn_and_settings_stay(
     assert toy.parser(after).settings == toy.parser(before).settings
 
 
-def test_running_text_is_segmented_by_the_parser(pipeline, text, tmp_path):
-    running = tmp_path / "running.txt"
-    running.write_text(text.read_text(encoding="utf8").replace("\n", " "), encoding="utf8")
-    result = run(pipeline, running, tmp_path / "out", "--running")
-    assert result.exit_code == 0
-    sentences = int(result.stdout.split(" words in ")[1].split()[0].replace(",", ""))
-    assert 40 < sentences < 90
-
-
 @pytest.mark.parametrize(
     ("data", "problem"), [(b"\n \n", "no words"), (b"\xff\xfe\x00", "UTF-8")], ids=["empty", "binary"]
 )
@@ -93,7 +65,7 @@ def test_a_seed_fixes_what_is_learned_and_a_batch_is_predicted_by_those_before(t
     def learn(**settings):
         parser = toy.parser(load(toy, pipeline))
         found = learn_from_text(
-            parser.joint, words_of(text), search=parser.search, seed=1, threads=1, segmented=True, **settings
+            parser.joint, words_of(text), search=parser.search, seed=1, threads=1, **settings
         )
         return parser.joint.to_bytes(), list(found)
 

@@ -7,6 +7,7 @@ half of the sweeps. All models have the same vocabulary and words.
 """
 
 import json
+import sys
 from collections.abc import Sequence
 from math import log
 from pathlib import Path
@@ -17,8 +18,9 @@ import spacy
 import typer
 from wasabi import msg
 
+from spacy_hpyp.annotation.syntactic_words import words_as_tokens
 from spacy_hpyp.annotation.uncased import UncasedWords, read_uncased, uncased_key
-from spacy_hpyp.cli.raw_text import read_documents
+from spacy_hpyp.components.documents import read_treebank
 from spacy_hpyp.head_outward.states import DEPENDENCIES, LDA, SEMANTIC, SYNTACTIC
 from spacy_hpyp.models.latent_states import LatentStates
 from spacy_hpyp.text.unknown_words import unknown_words
@@ -77,7 +79,10 @@ def compare(
 ) -> None:
     """Train and measure a model of each kind, on documents with trees."""
     vocab = spacy.blank(lang).vocab
-    documents, others = (list(read_documents(path, vocab)) for path in (corpus, dev))
+    documents, others = (
+        [words_as_tokens(doc) for doc in read_treebank(path, vocab, n_sents=sys.maxsize)]
+        for path in (corpus, dev)
+    )
     texts = [(uncased_key(doc), read_uncased(doc).complete()) for doc in documents]
     texts = [(key, text) for key, text in dict(texts).items() if text.forms]
     unseen = [read_uncased(doc).complete() for doc in others]

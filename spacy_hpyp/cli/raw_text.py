@@ -2,7 +2,6 @@
 time. The name of a file says what it is.
 """
 
-import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -13,7 +12,6 @@ import typer
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.vocab import Vocab
 
 from ..annotation.syntactic_words import words_as_tokens
 from ..components.corpus import create_conllu_corpus, mark_sentence, spans_of
@@ -102,13 +100,6 @@ def _sentences(doc: Doc) -> Iterator[list[str]]:
     for span in spans_of(doc):
         if words := [token.text for token in span if not token.is_space]:
             yield words
-
-
-def read_documents(path: Path, vocab: Vocab) -> Iterator[Doc]:
-    """Yield the documents of a treebank with their trees, as Docs whose tokens are words, see
-    `components.documents.read_treebank`. CoNLL-U that does not say where documents begin is one.
-    """
-    return map(words_as_tokens, read_treebank(path, vocab, n_sents=sys.maxsize))
 
 
 def read_corpus(path: Path, nlp: Language, *, tokens: str = "tokenizer") -> list[Example]:

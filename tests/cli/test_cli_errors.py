@@ -107,7 +107,7 @@ WITH_OUTPUT = [
     "learn-text trained text.txt {}",
     "ngram text.txt {}",
     "rank trained text.txt -o {}",
-    "surprisal trained text.txt --parses 1 -o {}",
+    "surprisal trained text.txt -o {}",
 ]
 SETTINGS = {"-K 0": "'particles' must be", "-t 0": "'threads' must be"}
 

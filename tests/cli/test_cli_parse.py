@@ -11,7 +11,7 @@ from spacy.training.converters import conllu_to_docs
 
 from spacy_hpyp.annotation.syntactic_words import Analysis, words_as_tokens, write_back, write_words
 from spacy_hpyp.cli.conllu_format import UPOS, to_doc, write_block, write_doc, write_sentence
-from spacy_hpyp.cli.raw_text import read_documents
+from spacy_hpyp.components.documents import read_treebank
 from spacy_hpyp.treebanks.conllu import blocks_of
 
 TEXT = "The dog sees a cat near the old bird. Ada sleeps.\nKim waits.\n\n  \nthe parser\nlikes a horse.\n"
@@ -127,7 +127,7 @@ def test_what_comes_out_is_read_again_with_the_same_words(model, write, tmp_path
     theirs = [[token.text for token in doc] for doc in conllu_to_docs(text, n_sents=1, no_print=True)]
     ours = [
         [token.text for token in span if not token.is_space]
-        for doc in read_documents(path, spacy.blank("en").vocab)
+        for doc in map(words_as_tokens, read_treebank(path, spacy.blank("en").vocab, n_sents=10_000))
         for span in doc.sents
     ]
     assert words == theirs == ours

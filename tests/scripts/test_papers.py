@@ -15,8 +15,9 @@ import spacy
 from papers_tables import TABLES, page, runs_of
 from spacy.tokens import DocBin
 
+from spacy_hpyp.annotation.syntactic_words import words_as_tokens
 from spacy_hpyp.annotation.uncased import read_uncased, uncased_key
-from spacy_hpyp.cli.raw_text import read_documents
+from spacy_hpyp.components.documents import read_treebank
 from spacy_hpyp.models.latent_states import LatentStates
 from spacy_hpyp.text.unknown_words import unknown_words
 from spacy_hpyp.text.vocabulary import VocabularySettings
@@ -113,7 +114,7 @@ def test_latent_states_of_all_kinds_are_compared(tmp_path):
 
 
 def test_bits_a_word_are_those_of_the_second_half_of_the_sweeps():
-    documents = read_documents(TRAIN, spacy.blank("en").vocab)
+    documents = map(words_as_tokens, read_treebank(TRAIN, spacy.blank("en").vocab, n_sents=10_000))
     texts = [(uncased_key(doc), read_uncased(doc).complete()) for doc in documents]
     settings = VocabularySettings(unknown_words("en"))
     models = [LatentStates("semantic", 3, settings) for _ in range(2)]

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE
-from ..newton import maximize
 from .arrays import Parses, block_starts
 
 #: Weights of `features` and `tag_features` that leave posterior probabilities as they are.
@@ -19,9 +18,6 @@ UNLEARNED_TAGS = np.array([0.0, 1.0, 0.0])
 
 # A beam does not tell probabilities nearer to 0 or 1 apart.
 _CERTAIN = 1e-5
-# The inverse variance of the weights' prior, whose mean is `UNLEARNED`.
-_PRIOR = 1.0
-_HIGHEST = 100.0
 
 
 class Confidence(NamedTuple):
@@ -58,28 +54,6 @@ def tag_features(parses: Parses, is_known: np.ndarray) -> np.ndarray:
     is_known (bool[tokens]): Which words the vocabulary has.
     """
     return np.column_stack([np.ones(len(is_known)), log_odds(parses.tag_probability), ~is_known])
-
-
-def fit_confidence(observed: np.ndarray, right: np.ndarray, unlearned: np.ndarray = UNLEARNED) -> np.ndarray:
-    """Fit a logistic regression by penalised maximum likelihood, with Newton's method.
-
-    observed (float64[n, m]), right (bool[n]): Features, and whether the choices are right.
-    unlearned (float64[m]): The mean of the weights' prior.
-    RETURNS (float64[m]): The weights.
-    """
-
-    def objective(weights: np.ndarray) -> float:
-        odds = observed @ weights
-        likelihood = right @ odds - np.logaddexp(0.0, odds).sum()
-        return float(likelihood - 0.5 * _PRIOR * np.sum((weights - unlearned) ** 2))
-
-    def derivatives(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        p = logistic(observed @ weights)
-        gradient = observed.T @ (right - p) - _PRIOR * (weights - unlearned)
-        return gradient, (observed * (p * (1.0 - p))[:, None]).T @ observed + _PRIOR * np.eye(len(weights))
-
-    # From 0 every step is a good one; near certainty the likelihood is flat.
-    return maximize(objective, derivatives, np.zeros_like(unlearned), highest=_HIGHEST, close=1e-6)
 
 
 def log_odds(probability: np.ndarray, certain: float = _CERTAIN) -> np.ndarray:

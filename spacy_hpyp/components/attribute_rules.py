@@ -1,8 +1,7 @@
 """The spaCy component `attribute_rules`: universal parts of speech and features by tag and word.
 
-A tag mostly implies the part of speech and often the features. For words that mostly have others with that
-tag ("is" among the verbs of the third person), the rule is of the tag and the word. spaCy's `attribute_ruler`
-could do the same by patterns, at a tenth of the speed.
+A tag mostly implies the part of speech and often the features; words that mostly have others with that tag
+have a rule of their own. spaCy's `attribute_ruler` does the same by patterns, at a tenth of the speed.
 """
 
 from collections import Counter, defaultdict
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 import srsly
-from spacy import util
 from spacy.attrs import LOWER, MORPH, POS, TAG
 from spacy.language import Language
 from spacy.pipeline import Pipe
@@ -50,20 +48,17 @@ class AttributeRules(Pipe):
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None
     ) -> None:
         """Learn rules from the tags, parts of speech and features of the examples' references."""
-        found: dict[str, dict[str, Counter[tuple[str, str]]]] = defaultdict(lambda: defaultdict(Counter))
+        counts: dict[str, dict[str, Counter[tuple[str, str]]]] = defaultdict(lambda: defaultdict(Counter))
         for example in map(example_of_words, get_examples()):
             for token in example.reference:
                 value = token.pos_, str(token.morph)
                 if token.tag_ and not token.is_space and any(value):
-                    found[token.tag_][token.lower_][value] += 1
-        rules = [(SPACE_TAG, "", "SPACE", "")] if found else []
-        for tag, words in sorted(found.items()):
+                    counts[token.tag_][token.lower_][value] += 1
+        rules = [(SPACE_TAG, "", "SPACE", "")] if counts else []
+        for tag, words in sorted(counts.items()):
             usual = by_frequency(sum(words.values(), Counter()))[0]
-            rules.append((tag, "", *usual))
-            for word, values in sorted(words.items()):
-                value = by_frequency(values)[0]
-                if value != usual:
-                    rules.append((tag, word, *value))
+            best = [(word, by_frequency(values)[0]) for word, values in sorted(words.items())]
+            rules += [(tag, "", *usual), *((tag, word, *value) for word, value in best if value != usual)]
         self._use(rules)
 
     def __call__(self, doc: Doc) -> Doc:
@@ -74,8 +69,8 @@ class AttributeRules(Pipe):
         return doc.from_array([POS, MORPH], columns)
 
     def _value(self, tag: int, word: int, pos: int, morph: int) -> tuple[int, int]:
-        found = self._values.get((tag, word)) or self._values.get((tag, 0))
-        return (pos, morph) if found is None else (found[0] or pos, found[1])
+        rule = self._values.get((tag, word)) or self._values.get((tag, 0))
+        return (pos, morph) if rule is None else (rule[0] or pos, rule[1])
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
         """Serialize the rules."""
@@ -88,12 +83,12 @@ class AttributeRules(Pipe):
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Save the rules to a directory."""
-        util.to_disk(path, {"rules": lambda file: replace_file(file, self.to_bytes())}, exclude)
+        Path(path).mkdir(parents=True, exist_ok=True)
+        replace_file(Path(path) / "rules", self.to_bytes())
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "AttributeRules":
         """Load rules from a directory."""
-        util.from_disk(path, {"rules": lambda file: self.from_bytes(file.read_bytes())}, exclude)
-        return self
+        return self.from_bytes((Path(path) / "rules").read_bytes())
 
 
 @Language.factory(

@@ -15,7 +15,8 @@ from thinc.api import Model
 
 from ..annotation.arrays import is_projective
 from ..annotation.ballots import ABSENT, Ballots, Gold, Names, read_ballots
-from ..annotation.confidence import fit_confidence, log_odds, logistic
+from ..annotation.confidence import UNLEARNED as UNLEARNED_ARCS
+from ..annotation.confidence import log_odds, logistic
 from ..annotation.documents import ROOT_LABEL
 from ..compiled import NONE
 from ..head_outward.chart import minimum_bayes_risk_tree
@@ -140,6 +141,7 @@ def fit(
     weights: np.ndarray,
     prior: float,
     *,
+    prior_mean: np.ndarray | float = 0.0,
     or_none: bool = True,
     highest: float = _HIGHEST,
     close: float = _CLOSE,
@@ -149,6 +151,7 @@ def fit(
     right (bool[groups] or float64[groups]): Whether each group is right, or its share of that.
     weights (float64[m]): Initial weights.
     prior (float): The inverse variance of the weights' normal prior.
+    prior_mean (float64[m] | float): Its mean.
     or_none (bool): Whether all groups of a word may be wrong.
     highest, close (float): See `maximize`.
     RETURNS (float64[m]): The weights.
@@ -159,7 +162,7 @@ def fit(
 
     def objective(weights: np.ndarray) -> float:
         likelihood = log_likelihood(groups, right, weights, or_none=or_none)
-        return likelihood - 0.5 * prior * float(weights @ weights)
+        return likelihood - 0.5 * prior * float(np.sum((weights - prior_mean) ** 2))
 
     def derivatives(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         share, information = shares(groups, weights, or_none=or_none), prior * np.eye(len(weights))
@@ -168,9 +171,23 @@ def fit(
             weighted = groups.features[rows] * share[rows, None]
             mean = np.add.reduceat(weighted, starts[begin:end] - starts[begin], axis=0)
             information += weighted.T @ groups.features[rows] - mean.T @ mean
-        return groups.features.T @ (right - share) - prior * weights, information
+        return groups.features.T @ (right - share) - prior * (weights - prior_mean), information
 
     return maximize(objective, derivatives, weights, highest=highest, close=close)
+
+
+def fit_confidence(
+    observed: np.ndarray, right: np.ndarray, unlearned: np.ndarray = UNLEARNED_ARCS
+) -> np.ndarray:
+    """Fit a logistic regression by penalised maximum likelihood.
+
+    observed (float64[n, m]), right (bool[n]): Features, and whether the choices are right.
+    unlearned (float64[m]): The mean of the weights' prior.
+    RETURNS (float64[m]): The weights.
+    """
+    choices = Groups(np.arange(len(observed)), np.zeros(len(observed), dtype=np.int32), observed)
+    # From 0 every step is a good one; near certainty the likelihood is flat.
+    return fit(choices, right, np.zeros_like(unlearned), 1.0, prior_mean=unlearned, close=1e-6)
 
 
 def log_likelihood(groups: Groups, right: np.ndarray, weights: np.ndarray, *, or_none: bool = True) -> float:

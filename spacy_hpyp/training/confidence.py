@@ -16,7 +16,6 @@ from ..annotation.confidence import (
     UNLEARNED_TAGS,
     Confidence,
     features,
-    fit_confidence,
     tag_features,
 )
 from ..annotation.documents import GoldSentence, join
@@ -28,6 +27,7 @@ from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from ..models.tree_model import UNLEARNED as UNLEARNED_TREES
 from ..models.tree_model import ParserProgress, TreeModel, confidence_features
+from ..models.votes import fit_confidence
 from .treebank import deal_out
 
 _FOLDS = 5

@@ -14,10 +14,10 @@ from spacy_hpyp.annotation.confidence import (
     UNLEARNED_TAGS,
     Confidence,
     features,
-    fit_confidence,
     tag_features,
 )
 from spacy_hpyp.compiled import NONE
+from spacy_hpyp.models.votes import fit_confidence
 from spacy_hpyp.training.confidence import running_text
 
 TEXTS = ["the dog sees a cat . the cat near the bird sleeps . Kim waits .", "a fish sings ."]

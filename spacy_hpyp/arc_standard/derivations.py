@@ -27,17 +27,12 @@ _SMALLEST = 1024
 
 
 class ConfigurationSet(NamedTuple):
-    """Configurations that the same number of actions has led to.
+    """Configurations that the same number of actions has led to."""
 
-    record (int32[*]), weight (float64[*]): Their records, and log-sums over their derivations.
-    signature (uint64[*]): A hash of the stack.
-    slots (int32[2**i]): Open addressing from the signature to the place in the chart, or -1.
-    """
-
-    record: np.ndarray
-    weight: np.ndarray
-    signature: np.ndarray
-    slots: np.ndarray
+    record: np.ndarray  # int32[*]
+    weight: np.ndarray  # float64[*]: log-sums over their derivations
+    signature: np.ndarray  # uint64[*]: hashes of their stacks
+    slots: np.ndarray  # int32[2**i]: open addressing from the signature to the place in the chart, or -1
 
 
 @compiled

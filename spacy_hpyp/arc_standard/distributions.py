@@ -53,18 +53,14 @@ class ContextLists:
 
 @by_reference
 class Distributions(NamedTuple):
-    """What sentences are generated from, frozen (`FrozenPool`) or while it learns (`SeatedPool`).
-
-    transition, label, tag, word: The pools.
-    tag_offsets (int64[words + 1]), candidate_tags (int32[*]): The tags that each word may have.
-    """
+    """The distributions that generate sentences, frozen (`FrozenPool`) or while they learn (`SeatedPool`)."""
 
     transition: Any
     label: Any
     tag: Any
     word: Any
-    tag_offsets: np.ndarray
-    candidate_tags: np.ndarray
+    tag_offsets: np.ndarray  # int64[words + 1]
+    candidate_tags: np.ndarray  # int32[*]: the tags that each word may have
 
 
 @borrowing

@@ -51,19 +51,13 @@ _REMEMBERED = 256
 
 @by_reference
 class LatentDerivations(NamedTuple):
-    """Sentences whose derivations are latent.
+    """Sentences whose derivations are latent."""
 
-    model (Distributions), queries (Queries): The pools, while they learn, and workspace.
-    sentences (Sentences), derivations (Derivations): The sentences, and how they are derived.
-    given_trees (bool): Whether tags and trees are given, so that only the order of the actions is latent.
-    particles (int): Number of particles.
-    """
-
-    model: Distributions
+    model: Distributions  # The pools, while they learn
     queries: Queries
     sentences: Sentences
     derivations: Derivations
-    given_trees: bool
+    given_trees: bool  # Whether only the order of the actions is latent
     particles: int
 
 

@@ -20,17 +20,12 @@ from .particle_filter import Options, new_options
 
 @by_reference
 class Query(NamedTuple):
-    """Workspace for predictions of one pool.
+    """Workspace for predictions of one pool."""
 
-    key (int32[2 + elements]): Two numbers, and a context row; more may follow.
-    distribution (float64[alphabet]): All probabilities of a context.
-    memo (Memo): Recent results, by the key.
-    """
-
-    key: np.ndarray
-    distribution: np.ndarray
+    key: np.ndarray  # int32[2 + elements]: two numbers, and a context row; more may follow
+    distribution: np.ndarray  # float64[alphabet]: all probabilities of a context
     scratch: Any
-    memo: Memo
+    memo: Memo  # Recent results, by the key
 
 
 @maker
@@ -68,15 +63,13 @@ def look_up(pool, records, top, known, kind, query):
 
 @by_reference
 class Queries(NamedTuple):
-    """Workspace of one thread: a Query for each distribution; the probabilities of all actions of a
-    configuration (0 for those that do not exist); and what the next thing can be.
-    """
+    """Workspace of one thread."""
 
     transition: Query
     label: Query
     tag: Query
     word: Query
-    action: np.ndarray
+    action: np.ndarray  # float64[actions]: the probabilities of all actions of a configuration
     options: Options
 
 

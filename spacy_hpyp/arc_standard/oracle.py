@@ -16,14 +16,10 @@ from .configuration import (
     END,
     FIELDS,
     FIRST_RECORD,
-    POSSIBLE,
     ROOT,
     SHIFT,
-    action_count,
     begin,
-    class_of,
     execute,
-    kind_of,
     left_arc,
     right_arc,
 )
@@ -33,16 +29,12 @@ NO_ARC = -1
 
 
 class GoldTree(NamedTuple):
-    """A tree with what the non-deterministic oracle asks of it.
+    """A tree with what the non-deterministic oracle asks of it."""
 
-    heads, labels (int32[n]): The head of each word by position, -1 for the root, whose label is not read.
-    left_count, right_count (int32[n]): How many dependents each word has on either side.
-    """
-
-    heads: np.ndarray
-    labels: np.ndarray
-    left_count: np.ndarray
-    right_count: np.ndarray
+    heads: np.ndarray  # int32[n]: the head of each word by position, -1 for the root
+    labels: np.ndarray  # int32[n]: the root's is not read
+    left_count: np.ndarray  # int32[n]: how many dependents each word has on the left
+    right_count: np.ndarray  # int32[n]
 
 
 @compiled
@@ -106,17 +98,3 @@ def _is_complete(tree, records, record, word):
     """Whether an item has all its dependents."""
     left, right = records[record, column.LEFT_COUNT], records[record, column.RIGHT_COUNT]
     return left == tree.left_count[word] and right == tree.right_count[word]
-
-
-@compiled
-def is_derivation(actions, n, labels):
-    """Whether actions (int32[2n]) derive a sentence of n words."""
-    depth, shifted = 1, 0
-    for step, action in enumerate(actions):
-        if action < 0 or action >= action_count(labels) or not POSSIBLE[kind_of(depth), class_of(action)]:
-            return False
-        if action == END and step < len(actions) - 1:
-            return False
-        shifted += action == SHIFT
-        depth += 1 if action == SHIFT else -1
-    return depth == 1 and shifted == n and len(actions) == 2 * n

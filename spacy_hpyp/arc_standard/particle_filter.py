@@ -31,20 +31,13 @@ _SMALLEST = 1024
 
 @by_reference
 class Options(NamedTuple):
-    """Continuations of a derivation.
+    """Continuations of a derivation: attachments, or tags of the next word."""
 
-    outcome (int32[*]), probability (float64[*]): Attachments, or tags of the next word.
-    particles (int64[*]): How many particles take each.
-    heuristic (float64[*]): Of tags, an estimate of the log-probability of the words after this one, in nats,
-        or 0.
-    priority (float64[*]): Workspace.
-    """
-
-    outcome: np.ndarray
-    probability: np.ndarray
-    particles: np.ndarray
-    heuristic: np.ndarray
-    priority: np.ndarray
+    outcome: np.ndarray  # int32[*]
+    probability: np.ndarray  # float64[*]
+    particles: np.ndarray  # int64[*]: how many particles take each
+    heuristic: np.ndarray  # float64[*]: estimates of the log-probability of the words after this one, or 0
+    priority: np.ndarray  # float64[*]: workspace
 
 
 @maker

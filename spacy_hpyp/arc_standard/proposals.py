@@ -36,53 +36,36 @@ _REMEMBERED = 1024
 
 @by_reference
 class SearchModel(NamedTuple):
-    """The frozen distributions, and what is known of the words.
-
-    transition, label, tag, word (FrozenPool): A, T and W of B&B section 3.1, and the labels' distribution.
-    tag_offsets (int64[words + 1]), candidate_tags (int32[*]): The tags that each word may have, likely ones
-        first.
-    usual (float64[*]): For each candidate tag, p(word | tag) without further context.
-    chain (float64[tags + 1, tags]): See `tag_chain`; or empty.
-    outcomes (int32[words]): Their outcomes in the distribution of words.
-    observed (int32[words]), told (float64[*, tags]): The row of `told` with the probability of other
-        observations of a word, for each tag; in the first row, of none: 1.
-    """
+    """The frozen distributions (B&B section 3.1), and what is known of the words."""
 
     transition: FrozenPool
     label: FrozenPool
     tag: FrozenPool
     word: FrozenPool
-    tag_offsets: np.ndarray
-    candidate_tags: np.ndarray
-    usual: np.ndarray
-    chain: np.ndarray
-    outcomes: np.ndarray
-    observed: np.ndarray
-    told: np.ndarray
+    tag_offsets: np.ndarray  # int64[words + 1]
+    candidate_tags: np.ndarray  # int32[*]: the tags that each word may have, likely ones first
+    usual: np.ndarray  # float64[*]: for each candidate tag, p(word | tag) without further context
+    chain: np.ndarray  # float64[tags + 1, tags]: see `tag_chain`; or empty
+    outcomes: np.ndarray  # int32[words]: their outcomes in the distribution of words
+    observed: np.ndarray  # int32[words]: their rows of `told`
+    told: np.ndarray  # float64[*, tags]: the probability of other observations; in the first row, of none: 1
 
 
 @by_reference
 class Workspace(NamedTuple):
-    """Workspace of one thread.
+    """Workspace of one thread."""
 
-    action (int32[4, labels]), action_probability (float64[4, labels]): The best actions of each class.
-    transition, label, word (Query): Remembered are the directions' probabilities, or the best actions of each
-        class, and the best labels, by the context with its kind or direction.
-    tag (Query): Remembered are the best tags with p(tag) p(word | tag), and the sum of p(tag) over all tags
-        that the word may have; by both contexts, the word and the magnitude of the particles (or the given
-        tag, negated).
-    promise (float64[tags]): The promise of each tag for the words to come, relative to the best one.
-    occasion (int64[1]): How many words there were in the blocks before and in this one.
-    """
-
-    action: np.ndarray
-    action_probability: np.ndarray
+    action: np.ndarray  # int32[4, labels]: the best actions of each class
+    action_probability: np.ndarray  # float64[4, labels]
+    # Remembered by context and kind: the directions' probabilities, or the best actions of each class.
     transition: Query
-    label: Query
+    label: Query  # By context and direction: the best labels
+    # By both contexts, the word, and the magnitude of the particles (or the given tag, negated): the best tags
+    # with p(tag) p(word | tag), and the sum of p(tag) over all tags that the word may have.
     tag: Query
     word: Query
-    promise: np.ndarray
-    occasion: np.ndarray
+    promise: np.ndarray  # float64[tags]: promises for the words to come, relative to the best one
+    occasion: np.ndarray  # int64[1]: the number of words in the blocks before and in this one
     options: Options
 
 
@@ -114,12 +97,12 @@ class Decoding(NamedTuple):
     """The task of Algorithm 1: derivations of a block of words, by their best actions and tags."""
 
     parser: SearchModel
-    numbers: np.ndarray
+    numbers: np.ndarray  # The words, tags and boundaries, see `Blocks`
     tags: np.ndarray
     may_start: np.ndarray
-    words: np.ndarray
-    threshold: float
-    heuristic: np.ndarray
+    words: np.ndarray  # int32[n]: the words as outcomes
+    threshold: float  # See `Search.tag_threshold`
+    heuristic: np.ndarray  # float64[n, tags]: see `lookahead_heuristic`
     work: Workspace
     options: Options
     passes: int

@@ -16,15 +16,13 @@ _ROUNDING = 1e-12
 
 
 class Beam(NamedTuple):
-    """Derivations: their configurations, log-weights, particles, and depths of stacks, and estimates of the
-    log-probability of the words to come, see `Options`.
-    """
+    """Derivations."""
 
-    record: np.ndarray
-    weight: np.ndarray
-    particles: np.ndarray
-    depth: np.ndarray
-    heuristic: np.ndarray
+    record: np.ndarray  # int32[*]: their configurations
+    weight: np.ndarray  # float64[*]: their log-weights
+    particles: np.ndarray  # int64[*]
+    depth: np.ndarray  # int32[*]: the depths of their stacks
+    heuristic: np.ndarray  # float64[*]: see `Options`
 
 
 @compiled
@@ -112,18 +110,13 @@ def part(beam, first, last):
 
 
 class Sums(NamedTuple):
-    """The sums over n words.
+    """The sums over n words."""
 
-    syntactic, lexical, log_probability (float64[n]): Overwritten, see `Parses`.
-    tagged (float64[1]): Log of the sum of the weights that generate the present word with any tag.
-    before (float64[1]): Log of the sum of the weights after the word before.
-    """
-
-    syntactic: np.ndarray
-    lexical: np.ndarray
-    log_probability: np.ndarray
-    tagged: np.ndarray
-    before: np.ndarray
+    syntactic: np.ndarray  # float64[n], see `Parses`
+    lexical: np.ndarray  # float64[n]
+    log_probability: np.ndarray  # float64[n]
+    tagged: np.ndarray  # float64[1]: log of the sum of the weights that generate this word with any tag
+    before: np.ndarray  # float64[1]: log of the sum of the weights after the word before
 
 
 @inner_maker

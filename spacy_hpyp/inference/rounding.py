@@ -24,59 +24,42 @@ _ATTACHMENTS = 10
 
 @by_reference
 class Search(NamedTuple):
-    """How to search.
+    """How to search."""
 
-    particles (int): K, how many particles the beam's derivations share.
-    lookahead (float): The expected cost in nats of attaching a word that is on the stack. With 0, the
-        selection step is that of Algorithm 1 to the letter.
-    marginals (bool): Whether to find the posterior probabilities of heads and tags. The selection step then
-        keeps derivations that stand for the posterior, and not only those that may still be the best.
-    consensus (bool): Whether to choose the parse with the least expected loss; needs `marginals`.
-    temperature (float): With `marginals`, log-weights are divided by it before they are normalised.
-    labels_per_arc (int), tags_per_word (int): How many labels of an arc and tags of a word a derivation is
-        divided between.
-    tag_threshold (float): A tag, or a direction of an arc, is not tried if it is expected to get less than
-        this part of a particle beside the best one.
-    guides (bool): Whether to find the most probable heads and tags of each word; needs `marginals`.
-    outlook (float): How much the promise of a tag for the words to come counts where particles are divided
-        and in the selection step; it never counts in a derivation's weight. With 0, they are those of
-        Algorithm 1.
-    spread (int): By how much the particles are multiplied after the selection step.
-    apart (bool): Whether to find the probabilities of words only, and those of running text by
-        `running_text.read`.
-    scheme (int): `ROUND` or `TOP`.
-    """
-
-    particles: int
+    particles: int  # K, how many particles the beam's derivations share
+    # The expected cost in nats of attaching a word that is on the stack. With 0, the selection step is that of
+    # Algorithm 1 to the letter.
     lookahead: float
+    # Whether to find the posterior probabilities of heads and tags. The selection step then keeps derivations
+    # that stand for the posterior, and not only those that may still be the best.
     marginals: bool = False
-    consensus: bool = False
-    temperature: float = 1.0
-    labels_per_arc: int = 1
+    consensus: bool = False  # Whether to choose the parse with the least expected loss; needs `marginals`
+    temperature: float = 1.0  # With `marginals`, log-weights are divided by it before they are normalised
+    labels_per_arc: int = 1  # How many labels of an arc a derivation is divided between
     tags_per_word: int = 3
+    # A tag, or a direction of an arc, needs the expectation of this part of a particle beside the best one.
     tag_threshold: float = 0.5
-    guides: bool = False
+    guides: bool = False  # Whether to find the most probable heads and tags; needs `marginals`
+    # How much the promise of a tag for the words to come counts where particles are divided; it never counts in
+    # a derivation's weight.
     outlook: float = 0.0
-    spread: int = 1
-    apart: bool = False
+    spread: int = 1  # By how much the particles are multiplied after the selection step
+    apart: bool = False  # Whether to find the probabilities of words only, by `running_text.read`
     scheme: int = ROUND
 
 
 class Rounding(NamedTuple):
-    """A search at work on n words.
-
-    lead (float): How far a derivation may be behind the best one, see `_lead_of_the_last`.
-    best (float64[*]): The highest `expected_weight` of the present pass, or with `TOP` the K highest, in
-        order.
-    ended (float64[1]): With `search.apart`, log of the sum of the weights of the derivations that have ended
-        a sentence in the present pass.
-    """
+    """A search at work."""
 
     search: Search
     sums: Sums
-    lead: float
-    best: np.ndarray
-    ended: np.ndarray
+    lead: float  # How far a derivation may be behind the best one, see `_lead_of_the_last`
+    best: (
+        np.ndarray
+    )  # float64[*]: highest `expected_weight` of this pass, or with `TOP` the K highest, in order
+    ended: (
+        np.ndarray
+    )  # float64[1]: with `apart`, log-sum of the weights that have ended a sentence in this pass
 
 
 @inner_maker

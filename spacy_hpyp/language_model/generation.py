@@ -11,8 +11,8 @@ from ..annotation.arrays import sentence_blocks, with_letters
 from ..annotation.documents import Layout, write_parses
 from ..arc_standard.configuration import tree_of
 from ..arc_standard.decoding import decode
-from ..arc_standard.generation import Derivation, draw_sentence
 from ..arc_standard.likelihood import new_queries
+from ..arc_standard.sampling import Derivation, draw_sentence
 from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from ..models.spelling import write_out

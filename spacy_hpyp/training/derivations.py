@@ -29,15 +29,10 @@ def initialize(model: JointModel, corpus: GoldCorpus, label_data: dict[str, list
 
 @dataclass
 class SentenceBatch:
-    """Sentences to be visited.
-
-    keys (list[bytes]): Identify them.
-    rows (list[int32[4, *]]): Their words, tags, heads and labels.
-    seated (list[bool]): Whether they are seated.
-    """
+    """Sentences to be visited."""
 
     keys: list[bytes] = field(default_factory=list)
-    rows: list[np.ndarray] = field(default_factory=list)
+    rows: list[np.ndarray] = field(default_factory=list)  # int32[4, *]: words, tags, heads and labels
     seated: list[bool] = field(default_factory=list)
 
     def __len__(self) -> int:

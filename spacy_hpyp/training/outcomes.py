@@ -18,20 +18,13 @@ from ..text.vocabulary import Vocabulary
 
 @dataclass(frozen=True)
 class GoldWords:
-    """A sequence of words to learn from.
+    """A sequence of words to learn from."""
 
-    key (bytes): Identifies its content.
-    forms (list[str]): The words.
-    gold (int32[words]): Their outcomes, `NONE` where unknown.
-    given (int32[words]): The outcomes that are known before prediction, `NONE` elsewhere.
-    more (dict[str, int32[words]]): Other attributes of each word.
-    """
-
-    key: bytes
+    key: bytes  # Identifies its content
     forms: list[str]
-    gold: np.ndarray
-    given: np.ndarray
-    more: dict[str, np.ndarray] = field(default_factory=dict)
+    gold: np.ndarray  # int32[words]: their outcomes, `NONE` where unknown
+    given: np.ndarray  # int32[words]: the outcomes that are known before prediction, `NONE` elsewhere
+    more: dict[str, np.ndarray] = field(default_factory=dict)  # int32[words]: by attribute
 
 
 class Encoded(NamedTuple):

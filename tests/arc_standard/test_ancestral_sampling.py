@@ -8,8 +8,8 @@ from test_enumeration import POOLS, Counter, make_model, with_random_weights
 from test_sampling import assert_drawn_from
 
 from spacy_hpyp.arc_standard.configuration import FIRST_SYMBOL, PREVIOUS, ROOT, WORD, derivation
-from spacy_hpyp.arc_standard.generation import Derivation, draw_sentence
 from spacy_hpyp.arc_standard.likelihood import new_queries
+from spacy_hpyp.arc_standard.sampling import Derivation, draw_sentence
 
 LIMIT = 3
 

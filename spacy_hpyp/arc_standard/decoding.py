@@ -15,13 +15,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from ..annotation.arrays import Blocks, Guides, Parses, Posterior, Share, block_starts, no_guides, offsets_of
+from ..annotation.arrays import Blocks, Parses, Posterior, Share, block_starts, no_guides, offsets_of
 from ..compiled import NONE, compiled, inner_maker
 from ..inference.beam import log_sum, new_sums
 from ..inference.rounding import TOP, Search, new_rounding
 from .configuration import FIELDS
 from .particle_filter import Path, run
-from .posterior import choose, find_guides, find_marginals, read_parse, read_posterior
+from .posterior import choose, find_guides, find_marginals, highest, read_parse, read_posterior
 from .proposals import SearchModel, new_decoding, new_workspace
 from .running_text import read
 
@@ -71,11 +71,8 @@ def decode_blocks(parser, work, blocks, chosen, search, parses):
         records, beam, size = search_block(parser, only(blocks, block), search, work, records, sums)
         heads, labels, tags = parses.heads[start:end], parses.labels[start:end], parses.tags[start:end]
         if not search.marginals:
-            best = 0
-            for i in range(size):
-                if beam.weight[i] > beam.weight[best]:
-                    best = i
-            read_parse(records, beam.record[best], heads, labels, tags)
+            best = beam.record[highest(beam.weight[:size])]
+            read_parse(records, best, heads, labels, tags)
             continue
         posterior = read_posterior(records, beam, size, end - start, search.temperature)
         choose(posterior, search.consensus, heads, labels, tags)
@@ -83,15 +80,7 @@ def decode_blocks(parser, work, blocks, chosen, search, parses):
             posterior, heads, tags, parses.head_probability[start:end], parses.tag_probability[start:end]
         )
         if search.guides:
-            guides = parses.guides
-            found = Guides(
-                guides.heads[start:end],
-                guides.head_probability[start:end],
-                guides.head_labels[start:end],
-                guides.tags[start:end],
-                guides.tag_probability[start:end],
-            )
-            find_guides(posterior, found)
+            find_guides(posterior, parses.guides, start)
 
 
 @compiled

@@ -1,27 +1,34 @@
 """The four conditional distributions that generate a sentence: of transitions, labels, tags and words (B&B
-section 3.1).
+section 3.1), and their events in derivations.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference
+from ..annotation.arrays import Sentences
+from ..compiled import NONE, borrowing, by_reference, compiled, implements
+from ..inference.gibbs import enter_event, new_events, read_events
 from ..pools.pool import Conditional
 from ..text.elements import contexts_without_classes
+from . import configuration as column
 from .configuration import (
-    DIRECTIONS,
+    FIELDS,
     FIRST_ARC,
+    FIRST_RECORD,
     POSSIBLE,
+    ROOT,
     SHIFT,
-    action_count,
+    begin,
     class_of,
+    execute,
     kind_of,
     label_of,
 )
-from .contexts import compile_contexts
+from .contexts import compile_contexts, read_context
+from .oracle import static_oracle
 
 #: Their names, in the order of `TRANSITION`, `LABEL`, `TAG` and `WORD`.
 DISTRIBUTIONS = ("transition", "label", "tag", "word")
@@ -106,36 +113,83 @@ def conditionals(contexts: ContextLists, *, is_classed: bool = True) -> dict[str
     for name in ("transition", "tag"):
         if not getattr(contexts, name):
             raise ValueError(f"'{name}' needs at least one context list, even if that is an empty one: [[]].")
-    factored = len(contexts.label) > 0
-    possible = {"transition": POSSIBLE} if factored else {}
-    # A word is shifted and attached; all that is generated besides belongs to one of the two.
-    events = {"transition": 2}
-    return {
-        name: _conditional(name, contexts, possible.get(name), events.get(name, 1)) for name in DISTRIBUTIONS
-    }
+    found = {}
+    for name in DISTRIBUTIONS:
+        experts = tuple(tuple(expert) for expert in getattr(contexts, name))
+        mask = {"possible": POSSIBLE} if name == "transition" and contexts.label else {}
+        gates = GATES[name] if mask or len(experts) > 1 else ()
+        elements, columns, places = compile_contexts(experts, name, gates)
+        # A word is shifted and attached; all that is generated besides belongs to one of the two.
+        events = 2 if name == "transition" else 1
+        found[name] = Conditional(
+            name, experts, elements, columns, places, mixed=name == "word", events_of_word=events, **mask
+        )
+    return found
 
 
-def has_labels(conditionals: Mapping[str, Conditional]) -> bool:
-    """Whether a transition is a direction, and the label of an arc an outcome of its own."""
-    return len(conditionals["label"].experts) > 0
+class Derivations(NamedTuple):
+    """Derivations of some sentences, one after the other: actions (int32[2 tokens]) and tags (int32[tokens])."""
+
+    actions: np.ndarray
+    tags: np.ndarray
 
 
-def _conditional(name: str, contexts: ContextLists, possible: np.ndarray | None, events: int) -> Conditional:
-    experts = tuple(tuple(expert) for expert in getattr(contexts, name))
-    plain = len(experts) < (2 if possible is None else 1)
-    gates = () if plain else GATES[name]
-    elements, columns, places = compile_contexts(experts, name, gates)
-    mask = {} if possible is None else {"possible": possible}
-    return Conditional(
-        name, experts, elements, columns, places, mixed=name == "word", events_of_word=events, **mask
+def static_derivations(sentences: Sentences) -> Derivations:
+    """Return the static oracle's derivations. RAISES (ValueError): If a sentence is no projective tree."""
+    actions = np.empty(2 * len(sentences.words), dtype=np.int32)
+    for start, end in zip(sentences.offsets, sentences.offsets[1:]):
+        if not static_oracle(
+            sentences.heads[start:end], sentences.labels[start:end], actions[2 * start : 2 * end]
+        ):
+            raise ValueError("A training sentence is not a projective tree with one root.")
+    return Derivations(actions, sentences.tags.copy())
+
+
+class Generated(NamedTuple):
+    """The events of one distribution in derivations; `factored` if an action is a direction and a label."""
+
+    distribution: int
+    factored: bool
+    words: np.ndarray
+    derivations: Derivations
+    offsets: np.ndarray
+
+
+@implements(read_events, Generated)
+@compiled
+def _read_events(generated, number, pool):
+    start, end = generated.offsets[number], generated.offsets[number + 1]
+    actions = generated.derivations.actions[2 * start : 2 * end]
+    return events_of(
+        pool,
+        generated.distribution,
+        generated.factored,
+        generated.words[start:end],
+        generated.derivations.tags[start:end],
+        actions,
     )
 
 
-def alphabet_sizes(*, labels: int, tags: int, words: int, factored: bool) -> dict[str, int]:
-    """Return the number of outcomes of each distribution."""
-    return {
-        "transition": DIRECTIONS if factored else action_count(labels),
-        "label": max(1, labels),
-        "tag": max(1, tags),
-        "word": words,
-    }
+@compiled
+def events_of(pool, distribution, factored, words, tags, actions):
+    """Run a derivation and read the events of one distribution."""
+    events = new_events(pool, len(actions))
+    if distribution == LABEL and not factored:
+        return events
+    records = np.empty((FIRST_RECORD + len(actions), FIELDS), dtype=np.int32)
+    used = begin(records)
+    top = ROOT
+    shifted = 0
+    for action in actions:
+        word = min(shifted, len(words) - 1)
+        known, kind, dish = event_of(
+            distribution, factored, records[top, column.DEPTH], action, tags[word], words[word]
+        )
+        if dish != NONE:
+            read_context(pool.elements, records, top, known, events.row)
+            enter_event(pool, events, kind, dish)
+        execute(records, used, top, action, tags[word], words[word])
+        shifted += action == SHIFT
+        top = used
+        used += 1
+    return events

@@ -40,8 +40,7 @@ from ..compiled import borrowing, by_reference, compiled, inner, inner_maker
 from ..inference.gibbs import add_events, put_back, visit_seated
 from ..pools.pool import predict_event, seat_all_noting, unseat_all_as, unseat_all_noting
 from .derivations import sample_derivation
-from .distributions import LABEL, TAG, TRANSITION, WORD, Distributions
-from .events import Derivations, events_of
+from .distributions import LABEL, TAG, TRANSITION, WORD, Derivations, Distributions, events_of
 from .likelihood import Queries, forget_all, is_factored, new_queries
 from .sampling import sample_parse
 

@@ -78,18 +78,18 @@ def choose(posterior, consensus, heads, labels, tags):
             find_agreement(probability, posterior.heads[:, word], posterior.labels[:, word], agreement)
             for i in range(m):
                 score[i] += agreement[i]
-    best = _highest(score)
+    best = highest(score)
     overwrite(heads, posterior.heads[best])
     overwrite(labels, posterior.labels[best])
     overwrite(tags, posterior.tags[best])
     if consensus:
         for word in range(n):
             find_agreement(probability, posterior.tags[:, word], posterior.tags[:, word], agreement)
-            tags[word] = posterior.tags[_highest(agreement), word]
+            tags[word] = posterior.tags[highest(agreement), word]
 
 
 @borrowing
-def _highest(values):
+def highest(values):
     """The place of the first of the highest values; Numba would import SciPy for its own."""
     best = 0
     for i in range(1, len(values)):
@@ -139,8 +139,11 @@ def find_leading(probability, outcomes, mass, leading, share):
 
 
 @compiled
-def find_guides(posterior, guides):
-    """Find the most probable heads of each word, each with its most probable label, and tags."""
+def find_guides(posterior, guides, start):
+    """Find the most probable heads of each word, each with its most probable label, and tags.
+
+    guides (Guides): Overwritten from the word `start` on.
+    """
     m, n = posterior.heads.shape
     most_tags = most_labels = 0
     for i in range(m):
@@ -152,16 +155,14 @@ def find_guides(posterior, guides):
     given_head = np.empty(m)
     for word in range(n):
         own = posterior.heads[:, word]
-        find_leading(posterior.probability, own, heads, guides.heads[word], guides.head_probability[word])
+        row = start + word
+        head_probability, probability = guides.head_probability[row], posterior.probability
+        find_leading(probability, own, heads, guides.heads[row], head_probability)
         find_leading(
-            posterior.probability,
-            posterior.tags[:, word],
-            tags,
-            guides.tags[word],
-            guides.tag_probability[word],
+            probability, posterior.tags[:, word], tags, guides.tags[row], guides.tag_probability[row]
         )
         for rank in range(guides.heads.shape[1]):
             for i in range(m):
-                given_head[i] = posterior.probability[i] if own[i] == guides.heads[word, rank] else 0.0
+                given_head[i] = probability[i] if own[i] == guides.heads[row, rank] else 0.0
             find_leading(given_head, posterior.labels[:, word], labels, label, share)
-            guides.head_labels[word, rank] = label[0] if guides.head_probability[word, rank] > 0.0 else NONE
+            guides.head_labels[row, rank] = label[0] if head_probability[rank] > 0.0 else NONE

@@ -83,9 +83,8 @@ def read(task, rounding, records):
 
 @inner_maker
 def _select(beam, bounds, sentences, search):
-    """Selection step: each sentence that is not given up gets particles of its own. These are not in
-    proportion to its probability, as an improbable sentence may become the probable one. Returns how many are
-    left.
+    """Selection step: each sentence that is not given up gets particles of its own, and more than in
+    proportion to its probability, as it may become the probable one. Returns how many are left.
     """
     total = _expected_sum(part(beam, 0, bounds[sentences]), search)
     left, end = 1, bounds[1]

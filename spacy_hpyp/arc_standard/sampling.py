@@ -170,21 +170,6 @@ def draw_path(task, particles, retained, retained_tags, rng, actions, tags):
     return total - log(particles)
 
 
-@compiled
-def estimate_log_probabilities(model, queries, words, particles, rng, estimates):
-    """Estimate the probability of a sentence several times, each by a particle filter that tries all tags.
-
-    estimates (float64[replicates]): Overwritten with the logs of the unbiased estimates, in nats.
-    """
-    n = len(words)
-    none, every_tag = np.empty(0, dtype=np.int32), np.bool_(True)
-    actions, tags = np.empty(2 * n, dtype=np.int32), np.empty(n, dtype=np.int32)
-    for replicate in range(len(estimates)):
-        estimates[replicate] = sample_parse(
-            model, queries, words, particles, none, none, every_tag, rng, actions, tags
-        )
-
-
 class Derivation(NamedTuple):
     """A drawn sentence: actions (int32[2n]), tags (int32[n]) and words (int32[n])."""
 
@@ -205,9 +190,11 @@ def draw_word(pool, row, scratch, out, rng):
 
 
 @compiled
-def _draw_derivation(model, queries, rng, drawn):
-    """Draw a derivation.
+def draw_sentence(model, queries, rng, drawn):
+    """Draw a sentence with its derivation.
 
+    model (Distributions), queries (Queries): A frozen, lexicalised model, and its workspace.
+    drawn (Derivation): Overwritten; its arrays have room for the longest sentence that is wanted.
     RETURNS (int): The length of the sentence, or 0 if an action was drawn that does not exist, or one word
         too many.
     """
@@ -241,19 +228,3 @@ def _draw_derivation(model, queries, rng, drawn):
         used += 1
         if action == END:
             return word
-
-
-@compiled
-def draw_sentence(model, queries, attempts, rng, drawn):
-    """Draw a sentence with its derivation.
-
-    model (Distributions), queries (Queries): A frozen, lexicalised model, and its workspace.
-    attempts (int): How often to begin a derivation.
-    drawn (Derivation): Overwritten; its arrays have room for the longest sentence that is wanted.
-    RETURNS (int): The length of the sentence, or 0 if none of the attempts led to one.
-    """
-    for _ in range(attempts):
-        length = _draw_derivation(model, queries, rng, drawn)
-        if length > 0:
-            return length
-    return 0

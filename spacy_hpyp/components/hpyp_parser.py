@@ -221,13 +221,11 @@ class HPYPParser(GibbsParser):
             write_guides(docs, layout, parses.guides, model.encoder)
 
     def k_best(self, doc: Doc, k: int) -> list[Alternative]:
-        """Return the best parses of a document, each summed over its derivations.
+        """Return copies of a document with its best parses and their log-probabilities, each summed over its
+        derivations.
 
-        doc (Doc): Sentence boundaries that are set are kept: in a parsed document, all of them. It is not
-            changed.
+        doc (Doc): Sentence boundaries that are set are kept: in a parsed document, all of them.
         k (int): How many, at least 1; fewer are returned if the final beam has no more.
-        RETURNS (list[Alternative]): Copies of the document with their log-probabilities, the best parse
-            first.
         """
         found = k_best(doc, self.candidates(doc, k), k, with_tags=True)
         return [Alternative(*each) for each in found]
@@ -235,11 +233,11 @@ class HPYPParser(GibbsParser):
     def increments(self, doc: Doc, k: int = 5) -> list[Increment]:
         """Return the beam after each word: parses of the words so far, and expectations of the next word.
 
-        The search knows nothing of the words to come, whatever `outlook` is. Each sentence is read by itself.
+        The search knows nothing of the words to come, whatever `outlook` is. Positions count words and white
+        space.
 
         doc (Doc): Sentence boundaries that are set are kept; without any it is one sentence.
         k (int): How many parses and next words, at least 1; there are fewer parses if the beam has no more.
-        RETURNS (list[Increment]): Of each word. Positions count all words and white space.
         RAISES (ValueError): If the model generates no words.
         """
         k, model = whole("k", k, least=1), self._initialized()
@@ -277,10 +275,7 @@ class HPYPParser(GibbsParser):
         )
 
     def posterior(self, doc: Doc) -> Marginals:
-        """Return how probable each head, label and tag is, given the words (Marginals).
-
-        doc (Doc): Sentence boundaries that are set are kept. It is not changed.
-        """
+        """Return how probable each head, label and tag is; sentence boundaries that are set are kept."""
         model, doc = self._initialized(), words_as_tokens(doc)
         blocks, layout = encode_docs([doc], model.encoder, given_tags=self.settings.given_tags)
         shares = mixture(model.frozen, blocks, self.search._replace(marginals=True), self.threads)
@@ -325,14 +320,11 @@ class HPYPParser(GibbsParser):
     def generate(self, count: int, *, max_length: int = 60, seed: int = 0) -> Iterator[Doc]:
         """Draw sentences from the model, with their tags and trees, given that they are not too long.
 
-        With `spelling`, rare words are spelled out; else they are written as the name of their class in angle
-        brackets.
-
         max_length (int): The most words of a sentence.
         seed (int): Fixes the sentences. The first ones are the same for every count.
-        RETURNS (Iterator[Doc]): One sentence in each, with `_.log_prob` and surprisals as after parsing.
-        RAISES (ValueError): If the component has not been trained or generates no words, a setting is out of
-            its range, or no sentence that is short enough is found.
+        RETURNS (Iterator[Doc]): One sentence in each, with `_.log_prob` and surprisals as after parsing. With
+            `spelling`, rare words are spelled out; else they are the name of their class in angle brackets.
+        RAISES (ValueError): If the model has not been trained or generates no words, or no sentence is found.
         """
         model = self._initialized()
         if not model.is_lexicalised:

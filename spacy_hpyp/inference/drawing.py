@@ -2,13 +2,12 @@
 
 Particles take an option in proportion to its probability, and their weight is multiplied by the sum over the
 options. So the mean of the weights is an unbiased estimate of the probability of the words (Doucet, de
-Freitas & Gordon 2001). If weights have become too unequal, the particles are resampled. Expected numbers are
-rounded systematically, with one random number for all of them.
+Freitas & Gordon 2001). If weights have become too unequal, the particles are resampled systematically.
 
-With a particle that follows a given derivation and is never dropped, this is the conditional filter of
-    particle Gibbs sampling (Andrieu, Doucet & Holenstein 2010). The numbers of particles are drawn given that
-    the *held* one goes on: those of its derivation are then more probable in proportion to their size, and
-    never zero (Chopin & Singh 2015, "On particle Gibbs sampling").
+With a particle that is *held*, as it follows a given derivation, this is the conditional filter of particle
+    Gibbs sampling (Andrieu, Doucet & Holenstein 2010). The numbers of particles are drawn given that it goes
+    on: those of its derivation are more probable in proportion to their size, and never zero (Chopin & Singh
+    2015, "On particle Gibbs sampling").
 """
 
 from math import ceil, exp, floor, inf, log

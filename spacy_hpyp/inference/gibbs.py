@@ -30,24 +30,15 @@ from ..pools.pool import (
 
 
 class Events(NamedTuple):
-    """The events of one distribution in a derivation.
+    """The events of one distribution in a derivation."""
 
-    dish (int32[*]): The outcomes.
-    kind (int32[*]): The kinds of contexts, see `SeatedPool.possible`.
-    restaurants (int32[*, experts]): The restaurants of the contexts.
-    symbols (int32[*, gates]): The symbols of the pool's gates.
-    moved (int32[*, experts, 2]): Notes to undo the removal or addition of an event under each expert.
-    row (int32[elements]): The context row of the next event.
-    count (int64[1]): The number of events.
-    """
-
-    dish: np.ndarray
-    kind: np.ndarray
-    restaurants: np.ndarray
-    symbols: np.ndarray
-    moved: np.ndarray
-    row: np.ndarray
-    count: np.ndarray
+    dish: np.ndarray  # int32[*]: the outcomes
+    kind: np.ndarray  # int32[*]: the kinds of contexts, see `SeatedPool.possible`
+    restaurants: np.ndarray  # int32[*, experts]: the restaurants of the contexts
+    symbols: np.ndarray  # int32[*, gates]: the symbols of the pool's gates
+    moved: np.ndarray  # int32[*, experts, 2]: notes to undo the removal or addition of an event
+    row: np.ndarray  # int32[elements]: the context row of the next event
+    count: np.ndarray  # int64[1]: the number of events
 
 
 @compiled

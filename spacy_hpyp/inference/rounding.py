@@ -79,9 +79,9 @@ def expected_weight(weight, depth, heuristic, search):
 
 @inner
 def _lead_of_the_last(search):
-    """How far behind the best one, in nats of `expected_weight`, a derivation gets no particle in selection:
-    by k * theta, one particle at best against K, it would need 1 / K of the mass; by theta ** (1 /
-    temperature), the same without k. Attaching brings a derivation its expected cost.
+    """How far behind the best one, in nats of `expected_weight`, a derivation gets no particle in selection.
+    By k * theta, one particle against K, it needs 1 / K of the mass; by theta ** (1 / temperature), the same
+    without k.
     """
     nats = search.temperature if search.marginals else 2.0
     return nats * log(float(search.particles)) + _ATTACHMENTS * search.lookahead
@@ -201,12 +201,10 @@ def keep_best(beam, size, rounding):
 def reallocate(beam, size, particles, search):
     """Reallocate K particles in proportion to k * theta, and drop the derivations that get none.
 
-    k has come about in proportion to what theta was before, so k * theta counts the past again at each step,
-    and soon one derivation has all particles. That serves the search for the best one. For marginals, K
-    particles are shared in proportion to theta ** (1 / temperature) alone.
-
+    k * theta counts the past again at each step, and soon one derivation has all particles. That serves the
+    search for the best one; for marginals, K particles are shared by theta ** (1 / temperature) alone.
     Derivations that delay attachments are under-penalised, so theta is reduced by the expected cost of each
-    open word. RETURNS how many derivations are left; at least the best one is kept.
+    open word. RETURNS how many derivations are left, at least one.
     """
     highest = -inf
     for i in range(size):

@@ -77,11 +77,11 @@ def _draw(model: JointModel, max_length: int, rng: np.random.Generator) -> Deriv
         tags=np.empty(max_length, dtype=np.int32),
         words=np.empty(max_length, dtype=np.int32),
     )
-    frozen = model.frozen
-    n = draw_sentence(frozen, new_queries(frozen, 1), ATTEMPTS, rng, drawn)
-    if n == 0:
-        raise unfound("derivations", max_length)
-    return Derivation(drawn.actions[: 2 * n], drawn.tags[:n], drawn.words[:n])
+    frozen, queries = model.frozen, new_queries(model.frozen, 1)
+    for _ in range(ATTEMPTS):
+        if n := draw_sentence(frozen, queries, rng, drawn):
+            return Derivation(drawn.actions[: 2 * n], drawn.tags[:n], drawn.words[:n])
+    raise unfound("derivations", max_length)
 
 
 def unfound(drawn: str, max_length: int) -> ValueError:

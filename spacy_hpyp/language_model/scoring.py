@@ -21,7 +21,7 @@ from spacy.util import minibatch
 from ..annotation.arrays import sentence_blocks
 from ..arc_standard.decoding import decode
 from ..arc_standard.likelihood import new_queries
-from ..arc_standard.sampling import estimate_log_probabilities
+from ..arc_standard.sampling import sample_parse
 from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from ..settings import HIGHEST_PARTICLES, whole
@@ -174,11 +174,14 @@ def score_by_particles(
 
     def score(job: tuple[int, Sequence[str]]) -> Perplexity:
         number, forms = job
-        words = _numbers(model, forms)
-        estimates = np.empty(replicates)
-        rng = np.random.default_rng([seed, number])
-        frozen = model.frozen
-        estimate_log_probabilities(frozen, new_queries(frozen, 1), words, particles, rng, estimates)
+        words, none, rng = (
+            _numbers(model, forms),
+            np.empty(0, np.int32),
+            np.random.default_rng([seed, number]),
+        )
+        filters = model.frozen, new_queries(model.frozen, 1), words, particles, none, none, True, rng
+        found = np.empty(2 * len(words), np.int32), np.empty(len(words), np.int32)
+        estimates = np.array([sample_parse(*filters, *found) for _ in range(replicates)])
         highest = estimates.max()
         if highest == -np.inf:
             return score_of(model, forms, words, -np.inf)

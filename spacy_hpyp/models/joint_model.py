@@ -10,17 +10,17 @@ from spacy.tokens import Doc
 from ..annotation.arrays import Sentences
 from ..annotation.confidence import Confidence
 from ..annotation.documents import Encoder, GoldSentence, Layout, forms_of, join
-from ..arc_standard.configuration import FIRST_SYMBOL
+from ..arc_standard.configuration import DIRECTIONS, FIRST_SYMBOL, action_count
 from ..arc_standard.contexts import with_classes
 from ..arc_standard.distributions import (
     DISTRIBUTIONS,
     ContextLists,
+    Derivations,
     Distributions,
-    alphabet_sizes,
+    Generated,
     conditionals,
-    has_labels,
+    static_derivations,
 )
-from ..arc_standard.events import Derivations, Generated, static_derivations
 from ..arc_standard.latent import latent_derivations, visit_latent
 from ..arc_standard.proposals import SearchModel
 from ..hpyp.franchise import Franchise, new_franchise
@@ -84,7 +84,7 @@ class JointModel(CountModel):
     @property
     def is_factored(self) -> bool:
         """Whether a transition is a direction and a label."""
-        return has_labels(self.conditionals)
+        return len(self.conditionals["label"].experts) > 0
 
     @property
     def has_pools(self) -> bool:
@@ -94,12 +94,10 @@ class JointModel(CountModel):
     @property
     def sizes(self) -> dict[str, int]:
         """See `CountModel`."""
-        return alphabet_sizes(
-            labels=len(self.labels),
-            tags=len(self.tags),
-            words=len(self.vocabulary),
-            factored=self.is_factored,
-        )
+        labels = len(self.labels)
+        transitions = DIRECTIONS if self.is_factored else action_count(labels)
+        sizes = transitions, max(1, labels), max(1, len(self.tags)), len(self.vocabulary)
+        return dict(zip(DISTRIBUTIONS, sizes))
 
     def _new_franchise(self, name: str) -> Franchise:
         return new_franchise(self.conditionals[name].columns, self.sizes[name], one_table=self.one_table)

@@ -16,8 +16,7 @@ from thinc.api import Adam
 from ..annotation.arrays import Blocks, sentence_blocks
 from ..annotation.documents import join
 from ..arc_standard.contrast import add_contrasts
-from ..arc_standard.distributions import DISTRIBUTIONS
-from ..arc_standard.events import Derivations, static_derivations
+from ..arc_standard.distributions import DISTRIBUTIONS, Derivations, static_derivations
 from ..arc_standard.proposals import SearchModel, new_workspace, with_weights
 from ..inference.rounding import Search
 from ..models.joint_model import JointModel

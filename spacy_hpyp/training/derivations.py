@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..annotation.documents import UNLABELLED, GoldDocument, GoldSentence, join
-from ..arc_standard.events import static_derivations
+from ..arc_standard.distributions import static_derivations
 from ..models.joint_model import JointModel
 from ..models.spelling import Spelling
 from ..pools.pool import Weights

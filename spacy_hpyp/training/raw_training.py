@@ -12,8 +12,7 @@ import numpy as np
 
 from ..annotation.arrays import Sentences, sentence_blocks
 from ..arc_standard.decoding import decode
-from ..arc_standard.distributions import DISTRIBUTIONS
-from ..arc_standard.events import static_derivations
+from ..arc_standard.distributions import DISTRIBUTIONS, static_derivations
 from ..inference.rounding import Search
 from ..interrupts import interrupts_deferred
 from ..models.joint_model import JointModel

@@ -6,8 +6,7 @@ import pytest
 from spacy_hpyp.annotation.arrays import sentence_blocks
 from spacy_hpyp.annotation.documents import join, raw_sentences, read_gold
 from spacy_hpyp.arc_standard.contrast import add_contrasts
-from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
-from spacy_hpyp.arc_standard.events import static_derivations
+from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, static_derivations
 from spacy_hpyp.arc_standard.proposals import new_workspace, with_weights
 from spacy_hpyp.inference.rounding import Search
 from spacy_hpyp.models.parameters import no_gradient

@@ -32,8 +32,7 @@ from spacy_hpyp.arc_standard.configuration import (
 )
 from spacy_hpyp.arc_standard.configuration import shift as push
 from spacy_hpyp.arc_standard.contexts import read_context
-from spacy_hpyp.arc_standard.distributions import ContextLists
-from spacy_hpyp.arc_standard.events import static_derivations
+from spacy_hpyp.arc_standard.distributions import ContextLists, static_derivations
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, TIER, deepest
 from spacy_hpyp.inference.rounding import Search

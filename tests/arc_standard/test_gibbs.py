@@ -10,8 +10,13 @@ from test_franchise import DISCOUNT, STRENGTH, enumerate_seatings
 from total_variation import total_variation
 
 from spacy_hpyp.annotation.documents import join
-from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, ContextLists
-from spacy_hpyp.arc_standard.events import Generated, events_of, static_derivations
+from spacy_hpyp.arc_standard.distributions import (
+    DISTRIBUTIONS,
+    ContextLists,
+    Generated,
+    events_of,
+    static_derivations,
+)
 from spacy_hpyp.compiled import compiled
 from spacy_hpyp.hpyp.franchise import N_SERVINGS, NONE, PARENT, RESTAURANT, SYMBOL, new_franchise
 from spacy_hpyp.inference.gibbs import visit_sentences

@@ -15,8 +15,14 @@ from total_variation import total_variation
 
 from spacy_hpyp.annotation.documents import join
 from spacy_hpyp.arc_standard.configuration import derivation
-from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, ContextLists, Distributions
-from spacy_hpyp.arc_standard.events import Derivations, events_of, static_derivations
+from spacy_hpyp.arc_standard.distributions import (
+    DISTRIBUTIONS,
+    ContextLists,
+    Derivations,
+    Distributions,
+    events_of,
+    static_derivations,
+)
 from spacy_hpyp.arc_standard.latent import (
     add_weighing,
     latent_derivations,

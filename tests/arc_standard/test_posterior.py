@@ -231,7 +231,7 @@ def test_guides_are_the_most_probable_heads_labels_and_tags(posteriors):
         n = posterior.heads.shape[1]
         posterior = posterior._replace(heads=np.minimum(posterior.heads, n - 1))
         guides = no_guides(n)
-        find_guides(posterior, guides)
+        find_guides(posterior, guides, 0)
         p = posterior.probability.tolist()
         for word in range(n):
             own, names = posterior.heads[:, word].tolist(), posterior.labels[:, word].tolist()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spacy_hpyp.arc_standard.configuration import END, POSSIBLE, SHIFT, class_of, kind_of, tree_of
-from spacy_hpyp.arc_standard.events import static_derivations
+from spacy_hpyp.arc_standard.distributions import static_derivations
 from spacy_hpyp.models import frozen
 
 LATENT = ["derivations", "parses"]

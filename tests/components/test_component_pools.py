@@ -7,8 +7,7 @@ from spacy.util import minibatch
 from thinc.api import SGD, Adam
 
 from spacy_hpyp.annotation.documents import join, raw_sentences, read_gold
-from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
-from spacy_hpyp.arc_standard.events import static_derivations
+from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, static_derivations
 from spacy_hpyp.hpyp.franchise import N_SERVINGS, OPEN
 from spacy_hpyp.models.architectures import JOINT_MODEL
 from spacy_hpyp.models.parameters import add_gradients, weights_from

@@ -97,10 +97,11 @@ def test_without_its_bias_an_estimate_is_right_on_average(model, monkeypatch):
     zero.
     """
 
-    def estimate(distributions, choices, words, particles, rng, estimates):
-        estimates[:] = np.log(rng.gamma(5.0, 0.2, len(estimates)))
+    def estimate(*arguments):
+        rng = arguments[7]
+        return np.log(rng.gamma(5.0, 0.2))
 
-    monkeypatch.setattr(scoring, "estimate_log_probabilities", estimate)
+    monkeypatch.setattr(scoring, "sample_parse", estimate)
     found = [
         perplexity_of(score_by_particles(model, [["stop"]] * 500, particles=1, replicates=20, seed=seed))
         for seed in range(12)

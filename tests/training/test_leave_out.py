@@ -14,7 +14,7 @@ from spacy_hpyp.annotation.arrays import sentence_blocks
 from spacy_hpyp.annotation.documents import join, raw_sentences, read_gold
 from spacy_hpyp.annotation.guides import read_guide
 from spacy_hpyp.arc_standard.decoding import decode
-from spacy_hpyp.arc_standard.events import static_derivations
+from spacy_hpyp.arc_standard.distributions import static_derivations
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.training.leave_out import leave_out
 

@@ -45,8 +45,8 @@ def rank(
 ) -> None:
     """Rank sentences by the number of wrong arcs that the parser expects: which to correct next.
 
-    An arc is wrong if its head is. CoNLL-U
-    keeps its sentences, multiword tokens and comments; the pipeline finds the sentences of texts. Only the sentences to write are kept in memory.
+    An arc is wrong if its head is. CoNLL-U keeps its sentences, multiword tokens and comments; the pipeline
+    finds the sentences of texts. Only the sentences to write are kept in memory.
     """
     prepare_output(output, texts, f".{form}", ".txt")
     nlp, parsers = prepared(model, threads=threads, particles=particles)

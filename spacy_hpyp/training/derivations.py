@@ -49,18 +49,12 @@ class JointTreebank(Treebank):
         """Return the sentences of documents, to be visited; `visit` seats those that are not yet seated."""
         batch = SentenceBatch()
         progress, added = self.model.progress, Counter[bytes]()
-        for document in documents:
-            for raw in document:
-                key = raw.key
-                rows = self.rows_of(key, raw)
-                if rows is None:
-                    continue
-                batch.seated.append(
-                    progress.seated.get(key, 0) + added[key] >= max(1, progress.sweep.copies[key])
-                )
-                added[key] += not batch.seated[-1]
-                batch.rows.append(rows)
-                batch.keys.append(key)
+        for key, rows in self.rows(documents):
+            is_seated = progress.seated.get(key, 0) + added[key] >= max(1, progress.sweep.copies[key])
+            added[key] += not is_seated
+            batch.seated.append(is_seated)
+            batch.rows.append(rows)
+            batch.keys.append(key)
         return batch
 
 

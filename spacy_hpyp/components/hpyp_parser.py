@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 from spacy import util
@@ -88,6 +89,10 @@ class HPYPParser(GibbsParser):
         """How documents are parsed."""
         return self.settings.search
 
+    @property
+    def _parsing(self) -> dict[str, Any]:
+        return {"threads": self.threads, "given_tags": self.settings.given_tags}
+
     # Training
 
     def _reset_training(self) -> None:
@@ -162,14 +167,9 @@ class HPYPParser(GibbsParser):
             return
         names = {name: (self.model.id, name) for name in self.model.param_names}
         parameters = {name: averages.get(key, self.model.get_param(name)) for name, key in names.items()}
+        weights, rng = weights_from(model, parameters), self._rng(5)
         model.weights, likelihood = learn_contrasts(
-            model,
-            self._treebank.usable,
-            weights_from(model, parameters),
-            self.search,
-            self._rng(5),
-            threads=self.threads,
-            given_tags=self.settings.given_tags,
+            model, self._treebank.usable, weights, self.search, rng, **self._parsing
         )
         set_pooled(self.model, JOINT_MODEL, model)
         averages.update(
@@ -183,15 +183,7 @@ class HPYPParser(GibbsParser):
         model = self._initialized()
         # Sentences with latent derivations are not seated as the static oracle derives them.
         if self.search.marginals and not model.progress.derivations:
-            given = self.settings.given_tags
-            learn_confidence(
-                model,
-                self._treebank.usable,
-                self.search,
-                self._rng(1),
-                threads=self.threads,
-                given_tags=given,
-            )
+            learn_confidence(model, self._treebank.usable, self.search, self._rng(1), **self._parsing)
 
     # Prediction
 
@@ -241,10 +233,7 @@ class HPYPParser(GibbsParser):
         RAISES (ValueError): If the model generates no words.
         """
         k, model = whole("k", k, least=1), self._initialized()
-        given = self.settings.given_tags
-        return find_increments(
-            model, [words_as_tokens(doc)], self.search, k, threads=self.threads, given_tags=given
-        )[0]
+        return find_increments(model, [words_as_tokens(doc)], self.search, k, **self._parsing)[0]
 
     def candidates(self, doc: Doc, k: int) -> list[Candidates]:
         """Return the best parses of each sentence, with log-probabilities in nats, see `k_best`."""
@@ -302,15 +291,12 @@ class HPYPParser(GibbsParser):
         """
         folds, model, examples = whole("folds", folds, least=2), self._initialized(), list(examples)
         annotated = [annotated_document(each, self.tokens) for each in self._examples(examples, "leave_out")]
-        guides, learned = leave_out(
-            model,
+        sentences, search = (
             [sentences for _, sentences, _ in annotated],
             self._changed({"guides": True}).search,
-            self._rng(2),
-            folds=folds,
-            threads=self.threads,
-            given_tags=self.settings.given_tags,
-            progress=progress,
+        )
+        guides, learned = leave_out(
+            model, sentences, search, self._rng(2), folds=folds, progress=progress, **self._parsing
         )
         docs, layout = [doc for doc, _, _ in annotated], layout_of([tokens for _, _, tokens in annotated])
         write_guides(docs, layout, guides, model.encoder)

@@ -1,16 +1,16 @@
 """Candidates: several trees of a sentence, as the method `candidates` of a parser finds them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
-from spacy.attrs import DEP, HEAD, TAG
+from spacy.attrs import TAG
 from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 
 from ..compiled import NONE
 from .documents import ROOT_LABEL, GoldSentence, projective_tree, write_trees
-from .words import Layout, layout_of, read_words, write_tags
+from .words import layout_of, write_tags
 
 
 @dataclass(frozen=True)
@@ -32,88 +32,12 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.heads)
 
-    def first(self, k: int) -> "Candidates":
-        """Return the k best of them."""
-        return replace(
-            self, heads=self.heads[:k], labels=self.labels[:k], tags=self.tags[:k], score=self.score[:k]
-        )
-
-    def chosen_first(self, other: "Candidates") -> "Candidates":
-        """Return these with the first candidate of `other`, of the same sentence, in the first place; a new
-        one gets the score of the worst.
-        """
-        heads, labels, tags = other.heads[0], other.labels[0], other.tags[0]
-        place = self.place_of(heads, labels, tags)
-        kept = [i for i in range(len(self)) if i != place]
-        score = self.score.min(initial=np.inf) if place == NONE else self.score[place]
-        all_heads = np.concatenate([heads[None], self.heads[kept]])
-        all_labels, all_tags = (
-            [labels, *(self.labels[i] for i in kept)],
-            [tags, *(self.tags[i] for i in kept)],
-        )
-        scores = np.append(score if np.isfinite(score) else 0.0, self.score[kept])
-        return replace(self, heads=all_heads, labels=all_labels, tags=all_tags, score=scores)
-
     def sentences(self, doc: Doc) -> list[GoldSentence]:
         """Return the candidates as projective sentences with decorated labels (Nivre & Nilsson 2005)."""
         words = [doc[i].text for i in self.token.tolist()]
         heads = np.where(self.heads == NONE, np.arange(len(words)), self.heads).tolist()
         trees = map(projective_tree, heads, self.labels)
         return [GoldSentence(words, tags, *tree) for tags, tree in zip(self.tags, trees)]
-
-    def place_of(self, heads: np.ndarray, labels: Sequence[str], tags: Sequence[str]) -> int:
-        """Return the place of a parse among them, or `NONE`."""
-        for i in np.flatnonzero((self.heads == heads).all(axis=1)).tolist():
-            if self.labels[i] == list(labels) and self.tags[i] == list(tags):
-                return i
-        return NONE
-
-
-def parsed_candidates(doc: Doc) -> list[Candidates]:
-    """Return the trees of a parsed document, one candidate for each sentence, with the score 0.
-
-    White space is left out, see `past_spaces`; if that leaves several roots, the first one gets the others.
-    """
-    layout = read_words([doc]).layout
-    rows = doc.to_array([HEAD, DEP, TAG])
-    all_heads = past_spaces(np.arange(len(doc)) + rows[:, 0].view(np.int64), layout.token)
-    strings = doc.vocab.strings
-    found = []
-    for token in tokens_of(layout):
-        heads = positions_of(token, all_heads[token])
-        roots = np.flatnonzero(heads == NONE)
-        heads[roots[1:]] = roots[:1]
-        named = zip(heads.tolist(), rows[token, 1].tolist())
-        labels = [ROOT_LABEL if head == NONE else strings[label] for head, label in named]
-        tags = [strings[tag] for tag in rows[token, 2].tolist()]
-        found.append(Candidates(token, heads[None], [labels], [tags], np.zeros(1)))
-    return found
-
-
-def tokens_of(layout: Layout) -> list[np.ndarray]:
-    """Where the words of each sentence stand in their Doc (int64[n] of each sentence that has a word)."""
-    return [layout.token[a:b] for a, b in zip(layout.offsets, layout.offsets[1:]) if b > a]
-
-
-def past_spaces(heads: np.ndarray, words: np.ndarray) -> np.ndarray:
-    """Lift heads (int64[tokens]; a root is its own) past white space; `words` (int64[n]) is what is none."""
-    is_space = np.ones(len(heads), dtype=bool)
-    is_space[words] = False
-    # Bounded, in case they are no tree.
-    for _ in range(len(heads)):
-        lifted = np.where(is_space[heads], heads[heads], heads)
-        if np.array_equal(lifted, heads):
-            break
-        heads = lifted
-    return heads
-
-
-def positions_of(token: np.ndarray, heads: np.ndarray) -> np.ndarray:
-    """Return heads in the Doc (int64[n]) as positions in a sentence of words at `token` (int64[n]); `NONE`
-    for roots and heads outside.
-    """
-    place = np.clip(np.searchsorted(token, heads), 0, len(token) - 1)
-    return np.where((token[place] == heads) & (heads != token), place, NONE).astype(np.int32)
 
 
 def lowered(

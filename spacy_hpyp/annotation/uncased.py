@@ -8,7 +8,6 @@ from spacy.tokens import Doc
 
 from ..compiled import NONE
 from .arrays import offsets_of
-from .candidates import past_spaces
 from .documents import content_key
 
 _READ = [LOWER, HEAD, DEP, SENT_START, IS_SPACE]
@@ -66,3 +65,16 @@ def read_uncased(doc: Doc) -> UncasedWords:
 def uncased_key(doc: Doc) -> bytes:
     """What identifies a Doc by all that `read_uncased` reads."""
     return content_key(doc.to_array(_READ).tobytes())
+
+
+def past_spaces(heads: np.ndarray, words: np.ndarray) -> np.ndarray:
+    """Lift heads (int64[tokens]; a root is its own) past white space; `words` (int64[n]) is what is none."""
+    is_space = np.ones(len(heads), dtype=bool)
+    is_space[words] = False
+    # Bounded, in case they are no tree.
+    for _ in range(len(heads)):
+        lifted = np.where(is_space[heads], heads[heads], heads)
+        if np.array_equal(lifted, heads):
+            break
+        heads = lifted
+    return heads

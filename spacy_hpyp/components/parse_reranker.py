@@ -13,7 +13,7 @@ from spacy.training import Example
 
 from ..annotation.arrays import offsets_of
 from ..annotation.calibration import is_counted
-from ..annotation.candidates import Candidates, parsed_candidates, write_candidates
+from ..annotation.candidates import Candidates, write_candidates
 from ..annotation.documents import GoldDocument, RawSentence, problem_of, unannotated
 from ..compiled import NONE
 from ..models.head_outward import HEAD_OUTWARD, HeadOutwardModel
@@ -39,7 +39,7 @@ _Gold = tuple[Doc, RawSentence]
 class Reranked:
     """The candidates of a sentence, ranked.
 
-    candidates (Candidates): The tree of the document comes first.
+    candidates (Candidates): The trees, the source's best one first.
     features (float64[k, FEATURES]): See `spacy_hpyp.models.reranker`.
     probability (float64[k]): The probability that each is the best.
     chosen (int): The one that is chosen.
@@ -203,7 +203,7 @@ class ParseReranker(HeadOutwardComponent):
                 docs = pipe.pipe(docs) if hasattr(pipe, "pipe") else map(pipe, docs)
         parsed = []
         for doc, (_, raw) in zip(docs, found):
-            candidates = self._candidates(doc, self.k, pipes[self.source_name])
+            candidates = pipes[self.source_name].candidates(doc, self.k)
             if len(candidates) == 1:
                 parsed.append((doc, raw, candidates[0]))
         return parsed
@@ -211,7 +211,7 @@ class ParseReranker(HeadOutwardComponent):
     # Prediction
 
     def predict(self, docs: Iterable[Doc], *, k: int | None = None) -> list[list[Reranked]]:
-        """Choose among the trees of the source and that of the document, without changing the document.
+        """Choose among the trees of the source, without changing the document.
 
         docs (Iterable[Doc]): Parsed by the source.
         k (int | None): How many trees of a sentence, instead of the setting.
@@ -221,7 +221,7 @@ class ParseReranker(HeadOutwardComponent):
         self._check_trained()
         source = self._pipe(self.source_name)
         # One after the other: the source has threads of its own.
-        found = [(doc, self._candidates(doc, self.k if k is None else k, source)) for doc in docs]
+        found = [(doc, source.candidates(doc, self.k if k is None else k)) for doc in docs]
         # Made here: threads only read it.
         assert self.head_outward.frozen is not None
         with ThreadPoolExecutor(self.threads) as executor:
@@ -229,25 +229,6 @@ class ParseReranker(HeadOutwardComponent):
                 lambda each: self._rank(*each), [(doc, each) for doc, own in found for each in own]
             )
             return [[next(ranked) for _ in own] for _, own in found]
-
-    def _candidates(self, doc: Doc, k: int, source: Any) -> list[Candidates]:
-        name = self.source_name
-        current = parsed_candidates(doc)
-        if current and not doc.has_annotation("DEP"):
-            raise ValueError(
-                f"The component '{self.name}' chooses among the trees of '{name}', but a Doc has not been "
-                f"parsed. If '{name}' is disabled, enable it, or disable '{self.name}', too."
-            )
-        if k == 1:
-            return current
-        found = source.candidates(doc, k)
-        if [each.token.tolist() for each in found] != [each.token.tolist() for each in current]:
-            raise ValueError(
-                f"The component '{self.name}' chooses among the trees of '{name}', but the document has "
-                "other sentences than that. It has to come after it, with nothing between that changes trees."
-            )
-        # The best tree may not be the one that the parser has chosen.
-        return [each.chosen_first(mine).first(k) for each, mine in zip(found, current)]
 
     def _features(self, doc: Doc, candidates: Candidates) -> np.ndarray:
         features = np.zeros((len(candidates), len(FEATURES)))
@@ -272,7 +253,10 @@ class ParseReranker(HeadOutwardComponent):
             if not found:
                 continue
             chosen = [(each.candidates, each.chosen) for each in found]
-            with_tags = any(candidates.tags[i] != candidates.tags[0] for candidates, i in chosen)
+            with_tags = any(
+                candidates.tags[i] != [doc[place].tag_ for place in candidates.token.tolist()]
+                for candidates, i in chosen
+            )
             probability = np.concatenate([each.head_probability for each in found])
             write_candidates(doc, chosen, probability, with_tags=with_tags)
 

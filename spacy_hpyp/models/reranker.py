@@ -25,7 +25,7 @@ from .votes import Groups, fit, shares
 
 #: The attribute of a thinc Model that holds a `Ranking`, beside that of the head-outward model.
 RANKING = "ranking"
-#: Features of a candidate: whether it is the parser's own tree; the parser's score; and the
+#: Features of a candidate: whether it is the parser's best tree; the parser's score; and the
 #: log-probabilities of words, tags and tree, and of labels, by the head-outward model.
 FEATURES = ("own", "source", "tree", "labels")
 #: The head-outward model alone, as in Sangati, Zuidema & Bod (2009).

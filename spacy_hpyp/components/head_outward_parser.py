@@ -17,7 +17,7 @@ from ..annotation.extensions import mark_uncalibrated, write_sentence_probabilit
 from ..annotation.syntactic_words import words_as_tokens
 from ..annotation.words import Words
 from ..compiled import NONE
-from ..head_outward.parsing import HeadOutwardTrees, best_trees, head_marginals, parse, tree_log_probabilities
+from ..head_outward.parsing import HeadOutwardTrees, best_trees, parse, tree_log_probabilities
 from ..models.head_outward import HEAD_OUTWARD, HeadOutwardModel, read_docs
 from ..pools.pool import Weights
 from ..settings import whole
@@ -168,24 +168,6 @@ class HeadOutwardParser(HeadOutwardComponent):
             columns = (np.array(column) for column in zip(*rows))
             candidates.append(trees_of(doc, found.layout.token[start:end], *columns, self._label_names))
         return candidates
-
-    def head_marginals(self, doc: Doc) -> np.ndarray:
-        """Return the probabilities of heads given the words and tags, summed over all projective trees.
-
-        doc (Doc): With tags and sentence boundaries; it is not changed.
-        RETURNS (float64[words, words]): Rows are words, columns their heads; the diagonal is the root. The rows
-            of white space are 0.
-        """
-        self._check_chart()
-        doc = words_as_tokens(doc)
-        words, tags, offsets, found = read_docs(self.head_outward, [doc])
-        marginals = np.zeros((len(doc), len(doc)))
-        for start, end in zip(offsets, offsets[1:]):
-            token = found.layout.token[start:end]
-            marginals[np.ix_(token, token)] = head_marginals(
-                self.head_outward.frozen, words[start:end], tags[start:end]
-            ).T
-        return marginals
 
     def tree_log_prob(self, doc: Doc) -> float:
         """Return the log-probability of a document's words, tags and labelled trees, in nats.

@@ -278,10 +278,9 @@ class Lexicon:
     def read(
         self, forms: Sequence[str], place: np.ndarray, more: Mapping[str, np.ndarray]
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the symbols and kinds of words (`symbols` and `kind` of `Sequences`).
+        """Return `symbols` and `kind` of `Sequences`.
 
-        forms (Sequence[str]): Different words.
-        place (int64[words]): The form of each word.
+        forms (Sequence[str]), place (int64[words]): Different words, and the form of each word.
         more (Mapping[str, int32[words]]): What is read of each word besides its form, by attribute.
         """
         table = self._rows.of(forms, self._row)

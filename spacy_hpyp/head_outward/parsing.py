@@ -270,10 +270,3 @@ def best_trees(model, words, tags, k):
     for i in range(len(heads)):
         find_labels(model, words, tags, heads[i], labels[i])
     return heads, labels, score
-
-
-@compiled
-def head_marginals(model, words, tags):
-    """The probability of each arc, given the words and the tags of a sentence; see `marginals`."""
-    scores = chart_scores(model, words, tags)
-    return marginals(scores, inside(scores))

@@ -98,10 +98,7 @@ class LatentStates(StoredModel):
         return self.vocabulary is not None
 
     def initialize(self, vocabulary: Vocabulary, seating: StateModel | None = None) -> None:
-        """Fix the words, and forget what was learned.
-
-        seating (StateModel | None): What has been learned with them, if anything has.
-        """
+        """Fix the words, and forget what was learned, or put in a seating."""
         self.vocabulary = vocabulary
         self.seating = seating or new_model(self.kind, self.states, len(vocabulary))
         self.training = StateTraining()
@@ -181,20 +178,13 @@ class LatentStates(StoredModel):
         return np.argmax(belief, axis=1), log_probability
 
     def parse(self, text: UncasedWords) -> np.ndarray:
-        """Return the most probable projective trees of a document, states summed out (int32[n]).
-
-        States that depend on documents are as frequent as anywhere. Heads are positions among the words, `NONE`
-        for the root's children.
-        """
+        """Return the heads of the best trees of a document (int32[n]); states of documents are as anywhere."""
         dependents = self.encode([text], [0])
         parse_sentences(self.seating, dependents.word, dependents.offsets, dependents.head)
         return dependents.head
 
     def top_words(self, count: int) -> list[list[StateWord]]:
-        """Return the words that are typical of each state, ordered by p(word | state) log(p(word | state) / p(word)).
-
-        count (int): The number of words of each state; there are fewer if it has generated fewer.
-        """
+        """Return at most `count` words of each state, ordered by p(word | state) log(p(word | state) / p(word))."""
         counts = word_counts(self.seating).astype(np.float64)
         everywhere = counts.sum(axis=0) / max(1.0, counts.sum())
         found = []

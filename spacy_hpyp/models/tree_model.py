@@ -57,9 +57,7 @@ _SUFFIX = 3
 
 
 class _Task(NamedTuple):
-    """What one of the perceptrons reads: the names of elements, their rows (int32[elements, 4]) and
-    templates; and the size of its table.
-    """
+    """The elements (int32[elements, 4]), by name, and templates of a perceptron, and the size of its table."""
 
     names: list[str]
     elements: np.ndarray
@@ -159,11 +157,7 @@ class TreeModel(ClassedModel):
         self._forms = FormRows(4 + len(CLASS_ATTRIBUTES))
 
     def initialize(self, vocabulary: Vocabulary, labels: Sequence[str], *, empty: bool = False) -> None:
-        """Give the model its alphabets, and forget what it has learned.
-
-        labels (Sequence[str]): The labels of arcs; none if there is no arc in the training data.
-        empty (bool): Whether the perceptrons are going to be put in from elsewhere.
-        """
+        """Give the model its alphabets, and forget what it has learned; `empty` leaves out the perceptrons."""
         self._forget()
         self.vocabulary = vocabulary
         self.tags, self.labels = vocabulary.tags, list(labels)
@@ -213,11 +207,9 @@ class TreeModel(ClassedModel):
     ) -> SentencesToParse:
         """Encode words for the parser.
 
-        forms (Sequence[str]): Different forms.
-        place (int64[words]): The form of each word.
+        forms (Sequence[str]), place (int64[words]): Different forms, and that of each word.
         tags (int32[words]): Their tags, `NONE` where unknown.
         offsets (int64[sentences + 1]): The start of each sentence.
-        guides (Guides | None): The guide, if the model reads one.
         """
         word, lower, suffix, usual, *classes = self._forms.of(forms, self._row)[place].T
         columns = [word, tags + 1, lower, suffix, usual]
@@ -232,10 +224,7 @@ class TreeModel(ClassedModel):
         )
 
     def read_docs(self, docs: Sequence[Doc], *, reader: str = "model") -> tuple[SentencesToParse, Words]:
-        """Encode the words of Docs with tags for the parser.
-
-        RAISES (ValueError): If features read guides, and a Doc has none.
-        """
+        """Encode the words of Docs with tags, and with guides if features read them."""
         words = read_words(docs)
         names, tag = read_written(docs, words.layout, "tag")
         numbers = self.encoder.tags
@@ -267,9 +256,7 @@ class TreeModel(ClassedModel):
     def k_best(
         self, sentences: SentencesToParse, i: int, width: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The trees of the final beam of a sentence with their scores, see
-        `spacy_hpyp.easy_first.parsing.parse_beam`.
-        """
+        """Return the trees of the final beam of a sentence with their scores, see `parse_beam`."""
         return parse_beam(*self._scorers(), sentences, i, width)
 
     # Training
@@ -277,10 +264,7 @@ class TreeModel(ClassedModel):
     def learn(
         self, lessons: Lessons, learning: Learning, rng: np.random.Generator, threads: int = 1
     ) -> Report:
-        """Learn from some sentences, see `spacy_hpyp.easy_first.learning.learn_parsing`.
-
-        RAISES (ValueError): After `compact`.
-        """
+        """Learn from some sentences, see `learn_parsing`; a compact model cannot."""
         self._predicting, how = None, []
         for task, perceptron in ((self._arcs, self.arc_perceptron), (self._labels, self.label_perceptron)):
             check_can_learn(perceptron)
@@ -288,9 +272,7 @@ class TreeModel(ClassedModel):
         return learn_parsing(*how, lessons, learning, rng, threads)
 
     def compact(self) -> None:
-        """Forget what only further training needs. What is found afterwards may differ where two arcs are all
-        but equally easy.
-        """
+        """Forget what only further training needs. Trees may differ where two arcs are all but equally easy."""
         self.arc_perceptron = averages_alone(self.arc_perceptron)
         self.label_perceptron = averages_alone(self.label_perceptron)
         self.progress, self._predicting = ParserProgress(), None
@@ -351,9 +333,7 @@ def _sides(guides: Guides, offsets: np.ndarray) -> np.ndarray:
 def guide_rows(
     guides: Guides | None, offsets: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """What features read of guides besides symbols: heads, probabilities, labels, and expected children; see
-    `SentencesToParse`.
-    """
+    """Return the heads, probabilities, labels and expected children of `SentenceToParse`."""
     n = int(offsets[-1])
     expected = np.zeros((n, 2), dtype=np.float32)
     if guides is None:

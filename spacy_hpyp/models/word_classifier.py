@@ -136,11 +136,7 @@ class WordClassifier(ClassedModel):
         candidates: WordOutcomes | None = None,
         perceptron: Perceptron | None = None,
     ) -> None:
-        """Fix the words and outcomes, and forget what was learned.
-
-        candidates (WordOutcomes | None): What words may be, if the task asks for it.
-        perceptron (Perceptron | None): What has been learned with them, if anything has.
-        """
+        """Fix the words and outcomes, and forget what was learned, or put in a perceptron."""
         self.outcomes, self.candidates = vocabulary.tags, candidates
         paths = self._path_of if self.is_classed else None
         self.lexicon = Lexicon(vocabulary, self.attributes, self.task, candidates, paths)
@@ -179,11 +175,7 @@ class WordClassifier(ClassedModel):
         return found
 
     def learn(self, sequences: Sequences, gold: np.ndarray, search: EasyFirstSearch) -> np.ndarray:
-        """Learn from some sequences, see `spacy_hpyp.easy_first.classification.learn_outcomes`.
-
-        gold (int32[words]): The right outcomes, `NONE` where unknown.
-        RETURNS (int64[2]): The numbers of early and of full updates.
-        """
+        """Learn from some sequences. Returns the numbers of early and of full updates, see `learn_outcomes`."""
         check_can_learn(self.perceptron)
         counts = np.zeros(2, dtype=np.int64)
         self._weights = None
@@ -194,9 +186,7 @@ class WordClassifier(ClassedModel):
         return counts
 
     def compact(self) -> None:
-        """Forget what only further training needs. What is found afterwards may differ where two outcomes
-        score all but the same.
-        """
+        """Forget what only further training needs. Outcomes may differ where two score all but the same."""
         self.perceptron, self._weights = averages_alone(self.perceptron), None
 
     def decide(self, sequences: Sequences, search: EasyFirstSearch, threads: int = 1) -> np.ndarray:

@@ -27,12 +27,11 @@ from small_models import (
 )
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.head_outward.chart import inside
+from spacy_hpyp.head_outward.chart import inside, marginals
 from spacy_hpyp.head_outward.contexts import CASES, HeadOutwardContexts
 from spacy_hpyp.head_outward.parsing import (
     best_trees,
     chart_scores,
-    head_marginals,
     parse,
     tree_log_probabilities,
 )
@@ -249,10 +248,12 @@ def test_best_trees_and_marginals_of_arcs_are_those_that_enumeration_finds():
     assert [
         trees[tuple(tree), tuple(0 if h != NONE else h for h in tree)] for tree in heads.tolist()
     ] == pytest.approx(scores.tolist(), abs=tolerance_of("experts"))
-    marginals = np.zeros((len(words), len(words)))
+    expected_share = np.zeros((len(words), len(words)))
     for (tree, _), value in trees.items():
         for child, head in enumerate(tree):
-            marginals[child if head == NONE else head, child] += exp(value - np.logaddexp.reduce(expected))
-    np.testing.assert_allclose(
-        head_marginals(model_of("experts").frozen, words, tags), marginals, atol=tolerance_of("experts")
-    )
+            expected_share[child if head == NONE else head, child] += exp(
+                value - np.logaddexp.reduce(expected)
+            )
+    scores = chart_scores(model_of("experts").frozen, words, tags)
+    found = marginals(scores, inside(scores))
+    np.testing.assert_allclose(found, expected_share, atol=tolerance_of("experts"))

@@ -63,7 +63,9 @@ def study_states(
         "bits": -float(np.mean(logarithms)) / kept / log(2.0),
         "exact_bits": float(np.mean(np.log2(inverses / kept))),
         "accuracy": accuracy,
-        "top_words": [[word._asdict() for word in words] for words in model.top_words(top_words)],
+        "top_words": [
+            [{"word": word, "probability": p} for word, p in words] for words in model.top_words(top_words)
+        ],
     }
 
 

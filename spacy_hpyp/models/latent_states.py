@@ -4,7 +4,7 @@ registered architecture.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc
@@ -39,13 +39,6 @@ from .stored import StoredModel, model_holding
 LATENT_STATES = "latent_states"
 # How the states of Docs are found that come without a component and its settings.
 _SWEEPS_OF_DOCS = 2
-
-
-class StateWord(NamedTuple):
-    """A word that is typical of a state."""
-
-    word: str  # The word in lower case, or the class of rare words in angle brackets
-    probability: float  # How often words of the state are this one
 
 
 @dataclass
@@ -183,8 +176,8 @@ class LatentStates(StoredModel):
         parse_sentences(self.seating, dependents.word, dependents.offsets, dependents.head)
         return dependents.head
 
-    def top_words(self, count: int) -> list[list[StateWord]]:
-        """Return at most `count` words of each state, ordered by p(word | state) log(p(word | state) / p(word))."""
+    def top_words(self, count: int) -> list[list[tuple[str, float]]]:
+        """Return words of each state with p(word | state), ordered by that times log(p(word | state) / p(word))."""
         counts = word_counts(self.seating).astype(np.float64)
         everywhere = counts.sum(axis=0) / max(1.0, counts.sum())
         found = []
@@ -194,7 +187,7 @@ class LatentStates(StoredModel):
             used = np.flatnonzero(row)
             gain[used] = probability[used] * np.log(probability[used] / everywhere[used])
             best = np.argsort(-gain, kind="stable")[: min(count, len(used))].tolist()
-            found.append([StateWord(self.vocabulary.name(i), float(probability[i])) for i in best])
+            found.append([(self.vocabulary.name(i), float(probability[i])) for i in best])
         return found
 
     # Storage

@@ -180,12 +180,6 @@ class TreeModel(ClassedModel):
         """Whether it reads guides."""
         return arcs.reads_guides({*self._arcs.names, *self._labels.names})
 
-    @property
-    def columns(self) -> int:
-        """How many symbols each word has."""
-        more = len(arcs.GUIDE_SYMBOLS) if self.is_guided or self.is_classed else 0
-        return len(arcs.SYMBOLS) + more + (len(arcs.CLASS_SYMBOLS) if self.is_classed else 0)
-
     # Words
 
     def _row(self, form: str) -> list[int]:

@@ -77,9 +77,9 @@ def test_sentences_without_complete_trees_are_left_out(toy):
     nlp.initialize(lambda: [Example(Doc(nlp.vocab, words=words), doc)])
     model = states_of(nlp).latent_states
     assert model.training.size == 2
-    assert {word.word for state in model.top_words(5) for word in state} == set()
+    assert {word for state in model.top_words(5) for word, _ in state} == set()
     nlp.update([Example(Doc(nlp.vocab, words=words), doc)])
-    assert {word.word for state in model.top_words(5) for word in state} == {"a", "b"}
+    assert {word for state in model.top_words(5) for word, _ in state} == {"a", "b"}
 
 
 def test_documents_of_the_same_content_are_learned_from_once(toy):

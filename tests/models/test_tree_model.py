@@ -9,7 +9,7 @@ from spacy.vocab import Vocab
 from spacy_hpyp.annotation.arrays import Guides
 from spacy_hpyp.annotation.guides import HEADS, no_guides
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.easy_first.arcs import GUIDE_SYMBOLS, NULL, SYMBOLS
+from spacy_hpyp.easy_first.arcs import NULL, SYMBOLS
 from spacy_hpyp.easy_first.parsing import SCALE, EasyFirstTrees
 from spacy_hpyp.models.tree_model import TreeModel, confidence_features, guide_rows
 from spacy_hpyp.text.unknown_words import universal_unknown_words
@@ -126,7 +126,6 @@ def test_symbols_of_guides_say_the_side_of_the_head_how_sure_it_is_the_label_and
     )
     own = model(("l.guide.head",))
     assert own.is_guided
-    assert own.columns == len(SYMBOLS) + len(GUIDE_SYMBOLS)
     found = own.encode(["a"] * 4, np.arange(4), np.zeros(4, dtype=np.int32), np.array([0, 4]), guides)
     head, label, tag = found.symbols[:, len(SYMBOLS) :].T
     # To the right and sure, a root and less sure, to the left and unsure, and nothing.

@@ -107,7 +107,6 @@ WITH_OUTPUT = [
     "learn-text trained text.txt {}",
     "ngram text.txt {}",
     "rank trained text.txt -o {}",
-    "surprisal trained text.txt -o {}",
 ]
 SETTINGS = {"-K 0": "'particles' must be", "-t 0": "'threads' must be"}
 
@@ -130,6 +129,7 @@ ROWS = [
     *((form.format("nowhere.spacy"), "does not exist", USAGE) for form in WITH_TREEBANK),
     *in_turn(WITH_TEXT, TEXTS),
     *((form.format("text.txt/new/out.jsonl"), "Not a directory: 'text.txt") for form in WITH_OUTPUT),
+    ("surprisal trained text.txt -o text.txt/new/out.tsv", "Not a directory: 'text.txt"),
     *(
         (form.format("nothing"), "is a directory", USAGE)
         for form in WITH_OUTPUT

@@ -282,21 +282,17 @@ class TrainableComponent(TrainablePipe):
         RAISES (ValueError): If the bytes are damaged or belong to another model.
         """
         with blaming(self._unreadable):
-            parts = {
-                part: data for part, data in srsly.msgpack_loads(bytes_data).items() if part not in exclude
-            }
+            parts = srsly.msgpack_loads(bytes_data)
+            parts = {part: data for part, data in parts.items() if part not in exclude}
             if "model" not in parts and "model" not in exclude:
                 raise ValueError("there is no model in it")
-            settings = self._read_settings(parts["cfg"]) if "cfg" in parts else {}
-        loaded = [self._read_model(parts["model"])] if "model" in parts else []
-        # Whatever else is damaged has failed by now.
-        if "vocab" in parts:
-            with blaming(self._unreadable):
-                self.vocab.from_bytes(parts["vocab"], exclude=exclude)
-        for model in loaded:
-            self._use(model)
-        self.change(**settings)
-        return self
+
+        def read_vocab() -> None:
+            if "vocab" in parts:
+                with blaming(self._unreadable):
+                    self.vocab.from_bytes(parts["vocab"], exclude=exclude)
+
+        return self._load(parts, read_vocab)
 
     def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
         """Save the component to a directory. Each file replaces the old one only when it is complete."""
@@ -314,22 +310,25 @@ class TrainableComponent(TrainablePipe):
 
         RAISES (ValueError): If the model file is damaged or belongs to another model.
         """
-        settings: dict[str, Any] = {}
-        loaded: list[Any] = []
+        files = {part: Path(path) / part for part in ("cfg", "model") if part not in exclude}
+        # The settings may have been left out.
+        parts = {part: file.read_bytes() for part, file in files.items() if part == "model" or file.exists()}
 
-        def read_settings(file: Path) -> None:
-            # They may have been left out.
-            if file.exists():
-                with blaming(f"{self._unreadable} from {file}"):
-                    settings.update(self._read_settings(file.read_bytes()))
+        def read_vocab() -> None:
+            if "vocab" not in exclude:
+                self.vocab.from_disk(Path(path) / "vocab", exclude=exclude)
 
-        readers = {
-            "cfg": read_settings,
-            "model": lambda file: loaded.append(self._read_model(file.read_bytes(), file)),
-            # Whatever else is damaged has failed by now.
-            "vocab": lambda folder: self.vocab.from_disk(folder, exclude=exclude),
-        }
-        util.from_disk(path, readers, exclude)
+        return self._load(parts, read_vocab, Path(path))
+
+    def _load(
+        self, parts: dict[str, bytes], read_vocab: Callable[[], None], folder: Path | None = None
+    ) -> "TrainableComponent":
+        where = {part: "" if folder is None else f" from {folder / part}" for part in parts}
+        with blaming(f"{self._unreadable}{where.get('cfg', '')}"):
+            settings = self._read_settings(parts["cfg"]) if "cfg" in parts else {}
+        loaded = [self._read_model(parts["model"], where["model"])] if "model" in parts else []
+        # Whatever else is damaged has failed by now.
+        read_vocab()
         for model in loaded:
             self._use(model)
         self.change(**settings)
@@ -356,9 +355,8 @@ class TrainableComponent(TrainablePipe):
 
     @giving_back
     @collecting_rarely()
-    def _read_model(self, data: bytes, source: Path | None = None) -> Any:
+    def _read_model(self, data: bytes, where: str) -> Any:
         """Make the argument of `_use` from stored bytes."""
-        where = f" from {source}" if source else ""
         try:
             message = srsly.msgpack_loads(without_checksum(data))
             (attributes,), (parameters,) = message["attrs"], message["params"]

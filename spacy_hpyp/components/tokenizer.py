@@ -33,15 +33,13 @@ _SURE = {"sure": 0.9, "all": 0.5, "none": None}
 def create_learned_tokenizer(
     sentences: str = "sure", seed: int = 0
 ) -> Callable[[Language], "LearnedTokenizer"]:
-    """Create a tokenizer that learns from the training data, in `nlp.initialize`. Until then it is spaCy's
-    own for the language.
+    """Create a tokenizer that learns from the training data, in `nlp.initialize`.
 
-    sentences (str): Which sentence boundaries it sets. "sure": those of which it is sure by 90 %, and where
-        it is as sure that there is none, none may be found; the others are left to components that come after
-        it. "all": all that are more probable than not. "none": none.
-    seed (int): Fixes what it learns.
+    sentences (str): The sentence boundaries to set. "sure": those it is sure of by 90 %; where it is as sure
+        that there is none, later components find none. "all": all that are more probable than not. "none".
+    seed (int): The seed of its training.
     RETURNS (Callable): Makes the tokenizer of a pipeline.
-    RAISES (ValueError): If a setting is not what it may be.
+    RAISES (ValueError): If a setting is not valid.
     """
     check("sentences", sentences, OneOf(tuple(_SURE)))
     check("seed", seed, SEED)
@@ -55,14 +53,12 @@ def spacy_tokenizer(vocab: Vocab, lang: str) -> Tokenizer:
 
 
 class LearnedTokenizer:
-    """Cuts a text into tokens as a treebank does, and tokens into words. `doc.text` is the text, character
-    for character.
+    """Cuts a text into tokens as a treebank does, and tokens into words.
 
-    lang (str): The language code. spaCy's tokenizer for that language, `rules`, is used until something has
-        been learned.
-    sentences (str): Which sentence boundaries to set, see `create_learned_tokenizer`. How probable it is that
-        a sentence ends with a token is `token._.sent_end_prob` in any case.
-    seed (int): Fixes what is learned.
+    It sets `token._.sent_end_prob`, the probability that a sentence ends with a token.
+
+    lang (str): The language of spaCy's tokenizer, `rules`, which is used before training.
+    sentences (str), seed (int): See `create_learned_tokenizer`.
     """
 
     def __init__(self, vocab: Vocab, lang: str, *, sentences: str = "sure", seed: int = 0) -> None:

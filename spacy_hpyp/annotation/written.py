@@ -23,8 +23,6 @@ WRITTEN = ("log_prob", "surprisal_lexical", "surprisal_syntactic", "head_prob", 
 #: Log-probability and length of a sentence, at its first token.
 SENTENCE = "sentence_log_prob"
 PARSES = "parses"
-# Parts of a parse for each token.
-_PARTS = 6
 
 
 def attribute_key(name: str, offset: int) -> tuple[str, str, int, None]:
@@ -85,10 +83,7 @@ class KeptParse(NamedTuple):
 
 
 def kept_parses(doc: Doc) -> dict[str, KeptParse]:
-    """Return the parses kept in a Doc by name: the value of `doc._.parses`.
-
-    RAISES (ValueError): If the user data hold something else.
-    """
+    """Return the parses kept in a Doc by name: the value of `doc._.parses`."""
     rows = [row or {} for row in entries_of(doc, PARSES)]
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: _columns([row.get(name) for row in rows]) for name in names}
@@ -96,18 +91,10 @@ def kept_parses(doc: Doc) -> dict[str, KeptParse]:
 
 def _columns(rows: list[list | None]) -> KeptParse:
     nothing = [0, "", "", None, None, False]
-    if any(row is not None and len(row) != _PARTS for row in rows):
-        raise ValueError("The user data of a Doc hold something else than parses as 'doc._.parses'.")
     heads, labels, tags, *sure, starts = zip(*(row or nothing for row in rows))
     probabilities = (np.array(each, dtype=np.float64) for each in sure)
-    columns = (
-        np.array(heads, dtype=np.int32),
-        list(labels),
-        list(tags),
-        *probabilities,
-        np.array(starts, dtype=bool),
-    )
-    return KeptParse(*columns)
+    starts = np.array(starts, dtype=bool)
+    return KeptParse(np.array(heads, dtype=np.int32), list(labels), list(tags), *probabilities, starts)
 
 
 def current_parse(doc: Doc) -> KeptParse:

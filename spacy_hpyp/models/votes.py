@@ -238,13 +238,12 @@ class Votes(StoredModel):
         self.weights = {name: np.zeros(size) for name, size in sizes.items()} | {"elected": _UNCALIBRATED}
 
     def _write(self) -> Message:
-        weights = {name: np.asarray(each, dtype="<f8").tobytes() for name, each in self.weights.items()}
-        return {"voters": self.voters, "tags": self.tags, "labels": self.labels, "weights": weights}
+        return {"voters": self.voters, "tags": self.tags, "labels": self.labels, "weights": self.weights}
 
     def _read(self, message: Message) -> None:
         self.voters = message["voters"]
         self.use(message["tags"], message["labels"])
-        self.weights = {name: np.frombuffer(data, dtype="<f8") for name, data in message["weights"].items()}
+        self.weights = message["weights"]
 
     def names(self) -> Names:
         """Number the tags and labels, "ROOT" among the latter."""

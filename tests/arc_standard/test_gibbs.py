@@ -143,7 +143,7 @@ def test_what_is_learned_after_a_seating_was_read_and_an_interrupt_came_is_store
 
     monkeypatch.setattr(loaded, "_of_each", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        loaded.check()
+        loaded.franchises  # noqa: B018
     monkeypatch.undo()
     assert loaded.pack() == before
     loaded.visit(rows, static_derivations(rows), np.array([False]), np.random.default_rng(1))

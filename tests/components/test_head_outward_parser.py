@@ -267,8 +267,8 @@ def test_the_tree_is_the_one_that_is_asked_for(toy, nlp, sentences, decoding):
             ),
         }
         heads = [token.head.i for token in parser(doc)]
-        assert sum(marginals[range(len(doc)), heads]) == pytest.approx(
-            sum(marginals[range(len(doc)), expected[decoding]])
+        assert sum(probability[range(len(doc)), heads]) == pytest.approx(
+            sum(probability[range(len(doc)), expected[decoding]])
         )
         assert decoding == "mbr" or heads == expected["best"]
 

@@ -13,8 +13,7 @@ the histogram is the number of customers and takes no room.
 
 The state is a NamedTuple of flat arrays that compiled functions change in place. `reserve` makes room before
 a call; no compiled function allocates or writes beyond what has been reserved. Restaurants and servings that
-their last customer has left stay, since he may come back, until `reserve` lets them go where it would have to
-make room.
+their last customer has left stay, since he may come back, until `storage.compact` lets them go.
 """
 
 from typing import NamedTuple
@@ -35,8 +34,6 @@ N_RESTAURANTS, N_SERVINGS, N_CELLS, FREE_CELL, N_INDEXED = range(5)
 
 _SMALLEST = 64
 _FULLEST = 0.6
-# Before there is made more room, what nobody uses is let go if it is at least this part of the rows.
-_WORTHWHILE = 0.25
 # So many rows move at a time.
 _MOVED = 1 << 18
 
@@ -153,17 +150,14 @@ def reserve(franchise: Franchise, events: int) -> Franchise:
 
     RETURNS (Franchise): The franchise to go on with; the one passed in must not be used any more.
     """
-    rooms = _rooms_for(franchise, events)
-    if not _has_room(franchise, *rooms) and _unused(franchise) >= _WORTHWHILE:
-        franchise = compact(franchise)
-    return reserve_rows(franchise, *rooms)
+    return reserve_rows(franchise, *_rows_for(franchise, events))
 
 
 def reserve_to_leave(franchise: Franchise, events: int) -> Franchise:
     """Make room for any customers to leave, after a number of events has been looked for that are not there;
     see `reserve`.
     """
-    restaurants, servings, _ = _rooms_for(franchise, events)
+    restaurants, servings, _ = _rows_for(franchise, events)
     # There are never more sizes of tables than tables.
     tables = franchise.servings[: franchise.used[N_SERVINGS], OPEN:CELL]
     return reserve_rows(franchise, restaurants, servings, int(tables.sum()))
@@ -174,15 +168,17 @@ def copied(franchise: Franchise) -> Franchise:
     return Franchise(*(part.copy() if isinstance(part, np.ndarray) else part for part in franchise))
 
 
-def _rooms_for(franchise: Franchise, events: int) -> tuple[int, int, int]:
+def _rows_for(franchise: Franchise, events: int) -> tuple[int, int, int]:
     """How many restaurants, servings and cells so many events may need."""
     experts, depth = franchise.columns.shape
     servings = events * experts * (depth + 1)
     return events * experts * depth, servings, 3 * servings
 
 
-def _has_room(franchise: Franchise, restaurants: int, servings: int, cells: int) -> bool:
+def has_room(franchise: Franchise, events: int) -> bool:
+    """Whether `reserve` has nothing to do."""
     used = franchise.used
+    restaurants, servings, cells = _rows_for(franchise, events)
     return (
         used[N_RESTAURANTS] + restaurants
         <= min(len(franchise.restaurants), _FULLEST * len(franchise.restaurant_index))
@@ -192,92 +188,14 @@ def _has_room(franchise: Franchise, restaurants: int, servings: int, cells: int)
     )
 
 
-def _unused(franchise: Franchise) -> float:
-    """The part of the restaurants and servings that have no customers."""
-    restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS], CUSTOMERS]
-    servings = franchise.servings[: franchise.used[N_SERVINGS], SERVED]
-    occupied = np.count_nonzero(restaurants) + np.count_nonzero(servings)
-    return 1.0 - occupied / max(1, len(restaurants) + len(servings))
+def reserve_rows(
+    franchise: Franchise, restaurants: int, servings: int, cells: int, indexed: int | None = None
+) -> Franchise:
+    """Make room for a number of new restaurants, servings and cells; see `reserve`.
 
-
-def compact(franchise: Franchise) -> Franchise:
-    """Let go of restaurants and servings without customers, such as derivations leave behind that are
-    derivations no more.
-
-    Those that stay keep their order, so that nothing that is predicted or drawn changes. Roots stay.
-
-    RETURNS (Franchise): The franchise to go on with, with as much room in all; the one passed in must not be
-        used any more.
+    indexed (int | None): How many of the servings are not the first ones of their restaurants, if it is known.
     """
-    fresh = franchise._replace(
-        used=np.array([0, 0, 0, NONE, 0], dtype=np.int64),
-        restaurants=np.empty_like(franchise.restaurants),
-        restaurant_index=np.full_like(franchise.restaurant_index, NONE),
-        servings=np.empty_like(franchise.servings),
-        serving_index=np.full_like(franchise.serving_index, NONE),
-        cells=np.empty_like(franchise.cells),
-    )
-    _copy_occupied(franchise, fresh)
-    used, restaurants = fresh.used, fresh.restaurants
-    fill_index(fresh.restaurant_index, restaurants, used[N_RESTAURANTS], restaurants[:0])
-    used[N_INDEXED] = fill_index(fresh.serving_index, fresh.servings, used[N_SERVINGS], restaurants)
-    return fresh
-
-
-@compiled
-def _copy_occupied(franchise, fresh):
-    restaurants, servings = franchise.restaurants, franchise.servings
-    # Behind the last one stands what no row points to, so that `NONE` leads to itself.
-    restaurant_now = np.full(franchise.used[N_RESTAURANTS] + 1, NONE, dtype=np.int32)
-    serving_now = np.full(franchise.used[N_SERVINGS] + 1, NONE, dtype=np.int32)
-    count = 0
-    for restaurant in range(franchise.used[N_RESTAURANTS]):
-        if restaurants[restaurant, CUSTOMERS] > 0 or restaurants[restaurant, PARENT] == NONE:
-            restaurant_now[restaurant] = count
-            count += 1
-    fresh.used[N_RESTAURANTS] = count
-    count = 0
-    for serving in range(franchise.used[N_SERVINGS]):
-        if servings[serving, SERVED] > 0:
-            serving_now[serving] = count
-            count += 1
-    fresh.used[N_SERVINGS] = count
-    for restaurant in range(franchise.used[N_RESTAURANTS]):
-        if restaurant_now[restaurant] != NONE:
-            row = fresh.restaurants[restaurant_now[restaurant]]
-            overwrite(row, restaurants[restaurant])
-            row[PARENT] = restaurant_now[row[PARENT]]
-            row[FIRST] = serving_now[_occupied(servings, row[FIRST])]
-    cells = 0
-    for serving in range(franchise.used[N_SERVINGS]):
-        if serving_now[serving] == NONE:
-            continue
-        row = fresh.servings[serving_now[serving]]
-        overwrite(row, servings[serving])
-        row[RESTAURANT] = restaurant_now[row[RESTAURANT]]
-        row[ABOVE] = serving_now[row[ABOVE]]
-        row[NEXT] = serving_now[_occupied(servings, row[NEXT])]
-        cell = row[CELL] if len(row) > CELL else NONE
-        if cell != NONE:
-            row[CELL] = cells
-        while cell != NONE:
-            overwrite(fresh.cells[cells], franchise.cells[cell])
-            cell = franchise.cells[cell, LINK]
-            fresh.cells[cells, LINK] = NONE if cell == NONE else cells + 1
-            cells += 1
-    fresh.used[N_CELLS] = cells
-
-
-@borrowing
-def _occupied(servings, serving):
-    """The first serving with customers from one on, in the order of its restaurant, or `NONE`."""
-    while serving != NONE and servings[serving, SERVED] == 0:
-        serving = servings[serving, NEXT]
-    return serving
-
-
-def reserve_rows(franchise: Franchise, restaurants: int, servings: int, cells: int) -> Franchise:
-    """Make room for a number of new restaurants, servings and cells; see `reserve`."""
+    indexed = servings if indexed is None else indexed
     used, few = franchise.used, franchise.restaurants[:0]
     rows = _longer(franchise.restaurants, used[N_RESTAURANTS], restaurants)
     served = _longer(franchise.servings, used[N_SERVINGS], servings)
@@ -285,7 +203,7 @@ def reserve_rows(franchise: Franchise, restaurants: int, servings: int, cells: i
     index = _wider(
         franchise.restaurant_index, used[N_RESTAURANTS] + restaurants, rows, used[N_RESTAURANTS], few
     )
-    of_served = _wider(franchise.serving_index, used[N_INDEXED] + servings, served, used[N_SERVINGS], rows)
+    of_served = _wider(franchise.serving_index, used[N_INDEXED] + indexed, served, used[N_SERVINGS], rows)
     return franchise._replace(
         restaurants=rows, servings=served, cells=held, restaurant_index=index, serving_index=of_served
     )

@@ -240,7 +240,7 @@ def _shrink_table(franchise, serving, size):
 
 
 @borrowing
-def _open_path(franchise, restaurant, dish):
+def open_path(franchise, restaurant, dish):
     """Write the path to a restaurant, and its servings of a dish, into `path` and `chain`. Returns its depth."""
     path = franchise.path
     depth = franchise.restaurants[restaurant, TIER] % len(path)
@@ -271,7 +271,7 @@ def seat_noting(franchise, restaurant, dish, rng):
     """
     path, chain, value = franchise.path, franchise.chain, franchise.value
     restaurants, servings = franchise.restaurants, franchise.servings
-    depth = _open_path(franchise, restaurant, dish)
+    depth = open_path(franchise, restaurant, dish)
     value[0] = 1.0 / franchise.alphabet[0]
     for level in range(depth + 1):
         value[level + 1] = restaurant_probability(
@@ -310,7 +310,7 @@ def seat_as(franchise, restaurant, dish, tables, size):
 
     tables, size (int): Its results.
     """
-    depth = _open_path(franchise, restaurant, dish)
+    depth = open_path(franchise, restaurant, dish)
     for level in range(depth, depth - tables, -1):
         _open_table(franchise, franchise.chain[level])
     if tables <= depth:

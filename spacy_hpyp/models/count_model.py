@@ -18,9 +18,9 @@ from thinc.api import Model
 from ..annotation.arrays import Sentences, chunks
 from ..annotation.documents import Encoder
 from ..compat.memory import giving_back
-from ..hpyp.franchise import Franchise, copied, dish_counts, reserve, reserve_to_leave
+from ..hpyp.franchise import Franchise, copied, dish_counts, has_room, reserve, reserve_to_leave
 from ..hpyp.hyperparameters import resample
-from ..hpyp.storage import joined, pack, unpack_experts
+from ..hpyp.storage import compact, pack, unpack
 from ..inference.gibbs import remove_sentences, visit_sentences
 from ..pools.pool import Conditional, FrozenPool, SeatedPool, Weights
 from ..pools.view import View
@@ -249,21 +249,16 @@ class CountModel(ClassedModel):
         with ThreadPoolExecutor(2) as executor:
             yield from zip(self.conditionals, executor.map(make, self.conditionals))
 
-    def _seating(self, name: str, *, indexed: bool = True) -> Franchise:
-        """The seating of a distribution, unpacked if it has only been stored so far, see `joined`."""
+    def _seating(self, name: str) -> Franchise:
+        """The seating of a distribution, unpacked if it has only been stored so far."""
         seated = self._seated.get(name)
         if seated is not None:
             return seated
-        return joined(self._new_franchise(name), self._unpack(name), indexed=indexed)
-
-    def _unpack(self, name: str) -> Iterator[Franchise]:
-        """The seating of a distribution that was stored, expert by expert, see `hpyp.storage.unpack_experts`."""
         if self._packed is None:
             raise ValueError(_UNTRAINED)
-        columns = self.conditionals[name].columns
-        return unpack_experts(
+        return unpack(
             load(self._packed[name]),
-            columns,
+            self.conditionals[name].columns,
             self.sizes[name],
             one_table=self.one_table,
             own_tables=self.own_tables,
@@ -277,7 +272,7 @@ class CountModel(ClassedModel):
 
     def word_counts(self) -> np.ndarray:
         """How often each word is seated, if words are generated (int64[words])."""
-        return dish_counts(self._seating("word", indexed=False))
+        return dish_counts(self._seating("word"))
 
     # Prediction
 
@@ -289,7 +284,7 @@ class CountModel(ClassedModel):
         return self._views
 
     def _view(self, name: str) -> View:
-        return self.conditionals[name].view(self._seating(name, indexed=False))
+        return self.conditionals[name].view(self._seating(name))
 
     @property
     def frozen(self) -> Any:
@@ -323,7 +318,9 @@ class CountModel(ClassedModel):
         self._drop_frozen()
         for name in self.conditionals if distributions is None else distributions:
             events = self.conditionals[name].events_of_word * int(tokens)
-            self.franchises[name] = reserve(self.franchises[name], events)
+            franchise = self.franchises[name]
+            franchise = franchise if has_room(franchise, events) else compact(franchise)
+            self.franchises[name] = reserve(franchise, events)
 
     def resample(self, rng: np.random.Generator) -> None:
         """Slice-sample the discounts and strengths of all distributions, unless they are fixed.

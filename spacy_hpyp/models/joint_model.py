@@ -71,11 +71,6 @@ class JointModel(CountModel):
         self.confidence: Confidence | None = None
         self.spelling: Spelling | None = None
 
-    def _know_classes(self) -> None:
-        super()._know_classes()
-        if self.spelling is not None and self.spelling.raw is not None:
-            self.spelling.raw.classes = self._classes
-
     @property
     def is_lexicalised(self) -> bool:
         """Whether the model generates words."""

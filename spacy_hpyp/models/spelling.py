@@ -9,12 +9,6 @@ All strings together have a probability of at most 1: a string is the outcome of
 its letters. It is not always 1, as the letters can turn out to be those of a known word or of a word of another
 class, which the model does not generate so. The log-probabilities are lower bounds of those of the model that
 would draw letters until they fit.
-
-With classes of raw text (`text.word_classes`), a word that is known by its class is one of raw text or not. If
-it is, it is as probable as it is frequent there among the words of its class; if not, it is spelled:
-
-    p(word | class) = p(raw | class) count(word) / count(raw words of the class)    or    (1 − p(raw | class))
-    p(letters | class)
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +21,6 @@ from ..hpyp.franchise import Franchise, new_franchise
 from ..hpyp.sequences import BEFORE, GROUP, draw_sequence, learn_sequences, score_sequences
 from ..hpyp.storage import pack, unpack
 from ..text.vocabulary import Vocabulary
-from ..text.word_classes import Classes, in_raw_text, words_of_raw_text
 
 #: How many characters there are in Unicode, with those that have no meaning yet.
 CODE_POINTS = 0x110000
@@ -36,8 +29,6 @@ ATTEMPTS, LONGEST = 1000, 50
 # The characters before, the nearest first, and then the class: the best order on English, French and Tamil.
 _COLUMNS = np.array([[*range(BEFORE, BEFORE + 5), GROUP]], dtype=np.int32)
 _SWEEPS = 8
-# How many words of a class its own part of words of raw text needs to weigh as much as that of all classes.
-_STRENGTH = 2.0
 
 
 class Characters:
@@ -73,84 +64,22 @@ class Characters:
         return "".join(self.known[number] for number in reversed(symbols.tolist()))
 
 
-class RawWords:
-    """Words of raw text given their class: as frequent as there.
-
-    share (float64[classes]): The probability that a word of the class is one of raw text, below 1.
-    counts (int64[classes]): Tokens in raw text of each class; without any, the share is 0.
-    classes (Classes | None): The words; None until they are set.
-    """
-
-    def __init__(self, share: np.ndarray, counts: np.ndarray, classes: Classes | None) -> None:
-        self.share, self.counts, self.classes = share, counts, classes
-        self._of_class: dict[int, tuple[list[str], np.ndarray]] = {}
-
-    @classmethod
-    def learn(cls, vocabulary: Vocabulary, rare: Sequence[tuple[str, int]], classes: Classes) -> "RawWords":
-        """Learn from rare words with their classes."""
-        counts, seen, all_of = np.zeros((3, len(vocabulary.classes)), dtype=np.int64)
-        for word, count in words_of_raw_text(classes):
-            number = vocabulary.number(word) - len(vocabulary.words)
-            if number >= 0:
-                counts[number] += count
-        for word, number in rare:
-            all_of[number] += 1
-            seen[number] += in_raw_text(classes, word) != ""
-        usual = (seen.sum() + 0.5) / (all_of.sum() + 1.0)
-        share = np.where(counts > 0, (seen + _STRENGTH * usual) / (all_of + _STRENGTH), 0.0)
-        return cls(share, counts, classes)
-
-    def log_probs(self, words: Sequence[str], numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return log-probabilities of words given their classes (float64[n], nats), of those that are not of raw
-        text that they are not; and which words are of raw text (bool[n]).
-        """
-        known = [in_raw_text(self.classes, word) for word in words]
-        counts = np.array([self.classes[word][2] if word else 0 for word in known], dtype=np.float64)
-        share, total = self.share[numbers], self.counts[numbers]
-        is_raw = (counts > 0) & (total > 0)
-        found = np.log(np.where(is_raw, share, 1.0 - share))
-        found[is_raw] += np.log(counts[is_raw] / total[is_raw])
-        return found, is_raw
-
-    def draw(self, vocabulary: Vocabulary, number: int, rng: np.random.Generator) -> str | None:
-        """Draw a word of a class, counted from the vocabulary's first; None for a word that is not of raw text."""
-        if rng.random() >= self.share[number]:
-            return None
-        if not self._of_class:
-            found: dict[int, list[tuple[str, int]]] = {}
-            for word, count in words_of_raw_text(self.classes):
-                found.setdefault(vocabulary.number(word) - len(vocabulary.words), []).append((word, count))
-            self._of_class = {
-                each: ([w for w, _ in own], np.array([c for _, c in own])) for each, own in found.items()
-            }
-        words, counts = self._of_class[number]
-        return words[rng.choice(len(words), p=counts / counts.sum())]
-
-
 class Spelling:
     """The distribution of the letters of rare words given their class.
 
     franchise (Franchise): The seating of the letters, see `spacy_hpyp.hpyp.sequences`; groups are numbers of
         classes, counted from the vocabulary's first.
-    raw (RawWords | None): Words that are drawn from raw text, where there are classes of these.
     """
 
-    def __init__(self, characters: Characters, franchise: Franchise, raw: RawWords | None = None) -> None:
-        self.characters, self.franchise, self.raw = characters, franchise, raw
+    def __init__(self, characters: Characters, franchise: Franchise) -> None:
+        self.characters, self.franchise = characters, franchise
 
     @classmethod
-    def learn(
-        cls,
-        vocabulary: Vocabulary,
-        words: Iterable[str],
-        rng: np.random.Generator,
-        classes: Classes | None = None,
-    ) -> "Spelling":
+    def learn(cls, vocabulary: Vocabulary, words: Iterable[str], rng: np.random.Generator) -> "Spelling":
         """Learn the spelling of words that a vocabulary knows by their class only.
 
         words (Iterable[str]): The words of the training data; how often each occurs does not matter. All of
             their characters are known from then on.
-        classes (Classes | None): Those of raw text, if the vocabulary knows words by them.
         """
         types = sorted(set(words))
         known = len(vocabulary.words)
@@ -160,23 +89,14 @@ class Spelling:
         groups = np.array([number for _, number in rare], dtype=np.int32)
         empty = new_franchise(_COLUMNS, len(characters))
         seated = learn_sequences(empty, symbols, offsets, groups, _SWEEPS, rng)
-        raw = RawWords.learn(vocabulary, rare, classes) if classes else None
         # What is predicted must not depend on whether it has been stored.
-        return cls(characters, unpack(pack(seated), _COLUMNS, len(characters)), raw)
+        return cls(characters, unpack(pack(seated), _COLUMNS, len(characters)))
 
     def log_probs(self, words: Sequence[str], classes: np.ndarray) -> np.ndarray:
         """Return the log-probabilities of n words given their classes (float64[n], nats).
 
         classes (int[n]): The number of each one's class, counted from the vocabulary's first.
         """
-        if self.raw is None:
-            return self._letters(words, classes)
-        found, is_raw = self.raw.log_probs(words, classes)
-        spelled = np.flatnonzero(~is_raw)
-        found[spelled] += self._letters([words[i] for i in spelled.tolist()], classes[spelled])
-        return found
-
-    def _letters(self, words: Sequence[str], classes: np.ndarray) -> np.ndarray:
         found = np.zeros(len(words))
         if len(words) > 0:
             symbols, offsets = self.characters.encode(words)
@@ -190,34 +110,23 @@ class Spelling:
         """Draw a word of a class, counted from the vocabulary's first; None if `ATTEMPTS` draws find no word that
         is known by it.
         """
-        word = None if self.raw is None else self.raw.draw(vocabulary, number, rng)
-        if word:
-            return word
         symbols = np.empty(LONGEST, dtype=np.int32)
         for _ in range(ATTEMPTS):
             length = draw_sequence(self.franchise, number, rng, symbols)
             word = self.characters.decode(symbols[:length]) if length > 0 else None
-            if (
-                word is None
-                or word.strip() != word
-                or vocabulary.number(word) != number + len(vocabulary.words)
-            ):
-                continue
-            if self.raw is None or not in_raw_text(self.raw.classes, word):
+            if word and word.strip() == word and vocabulary.number(word) == number + len(vocabulary.words):
                 return word
         return None
 
     def to_message(self) -> dict[str, Any]:
         """The spelling as a part of a message."""
-        raw = self.raw and {"share": self.raw.share, "counts": self.raw.counts}
-        return {"characters": self.characters.known, "letters": pack(self.franchise), "raw": raw}
+        return {"characters": self.characters.known, "letters": pack(self.franchise)}
 
     @classmethod
     def from_message(cls, message: dict[str, Any]) -> "Spelling":
-        """Read what `to_message` wrote. Where words are of raw text, `raw.classes` has to be set."""
+        """Read what `to_message` wrote."""
         characters = Characters(message["characters"])
-        raw = message["raw"] and RawWords(message["raw"]["share"], message["raw"]["counts"], None)
-        return cls(characters, unpack(message["letters"], _COLUMNS, len(characters)), raw)
+        return cls(characters, unpack(message["letters"], _COLUMNS, len(characters)))
 
 
 def write_out(

@@ -23,11 +23,6 @@ def load(data: bytes) -> Any:
     return _decode(srsly.msgpack_loads(data))
 
 
-def smallest(values: np.ndarray) -> np.ndarray:
-    """Return integers from 0 on in the smallest unsigned type that holds them."""
-    return values.astype(np.min_scalar_type(int(values.max(initial=0))))
-
-
 def _encode(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return _encode_array(value)

@@ -6,7 +6,7 @@ count, with tabs between (the format of P. Liang's `wcluster`). Words that are t
 own are there by their looks, as `<LOW-ing>`.
 
 Generative models know words by them that the treebank has seldom or not at all: `ClassedRule` makes an
-unknown word of raw text one of its class, and `words_of_raw_text` says how often raw text has it.
+unknown word of raw text one of its class.
 """
 
 from collections import Counter
@@ -123,14 +123,6 @@ def in_raw_text(classes: Classes, word: str) -> str:
 def capitals_of(word: str) -> set[str]:
     """Return the forms with capitals of a word in lower case."""
     return {word[:1].upper() + word[1:], word.upper()} - {word} if word == word.lower() else set()
-
-
-def words_of_raw_text(classes: Classes) -> Iterator[tuple[str, int]]:
-    """Yield all words for which `in_raw_text` finds a form, and its count."""
-    for _, word, count in classes.values():
-        yield from (
-            (form, count) for form in (word, *capitals_of(word)) if in_raw_text(classes, form) == word
-        )
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ def initialize(model: JointModel, corpus: GoldCorpus, label_data: dict[str, list
         types = {
             word for sentence in corpus.with_tags(label_data["tags"]).values() for word in sentence.words
         }
-        model.spelling = Spelling.learn(vocabulary, types, np.random.default_rng([seed, 0, 4]), model.classes)
+        model.spelling = Spelling.learn(vocabulary, types, np.random.default_rng([seed, 0, 4]))
 
 
 @dataclass

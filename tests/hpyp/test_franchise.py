@@ -33,7 +33,6 @@ from spacy_hpyp.hpyp.franchise import (
     SYMBOL,
     TABLES,
     TIER,
-    compact,
     dish_probability,
     new_franchise,
     reserve,
@@ -351,7 +350,7 @@ def test_letting_go_of_what_nobody_uses_changes_no_prediction_and_no_draw(custom
         add(franchise, 0, row_of(context), dish, rng)
     for context, dish in customers[:leaving]:
         remove(franchise, 0, row_of(context), dish, rng)
-    smaller = compact(franchise)
+    smaller = reserve(unpack(pack(franchise), franchise.columns, ALPHABET), len(customers))
     assert seating_of(smaller) == seating_of(franchise)
     assert_sound(smaller, customers[leaving:])
     restaurants = smaller.restaurants[: smaller.used[N_RESTAURANTS]]
@@ -376,7 +375,7 @@ def test_contexts_that_come_and_go_leave_no_rows_behind():
         add(franchise, 0, row_of((0, 0)), 0, rng)
     rows = []
     for _ in range(300):
-        franchise = reserve(franchise, 20)
+        franchise = reserve(compact(franchise), 20)
         contexts = rng.integers(10**6, size=(20, 2)).astype(np.int32)
         for change in (add, remove):
             for context in contexts:

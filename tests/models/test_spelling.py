@@ -10,7 +10,6 @@ from spacy_hpyp.models.spelling import CODE_POINTS, Spelling, spell, write_out
 from spacy_hpyp.storage.format import dump, load
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
-from spacy_hpyp.text.word_classes import ClassedRule, WordClass, in_raw_text
 
 #: Two characters are known, and a third stands for all others.
 STRANGE = "☃"
@@ -25,28 +24,6 @@ def learned(words, **settings):
     )
     vocabulary = Vocabulary.collect([(words, [0] * len(words))], [""], settings)
     return vocabulary, Spelling.learn(vocabulary, words, np.random.default_rng(0))
-
-
-#: Raw text has "aa" and "bb", which the treebank has not, and "ab" and "b", each with a class of its own
-#: kind.
-RAW = {
-    word: WordClass(path, word, count)
-    for path, word, count in (
-        ("00", "ab", 6),
-        ("00", "aa", 2),
-        ("01", "b", 5),
-        ("10", "bb", 4),
-        ("11", "<LOW>", 90),
-    )
-}
-
-
-def learned_with_raw_text(words, **settings):
-    """The same with words of raw text."""
-    rule = ClassedRule(universal_unknown_words(suffix_length=3), RAW)
-    settings = VocabularySettings(rule, **{"min_class_count": 1, **settings})
-    vocabulary = Vocabulary.collect([(words, [0] * len(words))], [""], settings)
-    return vocabulary, Spelling.learn(vocabulary, words, np.random.default_rng(0), RAW)
 
 
 @pytest.fixture(scope="module")
@@ -96,48 +73,6 @@ def test_words_and_classes_together_have_one_at_most():
     probability = np.exp(spell(spelling, len(vocabulary.words), strings, numbers)) / len(vocabulary)
     # Of words of other classes, known ones and those with other characters less is lost than this.
     assert 0.5 < probability.sum() < 1.0
-
-
-def test_words_of_raw_text_are_as_frequent_as_there_and_the_rest_is_spelled():
-    vocabulary, spelling = learned_with_raw_text(WORDS, min_count=3)
-    known = len(vocabulary.words)
-    strings = [
-        "".join(each) for length in range(10) for each in itertools.product("abAB", repeat=min(length, 5))
-    ]
-    strings = [*dict.fromkeys(strings), *("".join(each) for each in itertools.product("ab", repeat=7))]
-    numbers = np.array(vocabulary.numbers(strings))
-    probability = np.exp(spell(spelling, known, strings, numbers))
-    is_raw = np.array([in_raw_text(RAW, word) != "" for word in strings])
-    assert is_raw.sum() == 4 + 7
-    for number in range(len(vocabulary.classes)):
-        of_class = numbers == known + number
-        share = spelling.raw.share[number]
-        # All words of raw text, and no more than all others that are spelled.
-        assert probability[of_class & is_raw].sum() == pytest.approx(share, abs=1e-12)
-        assert probability[of_class & ~is_raw].sum() < 1.0 - share
-    counts = dict(zip(strings, probability))
-    assert vocabulary.number("ab") == vocabulary.number("aa")
-    assert counts["ab"] == pytest.approx(3.0 * counts["aa"])
-
-
-def test_drawn_words_are_of_raw_text_as_often_as_they_should_be():
-    vocabulary, spelling = learned_with_raw_text(WORDS, min_count=3)
-    number, rng = vocabulary.number("ab"), np.random.default_rng(4)
-    drawn = [write_out(vocabulary, spelling, number, rng) for _ in range(150)]
-    share = spelling.raw.share[number - len(vocabulary.words)]
-    expected = np.exp(spell(spelling, len(vocabulary.words), ["ab", "aa"], np.array([number] * 2)))
-    assert share == pytest.approx(expected.sum())
-    for word, probability in zip(["ab", "aa"], expected):
-        assert drawn.count(word) / 150 == pytest.approx(probability, abs=4.0 * (probability / 150) ** 0.5)
-
-
-def test_words_of_raw_text_are_stored_without_it():
-    _, spelling = learned_with_raw_text(WORDS, min_count=3)
-    spelling.raw.counts[0] = 2**40
-    loaded = Spelling.from_message(load(parts(spelling)))
-    assert loaded.raw.classes is None
-    assert loaded.raw.share.tolist() == spelling.raw.share.tolist()
-    assert loaded.raw.counts.tolist() == spelling.raw.counts.tolist()
 
 
 def test_known_words_have_no_letters():

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from spacy_hpyp.storage.format import dump, load, smallest
+from spacy_hpyp.storage.format import dump, load
 
 KINDS = st.sampled_from([np.int8, np.int32, np.int64, np.uint16, np.float32, np.float64, np.bool_])
 
@@ -49,4 +49,3 @@ def test_lists_of_arrays_come_back():
 
 def test_small_numbers_take_little_room():
     assert len(dump(np.arange(100_000) % 3)) < 1_000
-    assert smallest(np.array([3, 300])).dtype == np.uint16

@@ -15,7 +15,6 @@ from spacy_hpyp.text.word_classes import (
     path_of,
     read_classes,
     without_digits,
-    words_of_raw_text,
 )
 
 NOUNS, VERBS = ("dog", "cat", "cow", "hen"), ("eats", "sleeps", "runs")
@@ -85,8 +84,6 @@ def test_words_of_raw_text_are_those_it_has_and_those_with_capitals():
         *expected.values(),
         *[""] * len(others),
     ]
-    found = sorted(words_of_raw_text(classes))
-    assert found == sorted((word, 3) for word in {*expected, *expected.values()})
 
 
 def test_a_rule_with_classes_names_them_first_and_coarser_ones_after_them():

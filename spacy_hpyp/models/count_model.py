@@ -61,6 +61,7 @@ class CountModel(ClassedModel):
     """
 
     learned = "distributions"
+    format = 2
     #: What its derivations are called in errors.
     drawn: ClassVar[str] = "derivation"
     #: Elements as they are read, given these and the path to the class of each word and each class of unknown

@@ -71,6 +71,7 @@ class LatentStates(StoredModel):
     """
 
     learned = "seating"
+    format = 2
 
     def __init__(self, kind: str, states: int, vocabulary_settings: VocabularySettings) -> None:
         if kind == DEPENDENCIES and states != 1:

@@ -13,7 +13,6 @@ from .finished import finish
 from .view import (
     DISHES,
     EMPTY,
-    LINK,
     PAIR,
     SHARE,
     SINGLE,
@@ -25,14 +24,12 @@ from .view import (
     dish_of,
     entry_of,
     find,
-    is_in_chain,
     key_of,
     large_symbols,
     number_of,
     room_number,
     room_of,
     rounded_log,
-    value_at,
 )
 
 # A restaurant that serves at least this part of the alphabet, or so many dishes, has a row of logs; one dish
@@ -64,13 +61,10 @@ def make_view(franchise: Franchise, *, multiplied: bool = False) -> View:
         least = max(2.0, min(_DENSE_SHARE * franchise.alphabet[0], _DENSE))
         own_row, rows = _number_rows(franchise, served, least)
     numbers = _number_rooms(_room_for(children))
-    in_chain = _find_chains(franchise, children, served)
-    links = int(np.count_nonzero(in_chain))
-    chains = WIDTH * (len(franchise.columns) + _places_of(numbers) - links)
     # Made here, since NumPy asks for large pages of memory, in which places are found sooner.
-    restaurants = _empty(chains + LINK * links)
-    place = _settle(franchise, children, numbers, in_chain, large, chains, restaurants)
-    del children, numbers, in_chain
+    restaurants = _empty(WIDTH * (len(franchise.columns) + _places_of(numbers)))
+    place = _settle(franchise, children, numbers, large, restaurants)
+    del children, numbers
     # Lists of several dishes, one behind the other.
     rooms = served if multiplied else 1 + _room_for(served)
     width = 1 if multiplied else PAIR
@@ -121,26 +115,6 @@ def _places_of(numbers):
 
 
 @compiled
-def _find_chains(franchise, children, listed):
-    """Which restaurants are in chains (bool[*]).
-
-    children, listed (int32[*]): How many children each restaurant has, and how many dishes it lists.
-    """
-    rows, experts = franchise.restaurants, len(franchise.columns)
-    in_chain = np.zeros(len(children), dtype=np.bool_)
-    # Whether there is anything but a chain below.
-    branches = children > 1
-    # Children before their parents.
-    for restaurant in range(len(children) - 1, experts - 1, -1):
-        parent = rows[restaurant, column.PARENT]
-        alone = not branches[restaurant] and not branches[parent] and parent >= experts
-        if rows[restaurant, column.CUSTOMERS] > 0:
-            in_chain[restaurant] = alone and listed[restaurant] == 1 and listed[parent] == 1
-            branches[parent] |= not in_chain[restaurant]
-    return in_chain
-
-
-@compiled
 def _count(franchise):
     """How many restaurants with customers are the children of each restaurant, and how many dishes it serves
     (int32[restaurants] each).
@@ -158,12 +132,11 @@ def _count(franchise):
 
 
 @compiled
-def _settle(franchise, counts, numbers, in_chain, large, chains, restaurants):
+def _settle(franchise, counts, numbers, large, restaurants):
     """Give every restaurant with customers its place: those of one expert depth first, children in the order
     of the rows.
 
     counts (int32[used]), numbers (uint8[used]): How many children each row has, and the number of its room.
-    in_chain (bool[used]), chains (int): Which are in chains, and where these begin.
     large (int32[*]): See `View`.
     restaurants (uint32[*]): KEY and FIRST are entered.
     RETURNS (int32[used]): The place of each row, `NONE` of one without customers.
@@ -180,7 +153,7 @@ def _settle(franchise, counts, numbers, in_chain, large, chains, restaurants):
             children[following[parent]] = row
             following[parent] += 1
     places = np.full(used, NONE, dtype=np.int32)
-    free, link = np.int64(experts) * WIDTH, chains + LINK - 1
+    free = np.int64(experts) * WIDTH
     waiting = np.empty(used, dtype=np.int32)
     for expert in range(experts):
         places[expert] = expert * WIDTH
@@ -194,15 +167,7 @@ def _settle(franchise, counts, numbers, in_chain, large, chains, restaurants):
             customers = rows[row, column.CUSTOMERS]
             symbol = number_of(large, np.uint32(rows[row, column.SYMBOL])) if row >= experts else SYMBOLS
             key = key_of(symbol, numbers[row], bucket_of(customers) if customers > 0 else 0)
-            restaurants[own] = key
-            begins_chain = end - begin == 1 and in_chain[children[begin]]
-            if not is_in_chain(own):
-                restaurants[own + offset.FIRST] = link if begins_chain else free
-            if begins_chain:
-                places[children[begin]], waiting[count] = link, children[begin]
-                link += LINK
-                count += 1
-                continue
+            restaurants[own], restaurants[own + offset.FIRST] = key, free
             room = np.int64(room_of(np.uint64(key)))
             for i in range(begin, end):
                 symbol = rows[children[i], column.SYMBOL]
@@ -298,9 +263,8 @@ def _enter_excesses(finished, places, own_row, lists, row, restaurants, servings
                         place += 1
                     servings[place] = entry_of(dish, excess)
                 else:
-                    value[value_at(own)] = excess
-                    if not is_in_chain(own):
-                        restaurants[own + offset.LIST] = EMPTY - 1 - dish
+                    value[own + offset.VALUE] = excess
+                    restaurants[own + offset.LIST] = EMPTY - 1 - dish
             serving = seated[serving, column.NEXT]
         free += count if count > 1 else 0
 
@@ -338,7 +302,7 @@ def _enter_probabilities(finished, places, served, rooms, restaurants, servings)
         if own == NONE:
             continue
         back_off = finished.back_off[restaurant]
-        value[value_at(own)] = (
+        value[own + offset.VALUE] = (
             -_round_down(1.0 - back_off) if count == 1 and back_off > 0.5 else _round_down(back_off)
         )
         if count > 1:
@@ -353,7 +317,7 @@ def _enter_probabilities(finished, places, served, rooms, restaurants, servings)
                     dish,
                     _round_down(finished.probability[serving]),
                 )
-            elif seated[serving, column.SERVED] > 0 and not is_in_chain(own):
+            elif seated[serving, column.SERVED] > 0:
                 restaurants[own + offset.LIST] = EMPTY - 1 - dish
             serving = seated[serving, column.NEXT]
         free += PAIR * room if count > 1 else 0

@@ -21,7 +21,7 @@ from ..compiled import (
     overwrite,
 )
 from ..hpyp.franchise import deepest, deepest_of, dish_probability, restaurant_distribution
-from .expert_cache import ExpertCache, new_expert_cache, recall_all
+from .experts import Answers, ask_experts, new_answers
 from .pool import FrozenPool, SeatedPool, gate_weight, is_plain, normalise, predict_event, read_symbols
 from .view import (
     BUCKETS,
@@ -128,18 +128,18 @@ def _seated_probability(pool, row, dish, scratch):
 class Scratch(NamedTuple):
     """Workspace for predictions of a frozen pool, one for each thread.
 
-    cache (ExpertCache): What the experts have said lately.
+    answers (Answers): What the experts say in the context.
     symbols (int32[gates]): Symbols of the gates.
     """
 
-    cache: ExpertCache
+    answers: Answers
     symbols: np.ndarray
 
 
 @maker
 def new_scratch(pool):
     """Workspace that fits a frozen pool."""
-    return Scratch(new_expert_cache(pool.finished), np.empty(len(pool.gates), dtype=np.int32))
+    return Scratch(new_answers(pool.finished), np.empty(len(pool.gates), dtype=np.int32))
 
 
 @borrowing
@@ -149,53 +149,53 @@ def product_distribution(pool, row, kind, scratch, out):
     kind (int): Of the context: the row of `possible`.
     out (float64[alphabet]): Overwritten with p(. | context).
     """
-    view, cache = pool.finished, scratch.cache
+    view, answers = pool.finished, scratch.answers
     if is_plain(pool):
         view_distribution(view, 0, row, out)
         return
-    recall_all(view, pool.weights.bucket, row, NONE, cache)
+    ask_experts(view, pool.weights.bucket, row, NONE, answers)
     read_symbols(pool, row, scratch.symbols)
     out[:] = 0.0
-    for expert in range(len(cache.weight)):
-        cache.weight[expert] += gate_weight(pool, scratch.symbols, expert)
-        weight, logs = LOG_STEP * cache.weight[expert], view.row[cache.row[expert]]
+    for expert in range(len(answers.weight)):
+        answers.weight[expert] += gate_weight(pool, scratch.symbols, expert)
+        weight, logs = LOG_STEP * answers.weight[expert], view.row[answers.row[expert]]
         for y in range(len(out)):
             out[y] += weight * logs[y]
-    for expert in range(len(cache.weight)):
-        weight, listed = cache.weight[expert], np.int64(cache.list[expert])
+    for expert in range(len(answers.weight)):
+        weight, listed = answers.weight[expert], np.int64(answers.list[expert])
         if listed < SINGLE:
-            for entry in view.servings[listed : listed + np.int64(cache.probability[expert])]:
+            for entry in view.servings[listed : listed + np.int64(answers.probability[expert])]:
                 out[dish_of(entry)] += weight * excess_of(entry)
         elif listed != EMPTY:
-            out[EMPTY - 1 - listed] += weight * cache.probability[expert]
+            out[EMPTY - 1 - listed] += weight * answers.probability[expert]
     normalise(out, pool.possible, kind, 0)
 
 
 @borrowing
 def mixture_probability(pool, row, dish, scratch):
     """The probability of one dish under a mixture pool in a context."""
-    view, cache = pool.finished, scratch.cache
+    view, answers = pool.finished, scratch.answers
     if view.columns.shape[0] == 0:
         return 1.0
     if is_plain(pool):
         return view_probability(view, 0, row, dish)
     mass, total = find_shares(pool, row, dish, scratch), 0.0
-    for expert in range(len(cache.weight)):
-        total += cache.weight[expert] * cache.probability[expert]
+    for expert in range(len(answers.weight)):
+        total += answers.weight[expert] * answers.probability[expert]
     return total / mass
 
 
 @borrowing
 def find_shares(pool, row, dish, scratch):
-    """What each expert of a mixture pool is worth in a context, into `scratch.cache.weight`; with its
-    probability of a dish, into `scratch.cache.probability`. Returns the sum of the former.
+    """What each expert of a mixture pool is worth in a context, into `scratch.answers.weight`; with its
+    probability of a dish, into `scratch.answers.probability`. Returns the sum of the former.
     """
-    cache, mass = scratch.cache, 0.0
-    recall_all(pool.finished, pool.weights.bucket, row, dish, cache)
+    answers, mass = scratch.answers, 0.0
+    ask_experts(pool.finished, pool.weights.bucket, row, dish, answers)
     read_symbols(pool, row, scratch.symbols)
-    for expert in range(len(cache.weight)):
-        cache.weight[expert] = exp(cache.weight[expert] + gate_weight(pool, scratch.symbols, expert))
-        mass += cache.weight[expert]
+    for expert in range(len(answers.weight)):
+        answers.weight[expert] = exp(answers.weight[expert] + gate_weight(pool, scratch.symbols, expert))
+        mass += answers.weight[expert]
     return mass
 
 
@@ -216,21 +216,21 @@ def add_product_gradient(pool, row, kind, dish, share, scratch, out, gradient):
     if is_plain(pool):
         return
     product_distribution(pool, row, kind, scratch, out)
-    view, cache = pool.finished, scratch.cache
-    for expert in range(len(cache.weight)):
-        logs = view.row[cache.row[expert]]
+    view, answers = pool.finished, scratch.answers
+    for expert in range(len(answers.weight)):
+        logs = view.row[answers.row[expert]]
         change = np.float64(logs[dish])
         for y in range(len(out)):
             change -= out[y] * logs[y]
         change *= LOG_STEP
-        listed = np.int64(cache.list[expert])
+        listed = np.int64(answers.list[expert])
         if listed < SINGLE:
-            for entry in view.servings[listed : listed + np.int64(cache.probability[expert])]:
+            for entry in view.servings[listed : listed + np.int64(answers.probability[expert])]:
                 served = dish_of(entry)
                 change += excess_of(entry) * ((served == dish) - out[served])
         elif listed != EMPTY:
             served = EMPTY - 1 - listed
-            change += cache.probability[expert] * ((served == dish) - out[served])
+            change += answers.probability[expert] * ((served == dish) - out[served])
         _add_change(expert, share * change, scratch, gradient)
 
 
@@ -242,17 +242,17 @@ def add_mixture_gradient(pool, row, dish, share, scratch, gradient):
     if is_plain(pool):
         return
     probability = mixture_probability(pool, row, dish, scratch)
-    cache, mass = scratch.cache, 0.0
-    for expert in range(len(cache.weight)):
-        mass += cache.weight[expert]
-    for expert in range(len(cache.weight)):
-        change = cache.weight[expert] / mass * (cache.probability[expert] / probability - 1.0)
+    answers, mass = scratch.answers, 0.0
+    for expert in range(len(answers.weight)):
+        mass += answers.weight[expert]
+    for expert in range(len(answers.weight)):
+        change = answers.weight[expert] / mass * (answers.probability[expert] / probability - 1.0)
         _add_change(expert, share * change, scratch, gradient)
 
 
 @inner
 def _add_change(expert, change, scratch, gradient):
-    at = np.int64(scratch.cache.weight_at[expert])
+    at = np.int64(scratch.answers.weight_at[expert])
     gradient.bucket[at // BUCKETS, at % BUCKETS] += change
     for gate in range(len(scratch.symbols)):
         gradient.gate[gate, scratch.symbols[gate], expert] += change

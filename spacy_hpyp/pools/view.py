@@ -5,10 +5,8 @@ every other dish the parent's probability times one factor for the restaurant. S
 root of an expert to the deepest restaurant of its context, and keeps the last number that it meets on the
 way.
 
-A view takes little memory, and a prediction few visits to it. The children of a restaurant stand together,
-each where its symbol leads, with all that a prediction asks of it in sixteen bytes. Most contexts have been
-seen once: below what they share with others, they are *chains* of only children that serve the same dish,
-each of which takes eight bytes next to its parent. Numbers have 32 bits, logs of probabilities 16.
+The children of a restaurant stand together, each where its symbol leads, with all that a prediction asks of it
+in sixteen bytes. Numbers have 32 bits, logs of probabilities 16.
 Probabilities are rounded down, so that those of all dishes sum up to 1 at most, and what is summed up from
 them stays a lower bound.
 """
@@ -29,8 +27,6 @@ BUCKET_BITS = 3
 KEY, FIRST, LIST, VALUE = range(4)
 #: How many numbers a restaurant has.
 WIDTH = 4
-# In a chain it has VALUE and KEY only, so that it is known by an odd place.
-LINK = 2
 # An entry of a list, if experts are not multiplied.
 DISH, SHARE = 0, 1
 PAIR = 2
@@ -76,14 +72,13 @@ class View(NamedTuple):
     columns (int32[experts, depth]), alphabet (int64[1]): As in `Franchise`.
     large (int32[*]): The symbols that are too large for a KEY, in ascending order.
     restaurants (uint32[*]): `WIDTH` numbers for each of the experts' roots, and behind them for each
-        restaurant with customers that is not in a chain, and then `LINK` numbers for each that is. A
-        restaurant is known by the place of its KEY.
+        restaurant with customers. A restaurant is known by the place of its KEY.
 
         KEY: The context symbol that leads here from the parent, for how many children there is room, and the
             restaurant's bucket, see `key_of`; `EMPTY` where no restaurant stands.
-        FIRST: Where its children begin. In a chain, the only one comes next.
+        FIRST: Where its children begin.
         LIST: What it serves: the place in `servings` where several dishes begin, or a single dish d as ~(d +
-            1), or `EMPTY` if there is nothing to list. A restaurant in a chain serves what its parent does.
+            1), or `EMPTY` if there is nothing to list.
 
         If experts are multiplied, only the dishes that a restaurant serves differ from a row of logs, apart
         from a constant that is lost when the product is normalised. By how much is the *excess* of a dish. A
@@ -253,38 +248,12 @@ def find(table, first, room, width, shift, hashed, number):
 
 
 @borrowing
-def is_in_chain(place):
-    """Whether a restaurant is in a chain."""
-    return place & 1 == 1
-
-
-@borrowing
-def first_child(view, restaurant):
-    """Where the children of a restaurant begin, if it has any."""
-    return restaurant + LINK if is_in_chain(restaurant) else np.int64(view.restaurants[restaurant + FIRST])
-
-
-@borrowing
-def value_at(restaurant):
-    """The place of VALUE of a restaurant."""
-    return restaurant - 1 if is_in_chain(restaurant) else restaurant + VALUE
-
-
-@borrowing
-def list_of(view, restaurant, above):
-    """LIST of a restaurant; in a chain it is that of its parent.
-
-    above (int): LIST of its parent.
-    """
-    return above if is_in_chain(restaurant) else np.int64(view.restaurants[restaurant + LIST])
-
-
-@borrowing
 def below(view, restaurant, symbol):
     """The restaurant one context symbol below a restaurant, or `NONE`."""
     room = np.int64(room_of(np.uint64(view.restaurants[restaurant])))
     number = number_of(view.large, np.uint32(symbol))
-    place = find(view.restaurants, first_child(view, restaurant), room, WIDTH, SYMBOL_SHIFT, symbol, number)
+    first = np.int64(view.restaurants[restaurant + FIRST])
+    place = find(view.restaurants, first, room, WIDTH, SYMBOL_SHIFT, symbol, number)
     return place if place != NONE and view.restaurants[place] != EMPTY else NONE
 
 
@@ -329,7 +298,7 @@ def share_of(view, restaurant, listed, dish, above):
 @borrowing
 def _single_share(view, restaurant, above):
     """p(dish | restaurant) of the only dish of a restaurant."""
-    stored = np.float64(view.value[value_at(restaurant)])
+    stored = np.float64(view.value[restaurant + VALUE])
     if stored < 0.0:
         return above - stored * (1.0 - above)
     return max(stored * above, 1.0 - stored * _OVER * (1.0 - above))
@@ -338,7 +307,7 @@ def _single_share(view, restaurant, above):
 @borrowing
 def back_off_of(view, restaurant):
     """What multiplies the parent's probability of a dish that the restaurant does not serve."""
-    stored = np.float64(view.value[value_at(restaurant)])
+    stored = np.float64(view.value[restaurant + VALUE])
     return stored if stored >= 0.0 else 1.0 + stored * _OVER
 
 
@@ -362,10 +331,10 @@ def view_probability(view, expert, row, dish):
 
     row (int32[elements]): The context row.
     """
-    restaurant, listed = np.int64(expert) * WIDTH, np.int64(EMPTY)
+    restaurant = np.int64(expert) * WIDTH
     probability, level = 1.0 / view.alphabet[0], 0
     while True:
-        listed = list_of(view, restaurant, listed)
+        listed = np.int64(view.restaurants[restaurant + LIST])
         probability = share_or_less(view, restaurant, listed, dish, probability)
         if level == view.columns.shape[1] or view.columns[expert, level] == NONE:
             return abs(probability)
@@ -384,7 +353,6 @@ def probability_below(view, expert, symbol, dish):
     )
     restaurant = below(view, root, symbol)
     if restaurant != NONE:
-        # Children of a root are not in a chain.
         listed = np.int64(view.restaurants[restaurant + LIST])
         probability = share_or_less(view, restaurant, listed, dish, probability)
     return abs(probability)
@@ -399,11 +367,10 @@ def view_distribution(view, expert, row, out):
     """
     # Relative to the product of the back-off factors so far, only what a restaurant serves changes.
     out[:] = 1.0 / view.alphabet[0]
-    restaurant, listed = np.int64(expert) * WIDTH, np.int64(EMPTY)
-    passed_on = 1.0
+    restaurant, passed_on = np.int64(expert) * WIDTH, 1.0
     level = 0
     while restaurant != NONE:
-        listed, above = list_of(view, restaurant, listed), passed_on
+        listed, above = np.int64(view.restaurants[restaurant + LIST]), passed_on
         passed_on *= back_off_of(view, restaurant)
         if listed < SINGLE:
             end = listed + PAIR + PAIR * np.int64(view.servings[listed + SHARE])

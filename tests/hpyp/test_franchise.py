@@ -47,6 +47,7 @@ from spacy_hpyp.hpyp.seating import (
     unseat_as,
     unseat_noting,
 )
+from spacy_hpyp.hpyp.storage import compact, pack, unpack
 
 ALPHABET = 3
 DISCOUNT = np.array([0.4, 0.6, 0.25])

@@ -97,8 +97,8 @@ def test_the_customers_of_the_leaves_are_the_n_grams_however_often_they_were_mov
     assert sorted(leaves[:, CUSTOMERS].tolist()) == sorted(totals.values())
     packed = pack(franchise)
     once = pack(seat_sentences(order))
-    for part in ("restaurants", "children", "symbol", "dishes", "dish"):
-        np.testing.assert_array_equal(packed[part], once[part])
+    for part in ("servings", "children", "symbol", "dishes", "dish"):
+        assert np.array_equal(packed[part], once[part])
     # It would not be read back if customers, tables and those sent to the parents did not agree.
     unpack(packed, columns_of(order), END + 1)
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spacy_hpyp.models import spelling as module
-from spacy_hpyp.models.spelling import CODE_POINTS, Spelling, spell, write_out
+from spacy_hpyp.models.spelling import CODE_POINTS, Spelling, spell
 from spacy_hpyp.storage.format import dump, load
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings

@@ -30,8 +30,8 @@ from spacy_hpyp.hpyp.franchise import (
 from spacy_hpyp.pools.making import make_view
 from spacy_hpyp.pools.view import (
     EMPTY,
+    FIRST,
     KEY,
-    LINK,
     LIST,
     LOG_STEP,
     SINGLE,
@@ -43,13 +43,10 @@ from spacy_hpyp.pools.view import (
     deepest_in,
     dish_of,
     excess_of,
-    first_child,
-    is_in_chain,
     probability_below,
     product_below,
     room_of,
     share_of,
-    value_at,
     view_distribution,
     view_probability,
 )
@@ -81,17 +78,10 @@ def places_of(view):
     """The restaurants of a view, each with the one above it, `NONE` above a root."""
     found = [(expert * WIDTH, NONE) for expert in range(len(view.columns))]
     for place, _ in found:
-        first = first_child(view, place)
+        first = int(view.restaurants[place + FIRST])
         children = range(first, first + room_at(view, place) * WIDTH, WIDTH)
         found += [(below, place) for below in children if view.restaurants[below + KEY] != EMPTY]
     return found
-
-
-def list_at(view, place, parents):
-    """LIST of a restaurant."""
-    while is_in_chain(place):
-        place = parents[place]
-    return int(view.restaurants[place + LIST])
 
 
 def pairs_of(franchise, view, symbols=range(4)):
@@ -205,39 +195,12 @@ def test_symbols_of_any_size_are_told_apart(multiplied):
             assert deepest_in(view, 0, row) == place
 
 
-@pytest.mark.parametrize("multiplied", [False, True])
-@pytest.mark.parametrize(
-    ("customers", "of_chain"),
-    [
-        ([((5, 6, 7), 0)], {2, 3}),
-        ([((5, 6, 7), 0)] * 4, {2, 3}),
-        # Nobody is in a chain who serves something else, or has two below.
-        ([((5, 6, 7), 0), ((5, 6, 7), 1)], set()),
-        ([((5, 6, 7), 0), ((5, 5, 7), 1)], {3}),
-        ([((5, 6, 7), 0), ((5, 6, 8), 0)], set()),
-    ],
-)
-def test_only_children_that_serve_the_same_dish_are_chains_side_by_side(customers, of_chain, multiplied):
-    view, context = (
-        make_view(seated_franchise(customers), multiplied=multiplied),
-        np.array([5, 6, 7], dtype=np.int32),
-    )
-    place, places = 0, []
-    for symbol in context:
-        place = below(view, place, symbol)
-        places.append(place)
-    assert place == deepest_in(view, 0, context)
-    assert {depth for depth, place in enumerate(places, 1) if is_in_chain(place)} == of_chain
-    links = [place for place in places if is_in_chain(place)]
-    assert links == list(range(links[0], links[0] + LINK * len(links), LINK)) if links else True
-
-
 @pytest.mark.parametrize("alphabet", [7, 60])
 def test_restaurants_list_what_they_serve(alphabet):
     franchise = busy_franchise(1, alphabet=alphabet)
     view, live = make_view(franchise), np.empty(alphabet)
     servings = franchise.servings[: franchise.used[N_SERVINGS]]
-    several, above, parents = 0, np.empty(alphabet), dict(places_of(view))
+    several, above = 0, np.empty(alphabet)
     for restaurant, place in pairs_of(franchise, view):
         restaurant_distribution(franchise, restaurant, live)
         above[:] = 1 / alphabet
@@ -249,7 +212,7 @@ def test_restaurants_list_what_they_serve(alphabet):
             ].tolist()
         )
         several += len(served) > 4
-        listed = list_at(view, place, parents)
+        listed = int(view.restaurants[place + LIST])
         shares = np.array([share_of(view, place, listed, dish, above[dish]) for dish in range(alphabet)])
         assert np.flatnonzero(shares >= 0.0).tolist() == served
         np.testing.assert_allclose(shares[served], live[served], rtol=PRECISION)
@@ -258,8 +221,8 @@ def test_restaurants_list_what_they_serve(alphabet):
 
 def logs_of(view, place, parents):
     """The row of a restaurant with the excesses that it lists."""
-    listed, with_row = list_at(view, place, parents), place
-    while list_at(view, with_row, parents) != EMPTY:
+    listed, with_row = int(view.restaurants[place + LIST]), place
+    while int(view.restaurants[with_row + LIST]) != EMPTY:
         with_row = parents[with_row]
     logs = LOG_STEP * view.row[view.restaurants[with_row + VALUE]]
     if listed < SINGLE:
@@ -268,7 +231,7 @@ def logs_of(view, place, parents):
         assert len(set(dishes)) == len(dishes)
         logs[dishes] += [excess_of(entry) for entry in entries]
     elif listed != EMPTY:
-        logs[EMPTY - 1 - listed] += view.value[value_at(place)]
+        logs[EMPTY - 1 - listed] += view.value[place + VALUE]
     return logs
 
 

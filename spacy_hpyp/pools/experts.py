@@ -23,7 +23,6 @@ from .view import (
     below,
     bucket_of_restaurant,
     first_try,
-    number_of,
     room_of,
     share_or_less,
 )
@@ -136,7 +135,7 @@ def _go_down(view, row, dish, answers):
         for a in range(tried):
             expert, at = active[a], np.uint64(trial[a])
             wanted = np.uint32(row[columns[expert, level]])
-            if table[at] >> _SHIFT != number_of(view.large, wanted):
+            if table[at] >> _SHIFT != wanted:
                 if table[at] == _EMPTY:
                     continue
                 other = below(view, np.int64(place[expert]), wanted)

@@ -25,8 +25,6 @@ from .view import (
     entry_of,
     find,
     key_of,
-    large_symbols,
-    number_of,
     room_number,
     room_of,
     rounded_log,
@@ -51,7 +49,8 @@ def make_view(franchise: Franchise, *, multiplied: bool = False) -> View:
     """
     # There are millions of restaurants and servings: what is noted of each has 32 bits, and is let go when it
     # is not needed any more.
-    large = large_symbols(franchise.restaurants[: franchise.used[column.N_RESTAURANTS], column.SYMBOL])
+    if franchise.restaurants[: franchise.used[column.N_RESTAURANTS], column.SYMBOL].max() >= SYMBOLS:
+        raise ValueError(f"A view cannot tell more than {SYMBOLS} symbols apart. Use fewer words.")
     children, served = _count(franchise)
     if multiplied:
         if franchise.alphabet[0] > DISHES:
@@ -63,7 +62,7 @@ def make_view(franchise: Franchise, *, multiplied: bool = False) -> View:
     numbers = _number_rooms(_room_for(children))
     # Made here, since NumPy asks for large pages of memory, in which places are found sooner.
     restaurants = _empty(WIDTH * (len(franchise.columns) + _places_of(numbers)))
-    place = _settle(franchise, children, numbers, large, restaurants)
+    place = _settle(franchise, numbers, restaurants)
     del children, numbers
     # Lists of several dishes, one behind the other.
     rooms = served if multiplied else 1 + _room_for(served)
@@ -77,9 +76,7 @@ def make_view(franchise: Franchise, *, multiplied: bool = False) -> View:
         row = np.empty((0, 0), dtype=np.int16)
         _enter_probabilities(finish(franchise), place, served, rooms - 1, restaurants, servings)
     values = restaurants.view(np.float32), servings.view(np.float32)
-    return View(
-        franchise.columns, franchise.alphabet, large, restaurants, values[0], servings, values[1], row
-    )
+    return View(franchise.columns, franchise.alphabet, restaurants, values[0], servings, values[1], row)
 
 
 def _empty(numbers: int) -> np.ndarray:
@@ -132,52 +129,31 @@ def _count(franchise):
 
 
 @compiled
-def _settle(franchise, counts, numbers, large, restaurants):
-    """Give every restaurant with customers its place: those of one expert depth first, children in the order
-    of the rows.
+def _settle(franchise, numbers, restaurants):
+    """Give every restaurant with customers its place.
 
-    counts (int32[used]), numbers (uint8[used]): How many children each row has, and the number of its room.
-    large (int32[*]): See `View`.
+    numbers (uint8[used]): The number of the room of each row's children.
     restaurants (uint32[*]): KEY and FIRST are entered.
     RETURNS (int32[used]): The place of each row, `NONE` of one without customers.
     """
-    rows, experts, used = franchise.restaurants, len(franchise.columns), len(counts)
-    children = np.empty(counts.sum(), dtype=np.int32)
-    # Where those of the next row begin, until all are entered.
-    following = np.zeros(used, dtype=np.int32)
-    for row in range(1, used):
-        following[row] = following[row - 1] + counts[row - 1]
-    for row in range(experts, used):
-        if rows[row, column.CUSTOMERS] > 0:
-            parent = rows[row, column.PARENT]
-            children[following[parent]] = row
-            following[parent] += 1
-    places = np.full(used, NONE, dtype=np.int32)
+    rows, experts = franchise.restaurants, len(franchise.columns)
+    places = np.full(len(numbers), NONE, dtype=np.int32)
     free = np.int64(experts) * WIDTH
-    waiting = np.empty(used, dtype=np.int32)
-    for expert in range(experts):
-        places[expert] = expert * WIDTH
-        waiting[0] = expert
-        count = 1
-        while count > 0:
-            count -= 1
-            row = waiting[count]
-            own, end = np.int64(places[row]), following[row]
-            begin = end - counts[row]
-            customers = rows[row, column.CUSTOMERS]
-            symbol = number_of(large, np.uint32(rows[row, column.SYMBOL])) if row >= experts else SYMBOLS
-            key = key_of(symbol, numbers[row], bucket_of(customers) if customers > 0 else 0)
-            restaurants[own], restaurants[own + offset.FIRST] = key, free
-            room = np.int64(room_of(np.uint64(key)))
-            for i in range(begin, end):
-                symbol = rows[children[i], column.SYMBOL]
-                number = number_of(large, np.uint32(symbol))
-                place = find(restaurants, free, room, WIDTH, SYMBOL_SHIFT, symbol, number)
-                places[children[i]], restaurants[place] = place, key_of(number, 0, 0)
-            for i in range(end - 1, begin - 1, -1):
-                waiting[count] = children[i]
-                count += 1
-            free += room * WIDTH
+    # Parents before their children.
+    for row in range(len(numbers)):
+        customers, symbol, place = rows[row, column.CUSTOMERS], np.int64(0), np.int64(row) * WIDTH
+        if row >= experts:
+            if customers == 0:
+                continue
+            above = np.int64(places[rows[row, column.PARENT]])
+            symbol = np.int64(rows[row, column.SYMBOL])
+            room = np.int64(room_of(np.uint64(restaurants[above])))
+            first = np.int64(restaurants[above + offset.FIRST])
+            place = find(restaurants, first, room, WIDTH, SYMBOL_SHIFT, symbol)
+        key = key_of(symbol, numbers[row], bucket_of(customers) if customers > 0 else 0)
+        places[row] = place
+        restaurants[place], restaurants[place + offset.FIRST] = key, free
+        free += np.int64(room_of(np.uint64(key))) * WIDTH
     return places
 
 
@@ -312,7 +288,7 @@ def _enter_probabilities(finished, places, served, rooms, restaurants, servings)
         while serving != NONE:
             dish = seated[serving, column.DISH]
             if seated[serving, column.SERVED] > 0 and count > 1:
-                place = find(servings, free, room, PAIR, 0, dish, dish)
+                place = find(servings, free, room, PAIR, 0, dish)
                 servings[place], serving_value[place + SHARE] = (
                     dish,
                     _round_down(finished.probability[serving]),

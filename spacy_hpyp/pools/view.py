@@ -43,9 +43,8 @@ DISH_SHIFT = 16
 # What `KEY` is put together from.
 _ROOM_BITS = 7
 SYMBOL_SHIFT = BUCKET_BITS + _ROOM_BITS
-#: Symbols from here on, as those of classes, are numbered from here on in the order of `View.large`, and
-#: there are less numbers than this.
-LARGE, SYMBOLS = 1 << 21, (1 << 22) - 1
+#: Symbols are less than this.
+SYMBOLS = (1 << 22) - 1
 # Rooms below have a number of their own; of those above, only the first three binary digits are free.
 _EXACT_ROOM = 16
 
@@ -70,7 +69,6 @@ class View(NamedTuple):
     """Finished probabilities of one distribution.
 
     columns (int32[experts, depth]), alphabet (int64[1]): As in `Franchise`.
-    large (int32[*]): The symbols that are too large for a KEY, in ascending order.
     restaurants (uint32[*]): `WIDTH` numbers for each of the experts' roots, and behind them for each
         restaurant with customers. A restaurant is known by the place of its KEY.
 
@@ -103,23 +101,11 @@ class View(NamedTuple):
 
     columns: np.ndarray
     alphabet: np.ndarray
-    large: np.ndarray
     restaurants: np.ndarray
     value: np.ndarray
     servings: np.ndarray
     serving_value: np.ndarray
     row: np.ndarray
-
-
-def large_symbols(symbols: np.ndarray) -> np.ndarray:
-    """Those of some symbols that are too large for a KEY (int32[*]), see `View`.
-
-    RAISES (ValueError): If there are more than can be numbered.
-    """
-    large = np.unique(symbols[symbols >= LARGE])
-    if len(large) > SYMBOLS - LARGE:
-        raise ValueError(f"A view cannot tell more than {SYMBOLS} symbols apart. Use fewer words.")
-    return large
 
 
 @compiled
@@ -140,23 +126,9 @@ def bucket_of(customers):
 def key_of(symbol, number, bucket):
     """`KEY` of a restaurant.
 
-    symbol (int): See `number_of`.
     number (int): See `room_number`.
     """
     return np.int64(symbol) << SYMBOL_SHIFT | np.int64(number) << BUCKET_BITS | bucket
-
-
-@borrowing
-def number_of(large, symbol):
-    """By which number a symbol stands in KEY; `EMPTY` if it stands in none.
-
-    large (int32[*]): See `View`.
-    symbol (uint32): The symbol.
-    """
-    if symbol < LARGE:
-        return np.int64(symbol)
-    at = np.searchsorted(large, symbol)
-    return np.int64(LARGE + at) if at < len(large) and large[at] == symbol else np.int64(EMPTY)
 
 
 @borrowing
@@ -225,18 +197,17 @@ def first_try(number, room):
 
 
 @borrowing
-def find(table, first, room, width, shift, hashed, number):
+def find(table, first, room, width, shift, number):
     """The place of a symbol or dish in a table, or the empty one where it belongs, or `NONE` if there is
     neither.
 
     table (uint32[*]): With the number of the symbol or dish in the first number of each entry, above the
         lowest `shift` bits.
-    hashed (int): The symbol or dish itself.
     first, room, width (int): Where the entries begin, how many they are, and how many numbers each has.
     """
     if room == 0:
         return NONE
-    at = np.int64(first_try(np.uint64(hashed), np.uint64(room)))
+    at = np.int64(first_try(np.uint64(number), np.uint64(room)))
     for _ in range(room):
         found = table[first + at * width]
         if found == EMPTY or found >> shift == number:
@@ -251,9 +222,8 @@ def find(table, first, room, width, shift, hashed, number):
 def below(view, restaurant, symbol):
     """The restaurant one context symbol below a restaurant, or `NONE`."""
     room = np.int64(room_of(np.uint64(view.restaurants[restaurant])))
-    number = number_of(view.large, np.uint32(symbol))
     first = np.int64(view.restaurants[restaurant + FIRST])
-    place = find(view.restaurants, first, room, WIDTH, SYMBOL_SHIFT, symbol, number)
+    place = find(view.restaurants, first, room, WIDTH, SYMBOL_SHIFT, symbol)
     return place if place != NONE and view.restaurants[place] != EMPTY else NONE
 
 
@@ -289,7 +259,7 @@ def share_of(view, restaurant, listed, dish, above):
     """
     if listed >= SINGLE:
         return _single_share(view, restaurant, above) if listed == EMPTY - 1 - dish else -1.0
-    place = find(view.servings, listed + PAIR, np.int64(view.servings[listed + SHARE]), PAIR, 0, dish, dish)
+    place = find(view.servings, listed + PAIR, np.int64(view.servings[listed + SHARE]), PAIR, 0, dish)
     if place == NONE or view.servings[place] == EMPTY:
         return -1.0
     return np.float64(view.serving_value[place + SHARE])

@@ -125,6 +125,24 @@ def contexts_without_classes(experts: Sequence[Sequence[str]]) -> list[list[str]
     return [left for i, left in enumerate(own) if not (reads_classes(experts[i]) and is_covered(i))]
 
 
+def number_paths(paths: Sequence[str]) -> np.ndarray:
+    """Number the classes of words, and as many steps of their paths as `CLASS_ATTRIBUTES` has (int32[symbols, *]).
+
+    paths (Sequence[str]): See `with_class_symbols`. Numbers of classes follow the symbols of words.
+    """
+    numbers: dict[str, int] = {}
+    return np.array(
+        [
+            [
+                len(paths) + numbers.setdefault(path[:steps], len(numbers)) if path else symbol
+                for steps in CLASS_ATTRIBUTES.values()
+            ]
+            for symbol, path in enumerate(paths)
+        ],
+        dtype=np.int32,
+    )
+
+
 def with_class_symbols(elements: np.ndarray, column: int, first: int, paths: Sequence[str]) -> np.ndarray:
     """Append the class symbols of words to elements that read classes.
 
@@ -138,9 +156,6 @@ def with_class_symbols(elements: np.ndarray, column: int, first: int, paths: Seq
     is_class = elements[:, column] >= first
     if not is_class.any():
         return elements
-    symbols = [
-        class_symbols(path) if path else [own] * len(CLASS_ATTRIBUTES) for own, path in enumerate(paths)
-    ]
     read = np.zeros((len(elements), len(paths)), dtype=np.int32)
-    read[is_class] = np.array(symbols, dtype=np.int32).T[elements[is_class, column] - first]
+    read[is_class] = number_paths(paths).T[elements[is_class, column] - first]
     return np.hstack([elements, read])

@@ -23,7 +23,7 @@ from spacy_hpyp.arc_standard.configuration import (
     shift,
 )
 from spacy_hpyp.arc_standard.contexts import ELEMENTS, compile_contexts, read_context, with_classes
-from spacy_hpyp.text.elements import CLASS_ATTRIBUTES, class_symbols
+from spacy_hpyp.text.elements import CLASS_ATTRIBUTES, number_paths
 
 NEXT = 7
 SIDES = ["left", "right"]
@@ -132,7 +132,8 @@ class Simulation:
         if word in ("ROOT", None):
             return ROOT_SYMBOL if word == "ROOT" else NULL_SYMBOL
         if field in CLASS_ATTRIBUTES and CLASS_PATHS[word]:
-            return class_symbols(CLASS_PATHS[word])[list(CLASS_ATTRIBUTES).index(field)]
+            numbers = number_paths([*[""] * FIRST_SYMBOL, *CLASS_PATHS])
+            return numbers[FIRST_SYMBOL + word, list(CLASS_ATTRIBUTES).index(field)]
         return FIRST_SYMBOL + (2 * word if field == "tag" else word)
 
 

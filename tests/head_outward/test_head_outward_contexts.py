@@ -20,7 +20,7 @@ from spacy_hpyp.head_outward.contexts import (
 )
 from spacy_hpyp.head_outward.events import events_of
 from spacy_hpyp.hpyp.franchise import SYMBOL
-from spacy_hpyp.text.elements import class_symbols, reads_classes
+from spacy_hpyp.text.elements import reads_classes
 
 #: Word 1 has the children 0, 2, 3, 4 and 9, word 4 has 7, and 7 has 5, 6 and 8; the other words have none.
 HEADS = (1, NONE, 1, 1, 1, 7, 7, 4, 7, 1)
@@ -227,7 +227,7 @@ def test_a_class_is_that_of_the_word_and_the_word_itself_where_it_has_none():
     elements, _, _ = compile_contexts([["parent.class", "sibling.class:2", "parent.word"]], "tag")
     # Of two words, of ROOT, and of what does not exist.
     fine, coarse, word = with_classes(elements, ["0110", ""])[:, elements.shape[1] :].tolist()
-    assert [fine, coarse] == [[class_symbols(path)[0], 1, 2, 3] for path in ("0110", "01")]
+    assert [fine, coarse] == [[4, 1, 2, 3], [5, 1, 2, 3]]
     assert not any(word)
     assert with_classes(elements[2:], ["0110", ""]).shape == (1, 8)
 

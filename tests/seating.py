@@ -19,9 +19,8 @@ from spacy_hpyp.hpyp.franchise import (
     restaurant_distribution,
 )
 from spacy_hpyp.hpyp.seating import add, remove
-from spacy_hpyp.pools.making import make_view
 from spacy_hpyp.pools.pool import FrozenPool
-from spacy_hpyp.pools.view import LOG_STEP
+from spacy_hpyp.pools.view import LOG_STEP, make_view
 
 Customer = tuple[tuple[int, ...], int]
 

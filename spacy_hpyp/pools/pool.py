@@ -21,8 +21,7 @@ import numpy as np
 from ..compiled import borrowing, by_reference
 from ..hpyp.franchise import CUSTOMERS, TIER, Franchise, dish_probability, restaurant_distribution, seen
 from ..hpyp.seating import seat, seat_as, seat_noting, unseat, unseat_as, unseat_noting
-from .making import make_view
-from .view import BUCKETS, View, bucket_of
+from .view import BUCKETS, View, bucket_of, make_view
 
 # What the weights of multiplied experts add up to at first, half way down; each is at most 1 there.
 _FIRST_WEIGHT = 1.5

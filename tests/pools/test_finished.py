@@ -13,7 +13,7 @@ from spacy_hpyp.hpyp.franchise import (
     RESTAURANT,
     restaurant_distribution,
 )
-from spacy_hpyp.pools.finished import finish
+from spacy_hpyp.pools.view import finish
 
 DISHES = 7
 EXPERTS = np.array([[0, 1, 2], [2, 0, NONE], [NONE, NONE, NONE]])
@@ -27,14 +27,14 @@ def test_finished_probabilities_are_those_of_the_seating(leave, one_table):
     franchise = seated_franchise(
         customers, customers[:leave], one_table=one_table, columns=EXPERTS, alphabet=DISHES
     )
-    finished = finish(franchise)
+    probability, back_off = finish(franchise)
     used = int(franchise.used[N_RESTAURANTS])
     expected = np.empty((used, DISHES))
     for restaurant in range(used):
         restaurant_distribution(franchise, restaurant, expected[restaurant])
     servings = franchise.servings[: franchise.used[N_SERVINGS]]
     of_servings = expected[servings[:, RESTAURANT], servings[:, DISH]]
-    np.testing.assert_allclose(finished.probability, of_servings, rtol=ROUNDING)
+    np.testing.assert_allclose(probability, of_servings, rtol=ROUNDING)
     # The last dish is served nowhere.
     above = np.append(expected[:, -1], 1.0 / DISHES)[franchise.restaurants[:used, PARENT]]
-    np.testing.assert_allclose(finished.back_off * above, expected[:, -1], rtol=ROUNDING)
+    np.testing.assert_allclose(back_off * above, expected[:, -1], rtol=ROUNDING)

@@ -27,7 +27,6 @@ from spacy_hpyp.hpyp.franchise import (
     restaurant_distribution,
     seen,
 )
-from spacy_hpyp.pools.making import make_view
 from spacy_hpyp.pools.view import (
     EMPTY,
     FIRST,
@@ -43,6 +42,7 @@ from spacy_hpyp.pools.view import (
     deepest_in,
     dish_of,
     excess_of,
+    make_view,
     probability_below,
     product_below,
     room_of,

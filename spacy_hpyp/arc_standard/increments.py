@@ -202,8 +202,8 @@ def _gather_words(ahead, records, top, share, gathered, expected):
             _gather(pool, 0, row, weight, gathered, expected)
             continue
         mass = find_shares(pool, row, 0, scratch)
-        for expert in range(len(scratch.answers.weight)):
-            _gather(pool, expert, row, weight * scratch.answers.weight[expert] / mass, gathered, expected)
+        for expert in range(len(scratch.weight)):
+            _gather(pool, expert, row, weight * scratch.weight[expert] / mass, gathered, expected)
 
 
 @inner

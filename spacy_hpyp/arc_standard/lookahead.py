@@ -15,9 +15,9 @@ from math import log
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, inner_maker
+from ..compiled import NONE, compiled, inner_maker
 from ..pools.pool import FrozenPool, is_plain
-from ..pools.view import probability_below, product_below
+from ..pools.view import View, product_below, view_probability
 from .configuration import FIRST_SYMBOL, ROOT_SYMBOL
 from .contexts import ELEMENTS, NEXT
 
@@ -27,22 +27,34 @@ _LAST_TAG, _TOP_TAG = ELEMENTS["w1.tag"], ELEMENTS["s1.tag"]
 _BEGINS = 0.05
 
 
-@compiled
-def usual_probabilities(pool, tag_offsets, candidate_tags, outcomes):
-    """p(word | tag) for every word and candidate tag (float64[candidates]), by the first expert that begins
-    with the tag.
+def usual_probabilities(
+    pool: FrozenPool, tag_offsets: np.ndarray, candidate_tags: np.ndarray, outcomes: np.ndarray
+) -> np.ndarray:
+    """Return p(word | tag) for every word and candidate tag (float64[candidates]), by the first expert that
+    begins with the tag.
     """
     view = pool.finished
     usual = np.ones(len(candidate_tags))
-    for expert in range(view.columns.shape[0]):
-        if view.columns.shape[1] > 0 and pool.elements[view.columns[expert, 0], 0] == NEXT:
-            for word in range(len(tag_offsets) - 1):
-                for i in range(tag_offsets[word], tag_offsets[word + 1]):
-                    usual[i] = probability_below(
-                        view, expert, FIRST_SYMBOL + candidate_tags[i], outcomes[word]
-                    )
+    for expert, columns in enumerate(view.columns):
+        if len(columns) and pool.elements[columns[0], 0] == NEXT:
+            words = np.repeat(outcomes[: len(tag_offsets) - 1], np.diff(tag_offsets))
+            _first_probabilities(_first_level(view), expert, FIRST_SYMBOL + candidate_tags, words, usual)
             break
     return usual
+
+
+def _first_level(view: View) -> View:
+    """A view whose experts read nothing but their most important element."""
+    return view._replace(columns=np.ascontiguousarray(view.columns[:, :1]))
+
+
+@compiled
+def _first_probabilities(view, expert, symbols, dishes, out):
+    """Write p(dish | symbol) under one expert of `_first_level` into `out` (float64[*])."""
+    row = np.empty(view.columns[expert, 0] + 1, dtype=np.int32)
+    for i in range(len(symbols)):
+        row[-1] = symbols[i]
+        out[i] = view_probability(view, expert, row, dishes[i])
 
 
 def tag_chain(pool: FrozenPool) -> np.ndarray:
@@ -57,19 +69,13 @@ def tag_chain(pool: FrozenPool) -> np.ndarray:
             if len(columns) and columns[0] != NONE and tuple(pool.elements[columns[0], :4]) == element:
                 symbols = np.append(np.arange(FIRST_SYMBOL, FIRST_SYMBOL + tags), ROOT_SYMBOL)
                 if is_plain(pool):
-                    _fill_chain(view, expert, symbols, chain)
+                    each_tag = np.tile(np.arange(tags), len(symbols))
+                    symbols = np.repeat(symbols, tags)
+                    _first_probabilities(_first_level(view), expert, symbols, each_tag, chain.reshape(-1))
                 else:
                     chain[:] = [product_below(view, expert, symbol) for symbol in symbols.tolist()]
                 return chain
     return chain[:0]
-
-
-@borrowing
-def _fill_chain(view, expert, symbols, chain):
-    """Write p(. | symbol) under one expert into each row of `chain` (float64[symbols, tags])."""
-    for row in range(len(symbols)):
-        for tag in range(chain.shape[1]):
-            chain[row, tag] = probability_below(view, expert, symbols[row], tag)
 
 
 @inner_maker

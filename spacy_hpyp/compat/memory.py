@@ -2,22 +2,18 @@
 
 import ctypes
 import gc
-import mmap
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
-import numpy as np
-
 _Arguments, _Result = ParamSpec("_Arguments"), TypeVar("_Result")
 
 try:
-    _trim, _advise = ctypes.CDLL(None).malloc_trim, ctypes.CDLL(None).madvise
-    _advise.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    _trim = ctypes.CDLL(None).malloc_trim
 except (OSError, AttributeError, TypeError):
     # Windows, and other libraries than glibc.
-    _trim = _advise = None
+    _trim = None
 # How seldom Python looks for cycles of objects.
 _RARELY = (100_000, 50, 50)
 
@@ -37,15 +33,6 @@ def giving_back(function: Callable[_Arguments, _Result]) -> Callable[_Arguments,
                 _trim(0)
 
     return call
-
-
-def let_go(array: np.ndarray) -> None:
-    """Release the whole pages of an array that nobody reads any more. Its numbers are lost unless a file has
-    them.
-    """
-    begin, end = (-(-array.ctypes.data // mmap.PAGESIZE), (array.ctypes.data + array.nbytes) // mmap.PAGESIZE)
-    if _advise is not None and begin < end and array.flags.carray:
-        _advise(begin * mmap.PAGESIZE, (end - begin) * mmap.PAGESIZE, mmap.MADV_DONTNEED)
 
 
 @contextmanager

@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compat.memory import let_go
 from ..compiled import NONE, borrowing, by_reference, compiled, overwrite
 
 # Columns of `Franchise.restaurants`.
@@ -34,8 +33,6 @@ N_RESTAURANTS, N_SERVINGS, N_CELLS, FREE_CELL, N_INDEXED = range(5)
 
 _SMALLEST = 64
 _FULLEST = 0.6
-# So many rows move at a time.
-_MOVED = 1 << 18
 
 
 @by_reference
@@ -215,13 +212,9 @@ def _longer(rows: np.ndarray, used: int, more: int) -> np.ndarray:
         return rows
     if needed > np.iinfo(np.int32).max:
         raise MemoryError(f"A franchise cannot hold {needed} entries. Use shorter contexts or less text.")
-    # What nobody has written to takes no memory, nor what has been moved.
-    moved = np.empty((max(needed, len(rows) + len(rows) // 2), rows.shape[1]), dtype=rows.dtype)
-    for begin in range(0, used, _MOVED):
-        some = rows[begin : min(begin + _MOVED, used)]
-        moved[begin : begin + len(some)] = some
-        let_go(some)
-    return moved
+    longer = np.empty((max(needed, len(rows) + len(rows) // 2), rows.shape[1]), dtype=rows.dtype)
+    longer[:used] = rows[:used]
+    return longer
 
 
 def _wider(
@@ -233,7 +226,6 @@ def _wider(
         size *= 2
     if size == len(index):
         return index
-    let_go(index)
     index = np.full(size, NONE, dtype=np.int32)
     fill_index(index, rows, used, restaurants)
     return index

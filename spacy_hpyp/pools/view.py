@@ -325,20 +325,6 @@ def view_probability(view, expert, row, dish):
 
 
 @borrowing
-def probability_below(view, expert, symbol, dish):
-    """p(dish | context) under one expert, of a context of one symbol."""
-    root = np.int64(expert) * WIDTH
-    probability = share_or_less(
-        view, root, np.int64(view.restaurants[root + LIST]), dish, 1.0 / view.alphabet[0]
-    )
-    restaurant = below(view, root, symbol)
-    if restaurant != NONE:
-        listed = np.int64(view.restaurants[restaurant + LIST])
-        probability = share_or_less(view, restaurant, listed, dish, probability)
-    return abs(probability)
-
-
-@borrowing
 def view_distribution(view, expert, row, out):
     """p(. | context) of all dishes under one expert.
 

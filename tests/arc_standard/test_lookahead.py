@@ -18,8 +18,6 @@ from spacy_hpyp.arc_standard.lookahead import tag_chain
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import child, restaurant_distribution
 from spacy_hpyp.inference.rounding import Search
-from spacy_hpyp.pools.pool import is_plain
-from spacy_hpyp.pools.view import probability_below, product_below
 
 TAGS, FORMS = 3, 4
 SENTENCES = [list(words) for n in (1, 3, 5) for words in product(range(2), repeat=n)][::3]
@@ -139,17 +137,6 @@ def test_the_chain_is_what_the_tag_of_the_last_word_predicts(model):
         restaurant = child(franchise, 0, symbol)
         restaurant_distribution(franchise, 0 if restaurant == NONE else restaurant, expected)
         np.testing.assert_allclose(row, expected, rtol=LOG_PRECISION)
-
-
-def test_the_chain_has_to_the_last_bit_what_each_tag_is_asked_for_by_itself(model):
-    pool = model.frozen.tag
-    for row, symbol in zip(tag_chain(pool), [FIRST_SYMBOL, FIRST_SYMBOL + 1, ROOT_SYMBOL], strict=True):
-        alone = (
-            [probability_below(pool.finished, 0, symbol, tag) for tag in range(2)] if is_plain(pool) else None
-        )
-        np.testing.assert_array_equal(
-            row, product_below(pool.finished, 0, symbol) if alone is None else alone
-        )
 
 
 def test_there_is_no_chain_without_an_expert_that_begins_with_the_tag_of_the_last_word():

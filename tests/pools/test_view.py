@@ -43,7 +43,6 @@ from spacy_hpyp.pools.view import (
     dish_of,
     excess_of,
     make_view,
-    probability_below,
     product_below,
     room_of,
     share_of,
@@ -249,11 +248,9 @@ def test_rows_and_excesses_are_the_logs_of_the_seating_up_to_a_constant(alphabet
 @pytest.mark.parametrize("seed", range(3))
 def test_contexts_of_one_symbol_can_be_asked_for_by_themselves(seed):
     franchise = busy_franchise(seed)
-    shares, logs = make_view(franchise), make_view(franchise, multiplied=True)
+    logs = make_view(franchise, multiplied=True)
     live = np.empty(ALPHABET)
     for expert, symbol in itertools.product(range(len(COLUMNS) - 1), range(4)):
         restaurant = child(franchise, expert, symbol)
         restaurant_distribution(franchise, expert if restaurant == NONE else restaurant, live)
-        found = [probability_below(shares, expert, symbol, dish) for dish in range(ALPHABET)]
-        np.testing.assert_allclose(found, live, rtol=PRECISION)
         np.testing.assert_allclose(product_below(logs, expert, symbol), live, rtol=LOG_PRECISION)

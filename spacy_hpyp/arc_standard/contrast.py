@@ -80,22 +80,16 @@ def add_contrasts(parser, work, blocks, chosen, derivations, search, joint, grad
             word += action == SHIFT
             share[same] += 1.0 + joint
             top = same
-        total -= log_of_share(beam, size, evidence, top)
+        # A derivation that is not in the beam is a very improbable one.
+        log_share = -10.0
+        for i in range(size):
+            if beam.record[i] == top:
+                log_share = beam.weight[i] - evidence
+        total += log_share
         for record in range(FIRST_RECORD, used):
             if abs(share[record]) > _NEGLIGIBLE:
                 _add_events(parser, path, record, share[record], work, gradients)
     return total
-
-
-@inner
-def log_of_share(beam, size, evidence, top):
-    """Minus the log of the part of the beam that one derivation has; that of a very improbable one if it is
-    not there.
-    """
-    for i in range(size):
-        if beam.record[i] == top:
-            return evidence - beam.weight[i]
-    return 10.0
 
 
 @inner

@@ -172,19 +172,6 @@ def _rows_for(franchise: Franchise, events: int) -> tuple[int, int, int]:
     return events * experts * depth, servings, 3 * servings
 
 
-def has_room(franchise: Franchise, events: int) -> bool:
-    """Whether `reserve` has nothing to do."""
-    used = franchise.used
-    restaurants, servings, cells = _rows_for(franchise, events)
-    return (
-        used[N_RESTAURANTS] + restaurants
-        <= min(len(franchise.restaurants), _FULLEST * len(franchise.restaurant_index))
-        and used[N_SERVINGS] + servings <= len(franchise.servings)
-        and used[N_INDEXED] + servings <= _FULLEST * len(franchise.serving_index)
-        and used[N_CELLS] + cells <= len(franchise.cells)
-    )
-
-
 def reserve_rows(
     franchise: Franchise, restaurants: int, servings: int, cells: int, indexed: int | None = None
 ) -> Franchise:

@@ -84,20 +84,14 @@ def _list_cells(franchise: Franchise, rows: np.ndarray) -> tuple[np.ndarray, np.
 
 
 @giving_back
-def unpack(
-    packed: Any, columns: np.ndarray, alphabet: int, *, one_table: bool = False, own_tables: bool = False
-) -> Franchise:
+def unpack(packed: Any, franchise: Franchise) -> Franchise:
     """Rebuild a franchise from what `pack` made of it.
 
-    columns (int32[experts, depth]), alphabet (int), one_table, own_tables (bool): What the franchise has to
-        fit, see `Franchise`. With one table at most for each dish, or one for each customer, it is a seating
-        that could have been sampled too, but not the other way round.
+    franchise (Franchise): An empty one that the seating fits. With one table at most for each dish, or one for
+        each customer, it is a seating that could have been sampled too, but not the other way round.
     RETURNS (Franchise): The seating; later draws from it are those of the original.
     """
-    passes_on = bool(np.any(packed["discount"] == 1.0))
-    franchise = new_franchise(
-        columns, alphabet, one_table=one_table, own_tables=own_tables, passes_on=passes_on
-    )
+    columns = franchise.columns
     franchise.discount[:], franchise.strength[:] = packed["discount"], packed["strength"]
     count = len(packed["children"])
     # The first serving of a restaurant needs no place in the index.
@@ -179,10 +173,11 @@ def compact(franchise: Franchise) -> Franchise:
     rows = len(customers) + len(served)
     if np.count_nonzero(customers) + np.count_nonzero(served) > (1.0 - _WORTHWHILE) * rows:
         return franchise
-    return unpack(
-        pack(franchise),
+    empty = new_franchise(
         franchise.columns,
         int(franchise.alphabet[0]),
         one_table=bool(franchise.one_table[0]),
         own_tables=bool(franchise.own_tables[0]),
+        passes_on=franchise.servings.shape[1] > column.OPEN,
     )
+    return unpack(pack(franchise), empty)

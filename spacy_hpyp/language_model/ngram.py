@@ -188,7 +188,7 @@ class NGramModel:
         self.words, self.order = words, order
         self.vocabulary, self.spelling = words.vocabulary, words.spelling
         self._seating = seating
-        self._franchise = unpack(seating, columns_of(order), len(self.vocabulary) + 1)
+        self._franchise = unpack(seating, new_franchise(columns_of(order), len(self.vocabulary) + 1))
 
     def word_counts(self) -> np.ndarray:
         """Count how often each word and class of the vocabulary was seen in training (int64[words + classes])."""

@@ -18,7 +18,7 @@ from thinc.api import Model
 from ..annotation.arrays import Sentences, chunks
 from ..annotation.documents import Encoder
 from ..compat.memory import giving_back
-from ..hpyp.franchise import Franchise, copied, dish_counts, has_room, reserve, reserve_to_leave
+from ..hpyp.franchise import Franchise, copied, dish_counts, reserve, reserve_to_leave
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import compact, pack, unpack
 from ..inference.gibbs import remove_sentences, visit_sentences
@@ -257,13 +257,7 @@ class CountModel(ClassedModel):
             return seated
         if self._packed is None:
             raise ValueError(_UNTRAINED)
-        return unpack(
-            load(self._packed[name]),
-            self.conditionals[name].columns,
-            self.sizes[name],
-            one_table=self.one_table,
-            own_tables=self.own_tables,
-        )
+        return unpack(load(self._packed[name]), self._new_franchise(name))
 
     def pack(self) -> dict[str, bytes]:
         """Return the seating of each distribution as `hpyp.storage.pack` has it, dumped."""
@@ -319,19 +313,19 @@ class CountModel(ClassedModel):
         self._drop_frozen()
         for name in self.conditionals if distributions is None else distributions:
             events = self.conditionals[name].events_of_word * int(tokens)
-            franchise = self.franchises[name]
-            franchise = franchise if has_room(franchise, events) else compact(franchise)
-            self.franchises[name] = reserve(franchise, events)
+            self.franchises[name] = reserve(self.franchises[name], events)
 
     def resample(self, rng: np.random.Generator) -> None:
-        """Slice-sample the discounts and strengths of all distributions, unless they are fixed.
+        """Slice-sample the discounts and strengths of all distributions, unless they are fixed, and let go of
+        what nobody uses.
 
         RAISES (ValueError): If there is nothing to be sampled from, see `hpyp.hyperparameters.resample`.
         """
-        if not self.resampled:
-            return
         self._drop_frozen()
         for name, franchise in self.franchises.items():
+            self.franchises[name] = franchise = compact(franchise)
+            if not self.resampled:
+                continue
             try:
                 resample(franchise, rng)
             except ValueError as error:

@@ -26,6 +26,7 @@ from ..head_outward.states import (
     sweep,
     word_counts,
 )
+from ..hpyp.franchise import new_franchise
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, unpack
 from ..settings import taking
@@ -212,7 +213,7 @@ class LatentStates(StoredModel):
     def _read(self, message: Message) -> None:
         vocabulary = vocabulary_from_message(message, self.vocabulary_settings.rule)
         sizes = self.states, len(vocabulary)
-        seated = map(unpack, message["seating"], columns_of(self.kind), sizes)
+        seated = map(unpack, message["seating"], map(new_franchise, columns_of(self.kind), sizes))
         self.initialize(vocabulary, StateModel(*seated, np.array([self.kind in OF_DOCUMENTS])))
         training = message["training"]
         training["documents"] = {key: number for number, key in enumerate(training["documents"])}

@@ -90,7 +90,7 @@ class Spelling:
         empty = new_franchise(_COLUMNS, len(characters))
         seated = learn_sequences(empty, symbols, offsets, groups, _SWEEPS, rng)
         # What is predicted must not depend on whether it has been stored.
-        return cls(characters, unpack(pack(seated), _COLUMNS, len(characters)))
+        return cls(characters, unpack(pack(seated), new_franchise(_COLUMNS, len(characters))))
 
     def log_probs(self, words: Sequence[str], classes: np.ndarray) -> np.ndarray:
         """Return the log-probabilities of n words given their classes (float64[n], nats).
@@ -126,7 +126,7 @@ class Spelling:
     def from_message(cls, message: dict[str, Any]) -> "Spelling":
         """Read what `to_message` wrote."""
         characters = Characters(message["characters"])
-        return cls(characters, unpack(message["letters"], _COLUMNS, len(characters)))
+        return cls(characters, unpack(message["letters"], new_franchise(_COLUMNS, len(characters))))
 
 
 def write_out(

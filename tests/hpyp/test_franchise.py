@@ -351,7 +351,7 @@ def test_letting_go_of_what_nobody_uses_changes_no_prediction_and_no_draw(custom
         add(franchise, 0, row_of(context), dish, rng)
     for context, dish in customers[:leaving]:
         remove(franchise, 0, row_of(context), dish, rng)
-    smaller = reserve(unpack(pack(franchise), franchise.columns, ALPHABET), len(customers))
+    smaller = reserve(unpack(pack(franchise), new_franchise(COLUMNS, ALPHABET)), len(customers))
     assert seating_of(smaller) == seating_of(franchise)
     assert_sound(smaller, customers[leaving:])
     restaurants = smaller.restaurants[: smaller.used[N_RESTAURANTS]]

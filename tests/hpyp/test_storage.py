@@ -54,7 +54,7 @@ def assert_sound(franchise):
     np.testing.assert_allclose(before.sum(axis=2), 1.0, rtol=1e-6)
     assert before.min() >= 0.0
     packed = pack(franchise)
-    again = unpack(packed, franchise.columns, ALPHABET)
+    again = unpack(packed, new_franchise(franchise.columns, ALPHABET))
     assert dump(pack(again)) == dump(packed)
     np.testing.assert_allclose(distributions(again), before, rtol=1e-12)
     rng = np.random.default_rng(0)
@@ -76,7 +76,7 @@ events = st.lists(st.tuples(st.tuples(symbols, symbols), st.integers(0, ALPHABET
 def test_what_is_packed_comes_back(customers, stay, seed):
     franchise = seated_franchise(customers, customers[stay:], seed)
     packed = pack(franchise)
-    again = unpack(packed, COLUMNS, ALPHABET)
+    again = unpack(packed, new_franchise(COLUMNS, ALPHABET))
     np.testing.assert_allclose(distributions(again), distributions(franchise), rtol=1e-12)
     for found, expected in zip(histograms(again), histograms(franchise)):
         np.testing.assert_array_equal(found, expected)
@@ -88,7 +88,7 @@ def test_what_is_packed_comes_back(customers, stay, seed):
 @given(events, st.integers(0, 2**32))
 def test_everybody_can_leave_a_franchise_that_came_back(customers, seed):
     rng = np.random.default_rng(seed)
-    again = unpack(pack(seated_franchise(customers, (), seed)), COLUMNS, ALPHABET)
+    again = unpack(pack(seated_franchise(customers, (), seed)), new_franchise(COLUMNS, ALPHABET))
     again = reserve(again, len(customers))
     for context, dish in customers:
         for expert in range(len(COLUMNS)):
@@ -103,7 +103,7 @@ def test_one_table_for_each_dish_comes_back_under_either_seating(customers, stay
     franchise = seated_franchise(customers, customers[stay:], seed, one_table=True)
     packed = pack(franchise)
     for one_table in (True, False):
-        again = unpack(packed, COLUMNS, ALPHABET, one_table=one_table)
+        again = unpack(packed, new_franchise(COLUMNS, ALPHABET, one_table=one_table))
         assert again.one_table.tolist() == [one_table]
         np.testing.assert_allclose(distributions(again), distributions(franchise), rtol=1e-12)
         assert dump(pack(again)) == dump(packed)
@@ -120,7 +120,7 @@ def test_the_order_of_founding_does_not_change_the_bytes():
 def test_large_tables_come_back():
     customers = [((0, 0), 0)] * 70_000 + [((0, 0), 1)] * 300
     franchise = seated_franchise(customers)
-    again = unpack(pack(franchise), COLUMNS, ALPHABET)
+    again = unpack(pack(franchise), new_franchise(COLUMNS, ALPHABET))
     np.testing.assert_allclose(distributions(again), distributions(franchise), rtol=1e-12)
 
 
@@ -132,6 +132,6 @@ def test_tables_of_ones_own_come_back():
         for expert in range(len(COLUMNS)):
             add(franchise, expert, np.array(context, dtype=np.int32), dish, rng)
     packed = pack(franchise)
-    again = unpack(packed, COLUMNS, ALPHABET, own_tables=True)
+    again = unpack(packed, new_franchise(COLUMNS, ALPHABET, own_tables=True))
     assert dump(pack(again)) == dump(packed)
     np.testing.assert_allclose(distributions(again), distributions(franchise), rtol=1e-12)

@@ -100,7 +100,7 @@ def test_the_customers_of_the_leaves_are_the_n_grams_however_often_they_were_mov
     for part in ("servings", "children", "symbol", "dishes", "dish"):
         assert np.array_equal(packed[part], once[part])
     # It would not be read back if customers, tables and those sent to the parents did not agree.
-    unpack(packed, columns_of(order), END + 1)
+    unpack(packed, new_franchise(columns_of(order), END + 1))
 
 
 @pytest.mark.parametrize("order", [1, 2, 4])

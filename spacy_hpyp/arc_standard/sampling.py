@@ -184,7 +184,7 @@ def draw_word(pool, row, scratch, out, rng):
     expert = 0
     if not is_plain(pool):
         mass = find_shares(pool, row, 0, scratch)
-        expert = draw(scratch.cache.weight, mass, rng)
+        expert = draw(scratch.weight, mass, rng)
     view_distribution(pool.finished, expert, row, out)
     return draw(out, out.sum(), rng)
 

@@ -18,7 +18,7 @@ from ..annotation.documents import GoldDocument, RawSentence, problem_of, unanno
 from ..compiled import NONE
 from ..models.head_outward import HEAD_OUTWARD, HeadOutwardModel
 from ..models.parameters import set_pooled
-from ..models.reranker import FEATURES, RANKING, Lists, Ranking, learn_weights, probabilities, tree_features
+from ..models.reranker import FEATURES, RANKING, Ranking, learn_weights, probabilities, tree_features
 from .alignment import annotated_document
 from .factories import TREE_SCORES, TREES, register
 from .head_outward_parser import HeadOutwardComponent
@@ -181,8 +181,9 @@ class ParseReranker(HeadOutwardComponent):
                 right.append((heads + labelled).astype(np.float64))
         if not features:
             return
-        lists = Lists(np.concatenate(features), np.concatenate(right), offsets_of([*map(len, features)]))
-        self.model.attrs[RANKING] = replace(self.ranking, weights=learn_weights(lists))
+        offsets = offsets_of([*map(len, features)])
+        weights = learn_weights(np.concatenate(features), np.concatenate(right), offsets)
+        self.model.attrs[RANKING] = replace(self.ranking, weights=weights)
         util.logger.info("%s: weights of %d sentences: %s", self.name, len(features), self.weights)
 
     def _parse_held_out(self, sentences: Sequence[_Gold]) -> list[tuple[Doc, RawSentence, Candidates]]:

@@ -6,7 +6,7 @@ log-likelihood is concave in the weights; Newton's method maximises it.
 
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from spacy.pipeline._parser_internals import nonproj
@@ -36,19 +36,6 @@ _PRIOR = 1.0
 _HIGHEST = 1000.0
 
 
-class Lists(NamedTuple):
-    """Features of the candidates of some sentences.
-
-    features (float64[candidates, FEATURES]): In the order of `FEATURES`.
-    right (float64[candidates]): How much of each is right.
-    offsets (int64[sentences + 1]): Where the candidates of each sentence begin.
-    """
-
-    features: np.ndarray
-    right: np.ndarray
-    offsets: np.ndarray
-
-
 @dataclass
 class Ranking(StoredModel):
     """Learned weights.
@@ -76,21 +63,23 @@ class Ranking(StoredModel):
 def probabilities(features: np.ndarray, weights: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """Return the probability that each candidate is the right one of its sentence (float64[candidates]).
 
-    features, offsets: See `Lists`; no sentence is without candidates.
+    features (float64[candidates, FEATURES]): In the order of `FEATURES`.
+    offsets (int64[sentences + 1]): Where the candidates of each sentence begin; none is without candidates.
     """
     return shares(as_groups(features, offsets), weights, or_none=False)
 
 
-def learn_weights(lists: Lists) -> np.ndarray:
+def learn_weights(features: np.ndarray, right: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """Find the weights under which the best candidates are most probable, by penalised maximum likelihood.
 
-    lists (Lists): At least one sentence. Equally right candidates share the place of the right one.
+    features, offsets: See `probabilities`.
+    right (float64[candidates]): How much of each is right. Equally right candidates share the first place.
     RETURNS (float64[FEATURES]): The weights.
     """
-    counts = np.diff(lists.offsets)
-    best = lists.right == np.repeat(np.maximum.reduceat(lists.right, lists.offsets[:-1]), counts)
-    target = best / np.repeat(np.add.reduceat(best.astype(np.float64), lists.offsets[:-1]), counts)
-    groups, start = as_groups(lists.features, lists.offsets), np.zeros(len(FEATURES))
+    counts = np.diff(offsets)
+    best = right == np.repeat(np.maximum.reduceat(right, offsets[:-1]), counts)
+    target = best / np.repeat(np.add.reduceat(best.astype(np.float64), offsets[:-1]), counts)
+    groups, start = as_groups(features, offsets), np.zeros(len(FEATURES))
     return fit(groups, target, start, _PRIOR, or_none=False, highest=_HIGHEST, close=1e-8)
 
 

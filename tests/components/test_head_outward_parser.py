@@ -226,8 +226,6 @@ def test_the_log_probability_of_a_tree_without_tags_or_with_strange_ones_says_wh
             parser.tree_log_prob(doc)
     with pytest.raises(ValueError, match="sentence 1 is without heads"):
         parser.tree_log_prob(with_tags(gold))
-    with pytest.raises(TypeError, match=r"call 'tree_log_prob\(doc\)'"):
-        parser.score(gold)
 
 
 def test_its_values_take_the_place_of_those_of_the_other_generative_parser_and_the_other_way_round(

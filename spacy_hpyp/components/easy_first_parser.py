@@ -94,7 +94,13 @@ class EasyFirstParser(Parser):
                 raise self._nothing_fits(self._seen.skipped)
             self._hold_out(lessons)
             if is_cross_fitted(progress):
-                learn_from_all(parser, lessons, Learning(self.beam), seed=self.seed, threads=self.threads)
+                learn_from_all(
+                    parser,
+                    lessons,
+                    self._learning,
+                    seed=self.seed,
+                    threads=self.threads,
+                )
         except BaseException:
             self._use(before)
             raise
@@ -180,15 +186,19 @@ class EasyFirstParser(Parser):
         keys = self._remember(examples)
         return self._step(keys, drop, losses)
 
+    @property
+    def _learning(self) -> Learning:
+        return Learning(self.beam, early=self.learning == "early")
+
     def _end_pass(self) -> None:
-        learn_from_held_out(self.parser, Learning(self.beam), threads=self.threads)
+        learn_from_held_out(self.parser, self._learning, threads=self.threads)
 
     def _step(self, keys: list[bytes], drop: float, losses: dict[str, float]) -> bool:
         """Learn from some sentences. Returns whether that completes a pass."""
         parser, progress = self.parser, self.parser.progress
         learned = [self._seen.made[key] for key in keys if not is_held_out(progress, key)]
         if learned:
-            learning = Learning(self.beam, explore=progress.passes > 0, dropout=drop)
+            learning = self._learning._replace(explore=progress.passes > 0, dropout=drop)
             report = parser.learn(joined(learned), learning, self._rng(), self.threads)
             self._count_loss(losses, int(report.counts[EARLY] + report.counts[FULL]), len(learned))
         progress.steps += 1

@@ -83,6 +83,7 @@ class EasyFirstParserSettings(Settings):
     """All settings of `easy_first_parser`."""
 
     beam: int = setting(8, Whole(1, 10_000))
+    learning: str = setting("max-violation", OneOf(("early", "max-violation")))
     threads: int = setting(2, Whole(1))
     tokens: str = _tokens()
     folds: int = setting(10, Whole(0, 1000))

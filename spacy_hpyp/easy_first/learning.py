@@ -1,11 +1,13 @@
-"""Learning to parse (Algorithm 2 of Ma et al. 2013, with updates at the maximum violation).
+"""Learning to parse (Algorithm 2 of Ma et al. 2013).
 
 An action is correct if its child has all of its children and its head is the right one. A tree has many
 sequences of correct actions. All updates are *valid* (Huang, Fayong & Guo 2012): they go towards a correct
 sequence, and away from a wrong one whose score is at least as high.
 
-* A beam of several states: beside it, a second beam holds correct sequences only. The update is made at the
-  step where the best of the first is furthest above the best of the second ("max-violation").
+* `learning = "early"`, Algorithm 2: the update is made at the first step at which no correct sequence is in the
+  beam, towards the best correct extension of the step before; at the end, if the best sequence is wrong.
+* `learning = "max-violation"`: beside the beam, a second one holds correct sequences only. The update is made at
+  the step where the best of the first is furthest above the best of the second.
 * A beam of one state learns from every action. Where it would take a wrong one, it learns the best correct one.
   After the first pass it then goes on with the wrong action, so that it learns what to do in the states that it
   will reach. Correct is then the action that loses the fewest arcs that can still be made (Goldberg & Nivre
@@ -32,6 +34,7 @@ from .parsing import (
     head_and_child,
     is_correct,
     new_states,
+    record_action,
     score_pairs,
     sharing,
 )
@@ -53,6 +56,7 @@ class Learning(NamedTuple):
     # How much higher the score of a correct sequence should be, for each wrong arc of the other.
     margin: float = 20.0
     label_margin: float = 10.0  # The same for labels
+    early: bool = False  # Whether a beam of several states learns by Algorithm 2
 
 
 @by_reference
@@ -84,13 +88,15 @@ class Lessons(NamedTuple):
 
 @inner
 def mark_correct(states, half, count, heads, children):
-    """Mark the correct ones of the chosen extensions."""
-    records = states.forest.records
+    """Mark the correct ones of the chosen extensions. Returns whether there are any."""
+    records, some = states.forest.records, False
     for new in range(count):
         state, place, action = states.chosen[new, 0], states.chosen[new, 1], states.chosen[new, 2]
         head, child = head_and_child(states.trees[half, state], place, action)
         correct = states.correct[half, state] and is_correct(records, heads, children, head, child)
         states.correct[1 - half, new] = correct
+        some |= correct
+    return some
 
 
 @inner
@@ -116,6 +122,33 @@ def update(perceptron, scorer, sentence, right, correct, wrong, predicted, kind,
     report.violation[0] = min(report.violation[0], wrong.reached[predicted] - right.reached[correct])
     reward(perceptron, scorer, sentence, right, correct, np.float32(1.0))
     reward(perceptron, scorer, sentence, wrong, predicted, np.float32(-1.0))
+
+
+@inner
+def best_chosen(states, half):
+    """Record the best of the chosen extensions. Returns its number."""
+    state, place, action = states.chosen[0, 0], states.chosen[0, 1], states.chosen[0, 2]
+    return record_action(states, half, state, place, action, states.chosen_total[0])
+
+
+@inner
+def learn_early(perceptron, scorer, sentence, heads, children, learning, states, report):
+    """Learn from one sentence by Algorithm 2."""
+    begin(scorer, sentence, states)
+    half, size, correct = 0, 1, 0
+    for length in range(len(heads), 1, -1):
+        find_best(states, half, size, length, 1, heads, 0.0, children)
+        correct = best_chosen(states, half)
+        size = find_best(states, half, size, length, learning.width, heads, learning.margin, None)
+        if not mark_correct(states, half, size, heads, children):
+            predicted = best_chosen(states, half)
+            update(perceptron, scorer, sentence, states, correct, states, predicted, EARLY, report)
+            return
+        follow(scorer, sentence, states, half, length, size)
+        half = 1 - half
+    if not states.correct[half, 0]:
+        predicted = states.last[half, 0]
+        update(perceptron, scorer, sentence, states, correct, states, predicted, FULL, report)
 
 
 @inner
@@ -244,6 +277,8 @@ def _learn_arcs(perceptron, scorer, lessons, kept, learning, report, states, oth
         tick(perceptron)
         if learning.width == 1:
             learn_greedily(perceptron, scorer, sentence, heads, children, is_left, learning, states, report)
+        elif learning.early:
+            learn_early(perceptron, scorer, sentence, heads, children, learning, states, report)
         else:
             learn_max_violation(
                 perceptron, scorer, sentence, heads, children, learning, states, others, report

@@ -335,6 +335,22 @@ class Update:
     full: bool
 
 
+def early_update(parser: PlainParser, heads: Heads, width: int, *, margin: float) -> Update | None:
+    """Algorithm 2."""
+    penalty = Penalty(heads, margin)
+    beam = [Hypothesis((), first_state(parser.n), 0.0)]
+    for _ in range(parser.n - 1):
+        correct = [each for each in beam if is_correct(each.state, heads)]
+        right = parser.best(correct, 1, allowed=lambda state: is_correct(state, heads))[0]
+        beam = parser.best(beam, width, penalty=penalty)
+        full = any(is_correct(each.state, heads) for each in beam)
+        if not full:
+            break
+    if parser.n == 1 or is_correct(beam[0].state, heads):
+        return None
+    return Update(right.steps, beam[0].steps, beam[0].total - right.total, full)
+
+
 def max_violation_update(parser: PlainParser, heads: Heads, width: int, *, margin: float) -> Update | None:
     """The update of Huang et al. (2012), towards the best of a beam of correct states."""
     penalty = Penalty(heads, margin)

@@ -13,6 +13,7 @@ from plain_parser import (
     arc_scorer,
     cost_of,
     derivations,
+    early_update,
     first_state,
     head_and_child,
     heads_of,
@@ -216,15 +217,16 @@ def test_there_is_always_an_action_that_costs_nothing(n):
 # Updates, compared with those of the plain parser
 
 
-@pytest.mark.parametrize("margin", [0.0, 3.0])
+@pytest.mark.parametrize(("early", "margin"), [(True, 0.0), (True, 3.0), (False, 0.0), (False, 3.0)])
 @pytest.mark.parametrize("width", [2, pytest.param(4, marks=pytest.mark.slow)])
-def test_a_beam_s_update_is_from_the_predicted_to_the_correct_sequence_and_valid(width, margin):
-    learning = Learning(width, margin=margin, label_margin=0.0)
+def test_a_beam_s_update_is_from_the_predicted_to_the_correct_sequence_and_valid(width, early, margin):
+    learning = Learning(width, margin=margin, label_margin=0.0, early=early)
+    find = early_update if early else max_violation_update
     pupil = Pupil()
     kinds = np.zeros(3, dtype=np.int64)
     for sentence, heads, own in random_lessons(80, width) * 2:
         plain = PlainParser(arc_scorer(TEMPLATES, PLACES, pupil.arcs.weights.copy()), sentence)
-        expected = max_violation_update(plain, heads, width, margin=margin)
+        expected = find(plain, heads, width, margin=margin)
         changed = pupil.learn(own, learning)
         kinds += pupil.report.counts
         if expected is None:

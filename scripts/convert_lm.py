@@ -2,17 +2,20 @@
 
     python scripts/convert_lm.py corpus/en_ewt-ud corpus/en_ewt-ud-lm
 
-reads `corpus/en_ewt-ud-{train,dev,test}.conllu` and writes files of the same names that begin with the second argument; and the
-halves of the training part, `-half.conllu` and `-text.conllu`, for a model that learns from half of it as raw text.
+reads `corpus/en_ewt-ud-{train,dev,test}.conllu` and writes files of the same names that begin with the second
+argument; and the halves of the training part, `-half.conllu` and `-text.conllu`, for a model that learns from
+half of it as raw text.
 
-Punctuation is left out, numbers and symbols become one word, and words that are not among the 10,000 most frequent ones another.
-Decisions that the paper does not report:
+Punctuation is left out, numbers and symbols become one word, and words that are not among the 10,000 most
+frequent ones another. Decisions that the paper does not report:
 
 * Punctuation has the universal tag PUNCT or a Penn tag of punctuation, or the label `punct` or `P`.
-* A number has digits, and the tag NUM or CD or no letters. Words such as "million" and "three" are none, as in the paper's Table 7. A
-  symbol has the tag SYM, $ or #, or neither letters nor digits, unless its tag says that it stands for a word, as the sign & does.
-* A word below punctuation is attached to the nearest word above. If the root is punctuation, the word right below it with the
-  largest subtree is the new root, and the others are attached to it. A projective tree stays projective.
+* A number has digits, and the tag NUM or CD or no letters. Words such as "million" and "three" are none, as
+  in the paper's Table 7. A symbol has the tag SYM, $ or #, or neither letters nor digits, unless its tag says
+  that it stands for a word, as the sign & does.
+* A word below punctuation is attached to the nearest word above. If the root is punctuation, the word right
+  below it with the largest subtree is the new root, and the others are attached to it. A projective tree
+  stays projective.
 * Of equally frequent words, the first ones in the order of Unicode are kept.
 """
 

@@ -1,9 +1,10 @@
-"""Compare models of words with latent states (Wallach, Sutton & McCallum 2008): bits a word, accuracy and top words.
+"""Compare models of words with latent states (Wallach, Sutton & McCallum 2008): bits a word, accuracy and top
+words.
 
     python scripts/latent_states.py train.conllu dev.conllu --output states.json
 
-Bits a word are leave-one-out: each word is predicted from all others and their states, in the mean over the samples of the second
-half of the sweeps. All models have the same vocabulary and words.
+Bits a word are leave-one-out: each word is predicted from all others and their states, in the mean over the
+samples of the second half of the sweeps. All models have the same vocabulary and words.
 """
 
 import json
@@ -41,8 +42,9 @@ def study_states(
     model (LatentStates): A model with a vocabulary that has seen nothing.
     texts (Sequence[tuple[bytes, UncasedWords]]): Documents with complete trees, and their keys.
     dev (Sequence[UncasedWords]): Other documents with complete trees.
-    RETURNS (dict[str, Any]): "bits"; "exact_bits", by the harmonic mean over the samples, which makes up for states that were
-        drawn with the word in sight; "accuracy", the share of right heads in dev; "top_words" of each state.
+    RETURNS (dict[str, Any]): "bits"; "exact_bits", by the harmonic mean over the samples, which makes up for
+        states that were drawn with the word in sight; "accuracy", the share of right heads in dev;
+        "top_words" of each state.
     """
     rng = np.random.default_rng(seed)
     kept = sweeps // 2

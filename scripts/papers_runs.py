@@ -2,8 +2,9 @@
 
     python scripts/papers_runs.py 000-table-3 corpus/en_ewt-ud metrics/papers --lang en
 
-The table's runs, each one command with one output, are those that `papers_tables.py` names. An output that is newer than the files
-it is made of is not made again. The workflow `papers` of the project calls this for each table.
+The table's runs, each one command with one output, are those that `papers_tables.py` names. An output that is
+newer than the files it is made of is not made again. The workflow `papers` of the project calls this for each
+table.
 """
 
 import argparse
@@ -28,8 +29,9 @@ OF_WORDS = ["s1.tag", "s1.right.tag", "s1.left.tag"]
 class Run(NamedTuple):
     """A command and its output.
 
-    arguments (list[str]): After `python -m spacy`, or after `python` where the first one is a script. `{name}` is the
-        output of another run, a file of the corpus (`FILES`), or with `{output}` that of the run.
+    arguments (list[str]): After `python -m spacy`, or after `python` where the first one is a script.
+        `{name}` is the output of another run, a file of the corpus (`FILES`), or with `{output}` that of the
+        run.
     suffix (str): The end of the output's name; without one it is a folder.
     """
 
@@ -230,7 +232,9 @@ class Runner:
         folder.mkdir(parents=True, exist_ok=True)
 
     def make(self, name: str) -> Path:
-        """Return the output of a run, or a file of the corpus; make it if it is not there or older than its inputs."""
+        """Return the output of a run, or a file of the corpus; make it if it is not there or older than its
+        inputs.
+        """
         if name in FILES:
             return Path(self._values[name])
         run = RUNS[name]

@@ -2,8 +2,8 @@
 
     python scripts/papers_tables.py metrics/UD_English-EWT-papers
 
-reads what `scripts/papers_runs.py` has written to the folder, one JSON file a table, and writes `papers.md` there. A row names
-the run that its figures come from, see `papers_runs.py`.
+reads what `scripts/papers_runs.py` has written to the folder, one JSON file a table, and writes `papers.md`
+there. A row names the run that its figures come from, see `papers_runs.py`.
 """
 
 import argparse
@@ -120,7 +120,8 @@ TABLES = {
             Row("Lexicalised, predicted tags", (89.09, 86.78, 95.6), "joint_1000"),
             Row("Lexicalised, gold tags", (89.3, 87.28), "gold_tags_dev"),
         ],
-        "Our tagger is `easy_first_tagger`. Published figures of predicted tags are those with sampled derivations.",
+        "Our tagger is `easy_first_tagger`. Published figures of predicted tags are those with sampled "
+        "derivations.",
     ),
     "000-table-3": Table(
         "Context elements, one by one",
@@ -155,7 +156,8 @@ TABLES = {
             Row("Beam of 100, tagger's tags", (29,), "tagged_beam_100"),
             Row("Beam of 10, tagger's tags", (), "tagged_beam_10"),
         ],
-        "One thread, without the time of the tagger. Published speeds of beams are of a beam as accurate as 1,000 particles.",
+        "One thread, without the time of the tagger. Published speeds of beams are of a beam as accurate as "
+        "1,000 particles.",
     ),
     "000-table-5": Table(
         "Parsers compared",
@@ -171,7 +173,8 @@ TABLES = {
             Row("Choi & McCallum (2013)", (92.96, 91.93)),
             Row("Easy-first, a beam of 8 (Ma et al. 2013)", (92.47,), "easy_first_test"),
         ],
-        "On the test part, if there is one. Eisner's model and that of Wallach et al. have the tags of our tagger.",
+        "On the test part, if there is one. Eisner's model and that of Wallach et al. have the tags of our "
+        "tagger.",
     ),
     "000-table-6": Table(
         "Perplexity",
@@ -192,8 +195,10 @@ TABLES = {
             Row("Semi-supervised: HPYP-DP, whole sums", (), "lm_learned_sum"),
             Row("Semi-supervised: HPYP-DP, all distributions, whole sums", (), "lm_learned_all_sum"),
         ],
-        "On the test part, if there is one. The models of a block share a vocabulary; blocks cannot be compared. The parser's "
-        "perplexity is that of the derivations in the final beam, as in the paper: an upper bound. Whole sums are unbiased "
+        "On the test part, if there is one. The models of a block share a vocabulary; blocks cannot be "
+        "compared. The parser's "
+        "perplexity is that of the derivations in the final beam, as in the paper: an upper bound. Whole "
+        "sums are unbiased "
         "estimates by particle filters (`--method particles`).",
     ),
     "000-table-7": Table(
@@ -262,7 +267,8 @@ TABLES = {
         f"{WALLACH}, parse accuracy",
         ("UAS", "fewer errors"),
         _ESTIMATORS,
-        "With the tags of our tagger. The paper has bars without numbers, and says that there are 26 % fewer errors than with "
+        "With the tags of our tagger. The paper has bars without numbers, and says that there are 26 % fewer "
+        "errors than with "
         "Eisner's estimator.",
     ),
     "003-states": Table(
@@ -296,7 +302,8 @@ TABLES = {
         "Sangati, Zuidema & Bod (2009), Table 2",
         ("oracle best", "oracle worst", "reranked", "with learned weights"),
         [Row(f"k = {k}", figures, "reranked", {"k": k}) for k, figures in _RERANKED.items()],
-        "With gold tags, as in the paper. The trees are those of our easy-first parser with a beam of k, the paper's of a maximum "
+        "With gold tags, as in the paper. The trees are those of our easy-first parser with a beam of k, the "
+        "paper's of a maximum "
         "spanning tree parser, of sentences of up to 40 words and with other heads (Collins 1999).",
     ),
 }

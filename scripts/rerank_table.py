@@ -1,9 +1,11 @@
-"""Compare the k best trees of a parser with the choice of a generative model among them (Sangati, Zuidema & Bod 2009, table 2).
+"""Compare the k best trees of a parser with the choice of a generative model among them (Sangati, Zuidema &
+Bod 2009, table 2).
 
     python scripts/rerank_table.py training/reranked/model-best dev.spacy --output table.json
 
-On gold tokens and sentences, UAS without punctuation: the best and the worst of k trees ("oracle_best", "oracle_worst"), the
-choice of the generative model alone, as in the paper ("generative"), and that of the component ("reranked_uas").
+On gold tokens and sentences, UAS without punctuation: the best and the worst of k trees ("oracle_best",
+"oracle_worst"), the choice of the generative model alone, as in the paper ("generative"), and that of the
+component ("reranked_uas").
 """
 
 import json

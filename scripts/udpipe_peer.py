@@ -2,7 +2,8 @@
 
     python scripts/udpipe_peer.py corpus/en_ewt-ud training/en_ewt.udpipe --output metrics/udpipe.json
 
-reads `corpus/en_ewt-ud-{train,dev,test}.conllu`. Training takes from ten minutes to hours; a model that is there is used.
+reads `corpus/en_ewt-ud-{train,dev,test}.conllu`. Training takes from ten minutes to hours; a model that is
+there is used.
 """
 
 from pathlib import Path

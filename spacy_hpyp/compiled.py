@@ -157,7 +157,8 @@ def _warn_once(error: Exception) -> None:
     if not _warned:
         _warned.append(error)
         warnings.warn(
-            f"Compiled functions cannot be kept on disk ({error}), so every process compiles for a minute or two. "
+            f"Compiled functions cannot be kept on disk ({error}), so every process compiles for a minute or "
+            f"two. "
             "Set the environment variable NUMBA_CACHE_DIR to a writable directory.",
             stacklevel=2,
         )

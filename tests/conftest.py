@@ -279,7 +279,9 @@ class ToyTreebank:
         return events
 
     def customers_of(self, sentences: Iterable[Sentence], *, factored: bool = False) -> dict[str, int]:
-        """The number of events that sentences should have seated, perhaps with labels apart from directions."""
+        """The number of events that sentences should have seated, perhaps with labels apart from
+        directions.
+        """
         lengths = [len(sentence.words) for sentence in sentences]
         tokens = sum(lengths)
         # The first action can only be a shift, and one word of each sentence has no arc.

@@ -44,7 +44,9 @@ def seated_franchise(
     alphabet: int,
     one_table: bool = False,
 ) -> Franchise:
-    """Customers, each with a context and a dish, sit down under random hyperparameters, and some leave again."""
+    """Customers, each with a context and a dish, sit down under random hyperparameters, and some leave
+    again.
+    """
     rng = np.random.default_rng(seed)
     franchise = reserve(new_franchise(columns, alphabet, one_table=one_table), len(customers) + len(leaving))
     franchise.discount[:] = rng.uniform(0.05, 0.95, len(franchise.discount))

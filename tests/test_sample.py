@@ -70,7 +70,9 @@ EXAMPLES = [
 
 
 def convert(part, folder):
-    """Write a part of the sample as a .spacy file, ten sentences a document, multiword tokens as one token."""
+    """Write a part of the sample as a .spacy file, ten sentences a document, multiword tokens as one
+    token.
+    """
     options = ("--converter", "conllu", "--n-sents", 10, "--merge-subtokens")
     run("convert", SAMPLE / f"en_sample-ud-{part}.conllu", folder, *options)
     return folder / f"en_sample-ud-{part}.spacy"

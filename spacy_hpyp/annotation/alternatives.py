@@ -29,7 +29,9 @@ class Alternative:
 
 @dataclass(frozen=True)
 class ScoredParse:
-    """A copy of a document with a parse, and a score that is comparable between parses of one document only."""
+    """A copy of a document with a parse, and a score that is comparable between parses of one document
+    only.
+    """
 
     doc: Doc
     score: float
@@ -52,7 +54,9 @@ class Marginals:
 
 
 def distinct_parses(posterior: Posterior) -> list[tuple[float, int]]:
-    """Return the distinct parses of a final beam, the best first: log-probabilities and a derivation of each."""
+    """Return the distinct parses of a final beam, the best first: log-probabilities and a derivation of
+    each.
+    """
     rows = np.concatenate([posterior.heads, posterior.labels, posterior.tags], axis=1)
     _, first, parse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     sums = np.full(len(first), -np.inf)

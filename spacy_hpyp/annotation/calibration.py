@@ -37,7 +37,9 @@ class Calibration:
 
     @property
     def error(self) -> float:
-        """The expected calibration error: the mean over all tokens of |accuracy - confidence| of their bins."""
+        """The expected calibration error: the mean over all tokens of |accuracy - confidence| of their
+        bins.
+        """
         return self._mean(np.abs(self.accuracy - self.confidence))
 
     @property

@@ -104,8 +104,8 @@ def register_extensions() -> None:
         sentences only.
     surprisal (the same, in bits): Minus the binary log of the ratio of two prefix probabilities: the sum of
         `surprisal_syntactic` and `surprisal_lexical` (Roark et al. 2009).
-    head_prob, tag_prob (of tokens): Probability that the arc without its label, and the tag, are right. Arcs may
-        be lifted ones.
+    head_prob, tag_prob (of tokens): Probability that the arc without its label, and the tag, are right. Arcs
+        may be lifted ones.
     guide, parses (of documents), words (of both): See `annotation.guides`, `written` and `syntactic_words`.
     word_class (of tokens): The path to the class of the word, see `text.word_classes`; "" for none.
     sent_end_prob (of tokens): Probability that a sentence ends with the token, by a learned tokenizer.

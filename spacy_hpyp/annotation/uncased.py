@@ -44,7 +44,9 @@ class UncasedWords:
 
 
 def read_uncased(doc: Doc) -> UncasedWords:
-    """Read the words of a Doc. Where the parent of a word is white space, the next one above is that is not."""
+    """Read the words of a Doc. Where the parent of a word is white space, the next one above is that is
+    not.
+    """
     rows = doc.to_array(_READ).view(np.int64).reshape(-1, 5)
     is_word = rows[:, 4] == 0
     places = np.arange(len(rows))

@@ -57,7 +57,9 @@ def search_block(parser, block, search, work, records, sums):
 
 @compiled
 def decode_blocks(parser, work, blocks, chosen, search, parses):
-    """Decode the `chosen` blocks, each by itself, into `parses`; with `search.apart` only word probabilities."""
+    """Decode the `chosen` blocks, each by itself, into `parses`; with `search.apart` only word
+    probabilities.
+    """
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
     for block in chosen:
         start, end = blocks.offsets[block], blocks.offsets[block + 1]
@@ -272,7 +274,9 @@ def _evidence(posterior: Posterior) -> float:
 
 
 def _joined(sentences: Blocks, left: np.ndarray) -> tuple[Blocks, np.ndarray]:
-    """Sentences and their right neighbours as one sentence each, and the place of each word in `sentences`."""
+    """Sentences and their right neighbours as one sentence each, and the place of each word in
+    `sentences`.
+    """
     starts, ends = sentences.offsets[left], sentences.offsets[left + 2]
     words = np.concatenate([np.empty(0, dtype=np.int64), *map(np.arange, starts, ends)])
     pairs = Blocks(

@@ -83,7 +83,9 @@ def is_equal(records, one, other, by_action):
 
 @borrowing
 def sign(records, signature, top, action, new):
-    """The signature of the stack after an action: with the word that was shifted, or without its dependent."""
+    """The signature of the stack after an action: with the word that was shifted, or without its
+    dependent.
+    """
     moved = top
     if action == SHIFT:
         moved = new

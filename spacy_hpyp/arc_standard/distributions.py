@@ -128,7 +128,9 @@ def conditionals(contexts: ContextLists, *, is_classed: bool = True) -> dict[str
 
 
 class Derivations(NamedTuple):
-    """Derivations of some sentences, one after the other: actions (int32[2 tokens]) and tags (int32[tokens])."""
+    """Derivations of some sentences, one after the other: actions (int32[2 tokens]) and tags
+    (int32[tokens]).
+    """
 
     actions: np.ndarray
     tags: np.ndarray

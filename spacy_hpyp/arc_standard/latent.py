@@ -171,7 +171,9 @@ def take_back(pool, events):
 
 @compiled
 def _draw_again(latent, number, rng, draws):
-    """Take a Metropolis-Hastings step for a seated sentence. Returns whether it was seated as it should be."""
+    """Take a Metropolis-Hastings step for a seated sentence. Returns whether it was seated as it should
+    be.
+    """
     pools, derivation = _pools_of(latent), _derivation_of(latent, number)
     old, old_events = (derivation[0].copy(), derivation[1].copy()), _read_all(latent, number)
     old_weight = 0.0

@@ -75,7 +75,9 @@ class Queries(NamedTuple):
 
 @maker
 def new_queries(parser, remembered):
-    """Workspace that fits a model and remembers some probabilities, to be forgotten when the seating changes."""
+    """Workspace that fits a model and remembers some probabilities, to be forgotten when the seating
+    changes.
+    """
     actions = action_count(alphabet_of(parser.label))
     return Queries(
         _new_query(parser.transition, remembered),
@@ -115,7 +117,9 @@ def action_probability(parser, records, top, action, queries):
 
 @borrowing
 def token_probability(parser, records, top, tag, word, queries):
-    """Return p(tag | configuration) p(word | tag, configuration) of a shift, or the former if unlexicalised."""
+    """Return p(tag | configuration) p(word | tag, configuration) of a shift, or the former if
+    unlexicalised.
+    """
     shift = np.int64(SHIFT)
     probability = _probability(parser, TAG, parser.tag, records, top, shift, tag, word, queries.tag)
     return probability * _probability(parser, WORD, parser.word, records, top, shift, tag, word, queries.word)

@@ -60,8 +60,8 @@ class Workspace(NamedTuple):
     # Remembered by context and kind: the directions' probabilities, or the best actions of each class.
     transition: Query
     label: Query  # By context and direction: the best labels
-    # By both contexts, the word, and the magnitude of the particles (or the given tag, negated): the best tags
-    # with p(tag) p(word | tag), and the sum of p(tag) over all tags that the word may have.
+    # By both contexts, the word, and the magnitude of the particles (or the given tag, negated): the best
+    # tags with p(tag) p(word | tag), and the sum of p(tag) over all tags that the word may have.
     tag: Query
     word: Query
     promise: np.ndarray  # float64[tags]: promises for the words to come, relative to the best one

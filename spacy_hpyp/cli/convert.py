@@ -106,7 +106,8 @@ def _print_counts(parts: Mapping[str, Sequence[Block]], files: Mapping[str, Path
                 repeated[seen[text]].append(block.line)
         for other, lines in repeated.items():
             note(
-                f"'{files[part]}': {len(lines):,} sentences are also in {other}, which flatters scores ({_first(lines)})"
+                f"'{files[part]}': {len(lines):,} sentences are also in {other}, which flatters scores "
+                f"({_first(lines)})"
             )
         seen |= {text: part for text in texts if text not in seen}
 
@@ -118,7 +119,8 @@ def _print_incomplete(blocks: Sequence[Block], path: Path) -> None:
             problems[block.problem].append(block.line)
     for problem, lines in problems.items():
         note(
-            f"'{path}': {len(lines):,} of {len(blocks):,} sentences teach no tree: {problem} ({_first(lines)})"
+            f"'{path}': {len(lines):,} of {len(blocks):,} sentences teach no tree: {problem} "
+            f"({_first(lines)})"
         )
 
 
@@ -139,8 +141,8 @@ def convert(
 ) -> None:
     """Convert CoNLL-U to .spacy files, and bracketed trees to CoNLL-U.
 
-    CoNLL-U is converted as by 'spacy convert', but sentences without a complete tree keep their words and tags
-    alone, and parsed sentences of 'hpyp split' become a document each.
+    CoNLL-U is converted as by 'spacy convert', but sentences without a complete tree keep their words and
+    tags alone, and parsed sentences of 'hpyp split' become a document each.
 
     Trees in brackets, as in the Penn Treebank, become dependency trees with the head rules of Yamada and
     Matsumoto (2003) and the labels of Penn2Malt. Files of sections of the WSJ, as 02/wsj_0200.mrg, become

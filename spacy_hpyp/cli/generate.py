@@ -59,7 +59,8 @@ def generate(
     found = nlargest(best, different.values(), key=lambda one: one[0])
     if not found:
         raise ValueError(
-            f"None of the {number} sentences has {min_length} words or more: draw more, or allow shorter ones."
+            f"None of the {number} sentences has {min_length} words or more: draw more, or allow shorter "
+            f"ones."
         )
     for log_prob, doc in found:
         print(f"{log_prob:8.2f}  {doc.text}")

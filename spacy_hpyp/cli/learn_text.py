@@ -31,7 +31,8 @@ def learn_text(
     model.
 
     The text is read once and not held in memory. The progress bar shows the mean log-probability of a word in
-    nats, predicted before it was added. The pipeline is saved in the end; it can learn from another text then.
+    nats, predicted before it was added. The pipeline is saved in the end; it can learn from another text
+    then.
     """
     existing([text])
     nlp, saved = load_parser(model)

@@ -43,7 +43,8 @@ def ngram(
     """Train a hierarchical Pitman-Yor n-gram model by Gibbs sampling.
 
     The progress bar shows the mean log-probability of a word or end of sentence in nats, each sentence
-    predicted from all others. With --vocab-from PIPELINE its rule for rare words, thresholds and spelling hold.
+    predicted from all others. With --vocab-from PIPELINE its rule for rare words, thresholds and spelling
+    hold.
     """
     rare: dict[str, Any] = {"min_count": min_count, "min_class_count": min_class_count, "spelling": spelling}
     collect = partial(collect_vocabulary, lang=lang, **rare, seed=seed)
@@ -82,7 +83,8 @@ def vocabulary_of_pipeline(model: str | Path, *, spelling: bool = False) -> NGra
     joint = parser.joint
     if joint.is_classed:
         raise ValueError(
-            f"The parser of '{model}' knows rare words by their classes in raw text, which n-gram models do not "
+            f"The parser of '{model}' knows rare words by their classes in raw text, which n-gram models do "
+            f"not "
             f"have. Train a parser without --paths.classes."
         )
     if spelling and joint.spelling is None:

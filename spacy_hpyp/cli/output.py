@@ -29,7 +29,9 @@ def writing(path: Path | None, what: str) -> Iterator[TextIO]:
 
 
 def is_shown(path: Path | None) -> bool | None:
-    """Return whether output on the screen would be disturbed by a progress bar; else None, as tqdm takes it."""
+    """Return whether output on the screen would be disturbed by a progress bar; else None, as tqdm takes
+    it.
+    """
     return (path is None and sys.stdout.isatty()) or None
 
 

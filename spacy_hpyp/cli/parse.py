@@ -66,10 +66,10 @@ def parse(
 ) -> None:
     """Write the trees that a pipeline finds, in CoNLL-U.
 
-    A text has paragraphs, with empty lines between them; the pipeline finds words and sentences. CoNLL-U keeps
-    its words, sentences, multiword tokens and comments, or by --keep less. Empty nodes and enhanced graphs are
-    left out. '# log_prob' is the log-probability of a sentence in nats; HeadProb and TagProb in MISC are the
-    probabilities of a word's head and tag.
+    A text has paragraphs, with empty lines between them; the pipeline finds words and sentences. CoNLL-U
+    keeps its words, sentences, multiword tokens and comments, or by --keep less. Empty nodes and enhanced
+    graphs are left out. '# log_prob' is the log-probability of a sentence in nats; HeadProb and TagProb in
+    MISC are the probabilities of a word's head and tag.
 
     With --ray, sentences are named after the place of their paragraph in its file, in characters. The same
     command goes on after an interruption.

@@ -71,8 +71,8 @@ def locate_paragraphs(path: Path, *, per_line: bool = False) -> Iterator[tuple[i
 
 
 def read_sentences(path: str | Path, nlp: Language | None = None) -> Iterator[list[str]]:
-    """Yield the words of each sentence of a file. White space is no word, and sentences without words are left
-    out. Text is not held in memory.
+    """Yield the words of each sentence of a file. White space is no word, and sentences without words are
+    left out. Text is not held in memory.
 
     * A `.spacy` file, or a directory of treebanks: gold words and sentences; a document without sentence
       boundaries is one sentence.
@@ -103,8 +103,8 @@ def _sentences(doc: Doc) -> Iterator[list[str]]:
 
 
 def read_corpus(path: Path, nlp: Language, *, tokens: str = "tokenizer") -> list[Example]:
-    """Read the documents of a treebank, with what is to be found of them; a file, or a directory of files that
-    end with .conllu or .spacy.
+    """Read the documents of a treebank, with what is to be found of them; a file, or a directory of files
+    that end with .conllu or .spacy.
 
     tokens (str): The tokens of the documents to be parsed, "tokenizer" or "gold".
     """

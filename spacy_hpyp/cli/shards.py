@@ -60,7 +60,8 @@ def distribute(
     if missing := {shard.number for shard in shards} - folder.done():
         reasons = "\n".join(list(dict.fromkeys(problems))[:_SHOWN]) or "their workers died"
         raise ValueError(
-            f"{len(missing)} of {len(shards)} shards are missing; the same command tries them again.\n{reasons}"
+            f"{len(missing)} of {len(shards)} shards are missing; the same command tries them "
+            f"again.\n{reasons}"
         )
     msg.good(f"Saved {len(left):,} shards to {output}: {told}")
 

@@ -1,4 +1,6 @@
-"""`hpyp surprisal`: the surprisal of each token, word or region of texts and tables of stimuli, as a table."""
+"""`hpyp surprisal`: the surprisal of each token, word or region of texts and tables of stimuli, as a
+table.
+"""
 
 import csv
 import io
@@ -90,8 +92,8 @@ def surprisal(
     A table with one word a row, as those of reading times, is given back with columns added: name the column
     of its texts (--text-by), whose words are put together to running text, and that of its words (--word).
 
-    With --ray a paragraph is known by where it begins in its file, in characters, and the columns start and end
-    count its own characters. The same command goes on where it was interrupted.
+    With --ray a paragraph is known by where it begins in its file, in characters, and the columns start and
+    end count its own characters. The same command goes on where it was interrupted.
     """
     by = REGION if regions else WORD if words else TOKEN
     if ray is not None:

@@ -74,7 +74,8 @@ class Inner(_Called):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Refuse to be called: Numba would jump to a missing wrapper."""
         raise TypeError(
-            f"Python cannot call '{self.py_func.__module__}.{self.py_func.__qualname__}', which is compiled for "
+            f"Python cannot call '{self.py_func.__module__}.{self.py_func.__qualname__}', which is compiled "
+            f"for "
             "compiled functions only. Call its attribute 'py_func'."
         )
 

@@ -39,12 +39,13 @@ _WORD_DROPOUT = 0.5
 class EasyFirstParser(Parser):
     """An easy-first parser with beam search (Ma, Zhu, Xiao & Yang 2013).
 
-    It reads `token.tag_` and sentence boundaries, and `doc._.guide` if its templates do. It sets `token.head`,
-    `token.dep_` and `token._.head_prob`.
+    It reads `token.tag_` and sentence boundaries, and `doc._.guide` if its templates do. It sets
+    `token.head`, `token.dep_` and `token._.head_prob`.
 
-    `initialize` jack-knifes the tags of the training sentences by the tagger before the component. `drop` is the
-    fraction of templates that each sentence leaves out at random. At most one sentence in thirty is held out, to
-    learn confidence in arcs from it after each pass. The loss is the number of updates for each sentence.
+    `initialize` jack-knifes the tags of the training sentences by the tagger before the component. `drop` is
+    the fraction of templates that each sentence leaves out at random. At most one sentence in thirty is held
+    out, to learn confidence in arcs from it after each pass. The loss is the number of updates for each
+    sentence.
 
     Its model is made by `spacy-hpyp.EasyFirstParser.v1`.
     """
@@ -119,7 +120,8 @@ class EasyFirstParser(Parser):
         taggers = [each for each in before if hasattr(each[1], "jackknife")]
         if not taggers:
             warnings.warn(
-                f"The component '{self.name}' learns from gold tags: there is no 'easy_first_tagger' before it.",
+                f"The component '{self.name}' learns from gold tags: there is no 'easy_first_tagger' before "
+                f"it.",
                 stacklevel=3,
             )
             return {}

@@ -75,11 +75,12 @@ class HeadOutwardComponent(GibbsParser):
 
 
 class HeadOutwardParser(HeadOutwardComponent):
-    """A generative parser that finds trees by dynamic programming (Eisner 1996; Wallach, Sutton & McCallum 2008).
+    """A generative parser that finds trees by dynamic programming (Eisner 1996; Wallach, Sutton & McCallum
+    2008).
 
-    It reads `token.tag_` and sentence boundaries. It sets `token.head`, `token.dep_`, `token._.head_prob` (the
-    exact probability of the arc given the sentence), and `_.log_prob` of sentences and documents (of their words
-    and tags, summed over all projective trees, in nats).
+    It reads `token.tag_` and sentence boundaries. It sets `token.head`, `token.dep_`, `token._.head_prob`
+    (the exact probability of the arc given the sentence), and `_.log_prob` of sentences and documents (of
+    their words and tags, summed over all projective trees, in nats).
 
     The loss is the negative log-likelihood for each token, in nats.
 
@@ -95,7 +96,8 @@ class HeadOutwardParser(HeadOutwardComponent):
         self._check_trained()
         if self.head_outward.unchartable is not None:
             raise ValueError(
-                f"The component '{self.name}' cannot search for trees: {self.head_outward.unchartable}, which "
+                f"The component '{self.name}' cannot search for trees: {self.head_outward.unchartable}, "
+                f"which "
                 "its chart does not know. Use `tree_log_prob` to score given trees."
             )
 
@@ -142,13 +144,15 @@ class HeadOutwardParser(HeadOutwardComponent):
 
         doc (Doc): With tags and sentence boundaries.
         k (int): The number of parses; there may be fewer.
-        RETURNS (list[Alternative]): Copies of the document with the log-probabilities of their words, tags and
-            unlabelled trees in nats, the best first.
+        RETURNS (list[Alternative]): Copies of the document with the log-probabilities of their words, tags
+            and unlabelled trees in nats, the best first.
         """
         return [Alternative(*each) for each in k_best(doc, self.candidates(doc, k), k)]
 
     def candidates(self, doc: Doc, k: int) -> list[Candidates]:
-        """Return the most probable trees of each sentence of a document, with log-probabilities as in `k_best`."""
+        """Return the most probable trees of each sentence of a document, with log-probabilities as in
+        `k_best`.
+        """
         k = whole("k", k, least=1, highest=1_000)
         self._check_chart()
         model, doc = self.head_outward, words_as_tokens(doc)
@@ -172,8 +176,8 @@ class HeadOutwardParser(HeadOutwardComponent):
     def tree_log_prob(self, doc: Doc) -> float:
         """Return the log-probability of a document's words, tags and labelled trees, in nats.
 
-        doc (Doc): With tags, heads, labels and sentence boundaries. Trees that are not projective are made so,
-            with decorated labels (Nivre & Nilsson 2005).
+        doc (Doc): With tags, heads, labels and sentence boundaries. Trees that are not projective are made
+            so, with decorated labels (Nivre & Nilsson 2005).
         RAISES (ValueError): If a sentence has no complete tree, or an unknown label.
         """
         found = [rows for _, rows in self._encoded(doc)]

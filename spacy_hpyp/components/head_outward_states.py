@@ -25,9 +25,9 @@ _SWEEPS = 50
 class HeadOutwardStates(TrainableComponent):
     """Finds the latent states of words (Wallach, Sutton & McCallum 2008), and writes them as `token._.state`.
 
-    It learns from the trees of the reference documents on their own tokens, and reads the trees of documents that a
-    parser before it has parsed. Documents of the same content are learned from once. After each pass over the
-    corpus the strengths of the priors are sampled. The loss is the leave-one-out bits a word.
+    It learns from the trees of the reference documents on their own tokens, and reads the trees of documents
+    that a parser before it has parsed. Documents of the same content are learned from once. After each pass
+    over the corpus the strengths of the priors are sampled. The loss is the leave-one-out bits a word.
 
     Its model is made by `spacy-hpyp.LatentStates.v1`.
     """
@@ -100,8 +100,8 @@ class HeadOutwardStates(TrainableComponent):
         """Find the states of documents without changing them; the same document always gets the same states.
 
         docs (Iterable[Doc]): With trees, if the model reads parents.
-        RETURNS (list[tuple[int64[n], int64[n], float64[n]]]): The positions of the words of each among the tokens,
-            their states, and the log-probability of each word given the others, in nats.
+        RETURNS (list[tuple[int64[n], int64[n], float64[n]]]): The positions of the words of each among the
+            tokens, their states, and the log-probability of each word given the others, in nats.
         RAISES (ValueError): If the component has not been trained, or a document has no tree.
         """
         self._check_trained()
@@ -110,7 +110,8 @@ class HeadOutwardStates(TrainableComponent):
             words = read_uncased(doc)
             if self.latent_states.reads_parents and not words.is_attached.all():
                 raise ValueError(
-                    f"The component '{self.name}' reads heads, but a document has words without. Put a parser "
+                    f"The component '{self.name}' reads heads, but a document has words without. Put a "
+                    f"parser "
                     "before it in the pipeline."
                 )
             rng = np.random.default_rng(self.settings.seed)

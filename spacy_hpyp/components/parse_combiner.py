@@ -1,4 +1,6 @@
-"""The trainable spaCy components `parse_combiner` and `arc_confidence`, which weigh the parses of several parsers."""
+"""The trainable spaCy components `parse_combiner` and `arc_confidence`, which weigh the parses of several
+parsers.
+"""
 
 from collections.abc import Callable, Iterable
 

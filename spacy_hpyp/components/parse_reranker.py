@@ -57,8 +57,8 @@ class ParseReranker(HeadOutwardComponent):
     """Chooses among the k best trees of a parser before it, by a generative model (Sangati, Zuidema & Bod
     2009).
 
-    It reads what that parser reads, and sets `token.head`, `token.dep_`, `token._.head_prob`, and `token.tag_`
-    where the trees come with tags of their own.
+    It reads what that parser reads, and sets `token.head`, `token.dep_`, `token._.head_prob`, and
+    `token.tag_` where the trees come with tags of their own.
 
     The generative model is a head-outward model of the treebank's trees. After each sweep, the weights of the
     features are learned from held-out sentences: an `hpyp_parser` is asked as if it had not been trained on
@@ -107,7 +107,8 @@ class ParseReranker(HeadOutwardComponent):
             if hasattr(component, "candidates"):
                 return name
         raise ValueError(
-            f"The component '{self.name}' chooses among the trees of a parser, but there is none before it in "
+            f"The component '{self.name}' chooses among the trees of a parser, but there is none before it "
+            f"in "
             f"the pipeline: {self.nlp.component_names}. Put one there, or name it: 'source'."
         )
 

@@ -109,7 +109,8 @@ class ParserReader:
         parsers = [(name, pipe) for name, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
         if len(parsers) != 1 or not parsers[0][1].is_trained:
             raise ValueError(
-                f"The pipeline should have one hpyp_parser that has been trained, but it has {nlp.pipe_names}."
+                f"The pipeline should have one hpyp_parser that has been trained, but it has "
+                f"{nlp.pipe_names}."
             )
         self.nlp = nlp
         self.name, self.parser = parsers[0]

@@ -1,5 +1,5 @@
-"""Trainable spaCy components that classify words, the easiest first: `easy_first_senter`, `easy_first_tagger`,
-`easy_first_morphologizer` and `easy_first_lemmatizer`.
+"""Trainable spaCy components that classify words, the easiest first: `easy_first_senter`,
+`easy_first_tagger`, `easy_first_morphologizer` and `easy_first_lemmatizer`.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -46,8 +46,8 @@ _CONTENT = [ORTH, SPACY, SENT_START, HEAD, DEP, TAG, POS, MORPH, LEMMA]
 
 
 class WordClassifyingComponent(TrainableComponent):
-    """A component that classifies words, the easiest first, and learns sequence by sequence (Algorithm 2 of Ma
-    et al. 2013). The loss is the number of updates for each sequence.
+    """A component that classifies words, the easiest first, and learns sequence by sequence (Algorithm 2 of
+    Ma et al. 2013). The loss is the number of updates for each sequence.
 
     A subclass also defines `_gold_words`: what is learned from an example, by the numbers of outcomes.
     """
@@ -222,8 +222,8 @@ def _guide_content(doc: Doc) -> bytes:
 class EasyFirstSenter(WordClassifyingComponent):
     """Finds where sentences begin, the easiest word of a document first.
 
-    It sets `token.is_sent_start` of every token, and keeps boundaries that are set. White space belongs to the
-    sentence before it.
+    It sets `token.is_sent_start` of every token, and keeps boundaries that are set. White space belongs to
+    the sentence before it.
 
     Its model is made by `spacy-hpyp.EasyFirstSenter.v1`.
     """

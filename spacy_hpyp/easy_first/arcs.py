@@ -326,7 +326,9 @@ def _missing(records, sentence, record, side):
 
 @borrowing
 def read_elements(elements, records, sentence, window, row):
-    """Read the symbols of the elements of a window of records `l2` to `r2` (int32[6]) into `row` (int32[elements])."""
+    """Read the symbols of the elements of a window of records `l2` to `r2` (int32[6]) into `row`
+    (int32[elements]).
+    """
     n = len(sentence.symbols)
     for i in range(len(elements)):
         kind, first, second, column = elements[i, 0], elements[i, 1], elements[i, 2], elements[i, 3]

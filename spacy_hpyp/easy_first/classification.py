@@ -1,22 +1,24 @@
-"""Easy-first classification: each word gets one of some outcomes, the easiest word first (Ma et al. 2012, 2013).
+"""Easy-first classification: each word gets one of some outcomes, the easiest word first (Ma et al. 2012,
+2013).
 
-A state is a sequence of words some of which have an outcome. An action gives one more word an outcome; its score is
-the sum of the weights that the features of the word, in that state, have for that outcome. The easiest word is the
-one whose best outcome is furthest ahead of the second best, and the extensions of a state are the outcomes of that
-word. So a hard word is decided when those on both sides of it are, and its features can read their outcomes.
+A state is a sequence of words some of which have an outcome. An action gives one more word an outcome; its
+score is the sum of the weights that the features of the word, in that state, have for that outcome. The
+easiest word is the one whose best outcome is furthest ahead of the second best, and the extensions of a state
+are the outcomes of that word. So a hard word is decided when those on both sides of it are, and its features
+can read their outcomes.
 
-A feature that reads the outcome of an undecided word does not exist. It comes to exist once, when the last outcome
-that it reads is there, and does not change any more: so little is scored after an action.
+A feature that reads the outcome of an undecided word does not exist. It comes to exist once, when the last
+outcome that it reads is there, and does not change any more: so little is scored after an action.
 
-The search keeps the best states with the same number of decided words, in a beam. As a state has one next word, no
-two states have the same outcomes: there is no spurious ambiguity. A long sequence is decided in windows, from left
-to right.
+The search keeps the best states with the same number of decided words, in a beam. As a state has one next
+word, no two states have the same outcomes: there is no spurious ambiguity. A long sequence is decided in
+windows, from left to right.
 
-Weights stand in one row: the place of a feature is where its weight for the outcome 0 is, the others follow. So a
-table takes no more room for many outcomes, most of which most features are never seen with.
+Weights stand in one row: the place of a feature is where its weight for the outcome 0 is, the others follow.
+So a table takes no more room for many outcomes, most of which most features are never seen with.
 
-Learning is Algorithm 2 of Ma et al. (2013). Wrong outcomes get a head start, so that right ones learn to be ahead of
-them by a margin.
+Learning is Algorithm 2 of Ma et al. (2013). Wrong outcomes get a head start, so that right ones learn to be
+ahead of them by a margin.
 """
 
 from typing import NamedTuple
@@ -376,7 +378,8 @@ def decide(reading, weights, sequences, possible, begin, end, search, board, out
 
 @compiled
 def find_leads(reading, weights, sequences, outcomes, leads):
-    """Find how far the outcome 1 of each word is ahead of 0, given all other words, for tasks with two outcomes.
+    """Find how far the outcome 1 of each word is ahead of 0, given all other words, for tasks with two
+    outcomes.
 
     weights (int16[places, 1]): The averaged weights, in steps of any size.
     outcomes (int32[words]): The decided outcomes.
@@ -429,7 +432,9 @@ def _set_goals(gold, bounds, margin, board, goals):
 
 @borrowing
 def _find_correct(reading, board, half, states, goals, length, action):
-    """Find the best correct extension of the correct states (TOPC of Algorithm 2), into `action`. Returns its score."""
+    """Find the best correct extension of the correct states (TOPC of Algorithm 2), into `action`. Returns its
+    score.
+    """
     best = -np.inf
     for state in range(states):
         if not board.correct[half, state]:
@@ -465,8 +470,9 @@ def _replay(reading, perceptron, board, path, shared, steps, amount, decided):
 def learn_outcomes(reading, perceptron, sequences, possible, gold, search, margin, counts, board):
     """Learn from some sequences, one after the other (Algorithm 2 of Ma et al. 2013).
 
-    After an early update the search goes on with the new weights from the best correct state, so that nothing of a
-    sequence is lost (Goldberg & Elhadad 2010 do so in greedy search). Averages are over updates and sequences.
+    After an early update the search goes on with the new weights from the best correct state, so that nothing
+    of a sequence is lost (Goldberg & Elhadad 2010 do so in greedy search). Averages are over updates and
+    sequences.
 
     gold (int32[words]): The right outcomes, `NONE` where unknown: there any is right.
     margin (float): The head start of wrong outcomes.

@@ -4,14 +4,14 @@ An action is correct if its child has all of its children and its head is the ri
 sequences of correct actions. All updates are *valid* (Huang, Fayong & Guo 2012): they go towards a correct
 sequence, and away from a wrong one whose score is at least as high.
 
-* `learning = "early"`, Algorithm 2: the update is made at the first step at which no correct sequence is in the
-  beam, towards the best correct extension of the step before; at the end, if the best sequence is wrong.
-* `learning = "max-violation"`: beside the beam, a second one holds correct sequences only. The update is made at
-  the step where the best of the first is furthest above the best of the second.
-* A beam of one state learns from every action. Where it would take a wrong one, it learns the best correct one.
-  After the first pass it then goes on with the wrong action, so that it learns what to do in the states that it
-  will reach. Correct is then the action that loses the fewest arcs that can still be made (Goldberg & Nivre
-  2013).
+* `learning = "early"`, Algorithm 2: the update is made at the first step at which no correct sequence is in
+  the beam, towards the best correct extension of the step before; at the end, if the best sequence is wrong.
+* `learning = "max-violation"`: beside the beam, a second one holds correct sequences only. The update is made
+  at the step where the best of the first is furthest above the best of the second.
+* A beam of one state learns from every action. Where it would take a wrong one, it learns the best correct
+  one. After the first pass it then goes on with the wrong action, so that it learns what to do in the states
+  that it will reach. Correct is then the action that loses the fewest arcs that can still be made (Goldberg &
+  Nivre 2013).
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -61,8 +61,8 @@ class Learning(NamedTuple):
 
 @by_reference
 class Report(NamedTuple):
-    """Counts of updates by kind (int64[3]), and the smallest violation: the score of a predicted sequence less
-    that of the correct one (float64[1]). It is not negative where all updates were valid.
+    """Counts of updates by kind (int64[3]), and the smallest violation: the score of a predicted sequence
+    less that of the correct one (float64[1]). It is not negative where all updates were valid.
     """
 
     counts: np.ndarray
@@ -192,7 +192,9 @@ def cost_of(heads, waiting, is_left, head, child):
 
 @inner
 def learn_greedily(perceptron, scorer, sentence, heads, waiting, is_left, learning, states, report):
-    """Learn from every action of a beam of one state; `waiting` and `is_left` are written on, see `cost_of`."""
+    """Learn from every action of a beam of one state; `waiting` and `is_left` are written on, see
+    `cost_of`.
+    """
     n = len(heads)
     records = states.forest.records
     is_left[:n] = True

@@ -1,11 +1,12 @@
 """Easy-first parsing with beam search: Algorithm 1 of Ma et al. (2013).
 
-A state is a list of partial trees, at first the words. An action joins two neighbours: the right one becomes the
-head (`LEFT_ARC`) or the left one (`RIGHT_ARC`); after n - 1 actions one tree is left. The score of a state is the
-sum of the scores of its actions.
+A state is a list of partial trees, at first the words. An action joins two neighbours: the right one becomes
+the
+head (`LEFT_ARC`) or the left one (`RIGHT_ARC`); after n - 1 actions one tree is left. The score of a state is
+the sum of the scores of its actions.
 
-An action changes the scores of the few pairs whose window it touches. Scores of windows are cached, as most states
-of a beam look alike in most places. States with the same arcs have the same future and are merged.
+An action changes the scores of the few pairs whose window it touches. Scores of windows are cached, as most
+states of a beam look alike in most places. States with the same arcs have the same future and are merged.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -136,7 +137,9 @@ def begin_beam(scorer, sentence, states):
 
 @inner
 def score_pairs(scorer, sentence, states, half, state, first, end):
-    """Score both actions on the trees at places `first` to `end` - 1 of a list, each with its right neighbour."""
+    """Score both actions on the trees at places `first` to `end` - 1 of a list, each with its right
+    neighbour.
+    """
     records, row, weights = states.forest.records, states.row, scorer.weights
     # The weights of a pair are fetched while those of the pair before are added up, which waits for that: at
     # its place, with its slots.
@@ -217,8 +220,8 @@ def find_best(states, half, size, length, width, heads, margin, children):
     length (int): The number of their partial trees, at least 2.
     heads (int32[n]): The right heads; read only with a margin or children.
     margin (float): Added to the score of an action that makes a wrong arc.
-    children (int32[n] | None): The number of children of each word, to find only correct extensions of correct
-        states (TOPC in Algorithm 2).
+    children (int32[n] | None): The number of children of each word, to find only correct extensions of
+        correct states (TOPC in Algorithm 2).
     """
     records = states.forest.records
     count = 0
@@ -269,7 +272,9 @@ def record_action(states, half, state, place, action, total):
 
 @inner
 def follow(scorer, sentence, states, half, length, count):
-    """Make the chosen extensions the states of the other half; `length` is the number of partial trees before."""
+    """Make the chosen extensions the states of the other half; `length` is the number of partial trees
+    before.
+    """
     records = states.forest.records
     other = 1 - half
     for new in range(count):
@@ -344,7 +349,9 @@ SCALE = 20.0
 
 @borrowing
 def read_margins(states, last, margin):
-    """Write the margins of the arcs of a sequence of actions, from its last one, into `margin` (float32[n])."""
+    """Write the margins of the arcs of a sequence of actions, from its last one, into `margin`
+    (float32[n]).
+    """
     records = states.forest.records
     margin[:] = states.margin[last] if last != 0 else 0.0
     while last != 0:

@@ -1,11 +1,12 @@
 """Partial trees: what easy-first parsing joins (Ma et al. 2013, section 2).
 
-A sentence of n words begins as n partial trees; an action makes one of two neighbours a child of the other. Words
-are attached from the inside out: a partial tree covers consecutive words.
+A sentence of n words begins as n partial trees; an action makes one of two neighbours a child of the other.
+Words are attached from the inside out: a partial tree covers consecutive words.
 
-A partial tree is a record of what features read of it, with the records of its head before the last child came,
-and of that child: so a whole tree can be read from its last record. Trees with the same arcs share a record,
-whatever order they were made in and whatever state they are in. Record 0 stands beyond the ends of a sentence.
+A partial tree is a record of what features read of it, with the records of its head before the last child
+came, and of that child: so a whole tree can be read from its last record. Trees with the same arcs share a
+record, whatever order they were made in and whatever state they are in. Record 0 stands beyond the ends of a
+sentence.
 """
 
 from typing import NamedTuple

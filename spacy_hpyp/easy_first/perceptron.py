@@ -1,11 +1,11 @@
 """The averaged perceptron over hashed features (Collins 2002).
 
-The weights of a feature stand in a row, one for each outcome. Predictions use the average of the weights after
-each update. So that an update touches only what it changes, each change is also added up, times the time
-before it: the average is the last weights less those sums over the time.
+The weights of a feature stand in a row, one for each outcome. Predictions use the average of the weights
+after each update. So that an update touches only what it changes, each change is also added up, times the
+time before it: the average is the last weights less those sums over the time.
 
-Stored are the weights after the last update, the sums and the clock, so that training can go on; or the averages
-alone, as multiples of their precision. Zeros, which most are, are left out.
+Stored are the weights after the last update, the sums and the clock, so that training can go on; or the
+averages alone, as multiples of their precision. Zeros, which most are, are left out.
 """
 
 from typing import Any, NamedTuple

@@ -1,10 +1,10 @@
 """Feature templates: which elements of a state are read together, by name.
 
-A template is a list of names of elements, as in `["left.tag", "right.tag"]`: one binary feature for each combination
-of their symbols. Each task has its own elements (`arcs`, `labels`, `words`). A *feature row* holds the symbols of
-all elements that some templates name, each once; a template is a list of columns of that row. A feature is known by
-a hash of the template and its symbols, whose highest bits are its place in the table of weights. Two features may
-share a place: no alphabet of features is kept.
+A template is a list of names of elements, as in `["left.tag", "right.tag"]`: one binary feature for each
+combination of their symbols. Each task has its own elements (`arcs`, `labels`, `words`). A *feature row*
+holds the symbols of all elements that some templates name, each once; a template is a list of columns of that
+row. A feature is known by a hash of the template and its symbols, whose highest bits are its place in the
+table of weights. Two features may share a place: no alphabet of features is kept.
 """
 
 from collections.abc import Collection, Sequence
@@ -40,7 +40,8 @@ def compile_templates(
     templates (Sequence[Sequence[str]]): Lists of names of elements.
     elements (Collection[str]): The known names.
     task (str): The name of the list, for errors.
-    RETURNS (tuple[list[str], Templates]): The names that occur, in the order of the feature row, and the templates.
+    RETURNS (tuple[list[str], Templates]): The names that occur, in the order of the feature row, and the
+        templates.
     RAISES (ValueError): If a template is empty, there twice, or names an unknown element.
     """
     if not templates:
@@ -72,7 +73,9 @@ def part_of(templates: Templates, numbers: Sequence[int]) -> tuple[np.ndarray, T
 
 @borrowing
 def shift_for(size):
-    """Return the shift that makes the hash of a feature a place in a table of `size` places, a power of two."""
+    """Return the shift that makes the hash of a feature a place in a table of `size` places, a power of
+    two.
+    """
     bits = 0
     while 1 << bits < size:
         bits += 1

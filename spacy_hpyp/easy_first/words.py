@@ -126,8 +126,8 @@ class ClassificationTask:
 
     outcome (str): The attribute that outcomes are read by.
     attributes (tuple[str, ...]): What is read of a word besides what every task reads.
-    possible (str): The outcomes that a word may have: `ALL`; those of the `VOCABULARY`; or `CANDIDATES`, its own
-        in training and those of words with its ending.
+    possible (str): The outcomes that a word may have: `ALL`; those of the `VOCABULARY`; or `CANDIDATES`, its
+        own in training and those of words with its ending.
     frequent (int): With `CANDIDATES`, words seen so often have no outcomes but their own.
     parts (Callable): Splits an outcome into what else it is made of (list[str]).
     """
@@ -256,8 +256,8 @@ class Lexicon:
     attributes (Sequence[str]): What is read of words, in the order of the columns.
     task (ClassificationTask): The task.
     candidates (WordOutcomes | None): The outcomes of words, if the task asks for them.
-    path_of (Callable | None): Returns the path to the class of a word, "" if there is none; None where classes
-        are not read.
+    path_of (Callable | None): Returns the path to the class of a word, "" if there is none; None where
+        classes are not read.
     """
 
     def __init__(

@@ -21,8 +21,8 @@ and each is made of two others, or one, in as many ways as there are splits:
 Every tree has one derivation. There are O(n²) items and O(n³) splits. `options` gives the score of a split,
 and `parts` the items that it combines.
 
-The exponential function of many numbers at once is arithmetic and no call, so that a loop is compiled to instructions for
-several numbers each: calls of the C library would take most of the time of a sum over trees.
+The exponential function of many numbers at once is arithmetic and no call, so that a loop is compiled to
+instructions for several numbers each: calls of the C library would take most of the time of a sum over trees.
 """
 
 from math import factorial, inf, log, log2

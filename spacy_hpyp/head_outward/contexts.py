@@ -136,9 +136,9 @@ def compile_contexts(
 
     experts (Sequence[Sequence[str]]): A list of element names for each expert, most important first.
     gates (Sequence[str]): Elements that are read besides.
-    RETURNS (tuple): elements (int32[elements, 8]), up to four pairs of rows of `ELEMENTS`, then `NONE`; columns
-        (int32[experts, depth]), each expert's positions in the context row, then `NONE`; and the positions of
-        the gates (int32[gates]).
+    RETURNS (tuple): elements (int32[elements, 8]), up to four pairs of rows of `ELEMENTS`, then `NONE`;
+        columns (int32[experts, depth]), each expert's positions in the context row, then `NONE`; and the
+        positions of the gates (int32[gates]).
     RAISES (ValueError): If a name is unknown, repeated within an expert, or not generated yet.
     """
 
@@ -168,7 +168,9 @@ def with_classes(elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
 
 
 def reads(elements: np.ndarray, which: int, what: int = NONE) -> bool:
-    """Return whether elements (int32[elements, 8 + *]) read a word, or `EVENT`; `what` restricts what of it."""
+    """Return whether elements (int32[elements, 8 + *]) read a word, or `EVENT`; `what` restricts what of
+    it.
+    """
     pairs = elements[:, :_WIDTH].reshape(-1, 2)
     return bool(np.any((pairs[:, 0] == which) & ((what == NONE) | (pairs[:, 1] == what))))
 

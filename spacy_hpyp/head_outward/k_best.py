@@ -1,8 +1,9 @@
 """The k best trees (Huang & Chiang 2005, algorithm 2).
 
-Each item gets the list of its k best derivations, the best first, from smaller items to larger ones. A derivation is
-a split and the rank of a derivation of each part. The candidates that follow it replace one of these by its next
-derivation; the first part only if the second is its item's best, so that each is reached in one way.
+Each item gets the list of its k best derivations, the best first, from smaller items to larger ones. A
+derivation is a split and the rank of a derivation of each part. The candidates that follow it replace one of
+these by its next derivation; the first part only if the second is its item's best, so that each is reached in
+one way.
 """
 
 from heapq import heapify, heappop, heappush

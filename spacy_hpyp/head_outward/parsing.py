@@ -1,4 +1,6 @@
-"""Scores of the trees of a sentence, labels, and the most probable tree or the one with the fewest expected wrong heads."""
+"""Scores of the trees of a sentence, labels, and the most probable tree or the one with the fewest expected
+wrong heads.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 from math import log
@@ -164,8 +166,8 @@ def tree_log_probabilities(model, words, tags, heads, labels, given_labels):
 
 @compiled
 def candidate_log_probabilities(model, words, tags, heads, labels):
-    """Return the log-probabilities of several trees of a sentence, in nats (float64[k, 2]): of words, tags and tree;
-    and of its labels given these. An unknown label (`NONE`) has the uniform probability.
+    """Return the log-probabilities of several trees of a sentence, in nats (float64[k, 2]): of words, tags
+    and tree; and of its labels given these. An unknown label (`NONE`) has the uniform probability.
     """
     k, n = heads.shape
     found = np.zeros((k, 2))
@@ -227,7 +229,8 @@ def parse(
 
     words, tags (int32[words]): The sentences, one after the other; words are cased.
     offsets (int64[sentences + 1]): Their starts; none is empty.
-    consensus (bool): Whether to find the tree with the fewest expected wrong heads, not the most probable one.
+    consensus (bool): Whether to find the tree with the fewest expected wrong heads, not the most probable
+        one.
     """
     trees = HeadOutwardTrees(
         np.empty(len(words), dtype=np.int32),

@@ -8,17 +8,17 @@ from `root`. Between the two there may be a latent state:
     semantic       state | document     word | state, parent
     lda            state | document     word | state
 
-All distributions have hierarchical Dirichlet priors: franchises whose discounts are 0. A word backs off from state
-and parent to the state alone, then to no context and to the uniform distribution; a state backs off to how
-frequent it is anywhere.
+All distributions have hierarchical Dirichlet priors: franchises whose discounts are 0. A word backs off from
+state and parent to the state alone, then to no context and to the uniform distribution; a state backs off to
+how frequent it is anywhere.
 
-Each word has one event in each of two franchises. A step of the collapsed Gibbs sampler takes both out, draws the
-state in proportion to the prediction from all other words, and seats both again. The sum over the states is the
-leave-one-out probability of the word.
+Each word has one event in each of two franchises. A step of the collapsed Gibbs sampler takes both out, draws
+the state in proportion to the prediction from all other words, and seats both again. The sum over the states
+is the leave-one-out probability of the word.
 
-As children are independent of each other given their parent, and there is no STOP, the probability of a tree is a
-product over its arcs: of word d from its parent h, the sum over s of p(s | h or document) p(d | s, h). With the
-counts held fixed these are scores of a chart.
+As children are independent of each other given their parent, and there is no STOP, the probability of a tree
+is a product over its arcs: of word d from its parent h, the sum over s of p(s | h or document) p(d | s, h).
+With the counts held fixed these are scores of a chart.
 """
 
 from math import log
@@ -205,9 +205,9 @@ def reserve_words(model: StateModel, words: int) -> StateModel:
 def believe_states(model, word, parent, sweeps, rng, belief, log_probability):
     """Find the posterior of the states of the words of a new document, with the counts held fixed.
 
-    Exact where states depend on parents. Where they depend on the document they are drawn by Gibbs sampling, and
-    the predictive distributions of the second half of the sweeps are averaged. The mean of the inverse of a
-    word's predictions is the inverse of its probability given all other words, states summed out.
+    Exact where states depend on parents. Where they depend on the document they are drawn by Gibbs sampling,
+    and the predictive distributions of the second half of the sweeps are averaged. The mean of the inverse of
+    a word's predictions is the inverse of its probability given all other words, states summed out.
 
     word, parent (int32[n]): The numbers of the words and of their parents.
     sweeps (int): At least 2.

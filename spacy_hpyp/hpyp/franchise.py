@@ -177,7 +177,8 @@ def reserve_rows(
 ) -> Franchise:
     """Make room for a number of new restaurants, servings and cells; see `reserve`.
 
-    indexed (int | None): How many of the servings are not the first ones of their restaurants, if it is known.
+    indexed (int | None): How many of the servings are not the first ones of their restaurants, if it is
+        known.
     """
     indexed = servings if indexed is None else indexed
     used, few = franchise.used, franchise.restaurants[:0]

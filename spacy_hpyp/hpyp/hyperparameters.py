@@ -228,7 +228,9 @@ def resample(franchise: Franchise, rng: np.random.Generator) -> None:
         )
         if not np.all(np.isfinite(sampled)):
             raise ValueError(
-                f"Hyperparameters of tier {tier} cannot be sampled: its counts have no likelihood with a discount of "
-                f"{discount:g} and a strength of {strength:g}. Go on from an earlier pipeline, or train again."
+                f"Hyperparameters of tier {tier} cannot be sampled: its counts have no likelihood with a "
+                f"discount of "
+                f"{discount:g} and a strength of {strength:g}. Go on from an earlier pipeline, or train "
+                f"again."
             )
         franchise.discount[tier], franchise.strength[tier] = sampled

@@ -241,7 +241,9 @@ def _shrink_table(franchise, serving, size):
 
 @borrowing
 def open_path(franchise, restaurant, dish):
-    """Write the path to a restaurant, and its servings of a dish, into `path` and `chain`. Returns its depth."""
+    """Write the path to a restaurant, and its servings of a dish, into `path` and `chain`. Returns its
+    depth.
+    """
     path = franchise.path
     depth = franchise.restaurants[restaurant, TIER] % len(path)
     for level in range(depth, -1, -1):
@@ -370,7 +372,9 @@ def add(franchise, expert, row, dish, rng):
 
 @borrowing
 def remove(franchise, expert, row, dish, rng):
-    """`unseat` from the restaurant of a context row under one expert; False if there is no such restaurant."""
+    """`unseat` from the restaurant of a context row under one expert; False if there is no such
+    restaurant.
+    """
     restaurant = deepest(franchise, expert, row)
     if franchise.restaurants[restaurant, TIER] % len(franchise.path) < depth_of(franchise, expert):
         return False

@@ -1,7 +1,9 @@
-"""Sequences of symbols: each symbol is generated given those before it and the sequence's group, up to an end.
+"""Sequences of symbols: each symbol is generated given those before it and the sequence's group, up to an
+end.
 
 A context row holds the group and then the symbols before, the nearest first; an expert's columns say which of
-these it reads. The end is the last dish of the alphabet; in a context it stands for anything before the beginning.
+these it reads. The end is the last dish of the alphabet; in a context it stands for anything before the
+beginning.
 """
 
 from math import log
@@ -34,7 +36,8 @@ def learn_sequences(
     sweeps: int,
     rng: np.random.Generator,
 ) -> Franchise:
-    """Seat sequences and resample the hyperparameters, by Gibbs sampling. Returns the franchise to go on with.
+    """Seat sequences and resample the hyperparameters, by Gibbs sampling. Returns the franchise to go on
+    with.
 
     franchise (Franchise): Empty, of one expert; not to be used afterwards.
     symbols (int32[*]): The sequences one after the other, each with the end as its last symbol.
@@ -50,7 +53,8 @@ def learn_sequences(
 
 @compiled
 def visit_sequences(franchise, symbols, offsets, group, seated, rng):
-    """Take one Gibbs step for each symbol of sequences, see `learn_sequences`: remove it, if it is seated, and add it.
+    """Take one Gibbs step for each symbol of sequences, see `learn_sequences`: remove it, if it is seated,
+    and add it.
 
     RETURNS (float): The sum of the log-probabilities before each is added, in nats.
     """
@@ -69,7 +73,9 @@ def visit_sequences(franchise, symbols, offsets, group, seated, rng):
 
 @compiled
 def score_sequences(franchise, symbols, offsets, group, out):
-    """Write log p(sequence | group) with its end, in nats, into `out` (float64[sequences]), see `learn_sequences`."""
+    """Write log p(sequence | group) with its end, in nats, into `out` (float64[sequences]), see
+    `learn_sequences`.
+    """
     end = franchise.alphabet[0] - 1
     row = np.empty(BEFORE + franchise.columns.shape[1], dtype=np.int32)
     for i in range(len(group)):

@@ -87,8 +87,8 @@ def _list_cells(franchise: Franchise, rows: np.ndarray) -> tuple[np.ndarray, np.
 def unpack(packed: Any, franchise: Franchise) -> Franchise:
     """Rebuild a franchise from what `pack` made of it.
 
-    franchise (Franchise): An empty one that the seating fits. With one table at most for each dish, or one for
-        each customer, it is a seating that could have been sampled too, but not the other way round.
+    franchise (Franchise): An empty one that the seating fits. With one table at most for each dish, or one
+        for each customer, it is a seating that could have been sampled too, but not the other way round.
     RETURNS (Franchise): The seating; later draws from it are those of the original.
     """
     columns = franchise.columns

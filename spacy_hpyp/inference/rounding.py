@@ -27,8 +27,8 @@ class Search(NamedTuple):
     """How to search."""
 
     particles: int  # K, how many particles the beam's derivations share
-    # The expected cost in nats of attaching a word that is on the stack. With 0, the selection step is that of
-    # Algorithm 1 to the letter.
+    # The expected cost in nats of attaching a word that is on the stack. With 0, the selection step is that
+    # of Algorithm 1 to the letter.
     lookahead: float
     # Whether to find the posterior probabilities of heads and tags. The selection step then keeps derivations
     # that stand for the posterior, and not only those that may still be the best.
@@ -40,8 +40,8 @@ class Search(NamedTuple):
     # A tag, or a direction of an arc, needs the expectation of this part of a particle beside the best one.
     tag_threshold: float = 0.5
     guides: bool = False  # Whether to find the most probable heads and tags; needs `marginals`
-    # How much the promise of a tag for the words to come counts where particles are divided; it never counts in
-    # a derivation's weight.
+    # How much the promise of a tag for the words to come counts where particles are divided; it never counts
+    # in a derivation's weight.
     outlook: float = 0.0
     spread: int = 1  # By how much the particles are multiplied after the selection step
     apart: bool = False  # Whether to find the probabilities of words only, by `running_text.read`

@@ -1,4 +1,5 @@
-"""The beam after each word, for readers: entropies, and the parses of the words so far with their probabilities.
+"""The beam after each word, for readers: entropies, and the parses of the words so far with their
+probabilities.
 
 The entropy over analyses is that of the parses that the beam goes on with after a word (Roark et al. 2009;
 Hale 2006): stacks, arcs and tags. Several derivations of the same analysis are one. The entropy over next
@@ -91,8 +92,8 @@ def find_increments(
 def find_entropies(
     model: JointModel, docs: Sequence[Doc], search: Search, *, threads: int = 1, given_tags: bool = False
 ) -> list[dict[str, np.ndarray]]:
-    """Return the entropies before and after each token (float64[tokens, 2]) of parsed documents, in bits, over
-    "next" words and "analyses"; see `Scores.entropies`.
+    """Return the entropies before and after each token (float64[tokens, 2]) of parsed documents, in bits,
+    over "next" words and "analyses"; see `Scores.entropies`.
     """
     blocks, layout = _encode(model, docs, given_tags)
     parts = [np.empty((0, 2, len(ENTROPIES)))]

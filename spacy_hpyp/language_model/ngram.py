@@ -1,11 +1,12 @@
 """The n-gram model: a hierarchical Pitman-Yor process over the previous words (Teh 2006), the baseline of B&B
 section 5.2.
 
-The n - 1 words before it predict a word or the end of the sentence; each back-off level drops the farthest one.
-Rare words are their class, by the same rules as in the parser. The last seating of Gibbs sampling predicts.
+The n - 1 words before it predict a word or the end of the sentence; each back-off level drops the farthest
+one. Rare words are their class, by the same rules as in the parser. The last seating of Gibbs sampling
+predicts.
 
-The end of a sentence is the *boundary*, the last dish of the alphabet. As an element of a context it stands for
-what is before the beginning of the sentence, see `spacy_hpyp.hpyp.sequences`.
+The end of a sentence is the *boundary*, the last dish of the alphabet. As an element of a context it stands
+for what is before the beginning of the sentence, see `spacy_hpyp.hpyp.sequences`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -100,7 +101,8 @@ class NGramVocabulary(NamedTuple):
     """A vocabulary with its rule for unknown words and perhaps its spelling.
 
     vocabulary (Vocabulary): The words and the classes of rare words.
-    unknown_words (dict[str, Any]): The rule as a block of a config, {"@misc": name, ...}; one of this package's.
+    unknown_words (dict[str, Any]): The rule as a block of a config, {"@misc": name, ...}; one of this
+        package's.
     lang (str): The language code of the tokenizer that the words come from.
     """
 
@@ -191,7 +193,9 @@ class NGramModel:
         self._franchise = unpack(seating, new_franchise(columns_of(order), len(self.vocabulary) + 1))
 
     def word_counts(self) -> np.ndarray:
-        """Count how often each word and class of the vocabulary was seen in training (int64[words + classes])."""
+        """Count how often each word and class of the vocabulary was seen in training (int64[words +
+        classes]).
+        """
         return dish_counts(self._franchise)[:-1]
 
     def log_probs(self, words: Sequence[str]) -> np.ndarray:
@@ -278,7 +282,9 @@ class NGramModel:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "NGramModel":
-        """Load what `to_bytes` wrote. RAISES (ValueError): If the bytes are damaged or are no n-gram model."""
+        """Load what `to_bytes` wrote. RAISES (ValueError): If the bytes are damaged or are no n-gram
+        model.
+        """
         message = load(without_checksum(data))
         if (message.get("kind"), message.get("format")) != (KIND, FORMAT):
             raise ValueError("it is not an n-gram model of this version of spacy-hpyp")

@@ -51,7 +51,8 @@ class ReadingTimes(NamedTuple):
 
 
 def columns_of(table: "DataFrame", names: Sequence[str]) -> list[str]:
-    """Return the columns of predictors: those of a word, and of the words before it (`hpyp surprisal --lags`).
+    """Return the columns of predictors: those of a word, and of the words before it (`hpyp surprisal
+    --lags`).
 
     RAISES (ValueError): If one is not there.
     """

@@ -67,8 +67,8 @@ class Perplexity(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """Return all figures by name, and the convention.
 
-        The standard error and the bias are those of the log-probability of a prediction in nats: the log of an
-        unbiased estimate is too low by half of its variance on average.
+        The standard error and the bias are those of the log-probability of a prediction in nats: the log of
+        an unbiased estimate is too low by half of its variance on average.
         """
         unspelled, is_open = self.log_prob - (self.spelling or 0.0), self.spelling is not None
         kind, counts_as = ("open", "class and its letters") if is_open else ("closed", "class")
@@ -99,8 +99,8 @@ def perplexity_of(sentences: Iterable[Perplexity]) -> Perplexity:
 
 
 def search_for_sums(search: Search) -> Search:
-    """Return a slower search that leaves little out of sums, with the same number of particles: the beam stands
-    for the posterior, more labels and tags are tried, and derivations are divided more finely.
+    """Return a slower search that leaves little out of sums, with the same number of particles: the beam
+    stands for the posterior, more labels and tags are tried, and derivations are divided more finely.
     """
     return search._replace(
         marginals=True,

@@ -96,7 +96,8 @@ def _rows_of(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
                 continue
             if len(fields) != len(header):
                 raise ValueError(
-                    f"{name} has {len(fields)} fields, but the header has {len(header)}. A field that has the "
+                    f"{name} has {len(fields)} fields, but the header has {len(header)}. A field that has "
+                    f"the "
                     f"separator in it must be quoted."
                 )
             yield name, dict(zip(header, fields))

@@ -66,7 +66,8 @@ class TextPassage(NamedTuple):
 class TokenScores:
     """Scores of the n tokens of a Doc, which are syntactic words. Those of white space mean nothing.
 
-    spans (int64[n, 2]): The beginning and end of each in the text; words of one token have those of the token.
+    spans (int64[n, 2]): The beginning and end of each in the text; words of one token have those of the
+        token.
     summed (dict[str, float64[n]]): Columns that add up over the tokens of a word, as surprisals do by the
         chain rule.
     classes (list[str]): The classes of words that are not in the model's vocabulary, "" for those that are.
@@ -222,7 +223,8 @@ def _tokens(doc: Doc, scores: TokenScores, passage: TextPassage) -> Iterator[Row
                 place = f"Region {own} of {passage.name}"
                 place = next((f"The word of {row.name}" for row in passage.rows if row.region == own), place)
                 raise ValueError(
-                    f"{place} ends inside of the token '{token.text}', whose surprisal cannot be divided. Join "
+                    f"{place} ends inside of the token '{token.text}', whose surprisal cannot be divided. "
+                    f"Join "
                     f"it with the next one."
                 )
             yield {"i": token.i, "region": own, "sentence": sentence - before, "word": word, "token": number}

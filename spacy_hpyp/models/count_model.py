@@ -89,7 +89,9 @@ class CountModel(ClassedModel):
         return other
 
     def __getstate__(self) -> dict[str, Any]:
-        """What is sent to other processes. Views follow from the seating, and take many times as much memory."""
+        """What is sent to other processes. Views follow from the seating, and take many times as much
+        memory.
+        """
         return {**self.__dict__, "_views": None, "_frozen": None}
 
     # What a subclass defines
@@ -283,7 +285,9 @@ class CountModel(ClassedModel):
 
     @property
     def frozen(self) -> Any:
-        """The model as it predicts now, see `predicting`, made when it is first asked for with these weights."""
+        """The model as it predicts now, see `predicting`, made when it is first asked for with these
+        weights.
+        """
         return self._freeze()
 
     def _freeze(self) -> Any:
@@ -393,7 +397,9 @@ class CountModel(ClassedModel):
     def _views_without(
         self, sentences: Sentences, derivations: Any, rng: np.random.Generator, threads: int
     ) -> dict[str, View]:
-        """What there would be to predict by if some sentences were not seated, by distribution; see `visit`."""
+        """What there would be to predict by if some sentences were not seated, by distribution; see
+        `visit`.
+        """
         weights, gradient = dict(self.weights), no_gradient(self.weights)
         generators = dict(zip(self.conditionals, rng.spawn(len(self.conditionals))))
 
@@ -427,7 +433,9 @@ class CountModel(ClassedModel):
         }
 
     def _read(self, message: Message) -> None:
-        """Read all but the weights of pools, which are `first_weights`, and the seating, which is read later."""
+        """Read all but the weights of pools, which are `first_weights`, and the seating, which is read
+        later.
+        """
         self._read_classed(message)
         vocabulary = vocabulary_from_message(message, self.vocabulary_settings.rule)
         self.initialize(message["labels"], vocabulary, message["distributions"])

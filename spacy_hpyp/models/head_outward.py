@@ -1,4 +1,6 @@
-"""The head-outward model: what it generates sentences by, how it estimates, and its registered architecture."""
+"""The head-outward model: what it generates sentences by, how it estimates, and its registered
+architecture.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -51,7 +53,9 @@ class CasedEncoder(Encoder):
     """Sentences as numbers: a word is the number of its uncased form times `CASES`, and its case."""
 
     def encode(self, sentence: GoldSentence) -> np.ndarray | str:
-        """Return a sentence as int32[4, tokens] (cased words, tags, heads, labels), or why it cannot be used."""
+        """Return a sentence as int32[4, tokens] (cased words, tags, heads, labels), or why it cannot be
+        used.
+        """
         lower = GoldSentence(
             [word.lower() for word in sentence.words], sentence.tags, sentence.heads, sentence.labels
         )
@@ -192,9 +196,9 @@ def HeadOutward(
 ) -> Model[list[Doc], HeadOutwardTrees]:
     """Make the head-outward model of Eisner (1996) with the priors of Wallach, Sutton & McCallum (2008).
 
-    tag, word, case, children, distance, label (Sequence[Sequence[str]]): The context lists of each distribution's
-        experts, most important element first; see `spacy_hpyp.head_outward.contexts`. Distributions without
-        lists generate nothing.
+    tag, word, case, children, distance, label (Sequence[Sequence[str]]): The context lists of each
+        distribution's experts, most important element first; see `spacy_hpyp.head_outward.contexts`.
+        Distributions without lists generate nothing.
     unknown_words (UnknownWordRule): Maps rare words to classes.
     **settings: See `spacy_hpyp.models.settings`.
     RETURNS (Model): Maps Docs with tags to their trees. Its parameters are the weights of pools.
@@ -217,7 +221,8 @@ def _parse(model: HeadOutwardModel, docs: list[Doc]) -> HeadOutwardTrees:
 def read_docs(
     model: HeadOutwardModel, docs: Sequence[Doc]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Words]:
-    """Encode the words of Docs for the parser, sentence by sentence, long sentences in parts of `LONGEST` words.
+    """Encode the words of Docs for the parser, sentence by sentence, long sentences in parts of `LONGEST`
+    words.
 
     docs (Sequence[Doc]): With tags; an unknown tag has a number of its own.
     RETURNS (tuple): Cased words and tags (int32[words]), the start of each part (int64[parts + 1]), and the

@@ -162,8 +162,8 @@ class LatentStates(StoredModel):
 
         words (UncasedWords): The words, with parents if the model reads them.
         sweeps (int): Gibbs sweeps where states depend on the document, at least 2.
-        RETURNS (tuple[int64[n], float64[n]]): The states, and the log-probability of each word given the others
-            of the document, in nats.
+        RETURNS (tuple[int64[n], float64[n]]): The states, and the log-probability of each word given the
+            others of the document, in nats.
         """
         dependents = self.encode([words], [0])
         parent = np.where(dependents.head == NONE, self.seating.root, dependents.word[dependents.head])
@@ -173,13 +173,17 @@ class LatentStates(StoredModel):
         return np.argmax(belief, axis=1), log_probability
 
     def parse(self, text: UncasedWords) -> np.ndarray:
-        """Return the heads of the best trees of a document (int32[n]); states of documents are as anywhere."""
+        """Return the heads of the best trees of a document (int32[n]); states of documents are as
+        anywhere.
+        """
         dependents = self.encode([text], [0])
         parse_sentences(self.seating, dependents.word, dependents.offsets, dependents.head)
         return dependents.head
 
     def top_words(self, count: int) -> list[list[tuple[str, float]]]:
-        """Return words of each state with p(word | state), ordered by that times log(p(word | state) / p(word))."""
+        """Return words of each state with p(word | state), ordered by that times log(p(word | state) /
+        p(word)).
+        """
         counts = word_counts(self.seating).astype(np.float64)
         everywhere = counts.sum(axis=0) / max(1.0, counts.sum())
         found = []

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 #: What the parts of `Weights` are called among the parameters of a thinc model, and in files.
 PARAMETERS = ("standing", "gate")
-#: Learning rate of the weights of gates relative to those of restaurants: their symbols are many, and some are rare.
+#: Learning rate of the weights of gates relative to those of restaurants: their symbols are many, and some
+#: are rare.
 GATE_PACE = 0.3
 # How many tokens of the training data the initial weights are worth.
 _WEIGHT_PRIOR = 30.0

@@ -5,10 +5,10 @@ the class. The last character comes first: classes are above all of endings. It 
 of the training data that the vocabulary knows by their class only. A character that these data do not have is
 one of all that are left in Unicode, each as likely as the other.
 
-All strings together have a probability of at most 1: a string is the outcome of at most one pair of a class and
-its letters. It is not always 1, as the letters can turn out to be those of a known word or of a word of another
-class, which the model does not generate so. The log-probabilities are lower bounds of those of the model that
-would draw letters until they fit.
+All strings together have a probability of at most 1: a string is the outcome of at most one pair of a class
+and its letters. It is not always 1, as the letters can turn out to be those of a known word or of a word of
+another class, which the model does not generate so. The log-probabilities are lower bounds of those of the
+model that would draw letters until they fit.
 """
 
 from collections.abc import Iterable, Sequence
@@ -107,8 +107,8 @@ class Spelling:
         return found
 
     def draw(self, vocabulary: Vocabulary, number: int, rng: np.random.Generator) -> str | None:
-        """Draw a word of a class, counted from the vocabulary's first; None if `ATTEMPTS` draws find no word that
-        is known by it.
+        """Draw a word of a class, counted from the vocabulary's first; None if `ATTEMPTS` draws find no word
+        that is known by it.
         """
         symbols = np.empty(LONGEST, dtype=np.int32)
         for _ in range(ATTEMPTS):
@@ -132,8 +132,8 @@ class Spelling:
 def write_out(
     vocabulary: Vocabulary, spelling: Spelling | None, number: int, rng: np.random.Generator
 ) -> str:
-    """Return the word with a number, or one drawn from its class; the name of the class if none is found or rare
-    words are not spelled.
+    """Return the word with a number, or one drawn from its class; the name of the class if none is found or
+    rare words are not spelled.
     """
     rare = number - len(vocabulary.words)
     drawn = None if spelling is None or rare < 0 else spelling.draw(vocabulary, rare, rng)
@@ -141,8 +141,8 @@ def write_out(
 
 
 def spell(spelling: Spelling | None, known: int, words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
-    """Return the log-probabilities of words given their numbers in a vocabulary (float64[n], nats): 0 for known
-    words, and for all if none are spelled.
+    """Return the log-probabilities of words given their numbers in a vocabulary (float64[n], nats): 0 for
+    known words, and for all if none are spelled.
 
     known (int): How many words the vocabulary knows.
     numbers (int32[n]): Their numbers.

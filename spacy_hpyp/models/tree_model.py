@@ -57,7 +57,9 @@ _SUFFIX = 3
 
 
 class _Task(NamedTuple):
-    """The elements (int32[elements, 4]), by name, and templates of a perceptron, and the size of its table."""
+    """The elements (int32[elements, 4]), by name, and templates of a perceptron, and the size of its
+    table.
+    """
 
     names: list[str]
     elements: np.ndarray
@@ -89,7 +91,9 @@ class ParserProgress:
     held_out: dict[bytes, Lessons] = field(default_factory=dict)
 
     def to_message(self) -> Message:
-        """Return what is saved of it: of `held_out` not how rare words are, which confidence does not read."""
+        """Return what is saved of it: of `held_out` not how rare words are, which confidence does not
+        read.
+        """
         held_out = {
             key: [*self.held_out[key]._replace(rarity=np.zeros_like(self.held_out[key].rarity))]
             for key in sorted(self.held_out)
@@ -157,7 +161,9 @@ class TreeModel(ClassedModel):
         self._forms = FormRows(4 + len(CLASS_ATTRIBUTES))
 
     def initialize(self, vocabulary: Vocabulary, labels: Sequence[str], *, empty: bool = False) -> None:
-        """Give the model its alphabets, and forget what it has learned; `empty` leaves out the perceptrons."""
+        """Give the model its alphabets, and forget what it has learned; `empty` leaves out the
+        perceptrons.
+        """
         self._forget()
         self.vocabulary = vocabulary
         self.tags, self.labels = vocabulary.tags, list(labels)
@@ -266,7 +272,9 @@ class TreeModel(ClassedModel):
         return learn_parsing(*how, lessons, learning, rng, threads)
 
     def compact(self) -> None:
-        """Forget what only further training needs. Trees may differ where two arcs are all but equally easy."""
+        """Forget what only further training needs. Trees may differ where two arcs are all but equally
+        easy.
+        """
         self.arc_perceptron = averages_alone(self.arc_perceptron)
         self.label_perceptron = averages_alone(self.label_perceptron)
         self.progress, self._predicting = ParserProgress(), None

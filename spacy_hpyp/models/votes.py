@@ -404,7 +404,9 @@ def _log_odds(probability: np.ndarray) -> np.ndarray:
 
 
 def _arc_numbers(ballots: Ballots, starts: np.ndarray) -> np.ndarray:
-    """Return `_log_odds`, log(1 + length), and whether the arc goes left, is a root's, or joins neighbours."""
+    """Return `_log_odds`, log(1 + length), and whether the arc goes left, is a root's, or joins
+    neighbours.
+    """
     position = np.arange(len(ballots.heads))[:, None] - starts
     is_root = ballots.heads == NONE
     length = np.where(is_root, 0, ballots.heads - position)

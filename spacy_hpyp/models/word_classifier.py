@@ -76,8 +76,8 @@ class WordClassifier(ClassedModel):
 
     places (int): The size of its table of weights, a power of two.
     outcomes (list[str]): The outcomes.
-    lexicon (Lexicon | None), perceptron (Perceptron | None): The symbols of words, and the weights; None before
-        training.
+    lexicon (Lexicon | None), perceptron (Perceptron | None): The symbols of words, and the weights; None
+        before training.
     RAISES (ValueError): If a template names an unknown element.
     """
 
@@ -145,7 +145,9 @@ class WordClassifier(ClassedModel):
         self._weights = None
 
     def read_docs(self, docs: Sequence[Doc], *, reader: str = "model") -> tuple[Sequences, Words]:
-        """Encode the words of Docs: sentence by sentence for tags and attributes, whole Docs for boundaries."""
+        """Encode the words of Docs: sentence by sentence for tags and attributes, whole Docs for
+        boundaries.
+        """
         words = read_words(docs)
         more = self.symbols(docs, words, reader=reader)
         # Not `is`: a model may come from another process.
@@ -175,7 +177,9 @@ class WordClassifier(ClassedModel):
         return found
 
     def learn(self, sequences: Sequences, gold: np.ndarray, search: EasyFirstSearch) -> np.ndarray:
-        """Learn from some sequences. Returns the numbers of early and of full updates, see `learn_outcomes`."""
+        """Learn from some sequences. Returns the numbers of early and of full updates, see
+        `learn_outcomes`.
+        """
         check_can_learn(self.perceptron)
         counts = np.zeros(2, dtype=np.int64)
         self._weights = None

@@ -108,7 +108,9 @@ class Conditional:
 
     @property
     def is_plain(self) -> bool:
-        """Whether its probabilities are those of its only expert, or it has none: then there are no weights."""
+        """Whether its probabilities are those of its only expert, or it has none: then there are no
+        weights.
+        """
         return len(self.experts) < (2 if len(self.possible) == 0 else 1)
 
     def first_weights(self, symbols: int) -> Weights:
@@ -281,8 +283,8 @@ def predict_event(pool, restaurants, symbols, kind, dish, scratch):
     symbols (int32[gates]): The symbols of the gates.
     kind (int): Of the context: the row of `possible`.
     scratch (float64[*, *]): As `SeatedPool.scratch`. Overwritten: of a product with the logs of the experts'
-        distributions, and behind them the probabilities of the pool; of a mixture with the experts' shares and
-        their probabilities of the dish.
+        distributions, and behind them the probabilities of the pool; of a mixture with the experts' shares
+        and their probabilities of the dish.
     RETURNS (float): The log-probability of the dish, in nats.
     """
     if is_plain(pool):
@@ -309,7 +311,9 @@ def predict_event(pool, restaurants, symbols, kind, dish, scratch):
 
 @borrowing
 def normalise(total, possible, kind, dish):
-    """Turn unnormalised log-probabilities into probabilities in place. Returns the log-probability of a dish."""
+    """Turn unnormalised log-probabilities into probabilities in place. Returns the log-probability of a
+    dish.
+    """
     highest = -np.inf
     for y in range(len(total)):
         if len(possible) == 0 or possible[kind, y]:

@@ -3,10 +3,10 @@
 `predict` gives the distribution of a pool that multiplies its experts, `predict_one` the probability of one
 dish under any other pool. Sampling of derivations uses them in both states.
 
-A view does not fit a processor's cache: nearly every step towards the deepest restaurant of a context waits for
-the memory. So all experts go down level by level, and at each level all places are fetched before any is looked
-at, with what they serve behind them: a processor fetches a dozen of them in the time of one. One after the other
-they take a quarter more time of a parse (French Sequoia: 6,700 for 8,500 words per second).
+A view does not fit a processor's cache: nearly every step towards the deepest restaurant of a context waits
+for the memory. So all experts go down level by level, and at each level all places are fetched before any is
+looked at, with what they serve behind them: a processor fetches a dozen of them in the time of one. One after
+the other they take a quarter more time of a parse (French Sequoia: 6,700 for 8,500 words per second).
 """
 
 from math import exp
@@ -154,10 +154,11 @@ class Scratch(NamedTuple):
     symbols (int32[gates]): Symbols of the gates.
     weight (float64[experts]): The weight that the expert has in the deepest restaurant of the context.
     weight_at (uint32[experts]): Where that stands in `pool.Weights.bucket`, flattened.
-    probability (float64[experts]): Of experts that are mixed, p(dish | context), negative where the restaurant
-        does not serve the dish. Of others what the restaurant's single dish has in excess of its row, or how
-        many dishes it lists.
-    row, list (uint32[experts]): Of experts that are multiplied, the restaurant's row; and its list, see `View`.
+    probability (float64[experts]): Of experts that are mixed, p(dish | context), negative where the
+        restaurant does not serve the dish. Of others what the restaurant's single dish has in excess of its
+        row, or how many dishes it lists.
+    row, list (uint32[experts]): Of experts that are multiplied, the restaurant's row; and its list, see
+        `View`.
     place, level (uint32[experts]): The restaurant that the expert has come to, and how deep that is.
     active (uint32[experts]): The experts that go on.
     trial (uint32[experts]): Where to look next.

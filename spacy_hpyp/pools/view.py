@@ -5,10 +5,9 @@ every other dish the parent's probability times one factor for the restaurant. S
 root of an expert to the deepest restaurant of its context, and keeps the last number that it meets on the
 way.
 
-The children of a restaurant stand together, each where its symbol leads, with all that a prediction asks of it
-in sixteen bytes. Numbers have 32 bits, logs of probabilities 16.
-Probabilities are rounded down, so that those of all dishes sum up to 1 at most, and what is summed up from
-them stays a lower bound.
+The children of a restaurant stand together, each where its symbol leads, with all that a prediction asks of
+it in sixteen bytes. Numbers have 32 bits, logs of probabilities 16. Probabilities are rounded down, so that
+those of all dishes sum up to 1 at most, and what is summed up from them stays a lower bound.
 """
 
 from math import exp, log

@@ -1,4 +1,6 @@
-"""A page about a pipeline: one HTML file of sections with figures, tables and trees, which loads nothing else."""
+"""A page about a pipeline: one HTML file of sections with figures, tables and trees, which loads nothing
+else.
+"""
 
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
@@ -136,7 +138,8 @@ def calibration_section(heads: Calibration, tags: Calibration) -> Section:
     if not shown:
         return section
     section.text = (
-        "Calibrated probabilities lie on the dotted line. AUROC is the probability that a right choice is surer "
+        "Calibrated probabilities lie on the dotted line. AUROC is the probability that a right choice is "
+        "surer "
         "than a wrong one."
     )
     with section.drawing("Accuracy by confidence", "confidence", "accuracy") as axes:
@@ -156,7 +159,8 @@ def surprisal_section(tokens: Sequence[Token], source: str) -> Section:
     if not tokens:
         return section
     section.text = (
-        f"The first {len(tokens)} tokens of {source}, in bits. The syntactic part leads to the tag of a word, the "
+        f"The first {len(tokens)} tokens of {source}, in bits. The syntactic part leads to the tag of a "
+        f"word, the "
         "lexical part to the word given its tag."
     )
     left = np.zeros(len(tokens))

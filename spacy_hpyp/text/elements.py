@@ -126,7 +126,8 @@ def contexts_without_classes(experts: Sequence[Sequence[str]]) -> list[list[str]
 
 
 def number_paths(paths: Sequence[str]) -> np.ndarray:
-    """Number the classes of words, and as many steps of their paths as `CLASS_ATTRIBUTES` has (int32[symbols, *]).
+    """Number the classes of words, and as many steps of their paths as `CLASS_ATTRIBUTES` has (int32[symbols,
+    *]).
 
     paths (Sequence[str]): See `with_class_symbols`. Numbers of classes follow the symbols of words.
     """

@@ -210,8 +210,8 @@ def exchange(
     iterations: int = 20,
     progress: Callable[[int, int, float], None] | None = None,
 ) -> np.ndarray:
-    """Put words into classes. At first the most frequent word is in the first class, the second in the second,
-    and so on, again and again.
+    """Put words into classes. At first the most frequent word is in the first class, the second in the
+    second, and so on, again and again.
 
     bigrams (Bigrams): Of the text; frequent words have low numbers.
     classes (int): The number of classes, besides that of the border.
@@ -271,8 +271,8 @@ def hierarchy(bigrams: Bigrams, of_word: np.ndarray) -> list[str]:
 
 
 def _costs_at(pairs: np.ndarray, third: int) -> np.ndarray:
-    """Compute the loss of likelihood at the pairs of two classes with a third one when the two are merged, for
-    all two classes (float64[classes, classes]).
+    """Compute the loss of likelihood at the pairs of two classes with a third one when the two are merged,
+    for all two classes (float64[classes, classes]).
     """
     lost = np.zeros(pairs.shape)
     for n in (pairs[:, third], pairs[third]):

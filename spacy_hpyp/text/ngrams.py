@@ -45,7 +45,8 @@ def _rows(text: np.ndarray, order: int) -> np.ndarray:
 
 
 def count_ngrams(sentences: Iterable[Sequence[str]], order: int) -> NGrams:
-    """Count the n-grams of a text, which is read once: those that end with a word, or with an end of a sentence.
+    """Count the n-grams of a text, which is read once: those that end with a word, or with an end of a
+    sentence.
 
     sentences (Iterable[Sequence[str]]): The words of each sentence; empty sentences are left out.
     """

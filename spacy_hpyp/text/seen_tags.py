@@ -1,12 +1,12 @@
 """Observations of rare words: p(usual tag elsewhere | tag), and p(form | tag).
 
-A word that is too rare to be known is generated as the class of its form. The tag that it usually had where it
-was seen is observed besides, so that the word is as probable as
+A word that is too rare to be known is generated as the class of its form. The tag that it usually had where
+it was seen is observed besides, so that the word is as probable as
 
     p(class | tag, configuration) p(tag elsewhere | tag).
 
-This is learned from all words of the treebank that were seen seldom, each of their tokens in turn as if it had
-not been seen. Counts are smoothed: mostly a tag is the same again, with one probability for all tags, and
+This is learned from all words of the treebank that were seen seldom, each of their tokens in turn as if it
+had not been seen. Counts are smoothed: mostly a tag is the same again, with one probability for all tags, and
 otherwise as frequent as it is among rare words.
 
 Where a rare word is generated as one of a class of words of raw text, its form is another observation.
@@ -85,8 +85,8 @@ class SeenForms:
     def learn(cls, rare: Sequence[tuple[Sequence[str], int]], least: int, tags: int) -> "SeenForms":
         """Count forms.
 
-        rare (Sequence[tuple[Sequence[str], int]]): The names of the form of each token, the most telling first,
-            and the token's tag.
+        rare (Sequence[tuple[Sequence[str], int]]): The names of the form of each token, the most telling
+            first, and the token's tag.
         least (int): Rarer names give way to more general ones.
         tags (int): Number of tags.
         """

@@ -1,10 +1,10 @@
 """Where tokens and sentences end in a text, by a log-linear model that is asked at each character.
 
-After a character a token goes on, or ends, or ends together with its sentence, or one of its words ends. Which of these is decided
-from left to right, given the characters around, their kinds, the token so far, the rest of what stands
-between white space, the tokens before and after, and whether training had them; where there are classes of
-words, whether raw text had them, and of which class they are. Known words that begin, end or go on at a
-character are found where there is no white space, too.
+After a character a token goes on, or ends, or ends together with its sentence, or one of its words ends.
+Which of these is decided from left to right, given the characters around, their kinds, the token so far, the
+rest of what stands between white space, the tokens before and after, and whether training had them; where
+there are classes of words, whether raw text had them, and of which class they are. Known words that begin,
+end or go on at a character are found where there is no white space, too.
 
 
 The weights of hashed features are learned by AdaGrad (Duchi et al. 2011) with a part of the features left out

@@ -163,8 +163,8 @@ def learn_classes(
     iterations: int = 20,
     progress: Callable[[int, int, float], None] | None = None,
 ) -> list[WordClass]:
-    """Learn classes from text. The first word of a sentence is counted in lower case where it is more frequent
-    so elsewhere.
+    """Learn classes from text. The first word of a sentence is counted in lower case where it is more
+    frequent so elsewhere.
 
     read (Callable[[], Iterable[Sequence[str]]]): Reads the words of each sentence; it is called twice.
     classes (int): The number of classes.

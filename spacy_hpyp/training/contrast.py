@@ -1,9 +1,9 @@
 """Discriminative weights: they learn from the errors of the beam.
 
-The weights of pools are fitted to the likelihood of derivations first, words included. Adding the likelihood of the
-right derivation *given* the words (`arc_standard.contrast`) makes them better at telling derivations apart, and
-little worse at predicting words. The model must not have seen a sentence that weights learn from: one part of the
-sentences after the other is taken out of a copy of the seating and parsed by the rest.
+The weights of pools are fitted to the likelihood of derivations first, words included. Adding the likelihood
+of the right derivation *given* the words (`arc_standard.contrast`) makes them better at telling derivations
+apart, and little worse at predicting words. The model must not have seen a sentence that weights learn from:
+one part of the sentences after the other is taken out of a copy of the seating and parsed by the rest.
 """
 
 from collections.abc import Mapping
@@ -25,10 +25,12 @@ from ..pools.pool import Weights
 from .leave_out import without
 from .treebank import deal_out
 
-#: Smallest treebank whose weights are contrasted: they became worse on 400 Tamil sentences, and better on EWT.
+#: Smallest treebank whose weights are contrasted: they became worse on 400 Tamil sentences, and better on
+#: EWT.
 LEAST_TOKENS = 100_000
 
-# The best on EWT dev of learning rates 0.001, 0.002 and 0.01, and of 0, 0.2, 0.5 and 1 of the joint likelihood.
+# The best on EWT dev of learning rates 0.001, 0.002 and 0.01, and of 0, 0.2, 0.5 and 1 of the joint
+# likelihood.
 _LEARN_RATE = 0.001
 _JOINT = 0.2
 _PARTICLES = 30

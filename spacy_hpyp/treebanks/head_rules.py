@@ -4,9 +4,9 @@ Penn2Malt uses them.
 The table has for each phrase where the search starts, and categories by their priority: the first child from
 there that has the first category is the head, else the first one that has the second, and so on; else the
 child where the search starts. Categories with a bar between them have the same priority. The directions are
-those of D. Magerman's table (1995), the priorities those of M. Collins' (1999) but for TO in verb phrases, and
-the row of NP is a simplification of his rule. The table was compared with two others that were published as
-Yamada and Matsumoto's, and is the same. Besides,
+those of D. Magerman's table (1995), the priorities those of M. Collins' (1999) but for TO in verb phrases,
+and the row of NP is a simplification of his rule. The table was compared with two others that were published
+as Yamada and Matsumoto's, and is the same. Besides,
 
 * a child that has nothing but punctuation is no head, as long as there is another one;
 * a label counts without function tags and indices, and of `ADVP|PRT` the first part;

@@ -2,7 +2,8 @@ r"""The Penn Treebank as dependencies: the heads of Yamada and Matsumoto (2003) 
 
 Each phrase has a head child, and the head of a phrase is the head of that child; the heads of the other
 children depend on it. Such trees are projective and have one root. The labels are inferred from a phrase M,
-its head child H and another child D (J. Nivre, Inductive Dependency Parsing, 2006; documentation of Penn2Malt):
+its head child H and another child D (J. Nivre, Inductive Dependency Parsing, 2006; documentation of
+    Penn2Malt):
 
 1. D is punctuation: P.
 2. D has the function tag SBJ: SUB.
@@ -21,7 +22,8 @@ The head of the whole sentence is ROOT. What these rules leave open, and is deci
 * Words and tags stay as they are in the treebank: `-LRB-` for a bracket, `1\/2` for 1/2.
 * Traces and other empty elements are left out, and phrases that have nothing else.
 * Other conjuncts and the conjunction depend on the conjunct that the table makes the head.
-* A phrase of punctuation alone is punctuation, and a bracket without a label is a phrase that is not in the table.
+* A phrase of punctuation alone is punctuation, and a bracket without a label is a phrase that is not in the
+    table.
 * M of NML, of later releases: NMOD.
 
 The labels were written from their description, and not compared with the output of Penn2Malt.
@@ -45,7 +47,8 @@ _MODIFIERS = {
     **dict.fromkeys(["PP", "WHPP"], "PMOD"),
 }
 
-#: The standard parts of the Wall Street Journal by its sections, for parsing, and for language modelling (Buys
+#: The standard parts of the Wall Street Journal by its sections, for parsing, and for language modelling
+#: (Buys
 #: and Blunsom 2015, section 5.4).
 PARTS = {
     "wsj-train": range(2, 22),
@@ -95,7 +98,8 @@ def dependencies(tree: Tree, comments: tuple[str, ...] = ()) -> ConlluSentence |
     leaves: list[Tree] = []
     # The head and the label of each word.
     arcs: list[tuple[int, str]] = []
-    # The head of every node that is not empty, as an index from 0, and whether it has nothing but punctuation.
+    # The head of every node that is not empty, as an index from 0, and whether it has nothing but
+    # punctuation.
     found: dict[Tree, tuple[int, bool]] = {}
     for node in tree.postorder():
         children = [child for child in node.children if child in found]

@@ -1,4 +1,6 @@
-"""Reliability tables and expected calibration errors, by hand; and the command `hpyp evaluate --calibration`."""
+"""Reliability tables and expected calibration errors, by hand; and the command `hpyp evaluate
+--calibration`.
+"""
 
 import json
 from functools import partial

@@ -1,4 +1,6 @@
-"""A beam of fixed size is the one that is found when everything is tried and nothing is given up on the way."""
+"""A beam of fixed size is the one that is found when everything is tried and nothing is given up on the
+way.
+"""
 
 from math import log
 

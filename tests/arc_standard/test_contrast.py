@@ -1,4 +1,6 @@
-"""The gradient of the conditional likelihood of derivations is that of what it is said to be the gradient of."""
+"""The gradient of the conditional likelihood of derivations is that of what it is said to be the gradient
+of.
+"""
 
 import numpy as np
 import pytest

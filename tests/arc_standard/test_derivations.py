@@ -57,7 +57,9 @@ def sentence(heads):
 
 
 def enumerate_derivations(model, words, tags, heads, labels):
-    """All derivations of a tree and their log-probabilities, from all that the system can do with gold arcs."""
+    """All derivations of a tree and their log-probabilities, from all that the system can do with gold
+    arcs.
+    """
     counter = Counter(model)
     found = {}
 

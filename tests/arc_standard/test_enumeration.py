@@ -173,7 +173,9 @@ class Counter:
         return p if action < FIRST_ARC else p * self.probability("label", top, label_of(action), direction)
 
     def derivations(self, n, words=None):
-        """Yield (probability, last record) of all derivations of sentences of n words, or of the given words."""
+        """Yield (probability, last record) of all derivations of sentences of n words, or of the given
+        words.
+        """
         yield from self._grow(1.0, ROOT, self.first, n, words, 0)
 
     def actions(self, top):

@@ -3,9 +3,9 @@
     python tests/benchmarks/scaling.py parse PIPELINE TEXT FOLDER --workers 1 2
     python tests/benchmarks/scaling.py kills PIPELINE TEXT FOLDER --times 5
 
-PIPELINE is a trained pipeline, TEXT is a file or folder of text in UTF-8, FOLDER is for the output. `parse` prints seconds and
-words a second with start-up; `kills` how often the output had the bytes of an undisturbed run, where a worker
-and then the driver were killed in each run. Nothing is asserted.
+PIPELINE is a trained pipeline, TEXT is a file or folder of text in UTF-8, FOLDER is for the output. `parse`
+prints seconds and words a second with start-up; `kills` how often the output had the bytes of an undisturbed
+run, where a worker and then the driver were killed in each run. Nothing is asserted.
 """
 
 import argparse

@@ -58,8 +58,16 @@ def main() -> None:
         print(
             f"Algorithm 1 to the letter, K = {particles}: {letter.mean():.3f} nats, in {time_of_letter / taken:.2f} "
             f""
+            f""
+            f""
+            f""
+            f""
             f"of the time; as shipped "
             f"is more probable in {100 * np.mean(gain > SAME):.2f} % of the sentences, less in {100 * np.mean(gain < -SAME):.2f} "
+            f""
+            f""
+            f""
+            f""
             f""
             f"%"
         )

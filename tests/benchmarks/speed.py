@@ -3,11 +3,12 @@
     python tests/benchmarks/speed.py PIPELINE TRAIN DEV
     python tests/benchmarks/speed.py FOLDER TRAIN DEV --train en
 
-PIPELINE is a trained pipeline; the treebank is in CoNLL-U or .spacy files. Prints words per second of processor time from raw
-documents, and of an hpyp_parser with given sentences and tokens; seconds of a Gibbs sweep; size on disk, start-up times and memory.
-Speeds are ratios to spaCy's tagger and parser, too, which are trained for a moment if they are not given (--peer). With --train the
-pipelines of configs/pool.cfg and configs/guided.cfg are trained first, into a folder; the time and memory of that and the size of a
-wheel are printed. Nothing is asserted: read the ratios, and read them twice.
+PIPELINE is a trained pipeline; the treebank is in CoNLL-U or .spacy files. Prints words per second of
+processor time from raw documents, and of an hpyp_parser with given sentences and tokens; seconds of a Gibbs
+sweep; size on disk, start-up times and memory. Speeds are ratios to spaCy's tagger and parser, too, which are
+trained for a moment if they are not given (--peer). With --train the pipelines of configs/pool.cfg and
+configs/guided.cfg are trained first, into a folder; the time and memory of that and the size of a wheel are
+printed. Nothing is asserted: read the ratios, and read them twice.
 """
 
 import argparse

@@ -1,4 +1,6 @@
-"""The commands that convert treebanks: the files that they write, spaCy's reading of them, and their errors."""
+"""The commands that convert treebanks: the files that they write, spaCy's reading of them, and their
+errors.
+"""
 
 from pathlib import Path
 

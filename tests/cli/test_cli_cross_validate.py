@@ -130,7 +130,8 @@ def test_an_interval_is_that_of_the_normal_approximation():
     counts = np.stack([np.arange(400) < 300, np.ones(400)], axis=1)
     score, low, high = bootstrap(counts)
     error = (0.75 * 0.25 / 400) ** 0.5
-    # A quantile of 1,000 samples has a standard error of about 0.08 of `error`; scores are multiples of 1/400.
+    # A quantile of 1,000 samples has a standard error of about 0.08 of `error`; scores are multiples of
+    # 1/400.
     assert score == 0.75
     assert low == pytest.approx(0.75 - 1.96 * error, abs=4 * 0.08 * error + 1 / 400)
     assert high == pytest.approx(0.75 + 1.96 * error, abs=4 * 0.08 * error + 1 / 400)

@@ -1,4 +1,6 @@
-"""Sentences of files: gold sentences, one a line, or found by a pipeline; and never the whole text at once."""
+"""Sentences of files: gold sentences, one a line, or found by a pipeline; and never the whole text at
+once.
+"""
 
 import pytest
 import spacy

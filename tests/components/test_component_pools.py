@@ -179,7 +179,9 @@ def test_gradients_of_the_parameters_are_those_of_loss_and_prior(toy, pooled):
     first = joint.first_weights()
 
     def loss(values):
-        """Thirty tokens' worth of a Gaussian around the first weights, and a log-likelihood that is linear."""
+        """Thirty tokens' worth of a Gaussian around the first weights, and a log-likelihood that is
+        linear.
+        """
         weights = weights_from(model.attrs[JOINT_MODEL], values)
         total = 0.0
         for name in DISTRIBUTIONS:

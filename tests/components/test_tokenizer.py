@@ -1,4 +1,6 @@
-"""A tokenizer that is learned from CoNLL-U: tokens, the words under them, and the same text whatever it is."""
+"""A tokenizer that is learned from CoNLL-U: tokens, the words under them, and the same text whatever it
+is.
+"""
 
 from pathlib import Path
 

@@ -1,4 +1,6 @@
-"""What is asked of every parser that learns trees of tagged sentences, and finds trees of tagged sentences."""
+"""What is asked of every parser that learns trees of tagged sentences, and finds trees of tagged
+sentences.
+"""
 
 import random
 

@@ -35,7 +35,9 @@ class Task:
 
 
 def random_task(seed, lengths, *, kinds=4, outcomes=5, parts=3, places=1 << 10, templates=TEMPLATES):
-    """Words of a few symbols and kinds, the first of which has one outcome only. Outcomes share some parts."""
+    """Words of a few symbols and kinds, the first of which has one outcome only. Outcomes share some
+    parts.
+    """
     rng = np.random.default_rng(seed)
     attributes, reading = compile_reading(templates, TAGS)
     words = sum(lengths)

@@ -171,7 +171,9 @@ def _scorer(templates, elements, weights):
 
 
 def random_weights(places: int, rng: np.random.Generator, *, steps: int = 1024) -> np.ndarray:
-    """Weights between -1 and 1 whose sums, in any order, are exact; the fewer steps, the more sums are equal."""
+    """Weights between -1 and 1 whose sums, in any order, are exact; the fewer steps, the more sums are
+    equal.
+    """
     return (rng.integers(-steps, steps + 1, (places, 2)) / steps).astype(np.float32)
 
 

@@ -192,7 +192,9 @@ def test_the_cost_of_an_action_is_how_many_right_arcs_can_no_longer_be_made_afte
 
         @cache
         def most(state, heads=heads):
-            """How many right arcs there are at the most in a tree that a state can become; the root's is one."""
+            """How many right arcs there are at the most in a tree that a state can become; the root's is
+            one.
+            """
             return max(sum(map(int.__eq__, tree, heads)) for tree in trees_from(state))
 
         for state in states_of(n):

@@ -1,4 +1,6 @@
-"""Parsing many sentences: the trees of the best states, how sure they are, and the other trees of the beam."""
+"""Parsing many sentences: the trees of the best states, how sure they are, and the other trees of the
+beam.
+"""
 
 import numpy as np
 import pytest

@@ -68,7 +68,9 @@ def franchise_for(events, columns=COLUMNS, alphabet=ALPHABET):
 
 
 def seating_of(franchise, expert=0):
-    """A seating as a set of ((context, dish), table sizes), read from the arrays; what is empty is left out."""
+    """A seating as a set of ((context, dish), table sizes), read from the arrays; what is empty is left
+    out.
+    """
     found = set()
     for restaurant in range(franchise.used[N_RESTAURANTS]):
         context, root = (), restaurant

@@ -1,4 +1,6 @@
-"""The tag that a rare word had elsewhere: it is a factor of the word's probability, and changes nothing else."""
+"""The tag that a rare word had elsewhere: it is a factor of the word's probability, and changes nothing
+else.
+"""
 
 import numpy as np
 import pytest

@@ -32,7 +32,9 @@ def sentences(toy):
 
 @pytest.fixture(scope="module")
 def nlp(toy, sentences):
-    """A pool with Kneser-Ney counts, whose seating is a function of what it has seen; tests do not change it."""
+    """A pool with Kneser-Ney counts, whose seating is a function of what it has seen; tests do not change
+    it.
+    """
     return toy.trained(sentences, **toy.pools, guides=True)
 
 

@@ -1,4 +1,6 @@
-"""Training that is stopped in the middle of a sweep, saved and loaded, goes on as if it had not been stopped."""
+"""Training that is stopped in the middle of a sweep, saved and loaded, goes on as if it had not been
+stopped.
+"""
 
 import pytest
 import spacy
@@ -11,7 +13,8 @@ from spacy_hpyp.training import confidence
 
 SWEEPS, PASSES = 4, 3
 SMALL = {"arc_places": 2**12, "label_places": 2**10}
-#: Something is latent from the third sweep on. No confidence is learned: that takes sentences that came before.
+#: Something is latent from the third sweep on. No confidence is learned: that takes sentences that came
+#: before.
 SETTINGS = {"latent_after": 1, "particles": 5, "decoding": "best"}
 
 

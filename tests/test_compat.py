@@ -11,7 +11,7 @@ from numba import njit, types
 from numba.core.errors import TypingError
 
 from spacy_hpyp.compat import numba as compat
-from spacy_hpyp.compiled import compiled, generic_default, generic_maker, implements, inner
+from spacy_hpyp.compiled import compiled, generic_maker, implements
 
 # Numba
 
@@ -103,22 +103,6 @@ def _cubes(kind, factor):
     return factor * kind.numbers**3
 
 
-@generic_default
-def size_of(kind):
-    return len(kind.numbers)
-
-
-@implements(size_of, Cubes)
-@inner
-def _size_of_cubes(kind):
-    return 0
-
-
-@njit
-def total_size(one, other):
-    return 10 * size_of(one) + size_of(other)
-
-
 @njit
 def sum_of_powers(kind, factor, times):
     found = 0.0
@@ -133,7 +117,3 @@ def test_what_is_called_depends_on_the_kind_of_the_first_argument():
     assert sum_of_powers(Cubes(numbers), 2.0, 3) == 216.0
     with pytest.raises(TypingError):
         sum_of_powers(Others(numbers), 2.0, 1)
-
-
-def test_what_is_called_without_an_implementation_is_the_default():
-    assert total_size(Squares(np.arange(4.0)), Cubes(np.arange(4.0))) == 40

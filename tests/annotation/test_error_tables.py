@@ -47,19 +47,12 @@ def test_words_are_counted_by_their_gold_labels_without_punctuation(examples):
     assert labels["nsubj"] == {"tokens": 2, "uas": 1.0, "las": 0.5, "tag_acc": 1.0}
 
 
-def test_words_are_counted_by_tags_and_lengths(vocab, examples):
-    tree = (["NN"] * 12, [0] * 12, ["ROOT", *["dep"] * 11])
-    found = find_errors([*examples, example(vocab, tree, tree, words=["buffalo"] * 12)])
-    assert rows(found, "By tag")["VBZ"]["tag_acc"] == 0.5
+def test_words_are_counted_by_lengths_of_arcs(examples):
     lengths = rows(find_errors(examples), "By length of the arc")
     assert {name: (row["tokens"], row["uas"]) for name, row in lengths.items()} == {
         "1": (6, 5 / 6),
         "2": (2, 0.5),
         "root": (2, 1.0),
-    }
-    assert rows(found, "By length of the sentence") == {
-        "11-20": {"tokens": 12, "uas": 1.0, "las": 1.0, "tag_acc": 1.0},
-        "1-10": {"tokens": 10, "uas": 0.8, "las": 0.7, "tag_acc": 0.9},
     }
 
 
@@ -71,23 +64,20 @@ def test_known_and_unknown_words_are_told_apart_where_somebody_knows(examples):
     assert (found["unknown"]["tokens"], found["unknown"]["uas"]) == (2, 0.5)
 
 
-def test_confusions_have_their_sentences(examples):
-    labels, heads, tags = find_errors(examples).confusions.values()
-    assert labels == [("nsubj", "obl", 1, ["the [dog] sees a cat . (head: sees 3)"])]
-    assert [each.gold for each in heads] == ["det", "obj"]
-    assert heads[0].examples == ["the dog sees [a] cat . (head: cat 5, not sees 3)"]
-    assert [each[:3] for each in tags] == [("VBZ", "NN", 1)]
+def test_confusions_have_a_sentence(examples):
+    labels, tags = find_errors(examples).confusions.values()
+    (label,), (tag,) = labels, tags
+    assert label[:3] == ("nsubj", "obl", 1)
+    assert "[dog]" in label.example
+    assert tag[:3] == ("VBZ", "NN", 1)
 
 
-def test_the_most_frequent_confusion_comes_first_with_sentences_of_about_ten_words(vocab, examples):
+def test_the_most_frequent_confusion_comes_first(vocab, examples):
     other = ["nsubj" if dep == "obj" else dep for dep in DEPS]
-    short = example(
-        vocab, (["NN", "NN"], [1, 1], ["obj", "ROOT"]), (["NN", "NN"], [1, 1], ["nsubj", "ROOT"]), ["a", "b"]
-    )
-    longer = example(vocab, predicted=(TAGS, HEADS, other))
-    first, second = find_errors([*examples, short, longer]).confusions["Confusions of labels"]
+    more = [example(vocab, predicted=(TAGS, HEADS, other))] * 2
+    first, second = find_errors([*examples, *more]).confusions["Confusions of labels"]
     assert (first.gold, first.predicted, first.count) == ("obj", "nsubj", 2)
-    assert "the dog sees a [cat] ." in first.examples[0]
+    assert "[cat]" in first.example
     assert second.count == 1
 
 

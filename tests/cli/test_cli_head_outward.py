@@ -39,7 +39,7 @@ def test_evaluation_with_gold_tags_takes_the_tagger_out(folder, tmp_path):
     for name, options in (
         ("own", []),
         ("gold", ["--gold-tags"]),
-        ("mbr", ["--gold-tags", "--decoding", "mbr", "-t", 2]),
+        ("mbr", ["--gold-tags", "--components.head_outward_parser.decoding", "mbr", "-t", 2]),
     ):
         output = tmp_path / f"{name}.json"
         run("hpyp", "evaluate", folder / "trained", folder / "dev.spacy", "--output", output, *options)
@@ -51,7 +51,7 @@ def test_evaluation_with_gold_tags_takes_the_tagger_out(folder, tmp_path):
         assert found[name]["dep_las"] > 0.9
         assert found[name]["complete_match"] > 0.7
     done = run("hpyp", "evaluate", folder / "trained", folder / "dev.spacy", "-K", 10, exit_code=1)
-    assert "'particles' is a setting of hpyp_parser" in " ".join(done.output.split())
+    assert "particles needs an hpyp_parser" in " ".join(done.output.split())
 
 
 def test_its_probabilities_can_be_calibrated(folder, tmp_path):
@@ -61,7 +61,4 @@ def test_its_probabilities_can_be_calibrated(folder, tmp_path):
     assert 0.0 <= found["heads"]["expected_calibration_error"] <= 1.0
     assert found["heads"]["tokens"] > 100
     assert found["tags"]["tokens"] == 0
-    assert "head_prob, gold sentences" in table
-    assert "tag_prob" not in table
-    done = run("hpyp", "evaluate", *files, "-T", 2, exit_code=1)
-    assert "'temperature' is a setting of hpyp_parser" in " ".join(done.output.split())
+    assert "AUROC" in table

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference
+from ..compiled import NONE, borrowing, by_reference, fetch
 from .arcs import (
     DIRECTION,
     FIELD,
@@ -71,6 +71,8 @@ def _elements() -> dict[str, Element]:
 
 #: Every element by its name, with the row that compiled code reads.
 ELEMENTS = _elements()
+# So many weights are fetched at once.
+_FETCHED = 16
 
 
 @by_reference
@@ -143,6 +145,10 @@ def _score_labels(scorer, sentence, child, workbench):
     read_elements(scorer.elements, records, sentence, window, workbench.row)
     weights, features, scores = scorer.weights, workbench.features, workbench.scores
     find_features(scorer.templates, workbench.row, len(weights), features)
+    # Fetched for all features first, so that none waits for the weights of another.
+    for i in range(len(features)):
+        for label in range(0, len(scores), _FETCHED):
+            fetch(weights, features[i] * len(scores) + label)
     scores[:] = 0.0
     for i in range(len(features)):
         if scorer.kept[i]:

@@ -1,6 +1,6 @@
 """Options and methods of Numba's dispatchers, and classes of its cache.
 
-Checked with Numba 0.60.0 on Python 3.10, and 0.68.1 on 3.10 to 3.13.
+`setup.cfg` bounds the versions of Numba that these are known to work with.
 """
 
 import pickle

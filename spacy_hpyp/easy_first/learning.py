@@ -27,6 +27,7 @@ from .parsing import (
     FROM,
     MARGIN,
     WHAT,
+    append_words,
     begin,
     begin_beam,
     find_best,
@@ -134,9 +135,11 @@ def best_chosen(states, half):
 @inner
 def learn_early(perceptron, scorer, sentence, heads, children, learning, states, report):
     """Learn from one sentence by Algorithm 2."""
-    begin(scorer, sentence, states)
+    n = len(heads)
+    begin(states, n)
+    append_words(scorer, sentence, states, 0, 0, 0, 0, n)
     half, size, correct = 0, 1, 0
-    for length in range(len(heads), 1, -1):
+    for length in range(n, 1, -1):
         find_best(states, half, size, length, 1, heads, 0.0, children)
         correct = best_chosen(states, half)
         size = find_best(states, half, size, length, learning.width, heads, learning.margin, None)
@@ -155,8 +158,10 @@ def learn_early(perceptron, scorer, sentence, heads, children, learning, states,
 def learn_max_violation(perceptron, scorer, sentence, heads, children, learning, states, others, report):
     """Learn from one sentence at the maximum violation; `others` is the beam of correct sequences."""
     n = len(heads)
-    begin(scorer, sentence, states)
-    begin_beam(scorer, sentence, others)
+    begin(states, n)
+    append_words(scorer, sentence, states, 0, 0, 0, 0, n)
+    begin_beam(others)
+    append_words(scorer, sentence, others, 0, 0, 0, 0, n)
     half, size, width = 0, 1, 1
     predicted, correct, violation, at = 0, 0, _NOTHING, 0
     for length in range(n, 1, -1):
@@ -198,7 +203,8 @@ def learn_greedily(perceptron, scorer, sentence, heads, waiting, is_left, learni
     n = len(heads)
     records = states.forest.records
     is_left[:n] = True
-    begin(scorer, sentence, states)
+    begin(states, n)
+    append_words(scorer, sentence, states, 0, 0, 0, 0, n)
     half = 0
     for length in range(n, 1, -1):
         trees, scores = states.trees[half, 0], states.scores[half, 0]

@@ -32,6 +32,8 @@ from .partial_trees import (
     read_heads,
 )
 
+# A search looks at no more partial trees at once, so that its time is linear in the length of a sentence.
+AHEAD = 512
 # The list of a state has so many times nothing (record 0) at each end, as much as a window reads there.
 MARGIN = 3
 #: Columns of a recorded action: the one before it, its window, and what it does.
@@ -111,28 +113,35 @@ def sharing(states: States, others: States) -> States:
 
 
 @inner
-def begin(scorer, sentence, states):
-    """Begin with every word as a partial tree, in the only state of the beam."""
-    begin_forest(states.forest, len(sentence.symbols))
+def begin(states, n):
+    """Begin a sentence of n words with an empty list of partial trees, in the only state of the beam."""
+    begin_forest(states.forest, n)
     states.windows[:] = 0
     states.pairs[:] = 0
-    begin_beam(scorer, sentence, states)
+    begin_beam(states)
 
 
 @inner
-def begin_beam(scorer, sentence, states):
+def begin_beam(states):
     """Begin a beam that shares partial trees with one that has begun."""
-    n = len(sentence.symbols)
     states.size[0] = 1
-    trees = states.trees[0, 0]
-    trees[: n + 2 * MARGIN] = 0
-    for word in range(n):
-        trees[MARGIN + word] = word + 1
+    states.trees[0, 0, :MARGIN] = 0
     states.total[0, 0] = 0.0
     states.mark[0, 0] = 0
     states.last[0, 0] = 0
     states.correct[0, 0] = True
-    score_pairs(scorer, sentence, states, 0, 0, MARGIN, n + MARGIN - 1)
+
+
+@inner
+def append_words(scorer, sentence, states, half, state, length, first, end):
+    """Append the words `first` to `end` - 1 to the list of a state, which has `length` trees."""
+    trees = states.trees[half, state]
+    for i in range(end - first):
+        trees[MARGIN + length + i] = first + i + 1
+    # The windows of the last pairs reached behind the end.
+    begin, end = max(MARGIN, MARGIN + length - 3), MARGIN + length + end - first
+    trees[end : end + MARGIN] = 0
+    score_pairs(scorer, sentence, states, half, state, begin, end - 1)
 
 
 @inner
@@ -306,12 +315,19 @@ def follow(scorer, sentence, states, half, length, count):
 @inner
 def search(scorer, sentence, width, states):
     """Search for the best trees of a sentence (Algorithm 1). Returns the final beam's half and size."""
-    begin(scorer, sentence, states)
-    half, size = 0, 1
-    for length in range(len(sentence.symbols), 1, -1):
+    n = len(sentence.symbols)
+    begin(states, n)
+    half, size, length, appended = 0, 1, 0, 0
+    while appended < n or length > 1:
+        if appended < n and length <= AHEAD // 2:
+            end = min(n, appended + AHEAD - length)
+            for state in range(size):
+                append_words(scorer, sentence, states, half, state, length, appended, end)
+            length, appended = length + end - appended, end
+            continue
         size = find_best(states, half, size, length, width, states.last[0], 0.0, None)
         follow(scorer, sentence, states, half, length, size)
-        half = 1 - half
+        half, length = 1 - half, length - 1
     return half, size
 
 

@@ -10,7 +10,9 @@ from spacy_hpyp.easy_first.partial_trees import BASE, CHILD, FIRST, HEAD, LEFT_A
 
 @compiled
 def begin(scorer, sentence, states):
-    parsing.begin(scorer, sentence, states)
+    n = len(sentence.symbols)
+    parsing.begin(states, n)
+    parsing.append_words(scorer, sentence, states, 0, 0, 0, 0, n)
 
 
 @compiled

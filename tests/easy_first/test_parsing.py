@@ -9,7 +9,7 @@ from plain_parser import PlainParser, arc_scorer, heads_of, label_scorer, random
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first.labels import label_tree, new_workbench
-from spacy_hpyp.easy_first.parsing import SCALE, SentencesToParse, new_states, parse, parse_beam
+from spacy_hpyp.easy_first.parsing import AHEAD, SCALE, SentencesToParse, new_states, parse, parse_beam
 from spacy_hpyp.easy_first.perceptron import new_perceptron, table_of_averages
 
 PLACES = 1 << 12
@@ -127,3 +127,22 @@ def test_a_sentence_is_parsed_alike_alone_and_among_others(world):
         states = new_states(arc, len(sentence.symbols), 4)
         half, _ = search_sentence(arc, sentence, 4, states)
         assert heads_of(state_of(states, half, 0, 1)[0]) == alone.heads.tolist()
+
+
+@pytest.mark.parametrize("n", [AHEAD, AHEAD + 1, 3 * AHEAD])
+def test_a_sentence_longer_than_a_search_looks_ahead_gets_a_projective_tree(world, n):
+    sentence = random_sentence(n, np.random.default_rng(n), guide=3)
+    for heads in parse_beam(*world[:2], SentencesToParse(*sentence, np.array([0, n])), 0, 3)[0]:
+        # Each word, after all below it, tells its head how many they are and where.
+        first, last, size = np.arange(n), np.arange(n), np.ones(n, dtype=int)
+        waiting = np.bincount(heads[heads != NONE], minlength=n)
+        ready = list(np.flatnonzero(waiting == 0))
+        for word in ready:
+            assert last[word] - first[word] + 1 == size[word]
+            head = heads[word]
+            if head != NONE:
+                first[head], last[head] = min(first[head], first[word]), max(last[head], last[word])
+                size[head] += size[word]
+                waiting[head] -= 1
+                ready.extend([head] if waiting[head] == 0 else [])
+        assert len(ready) == n

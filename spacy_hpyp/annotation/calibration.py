@@ -10,6 +10,8 @@ from spacy.scorer import ROCAUCScore
 from spacy.tokens import Token
 from spacy.training import Example
 
+from .documents import words_in_trees
+
 #: Labels that are left out, as spaCy's scorer leaves them out of UAS and LAS.
 PUNCTUATION = ("p", "punct")
 
@@ -101,13 +103,15 @@ def calibrate(confidence: Iterable[float], correct: Iterable[bool], bins: int = 
 def calibrate_heads(examples: Iterable[Example]) -> Calibration:
     """Return the calibration of `token._.head_prob` of parsed documents.
 
-    A head is right if it is the gold one, whatever the label, as in UAS. Punctuation, white space, tokens
-    without a gold head, and tokens that are no gold tokens are left out.
+    A head is right if it is the gold one, whatever the label, as in UAS. Punctuation, white space, sentences
+    without a complete gold tree, and tokens that are no gold tokens are left out.
     """
     choices = [
         (token._.head_prob, head is not None and head == gold.head)
-        for token, gold, head in with_gold(examples)
-        if token._.head_prob is not None and gold.has_dep() and gold.dep_.lower() not in PUNCTUATION
+        for example in examples
+        for in_tree in [words_in_trees(example.reference)]
+        for token, gold, head in with_gold([example])
+        if token._.head_prob is not None and in_tree[gold.i] and gold.dep_.lower() not in PUNCTUATION
     ]
     return calibrate([sure for sure, _ in choices], [right for _, right in choices])
 

@@ -21,7 +21,10 @@ from .words import SPACE_TAG, Layout, read_words, write_attribute
 
 ROOT_LABEL = "ROOT"
 SPACE_LABEL = "dep"
-_NO_LABEL = np.array(get_string_id("_"), dtype=np.uint64).view(np.int64)
+#: The number of the label "_": no label.
+NO_LABEL = np.array(get_string_id("_"), dtype=np.uint64).view(np.int64)
+#: The number of the label of roots.
+ROOT = np.array(get_string_id(ROOT_LABEL), dtype=np.uint64).view(np.int64)
 #: The label of all arcs of a model that does not tell labels apart.
 UNLABELLED = "dep"
 
@@ -104,17 +107,36 @@ def _without_spaces(rows: np.ndarray) -> np.ndarray:
     return rows
 
 
+def located_sentences(doc: Doc) -> list[tuple[RawSentence, np.ndarray]]:
+    """Return `raw_sentences` of a Doc, each with the positions of its words (int64[*])."""
+    sentences = list(raw_sentences(doc))
+    words = np.flatnonzero(doc.to_array(IS_SPACE) == 0)
+    ends = np.cumsum([len(sentence.rows) for sentence in sentences])
+    return list(zip(sentences, np.split(words, ends)))
+
+
+def words_in_trees(doc: Doc) -> np.ndarray:
+    """Return which tokens are words of a sentence with a complete tree (bool[tokens])."""
+    found = np.zeros(len(doc), dtype=bool)
+    for sentence, place in located_sentences(doc):
+        found[place] = tree_problem(sentence.rows) is None
+    return found
+
+
 def problem_of(rows: np.ndarray) -> str | None:
     """Return why a sentence has not all tags and a complete tree, given rows of `RawSentence`."""
-    _, tags, deps, offsets = rows.T
+    return tree_problem(rows) if rows[:, 1].all() else "without tags"
+
+
+def tree_problem(rows: np.ndarray) -> str | None:
+    """Return why a sentence has no complete tree, given rows of `RawSentence`."""
+    _, _, deps, offsets = rows.T
     n = len(rows)
-    if not tags.all():
-        return "without tags"
-    # What has no head in CoNLL-U, "spacy convert" makes a root that has no label; of trees without labels no
+    # "spacy convert" makes a word without a head a root without a label. In a treebank without labels, no
     # word has one.
-    unlabelled = deps == _NO_LABEL
+    unlabelled = deps == NO_LABEL
     if not deps.all() or (unlabelled[offsets == 0].any() and (n == 1 or not unlabelled.all())):
-        return "without heads"
+        return "without a complete tree"
     heads = np.arange(n) + offsets
     if heads.min() < 0 or heads.max() >= n or np.sum(offsets == 0) != 1:
         return "without exactly one root"

@@ -8,7 +8,7 @@ from spacy.tokens import Token
 from spacy.training import Example
 
 from .calibration import PUNCTUATION
-from .documents import ROOT_LABEL
+from .documents import ROOT_LABEL, words_in_trees
 
 # Bins of lengths of arcs in words, by where they begin. A root's arc has the length 0.
 _LENGTHS = {0: "root", 1: "1", 2: "2", 3: "3-5", 6: "6-10", 11: "11+"}
@@ -40,7 +40,7 @@ class Errors(NamedTuple):
 
 
 def find_errors(examples: Iterable[Example], *, known: Callable[[str], bool] | None = None) -> Errors:
-    """Find the errors in parsed sentences. Punctuation, by its gold label, is left out.
+    """Find the errors in parsed sentences with complete gold trees, but for punctuation by its gold label.
 
     examples (Iterable[Example]): Parsed sentences, and their references with the same tokens.
     known (Callable[[str], bool] | None): Whether training knew a word.
@@ -48,8 +48,10 @@ def find_errors(examples: Iterable[Example], *, known: Callable[[str], bool] | N
     words = [
         (token, gold)
         for example in examples
-        for token, gold in zip(example.predicted, example.reference)
-        if gold.has_dep() and not token.is_space and gold.dep_.lower() not in PUNCTUATION
+        for token, gold, in_tree in zip(
+            example.predicted, example.reference, words_in_trees(example.reference)
+        )
+        if in_tree and gold.dep_.lower() not in PUNCTUATION
     ]
     keys: dict[str, Callable[[Token], str]] = {
         "By length of the arc": lambda gold: _length(abs(gold.head.i - gold.i)),

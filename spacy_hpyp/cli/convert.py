@@ -7,6 +7,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 from spacy.tokens import Doc
 from spacy.training.converters import conllu_to_docs
 from spacy.util import minibatch
@@ -165,11 +166,13 @@ def convert(
 
 
 def _documents(blocks: Sequence[Block], path: Path, n_sents: int, *, merge_subtokens: bool) -> Iterator[Doc]:
-    """Yield the documents of spaCy's converter, and one of each parsed sentence."""
-    text = "\n\n".join("\n".join(map("\t".join, block.complete_rows())) for block in blocks)
+    """Yield the documents of spaCy's converter; where white space is unknown, no more than the file names."""
+    text = "\n\n".join("\n".join(map("\t".join, block.complete().rows)) for block in blocks)
     found = conllu_to_docs(text, n_sents=1, merge_subtokens=merge_subtokens, no_print=True)
-    for is_parsed, own in groupby(blocks, lambda block: UNKNOWN_SPACES in block.comments):
-        for some in minibatch(own, 1 if is_parsed else n_sents):
+    begins = [UNKNOWN_SPACES in block.comments and block.begins("newdoc") for block in blocks]
+    numbers = iter(np.cumsum(begins).tolist())
+    for _, own in groupby(blocks, lambda _: next(numbers)):
+        for some in minibatch(own, n_sents):
             sentences: list[Doc] = []
             for block in some:
                 with blaming(
@@ -177,7 +180,7 @@ def _documents(blocks: Sequence[Block], path: Path, n_sents: int, *, merge_subto
                 ):
                     sentences.append(next(found))
             document = Doc.from_docs(sentences)
-            document.has_unknown_spaces = is_parsed
+            document.has_unknown_spaces = UNKNOWN_SPACES in some[0].comments
             yield document
 
 

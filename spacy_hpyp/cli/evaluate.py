@@ -11,7 +11,7 @@ from spacy.training import Example
 from wasabi import msg
 
 from ..annotation.calibration import PUNCTUATION, Calibration, calibrate_heads, calibrate_tags
-from ..annotation.documents import unannotated
+from ..annotation.documents import unannotated, words_in_trees
 from ..annotation.errors import Errors, find_errors
 from ..components.alignment import example_of_tokens
 from ..components.corpus import create_gold_corpus, mark_sentence
@@ -130,11 +130,7 @@ class ParsedScorer(Scorer):
         """Score parsed sentences."""
         self.parsed = list(examples)
         scores = super().score(self.parsed, per_component=per_component)
-        matches = [
-            _is_match(example)
-            for example in self.parsed
-            if all(t.dep or t.is_space for t in example.reference)
-        ]
+        matches = [_is_match(example) for example in self.parsed if words_in_trees(example.reference).any()]
         return {**scores, "complete_match": sum(matches) / len(matches) if matches else None}
 
 

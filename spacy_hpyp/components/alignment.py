@@ -15,14 +15,17 @@ from spacy.attrs import DEP, HEAD, IS_SPACE, ORTH, TAG
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotation.arrays import offsets_of
 from ..annotation.documents import (
+    NO_LABEL,
+    ROOT,
     GoldDocument,
     RawSentence,
+    located_sentences,
     problem_of,
     raw_sentences,
     rows_of_spaces,
     unannotated,
+    words_in_trees,
 )
 from ..annotation.syntactic_words import depths, has_multiword_tokens, spelled_apart, words_as_tokens
 from ..compiled import NONE
@@ -74,10 +77,12 @@ def annotated_document(example: Example, tokens: str) -> tuple[Doc, list[RawSent
         positions of their words.
     """
     if tokens == "gold" or _has_gold_tokens(example):
-        sentences = list(raw_sentences(example.reference))
-        words = np.flatnonzero(example.reference.to_array(IS_SPACE) == 0)
-        bounds = np.cumsum([len(sentence.rows) for sentence in sentences])
-        return example.reference.copy(), sentences, np.split(words, bounds)[: len(sentences)]
+        located = located_sentences(example.reference)
+        return (
+            example.reference.copy(),
+            [sentence for sentence, _ in located],
+            [place for _, place in located],
+        )
     predicted = example.predicted
     doc = unannotated(predicted)
     orths = doc.to_array(ORTH).view(np.int64)
@@ -87,16 +92,29 @@ def annotated_document(example: Example, tokens: str) -> tuple[Doc, list[RawSent
         if len(place) == 0:
             continue
         if problem_of(sentence.rows) is not None:
-            # Tokens that hang on the first one, without labels, are a sentence without a tree.
-            nothing = np.zeros_like(place)
-            sentence = RawSentence(
-                np.column_stack([orths[place], nothing, nothing, place[0] - place]), doc.vocab
-            )
+            # See `Block.complete`.
+            incomplete = np.zeros((len(place), 4), dtype=np.int64)
+            incomplete[:, 0], incomplete[:, 3] = orths[place], place[0] - place
+            incomplete[0, 2] = ROOT if len(place) > 1 else NO_LABEL
+            sentence = RawSentence(incomplete, doc.vocab)
         rows[place, :2] = sentence.rows[:, 1:3]
         rows[place, 2] = place[np.arange(len(place)) + sentence.rows[:, 3]] - place
         found.append(sentence)
         places.append(place)
     return doc.from_array([TAG, DEP, HEAD], rows.view(np.uint64)), found, places
+
+
+def tokens_in_trees(example: Example) -> tuple[np.ndarray, np.ndarray]:
+    """Return which tokens have to do with sentences that have complete trees.
+
+    RETURNS (tuple[bool[tokens], bool[gold]]): Predicted tokens, but for those that hold nothing but gold
+        words of other sentences; and gold words of these sentences.
+    """
+    gold, held = words_in_trees(example.reference), example.alignment.x2y
+    own = np.bincount(
+        np.repeat(np.arange(len(held.lengths)), held.lengths), gold[held.data], len(held.lengths)
+    )
+    return (held.lengths == 0) | (own > 0), gold
 
 
 def _has_gold_tokens(example: Example) -> bool:
@@ -110,19 +128,15 @@ def _carried_over(example: Example) -> Iterator[tuple[RawSentence, np.ndarray]]:
     """Yield the sentences of an example on the predicted tokens, with the positions of these (int64[*])."""
     predicted = example.predicted.to_array([ORTH, IS_SPACE]).view(np.int64)
     reference = example.reference.to_array([ORTH, IS_SPACE]).view(np.int64)
-    sentences = list(raw_sentences(example.reference))
-    words = np.flatnonzero(reference[:, 1] == 0)
-    bounds = offsets_of([len(sentence.rows) for sentence in sentences])
-    sentence_of = np.full(len(reference), NONE)
-    sentence_of[words] = np.repeat(np.arange(len(sentences)), np.diff(bounds))
+    located = located_sentences(example.reference)
+    sentence_of, number = np.full(len(reference), NONE), np.full(len(reference), NONE)
+    for i, (_, words) in enumerate(located):
+        sentence_of[words], number[words] = i, np.arange(len(words))
     first_word, home, owner = _align(example, predicted[:, 1] == 0, sentence_of)
-    number = np.full(len(reference), NONE)
-    number[words] = np.arange(len(words)) - np.repeat(bounds[:-1], np.diff(bounds))
     tokens = np.flatnonzero(home != NONE)
-    token_bounds = np.searchsorted(home[tokens], np.arange(len(sentences) + 1))
-    for i, sentence in enumerate(sentences):
+    token_bounds = np.searchsorted(home[tokens], np.arange(len(located) + 1))
+    for i, (sentence, own_words) in enumerate(located):
         own_tokens = tokens[token_bounds[i] : token_bounds[i + 1]]
-        own_words = words[bounds[i] : bounds[i + 1]]
         if problem_of(sentence.rows) is not None:
             yield sentence, own_tokens
         elif len(own_tokens) > 0:

@@ -111,7 +111,7 @@ def create_conllu_corpus(
 
     path (str | Path | None): A file, or a directory of files that end with .conllu or .spacy.
     tokens (str): Tokens of the documents to be parsed: "tokenizer" or "gold".
-    n_sents (int): Sentences per document in a file without marks of documents and paragraphs.
+    n_sents (int): Sentences per document, before the first document that a CoNLL-U file names.
     limit (int): The number of documents to read, 0 for all.
     RETURNS (Callable): Yields the examples for a pipeline.
     RAISES (ValueError): If there is no path, or a setting is not valid. When it is read, if it is damaged.

@@ -39,7 +39,7 @@ def read_treebank(path: Path, vocab: Vocab, *, n_sents: int = 10) -> Iterator[Do
     """Yield the annotated documents of a treebank.
 
     path (Path): A file, or a directory of files that end with .conllu or .spacy.
-    n_sents (int): Sentences per document in CoNLL-U without marks of documents and paragraphs.
+    n_sents (int): Sentences per document, before the first document that a CoNLL-U file names.
     RAISES (ValueError): If a line is not CoNLL-U, a .spacy file is damaged, or there is no file.
     """
     conllu = (
@@ -56,12 +56,11 @@ def read_treebank(path: Path, vocab: Vocab, *, n_sents: int = 10) -> Iterator[Do
 
 def _conllu_documents(file: Path, vocab: Vocab, n_sents: int) -> Iterator[Doc]:
     def places() -> Iterator[tuple[int, int, Block]]:
-        document, paragraph, marked = 0, 0, False
+        document, paragraph, is_named = 0, 0, False
         for count, block in enumerate(read_blocks(file)):
-            begins = block.begins("newdoc", "newpar")
-            marked = marked or begins
-            document += block.begins("newdoc") or (not marked and count % n_sents == 0)
-            paragraph += begins
+            is_named = is_named or block.begins("newdoc")
+            document += block.begins("newdoc") or (not is_named and count % n_sents == 0)
+            paragraph += block.begins("newdoc", "newpar")
             yield document, paragraph, block
 
     for _, placed in groupby(places(), key=lambda each: each[0]):
@@ -94,9 +93,9 @@ def document_of(placed: Iterable[tuple[int, Block]], vocab: Vocab) -> Doc:
             add(_PARAGRAPH, False, [(_PARAGRAPH, SPACE_TAG, "SPACE", "", _PARAGRAPH, last, SPACE_LABEL)])
         for _, block in paragraph:
             is_written = is_written and UNKNOWN_SPACES not in block.comments
-            first, is_tree = len(columns["words"]), block.problem is None
-            for text, space, rows in block.tokens():
-                add(text, space, [_annotation(row, first, is_tree=is_tree) for row in rows])
+            first = len(columns["words"])
+            for text, space, rows in block.complete().tokens():
+                add(text, space, [_annotation(row, first) for row in rows])
     spaces[-1] = False
     layout = {"words": texts, "spaces": spaces if is_written else None}
     doc = Doc(vocab, **layout)
@@ -108,15 +107,12 @@ def document_of(placed: Iterable[tuple[int, Block]], vocab: Vocab) -> Doc:
     return doc
 
 
-def _annotation(row: list[str], first: int, *, is_tree: bool) -> tuple[object, ...]:
-    """Return form, tags, features, lemma, head among all words, and label of a word. Without a tree, all
-    words hang on the first one.
-    """
+def _annotation(row: list[str], first: int) -> tuple[object, ...]:
+    """Return form, tags, features, lemma, head among all words, and label of a word."""
     form, lemma = row[1], row[2]
     _, _, _, upos, xpos, feats, head, deprel = ("" if cell == EMPTY else cell for cell in row[:8])
     lemma = "" if lemma == EMPTY and form != EMPTY else lemma
-    known = form, xpos or upos, upos, feats, lemma
-    if not is_tree:
-        return *known, first, ""
-    root = head == "0"
-    return *known, first + int(row[0] if root else head) - 1, ROOT_LABEL if root else deprel
+    is_root = head == "0"
+    # Without a label, a root would begin no sentence.
+    label = (ROOT_LABEL if deprel else EMPTY) if is_root else deprel
+    return form, xpos or upos, upos, feats, lemma, first + int(row[0] if is_root else head) - 1, label

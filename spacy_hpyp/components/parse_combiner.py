@@ -16,11 +16,12 @@ from ..annotation.words import write_tags
 from ..annotation.written import kept_parses, restore
 from ..models.votes import VOTES, Result, Votes
 from ..settings import Settings
+from .alignment import tokens_in_trees
 from .base import TrainableComponent
 from .factories import TAG_AND_TREE_SCORES, TREES, register
 from .keep_parse import KeepParse
 from .neighbours import PipelineReference, components_before
-from .scorer import make_scorer
+from .scorer import score
 
 
 class ParseCombiner(TrainableComponent):
@@ -40,7 +41,7 @@ class ParseCombiner(TrainableComponent):
     factory = "parse_combiner"
     attribute = VOTES
     settings_type = Settings
-    default_scorer = staticmethod(make_scorer())
+    default_scorer = staticmethod(score)
     #: Whether the trees of the first voter are kept, and only rated.
     rates = False
 
@@ -130,6 +131,7 @@ class ParseCombiner(TrainableComponent):
         """Read the ballots and the gold annotation of an example."""
         ballots, layout, names = self._ballots([example.predicted])
         heads, labels = example.get_aligned_parse(projectivize=False)
+        heads = [head if known else None for head, known in zip(heads, tokens_in_trees(example)[0])]
         tags = example.get_aligned("TAG", as_string=True)
         return ballots, read_gold_votes(example.predicted, layout, heads, labels, tags, names)
 

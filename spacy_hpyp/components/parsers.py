@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from spacy.language import Language
-from spacy.pipeline.dep_parser import make_parser_scorer
 from spacy.tokens import Doc
 from spacy.training import Example
 
@@ -24,6 +23,7 @@ from ..models.parameters import add_gradients, set_pooled, weights_from
 from ..training.treebank import GoldCorpus, Treebank
 from .alignment import gold_documents
 from .base import TrainableComponent
+from .scorer import score
 
 
 class Parser(TrainableComponent):
@@ -33,7 +33,7 @@ class Parser(TrainableComponent):
     pipeline. On an error the component must stay unchanged.
     """
 
-    default_scorer = staticmethod(make_parser_scorer())
+    default_scorer = staticmethod(score)
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ end.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from spacy.attrs import IDX, IS_SPACE, LENGTH, SENT_START
@@ -77,7 +78,9 @@ class LearnedTokenizer:
     def __call__(self, text: str) -> Doc:
         """Make a Doc of a text."""
         if self.segmenter is None:
-            return self.rules(text)
+            doc = self.rules(text)
+            self._write_words(doc, [token.i for token in doc if not token.is_space])
+            return doc
         segments = self.segmenter.segment(text)
         texts, spaces = _words_and_spaces(text, segments)
         doc = Doc(self.vocab, texts, spaces)
@@ -95,12 +98,15 @@ class LearnedTokenizer:
             bounds = [segments.starts[k], *segments.cuts[cut == k], segments.ends[k]]
             words = [Analysis(text[begin:end]) for begin, end in zip(bounds, bounds[1:])]
             write_words(doc, int(token[k]), words)
+        self._write_words(doc, np.delete(token, np.unique(cut)).tolist())
+        return doc
+
+    def _write_words(self, doc: Doc, tokens: list[int]) -> None:
+        """Write the words of the tokens at some positions that are several words by the rules."""
         if self.multiword_tokens.rules:
-            places = np.delete(token, np.unique(cut)).tolist()
-            for i, words in zip(places, self.multiword_tokens.words([texts[i] for i in places])):
+            for i, words in zip(tokens, self.multiword_tokens.words([doc[i].text for i in tokens])):
                 if len(words) > 1:
                     write_words(doc, i, [Analysis(word) for word in words])
-        return doc
 
     def pipe(self, texts: Iterable[str], batch_size: int = 1000) -> Iterator[Doc]:
         """Make a Doc of each text."""
@@ -112,12 +118,16 @@ class LearnedTokenizer:
         """Learn from the gold tokens, words and sentence boundaries of examples, and from classes of words,
         if the vocabulary has some.
 
-        get_examples (Callable): Returns the training examples. Those of which it is not known how they are
-            written are left out, if there are others.
+        get_examples (Callable): Returns the training examples. Documents with unknown white space are left
+            out. If there are no others, spaCy's rules find the tokens.
         RAISES (ValueError): If they have no tokens.
         """
         found = [example.reference for example in get_examples()]
-        docs = [doc for doc in found if not doc.has_unknown_spaces] or found
+        docs = [doc for doc in found if not doc.has_unknown_spaces]
+        if found and not docs:
+            self.segmenter = None
+            self.multiword_tokens = MultiwordTokens.learn(map(_tokens_and_words, found), seed=self.seed)
+            return
         classes = classes_in(self.vocab)
         paths = (
             None if classes is None else {word: path for path, word, _ in uncased_classes(classes).values()}
@@ -136,11 +146,11 @@ class LearnedTokenizer:
 
     def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
         """What has been learned, or spaCy's tokenizer."""
+        message: dict[str, Any] = {"learned": {"words": self.multiword_tokens.to_dict()}}
         if self.segmenter is None:
-            message = {"learned": None, "rules": self.rules.to_bytes(exclude=["vocab"])}
+            message["rules"] = self.rules.to_bytes(exclude=["vocab"])
         else:
-            words = self.multiword_tokens.to_dict()
-            message = {"learned": {"characters": self.segmenter.to_dict(), "words": words}}
+            message["learned"]["characters"] = self.segmenter.to_dict()
         return with_checksum(dump(message))
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Sequence[str] = ()) -> "LearnedTokenizer":
@@ -152,16 +162,13 @@ class LearnedTokenizer:
             message = load(without_checksum(bytes_data))
         except ValueError as error:
             raise ValueError(f"The tokenizer cannot be read: {error}") from error
-        learned, found = message["learned"], (None, _no_multiword_tokens())
-        rules = message["rules"] if learned is None else None
-        if learned is not None:
-            found = (
-                Segmenter.from_dict(learned["characters"]),
-                MultiwordTokens.from_dict(learned["words"]),
-            )
-        if rules is not None:
-            self.rules.from_bytes(rules, exclude=["vocab"])
-        self.segmenter, self.multiword_tokens = found
+        learned, segmenter = message["learned"], None
+        words = MultiwordTokens.from_dict(learned["words"])
+        if "characters" in learned:
+            segmenter = Segmenter.from_dict(learned["characters"])
+        else:
+            self.rules.from_bytes(message["rules"], exclude=["vocab"])
+        self.segmenter, self.multiword_tokens = segmenter, words
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:

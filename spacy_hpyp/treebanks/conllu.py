@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +17,10 @@ COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "de
 EMPTY = "_"
 #: A comment on a document whose tokens and sentence ends teach nothing.
 UNKNOWN_SPACES = "spaces = unknown"
+# A treebank without SpaceAfter=No, though it has so many words without letters and digits, does not say how
+# its tokens are written.
+_MARKS = 10
+_MARK = re.compile(r"[0-9]+\t[^\w\t]+\t")
 # Comments that stay true when words are changed or left out.
 _KEPT = ("newdoc", "newpar", "sent_id", UNKNOWN_SPACES)
 _HEAD, _LABEL = COLUMNS.index("head"), COLUMNS.index("deprel")
@@ -106,14 +110,16 @@ class Block:
         """Return whether a "newdoc" or "newpar" begins with the sentence, as a comment says."""
         return any(comment.split()[:1] == [name] for comment in self.comments for name in names)
 
-    def complete_rows(self) -> list[list[str]]:
-        """Return the rows for spaCy's converter: without a tree, only the first word is a root."""
+    def complete(self) -> "Block":
+        """Return a sentence with one root: without a tree, all words hang on the first one without labels.
+
+        A word that is alone has no label, so that it is no tree.
+        """
         if self.problem is None:
-            return self.rows
-        return [
-            [*row[:_HEAD], *(("0", "root") if row[0] == "1" else ("1", "")), *row[_LABEL + 1 :]]
-            for row in self.rows
-        ]
+            return self
+        arcs = {"1": ("0", "root" if self.size > 1 else EMPTY)}
+        rows = [[*row[:_HEAD], *arcs.get(row[0], ("1", "")), *row[_LABEL + 1 :]] for row in self.rows]
+        return replace(self, rows=rows)
 
     def lines(self) -> str:
         """Return the sentence as it is written, with an empty line behind it."""
@@ -166,10 +172,20 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 def read_blocks(path: Path) -> Iterator[Block]:
     """Read the sentences of a CoNLL-U file in UTF-8 as their lines, with trees or without.
 
+    Where the file does not tell tokens with a space behind them from others, each sentence gets the comment
+    `UNKNOWN_SPACES`.
+
     RAISES (ValueError): If it has no sentences, or a line is not one of CoNLL-U.
     """
+    lines = [line for _, line in numbered_lines(path)]
+    is_unknown = (
+        not any("SpaceAfter=No" in line for line in lines)
+        and sum(_MARK.match(line) is not None for line in lines) >= _MARKS
+    )
     block: Block | None = None
-    for block in blocks_of((line for _, line in numbered_lines(path)), str(path)):
+    for block in blocks_of(lines, str(path)):
+        if is_unknown and UNKNOWN_SPACES not in block.comments:
+            block.comments.insert(0, UNKNOWN_SPACES)
         heads = {EMPTY, *map(str, range(block.size + 1))}
         for row in block.rows:
             if row[0].isdigit() and row[_HEAD] not in heads:

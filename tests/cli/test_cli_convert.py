@@ -133,15 +133,18 @@ def test_sentences_without_a_complete_tree_are_counted_when_they_are_converted_a
     nlp = toy.nlp(tokens="gold")
     (example,) = Corpus(tmp_path / "x-train.spacy")(nlp)
     problems = [problem_of(sentence.rows) for sentence in raw_sentences(example.reference)]
-    assert problems == [None, *["without heads"] * 4, None]
-    with pytest.warns(UserWarning, match="4 without heads"):
+    assert problems == [None, *["without a complete tree"] * 4, None]
+    with pytest.warns(UserWarning, match="4 without a complete tree"):
         nlp.initialize(lambda: [example])
 
 
 def test_words_without_heads_that_spacy_has_made_roots_are_no_trees(write, tmp_path):
     (tmp_path / "a.conllu").write_text(conllu(2, 0) + conllu("_", "_") + conllu(0).replace("root", "_"))
     (doc,) = spacy_docs(tmp_path / "a.conllu", tmp_path, n_sents=10)
-    assert [problem_of(sentence.rows) for sentence in raw_sentences(doc)] == [None, *["without heads"] * 3]
+    assert [problem_of(sentence.rows) for sentence in raw_sentences(doc)] == [
+        None,
+        *["without a complete tree"] * 3,
+    ]
     # A treebank without labels has trees all the same.
     (tmp_path / "b.conllu").write_text(conllu(2, 0).replace("root", "_").replace("dep", "_"))
     (doc,) = spacy_docs(tmp_path / "b.conllu", tmp_path, n_sents=10)

@@ -261,7 +261,8 @@ def test_a_sentence_without_a_tree_on_other_tokens_has_no_annotation():
     )
     predicted = Doc(VOCAB, words=["we", "can't", "go", "go", "now"], spaces=[False] * 5)
     doc, sentences, places = annotated_document(Example(predicted, gold), "tokenizer")
-    assert [token.has_dep() for token in doc] == [False, False, False, True, True]
+    assert [token.dep_ for token in doc] == ["ROOT", "", "", "ROOT", "advmod"]
+    assert [len(sentence) for sentence in doc.sents] == [3, 2]
     assert [token.tag_ for token in doc] == ["", "", "", "VB", "RB"]
     assert [token.is_sent_start for token in doc[1:]] == [False, False, True, False]
     assert [problem_of(sentence.rows) for sentence in sentences] == ["without tags", None]

@@ -224,7 +224,7 @@ def test_the_log_probability_of_a_tree_without_tags_or_with_strange_ones_says_wh
         change(doc)
         with pytest.raises(ValueError, match=message):
             parser.tree_log_prob(doc)
-    with pytest.raises(ValueError, match="sentence 1 is without heads"):
+    with pytest.raises(ValueError, match="sentence 1 is without a complete tree"):
         parser.tree_log_prob(with_tags(gold))
 
 

@@ -51,8 +51,8 @@ def without_annotation(vocab):
 
 
 INCOMPLETE = {
-    "without heads": without_heads,
-    "without heads (one label)": without_one_dep,
+    "without a complete tree": without_heads,
+    "without a complete tree (one label)": without_one_dep,
     "without tags": without_one_tag,
     "without tags (none)": without_annotation,
 }
@@ -77,7 +77,7 @@ def test_warning_counts_each_kind_of_problem(toy):
     docs = [toy.doc(nlp.vocab, s) for s in toy.sentences(4)]
     docs += [without_heads(nlp.vocab), without_one_dep(nlp.vocab), without_one_tag(nlp.vocab)]
     with pytest.warns(
-        UserWarning, match=r"skips 3 of 7 training sentences \(2 without heads, 1 without tags\)"
+        UserWarning, match=r"skips 3 of 7 training sentences \(2 without a complete tree, 1 without tags\)"
     ):
         train_on_docs(toy, nlp, docs)
 
@@ -275,7 +275,7 @@ def test_word_whose_head_is_white_space_leaves_its_sentence_out(toy):
         heads=[1, 2, 2],
         deps=["nsubj", "dep", "ROOT"],
     )
-    with pytest.warns(UserWarning, match=r"skips 1 of 5 training sentences \(1 without heads\)"):
+    with pytest.warns(UserWarning, match=r"skips 1 of 5 training sentences \(1 without a complete tree\)"):
         train_on_docs(toy, nlp, [doc, *(toy.doc(nlp.vocab, s) for s in sentences)])
 
 

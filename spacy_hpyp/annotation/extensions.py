@@ -11,8 +11,17 @@ from spacy.attrs import IDX
 from spacy.tokens import Doc, Span, Token
 
 from ..text.word_classes import classes_in, path_of
-from .syntactic_words import words_of_doc, words_of_token
-from .written import SENTENCE, WRITTEN, attribute_key, attribute_keys, kept_parses, take, write_entries
+from .syntactic_words import words_as_tokens, words_of_doc, words_of_token
+from .written import (
+    SENTENCE,
+    SUMMED,
+    WRITTEN,
+    attribute_key,
+    attribute_keys,
+    kept_parses,
+    remove,
+    write_entries,
+)
 
 # What a tokenizer believes.
 _SENT_END = "sent_end_prob"
@@ -23,7 +32,13 @@ _OF_PARSERS = frozenset({SENTENCE, _UNCALIBRATED, *WRITTEN})
 
 
 def _value(name: str, token: Token) -> Any:
-    return token.doc.user_data.get(attribute_key(name, token.idx))
+    """Return a value of a token: of one that was merged, the sum if it is one of `SUMMED`, else None."""
+    data, first = token.doc.user_data, token.idx
+    value = data.get(attribute_key(name, first))
+    if value is None or len(token) == 1:
+        return value
+    rest = [data[key] for key in attribute_keys(name, range(first + 1, first + len(token))) if key in data]
+    return value if not rest else value + sum(rest) if name in SUMMED else None
 
 
 def _word_class(token: Token) -> str | None:
@@ -57,16 +72,15 @@ def _sum_of_tokens(name: str, tokens: Doc | Span) -> float | None:
 
 def _sum_of_sentences(tokens: Doc | Span) -> float | None:
     """Return the log-probability of whole sentences, where a parser writes theirs and not those of tokens."""
-    doc = tokens.doc if isinstance(tokens, Span) else tokens
     total, end = 0.0, None
     for token in tokens:
-        written = doc.user_data.get(attribute_key(SENTENCE, token.idx))
-        if end is None or token.i == end:
+        if end is None or token.idx >= end:
             # What is not the beginning of a sentence has none.
-            if written is None:
+            found = token.doc.user_data.get(attribute_key(SENTENCE, token.idx))
+            if found is None:
                 return None
-            total, end = total + written[0], token.i + written[1]
-    return total if end is None or end == tokens[-1].i + 1 else None
+            total, end = total + found[0], token.idx + found[1]
+    return total if end is None or end == token.idx + len(token.text_with_ws) else None
 
 
 def _surprisal(token: Token) -> float | None:
@@ -77,7 +91,7 @@ def _surprisal(token: Token) -> float | None:
 _ATTRIBUTES: dict[tuple[type, str], dict[str, Any]] = {
     (Token, "state"): {"default": None},
     (Doc, "guide"): {"default": None},
-    (Doc, "parses"): {"getter": kept_parses},
+    (Doc, "parses"): {"getter": lambda doc: kept_parses(words_as_tokens(doc))},
     **{
         (Token, name): {"getter": partial(_probability if name in _PROBABILITIES else _value, name)}
         for name in WRITTEN
@@ -172,10 +186,10 @@ def write_sentence_probabilities(doc: Doc, starts: np.ndarray, values: np.ndarra
     starts (int64[sentences]): The first token of each; white space belongs to the sentence before it.
     values (float64[sentences]): In nats.
     """
-    take(doc.user_data, _OF_PARSERS - {"head_prob", "tag_prob", _UNCALIBRATED})
-    lengths = np.diff(np.append(starts, len(doc))).tolist()
-    for start, length, value in zip(starts.tolist(), lengths, values.tolist()):
-        doc.user_data[attribute_key(SENTENCE, doc[start].idx)] = (value, length)
+    remove(doc.user_data, _OF_PARSERS - {"head_prob", "tag_prob", _UNCALIBRATED})
+    offsets = doc.to_array(IDX).view(np.int64)[starts]
+    lengths = np.diff(offsets, append=doc[-1].idx + len(doc[-1].text_with_ws) if len(doc) else 0)
+    write_entries(doc, SENTENCE, [*zip(values.tolist(), lengths.tolist())], starts)
 
 
 def write_states(doc: Doc, token: np.ndarray, states: np.ndarray) -> None:
@@ -183,18 +197,18 @@ def write_states(doc: Doc, token: np.ndarray, states: np.ndarray) -> None:
 
     token (int64[words]): The positions of the words.
     """
-    take(doc.user_data, {"state"})
+    remove(doc.user_data, {"state"})
     write_entries(doc, "state", states.tolist(), token)
 
 
 def forget_all(doc: Doc) -> None:
     """Forget all probabilities and surprisals."""
-    take(doc.user_data, _OF_PARSERS)
+    remove(doc.user_data, _OF_PARSERS)
 
 
 def forget_probabilities(doc: Doc, *names: str) -> None:
     """Forget the probabilities of arcs and tags, or the given ones."""
-    take(doc.user_data, names or {*_PROBABILITIES, _UNCALIBRATED})
+    remove(doc.user_data, names or {*_PROBABILITIES, _UNCALIBRATED})
 
 
 def bits(nats: np.ndarray) -> np.ndarray:

@@ -7,30 +7,28 @@ the tokens have a tree. So are values that components write; log-probabilities a
 
 Components read and write Docs whose tokens are words: `words_as_tokens` makes such a Doc, and `write_back`
 writes its annotation into the original. A Doc without multiword tokens stands for its own words.
+
+User data refer to tokens by distances in characters, so that spaCy may merge other tokens. A token that is
+merged itself, or split, loses its words.
 """
 
-from collections.abc import Iterator, Sequence
-from operator import is_
+import warnings
+from bisect import bisect_left, bisect_right
+from collections.abc import Container, Iterator, Sequence
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, IDX, LEMMA, LENGTH, MORPH, ORTH, POS, SENT_START, SPACY, TAG
 from spacy.morphology import Morphology
 from spacy.tokens import Doc, Token
 
-from .written import SENTENCE, attribute_key, entries_of, take
+from .written import SENTENCE, SUMMED, attribute_key, entries_of, is_of_token
 
-# Keys of user data: the words of a token, values written about them, and the head among the words of a token.
+# Keys of user data of a token: its text with a list for each word (the fields of `Analysis`, but a distance in
+# characters to the token of the head); values written about these words; and the distance in characters to the
+# token of its head, with the number of the head among the words of that.
 _WORDS, _ABOUT_WORDS, _HEAD_WORD = _OWN = "multiword", "about_words", "head_word"
-#: What is written about words and can be summed up: of a token with several it is the sum.
-_SUMMED = ("log_prob", "surprisal_lexical", "surprisal_syntactic")
 _STRINGS = (TAG, POS, MORPH, LEMMA, DEP)
-# Attributes of words, and those that do not depend on other words.
-_COLUMNS = [*_STRINGS, HEAD, SENT_START, SPACY, ORTH]
-_ALONE = {TAG, POS, MORPH, LEMMA}
-# The number of Docs whose words are kept, and the length of the longest.
-_MOST_AT_HAND, _LONGEST_AT_HAND = 1_000, 100_000
 
 
 class Analysis(NamedTuple):
@@ -38,7 +36,7 @@ class Analysis(NamedTuple):
 
     form (str): The word.
     lemma, tag, pos, morph, dep (str): As spaCy's attributes of tokens; "" if unknown.
-    head_token (int): Distance to the token of its head; 0 is the same token.
+    head_token (int): Distance in tokens to the token of its head; 0 is the same token.
     head_word (int): The number of the head in that token; the word itself if it is the root.
     """
 
@@ -52,12 +50,12 @@ class Analysis(NamedTuple):
     head_word: int = 0
 
 
-def _attribute(name: str, of_token: str, meaning: str) -> Any:
-    """Make a property of words: read from the analysis, or from a token that is one word."""
+def _attribute(column: int, of_token: str, meaning: str) -> Any:
+    """Make a property of words: a field of `Analysis`, or an attribute of a token that is one word."""
 
     def read(word: "Word") -> str:
-        analysis = word._analysis
-        return str(getattr(word.token, of_token)) if analysis is None else getattr(analysis, name)
+        rows = _rows_of(word.token)
+        return rows[word.number][column] if rows else str(getattr(word.token, of_token))
 
     return property(read, doc=meaning)
 
@@ -75,27 +73,21 @@ class Word:
         self.token = token
         self.number = number
 
-    @property
-    def _analysis(self) -> Analysis | None:
-        found = _analyses(self.token)
-        return Analysis(*found[self.number]) if found else None
-
-    text = _attribute("form", "text", "The form of the word.")
-    lemma_ = _attribute("lemma", "lemma_", "Its lemma.")
-    tag_ = _attribute("tag", "tag_", "The treebank's own tag.")
-    pos_ = _attribute("pos", "pos_", "The universal tag.")
-    morph = _attribute("morph", "morph", 'Its features, as CoNLL-U has them; "" for none.')
-    dep_ = _attribute("dep", "dep_", "The label of the arc from its head.")
+    text = _attribute(0, "text", "The form of the word.")
+    lemma_ = _attribute(1, "lemma_", "Its lemma.")
+    tag_ = _attribute(2, "tag_", "The treebank's own tag.")
+    pos_ = _attribute(3, "pos_", "The universal tag.")
+    morph = _attribute(4, "morph", 'Its features, as CoNLL-U has them; "" for none.')
+    dep_ = _attribute(5, "dep_", "The label of the arc from its head.")
 
     @property
     def head(self) -> "Word":
         """Its head; a root is its own."""
-        analysis = self._analysis
-        if analysis is not None:
-            return Word(self.token.doc[self.token.i + analysis.head_token], analysis.head_word)
-        token = self.token.head
-        found = self.token.doc.user_data.get(attribute_key(_HEAD_WORD, self.token.idx))
-        return Word(token, highest_word(token) if found is None else found)
+        doc, token = self.token.doc, self.token.head
+        if _rows_of(self.token):
+            analysis = _several(doc)[self.token.i][self.number]
+            return Word(doc[self.token.i + analysis.head_token], analysis.head_word)
+        return Word(token, _head_word(self.token, token))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Word) and (self.number, self.token) == (other.number, other.token)
@@ -110,14 +102,26 @@ class Word:
         return self.text
 
 
-def _analyses(token: Token) -> list[Any] | None:
-    return token.doc.user_data.get(attribute_key(_WORDS, token.idx))
+def _rows_of(token: Token) -> list[list[Any]]:
+    """Return what is stored of the words of a token with several."""
+    found = token.doc.user_data.get(attribute_key(_WORDS, token.idx))
+    return [] if found is None else _checked(token, found)
+
+
+def _checked(token: Token, found: list[Any]) -> list[list[Any]]:
+    text, rows = found
+    if text == token.text:
+        return rows
+    warnings.warn(
+        f"'{text}' has been merged or split since its words were found: '{token.text}' counts as one word.",
+        stacklevel=2,
+    )
+    return []
 
 
 def words_of_token(token: Token) -> tuple[Word, ...]:
     """Return the words of a token; white space has none."""
-    found = _analyses(token)
-    return tuple(Word(token, i) for i in range(int(not token.is_space) if found is None else len(found)))
+    return tuple(Word(token, i) for i in range(len(_rows_of(token)) or int(not token.is_space)))
 
 
 def words_of_doc(doc: Doc) -> tuple[Word, ...]:
@@ -133,8 +137,29 @@ def multiword_tokens(doc: Doc) -> Iterator[tuple[Token, list[Analysis]]]:
 
 def _several(doc: Doc) -> dict[int, list[Analysis]]:
     """Return the words of the tokens with several words, by position."""
-    found = entries_of(doc, _WORDS) if doc.user_data else []
-    return {token: [Analysis(*each) for each in words] for token, words in enumerate(found) if words}
+    found = enumerate(entries_of(doc, _WORDS) if doc.user_data else [])
+    several = {i: rows for i, each in found if each is not None and (rows := _checked(doc[i], each))}
+    if not several:
+        return {}
+    offsets, end = doc.to_array(IDX).tolist(), _end(doc)
+
+    def analysis(token: int, number: int, known: list[Any], distance: int, head_word: int) -> Analysis:
+        place = offsets[token] + distance
+        if not 0 <= place < end:
+            # The head is outside of what has become a Doc of its own.
+            return Analysis(*known, 0, number)
+        head = bisect_right(offsets, place) - 1
+        return Analysis(*known, head - token, head_word if head_word < len(several.get(head, "_")) else 0)
+
+    return {
+        token: [analysis(token, i, row[:-2], *row[-2:]) for i, row in enumerate(rows)]
+        for token, rows in several.items()
+    }
+
+
+def _end(doc: Doc) -> int:
+    """Return the length of the text of a Doc with tokens."""
+    return doc[-1].idx + len(doc[-1].text_with_ws)
 
 
 def has_multiword_tokens(doc: Doc) -> bool:
@@ -142,23 +167,25 @@ def has_multiword_tokens(doc: Doc) -> bool:
     return bool(_several(doc))
 
 
-def highest_word(token: Token) -> int:
-    """Return the number of the word that is the head of words attached to a token: the first with a head
-    outside.
+def _head_word(token: Token, head: Token) -> int:
+    """Return the number of the head among the words of a token's head: by default of the highest one, the
+    first with a head outside.
     """
-    for i, each in enumerate(_analyses(token) or ()):
-        analysis = Analysis(*each)
-        if analysis.head_token or analysis.head_word == i:
-            return i
-    return 0
+    rows = _rows_of(head)
+    distance, number = token.doc.user_data.get(attribute_key(_HEAD_WORD, token.idx), (0, 0))
+    if token.idx + distance == head.idx and number < len(rows):
+        return number
+    return next((i for i, (*_, outside, above) in enumerate(rows) if outside or above == i), 0)
 
 
 def write_words(doc: Doc, token: int, words: Sequence[Analysis]) -> None:
     """Write the words of a token, given by position."""
-    key = attribute_key(_WORDS, doc[token].idx)
+    own = doc[token]
+    key = attribute_key(_WORDS, own.idx)
     doc.user_data.pop(key, None)
-    if len(words) > 1 or words[0].form != doc[token].text:
-        doc.user_data[key] = [list(word) for word in words]
+    if len(words) > 1 or words[0].form != own.text:
+        rows = [[*word[:-2], doc[token + word.head_token].idx - own.idx, word.head_word] for word in words]
+        doc.user_data[key] = [own.text, rows]
 
 
 def words_as_tokens(doc: Doc) -> Doc:
@@ -183,68 +210,70 @@ def words_as_tokens(doc: Doc) -> Doc:
     heads = own + rows[:, 5]
     rows[:, 5] = first[heads] - np.arange(len(own))
     for at in first[count[heads[first]] > 1].tolist():
-        head = int(heads[at])
-        number = doc.user_data.get(attribute_key(_HEAD_WORD, doc[int(own[at])].idx))
-        rows[at, 5] = first[head] + (highest_word(doc[head]) if number is None else number) - at
+        rows[at, 5] += _head_word(doc[int(own[at])], doc[int(heads[at])])
     for token, analyses in several.items():
-        for i, each in enumerate(analyses):
-            at = first[token] + i
-            found = (
-                strings.add(each.tag),
-                strings.add(each.pos),
-                morphology.add(each.morph),
-                strings.add(each.lemma),
-            )
-            rows[at, :5] = np.array([*found, strings.add(each.dep)], dtype=np.uint64).view(np.int64)
+        for at, each in enumerate(analyses, first[token]):
+            found = map(strings.add, (each.tag, each.pos, "", each.lemma, each.dep))
+            rows[at, :5] = np.array([*found], dtype=np.uint64).view(np.int64)
+            rows[at, 2] = np.uint64(morphology.add(each.morph)).view(np.int64)
             rows[at, 5] = first[token + each.head_token] + each.head_word - at
     _write_rows(words, rows, parsed=doc.has_annotation("DEP"))
-    place = words.to_array(IDX)
-    offsets = doc.to_array(IDX).tolist()
-    # Where the last word of each token stands in the text, and those of tokens with several.
-    last = place[first + count - 1].tolist()
-    moved = {idx: at for idx, at in zip(offsets, last) if idx != at}
-    places = {offsets[i]: place[first[i] : first[i] + count[i]].tolist() for i in several}
-    data = words.user_data
-    data.update(doc.user_data)
-    about = []
-    for name, idx, value in take(data, _OWN, moved):
-        if name == _ABOUT_WORDS:
-            about.append((places[idx], value))
-        elif name not in _OWN:
-            # The tokenizer has written about a token what is true of its end.
-            data[attribute_key(name, moved[idx])] = value
-    for begins, of_words in about:
+    offsets, place = doc.to_array(IDX).view(np.int64), words.to_array(IDX).view(np.int64)
+    # What is known of the characters of a token moves to its last word.
+    moved = np.repeat(place[first + count - 1] - offsets, np.diff(offsets, append=_end(doc))).tolist()
+    about, data = {}, words.user_data
+    starts, first_places = offsets.tolist(), [*place[first].tolist(), _end(words)]
+    for key, value in doc.user_data.items():
+        if is_of_token(key):
+            _, name, idx, _ = key
+            if name == _ABOUT_WORDS:
+                about[idx] = value
+            if name in _OWN:
+                continue
+            idx += moved[idx]
+            if name == SENTENCE:
+                value = value[0], first_places[bisect_left(starts, key[2] + value[1])] - idx
+            key = attribute_key(name, idx)
+        data[key] = value
+    for token in several:
+        at = place[first[token] : first[token] + count[token]].tolist()
+        of_words = about.get(starts[token], [])
         for name in {name for known in of_words for name in known}:
-            data.pop(attribute_key(name, begins[-1]), None)
-        for at, known in zip(begins, of_words):
-            data.update({attribute_key(name, at): value for name, value in known.items()})
+            data.pop(attribute_key(name, at[-1]), None)
+        for idx, known in zip(at, of_words):
+            data.update({attribute_key(name, idx): value for name, value in known.items()})
     return words
 
 
-def spelled_apart(doc: Doc) -> Doc:
+def spelled_apart(doc: Doc, kept: Container[int] = ()) -> Doc:
     """Return a Doc with the same text and no multiword tokens; the same Doc if it has none.
 
     Words that spell their token, as those of "don't", become tokens. Other tokens are annotated as their
     highest words.
+
+    kept (Container[int]): The multiword tokens that stay as they are, by their first character.
     """
     several = _several(doc)
-    if not several:
-        return doc
+    offsets = doc.to_array(IDX).tolist()
     forms = [[each.form for each in several.get(i, [])] for i in range(len(doc))]
-    forms = [own if "".join(own) == token.text else [token.text] for own, token in zip(forms, doc)]
+    cut = [offsets[i] not in kept and "".join(own) == doc[i].text for i, own in enumerate(forms)]
+    if all(offsets[i] in kept for i in several):
+        return doc
+    texts = [own if is_cut else [token.text] for own, is_cut, token in zip(forms, cut, doc)]
     spaces = [
         last and bool(token.whitespace_)
-        for own, token in zip(forms, doc)
+        for own, token in zip(texts, doc)
         for last in [False] * (len(own) - 1) + [True]
     ]
-    tokens = Doc(doc.vocab, words=[form for own in forms for form in own], spaces=spaces)
+    tokens = Doc(doc.vocab, words=[form for own in texts for form in own], spaces=spaces)
     tokens.has_unknown_spaces = doc.has_unknown_spaces
-    whole = {sum(map(len, forms[:i])): words for i, words in several.items() if len(forms[i]) == 1}
-    for place, words in whole.items():
-        write_words(tokens, place, words)
+    whole = {sum(map(len, texts[:i])): i for i in several if not cut[i]}
+    for place, i in whole.items():
+        write_words(tokens, place, [Analysis(form) for form in forms[i]])
     write_back(words_as_tokens(doc), tokens)
-    for place in whole:
-        write_words(tokens, place, [Analysis(tokens[place].text)])
+    for place, i in whole.items():
+        if offsets[i] not in kept:
+            write_words(tokens, place, [Analysis(tokens[place].text)])
     return tokens
 
 
@@ -254,54 +283,58 @@ def word_spans(doc: Doc) -> np.ndarray:
     return np.cumsum(rows, axis=1)[_word_counts(doc, _several(doc))[2]]
 
 
-def write_back(words: Doc, doc: Doc) -> np.ndarray:
-    """Write the annotation of `words`, made by `words_as_tokens`, into its Doc.
-
-    RETURNS (int64[tokens]): The highest word of each token, the first of equally high ones.
-    """
+def write_back(words: Doc, doc: Doc) -> None:
+    """Write the annotation of `words`, made by `words_as_tokens`, into its Doc."""
     if words is doc:
-        return np.arange(len(doc))
+        return
     several = _several(doc)
     count, first, own = _word_counts(doc, several)
     offsets = doc.to_array(IDX).tolist()
     rows = words.to_array([*_STRINGS, HEAD, SENT_START]).view(np.int64)
     parsed = words.has_annotation("DEP")
     head = np.arange(len(words)) + rows[:, 5]
+    # The highest word of each token, the first of equally high ones.
     depth, highest = depths(head) if parsed else head, first.copy()
     data: dict[Any, Any] = {}
+
+    def link(token: int, at: int) -> list[int]:
+        """Return the distance in characters to the token of a head, and the number of the head in it."""
+        above = int(own[at])
+        return [offsets[above] - offsets[token], int(at - first[above])]
+
     for token in several:
         places = range(first[token], first[token] + count[token])
-        analyses = []
-        for at in places:
-            distance, number = (own[head[at]] - token, head[at] - first[own[head[at]]]) if parsed else (0, 0)
-            analyses.append([words[at].text, *_known(words, rows[at]), int(distance), int(number)])
-        data[attribute_key(_WORDS, offsets[token])] = analyses
+        analyses = [
+            [words[at].text, *_known(words, rows[at]), *(link(token, head[at]) if parsed else (0, 0))]
+            for at in places
+        ]
+        data[attribute_key(_WORDS, offsets[token])] = [doc[token].text, analyses]
         highest[token] += depth[places].argmin() if parsed else 0
     if parsed:
         for at in np.flatnonzero((count[own] == 1) & (count[own[head]] > 1)).tolist():
-            data[attribute_key(_HEAD_WORD, offsets[own[at]])] = int(head[at] - first[own[head[at]]])
-    begins = {idx: at for at, idx in enumerate(words.to_array(IDX).tolist())}
-    tokens, counts = own.tolist(), count.tolist()
-    # What is about other words stays as it is.
-    moved = {idx for idx, at in begins.items() if counts[tokens[at]] > 1 or offsets[tokens[at]] != idx}
-    others = dict(words.user_data)
-    about: dict[int, list[dict[str, Any]]] = {}
-    for name, idx, written in take(others, {SENTENCE}, moved):
-        at, value = begins[idx], written
-        token = tokens[at]
-        if name == SENTENCE:
-            value = value[0], tokens[at + value[1] - 1] - token + 1
-        key = attribute_key(name, offsets[token])
-        if counts[token] > 1:
-            of_words = about.setdefault(token, [{} for _ in range(counts[token])])
-            of_words[at - first[token]][name] = written
-            _put(data, key, value, bool(at == highest[token]))
-        else:
-            data[key] = value
-    for token, known in about.items():
-        data[attribute_key(_ABOUT_WORDS, offsets[token])] = known
+            data[attribute_key(_HEAD_WORD, offsets[own[at]])] = link(int(own[at]), head[at])
+    place = words.to_array(IDX).view(np.int64)
+    word_at = np.repeat(np.arange(len(words)), np.diff(place, append=_end(words))).tolist()
+    begins, tokens, ends = place.tolist(), [*own.tolist(), len(doc)], [*offsets, _end(doc)]
+    about: dict[int, list[dict[str, Any]]] = {token: [{} for _ in words] for token, words in several.items()}
+    for key, value in words.user_data.items():
+        if is_of_token(key):
+            _, name, idx, _ = key
+            at = word_at[idx]
+            token = tokens[at]
+            known = about.get(token)
+            if known is not None:
+                known[at - first[token]][name] = value
+            if name == SENTENCE:
+                end = tokens[bisect_left(begins, idx + value[1])]
+                value = value[0], ends[end] - offsets[token]
+            if known is not None:
+                _put(data, attribute_key(name, offsets[token]), value, bool(at == highest[token]))
+                continue
+            key = attribute_key(name, offsets[token] + idx - begins[at])
+        data[key] = value
+    data.update((attribute_key(_ABOUT_WORDS, offsets[token]), known) for token, known in about.items())
     doc.user_data.clear()
-    doc.user_data.update(others)
     doc.user_data.update(data)
     chosen = rows[highest]
     chosen[:, 5] = own[head[highest]] - np.arange(len(doc))
@@ -309,91 +342,12 @@ def write_back(words: Doc, doc: Doc) -> np.ndarray:
     if doc.has_annotation("DEP") and not parsed:
         doc.from_array([HEAD, DEP], np.zeros((len(doc), 2), dtype=np.uint64))
     _write_rows(doc, chosen, parsed=parsed)
-    return highest
 
 
 def _known(words: Doc, row: np.ndarray) -> list[str]:
     """Return the fields of `Analysis` from `lemma` to `dep`, given the numbers of `_STRINGS`."""
     tag, pos, morph, lemma, dep = (words.vocab.strings[value] for value in row[:5].view(np.uint64).tolist())
     return [lemma, tag, pos, "" if morph == Morphology.EMPTY_MORPH else morph, dep]
-
-
-class WordsAtHand:
-    """The words of a Doc, written back into it after each component and kept for the next one.
-
-    words (Doc): The Doc made by `words_as_tokens`.
-    """
-
-    def __init__(self, doc: Doc) -> None:
-        self.words = words_as_tokens(doc)
-        if self.words is not doc:
-            several, offsets = _several(doc), doc.to_array(IDX).tolist()
-            count, first, _ = _word_counts(doc, several)
-            # Where the words are of each token that is several, by the key of what is known of them; and
-            # which word each token is as.
-            self._places = {
-                attribute_key(_WORDS, offsets[token]): range(first[token], first[token] + count[token])
-                for token in several
-            }
-            self._highest = None if doc.has_annotation("DEP") else first
-            self._note(doc, _rows(self.words), _rows(doc))
-
-    def _note(self, doc: Doc, rows: np.ndarray, rows_of_doc: np.ndarray) -> None:
-        """Note the state of words and Doc."""
-        self._rows, self._data = rows, dict(self.words.user_data)
-        self._rows_of_doc, self._data_of_doc = rows_of_doc, dict(doc.user_data)
-
-    def are_of(self, doc: Doc) -> bool:
-        """Whether a Doc has not been changed since the words were written back."""
-        return np.array_equal(_rows(doc), self._rows_of_doc) and _is_same(doc.user_data, self._data_of_doc)
-
-    def hand_on(self, doc: Doc) -> None:
-        """Write the words back into their Doc, and keep them."""
-        words = self.words
-        if words is doc:
-            return
-        rows = _rows(words)
-        changed = np.flatnonzero((rows != self._rows).any(axis=0)).tolist()
-        # What each token has of one of its words whatever the others have.
-        alone = _ALONE if words.has_annotation("DEP") else {*_ALONE, SENT_START}
-        attributes, rows_of_doc = [_COLUMNS[column] for column in changed], self._rows_of_doc
-        if (
-            self._highest is None
-            or not alone.issuperset(attributes)
-            or not _is_same(words.user_data, self._data)
-        ):
-            self._highest = write_back(words, doc)
-            rows_of_doc = _rows(doc)
-        elif changed:
-            rows_of_doc[:, changed] = rows[self._highest][:, changed]
-            doc.from_array(attributes, np.ascontiguousarray(rows_of_doc[:, changed]).view(np.uint64))
-            for key, places in self._places.items():
-                found = zip(doc.user_data[key], places)
-                doc.user_data[key] = [[each[0], *_known(words, rows[at]), *each[6:]] for each, at in found]
-        if len(words) <= _LONGEST_AT_HAND:
-            self._note(doc, rows, rows_of_doc)
-            if len(_at_hand) >= _MOST_AT_HAND:
-                _at_hand.clear()
-            _at_hand[doc] = self
-
-
-_at_hand: WeakKeyDictionary[Doc, WordsAtHand] = WeakKeyDictionary()
-
-
-def take_words(doc: Doc) -> WordsAtHand:
-    """Return the words of a Doc: those of the component before, unless the Doc has been changed since."""
-    found = _at_hand.pop(doc, None)
-    return found if found is not None and found.are_of(doc) else WordsAtHand(doc)
-
-
-def _rows(doc: Doc) -> np.ndarray:
-    """Return `_COLUMNS` of the tokens of a Doc (int64[tokens, *])."""
-    return doc.to_array(_COLUMNS).view(np.int64)
-
-
-def _is_same(data: dict[Any, Any], before: dict[Any, Any]) -> bool:
-    """Whether user data are the same objects in the same order."""
-    return list(data) == list(before) and all(map(is_, data.values(), before.values()))
 
 
 def _write_rows(doc: Doc, rows: np.ndarray, *, parsed: bool) -> None:
@@ -409,7 +363,7 @@ def _put(data: dict[Any, Any], key: tuple, value: Any, is_highest: bool) -> None
     before = data.get(key)
     if before is None:
         data[key] = value
-    elif key[1] in _SUMMED:
+    elif key[1] in SUMMED:
         data[key] = before + value
     elif is_highest:
         data[key] = value

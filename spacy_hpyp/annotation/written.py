@@ -4,23 +4,27 @@
 `("._.", "parses", token.idx, None)`, as dictionaries from names to lists
 
     [distance to the head in tokens (0: a root), label, tag, head_prob or None, tag_prob or None, whether a
-    sentence begins]
+    sentence begins, length of the token in characters]
 
-spaCy moves such entries with their tokens to other Docs, files and processes.
+spaCy moves such entries with their tokens to other Docs, files and processes. Once tokens have been merged or
+split, a kept parse is dropped with a warning.
 """
 
+import warnings
 from collections.abc import Container, Iterable, Iterator
 from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
-from spacy.attrs import DEP, HEAD, IDX, SENT_START, TAG
+from spacy.attrs import DEP, HEAD, IDX, LENGTH, SENT_START, TAG
 from spacy.tokens import Doc
 
 #: What is written for each token; see `spacy_hpyp.annotation.extensions.register_extensions`.
 WRITTEN = ("log_prob", "surprisal_lexical", "surprisal_syntactic", "head_prob", "tag_prob")
+#: Those of several words or tokens are sums.
+SUMMED = WRITTEN[:3]
 
-#: Log-probability and length of a sentence, at its first token.
+#: Log-probability of a sentence, and its length in characters, at its first token.
 SENTENCE = "sentence_log_prob"
 PARSES = "parses"
 
@@ -35,19 +39,15 @@ def attribute_keys(name: str, offsets: Iterable[int]) -> Iterator[tuple[str, str
     return zip(repeat("._."), repeat(name), offsets, repeat(None))
 
 
-def take(
-    data: dict[Any, Any], names: Container[str], offsets: Container[int] = ()
-) -> list[tuple[str, int, Any]]:
-    """Remove values of tokens from user data, by names or by offsets of tokens.
+def is_of_token(key: Any) -> bool:
+    """Return whether a key is that of an attribute of a token."""
+    return type(key) is tuple and len(key) == 4 and key[0] == "._." and key[2] is not None and key[3] is None
 
-    RETURNS (list[tuple[str, int, Any]]): Names, offsets and values.
-    """
-    # Most keys are of neither, which is asked first as there are several of each token.
-    keys = [
-        key for key in data if type(key) is tuple and len(key) == 4 and (key[1] in names or key[2] in offsets)
-    ]
-    of_tokens = [key for key in keys if key[0] == "._." and key[2] is not None and key[3] is None]
-    return [(key[1], key[2], data.pop(key)) for key in of_tokens]
+
+def remove(data: dict[Any, Any], names: Container[str]) -> None:
+    """Remove attributes of tokens from user data."""
+    for key in [key for key in data if type(key) is tuple and key[1] in names and is_of_token(key)]:
+        del data[key]
 
 
 def entries_of(doc: Doc, name: str) -> list[Any]:
@@ -83,15 +83,27 @@ class KeptParse(NamedTuple):
 
 
 def kept_parses(doc: Doc) -> dict[str, KeptParse]:
-    """Return the parses kept in a Doc by name: the value of `doc._.parses`."""
+    """Return the parses kept in a Doc whose tokens are words, by name: the value of `doc._.parses`."""
     rows = [row or {} for row in entries_of(doc, PARSES)]
     names = dict.fromkeys(name for row in rows for name in row)
-    return {name: _columns([row.get(name) for row in rows]) for name in names}
+    lengths = doc.to_array([LENGTH]).ravel().tolist() if names else []
+    found = {name: [row.get(name) for row in rows] for name in names}
+    changed = [name for name, of_name in found.items() if _is_changed(of_name, lengths)]
+    if changed:
+        warnings.warn(
+            f"Tokens have been merged or split since {changed} parsed them: these parses are dropped.",
+            stacklevel=2,
+        )
+    return {name: _columns(of_name) for name, of_name in found.items() if name not in changed}
+
+
+def _is_changed(rows: list[list | None], lengths: list[int]) -> bool:
+    return any(row is not None and row[-1] != length for row, length in zip(rows, lengths))
 
 
 def _columns(rows: list[list | None]) -> KeptParse:
-    nothing = [0, "", "", None, None, False]
-    heads, labels, tags, *sure, starts = zip(*(row or nothing for row in rows))
+    nothing = [0, "", "", None, None, False, 0]
+    heads, labels, tags, *sure, starts, _ = zip(*(row or nothing for row in rows))
     probabilities = (np.array(each, dtype=np.float64) for each in sure)
     starts = np.array(starts, dtype=bool)
     return KeptParse(np.array(heads, dtype=np.int32), list(labels), list(tags), *probabilities, starts)
@@ -111,7 +123,8 @@ def keep(doc: Doc, name: str, parse: KeptParse) -> None:
     columns = [parse.heads.tolist(), parse.labels, parse.tags]
     columns += [[None if p != p else p for p in each.tolist()] for each in (parse.head_prob, parse.tag_prob)]
     # A copy of the Doc may have the same dictionaries.
-    rows = zip(entries_of(doc, PARSES), zip(*columns, parse.starts.tolist()))
+    columns += [parse.starts.tolist(), doc.to_array([LENGTH]).ravel().tolist()]
+    rows = zip(entries_of(doc, PARSES), zip(*columns))
     write_entries(doc, PARSES, [{**(before or {}), name: list(row)} for before, row in rows])
 
 

@@ -51,7 +51,7 @@ def write_block(
             for column, attribute in _KEPT.items():
                 if not bare and not doc.has_annotation(attribute):
                     new[column] = row[column]
-            new[3] = new[3] if new[3] in UPOS else EMPTY
+            new[3] = new[3] if new[3] in UPOS else "X"
             kept = [part for part in row[9].split("|") if part.split("=")[0] not in (EMPTY, *_WRITTEN)]
             new[9] = _joined([*kept, *(part for part in [new[9]] if part != EMPTY)])
             rows.append(new)
@@ -134,8 +134,6 @@ def _rows(tokens: list[Token]) -> list[list[str]]:
         raise ValueError("The pipeline finds no trees: it has no parser.")
     heads, roots = _heads(tokens)
     root = heads.index(0)
-    # A word without a part of speech is X, if others have one.
-    missing = "X" if tokens[0].doc.has_annotation("POS") else EMPTY
     # A treebank without tags of its own has parts of speech as tags.
     tags = {token.tag_ for token in tokens if token.tag_}
     has_own_tags = bool(tags - UPOS) or tags <= _IN_OTHER_TAGSETS
@@ -153,15 +151,16 @@ def _rows(tokens: list[Token]) -> list[list[str]]:
             deprel = label
         else:
             deprel = "dep"
-            misc = [f"Label={_plain(label)}"] if label and label.lower() != "root" else []
+            plain = "_".join(label.replace("|", "/").split())
+            misc = [f"Label={plain}"] if plain and label.lower() != "root" else []
         misc += [f"{name}={values[i]:.4f}" for name, values in sure.items() if values[i] is not None]
         upos = token.pos_ or (token.tag_ if token.tag_ in UPOS else "")
         upos = "CCONJ" if upos == "CONJ" else upos
         row = dict.fromkeys(COLUMNS, EMPTY) | {
             "id": str(i + 1),
             "form": " ".join(token.text.split()),
-            "lemma": _plain(token.lemma_),
-            "upos": upos if upos in UPOS else "X" if upos else missing,
+            "lemma": " ".join(token.lemma_.split()) or EMPTY,
+            "upos": upos if upos in UPOS else "X",
             "xpos": "_".join(token.tag_.split()) * has_own_tags or EMPTY,
             "feats": str(token.morph) or EMPTY,
             "head": str(head),
@@ -187,10 +186,6 @@ def _heads(tokens: list[Token]) -> tuple[list[int], set[int]]:
     cut_off = [i for i, head in enumerate(heads) if head == 0]
     root = next((i for i in cut_off if tokens[i].head.i == tokens[i].i), cut_off[0])
     return [root + 1 if head == 0 and i != root else head for i, head in enumerate(heads)], set(roots)
-
-
-def _plain(text: str) -> str:
-    return "_".join(text.replace("|", "/").split()) or EMPTY
 
 
 def _joined(parts: Iterable[str]) -> str:

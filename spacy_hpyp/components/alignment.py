@@ -25,24 +25,51 @@ from ..annotation.documents import (
     raw_sentences,
     rows_of_spaces,
     unannotated,
+    with_words,
     words_in_trees,
 )
-from ..annotation.syntactic_words import depths, has_multiword_tokens, spelled_apart, words_as_tokens
+from ..annotation.syntactic_words import (
+    depths,
+    has_multiword_tokens,
+    multiword_tokens,
+    spelled_apart,
+    words_as_tokens,
+)
 from ..compiled import NONE
 
 #: The labels of the tokens that a gold word was cut into, but for the first: of words, and of what is none.
 PIECE_LABEL, PUNCTUATION_LABEL = "dep", "punct"
 
 
-def example_of_words(example: Example) -> Example:
-    """Return an example whose tokens are syntactic words; the same one if it has no multiword tokens.
+def example_of_words(example: Example, tokens: str = "tokenizer") -> Example:
+    """Return an example whose tokens are the syntactic words of `example_of_shared_words`."""
+    shared = example_of_shared_words(example, tokens)
+    if not has_multiword_tokens(shared.reference):
+        return shared
+    return Example(words_as_tokens(shared.predicted), words_as_tokens(shared.reference))
 
-    Gold words stand in for the predicted ones, since both must have the same characters.
+
+def example_of_shared_words(example: Example, tokens: str = "tokenizer") -> Example:
+    """Return an example whose documents have the same words under tokens, or none.
+
+    Tokens of the predicted document that have other words than in the reference stay whole, see
+    `spelled_apart`: French *du* is one token for a tokenizer that does not take it for *de* and *le*.
+
+    tokens (str): See `sentences_of`. With "gold" the predicted document is the reference without annotation.
     """
-    if not (has_multiword_tokens(example.reference) or has_multiword_tokens(example.predicted)):
+    predicted, reference = example.predicted, example.reference
+    if not (has_multiword_tokens(reference) or has_multiword_tokens(predicted)):
         return example
-    reference = words_as_tokens(example.reference)
-    return Example(unannotated(reference), reference)
+    if tokens == "gold":
+        return Example(with_words(reference), reference)
+    forms = [_forms_below(doc) for doc in (predicted, reference)]
+    shared = {idx for idx, known in forms[0].items() if forms[1].get(idx) == known}
+    return Example(spelled_apart(predicted, shared), spelled_apart(reference, shared))
+
+
+def _forms_below(doc: Doc) -> dict[int, tuple[str, ...]]:
+    """Return the text of each multiword token and of its words, by its first character."""
+    return {token.idx: (token.text, *(word.form for word in words)) for token, words in multiword_tokens(doc)}
 
 
 def example_of_tokens(example: Example) -> Example:

@@ -17,7 +17,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
 from ..annotation.extensions import register_extensions
-from ..annotation.syntactic_words import take_words
+from ..annotation.syntactic_words import words_as_tokens, write_back
 from ..compat.memory import collecting_rarely, giving_back
 from ..interrupts import interrupts_deferred
 from ..models.stored import ClassedModel
@@ -159,12 +159,11 @@ class TrainableComponent(TrainablePipe):
         **options: Further arguments of `predict`, as `component_cfg` of `nlp.pipe` has them.
         """
         for docs in util.minibatch(stream, size=batch_size):
-            at_hand = list(map(take_words, docs))
-            words = [each.words for each in at_hand]
+            words = list(map(words_as_tokens, docs))
             try:
                 self.set_annotations(words, self.predict(words, **options))
-                for each, doc in zip(at_hand, docs):
-                    each.hand_on(doc)
+                for of_doc, doc in zip(words, docs):
+                    write_back(of_doc, doc)
             except Exception as error:
                 self.get_error_handler()(self.name, self, docs, error)
             else:
@@ -237,7 +236,8 @@ class TrainableComponent(TrainablePipe):
         """Return the Examples of a method with syntactic words as tokens."""
         examples = list(examples)
         validate_examples(examples, f"{type(self).__name__}.{method}")
-        return list(map(example_of_words, examples))
+        tokens = getattr(self.settings, "tokens", "tokenizer")
+        return [example_of_words(example, tokens) for example in examples]
 
     def _initial_examples(self, get_examples: Callable[[], Iterable[Example]]) -> list[Example]:
         """Return the examples of `initialize`, read once: spaCy's own check would read them again."""

@@ -41,7 +41,7 @@ from ..training.contrast import LEAST_TOKENS, learn_contrasts
 from ..training.derivations import JointTreebank, SentenceBatch, initialize, visit
 from ..training.leave_out import check_derivations, leave_out, without
 from ..training.treebank import GoldCorpus
-from .alignment import annotated_document, gold_documents
+from .alignment import annotated_document, example_of_shared_words, gold_documents
 from .factories import TAG_AND_TREE_SCORES, TREES, register
 from .parsers import GibbsParser
 from .scorer import score
@@ -289,7 +289,8 @@ class HPYPParser(GibbsParser):
         RAISES (ValueError): If the component has not been trained on these examples, or with latent
             derivations.
         """
-        folds, model, examples = whole("folds", folds, least=2), self._initialized(), list(examples)
+        folds, model = whole("folds", folds, least=2), self._initialized()
+        examples = [example_of_shared_words(each, self.tokens) for each in examples]
         annotated = [annotated_document(each, self.tokens) for each in self._examples(examples, "leave_out")]
         sentences, search = (
             [sentences for _, sentences, _ in annotated],
@@ -301,7 +302,7 @@ class HPYPParser(GibbsParser):
         docs, layout = [doc for doc, _, _ in annotated], layout_of([tokens for _, _, tokens in annotated])
         write_guides(docs, layout, guides, model.encoder)
         # Guides are about words; a document has the tokens over them again.
-        return [with_tokens_of(each.reference, doc) for each, doc in zip(examples, docs)], learned
+        return [with_tokens_of(each.predicted, doc) for each, doc in zip(examples, docs)], learned
 
     def generate(self, count: int, *, max_length: int = 60, seed: int = 0) -> Iterator[Doc]:
         """Draw sentences from the model, with their tags and trees, given that they are not too long.

@@ -16,12 +16,11 @@ from spacy_hpyp.annotation.syntactic_words import (
     Analysis,
     has_multiword_tokens,
     spelled_apart,
-    take_words,
     words_as_tokens,
     write_back,
     write_words,
 )
-from spacy_hpyp.annotation.written import current_parse, keep, take_back, write_entries
+from spacy_hpyp.annotation.written import WRITTEN, current_parse, keep, take_back
 
 register_extensions()
 VOCAB = spacy.blank("xx").vocab
@@ -121,84 +120,31 @@ def test_words_that_are_spelled_as_their_token_are_tokens_and_others_are_as_the_
         assert len(own) == 1 or not apart[i]
 
 
-def write_some_more(words, what, number):
-    """Write what one of the components may: boundaries, a tag, lemmas, a tree with confidence, or nothing of
-    one.
-    """
-    if what == "starts" and not words.has_annotation("DEP"):
-        for i, token in enumerate(words):
-            token.is_sent_start = (i + number) % 3 == 0
-    elif what == "tree":
-        heads = [max(0, i - 1 - number % 2) for i in range(len(words))]
-        deps = [f"d{number}"] * len(words)
-        done = Doc(words.vocab, words=[token.text for token in words], heads=heads, deps=deps)
-        words.from_array(["DEP", "HEAD"], done.to_array(["DEP", "HEAD"]))
-        write_entries(words, "head_prob", [number / 10 + i / 100 for i in range(len(words))])
-    elif what not in ("starts", "nothing"):
-        for token in words:
-            setattr(token, what, f"{token.i}{number}" if what != "pos_" else "NOUN")
-
-
-def all_of(doc):
-    tokens = [
-        (t.text, t.tag_, t.pos_, str(t.morph), t.lemma_, t.dep_, t.head.i, t.is_sent_start) for t in doc
-    ]
-    return tokens, dict(doc.user_data)
-
-
-@settings(deadline=None)
-@given(
-    documents(),
-    st.lists(st.sampled_from(["starts", "tag_", "lemma_", "pos_", "tree", "nothing"]), max_size=6),
-)
-def test_words_that_are_handed_on_are_those_that_would_be_made_anew(given, steps):
-    doc = given[0]
-    other = doc.copy()
-    for number, what in enumerate(steps):
-        at_hand = take_words(doc)
-        write_some_more(at_hand.words, what, number)
-        at_hand.hand_on(doc)
-        assert take_words(doc) is at_hand or at_hand.words is doc
-        at_hand.hand_on(doc)
-        words = words_as_tokens(other)
-        write_some_more(words, what, number)
-        write_back(words, other)
-        assert all_of(doc) == all_of(other)
-        assert doc.has_annotation("DEP") == other.has_annotation("DEP")
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda doc: setattr(doc[0], "tag_", "X"),
-        lambda doc: setattr(doc[2], "is_sent_start", True),
-        lambda doc: doc.user_data.update(other=2),
-        lambda doc: doc.user_data.pop("other"),
-        lambda doc: doc._.set("guide", {}),
-        lambda doc: write_words(doc, 1, [Analysis("b"), Analysis("e"), Analysis("c")]),
-        lambda doc: write_words(doc, 2, [Analysis("d"), Analysis("e")]),
-        lambda doc: write_words(doc, 1, [Analysis("bc")]),
-    ],
-)
-def test_words_of_a_document_that_somebody_has_changed_are_made_anew(change):
-    doc = Doc(VOCAB, words=["a", "bc", "d"])
-    write_words(doc, 1, [Analysis("b"), Analysis("c")])
-    doc.user_data["other"] = 1
-    at_hand = take_words(doc)
-    at_hand.words[1].tag_ = "T"
-    at_hand.hand_on(doc)
-    change(doc)
-    again = take_words(doc)
-    assert again is not at_hand
-    assert all_of(again.words) == all_of(words_as_tokens(doc))
-
-
-def test_words_that_were_changed_and_not_written_back_are_made_anew():
-    doc = Doc(VOCAB, words=["a", "bc"])
-    write_words(doc, 1, [Analysis("b"), Analysis("c")])
-    take_words(doc).hand_on(doc)
-    take_words(doc).words[0].tag_ = "X"
-    assert [token.tag_ for token in take_words(doc).words] == ["", "", ""]
+@pytest.mark.parametrize("end", [[], ["."]])
+def test_words_hang_on_tokens_that_were_merged_and_merged_tokens_lose_their_words(end):
+    words = ["Il", "parle", "au", "bon", "maire", *end]
+    heads, deps = [1, 1, 4, 4, 1], ["nsubj", "ROOT", "case", "amod", "obl"]
+    doc = Doc(VOCAB, words=words, heads=heads + [1] * len(end), deps=deps + ["punct"] * len(end))
+    write_words(doc, 2, [Analysis("à", dep="case", head_token=2), Analysis("le", dep="det", head_token=2)])
+    whole = np.arange(len(doc))
+    values = {name: -np.ones(len(doc)) for name in WRITTEN}
+    write_extensions(doc, whole, values)
+    parsed = words_as_tokens(doc)
+    keep(parsed, "first", current_parse(parsed))
+    write_back(parsed, doc)
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[3:5])
+    assert [word.head.text for word in doc._.words][2:5] == ["bon maire", "bon maire", "parle"]
+    assert [token.head.text for token in words_as_tokens(doc)][2:5] == ["bon maire", "bon maire", "parle"]
+    assert (doc[3]._.log_prob, doc[3]._.head_prob, doc._.log_prob) == (-2.0, None, -5.0 - len(end))
+    assert doc._.surprisal == 2.0 * doc._.log_prob
+    with pytest.warns(UserWarning, match="these parses are dropped"):
+        assert doc._.parses == {}
+    with doc.retokenize() as retokenizer:
+        retokenizer.merge(doc[2:4])
+    with pytest.warns(UserWarning, match="counts as one word"):
+        assert [word.text for word in doc._.words] == ["Il", "parle", "au bon maire", *end]
+    assert doc._.log_prob == -5.0 - len(end)
 
 
 def test_sentence_boundaries_that_are_set_are_those_of_the_words():

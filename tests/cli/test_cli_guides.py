@@ -63,7 +63,8 @@ def test_conllu_is_read_and_written_with_words_under_tokens_and_guides_of_words(
         text += "\n"
     (tmp_path / "train.conllu").write_text(text, encoding="utf8")
     nlp = toy.nlp()
-    examples = list(create_conllu_corpus(tmp_path / "train.conllu")(nlp))
+    nlp.config["corpora"] = {"train": {"tokens": "gold"}}
+    examples = list(create_conllu_corpus(tmp_path / "train.conllu", "gold")(nlp))
     nlp.initialize(lambda: examples)
     nlp.update(examples)
     nlp.to_disk(tmp_path / "pipeline")

@@ -54,7 +54,7 @@ def sentences_of(text):
         for i, (row, head) in enumerate(zip(words, heads), 1):
             assert (row[7] == "root") == (head == 0)
             assert re.fullmatch(r"[a-z]+(:[a-z]+)?", row[7])
-            assert row[3] in {*UPOS, "_"}
+            assert row[3] in UPOS
             features = [] if row[5] == "_" else row[5].split("|")
             assert features == sorted(features, key=str.lower)
             # A form may have blanks within, as words of Vietnamese have.
@@ -208,6 +208,7 @@ def test_labels_words_and_features_of_any_pipeline_become_what_the_format_allows
         tags=["NNP", "A B", "_SP", "WP", "NOUN", ".", "Y"],
         pos=["PROPN", "CONJ", "SPACE", "", "", "PUNCT", "EOL"],
         morphs=["Case=Nom|Number=Sing", "", "", "", "", "", ""],
+        lemmas=["New  York", "a|b", "\n", "", "_", "!", "z"],
         # "x" hangs on white space, and there are three roots.
         heads=[0, 0, 1, 2, 4, 5, 0],
         deps=["ROOT", "NP-SBJ", "dep", "nsubj||obj", "ROOT", "ROOT", "ROOT"],
@@ -224,6 +225,7 @@ def test_labels_words_and_features_of_any_pipeline_become_what_the_format_allows
         ["1", "dep"],
     ]
     assert [row[3] for row in rows] == ["PROPN", "CCONJ", "X", "NOUN", "PUNCT", "X"]
+    assert [row[2] for row in rows] == ["New York", "a|b", "_", "_", "!", "z"]
     assert rows[0][5] == "Case=Nom|Number=Sing"
     assert rows[1][4] == "A_B"
     assert rows[1][9] == "Label=NP-SBJ"
@@ -293,8 +295,8 @@ def test_multiword_tokens_are_written_with_their_words():
     assert [row[0] for row in again.rows][2:5] == ["3-4", "3", "4"]
 
 
-@pytest.mark.parametrize(("pos", "expected"), [(["DET", ""], ["DET", "X"]), (["", ""], ["_", "_"])])
-def test_words_without_a_part_of_speech_have_one_where_others_have(pos, expected):
+@pytest.mark.parametrize(("pos", "expected"), [(["DET", ""], ["DET", "X"]), (["", ""], ["X", "X"])])
+def test_words_without_a_part_of_speech_are_x(pos, expected):
     doc = Doc(spacy.blank("en").vocab, words=["the", "dog"], pos=pos, heads=[1, 1], deps=["det", "ROOT"])
     lines = [line.split("\t") for line in write_sentence(doc[:], "s").splitlines() if "\t" in line]
     assert [line[3] for line in lines] == expected

@@ -9,10 +9,12 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_hpyp.annotation.documents import problem_of, read_gold
+from spacy_hpyp.annotation.syntactic_words import Analysis, write_words
 from spacy_hpyp.components.alignment import (
     PIECE_LABEL,
     PUNCTUATION_LABEL,
     annotated_document,
+    example_of_words,
     sentences_of,
 )
 
@@ -267,3 +269,32 @@ def test_a_sentence_without_a_tree_on_other_tokens_has_no_annotation():
     assert [token.is_sent_start for token in doc[1:]] == [False, False, True, False]
     assert [problem_of(sentence.rows) for sentence in sentences] == ["without tags", None]
     assert [place.tolist() for place in places] == [[0, 1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ({}, ["va", "au", "port", "du", "lac"]),
+        ({1: ["à", "le"]}, ["va", "à", "le", "port", "du", "lac"]),
+        ({1: ["à", "le"], 3: ["de", "le"]}, ["va", "à", "le", "port", "de", "le", "lac"]),
+        ({1: ["à", "les"], 2: ["po", "rt"]}, ["va", "au", "po", "rt", "du", "lac"]),
+    ],
+)
+def test_words_that_the_tokenizer_finds_are_learned_and_its_other_tokens_stay_whole(found, expected):
+    vocab = spacy.blank("fr").vocab
+    words = ["va", "au", "port", "du", "lac"]
+    reference = Doc(vocab, words, tags=[*"VAPDL"], heads=[0, 2, 0, 4, 2], deps=["ROOT", *["dep"] * 4])
+    predicted = Doc(vocab, words, tags=[*"vapdl"])
+    for doc, known in ((reference, {1: ["à", "le"], 3: ["de", "le"]}), (predicted, found)):
+        for i, forms in known.items():
+            above = doc[i].head.i - i
+            write_words(doc, i, [Analysis(form, dep="dep", head_token=above) for form in forms])
+    example = example_of_words(Example(predicted, reference))
+    assert [token.text for token in example.predicted] == expected
+    assert [token.head.text for token in example.reference][1] == "port"
+    assert example.predicted[0].tag_ == "v"
+    assert [token.text for token in example.reference] == [
+        *" ".join(expected).replace("po rt", "port").split()
+    ]
+    gold = example_of_words(Example(predicted, reference), "gold")
+    assert [token.text for token in gold.predicted] == "va à le port de le lac".split()

@@ -49,8 +49,12 @@ def create_learned_tokenizer(
 
 
 def spacy_tokenizer(vocab: Vocab, lang: str) -> Tokenizer:
-    """The tokenizer that spaCy has for a language."""
-    return get_lang_class(lang)(vocab=vocab).tokenizer
+    """Return spaCy's tokenizer of a language, or of "xx" if the package that it needs is missing."""
+    try:
+        return get_lang_class(lang)(vocab=vocab).tokenizer
+    except ImportError:
+        rules = get_lang_class("xx")().tokenizer.to_bytes(exclude=["vocab"])
+        return Tokenizer(vocab).from_bytes(rules)
 
 
 class LearnedTokenizer:
@@ -113,13 +117,19 @@ class LearnedTokenizer:
         return map(self, texts)
 
     def initialize(
-        self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        pkuseg_model: Any = None,
+        pkuseg_user_dict: Any = None,
     ) -> None:
         """Learn from the gold tokens, words and sentence boundaries of examples, and from classes of words,
         if the vocabulary has some.
 
         get_examples (Callable): Returns the training examples. Documents with unknown white space are left
             out. If there are no others, spaCy's rules find the tokens.
+        pkuseg_model, pkuseg_user_dict: Ignored. spaCy's defaults for Chinese set them for its own tokenizer.
         RAISES (ValueError): If they have no tokens.
         """
         found = [example.reference for example in get_examples()]

@@ -3,13 +3,17 @@ is.
 """
 
 from pathlib import Path
+from pkgutil import iter_modules
 
 import numpy as np
 import pytest
 import spacy
+import spacy.lang
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin
+from spacy.training.initialize import init_nlp
+from spacy.util import load_config
 
 from spacy_hpyp.components.corpus import create_conllu_corpus
 from spacy_hpyp.components.documents import read_treebank
@@ -220,6 +224,19 @@ def test_belief_in_sentence_ends_is_a_probability_of_each_token(nlp):
     doc = nlp("Il va au port. Il mange")
     assert [token._.sent_end_prob > 0.5 for token in doc] == [False, False, False, False, True, False, True]
     assert nlp.make_doc(" \n ")[0]._.sent_end_prob is None
+
+
+def test_a_pipeline_of_each_language_starts(treebank):
+    config = Path(__file__).parents[2] / "configs" / "easy_first.cfg"
+    paths = {"paths.train": str(treebank), "paths.dev": str(treebank)}
+    languages = [module.name for module in iter_modules(spacy.lang.__path__) if module.ispkg]
+    assert len(languages) > 70
+    for lang in languages:
+        own = {"nlp.lang": lang, "nlp.pipeline": [], **paths}
+        nlp = init_nlp(load_config(config, overrides=own, interpolate=False))
+        assert words(nlp("Il va au port.")) == ["Il", "va", "à", "le", "port", "."], lang
+        # What has not been learned yet is stored, too.
+        create_learned_tokenizer()(nlp).to_bytes()
 
 
 def test_documents_and_paragraphs_are_as_the_file_has_them(tmp_path):

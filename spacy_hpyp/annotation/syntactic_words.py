@@ -278,9 +278,20 @@ def spelled_apart(doc: Doc, kept: Container[int] = ()) -> Doc:
 
 
 def word_spans(doc: Doc) -> np.ndarray:
-    """Return the offsets in the text of each token of `words_as_tokens` (int64[words, 2])."""
+    """Return the offsets in the text of each token of `words_as_tokens` (int64[words, 2]). Words that do not
+    spell their token have those of the token.
+    """
     rows = doc.to_array([IDX, LENGTH]).view(np.int64).reshape(-1, 2)
-    return np.cumsum(rows, axis=1)[_word_counts(doc, _several(doc))[2]]
+    several = _several(doc)
+    _, first, own = _word_counts(doc, several)
+    spans = np.cumsum(rows, axis=1)[own]
+    for token, words in several.items():
+        if "".join(word.form for word in words) == doc[token].text:
+            ends = rows[token, 0] + np.cumsum([len(word.form) for word in words])
+            spans[first[token] : first[token] + len(words)] = np.stack(
+                [np.r_[rows[token, 0], ends[:-1]], ends], 1
+            )
+    return spans
 
 
 def write_back(words: Doc, doc: Doc) -> None:

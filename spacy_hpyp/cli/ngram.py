@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import spacy
+from spacy.language import Language
 from wasabi import msg
 
+from ..components.tokenizer import LearnedTokenizer
 from ..language_model.ngram import (
     NGramVocabulary,
     collect_vocabulary,
@@ -43,20 +45,17 @@ def ngram(
     """Train a hierarchical Pitman-Yor n-gram model by Gibbs sampling.
 
     The progress bar shows the mean log-probability of a word or end of sentence in nats, each sentence
-    predicted from all others. With --vocab-from PIPELINE its rule for rare words, thresholds and spelling
-    hold.
+    predicted from all others. With --vocab-from PIPELINE its rule for rare words, thresholds, spelling and
+    learned tokenizer hold.
     """
     rare: dict[str, Any] = {"min_count": min_count, "min_class_count": min_class_count, "spelling": spelling}
-    collect = partial(collect_vocabulary, lang=lang, **rare, seed=seed)
-    nlp = None if tokenized else spacy.blank(lang)
-    words: Any = collect
-    if vocab_from is not None:
-        is_data = Path(vocab_from).exists() and not (Path(vocab_from) / "config.cfg").exists()
-        words = (
-            collect(read_sentences(vocab_from, nlp))
-            if is_data
-            else vocabulary_of_pipeline(vocab_from, spelling=spelling)
-        )
+    words: Any = partial(collect_vocabulary, lang=lang, **rare, seed=seed)
+    if vocab_from is None or (Path(vocab_from).exists() and not (Path(vocab_from) / "config.cfg").exists()):
+        nlp = None if tokenized else spacy.blank(lang)
+        words = words if vocab_from is None else words(read_sentences(vocab_from, nlp))
+    else:
+        nlp, words = vocabulary_of_pipeline(vocab_from, spelling=spelling)
+        nlp = None if tokenized else nlp
     read = chain.from_iterable(read_sentences(path, nlp) for path in train)
     with (
         Bar(read, desc="Reading", unit=" sentences") as sentences,
@@ -74,8 +73,9 @@ def ngram(
     msg.good(f"Saved a {order}-gram model of {sizes} to {output}")
 
 
-def vocabulary_of_pipeline(model: str | Path, *, spelling: bool = False) -> NGramVocabulary:
-    """Return the vocabulary of a trained pipeline's hpyp_parser, perhaps with its spelling of rare words.
+def vocabulary_of_pipeline(model: str | Path, *, spelling: bool = False) -> tuple[Language, NGramVocabulary]:
+    """Load a trained pipeline, and return it with the vocabulary of its hpyp_parser, perhaps with the spelling
+    of rare words.
 
     RAISES (ValueError): If an n-gram model cannot have it, or the parser does not spell.
     """
@@ -93,7 +93,9 @@ def vocabulary_of_pipeline(model: str | Path, *, spelling: bool = False) -> NGra
         )
     rule = dict(nlp.config.interpolate()["components"][parser.name]["model"]["unknown_words"])
     resolve_rule(rule)
-    return NGramVocabulary(joint.vocabulary, rule, nlp.lang, joint.spelling if spelling else None)
+    tokenizer = nlp.tokenizer.to_bytes() if isinstance(nlp.tokenizer, LearnedTokenizer) else b""
+    spelled = joint.spelling if spelling else None
+    return nlp, NGramVocabulary(joint.vocabulary, rule, nlp.lang, spelled, tokenizer)
 
 
 def is_ngram_model(model: str | Path) -> bool:

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import spacy
 import srsly
 from wasabi import msg
 
+from ..components.surprisal import blank_pipeline
 from ..language_model.ngram import NGramModel
 from ..language_model.scoring import (
     perplexity_of,
@@ -64,7 +64,7 @@ def perplexity(
         own = {"method": method, "particles": particles, "threads": threads, **of_estimate}
         refuse("a parser, but here is an n-gram model", **own)
         ngrams = NGramModel.from_disk(model)
-        nlp = spacy.blank(ngrams.words.lang)
+        nlp = blank_pipeline(ngrams)
     else:
         if not is_estimate:
             refuse("the method 'particles', but here is the method 'beam'", **of_estimate)

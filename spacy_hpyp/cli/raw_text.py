@@ -16,7 +16,7 @@ from spacy.training import Example
 from ..annotation.syntactic_words import words_as_tokens
 from ..components.corpus import create_conllu_corpus, mark_sentence, spans_of
 from ..components.documents import SPACY, read_treebank
-from ..language_model.stimuli import is_table
+from ..language_model.tables import is_table
 from ..text.paragraphs import paragraphs_of
 from ..treebanks.conllu import read_blocks
 
@@ -77,8 +77,8 @@ def read_sentences(path: str | Path, nlp: Language | None = None) -> Iterator[li
     * A `.spacy` file, or a directory of treebanks: gold words and sentences; a document without sentence
       boundaries is one sentence.
     * A treebank in CoNLL-U: its words and sentences.
-    * Text, one sentence a line: split into words at white space, or by the tokenizer of a pipeline if there
-      is one.
+    * Text, one sentence a line: split at white space, or into the words that the tokenizer of a pipeline
+      finds, as `hpyp surprisal` does.
 
     RAISES (ValueError): If there is no such file, or it is not what its name says.
     """
@@ -93,7 +93,9 @@ def read_sentences(path: str | Path, nlp: Language | None = None) -> Iterator[li
     lines = locate_paragraphs(path, per_line=True)
     if nlp is None:
         return (words for _, line in lines if (words := line.split()))
-    return (words for _, line in lines for words in _sentences(mark_sentence(nlp.make_doc(line))))
+    return (
+        words for _, line in lines for words in _sentences(words_as_tokens(mark_sentence(nlp.make_doc(line))))
+    )
 
 
 def _sentences(doc: Doc) -> Iterator[list[str]]:

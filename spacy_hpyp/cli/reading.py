@@ -1,9 +1,12 @@
 """`hpyp reading`: whether surprisals predict reading times."""
 
+import io
+import re
 from pathlib import Path
 from typing import Annotated
 
 from ..language_model.reading_times import ReadingTimes, predict_times
+from ..language_model.tables import table_text
 from .app import of_extra
 from .options import Json, argument, option
 from .output import print_table, save_json
@@ -38,8 +41,9 @@ def reading(
     pandas, _ = of_extra("pandas", needs), of_extra("statsmodels", needs)
     found: dict[str, ReadingTimes] = {}
     for path in tables:
-        separator = "," if path.suffix.lower() == ".csv" else "\t"
-        table = pandas.read_csv(path, sep=separator, low_memory=False)
+        text, separator = table_text(path)
+        decimal = "," if separator == ";" and re.search(r";-?\d+,\d", text) else "."
+        table = pandas.read_csv(io.StringIO(text), sep=separator, decimal=decimal, low_memory=False)
         for columns in predict or ["surprisal"]:
             names, given = ([name.strip() for name in each.split(",")] for each in (columns, baseline))
             key = ", ".join(names) if len(tables) == 1 else f"{path.stem}: {', '.join(names)}"

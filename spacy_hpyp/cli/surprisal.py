@@ -12,16 +12,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
-from spacy.util import minibatch
-
-from ..components.surprisal import BATCH, NGramReader, ParserReader, Reader, read_rows
+from ..components.surprisal import NGramReader, ParserReader, Reader, read_rows
 from ..distributed.inputs import Document, Shard
 from ..distributed.run import Process, Task
 from ..language_model.increments import ENTROPIES
 from ..language_model.ngram import NGramModel
-from ..language_model.stimuli import is_table, read_counts, read_stimuli, read_word_table
+from ..language_model.stimuli import read_counts, read_stimuli, read_word_table
 from ..language_model.surprisal import PARTS, REGION, TOKEN, WORD, Frequencies, Row, TextPassage
-from .app import load_parser, load_pipeline, prepare_output
+from ..language_model.tables import is_table
+from .app import load_parser, load_pipeline, note, prepare_output
 from .ngram import is_ngram_model, refuse
 from .options import (
     AnyModel,
@@ -38,6 +37,8 @@ from .shards import distribute, place_of
 
 # More words before than any regression has.
 _LAGS = 100
+# Characters that are read at once: few enough to show progress.
+_BATCH = 2000
 
 
 def surprisal(
@@ -56,6 +57,9 @@ def surprisal(
     ] = None,
     text_by: Annotated[str | None, option("Of a table with one word a row: the column of its texts")] = None,
     word: Annotated[str, option("Of a table with one word a row: the column of its words")] = "word",
+    reader_by: Annotated[
+        str | None, option("Of a table with one word a row: the column of its readers, if they are several")
+    ] = None,
     frequencies: Annotated[
         Path | None, option("Where frequencies are from: text, or a table of words and counts", exists=True)
     ] = None,
@@ -97,7 +101,7 @@ def surprisal(
     """
     by = REGION if regions else WORD if words else TOKEN
     if ray is not None:
-        if regions or text_by or context or lags or running or threads or STDIN in texts:
+        if regions or text_by or reader_by or context or lags or running or threads or STDIN in texts:
             raise ValueError(
                 "With --ray texts are files of text, and of the options there are --words, --no-punctuation, "
                 "--entropy, --per-line, --particles and --segment-with."
@@ -108,13 +112,13 @@ def surprisal(
         return
     existing(texts)
     prepare_output(output, texts, ".csv", ".tsv", ".txt")
-    passages = _passages(texts, per_line=per_line, context=context, text_by=text_by, word=word)
     tables = is_table(texts[0])
     if text_by is None:
         of_words = "a table with one word a row: name the column of its texts with --text-by"
-        refuse(of_words, frequencies=frequencies, lags=lags or None)
+        refuse(of_words, reader_by=reader_by, frequencies=frequencies, lags=lags or None)
     if not tables:
         refuse("tables", text_by=text_by, context=context, regions=regions, running=running)
+    passages = _passages(texts, per_line, context, text_by, word, reader_by)
     running = running if tables and text_by is None else not per_line
     if is_ngram_model(model):
         refuse("a parser, but here is an n-gram model", particles=particles, threads=threads)
@@ -129,9 +133,17 @@ def surprisal(
     dialect = "excel" if output is not None and output.suffix.lower() == ".csv" else "excel-tab"
     header = _header(isinstance(reader, ParserReader), by, entropy=entropy)
     rows = _rows(reader, passages, to_rows)
-    unit = " regions" if regions else " words"
-    with writing(output, "surprisals") as file, Bar(rows, unit=unit, disable=is_shown(output)) as bar:
-        _write_table(file, bar, dialect=dialect, header=header)
+    total = sum(map(_words, passages)) if isinstance(passages, list) else None
+    with (
+        writing(output, "surprisals") as file,
+        Bar(desc="Reading", unit=" words", total=total, disable=is_shown(output)) as bar,
+    ):
+        rows = _rows(reader, passages, to_rows, lambda batch: bar.update(sum(map(_words, batch))))
+        _write_table(file, rows, dialect=dialect, header=header)
+    if per_line:
+        reader.coverage.joined.clear()
+    for message, is_warning in reader.coverage.messages():
+        note(f"Warning: {message}" if is_warning else message)
 
 
 def _reader(model: str, particles: int | None, threads: int | None, segment_with: str | None) -> Reader:
@@ -182,27 +194,49 @@ class SurprisalTask(Task):
 
 
 def _rows(
-    reader: Reader, passages: Iterable[TextPassage], read: Callable[[Iterable[TextPassage]], Iterator[Row]]
+    reader: Reader,
+    passages: Iterable[TextPassage],
+    read: Callable[[Iterable[TextPassage]], Iterator[Row]],
+    callback: Callable[[list[TextPassage]], Any] = lambda batch: None,
 ) -> Iterator[Row]:
     """Yield the rows of passages, whose strings the pipeline forgets: nobody else has it."""
-    for batch in minibatch(passages, BATCH):
-        with reader.nlp.memory_zone():
-            rows = list(read(batch))
-        yield from rows
+    batch, size = [], 0
+    for passage in chain(passages, [None]):
+        if passage is None or size >= _BATCH:
+            with reader.nlp.memory_zone():
+                rows = list(read(batch))
+            callback(batch)
+            yield from rows
+            batch, size = [], 0
+        if passage is not None:
+            batch.append(passage)
+            size += len(passage.text)
+
+
+def _words(passage: TextPassage) -> int:
+    return len(passage.text.split())
 
 
 def _frequencies(path: Path | None, reader: Reader) -> Frequencies:
     """Return the frequencies of words in a file, or else in the training data of a model."""
     if path is None:
         return reader.frequencies()
-    if is_table(path):
+    with path.open("rb") as file:
+        is_subtlex = b"freqcount" in file.readline().lower()
+    if is_table(path) or is_subtlex:
         return Frequencies(read_counts(path))
-    return Frequencies(Counter(chain.from_iterable(read_sentences(path, reader.nlp))))
+    with Bar(read_sentences(path, reader.nlp), desc="Counting", unit=" sentences") as sentences:
+        return Frequencies(Counter(chain.from_iterable(sentences)))
 
 
 def _passages(
-    texts: Sequence[Path], *, per_line: bool, context: str | None, text_by: str | None, word: str
-) -> Iterator[TextPassage]:
+    texts: Sequence[Path],
+    per_line: bool,
+    context: str | None,
+    text_by: str | None,
+    word: str,
+    reader_by: str | None,
+) -> Iterable[TextPassage]:
     """Return the passages of files. Tables are read, and checked, at once."""
     if not all(map(is_table, texts)):
         if any(map(is_table, texts)):
@@ -211,13 +245,13 @@ def _passages(
             check_text(path)
         return chain.from_iterable(_prose(path, per_line=per_line) for path in texts)
     if text_by is not None:
-        found = [read_word_table(path, text_by, word) for path in texts]
+        found = [read_word_table(path, text_by, word, reader_by) for path in texts]
     else:
         refuse("texts: a row of a table is one sentence without it", per_line=per_line)
         found = [read_stimuli(path, context) for path in texts]
     if len({tuple(_columns(table[0])) for table in found if table}) > 1:
         raise ValueError("These tables have different columns: give them in several commands.")
-    return chain.from_iterable(found)
+    return [*chain.from_iterable(found)]
 
 
 def _columns(passage: TextPassage) -> list[str]:

@@ -2,6 +2,7 @@
 `spacy_hpyp.surprisal` do.
 """
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -19,11 +20,12 @@ from ..annotation.written import entries_of
 from ..language_model.increments import find_entropies
 from ..language_model.ngram import NGramModel
 from ..language_model.scoring import search_for_reading
-from ..language_model.stimuli import is_table, read_stimuli, read_word_table, stimulus, texts_of_words
+from ..language_model.stimuli import read_stimuli, read_word_table, stimulus, texts_of_words
 from ..language_model.surprisal import (
     PARTS,
     ROWS,
     TOKEN,
+    Coverage,
     Frequencies,
     Row,
     TextPassage,
@@ -33,10 +35,13 @@ from ..language_model.surprisal import (
     table_rows,
 )
 from ..language_model.surprisal import entropy as distribution_entropy
+from ..language_model.tables import is_table
 from ..settings import HIGHEST_PARTICLES, OneOf, check, whole
 from .corpus import mark_sentence
 from .hpyp_parser import HPYPParser
+from .tokenizer import create_learned_tokenizer
 
+_STOPS = {*".?!。？！"}
 #: Texts that are read together: few enough to show progress.
 BATCH = 16
 
@@ -53,6 +58,7 @@ def surprisal(
     context: str | None = None,
     text_by: str | None = None,
     word: str = "word",
+    reader_by: str | None = None,
     frequencies: Mapping[str, int] | None = None,
     lags: int = 0,
 ) -> list[Row]:
@@ -77,6 +83,7 @@ def surprisal(
         The result has the same rows, see `spacy_hpyp.language_model.surprisal.table_rows`, and `by` is
         ignored.
     word (str): The column of its words.
+    reader_by (str | None): The column of readers, if several have read a text: rows are ordered by text.
     frequencies (Mapping[str, int] | None): How often words were seen, if not in the model's training data.
     lags (int): The number of words before that have columns in a row, too.
     RETURNS (list[dict[str, Any]]): The rows, as `pandas.DataFrame` takes them: carried columns (or `item`, a
@@ -84,17 +91,25 @@ def surprisal(
         entropies in bits, `log_prob` in nats, `known`, `class`. See docs/surprisal.md.
     RAISES (ValueError): If a text or region is empty, a region ends inside of a token, or the model cannot do
         what is asked for.
+    WARNS: If texts seem to have several sentences, or more than 5 % of the words are unknown to the model.
     """
-    if text_by is None and (frequencies is not None or lags):
-        raise ValueError("'frequencies' and 'lags' are of tables with one word a row: give 'text_by', too.")
-    reader, passages = reader_for(model, particles=particles), _passages(texts, context, text_by, word)
+    if text_by is None and (frequencies is not None or lags or reader_by):
+        raise ValueError(
+            "'frequencies', 'lags' and 'reader_by' are of tables with one word a row: give 'text_by', too."
+        )
+    passages = _passages(texts, context, text_by, word, reader_by)
+    reader = reader_for(model, particles=particles)
     if text_by is not None:
-        found = reader.frequencies() if frequencies is None else Frequencies(frequencies)
-        rows = partial(read_rows, frequencies=found, lags=lags)
+        counted = reader.frequencies() if frequencies is None else Frequencies(frequencies)
+        rows = partial(read_rows, frequencies=counted, lags=lags)
     else:
         rows = partial(read_rows, by=by)
     running = text_by is not None if running is None else running
-    return list(rows(reader, passages, punctuation=punctuation, entropy=entropy, running=running))
+    found = list(rows(reader, passages, punctuation=punctuation, entropy=entropy, running=running))
+    for message, is_warning in reader.coverage.messages():
+        if is_warning:
+            warnings.warn(message, stacklevel=2)
+    return found
 
 
 class ParserReader:
@@ -112,7 +127,7 @@ class ParserReader:
                 f"The pipeline should have one hpyp_parser that has been trained, but it has "
                 f"{nlp.pipe_names}."
             )
-        self.nlp = nlp
+        self.nlp, self.coverage = nlp, Coverage()
         self.name, self.parser = parsers[0]
         if particles is not None:
             particles = whole("particles", particles, least=1, highest=HIGHEST_PARTICLES)
@@ -125,7 +140,7 @@ class ParserReader:
 
         running (bool): Whether the parser finds the sentences.
         """
-        made = _docs(self.nlp, passages, running=running)
+        made = _docs(self, passages, running=running)
         parsed = list(self.nlp.pipe(made, component_cfg={self.name: {"search": self.search}}))
         docs = list(map(words_as_tokens, parsed))
         joint, given = self.parser.joint, self.parser.tags == "given"
@@ -154,9 +169,8 @@ class NGramReader:
     """
 
     def __init__(self, model: NGramModel, segmenter: Language | None = None) -> None:
-        self.model = model
-        self.segmenter = segmenter
-        self.nlp = spacy.blank(model.words.lang) if segmenter is None else segmenter
+        self.model, self.segmenter, self.coverage = model, segmenter, Coverage()
+        self.nlp = blank_pipeline(model) if segmenter is None else segmenter
 
     def read(
         self, passages: list[TextPassage], *, running: bool = False, entropy: bool = False
@@ -170,7 +184,7 @@ class NGramReader:
                 "An n-gram model finds no sentences. Write each on a line of its own and give --per-line, or "
                 "name a pipeline that finds them with --segment-with."
             )
-        docs = _docs(self.nlp, passages, running=running)
+        docs = _docs(self, passages, running=running)
         for doc in self.nlp.pipe(docs) if running else docs:
             if not doc.has_annotation("SENT_START"):
                 raise ValueError("The pipeline of --segment-with does not find sentences.")
@@ -201,6 +215,14 @@ class NGramReader:
 
 
 Reader = ParserReader | NGramReader
+
+
+def blank_pipeline(model: NGramModel) -> Language:
+    """Make a pipeline with the tokenizer that an n-gram model reads text with."""
+    nlp = spacy.blank(model.words.lang)
+    if model.words.tokenizer:
+        nlp.tokenizer = create_learned_tokenizer()(nlp).from_bytes(model.words.tokenizer)
+    return nlp
 
 
 def reader_for(
@@ -236,6 +258,7 @@ def read_rows(
     check("by", by, OneOf(ROWS))
     for batch in minibatch(passages, BATCH):
         for passage, (doc, scores) in zip(batch, reader.read(batch, running=running, entropy=entropy)):
+            reader.coverage.add(doc, scores, passage)
             if frequencies is not None:
                 yield from table_rows(doc, scores, passage, frequencies, lags=lags, punctuation=punctuation)
             else:
@@ -243,17 +266,23 @@ def read_rows(
 
 
 def _passages(
-    texts: Iterable[str | Mapping[str, Any]] | Path, context: str | None, text_by: str | None, word: str
+    texts: Iterable[str | Mapping[str, Any]] | Path,
+    context: str | None,
+    text_by: str | None,
+    word: str,
+    reader_by: str | None,
 ) -> Iterable[TextPassage]:
     if isinstance(texts, Path):
         if not is_table(texts):
             raise ValueError(f"The name of a table ends with .csv or .tsv, but this is '{texts}'.")
-        return read_stimuli(texts, context) if text_by is None else read_word_table(texts, text_by, word)
+        if text_by is None:
+            return read_stimuli(texts, context)
+        return read_word_table(texts, text_by, word, reader_by)
     if isinstance(texts, str | Mapping) or hasattr(texts, "to_dict"):
         raise ValueError("'texts' should be a list of texts or rows; of pandas, table.to_dict('records').")
     if text_by is not None:
         named = ((f"row {number}", row) for number, row in enumerate(texts, 1))
-        return texts_of_words(named, text_by, word, {})
+        return texts_of_words(named, text_by, word, {}, reader_by)
     return [
         stimulus({"item": number}, {"text": text}, f"text {number}")
         if isinstance(text, str)
@@ -262,9 +291,22 @@ def _passages(
     ]
 
 
-def _docs(nlp: Language, passages: Iterable[TextPassage], *, running: bool) -> list[Doc]:
-    docs = [nlp.make_doc(passage.text) for passage in passages]
-    return docs if running else [mark_sentence(doc) for doc in docs]
+def _docs(reader: Reader, passages: Iterable[TextPassage], *, running: bool) -> list[Doc]:
+    docs = [reader.nlp.make_doc(passage.text) for passage in passages]
+    if running:
+        return docs
+    reader.coverage.joined += [one.name for one, doc in zip(passages, docs) if _has_several_sentences(doc)]
+    return [mark_sentence(doc) for doc in docs]
+
+
+def _has_several_sentences(doc: Doc) -> bool:
+    """Return whether the tokenizer has found a boundary, or if it finds none, whether a word with a capital
+    letter stands behind a full stop.
+    """
+    if doc.has_annotation("SENT_START"):
+        return any(token.is_sent_start for token in doc[1:])
+    pairs = zip(doc, doc[1:])
+    return any(one.text in _STOPS and word.is_alpha and not word.is_lower for one, word in pairs)
 
 
 def _column(doc: Doc, name: str) -> np.ndarray:

@@ -41,7 +41,7 @@ from ..text.vocabulary import Vocabulary, VocabularySettings
 from .generation import ATTEMPTS, check_drawing, unfound
 from .scoring import Perplexity, score_of
 
-KIND, FORMAT = "spacy-hpyp n-gram model", 3
+KIND, FORMAT = "spacy-hpyp n-gram model", 4
 HIGHEST_ORDER = 20
 # Customers for whom room is made at once.
 _CUSTOMERS = 1 << 14
@@ -104,12 +104,14 @@ class NGramVocabulary(NamedTuple):
     unknown_words (dict[str, Any]): The rule as a block of a config, {"@misc": name, ...}; one of this
         package's.
     lang (str): The language code of the tokenizer that the words come from.
+    tokenizer (bytes): A learned tokenizer of a pipeline that reads text; if empty spaCy's of the language.
     """
 
     vocabulary: Vocabulary
     unknown_words: dict[str, Any]
     lang: str
     spelling: Spelling | None = None
+    tokenizer: bytes = b""
 
 
 class DrawnSentence(NamedTuple):
@@ -273,6 +275,7 @@ class NGramModel:
             "format": FORMAT,
             "order": self.order,
             "lang": self.words.lang,
+            "tokenizer": self.words.tokenizer,
             "unknown_words": self.words.unknown_words,
             "vocabulary": vocabulary_to_message(self.vocabulary),
             "seating": self._seating,
@@ -292,7 +295,7 @@ class NGramModel:
         vocabulary = vocabulary_from_message(message["vocabulary"], resolve_rule(rule))
         if spelling is not None:
             spelling = Spelling.from_message(spelling)
-        words = NGramVocabulary(vocabulary, rule, message["lang"], spelling)
+        words = NGramVocabulary(vocabulary, rule, message["lang"], spelling, message["tokenizer"])
         return cls(words, message["order"], message["seating"])
 
     def to_disk(self, path: str | Path) -> None:

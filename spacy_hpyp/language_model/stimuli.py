@@ -8,20 +8,21 @@ Tables of words, as corpora of reading times are, have one word a row, and a col
 belongs to.
 """
 
-import csv
-import io
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import accumulate, chain
+from operator import eq
 from pathlib import Path
 from typing import Any
 
 from .surprisal import PARTS, ROWS, TableRow, TextPassage, carried
+from .tables import WHITE, cell, read_table, single_blanks, string_of
 
-#: Endings of the names of tables.
-SUFFIXES = (".csv", ".tsv")
 SEPARATOR = "|"
 _TEXTS = ("text", "regions")
+# Columns of SUBTLEX, in lower letters, and their names here.
+_SUBTLEX = {"spelling": "word", "word": "word", "freqcount": "count", "count": "count"}
+_READERS = "If it has several readers, name the column that says who they are: --reader-by."
 # Columns of a table of surprisals.
 _TAKEN = {
     *"file sentence words tokens start end tag known class log_prob surprisal".split(),
@@ -30,21 +31,15 @@ _TAKEN = {
 }
 
 
-def is_table(path: Path) -> bool:
-    """Return whether a file is a table, by its name."""
-    return path.suffix.lower() in SUFFIXES
-
-
 def read_stimuli(path: Path, context: str | None = None) -> list[TextPassage]:
     """Read the passages of a table of stimuli.
 
-    path (Path): A file in UTF-8, perhaps with a byte order mark. A `.tsv` file has tabs between its columns;
-        a `.csv` file commas, semicolons or tabs, whichever its header has.
+    path (Path): The table, see `table_text`.
     context (str | None): The column of what is read before the text.
     RAISES (ValueError): If it is no such table. The message says in which line.
     """
     found = []
-    for name, row in _rows_of(path):
+    for name, row in read_table(path):
         if "item" not in row:
             raise ValueError(
                 f"The table '{path}' has no column 'item', but there are: {', '.join(row)}. A table of "
@@ -55,61 +50,33 @@ def read_stimuli(path: Path, context: str | None = None) -> list[TextPassage]:
     return found
 
 
-def read_word_table(path: Path, text_by: str, word: str) -> list[TextPassage]:
+def read_word_table(path: Path, text_by: str, word: str, reader_by: str | None = None) -> list[TextPassage]:
     """Read the texts of a table with one word a row, see `texts_of_words`."""
-    return texts_of_words(_rows_of(path), text_by, word, {"file": str(path)})
+    return texts_of_words(read_table(path), text_by, word, {"file": str(path)}, reader_by)
 
 
 def read_counts(path: Path) -> dict[str, int]:
-    """Read how often words were seen from a table with the columns `word` and `count`.
+    """Read how often words were seen from a table with the columns `word` and `count`, or with those of
+    SUBTLEX.
 
     RAISES (ValueError): If there is no such column, or a count is no whole number.
     """
     found: Counter[str] = Counter()
-    for name, row in _rows_of(path):
+    for name, row in read_table(path):
+        columns = {_SUBTLEX.get(column.lower(), column): value for column, value in row.items()}
         try:
-            found[_cell(name, row, "word").strip()] += int(_cell(name, row, "count"))
+            found[cell(name, columns, "word").strip()] += int(cell(name, columns, "count"))
         except ValueError as error:
             raise ValueError(f"{name} has no word with a count: {error}") from error
     return found
 
 
-def _rows_of(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the rows of a table that are not empty, each with its name in errors."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"'{path}' is not text in UTF-8 ({error}).") from error
-    head = text.lstrip().split("\n", 1)[0]
-    delimiter = "\t" if path.suffix.lower() == ".tsv" else max(",;\t", key=head.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    header: list[str] = []
-    try:
-        for fields in reader:
-            name = f"line {reader.line_num} of '{path}'"
-            if not any(field.strip() for field in fields):
-                continue
-            if not header:
-                header = [field.strip() for field in fields]
-                if len(set(header)) < len(header) or "" in header:
-                    raise ValueError(f"The header in {name} has a column twice or without a name.")
-                continue
-            if len(fields) != len(header):
-                raise ValueError(
-                    f"{name} has {len(fields)} fields, but the header has {len(header)}. A field that has "
-                    f"the "
-                    f"separator in it must be quoted."
-                )
-            yield name, dict(zip(header, fields))
-    except csv.Error as error:
-        raise ValueError(
-            f"Line {reader.line_num} of '{path}' cannot be read: {error}. A field that begins with a "
-            f"quotation mark ends with one, and those in it are doubled."
-        ) from error
-
-
 def texts_of_words(
-    rows: Iterable[tuple[str, Mapping[str, Any]]], text_by: str, word: str, columns: Mapping[str, Any]
+    rows: Iterable[tuple[str, Mapping[str, Any]]],
+    text_by: str,
+    word: str,
+    columns: Mapping[str, Any],
+    reader_by: str | None = None,
 ) -> list[TextPassage]:
     """Join the words of rows to texts, with a space between two. Each word is a region.
 
@@ -117,34 +84,65 @@ def texts_of_words(
     text_by (str): The column that says which text a word belongs to.
     word (str): The column of the words. A row may have none.
     columns (Mapping[str, Any]): Columns of all texts.
-    RAISES (ValueError): If a column is not there or a word is no string, the rows of a text do not stand
-        together, or a text has no words.
+    reader_by (str | None): The column of readers. The text is that of the reader with most words; others may
+        lack some of them. Without it each text has one reader, whose rows stand together.
+    RAISES (ValueError): If a column is not there, a word is no string, the rows of a text seem to be of
+        several readers, or a text has no words.
     """
-    found: list[TextPassage] = []
-    seen: set[str] = set()
-    for text, group in groupby(rows, key=lambda row: str(_cell(*row, text_by)).strip()):
-        members = list(group)
-        first = f"the text '{text}', which begins with {members[0][0]}"
-        if text in seen:
-            raise ValueError(f"The rows of {first}, do not stand together: sort the table.")
-        seen.add(text)
-        words, ends, table = "", [], []
-        for name, row in members:
-            content = _string(name, row, word)
-            if "\n" in row[word]:
-                # Words that begin and end direct speech would take all between them along.
-                raise ValueError(
-                    f"The word of {name} has a line end in it. Where quotation marks belong to words, quote "
-                    f"these and double the marks."
-                )
-            if content:
-                words += f" {content}" if words else content
-                ends.append(len(words))
-            table.append(TableRow(len(ends) if content else 0, dict(row), name))
+    texts: dict[str, dict[str, list[tuple[str, Mapping[str, Any], str]]]] = {}
+    last = None
+    for name, row in rows:
+        text = str(cell(name, row, text_by)).strip()
+        content = string_of(name, row, word)
+        if "\n" in row[word]:
+            # Words that begin and end direct speech would take all between them along.
+            raise ValueError(
+                f"The word of {name} has a line end in it. Where quotation marks belong to words, quote "
+                f"these and double the marks."
+            )
+        if reader_by is None and text in texts and text != last:
+            raise ValueError(
+                f"The rows of the text '{text}' do not stand together: it goes on in {name}. {_READERS} If it "
+                f"has one, put its rows in the order of reading."
+            )
+        last, reader = text, "" if reader_by is None else str(cell(name, row, reader_by))
+        word_rows = texts.setdefault(text, {}).setdefault(reader, [])
+        word_rows.append((name, row, "" if content.isspace() else content))
+    passages = []
+    for text, readers in texts.items():
+        words = max(([content for *_, content in own if content] for own in readers.values()), key=len)
+        first = f"the text '{text}', which begins with {next(iter(readers.values()))[0][0]}"
         if not words:
             raise ValueError(f"There are no words in {first}.")
-        found.append(TextPassage(words, dict(columns), first, ends=tuple(ends), rows=tuple(table)))
-    return found
+        if reader_by is None and _seems_repeated(words):
+            raise ValueError(f"The words of {first}, repeat themselves. {_READERS}")
+        ends = tuple(accumulate(len(each) + 1 for each in words))
+        table = chain.from_iterable(_rows_of_reader(own, words, first) for own in readers.values())
+        passage = TextPassage(" ".join(words), dict(columns), first, ends=tuple(end - 1 for end in ends))
+        passages.append(passage._replace(rows=tuple(table)))
+    return passages
+
+
+def _rows_of_reader(
+    rows: Sequence[tuple[str, Mapping[str, Any], str]], words: Sequence[str], text: str
+) -> Iterator[TableRow]:
+    """Find the word of a text that each row of a reader has."""
+    regions = enumerate(words, 1)
+    for name, row, content in rows:
+        region = next((number for number, each in regions if each == content), None) if content else 0
+        if region is None:
+            raise ValueError(
+                f"The word '{content}' of {name} does not come next in {text}, as another reader has it. Put "
+                f"the rows of each reader in the order of reading."
+            )
+        yield TableRow(region, dict(row), name)
+
+
+def _seems_repeated(words: Sequence[str]) -> bool:
+    """Return whether words are those of a text several times, one after the other or all together."""
+    runs = Counter(zip(words, words[1:], words[2:]))
+    repeated = sum(count for count in runs.values() if count > 1)
+    return 2 * repeated > max(len(words), 4) or 3 * sum(map(eq, words, words[1:])) > max(len(words), 6)
 
 
 def stimulus(
@@ -168,20 +166,19 @@ def stimulus(
     others = {key: value for key, value in row.items() if key not in (kind, context)}
     columns, content = {**columns, **carried(others, _TAKEN, name)}, row[kind]
     if kind == "text":
-        text = _string(name, row, kind)
-        if not text:
+        passage = TextPassage(string_of(name, row, kind), columns, name)
+        if not passage.text.strip():
             raise ValueError(f"The text of {name} is empty.")
-        passage = TextPassage(text, columns, name)
+    elif isinstance(content, Sequence) and not isinstance(content, str):
+        # Only a string can say that a word and its clitic belong together.
+        passage = _passage([f" {string_of(name, {kind: part}, kind)} " for part in content], columns, name)
     else:
-        if isinstance(content, Sequence) and not isinstance(content, str):
-            # Only a string can say that a word and its clitic belong together.
-            content = SEPARATOR.join(f" {_string(name, {kind: part}, kind)} " for part in content)
-        content = _string(name, {kind: content}, kind, keep=True)
+        string_of(name, row, kind)
         passage = _passage(content.split(SEPARATOR), columns, name)
     if context is None:
         return passage
     # Places are counted from the beginning of the passage.
-    before = _string(name, row, context)
+    before = string_of(name, row, context)
     length = len(before) + bool(before)
     ends = tuple(length + end for end in passage.ends)
     text = f"{before} {passage.text}".strip()
@@ -194,29 +191,11 @@ def _passage(parts: Sequence[str], columns: dict[str, Any], name: str) -> TextPa
     """
     text, ends = "", []
     for number, part in enumerate(parts, 1):
-        words = " ".join(part.split())
+        words = single_blanks(part)
         if not words:
             raise ValueError(f"Region {number} of {name} is empty: join it with the one before or after.")
-        if text and (part[:1].isspace() or parts[number - 2][-1:].isspace()):
+        if text and (part[0] in WHITE or parts[number - 2][-1] in WHITE):
             text += " "
         text += words
         ends.append(len(text))
     return TextPassage(text, columns, name, ends=tuple(ends))
-
-
-def _string(name: str, row: Mapping[str, Any], column: str, *, keep: bool = False) -> str:
-    """Return a cell with single spaces, or as it is."""
-    content = _cell(name, row, column)
-    if not isinstance(content, str):
-        # Pandas reads empty cells and "NA" as numbers.
-        raise ValueError(
-            f"The {column} of {name} should be a string, but it is {content!r}. With pandas.read_csv, give "
-            f"keep_default_na=False."
-        )
-    return content if keep else " ".join(content.split())
-
-
-def _cell(name: str, row: Mapping[str, Any], column: str) -> Any:
-    if column not in row:
-        raise ValueError(f"There is no column '{column}' in {name}, but there are: {', '.join(row)}.")
-    return row[column]

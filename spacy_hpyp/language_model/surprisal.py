@@ -1,5 +1,6 @@
 """Tables of surprisals: one row a token, a word between white space, or a region of a stimulus."""
 
+import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
@@ -20,10 +21,18 @@ ROWS = (TOKEN, WORD, REGION)
 #: one.
 PARTS = ("surprisal_lexical", "surprisal_syntactic", "surprisal_letters")
 
+# A larger share of words that a model does not know is worth a warning.
+_MANY_UNKNOWN = 0.05
 # The prefix of carried columns that have the name of a column of the table.
 _INPUT = "input_"
 # Columns that are not repeated for the words before.
-_NOT_BEFORE = {"sentence", "tokens", "log_prob", "known", "class"}
+_NOT_BEFORE = {"sentence", "tokens", "log_prob", "known", "class", "position", "position_in_sentence"}
+# Punctuation of a word: at the end of a sentence, at a pause, and around speech.
+_PUNCTUATION = {
+    "final_punctuation": re.compile(r"[.!?…。！？]\W*$"),
+    "comma_dash": re.compile(r"[,;:，、；：]\W*$|[–—]|--"),
+    "quote": re.compile(r"[\"“”„«»「」]|^\W*['‘’]|['’]\W*$"),
+}
 
 #: A row: its columns in their order.
 Row = dict[str, Any]
@@ -80,6 +89,50 @@ class TokenScores:
     classes: list[str]
     tags: list[str] | None = None
     entropies: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+class Coverage:
+    """What a model does not know of the texts that it reads, and what it reads otherwise than they look.
+
+    joined (list[str]): The names of texts that seem to have several sentences, and are read as one.
+    """
+
+    def __init__(self) -> None:
+        self.joined: list[str] = []
+        self._counts: Counter[str] = Counter()
+
+    def add(self, doc: Doc, scores: TokenScores, passage: TextPassage) -> None:
+        """Count the words of a passage, and its regions: the one that its column `critical` names, or all."""
+        words = [
+            token.i for token in doc if not token.is_space and scores.spans[token.i, 0] >= passage.context
+        ]
+        unknown = [i for i in words if scores.classes[i]]
+        self._counts += Counter(words=len(words), unknown=len(unknown))
+        if passage.ends and not passage.rows:
+            critical = str(passage.columns.get("critical", ""))
+            regions = {int(critical)} if critical.isdecimal() else set(range(1, len(passage.ends) + 1))
+            of_unknown = 1 + np.searchsorted(passage.ends, scores.spans[unknown, 1])
+            self._counts += Counter(
+                regions=len(regions), unsure=len(regions.intersection(of_unknown.tolist()))
+            )
+
+    def messages(self) -> Iterator[tuple[str, bool]]:
+        """Yield what a user should know, and whether it makes surprisals doubtful."""
+        if self.joined:
+            message = f"Texts that seem to have several sentences, but are read as one: {len(self.joined):,}"
+            yield (
+                f"{message} (first: {self.joined[0]}). With --running, or running=True, they are found.",
+                True,
+            )
+        count = self._counts
+        share = count["unknown"] / max(count["words"], 1)
+        message = f"{count['unknown']:,} of {count['words']:,} words ({100 * share:.1f} %)"
+        if count["regions"]:
+            message += f", and words in {count['unsure']:,} of {count['regions']:,} (critical) regions,"
+        message += " are unknown to the model"
+        if share > _MANY_UNKNOWN:
+            message += ": their surprisals are those of classes of words, and of letters if the model spells"
+        yield f"{message}.", share > _MANY_UNKNOWN
 
 
 class Frequencies:
@@ -177,33 +230,33 @@ def table_rows(
     lags (int): The number of words before that have columns, too.
     RAISES (ValueError): If a token reaches over two rows, or two columns would have the same name.
     """
-    regions = {
+    found = {
         row["region"]: row for row in passage_rows(doc, scores, passage, by=REGION, punctuation=punctuation)
     }
     # Where a token stands, a region does: the words of one are found by where they end.
-    forms: dict[int, list[str]] = {number: [] for number in regions}
+    forms: dict[int, list[str]] = {number: [] for number in found}
     for token, region in zip(doc, 1 + np.searchsorted(passage.ends, scores.spans[:, 1])):
         if not (token.is_space or token.is_punct) and region in forms:
             forms[region].append(token.text)
     entropies = [f"{kind}_{name}" for kind in ("entropy", "reduction") for name in scores.entropies]
     shared = ["sentence", "tokens", *scores.summed, "known", "class", *entropies]
-    names = [*shared, "length", "log_frequency"]
+    names = [*shared, "length", "log_frequency", "position", "position_in_sentence", *_PUNCTUATION]
     repeated = [name for name in names if name not in _NOT_BEFORE]
-    before: list[Row] = []
+    words, first = [], {}
+    for number, row in found.items():
+        written = passage.text[passage.ends[number - 2] if number > 1 else 0 : passage.ends[number - 1]]
+        before = first.setdefault(row["sentence"], number) - 1
+        frequency = frequencies.of(row["text"], forms[number])
+        own = [sum(map(str.isalnum, row["text"])), frequency, number, number - before]
+        marks = [int(bool(pattern.search(written))) for pattern in _PUNCTUATION.values()]
+        words.append(dict(zip(names, [*(row[column] for column in shared), *own, *marks])))
+    places = {number: place for place, number in enumerate(found)}
     for number, columns, name in passage.rows:
-        own: Row = dict.fromkeys(names)
-        found = regions.get(number)
-        if found is not None:
-            text = found["text"]
-            own = {column: found[column] for column in shared}
-            own["length"] = sum(map(str.isalnum, text))
-            own["log_frequency"] = frequencies.of(text, forms[number])
-        row = dict(own)
+        place = places.get(number, -1)
+        row = words[place] if place >= 0 else dict.fromkeys(names)
         for lag in range(1, lags + 1):
-            one = before[-lag] if found is not None and lag <= len(before) else {}
-            row |= {f"{column}_lag{lag}": one.get(column) for column in repeated}
-        if found is not None:
-            before.append(own)
+            before = words[place - lag] if place >= lag else {}
+            row = row | {f"{column}_lag{lag}": before.get(column) for column in repeated}
         yield carried(columns, row, name) | row
 
 
@@ -223,9 +276,8 @@ def _tokens(doc: Doc, scores: TokenScores, passage: TextPassage) -> Iterator[Row
                 place = f"Region {own} of {passage.name}"
                 place = next((f"The word of {row.name}" for row in passage.rows if row.region == own), place)
                 raise ValueError(
-                    f"{place} ends inside of the token '{token.text}', whose surprisal cannot be divided. "
-                    f"Join "
-                    f"it with the next one."
+                    f"{place} ends inside of the token '{token.text}', whose surprisal cannot be divided. Let "
+                    f"regions end between tokens, or between the words of one as in do|n't."
                 )
             yield {"i": token.i, "region": own, "sentence": sentence - before, "word": word, "token": number}
 

@@ -54,6 +54,15 @@ def test_an_effect_is_found_within_its_interval_and_predicts_texts_that_were_lef
         assert effects[column]["high"] - effects[column]["low"] < 2.0
 
 
+def test_tables_of_r_and_of_spreadsheets_are_read(table):
+    expected = of_times(table).stdout
+    rows = pd.read_csv(table, sep="\t")
+    rows.to_csv(table.with_suffix(".csv"), sep=";", decimal=",")
+    assert of_times(table.with_suffix(".csv")).stdout == expected
+    rows.to_csv(table, sep="\t", encoding="utf-16")
+    assert of_times(table).stdout == expected
+
+
 def test_rows_without_a_time_are_left_out(table):
     times = pd.read_csv(table, sep="\t")["time"]
     times[[10, 20]], times[30] = 0.0, np.nan

@@ -4,15 +4,20 @@ it.
 
 import csv
 import io
+import json
 from collections import Counter
 from functools import partial
 
 import command_line
 import numpy as np
 import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Example
 from typer.testing import CliRunner
 
 import spacy_hpyp
+from spacy_hpyp.annotation.syntactic_words import Analysis, write_words
 from spacy_hpyp.cli import hpyp
 from spacy_hpyp.language_model.increments import find_increments
 from spacy_hpyp.language_model.ngram import NGramModel, collect_vocabulary, train_ngram_model
@@ -51,7 +56,31 @@ def models(toy, trained, tmp_path_factory):
     for name, spelling in (("ngram", False), ("spelled.ngram", True)):
         collect = partial(collect_vocabulary, spelling=spelling)
         train_ngram_model(text, collect, order=3, sweeps=2).to_disk(folder / name)
+    clitics(toy, trained).to_disk(folder / "clitics")
+    options = ("--vocab-from", folder / "clitics", "--order", 2, "--sweeps", 2)
+    command_line.run("hpyp", "ngram", write_lines(folder, text), folder / "clitics.ngram", *options)
     return folder
+
+
+def write_lines(folder, text):
+    (folder / "text.txt").write_text("\n".join(" ".join([*words, "don't"]) for words in text))
+    return folder / "text.txt"
+
+
+def clitics(toy, trained):
+    """The pipeline with a tokenizer that has learned that some tokens are several words."""
+    config = trained.config.copy()
+    config["nlp"]["tokenizer"] = {"@tokenizers": "spacy-hpyp.LearnedTokenizer.v1"}
+    nlp = spacy.util.load_model_from_config(config, auto_fill=True)
+    nlp.from_bytes(trained.to_bytes(), exclude=["tokenizer", "config"])
+    examples = []
+    for number, (first, second) in enumerate([("do", "n't"), ("can", "not"), ("dog", "'s")] * 8):
+        words = toy.sentences(24)[number].words[:-1]
+        doc = Doc(nlp.vocab, [*words, first + second, "."], [*[True] * (len(words)), False, False])
+        write_words(doc, len(words), [Analysis(first), Analysis(second)])
+        examples.append(Example(doc, doc))
+    nlp.tokenizer.initialize(lambda: examples)
+    return nlp
 
 
 @pytest.fixture(scope="module", params=["pipeline", "ngram"])
@@ -234,7 +263,11 @@ def test_line_ends_byte_order_marks_and_quotes_change_nothing(models, write, nam
 
 def test_a_row_may_have_several_sentences(models, write):
     path = write("item,condition,text\n1,a,the dog sees a cat. Ada sleeps.\n", "t.csv")
-    assert {row["sentence"] for row in rows(run(models / "pipeline", path).stdout)} == {"1"}
+    done = run(models / "pipeline", path)
+    assert "--running" in done.stderr
+    assert {row["sentence"] for row in rows(done.stdout)} == {"1"}
+    with pytest.warns(UserWarning, match="running=True"):
+        spacy_hpyp.surprisal(models / "pipeline", path)
     assert {row["sentence"] for row in rows(run(models / "pipeline", path, "--running").stdout)} == {"1", "2"}
 
 
@@ -255,7 +288,9 @@ def test_a_text_may_be_stdin(models, write):
     assert [row | {"file": ""} for row in rows(done.stdout)] == [row | {"file": ""} for row in rows(named)]
 
 
-def test_a_region_that_cuts_a_token_is_an_error_and_one_that_cuts_a_word_is_not(model, write):
+@pytest.mark.parametrize("name", ["pipeline", "ngram", "clitics", "clitics.ngram"])
+def test_a_region_that_cuts_a_token_is_an_error_and_one_that_cuts_a_word_is_not(models, name, write):
+    model = models / name
     path = write("item,condition,regions\n1,a,Ada slee|ps.\n", "t.csv")
     shown = message(run(model, path, "-o", path.with_suffix(".tsv"), exit_code=1))
     assert squeezed("Region 1 of line 2") in shown
@@ -269,6 +304,17 @@ def test_a_region_that_cuts_a_token_is_an_error_and_one_that_cuts_a_word_is_not(
         ("sleep.", "2"),
     ]
     assert [row["text"] for row in rows(run(model, path, "--regions").stdout)] == ["Kim do", "n't sleep."]
+
+
+@pytest.mark.parametrize("name", ["clitics", "clitics.ngram"])
+def test_the_perplexity_of_a_text_is_the_sum_of_its_surprisals(models, name, write):
+    path = write("Kim don't sleep.\nthe dog's cat cannot wait .\n")
+    found = rows(run(models / name, path, "--per-line").stdout)
+    assert [row["text"] for row in found] == "Kim do n't sleep . the dog 's cat can not wait .".split()
+    log_prob = sum(float(row["log_prob"]) for row in found)
+    printed = command_line.run("hpyp", "perplexity", models / name, path, "--output", "json").stdout
+    # A parser's beams are of different sizes.
+    assert json.loads(printed)["log_prob"] == pytest.approx(log_prob, rel=0.05 if name == "clitics" else 1e-6)
 
 
 def test_what_stands_before_a_stimulus_is_read_and_has_no_rows(model, write):
@@ -291,6 +337,52 @@ def test_sentences_before_a_stimulus_are_running_text_with_it(models, write):
     whole = rows(run(models / "pipeline", write("Ada sleeps. the dog waits. Kim sleeps.")).stdout)
     assert [row["surprisal"] for row in found] == [row["surprisal"] for row in whole[3:]]
     assert [row["sentence"] for row in found] == list("1111222")
+
+
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("index.csv", ',item,text\n0,1,"Ada ""A"" sleeps."\n1,2,Kim waits.\n'),
+        ("r.csv", '"","item","text"\n"1",1,"Ada \\"A\\" sleeps."\n"2",2,"Kim waits."\n'),
+        ("commas.csv", 'item,text,,\n1,"Ada ""A"" sleeps.",,\n2,Kim waits.,,\n,,,\n'),
+        ("utf16.csv", 'item;text\n1;"Ada ""A"" sleeps."\n2;Kim waits.\n'.encode("utf-16")),
+        ("utf16.tsv", 'item\ttext\n1\t"Ada ""A"" sleeps."\n2\tKim waits.\n'.encode("utf-16")),
+    ],
+)
+def test_tables_are_read_as_r_pandas_and_spreadsheets_write_them(models, write, name, table):
+    plain = write('item,text\n1,"Ada ""A"" sleeps."\n2,Kim waits.\n', "plain.csv")
+    expected, found = (rows(run(models / "ngram", path).stdout) for path in (plain, write(table, name)))
+    assert [row | {"file": ""} for row in found] == [row | {"file": ""} for row in expected]
+
+
+def test_words_and_regions_that_the_model_does_not_know_are_counted(models, write):
+    table = "item,critical,regions\n1,1,the zyzzyva | sleeps .\n2,2,the zyzzyva | sleeps .\n"
+    shown = " ".join(run(models / "ngram", write(table, "t.csv")).stderr.split())
+    assert "2 of 8 words (25.0 %)" in shown
+    assert "1 of 2 (critical) regions" in shown
+    assert "Warning" in shown
+    assert "Warning" not in run(models / "ngram", write("the dog sleeps .\n"), "--per-line").stderr
+
+
+def test_several_readers_read_the_same_words(models, write):
+    words, orders = "the dog sees a cat .".split(), ([1, 2, 3, 4, 5, 6], [1, 2, 4, 5, 6])
+    table = [(f"s{who}", n, words[n - 1]) for who, order in enumerate(orders) for n in order]
+    alone = write("text,word\n" + "".join(f"x,{word}\n" for word in words), "one.csv")
+    options = ("--text-by", "text", "--per-line", "--lags", 1)
+    expected = rows(run(models / "ngram", alone, *options).stdout)
+    for sort in (lambda row: row[0], lambda row: row[1]):
+        lines = "".join(f"{who},x,{n},{word}\n" for who, n, word in sorted(table, key=sort))
+        path = write("subject,text,n,word\n" + lines, "readers.csv")
+        found = rows(run(models / "ngram", path, *options, "--reader-by", "subject").stdout)
+        assert [(row["subject"], int(row["n"])) for row in found] == [row[:2] for row in table]
+        for row in found:
+            one = expected[int(row["n"]) - 1]
+            assert [row[name] for name in ("surprisal", "surprisal_lag1", "position")] == [
+                one[name] for name in ("surprisal", "surprisal_lag1", "position")
+            ]
+    path = write("subject,text,word\na,x,the\na,x,dog\nb,x,dog\nb,x,the\n", "other.csv")
+    done = run(models / "ngram", path, *options, "--reader-by", "subject", exit_code=1)
+    assert "line 5" in " ".join(done.stderr.split())
 
 
 #: Reading times of two texts, with a row without a word, a dash by itself, and columns with names of the
@@ -331,7 +423,7 @@ def test_rows_with_one_word_have_the_surprisals_of_the_running_text(model, readi
     said = [row for row in found if row["form"]]
     assert [row["form"] for row in said] == [row["text"] for row in words]
     for ours, theirs in zip(said, words):
-        for name in [*ours][4:-2]:
+        for name in [*ours][4 : [*ours].index("length")]:
             assert ours[name] == theirs[name]
     (empty,) = (row for row in found if not row["form"])
     assert not any([*empty.values()][4:])
@@ -346,7 +438,8 @@ def test_rows_have_what_the_words_before_have(models, write):
     options = (*BY_WORD, "--per-line", "--no-punctuation", "--entropy", "--lags", 2)
     found = rows(run(models / "ngram", path, *options).stdout)
     repeated = ["surprisal", "entropy_next", "reduction_next", "length", "log_frequency"]
-    assert list(found[0])[-10:] == [f"{name}_lag{lag}" for lag in (1, 2) for name in repeated]
+    repeated += ["final_punctuation", "comma_dash", "quote"]
+    assert list(found[0])[-16:] == [f"{name}_lag{lag}" for lag in (1, 2) for name in repeated]
     for story in "ba":
         # The dash is punctuation, which is not counted here, and no word before another.
         own = [row for row in found if row["story"] == story and row["form"] not in ("", "–")]
@@ -380,6 +473,7 @@ def test_frequencies_are_those_of_training_or_of_another_text_or_table(toy, mode
     for other in (
         write("The cat do the\nthe DOG do\n", "frequencies.txt"),
         write("word,count\nThe,2\nthe,1\ndog,1\ncat,1\ndo,2\n", "frequencies.csv"),
+        write("Word\tFREQcount\tCDcount\nthe\t3\t8\ndog\t1\t1\ncat\t1\t1\ndo\t2\t1\n", "subtlex.txt"),
     ):
         assert frequencies("ngram", "--frequencies", other) == pytest.approx(expected, abs=1e-5)
 
@@ -397,7 +491,9 @@ BAD = {
 }
 BAD_WORDS = {
     "no text column": ("t,word\n1,the\n", "no column 'story' in line 2"),
-    "texts in pieces": ("story,word\n1,a\n2,b\n1,d\n", "sort the table"),
+    "texts in pieces": ("story,word\n1,a\n2,b\n1,d\n", "--reader-by"),
+    "several readers, sorted": ("story,word\n" + "".join(f"1,{w}\n" * 2 for w in "abcd"), "--reader-by"),
+    "several readers": ("story,word\n" + "1,a\n1,b\n1,c\n1,d\n1,e\n" * 2, "--reader-by"),
     "a text without words": ("story,word,x\n1,a,\n2,,y\n", "no words"),
     "speech without quotes": ('story,word,x\n1,a,y\n1,"Oh,y\n1,no.",y\n', "line end"),
 }

@@ -13,7 +13,7 @@ import typer
 from ufal import udpipe
 
 from spacy_hpyp.cli.parse import Given, Source, blocks_of_source, lines_of_text
-from spacy_hpyp.cli.udeval import official, show_scores
+from spacy_hpyp.cli.udeval import complete_part, official, show_scores
 
 _INPUTS = {"text": "tokenizer", "sentences": "tokenizer=presegmented", "words": "conllu"}
 
@@ -62,10 +62,10 @@ def main(
     """Train UDPipe if the model is not there, and print its scores."""
     if not model.exists():
         train(model, Path(f"{corpus}-train.conllu"), Path(f"{corpus}-dev.conllu"))
-    test = Path(f"{corpus}-test.conllu")
     loaded = udpipe.Model.load(str(model))
-    score = official(test.read_text(encoding="utf8"), str(test))
-    show_scores(lambda keep: parse(loaded, test, keep), score, test, output)
+    with complete_part(Path(f"{corpus}-test.conllu")) as test:
+        score = official(test.read_text(encoding="utf8"), str(test))
+        show_scores(lambda keep: parse(loaded, test, keep), score, test, output)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """`hpyp split` and `hpyp convert`: parts of treebanks, with their problems, and other formats."""
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,36 +17,49 @@ from wasabi import msg
 from ..storage.checksum import blaming
 from ..storage.files import prepare_folder, replace_file
 from ..treebanks.brackets import read_trees
-from ..treebanks.conllu import UNKNOWN_SPACES, Block, ConlluSentence, read_blocks, write_conllu
+from ..treebanks.conllu import (
+    UNKNOWN_SPACES,
+    Block,
+    ConlluSentence,
+    documents_of,
+    read_blocks,
+    select,
+    write_conllu,
+)
 from ..treebanks.penn import PARTS, SUFFIXES, dependencies, section_of
 from .app import note, save_docs
 from .options import argument, option
 from .output import print_table
 
 _TRAIN, _DEV, _TEST = "train", "dev", "test"
-# Without a development part, one of so many sentences is held out.
+# Without a development part, one of so many documents is held out.
 _HELD_OUT = 10
 # The lines of each problem that are named, and the shortest sentence that should be in one part only.
 _NAMED, _LONG = 3, 5
 
 
 def split(
-    treebank: Annotated[Path, argument("The prefix of its files, as assets/UD_Tamil-TTB/ta_ttb-ud")],
+    treebank: Annotated[
+        Path, argument("The folder of its files, one of them, or their prefix, as assets/a/ta_ttb-ud")
+    ],
     output: Annotated[Path, argument("Folder for the parts", file_okay=False)] = Path("corpus"),
     *,
     parsed: Annotated[
         Path | None, option("More sentences to train on, from 'hpyp rank'", exists=True)
     ] = None,
     name: Annotated[str | None, option("Another prefix for the files of the parts")] = None,
+    train_on_all: Annotated[bool, option("Train on the sentences held out for dev, too")] = False,
     dry_run: Annotated[bool, option("Write nothing")] = False,
 ) -> None:
     """Write the training, development and test part of a treebank, and print what is in them.
 
-    Without a development part, the last tenth of the training part becomes it; without a test part, the
-    development part does. Prints counts, the lines of sentences without a complete tree, which training
-    skips, and of sentences in two parts. The exit code is 1 if a file is not CoNLL-U. Parsed sentences become
-    documents of the training part that teach nothing of tokens and sentence ends.
+    Without a development part, every tenth document of the training part becomes it, or every tenth run of
+    sentences; without a test part, the development part does. Prints counts, the lines of sentences without a
+    complete tree, which training skips, and of sentences in two parts. The exit code is 1 if a file is not
+    CoNLL-U. Parsed sentences become documents of the training part that teach nothing of tokens and sentence
+    ends.
     """
+    treebank = prefix_of(treebank)
     files = parts_of(treebank)
     if not files[_TRAIN].is_file():
         raise ValueError(f"There is no file '{files[_TRAIN]}'.")
@@ -54,8 +68,12 @@ def split(
     if _DEV not in parts:
         if len(parts[_TRAIN]) == 1:
             raise ValueError(f"One sentence is too few to hold one out: '{files[_TRAIN]}'.")
-        parts[_TRAIN], parts[_DEV] = hold_out_last(parts[_TRAIN])
-        note(f"There is no '{files[_DEV]}': the last {len(parts[_DEV]):,} sentences of train become dev")
+        everything = parts[_TRAIN]
+        parts[_TRAIN], parts[_DEV] = hold_out(everything)
+        note(f"There is no '{files[_DEV]}': {len(parts[_DEV]):,} sentences of train become dev")
+        if train_on_all:
+            parts[_TRAIN] = everything
+            note("They stay in train, too: their scores are of what has been learned by heart")
     if _TEST not in parts:
         parts[_TEST] = parts[_DEV]
         note(f"There is no '{files[_TEST]}': test is dev")
@@ -72,15 +90,39 @@ def split(
     msg.good(f"Wrote {counts}: {written}-*.conllu")
 
 
+def prefix_of(treebank: Path) -> Path:
+    """Return the common prefix of a treebank's files, given that, one of these or their folder.
+
+    RAISES (ValueError): If the folder has the files of several treebanks.
+    """
+    if treebank.is_dir():
+        found = sorted(treebank.glob(f"*-{_TRAIN}.conllu"))
+        if len(found) != 1:
+            raise ValueError(
+                f"There are {len(found)} files *-{_TRAIN}.conllu in '{treebank}'; name a prefix."
+            )
+        treebank = found[0]
+    return treebank.with_name(re.sub(r"-(train|dev|test)\.conllu$", "", treebank.name))
+
+
 def parts_of(treebank: Path) -> dict[str, Path]:
     """Return the files of a treebank by part, from their common prefix."""
     return {part: treebank.with_name(f"{treebank.name}-{part}.conllu") for part in (_TRAIN, _DEV, _TEST)}
 
 
-def hold_out_last(blocks: list[Block]) -> tuple[list[Block], list[Block]]:
-    """Return two sentences or more without the last tenth, and that."""
-    count = max(1, len(blocks) // _HELD_OUT)
-    return blocks[:-count], blocks[-count:]
+def hold_out(blocks: Sequence[Block]) -> tuple[list[Block], list[Block]]:
+    """Return two sentences or more without every tenth document or run of sentences, and these.
+
+    Those without any tree are not held out, if there are others.
+    """
+    pieces = documents_of(blocks, _HELD_OUT**2)
+    with_trees = [piece for piece in pieces if any(block.problem is None for block in piece)] or pieces
+    held_out = {
+        id(block) for piece in with_trees[_HELD_OUT // 2 :: _HELD_OUT] or with_trees[-1:] for block in piece
+    }
+    return tuple(
+        select(blocks, lambda block, held=held: (id(block) in held_out) is held) for held in (False, True)
+    )
 
 
 def _print_counts(parts: Mapping[str, Sequence[Block]], files: Mapping[str, Path]) -> None:
@@ -100,6 +142,11 @@ def _print_counts(parts: Mapping[str, Sequence[Block]], files: Mapping[str, Path
     seen: dict[tuple[str, ...], str] = {}
     for part, blocks in parts.items():
         _print_incomplete(blocks, files[part])
+        if any(UNKNOWN_SPACES in block.comments for block in blocks):
+            note(
+                f"'{files[part]}': white space is unknown, as no token has SpaceAfter=No. A tokenizer that "
+                "learns from it uses the rules that spaCy has for the language"
+            )
         repeated = defaultdict(list)
         texts = [tuple(word.form for word in block.words) for block in blocks]
         for text, block in zip(texts, blocks):

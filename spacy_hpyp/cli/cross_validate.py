@@ -16,25 +16,27 @@ from spacy.language import Language
 from wasabi import msg
 
 from ..storage.files import prepare_folder, replace_file
-from ..treebanks.conllu import Block, read_blocks
+from ..treebanks.conllu import Block, documents_of, read_blocks, select
 from .app import load_pipeline, note, overrides_of
-from .convert import hold_out_last
+from .convert import hold_out
 from .options import FILE, argument, option
 from .output import percent, print_table, save_json
 from .trainings import train_pipeline
-from .udeval import METRICS, of_pipeline, official
+from .udeval import (
+    LEVEL,
+    METRICS,
+    Counts,
+    bootstrap,
+    empty_metrics,
+    of_pipeline,
+    official,
+    with_trees,
+    write_blocks,
+)
 
-# The sentences of a document, where the treebank has fewer documents than there are folds.
-_SENTENCES = 10
 #: The parts of the training data that a learning curve has.
 SHARES = {"1/10": 1 / 10, "1/3": 1 / 3, "2/3": 2 / 3, "1": 1.0}
-#: The proportion of the resampled scores inside an interval, and the number of samples.
-LEVEL, RESAMPLES = 0.95, 1000
 Documents = list[list[Block]]
-
-
-#: A score and the interval that holds it.
-Interval = tuple[float, float, float]
 
 
 def cross_validate(
@@ -51,10 +53,10 @@ def cross_validate(
 ) -> None:
     """Train a pipeline on all but one part of a treebank, parse the raw text of that part, and so on.
 
-    Each training is that of 'spacy train' with the same config and overrides (--training.max_steps 100); the
-    last tenth of its data chooses the best model. A part is every n-th document, or every n-th run of ten
-    sentences. Prints the F1 scores of 'hpyp udeval' over all documents, with bootstrap intervals. The same
-    command goes on after the last part that was parsed.
+    Each training is that of 'spacy train' with the same config and overrides (--training.max_steps 100); a
+    tenth of its data chooses the best model. A part is every n-th document, or every n-th run of ten
+    sentences. Prints the F1 scores of 'hpyp udeval' over all documents, with bootstrap intervals; sentences
+    without a complete tree are left out. The same command goes on after the last part that was parsed.
     """
     overrides = overrides_of(ctx)
     blocks = list(read_blocks(treebank))
@@ -62,8 +64,8 @@ def cross_validate(
     folds = min(folds, len(blocks) // 2)
     if folds < 2:
         raise ValueError(f"'{treebank}' has too few sentences to be divided: {len(blocks)}.")
-    documents = _documents(blocks, folds)
-    official("".join(map(Block.lines, blocks)), str(treebank))
+    documents, scored = documents_of(blocks, folds), with_trees(blocks, treebank)
+    official("".join(map(Block.lines, scored)), str(treebank))
     prepare_folder(output)
     made = [path.read_bytes() for path in (config_path, parser, treebank) if path is not None]
     run = sha256(repr((made, folds, sorted(overrides.items()))).encode()).hexdigest()
@@ -80,24 +82,30 @@ def cross_validate(
                 folder = output / f"fold-{fold + 1}"
                 folder.mkdir(exist_ok=True)
                 paths = folder / "train.conllu", folder / "dev.conllu"
-                for path, part in zip(paths, hold_out_last(_share(learned, SHARES[share]))):
-                    _write(path, part)
+                for path, part in zip(paths, hold_out(_share(learned, SHARES[share]))):
+                    write_blocks(path, part)
                 train_pipeline(config_path, folder, *paths, overrides, parser=parser)
                 nlp = load_pipeline(folder / "model-best")
-                held_out = documents[fold::folds]
-                kept[key] = [_counts(nlp, document, folder / "held-out.conllu") for document in held_out]
+                held_out = [
+                    select(own, lambda block: block.problem is None) for own in documents[fold::folds]
+                ]
+                kept[key] = [_counts(nlp, own, folder / "held-out.conllu") for own in held_out if own]
                 replace_file(record, srsly.json_dumps(kept).encode())
                 shutil.rmtree(folder)
             counts[share] += kept[key]
+    empty = empty_metrics(scored)
     found = {
-        share: {name: bootstrap(np.array([each[name] for each in own])) for name in METRICS}
+        share: {
+            name: (None,) * 3 if name in empty else bootstrap(np.array([each[name] for each in own]))
+            for name in METRICS
+        }
         for share, own in counts.items()
     }
     title = f"Official scores of {treebank.name}, raw text, cross-validated"
     rows = [(name, *map(percent, found["1"][name])) for name in METRICS]
     print_table(("", "F1", "from", "to"), rows, title)
     note(
-        f"{LEVEL:.0%} of the scores of bootstrap samples of {len(documents):,} documents are in 'from' - 'to'"
+        f"{LEVEL:.0%} of the scores of bootstrap samples of {len(counts['1']):,} documents are in 'from' - 'to'"
     )
     if curve:
         points = [(share, *(percent(own[name][0]) for name in METRICS)) for share, own in found.items()]
@@ -111,14 +119,6 @@ def cross_validate(
     )
 
 
-def _documents(blocks: Sequence[Block], folds: int) -> Documents:
-    """Return the documents of a treebank, or runs of sentences if they are too few."""
-    begins = [i for i, block in enumerate(blocks) if i == 0 or block.begins("newdoc")]
-    if len(begins) < folds:
-        begins = list(range(0, len(blocks), min(_SENTENCES, len(blocks) // folds)))
-    return [list(blocks[i:j]) for i, j in zip(begins, [*begins[1:], len(blocks)])]
-
-
 def _share(documents: Documents, share: float) -> list[Block]:
     """Return the sentences of a random part of some documents; a larger part has those of a smaller one."""
     order = list(range(len(documents)))
@@ -129,30 +129,7 @@ def _share(documents: Documents, share: float) -> list[Block]:
     return [block for i in sorted(order[:count]) for block in documents[i]]
 
 
-def _write(path: Path, blocks: Sequence[Block]) -> str:
-    text = "".join(map(Block.lines, blocks))
-    replace_file(path, text.encode())
-    return text
-
-
-def _counts(nlp: Language, document: Sequence[Block], path: Path) -> dict[str, tuple[int, int]]:
-    """Return the numerator and denominator of each F1 score of a document."""
-    score = official(_write(path, document), str(path))
-    found = score(of_pipeline(nlp, path)("text"))
-    return {name: (2 * each.correct, each.gold_total + each.system_total) for name, each in found.items()}
-
-
-def bootstrap(counts: np.ndarray) -> Interval:
-    """Return a score with its percentile interval (Efron & Tibshirani 1993, chapter 13).
-
-    counts (int64[documents, 2]): The score of some documents is the ratio of the sums of the columns.
-    """
-    rng, documents = np.random.default_rng(0), len(counts)
-    draws = (rng.integers(documents, size=documents) for _ in range(RESAMPLES))
-    sums = np.array([np.bincount(draw, minlength=documents) @ counts for draw in draws])
-    score = float(counts[:, 0].sum() / counts[:, 1].sum())
-    # A sample may have nothing to count.
-    scores = sums[sums[:, 1] > 0]
-    ends = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    low, high = np.quantile(scores[:, 0] / scores[:, 1], ends).tolist() if len(scores) else (score, score)
-    return score, min(score, low), max(score, high)
+def _counts(nlp: Language, document: Sequence[Block], path: Path) -> Counts:
+    """Return the counts of a document's scores."""
+    score = official(write_blocks(path, document), str(path))
+    return score(of_pipeline(nlp, path)("text"))

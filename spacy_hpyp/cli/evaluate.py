@@ -20,6 +20,7 @@ from .app import load_pipeline, overrides_of, prepared
 from .options import Data, GoldTags, Json, Particles, Threads, argument, option
 from .output import SCORES, percent, print_table, save_json
 from .raw_text import read_corpus
+from .udeval import warn_of_few
 
 _ROWS = {
     "TAG": "tag_acc",
@@ -125,28 +126,34 @@ class ParsedScorer(Scorer):
     """spaCy's scores and "complete_match". It keeps the parsed examples, as `nlp.evaluate` parses copies."""
 
     parsed: Sequence[Example] = ()
+    #: The numbers of right heads and of all, without punctuation, of each sentence with a complete tree.
+    heads: Sequence[tuple[int, int]] = ()
 
     def score(self, examples: Iterable[Example], *, per_component: bool = False) -> dict[str, Any]:
         """Score parsed sentences."""
         self.parsed = list(examples)
+        self.heads = [_heads(example) for example in self.parsed if words_in_trees(example.reference).any()]
         scores = super().score(self.parsed, per_component=per_component)
-        matches = [_is_match(example) for example in self.parsed if words_in_trees(example.reference).any()]
+        matches = [right == count for right, count in self.heads]
         return {**scores, "complete_match": sum(matches) / len(matches) if matches else None}
 
 
-def _is_match(example: Example) -> bool:
-    """Return whether all heads are right, but for punctuation."""
-    return all(
-        token.head.i == gold.head.i or gold.dep_.lower() in PUNCTUATION
+def _heads(example: Example) -> tuple[int, int]:
+    right = [
+        token.head.i == gold.head.i
         for token, gold in zip(example.predicted, example.reference)
-        if not token.is_space
-    )
+        if not token.is_space and gold.dep_.lower() not in PUNCTUATION
+    ]
+    return sum(right), len(right)
 
 
 def parse_examples(nlp: Language, examples: Sequence[Example]) -> tuple[dict[str, Any], Sequence[Example]]:
     """Return the scores of a pipeline on some sentences, and these parsed."""
     scorer = ParsedScorer(nlp)
-    return nlp.evaluate(examples, scorer=scorer), scorer.parsed
+    scores = nlp.evaluate(examples, scorer=scorer)
+    if any(count for _, count in scorer.heads):
+        warn_of_few(scorer.heads, "UAS")
+    return scores, scorer.parsed
 
 
 def known_words(nlp: Language) -> Callable[[str], bool] | None:

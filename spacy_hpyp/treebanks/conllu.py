@@ -1,7 +1,7 @@
 """Sentences in CoNLL-U (https://universaldependencies.org/format.html)."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -19,8 +19,10 @@ EMPTY = "_"
 UNKNOWN_SPACES = "spaces = unknown"
 # A treebank without SpaceAfter=No, though it has so many words without letters and digits, does not say how
 # its tokens are written.
-_MARKS = 10
-_MARK = re.compile(r"[0-9]+\t[^\w\t]+\t")
+_LEAST_PUNCTUATION = 10
+_PUNCTUATION = re.compile(r"[0-9]+\t[^\w\t]+\t")
+# Comments that begin documents and paragraphs; the sentences of a document in a treebank that has too few.
+_MARKS, _SENTENCES = ("newdoc", "newpar"), 10
 # Comments that stay true when words are changed or left out.
 _KEPT = ("newdoc", "newpar", "sent_id", UNKNOWN_SPACES)
 _HEAD, _LABEL = COLUMNS.index("head"), COLUMNS.index("deprel")
@@ -127,6 +129,29 @@ class Block:
         return "\n".join([*comments, *map("\t".join, self.rows), "", ""])
 
 
+def select(blocks: Iterable[Block], wanted: Callable[[Block], bool]) -> list[Block]:
+    """Return some sentences of a treebank. The first of a document or paragraph begins it."""
+    chosen, marks = [], {}
+    for block in blocks:
+        begins = {
+            name: comment for comment in block.comments for name in _MARKS if comment.split()[:1] == [name]
+        }
+        marks |= begins
+        if wanted(block):
+            missing = [comment for name, comment in marks.items() if name not in begins]
+            chosen.append(replace(block, comments=[*missing, *block.comments]))
+            marks = {}
+    return chosen
+
+
+def documents_of(blocks: Sequence[Block], least: int) -> list[list[Block]]:
+    """Return the documents of a treebank, or if there are fewer than `least`, runs of at most ten sentences."""
+    begins = [i for i, block in enumerate(blocks) if i == 0 or block.begins("newdoc")]
+    if len(begins) < least:
+        begins = list(range(0, len(blocks), max(1, min(_SENTENCES, len(blocks) // least))))
+    return [list(blocks[i:j]) for i, j in zip(begins, [*begins[1:], len(blocks)])]
+
+
 def blocks_of(lines: Iterable[str], name: str) -> Iterator[Block]:
     """Read the sentences of CoNLL-U as their lines. Only numbers of words are checked.
 
@@ -180,7 +205,7 @@ def read_blocks(path: Path) -> Iterator[Block]:
     lines = [line for _, line in numbered_lines(path)]
     is_unknown = (
         not any("SpaceAfter=No" in line for line in lines)
-        and sum(_MARK.match(line) is not None for line in lines) >= _MARKS
+        and sum(_PUNCTUATION.match(line) is not None for line in lines) >= _LEAST_PUNCTUATION
     )
     block: Block | None = None
     for block in blocks_of(lines, str(path)):

@@ -5,7 +5,7 @@ from command_line import run
 from spacy.vocab import Vocab
 
 from spacy_hpyp.components.documents import read_treebank
-from spacy_hpyp.treebanks.conllu import read_blocks
+from spacy_hpyp.treebanks.conllu import read_blocks, select
 
 WORD = "1\tw{0}\t_\tX\t_\t_\t0\troot\t_\t_\n"
 
@@ -34,14 +34,55 @@ def test_parts_that_are_there_are_written_as_they_are(tmp_path):
         assert (tmp_path / "out" / file).read_bytes() == (tmp_path / "bank" / file).read_bytes()
 
 
-@pytest.mark.parametrize(("train", "held_out"), [(50, 5), (3, 1)])
-def test_without_a_development_part_the_end_of_the_training_part_is_held_out(train, held_out, tmp_path):
-    done = run("hpyp", "split", treebank(tmp_path / "bank", train=train), tmp_path / "out")
-    expected = [f"train-{i}" for i in range(train)]
-    assert ids(tmp_path / "out", "train") == expected[:-held_out]
-    assert ids(tmp_path / "out", "dev") == ids(tmp_path / "out", "test") == expected[-held_out:]
-    assert f"the last {held_out} sentences" in " ".join(done.stderr.split())
+@pytest.mark.parametrize("option", [(), ("--train-on-all",)])
+@pytest.mark.parametrize(
+    ("train", "held_out"), [(50, [5, 15, 25, 35, 45]), (3, [2]), (250, [10, 11, 30, 31])]
+)
+def test_without_a_development_part_sentences_all_over_the_training_part_are_held_out(
+    train, held_out, option, tmp_path
+):
+    done = run("hpyp", "split", treebank(tmp_path / "bank", train=train), tmp_path / "out", *option)
+    everything, dev = [f"train-{i}" for i in range(train)], ids(tmp_path / "out", "dev")
+    assert dev[: len(held_out)] == [f"train-{i}" for i in held_out]
+    assert len(dev) == pytest.approx(train / 10, abs=1)
+    assert ids(tmp_path / "out", "test") == dev
+    kept = everything if option else [name for name in everything if name not in dev]
+    assert ids(tmp_path / "out", "train") == kept
+    assert f"{len(dev)} sentences of train become dev" in " ".join(done.stderr.split())
     assert "test is dev" in done.stderr
+
+
+def test_only_documents_with_trees_are_held_out_and_those_after_them_begin_documents(tmp_path):
+    (tmp_path / "x-train.conllu").write_text(
+        "".join(
+            f"# newdoc id = d{i}\n# sent_id = {i}\n{WORD.format(i).replace(*tree)}\n{WORD.format(i)}\n".replace(
+                *tree
+            )
+            for i in range(100)
+            for tree in [("0\troot", "0\troot" if i % 10 == 7 else "_\t_")]
+        ),
+        encoding="utf8",
+    )
+    run("hpyp", "split", tmp_path / "x-train.conllu", tmp_path / "out")
+    (dev, *_) = blocks = list(read_blocks(tmp_path / "out" / "x-dev.conllu"))
+    assert (len(blocks), dev.comments) == (2, ["newdoc id = d57", "sent_id = 57"])
+    chosen = select(blocks, lambda block: block is not dev)
+    assert [block.comments for block in chosen] == [["newdoc id = d57"]]
+
+
+def test_white_space_that_a_treebank_does_not_tell_is_unknown(tmp_path):
+    words = "1\tw\t_\tX\t_\t_\t0\troot\t_\t_\n2\t.\t_\tX\t_\t_\t1\tpunct\t_\t_\n\n"
+    for name in ("train", "dev"):
+        (tmp_path / f"a b-{name}.conllu").write_text(words * 20, encoding="utf8")
+    done = run("hpyp", "split", tmp_path, tmp_path / "out")
+    assert "white space is unknown" in " ".join(done.stderr.split())
+    docs = list(read_treebank(tmp_path / "out" / "a b-train.conllu", Vocab()))
+    run("hpyp", "convert", tmp_path / "out" / "a b-train.conllu", tmp_path)
+    for found in (docs, read_treebank(tmp_path / "a b-train.spacy", Vocab())):
+        assert [(len(doc), doc.has_unknown_spaces) for doc in found] == [(20, True)] * 2
+    (tmp_path / "c-train.conllu").write_bytes(b"1\t\xff")
+    assert "2 files" in run("hpyp", "split", tmp_path, exit_code=1).stderr
+    assert "c-train.conllu" in run("hpyp", "split", tmp_path / "c", exit_code=1).stderr
 
 
 def test_a_test_part_alone_is_kept(tmp_path):

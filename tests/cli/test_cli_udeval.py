@@ -1,6 +1,7 @@
 """`hpyp udeval`: the official scores, of what `hpyp parse` writes."""
 
 import json
+import re
 import sys
 
 import pytest
@@ -9,6 +10,9 @@ from command_line import run
 from spacy_hpyp.cli.udeval import METRICS
 
 udeval = pytest.importorskip("udtools.udeval")
+
+
+CYCLE = "1\ta\t_\t_\t_\t_\t2\tdep\t_\t_\n2\tb\t_\t_\t_\t_\t1\tdep\t_\t_\n\n"
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +59,25 @@ def test_scores_are_those_of_the_script_for_what_is_parsed(files, scores, keep):
         # Of lemmas and parts of speech this pipeline knows nothing, and what is kept of them is not its own.
         if keep == "words" and name in ("Lemmas", "UPOS", "MLAS", "BLEX"):
             assert found[keep][name] == 0.0
-        else:
+        elif name != "UFeats":
             assert found[keep][name] == pytest.approx(expected[name].f1)
             assert f"{100 * expected[name].f1:.2f}" in shown
+
+
+def test_sentences_without_a_tree_are_left_out_and_said(files, scores, tmp_path):
+    text = (files / "gold.conllu").read_text(encoding="utf8")
+    path, output = tmp_path / "gold.conllu", tmp_path / "scores.json"
+    path.write_text(CYCLE + text + CYCLE, encoding="utf8")
+    done = run("hpyp", "udeval", files / "model", path, "-o", output)
+    assert "leave out 2 of 14 sentences" in " ".join(done.stderr.split())
+    assert json.loads(output.read_text(encoding="utf8")) == scores[1]
+
+
+def test_few_sentences_get_an_interval_and_empty_columns_no_score(scores):
+    shown, found = scores
+    low, high = map(float, re.search(r"between ([0-9.]+) and\s+([0-9.]+)", shown).groups())
+    assert low <= 100 * found["sentences"]["LAS"] <= high
+    assert [found["text"][name] for name in ("UFeats", "Lemmas")] == [None, 0.0]
 
 
 def test_what_is_given_is_found(scores):
@@ -71,9 +91,14 @@ def test_what_is_given_is_found(scores):
 
 def test_what_is_missing_is_said(files, monkeypatch, tmp_path):
     arguments = "hpyp", "udeval", files / "model"
-    (tmp_path / "bad.conllu").write_text("1\ta\t_\t_\t_\t_\t2\tdep\t_\t_\n2\tb\t_\t_\t_\t_\t1\tdep\t_\t_\n\n")
-    wrong = run(*arguments, tmp_path / "bad.conllu", exit_code=1)
+    bad = tmp_path / "bad.conllu"
+    bad.write_text(CYCLE)
+    assert "No sentence" in run(*arguments, bad, exit_code=1).stderr
+    bad.write_text("1\t\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
+    wrong = run(*arguments, bad, exit_code=1)
     assert "official script cannot read" in " ".join(wrong.stderr.split())
+    bad.write_bytes(b"\xff")
+    assert "bad.conllu" in "".join(run(*arguments, bad, exit_code=1).stderr.split())
     monkeypatch.setitem(sys.modules, "udtools.udeval", None)
     wrong = run(*arguments, files / "gold.conllu", exit_code=1)
     assert "spacy-hpyp[ud]" in "".join(wrong.stderr.split())

@@ -18,6 +18,7 @@ from .app import load_pipeline, note, of_extra, set_threads
 from .options import FILE, AnyPipeline, Json, Threads, argument
 from .output import percent, print_table, save_json
 from .parse import Given, Source, parsed
+from .progress import Bar
 
 #: The F1 scores of the script.
 METRICS = "Tokens Words Sentences UPOS XPOS UFeats Lemmas UAS LAS CLAS MLAS BLEX".split()
@@ -192,4 +193,9 @@ def warn_of_few(counts: Sequence[tuple[int, int]], score: str) -> None:
 def of_pipeline(nlp: Language, treebank: Path) -> Callable[[Given], str]:
     """Return a function that parses a treebank, given some of its annotation."""
     source = Source(treebank, treebank.stem, is_conllu=True)
-    return lambda keep: "".join(parsed(nlp, source, keep=keep, bare=True))
+
+    def parse(keep: Given) -> str:
+        with Bar(parsed(nlp, source, keep=keep, bare=True), desc="Parsing", unit=" sentences") as sentences:
+            return "".join(sentences)
+
+    return parse

@@ -1,7 +1,7 @@
 """The generative parser for spaCy: tags, trees and probabilities by hierarchical Pitman-Yor processes."""
 
 from .about import __version__
-from .compat.memory import collecting_rarely
+from .memory import collecting_rarely
 
 # Python would look through all of spaCy again and again, for cycles among what stays.
 with collecting_rarely():

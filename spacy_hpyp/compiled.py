@@ -1,199 +1,281 @@
-"""Decorators that compile the numerical core.
+"""Compiled code: functions that Numba compiles, and NamedTuples that they get by pointer."""
 
-`compiled` is for functions that Python calls and that make arrays. Short functions that only work on arrays
-of their callers are `borrowing`; if only compiled code calls them, `inner`, or `inner_maker` if they make
-arrays. Functions with an implementation for each kind of argument are `generic` or
-`generic_maker`.
-
-Numba compiles a function anew for every constant argument. Where that gains no speed, the constant is a
-number of NumPy, as np.bool_(True).
-"""
-
-import re
+import atexit
+import shutil
+import tempfile
 import warnings
-from collections.abc import Callable
-from functools import cache, partial
+from collections.abc import Callable, Iterator
+from functools import cache, update_wrapper
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-# NumPy imports this module when `numpy.ma` is first read, and Numba reads that to find the type of an array,
-# without a lock. Of two threads that call compiled functions for the first time, one could ask for it while
-# the other was just done with importing it, and ask until the stack was full. So it is imported before there
-# are threads.
-import numpy.ma  # noqa: F401
-from numba import njit, types
+import numba
+import numpy as np
 
-from .compat import numba as compat
-from .compat.numba import fetch as fetch
-from .compat.references import by_reference as by_reference
+# Numba reads `numpy.ma` when it finds the type of an array, and NumPy imports it at that moment without a
+# lock. Two threads that did so at once would recurse until the stack is full.
+import numpy.ma
+from llvmlite import ir
+from numba import njit, typeof, types
+from numba.core import cgutils
+from numba.extending import (
+    NativeValue,
+    intrinsic,
+    lower_getattr_generic,
+    models,
+    overload,
+    register_jitable,
+    register_model,
+    typeof_impl,
+    unbox,
+)
+
+Class = TypeVar("Class", bound=type)
 
 #: In place of a number, a position or an outcome: there is none.
 NONE = -1
 
-# Numba recompiles a function when its own file changes, but not when a function that it calls does, in
-# another file: after an update it would go on with the old one. So the stamp of a function is the content of
-# all files that its own imports, and those import, and so on; and wherever there is something `generic`, of
-# those that implement it: they import it, not the other way round.
 _PACKAGE = Path(__file__).parent
-_IMPORT = re.compile(r"\n *from (\.+)([\w.]*) import (\([^)]*\)|.*)")
-_DECORATED = re.compile(r"\n@(compiled|borrowing|inner|inner_maker|maker)\n")
-
-
-# As they are imported: by the time that something is called somebody may have changed them.
-_SOURCES = {file: file.read_text(encoding="utf8") for file in sorted(_PACKAGE.rglob("*.py"))}
+_WORD = ir.IntType(64)
+#: Without the GIL; a division by 0 gives an infinity or NaN.
+_OPTIONS = {"nogil": True, "error_model": "numpy"}
 
 
 @cache
-def _imports() -> dict[Path, set[Path]]:
-    """Return the files that each file of the package depends on directly."""
-    # Where a file stands, as the names of folders and its own; a folder is its __init__.py.
-    places = {file: file.relative_to(_PACKAGE).with_suffix("").parts for file in _SOURCES}
-    modules = {
-        ".".join(parts[:-1] if parts[-1] == "__init__" else parts): file for file, parts in places.items()
-    }
-    imports = {}
-    for file, source in _SOURCES.items():
-        found = set()
-        for dots, module, names in _IMPORT.findall(source):
-            base = [*places[file][: len(places[file]) - len(dots)], *filter(None, module.split("."))]
-            found |= {".".join(base), *(".".join([*base, name]) for name in re.findall(r"\w+", names))}
-        imports[file] = {modules[name] for name in found & modules.keys()}
-    generic = {file for file, source in _SOURCES.items() if "\n@generic" in source}
-    for file, source in _SOURCES.items():
-        if "\n@implements(" in source or "\nimplements(" in source:
-            for other in imports[file] & generic:
-                imports[other].add(file)
-    return imports
+def _cache_directory() -> str | None:
+    """Return the directory of the code that is compiled from the present sources, or None.
 
-
-@cache
-def _stamp(file: Path) -> str:
-    """Return a digest of everything that compiled functions of a file depend on."""
-    # Functions of other packages, as those of tests, can call any of this.
-    reached = (
-        {file}
-        if file in _SOURCES
-        else {each for each, source in _SOURCES.items() if _DECORATED.search(source)}
-    )
-    ahead = list(reached)
-    while ahead:
-        new = _imports()[ahead.pop()] - reached
-        reached |= new
-        ahead += new
-    return sha256("".join(_SOURCES[each] for each in sorted(reached)).encode()).hexdigest()
-
-
-def compiled(function: Callable) -> Any:
-    """Compile a function with Numba: cached on disk, without the GIL, with the error model of NumPy."""
-    return _compile(function, counting=True)
-
-
-def borrowing(function: Callable) -> Any:
-    """Compile a function that makes no array and returns none, without counting references.
-
-    Numba counts references to each array of each argument by atomic operations, which would take most of the
-    time of short functions. The caller holds on to the arrays.
-
-    RAISES (NumbaError | TypeError): When it is compiled, if it makes or returns an array.
+    Numba compiles a function again after a change of its file, but not after a change of another file with a
+    function that it calls. So the directory is named after the content of all folders with compiled code.
     """
-    return _compile(function, counting=False)
-
-
-def inner(function: Callable) -> Any:
-    """`borrowing` without a wrapper for Python, which would take longer to compile than the function."""
-    return _compile(function, counting=False, called_from_python=False)
-
-
-def inner_maker(function: Callable) -> Any:
-    """`inner`, for a function that makes arrays."""
-    return _compile(function, counting=True, called_from_python=False)
-
-
-def maker(function: Callable) -> Any:
-    """Compile a function that makes arrays for compiled code. Python runs it uncompiled."""
-    dispatcher = _dispatcher(function, counting=True, called_from_python=False)
-    dispatcher.__class__ = compat.Maker
-    return dispatcher
-
-
-def _compile(function: Callable, *, counting: bool, called_from_python: bool = True) -> Any:
-    def make_inner() -> compat.Inner:
-        inner = _dispatcher(function, counting=counting, called_from_python=False)
-        inner.__class__ = compat.Inner
-        return inner
-
-    def make_cache() -> Any:
-        # What is kept of a function that is compiled in several ways is not all the same.
-        stamp = f"{_stamp(Path(function.__code__.co_filename))} {counting}"
-        return compat.new_cache(function, stamp, _warn_once)
-
-    if not called_from_python:
-        return make_inner()
-    return compat.as_entry(
-        _dispatcher(function, counting=counting, called_from_python=True), make_inner, make_cache
-    )
-
-
-def _dispatcher(function: Callable, *, counting: bool, called_from_python: bool) -> Any:
-    options = compat.options(counting=counting, called_from_python=called_from_python)
-    dispatcher = njit(nogil=True, error_model="numpy", **options)(function)
-    if not counting:
-        compat.check_overloads(dispatcher, partial(_refuse_arrays, function.__name__))
-    return dispatcher
-
-
-def _refuse_arrays(name: str, returned: Any) -> None:
-    """Raise an error if a borrowing function returns an array."""
-    for part in returned if isinstance(returned, types.BaseTuple) else [returned]:
-        if not isinstance(part, types.Number | types.Boolean | types.NoneType):
-            raise TypeError(f"{name} must not be borrowing: it returns {part}.")
-
-
-_warned: list[Exception] = []
-
-
-def _warn_once(error: Exception) -> None:
-    if not _warned:
-        _warned.append(error)
+    sources = {file: file.read_bytes() for file in sorted(_PACKAGE.rglob("*.py"))}
+    folders = {file.parent for file, source in sources.items() if b"\n@jit\n" in source}
+    stamp = sha256(b"".join(source for file, source in sources.items() if file.parent in folders))
+    name = f"spacy_hpyp-numba-{numba.__version__}-{stamp.hexdigest()[:16]}"
+    places = [Path(numba.config.CACHE_DIR)] if numba.config.CACHE_DIR else []
+    places = [place / name for place in places or [_PACKAGE / "__pycache__", Path.home() / ".cache"]]
+    for place in places:
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=place).close()
+            return str(place)
+        except OSError:
+            pass
+    # Numba does not read a directory that it cannot write to, so this process works on a copy.
+    filled = next((place for place in places if any(place.rglob("*.nbi"))), None)
+    if filled is None:
         warnings.warn(
-            f"Compiled functions cannot be kept on disk ({error}), so every process compiles for a minute or "
-            f"two. "
-            "Set the environment variable NUMBA_CACHE_DIR to a writable directory.",
+            f"Every process compiles for a minute, as {places[0].parent} cannot be written to and has no code "
+            "for this version. Set NUMBA_CACHE_DIR to a directory where `spacy hpyp precompile` ran.",
             stacklevel=2,
         )
+        return None
+    copied = tempfile.mkdtemp(prefix="spacy_hpyp-")
+    atexit.register(shutil.rmtree, copied, ignore_errors=True)
+    shutil.copytree(filled, copied, dirs_exist_ok=True)
+    return copied
 
 
-@borrowing
+def jit(function: Callable) -> Any:
+    """Compile a function for Python and for compiled code, and cache it on disk."""
+    directory, configured = _cache_directory(), numba.config.CACHE_DIR
+    numba.config.CACHE_DIR = directory or configured
+    try:
+        return njit(cache=directory is not None, **_OPTIONS)(function)
+    finally:
+        numba.config.CACHE_DIR = configured
+
+
+def jitable(function: Callable) -> Any:
+    """Compile a function as part of each `jit` function that calls it; Python runs it as it is.
+
+    This saves a file in the cache, and a compilation for each constant argument.
+    """
+    return register_jitable(**_OPTIONS)(function)
+
+
+def dispatch(function: Callable) -> Any:
+    """Choose an implementation by the class of the first argument, a NamedTuple.
+
+    `@function.register(Class, ...)` enters one, as with `functools.singledispatch`.
+    """
+    implementations: dict[type, Any] = {}
+
+    def call(first: Any, *others: Any) -> Any:
+        return implementations[type(first)](first, *others)
+
+    def register(*classes: type) -> Callable:
+        def enter(implementation: Any) -> Any:
+            python = getattr(implementation, "py_func", implementation)
+            implementations.update(dict.fromkeys(classes, python))
+            return implementation
+
+        return enter
+
+    @overload(call, jit_options=_OPTIONS, strict=False)
+    def choose(first: Any, *others: Any) -> Any:
+        return implementations.get(getattr(first, "instance_class", None))
+
+    call.register = register  # type: ignore[attr-defined]
+    return update_wrapper(call, function)
+
+
+@intrinsic
+def fetch(typing: Any, array: Any, place: Any) -> Any:
+    """Prefetch an entry of an array, given its flat index."""
+
+    def write(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        data, number = context.make_array(array)(context, builder, given[0]).data, ir.IntType(32)
+        at = builder.gep(data, [context.cast(builder, given[1], place, types.int64)])
+        at = builder.bitcast(at, ir.IntType(8).as_pointer())
+        function = ir.FunctionType(ir.VoidType(), [at.type, number, number, number])
+        # To be read; to be kept in every cache; of data.
+        flags = number(0), number(3), number(1)
+        builder.call(builder.module.declare_intrinsic("llvm.prefetch", [at.type], function), [at, *flags])
+        return context.get_dummy_value()
+
+    return types.void(array, place), write
+
+
+@jit
 def overwrite(target, source):
     """Copy one array to the beginning of another."""
     for i in range(len(source)):
         target[i] = source[i]
 
 
-def generic(function: Callable) -> Any:
-    """A function of compiled code that each kind of its first argument, a NamedTuple, implements for itself.
+# Numba unpacks a tuple into an argument for each number and seven for each array: hundreds for a parser. A
+# struct is one argument, the address of a block of 64-bit words: its scalars and those of the tuples in it,
+# and the address and shape of each array. The Python tuple keeps the arrays and the block alive.
 
-    So an algorithm is written once for all that it can be handed. An implementation is a compiled function
-    with the same arguments; it is entered by `implements`. As with `borrowing`, it makes no array that it
-    returns.
+
+class Struct(types.BaseNamedTuple):
+    """Numba's type of a `struct`, given the class of the tuple and the types of its fields."""
+
+    def __init__(self, instance_class: type, members: tuple[types.Type, ...]) -> None:
+        self.instance_class, self.members, self.count = instance_class, members, len(members)
+        self.fields = instance_class._fields  # type: ignore[attr-defined]
+        content = f"{instance_class.__module__}.{instance_class.__qualname__}{members}"
+        # Names of compiled functions are made of those of their arguments: whole lists would be long.
+        super().__init__(f"{instance_class.__name__}*{sha256(content.encode()).hexdigest()[:12]}")
+
+    def __getitem__(self, place: int) -> types.Type:
+        return self.members[place]
+
+    def __iter__(self) -> Iterator[types.Type]:
+        return iter(self.members)
+
+    def __len__(self) -> int:
+        return self.count
+
+
+def _words(member: types.Type) -> int:
+    if isinstance(member, Struct):
+        return sum(map(_words, member))
+    return 1 + member.ndim * (1 if member.layout == "C" else 2) if isinstance(member, types.Array) else 1
+
+
+#: Types of arrays by what they depend on, and of tuples by the identities of the types that they keep:
+#: `typeof` takes longer, and Numba hashes types in Python.
+_ARRAYS: dict[tuple[np.dtype, int, int], types.Type] = {}
+_STRUCTS: dict[tuple, Struct] = {}
+
+
+def _lay_out(value: Any) -> tuple[Struct, list[int]]:
+    """Return the type of a NamedTuple, and its words."""
+    members, words = [], []
+    for part in value:
+        if isinstance(part, np.ndarray):
+            looks = part.dtype, part.ndim, part.flags.num
+            member = _ARRAYS.get(looks) or _ARRAYS.setdefault(looks, typeof(part))
+            words.append(part.__array_interface__["data"][0])
+            words += part.shape if member.layout == "C" else part.shape + part.strides
+        elif hasattr(part, "_fields"):
+            member, inside = part._layout[:2] if isinstance(part, _ByPointer) else _lay_out(part)
+            words += inside
+        else:
+            member = typeof(part)
+            words.append(int(np.float64(part).view(np.int64) if isinstance(member, types.Float) else part))
+        members.append(member)
+    key = type(value), *map(id, members)
+    if key not in _STRUCTS:
+        _STRUCTS[key] = Struct(type(value), tuple(members))
+    return _STRUCTS[key], words
+
+
+class _ByPointer:
+    """Caches the layout of a NamedTuple (type, words, block, address)."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_layout":
+            struct, words = _lay_out(self)
+            block = np.array(words, dtype=np.int64)
+            layout = struct, words, block, block.__array_interface__["data"][0]
+            # Threads that come together all use the first one's block: compiled code may be reading it.
+            return self.__dict__.setdefault(name, layout)
+        if name == "_address":
+            return self.__dict__.setdefault(name, self._layout[3])
+        raise AttributeError(f"{type(self).__name__!r} has no field {name!r}")
+
+    def __getstate__(self) -> None:
+        """Leave out the layout."""
+        return
+
+
+def struct(declared: Class) -> Class:
+    """Hand the NamedTuples of a class, and those in their fields, to compiled code by pointer.
+
+    Fields are read as usual there. Tuples that compiled code makes are ordinary ones.
     """
-    return compat.Generic(function)
+    contents = {name: getattr(declared, name) for name in ("__module__", "__qualname__", "__doc__")}
+    made = type(declared.__name__, (declared, _ByPointer), contents)
+    typeof_impl.register(made)(lambda value, context: value._layout[0])
+    return made  # type: ignore[return-value]
 
 
-def generic_maker(function: Callable) -> Any:
-    """`generic`, for a function that makes arrays and returns them."""
-    return compat.Generic(function)
+@register_model(Struct)
+class _Model(models.PrimitiveModel):
+    def __init__(self, manager: Any, struct: Struct) -> None:
+        super().__init__(manager, struct, _WORD.as_pointer())
 
 
-def implements(function: Any, *kinds: type) -> Callable:
-    """Enter a compiled function as what a `generic` one does with some kinds of first arguments.
+@unbox(Struct)
+def _unbox(struct: Struct, value: Any, context: Any) -> NativeValue:
+    builder = context.builder
+    pointer = cgutils.alloca_once_value(builder, cgutils.get_null_value(_WORD.as_pointer()))
+    address = context.pyapi.object_getattr_string(value, "_address")
+    # There is none if Python was interrupted.
+    with builder.if_then(cgutils.is_not_null(builder, address)):
+        builder.store(builder.bitcast(context.pyapi.long_as_voidptr(address), _WORD.as_pointer()), pointer)
+        context.pyapi.decref(address)
+    return NativeValue(builder.load(pointer), is_error=cgutils.is_null(builder, address))
 
-    kinds (type): NamedTuples.
-    """
 
-    def enter(implementation: Any) -> Any:
-        function.implementations.update(dict.fromkeys(kinds, implementation))
-        return implementation
-
-    return enter
+@lower_getattr_generic(Struct)
+def _read(context: Any, builder: Any, struct: Struct, block: Any, name: str) -> Any:
+    index = struct.fields.index(name)
+    member, place = struct[index], sum(map(_words, struct.members[:index]))
+    if isinstance(member, Struct):
+        return builder.gep(block, [_WORD(place)])
+    words = [builder.load(builder.gep(block, [_WORD(place + i)])) for i in range(_words(member))]
+    for word in words:
+        word.set_metadata("invariant.load", builder.module.add_metadata([]))
+    if isinstance(member, types.Boolean):
+        return builder.icmp_unsigned("!=", words[0], _WORD(0))
+    if isinstance(member, types.Float):
+        return context.cast(builder, builder.bitcast(words[0], ir.DoubleType()), types.float64, member)
+    if not isinstance(member, types.Array):
+        return context.cast(builder, words[0], types.int64, member)
+    array, size = context.make_array(member)(context, builder), _WORD(1)
+    shape, strides = words[1 : member.ndim + 1], words[member.ndim + 1 :]
+    itemsize = _WORD(context.get_abi_sizeof(context.get_data_type(member.dtype)))
+    for length in shape[::-1]:
+        if member.layout == "C":
+            strides.insert(0, builder.mul(itemsize, size))
+        size = builder.mul(size, length)
+    array.data, array.itemsize, array.nitems = builder.inttoptr(words[0], array.data.type), itemsize, size
+    array.shape, array.strides = cgutils.pack_array(builder, shape), cgutils.pack_array(builder, strides)
+    for owner in ("meminfo", "parent"):
+        setattr(array, owner, cgutils.get_null_value(getattr(array, owner).type))
+    return array._getvalue()

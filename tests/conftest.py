@@ -23,10 +23,10 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import load_config, load_model_from_config
 from spacy.vocab import Vocab
+from spacy_hpyp.compiled import overwrite
 
 from spacy_hpyp import HPYPParser
 from spacy_hpyp.annotation.syntactic_words import Analysis, words_as_tokens, write_back, write_words
-from spacy_hpyp.compat.numba import Entry
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, TIER
 
 try:
@@ -73,7 +73,8 @@ def compiled_once(tmp_path_factory):
         return
     # What is above the folders of the workers is theirs together.
     folder = tmp_path_factory.getbasetemp().parent
-    compile_entry = Entry.compile
+    dispatcher = type(overwrite)
+    compile_entry = dispatcher.compile
 
     def compile_alone(entry, signature):
         name = f"{entry.py_func.__module__}.{entry.py_func.__qualname__}"
@@ -84,7 +85,7 @@ def compiled_once(tmp_path_factory):
             return compile_entry(entry, signature)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Entry, "compile", compile_alone)
+        patch.setattr(dispatcher, "compile", compile_alone)
         yield
 
 

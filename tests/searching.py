@@ -2,22 +2,22 @@
 
 from spacy_hpyp.arc_standard import decoding, lookahead
 from spacy_hpyp.arc_standard.proposals import new_workspace
-from spacy_hpyp.compiled import compiled
+from spacy_hpyp.compiled import jit
 from spacy_hpyp.inference.beam import new_sums
 
 
-@compiled
+@jit
 def only(blocks, block):
     return decoding.only(blocks, block)
 
 
-@compiled
+@jit
 def search_block(parser, block, search, work, records, syntactic, lexical, log_probability):
     sums = new_sums(syntactic, lexical, log_probability)
     return decoding.search_block(parser, block, search, work, records, sums)
 
 
-@compiled
+@jit
 def lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share):
     return lookahead.lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share)
 

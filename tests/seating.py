@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spacy_hpyp.compiled import NONE, compiled
+from spacy_hpyp.compiled import NONE, jit
 from spacy_hpyp.hpyp.franchise import (
     CELL,
     COUNT,
@@ -63,13 +63,13 @@ def predictive_probability(franchise: Franchise, expert: int, row: np.ndarray, d
     return dish_probability(franchise, deepest(franchise, expert, row), dish)
 
 
-@compiled
+@jit
 def predictive_distribution(franchise: Franchise, expert: int, row: np.ndarray, out: np.ndarray) -> None:
     """The probabilities of all dishes in a context under one expert, into `out` (float64[alphabet])."""
     restaurant_distribution(franchise, deepest(franchise, expert, row), out)
 
 
-@compiled
+@jit
 def squared_sizes(franchise, squares):
     """The sum of squared table sizes of every serving, which tells partitions apart.
 

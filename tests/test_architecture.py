@@ -19,8 +19,8 @@ LAYERS = [
     ["hpyp"],
     ["annotation"],
     ["text", "treebanks"],
-    ["storage", "settings", "compiled", "newton", "interrupts"],
-    ["compat"],
+    ["storage", "settings", "newton", "interrupts"],
+    ["compiled", "memory"],
 ]
 #: What only some folders may know of spaCy.
 SPACY_OF = {
@@ -32,7 +32,6 @@ SPACY_OF = {
     "models",
     "annotation",
     "text",
-    "compat",
 }
 #: What only components and commands work with: a whole pipeline, and gold beside predicted documents.
 PIPELINE = {"Language", "TrainablePipe"}
@@ -82,7 +81,7 @@ def test_spacy_is_known_where_it_has_to_be(all_imports):
     for own, module, names in all_imports:
         if module.split(".")[0] == "spacy":
             assert own in SPACY_OF, f"{own} must not import {module}"
-            assert own in ("components", "cli", "compat") or not PIPELINE & set(names), (
+            assert own in ("components", "cli") or not PIPELINE & set(names), (
                 f"{own} must not know {names}"
             )
 

@@ -12,7 +12,7 @@ initial configuration. Symbols are 0 for NULL, 1 for ROOT, and from 2 on the tag
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, overwrite
+from ..compiled import NONE, jit, overwrite
 
 # Columns of a record. Elsewhere they are called `column.TAG` and so on, as tags and words are distributions,
 # too.
@@ -40,31 +40,31 @@ SHIFTS, ENDS, LEFT_ARCS, RIGHT_ARCS = range(4)
 DIRECTIONS = 4
 
 
-@compiled
+@jit
 def left_arc(label):
     """The action that makes the second item a dependent of the top item."""
     return FIRST_ARC + 2 * label
 
 
-@compiled
+@jit
 def right_arc(label):
     """The action that makes the top item a dependent of the second item."""
     return FIRST_ARC + 2 * label + 1
 
 
-@compiled
+@jit
 def arc_of(direction, label):
     """The arc action of a direction, `LEFT_ARCS` or `RIGHT_ARCS`, and a label."""
     return FIRST_ARC + 2 * label + direction - LEFT_ARCS
 
 
-@compiled
+@jit
 def label_of(action):
     """The label of an arc action."""
     return (action - FIRST_ARC) // 2
 
 
-@compiled
+@jit
 def class_of(action):
     """The class of an action: `SHIFTS`, `ENDS`, `LEFT_ARCS` or `RIGHT_ARCS`."""
     if action < FIRST_ARC:
@@ -72,7 +72,7 @@ def class_of(action):
     return LEFT_ARCS + (action - FIRST_ARC) % 2
 
 
-@compiled
+@jit
 def kind_of(depth):
     """Which classes of actions exist at a depth of the stack: the row of `POSSIBLE`."""
     return min(depth, 3) - 1
@@ -87,13 +87,13 @@ POSSIBLE = np.array(
 )
 
 
-@compiled
+@jit
 def action_count(labels):
     """The size of the action alphabet: shift, end, and a left- and a right-arc for each label."""
     return FIRST_ARC + 2 * labels
 
 
-@borrowing
+@jit
 def begin(records):
     """Write the records that every derivation starts from. Returns how many there are."""
     records[NOWHERE] = 0
@@ -104,7 +104,7 @@ def begin(records):
     return FIRST_RECORD
 
 
-@borrowing
+@jit
 def shift(records, used, top, tag, word):
     """Push a word, given by the numbers of its tag and form (not symbols). Writes record `used`."""
     record = records[used]
@@ -119,7 +119,7 @@ def shift(records, used, top, tag, word):
     record[LAST] = used
 
 
-@borrowing
+@jit
 def reduce(records, used, top, action):
     """Attach one of the two top items to the other, or the last item to ROOT. Writes record `used`."""
     second = records[top, BELOW]
@@ -145,7 +145,7 @@ def reduce(records, used, top, action):
     record[DEPTH] = records[top, DEPTH] - 1
 
 
-@borrowing
+@jit
 def execute(records, used, top, action, tag, word):
     """Shift a word with its tag, or attach. Writes record `used`."""
     if action == SHIFT:
@@ -154,7 +154,7 @@ def execute(records, used, top, action, tag, word):
         reduce(records, used, top, action)
 
 
-@borrowing
+@jit
 def derivation(records, last, actions, tags):
     """Read off what led to a configuration into `actions` and `tags`; `NONE` follows the actions if there is
     room.
@@ -176,7 +176,7 @@ def derivation(records, last, actions, tags):
         record = records[record, PREVIOUS]
 
 
-@compiled
+@jit
 def tree_of(actions, heads, labels):
     """Replay a derivation on word positions.
 
@@ -207,7 +207,7 @@ def tree_of(actions, heads, labels):
         labels[dependent] = label_of(action)
 
 
-@compiled
+@jit
 def compact(records, used, tops):
     """Forget the records that no configuration in `tops` was derived by; update `tops`. Returns how many are
     left.

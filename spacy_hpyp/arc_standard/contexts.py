@@ -20,7 +20,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..compiled import borrowing, compiled
+from ..compiled import jit
 from ..text.elements import CLASS_ATTRIBUTES, compile_lists, with_class_symbols
 from . import configuration as column
 from .configuration import FIELDS, FIRST_SYMBOL
@@ -113,7 +113,7 @@ def with_classes(elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
     return with_class_symbols(elements, _WIDTH - 1, FIELDS, ["", "", *paths])
 
 
-@borrowing
+@jit
 def read_context(elements, records, top, known, row):
     """Read a context row (int32[elements]) off a configuration.
 
@@ -164,7 +164,7 @@ def read_context(elements, records, top, known, row):
             row[i] = value
 
 
-@compiled
+@jit
 def _distance(position, front):
     """The class of a distance: 1 to 3, 4 to 5, 6 to 9 and 10 or more; 0 from ROOT and from nowhere."""
     distance = front - position

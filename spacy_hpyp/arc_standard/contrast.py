@@ -13,7 +13,7 @@ from math import exp
 
 import numpy as np
 
-from ..compiled import NONE, compiled, inner, overwrite
+from ..compiled import NONE, jit, jitable, overwrite
 from ..inference.beam import log_sum, new_sums
 from ..pools.prediction import add_mixture_gradient, add_product_gradient
 from . import configuration as column
@@ -28,7 +28,7 @@ _SMALLEST = 1024
 _NEGLIGIBLE = 1e-3
 
 
-@compiled
+@jit
 def add_contrasts(parser, work, blocks, chosen, derivations, search, joint, gradients):
     """Add up the gradients of the conditional log-likelihoods of some sentences.
 
@@ -92,7 +92,7 @@ def add_contrasts(parser, work, blocks, chosen, derivations, search, joint, grad
     return total
 
 
-@inner
+@jitable
 def _add_events(parser, records, record, share, work, gradients):
     """Add the gradients of what one transition has generated."""
     top, action = records[record, column.PREVIOUS], records[record, column.ACTION]

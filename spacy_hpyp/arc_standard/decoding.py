@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from ..annotation.arrays import Blocks, Parses, Posterior, Share, block_starts, no_guides, offsets_of
-from ..compiled import NONE, compiled, inner_maker
+from ..compiled import NONE, jit, jitable
 from ..inference.beam import log_sum, new_sums
 from ..inference.rounding import TOP, Search, new_rounding
 from .configuration import FIELDS
@@ -36,7 +36,7 @@ _CERTAIN = 50.0
 _SMALLEST = 1024
 
 
-@inner_maker
+@jitable
 def only(blocks, block):
     """One of some blocks by itself."""
     start, end = blocks.offsets[block], blocks.offsets[block + 1]
@@ -45,7 +45,7 @@ def only(blocks, block):
     return Blocks(blocks.words[start:end], blocks.tags[start:end], blocks.may_start[start:end], offsets)
 
 
-@inner_maker
+@jitable
 def search_block(parser, block, search, work, records, sums):
     """Algorithm 1 on one block by itself. Returns the records, the final beam and its size."""
     task = new_decoding(parser, block, search, work)
@@ -55,7 +55,7 @@ def search_block(parser, block, search, work, records, sums):
     return run(task, new_rounding(search, sums), particles, path, records, None)
 
 
-@compiled
+@jit
 def decode_blocks(parser, work, blocks, chosen, search, parses):
     """Decode the `chosen` blocks, each by itself, into `parses`; with `search.apart` only word
     probabilities.
@@ -85,7 +85,7 @@ def decode_blocks(parser, work, blocks, chosen, search, parses):
             find_guides(posterior, parses.guides, start)
 
 
-@compiled
+@jit
 def decode_all(parser, work, blocks, block, search):
     """Return all derivations that the final beam has for one of the blocks (Posterior)."""
     one = only(blocks, block)

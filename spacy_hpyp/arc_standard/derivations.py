@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled, implements, inner
+from ..compiled import jit, jitable
 from ..inference.beam import log_add, log_sum, longer
 from . import configuration as column
 from .configuration import FIELDS, LEFT_ARCS, ROOT, SHIFT, begin, class_of, execute
@@ -35,7 +35,7 @@ class ConfigurationSet(NamedTuple):
     slots: np.ndarray  # int32[2**i]: open addressing from the signature to the place in the chart, or -1
 
 
-@compiled
+@jit
 def new_configurations(size):
     """Room for a number of configurations."""
     slots = 4
@@ -49,7 +49,7 @@ def new_configurations(size):
     )
 
 
-@borrowing
+@jit
 def enter(chart, size, records, record, weight, signature, by_action):
     """Enter a configuration, or add its weight to that of an equal one. Returns the new size."""
     last = np.uint64(len(chart.slots) - 1)
@@ -67,7 +67,7 @@ def enter(chart, size, records, record, weight, signature, by_action):
     return size + 1
 
 
-@borrowing
+@jit
 def is_equal(records, one, other, by_action):
     """Whether configurations of one tree have the same words on the stack and, with `by_action`, the same
     last action.
@@ -81,7 +81,7 @@ def is_equal(records, one, other, by_action):
     return True
 
 
-@borrowing
+@jit
 def sign(records, signature, top, action, new):
     """The signature of the stack after an action: with the word that was shifted, or without its
     dependent.
@@ -96,7 +96,7 @@ def sign(records, signature, top, action, new):
     return signature ^ mixed ^ (mixed >> np.uint64(27))
 
 
-@inner
+@jitable
 def reads_action(parser):
     """Whether some context holds the action before."""
     for pool in (parser.transition, parser.label, parser.tag, parser.word):
@@ -106,7 +106,7 @@ def reads_action(parser):
     return False
 
 
-@compiled
+@jit
 def tree_log_probability(parser, words, tags, heads, labels, limit, queries):
     """Return the exact log-probability of a sentence with its tags and its tree, summed over derivations.
 
@@ -161,8 +161,8 @@ class GoldConstrained(NamedTuple):
     passes: int
 
 
-@implements(weigh_actions, GoldConstrained)
-@inner
+@weigh_actions.register(GoldConstrained)
+@jitable
 def _weigh_actions(task, records, top, word):
     arc, may_shift = allowed_actions(task.tree, records, top)
     p_shift, p_arc = 0.0, 0.0
@@ -174,14 +174,14 @@ def _weigh_actions(task, records, top, word):
     return p_shift, p_arc
 
 
-@implements(weigh_attachments, GoldConstrained)
-@inner
+@weigh_attachments.register(GoldConstrained)
+@jitable
 def _weigh_attachments(task, records, top, word, particles):
     return 1
 
 
-@implements(weigh_tokens, GoldConstrained)
-@inner
+@weigh_tokens.register(GoldConstrained)
+@jitable
 def _weigh_tokens(task, records, top, word, particles):
     tag = task.tags[word]
     task.options.outcome[0] = tag
@@ -191,7 +191,7 @@ def _weigh_tokens(task, records, top, word, particles):
     return 1, 1.0
 
 
-@compiled
+@jit
 def sample_derivation(parser, words, tags, heads, labels, particles, retained, rng, queries, actions):
     """Draw a derivation of a tree by a particle filter that is constrained to the tree.
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..annotation.arrays import Sentences
-from ..compiled import NONE, borrowing, by_reference, compiled, implements
+from ..compiled import NONE, jit, struct
 from ..inference.gibbs import enter_event, new_events, read_events
 from ..pools.pool import Conditional
 from ..text.elements import contexts_without_classes
@@ -58,7 +58,7 @@ class ContextLists:
     word: Sequence[Sequence[str]]
 
 
-@by_reference
+@struct
 class Distributions(NamedTuple):
     """The distributions that generate sentences, frozen (`FrozenPool`) or while they learn (`SeatedPool`)."""
 
@@ -70,7 +70,7 @@ class Distributions(NamedTuple):
     candidate_tags: np.ndarray  # int32[*]: the tags that each word may have
 
 
-@borrowing
+@jit
 def event_of(distribution, factored, depth, action, tag, word):
     """Return the event of one distribution in the execution of an action.
 
@@ -157,8 +157,8 @@ class Generated(NamedTuple):
     offsets: np.ndarray
 
 
-@implements(read_events, Generated)
-@compiled
+@read_events.register(Generated)
+@jit
 def _read_events(generated, number, pool):
     start, end = generated.offsets[number], generated.offsets[number + 1]
     actions = generated.derivations.actions[2 * start : 2 * end]
@@ -172,7 +172,7 @@ def _read_events(generated, number, pool):
     )
 
 
-@compiled
+@jit
 def events_of(pool, distribution, factored, words, tags, actions):
     """Run a derivation and read the events of one distribution."""
     events = new_events(pool, len(actions))

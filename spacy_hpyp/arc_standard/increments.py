@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..annotation.arrays import Blocks
-from ..compiled import NONE, borrowing, by_reference, compiled, inner, inner_maker, overwrite
+from ..compiled import NONE, jit, jitable, overwrite, struct
 from ..inference.beam import append, log_sum, longer, longer_beam, new_beam, new_sums
 from ..inference.rounding import Search, new_rounding, select
 from ..pools.pool import is_plain
@@ -51,7 +51,7 @@ _ALL = 10**9
 _ROOM = 250_000_000
 
 
-@by_reference
+@struct
 class Increments(NamedTuple):
     """What there is after each of the n words of a sentence.
 
@@ -78,7 +78,7 @@ class Increments(NamedTuple):
     expected: np.ndarray
 
 
-@by_reference
+@struct
 class Gathered(NamedTuple):
     """Distributions of the experts of a pool, each with a weight, that are going to be added up: many
     configurations lead an expert to the same restaurant.
@@ -97,7 +97,7 @@ class Gathered(NamedTuple):
     used: np.ndarray
 
 
-@inner_maker
+@jitable
 def _note_analyses(found, records, beam, size, word):
     """Enter the derivations that go on after a word."""
     found.size[word] = size
@@ -113,7 +113,7 @@ def _note_analyses(found, records, beam, size, word):
             )
 
 
-@borrowing
+@jit
 def _number_of(records, record):
     """A number for the tags and arcs of a derivation, the same in whatever order they came."""
     number = np.uint64(0)
@@ -131,7 +131,7 @@ def _number_of(records, record):
     return number
 
 
-@borrowing
+@jit
 def _mixed(word, head, what):
     """A number that depends on each bit of three others."""
     mixed = np.uint64(0)
@@ -141,7 +141,7 @@ def _mixed(word, head, what):
     return mixed
 
 
-@inner_maker
+@jitable
 def foresee(ahead, gathered, found, records, used, beam, size, word):
     """Find the distribution of what comes next, and its entropy, by a task whose words may end anywhere
     (`ahead`).
@@ -187,7 +187,7 @@ def foresee(ahead, gathered, found, records, used, beam, size, word):
     found.entropy_next[word] = entropy
 
 
-@inner
+@jitable
 def _gather_words(ahead, records, top, share, gathered, expected):
     """Gather the distributions of the words that a configuration may generate."""
     parser, work = ahead.parser, ahead.work
@@ -206,7 +206,7 @@ def _gather_words(ahead, records, top, share, gathered, expected):
             _gather(pool, expert, row, weight * scratch.weight[expert] / mass, gathered, expected)
 
 
-@inner
+@jitable
 def _gather(pool, expert, row, weight, gathered, expected):
     """Enter the distribution of an expert, or add its weight to that of an equal one."""
     place = deepest_in(pool.finished, expert, row)
@@ -224,7 +224,7 @@ def _gather(pool, expert, row, weight, gathered, expected):
         _add_up(pool, gathered, expected)
 
 
-@borrowing
+@jit
 def _add_up(pool, gathered, expected):
     """Add what has been gathered to a distribution, and forget it."""
     for slot in range(len(gathered.place)):
@@ -236,7 +236,7 @@ def _add_up(pool, gathered, expected):
     gathered.used[0] = 0
 
 
-@compiled
+@jit
 def follow_block(parser, work, wide_work, gathered, blocks, block, search, wide, increments):
     """Algorithm 1 on a sentence, with a look at the beam after each word; `wide` is the search for what
     comes next.

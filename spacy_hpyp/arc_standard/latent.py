@@ -36,7 +36,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..annotation.arrays import Sentences
-from ..compiled import borrowing, by_reference, compiled, inner, inner_maker
+from ..compiled import jit, jitable, struct
 from ..inference.gibbs import add_events, put_back, visit_seated
 from ..pools.pool import predict_event, seat_all_noting, unseat_all_as, unseat_all_noting
 from .derivations import sample_derivation
@@ -48,7 +48,7 @@ from .sampling import sample_parse
 _REMEMBERED = 256
 
 
-@by_reference
+@struct
 class LatentDerivations(NamedTuple):
     """Sentences whose derivations are latent."""
 
@@ -68,19 +68,19 @@ def latent_derivations(
     return LatentDerivations(model, queries, sentences, derivations, given_trees, particles)
 
 
-@inner_maker
+@jitable
 def _pools_of(latent):
     return latent.model.transition, latent.model.label, latent.model.tag, latent.model.word
 
 
-@inner_maker
+@jitable
 def _derivation_of(latent, number):
     """Actions and tags of a sentence, in the same memory."""
     start, end = latent.sentences.offsets[number], latent.sentences.offsets[number + 1]
     return latent.derivations.actions[2 * start : 2 * end], latent.derivations.tags[start:end]
 
 
-@inner_maker
+@jitable
 def _read_all(latent, number):
     """The events of a sentence in each of the pools."""
     model = latent.model
@@ -95,7 +95,7 @@ def _read_all(latent, number):
     )
 
 
-@inner
+@jitable
 def _is_drawn(latent, number, is_seated):
     """Whether to draw a derivation: a new one could not lead back to tags that are not tried."""
     if latent.given_trees or not is_seated:
@@ -111,7 +111,7 @@ def _is_drawn(latent, number, is_seated):
     return True
 
 
-@inner_maker
+@jitable
 def _propose(latent, number, old, rng):
     """Overwrite the derivation of a sentence that is not seated by one that is drawn; `old` is a copy."""
     model, queries, particles = latent.model, latent.queries, latent.particles
@@ -127,14 +127,14 @@ def _propose(latent, number, old, rng):
         sample_parse(model, queries, words, particles, old[0], old[1], every_tag, rng, actions, tags)
 
 
-@borrowing
+@jit
 def _predict(pool, events, i):
     return predict_event(
         pool, events.restaurants[i], events.symbols[i], events.kind[i], events.dish[i], pool.scratch
     )
 
 
-@borrowing
+@jit
 def remove_weighing(pool, events, rng):
     """Remove the events of a sentence from one distribution, the last one first.
 
@@ -150,7 +150,7 @@ def remove_weighing(pool, events, rng):
     return True, weight
 
 
-@borrowing
+@jit
 def add_weighing(pool, events, rng):
     """Add the events of a sentence to one distribution. Returns log T(D) - log q(D) of the distribution."""
     weight = 0.0
@@ -162,14 +162,14 @@ def add_weighing(pool, events, rng):
     return weight
 
 
-@borrowing
+@jit
 def take_back(pool, events):
     """Remove the events again that `add_weighing` has added."""
     for i in range(events.count[0] - 1, -1, -1):
         unseat_all_as(pool.franchise, events.restaurants[i], events.dish[i], events.moved[i])
 
 
-@compiled
+@jit
 def _draw_again(latent, number, rng, draws):
     """Take a Metropolis-Hastings step for a seated sentence. Returns whether it was seated as it should
     be.
@@ -200,7 +200,7 @@ def _draw_again(latent, number, rng, draws):
     return True
 
 
-@compiled
+@jit
 def visit_latent(latent, seated, rng, totals, draws):
     """Take a step for each of some sentences, in order: for its derivation, and then for its customers.
 

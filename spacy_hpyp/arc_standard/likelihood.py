@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, inner, maker
+from ..compiled import NONE, jit, jitable, struct
 from ..inference.memo import Memo, new_memo, recall
 from ..pools.pool import is_plain
 from ..pools.prediction import alphabet_of, predict, predict_one, workspace
@@ -18,7 +18,7 @@ from .distributions import LABEL, TAG, TRANSITION, WORD, event_of
 from .particle_filter import Options, new_options
 
 
-@by_reference
+@struct
 class Query(NamedTuple):
     """Workspace for predictions of one pool."""
 
@@ -28,7 +28,7 @@ class Query(NamedTuple):
     memo: Memo  # Recent results, by the key
 
 
-@maker
+@jitable
 def new_query(pool, remembered, outcomes, more):
     """A query that fits a pool.
 
@@ -40,20 +40,20 @@ def new_query(pool, remembered, outcomes, more):
     return Query(key, np.empty(alphabet_of(pool)), workspace(pool), new_memo(remembered, outcomes))
 
 
-@inner
+@jitable
 def is_factored(parser):
     """Whether an action is a direction and a label, each with a distribution of its own."""
     return len(parser.transition.possible) > 0
 
 
-@inner
+@jitable
 def ask_all(pool, records, top, known, kind, query):
     """Find all probabilities of a pool in a configuration, into `query.distribution`, see `read_context`."""
     read_context(pool.elements, records, top, known, query.key[2:])
     predict(pool, query.key[2:], kind, query.scratch, query.distribution)
 
 
-@inner
+@jitable
 def look_up(pool, records, top, known, kind, query):
     """Find the slot of a query's memo for a configuration, and whether it is filled already; see `recall`."""
     query.key[1] = kind
@@ -61,7 +61,7 @@ def look_up(pool, records, top, known, kind, query):
     return recall(query.memo.fingerprint, query.key)
 
 
-@by_reference
+@struct
 class Queries(NamedTuple):
     """Workspace of one thread."""
 
@@ -73,7 +73,7 @@ class Queries(NamedTuple):
     options: Options
 
 
-@maker
+@jitable
 def new_queries(parser, remembered):
     """Workspace that fits a model and remembers some probabilities, to be forgotten when the seating
     changes.
@@ -89,7 +89,7 @@ def new_queries(parser, remembered):
     )
 
 
-@inner
+@jitable
 def forget_all(queries):
     """Forget all results: the seating has changed."""
     queries.transition.memo.fingerprint[:] = 0
@@ -98,12 +98,12 @@ def forget_all(queries):
     queries.word.memo.fingerprint[:] = 0
 
 
-@maker
+@jitable
 def _new_query(pool, remembered):
     return new_query(pool, 1 if is_plain(pool) else remembered, 1, 0)
 
 
-@borrowing
+@jit
 def action_probability(parser, records, top, action, queries):
     """Return p(action | configuration): in a factored model, of a direction and of the label given it."""
     nothing = np.int64(0)
@@ -115,7 +115,7 @@ def action_probability(parser, records, top, action, queries):
     )
 
 
-@borrowing
+@jit
 def token_probability(parser, records, top, tag, word, queries):
     """Return p(tag | configuration) p(word | tag, configuration) of a shift, or the former if
     unlexicalised.
@@ -125,7 +125,7 @@ def token_probability(parser, records, top, tag, word, queries):
     return probability * _probability(parser, WORD, parser.word, records, top, shift, tag, word, queries.word)
 
 
-@inner
+@jitable
 def _probability(parser, distribution, pool, records, top, action, tag, word, query):
     """The probability of what one of the distributions generates; 1 where that is nothing."""
     known, kind, outcome = event_of(

@@ -15,7 +15,7 @@ from math import log
 
 import numpy as np
 
-from ..compiled import NONE, compiled, inner_maker
+from ..compiled import NONE, jit, jitable
 from ..pools.pool import FrozenPool, is_plain
 from ..pools.view import View, product_below, view_probability
 from .configuration import FIRST_SYMBOL, ROOT_SYMBOL
@@ -48,7 +48,7 @@ def _first_level(view: View) -> View:
     return view._replace(columns=np.ascontiguousarray(view.columns[:, :1]))
 
 
-@compiled
+@jit
 def _first_probabilities(view, expert, symbols, dishes, out):
     """Write p(dish | symbol) under one expert of `_first_level` into `out` (float64[*])."""
     row = np.empty(view.columns[expert, 0] + 1, dtype=np.int32)
@@ -78,7 +78,7 @@ def tag_chain(pool: FrozenPool) -> np.ndarray:
     return chain[:0]
 
 
-@inner_maker
+@jitable
 def lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share):
     """The heuristic of every tag of every word of a block, times `share`.
 

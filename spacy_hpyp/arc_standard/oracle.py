@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled
+from ..compiled import jit
 from . import configuration as column
 from .configuration import (
     END,
@@ -37,7 +37,7 @@ class GoldTree(NamedTuple):
     right_count: np.ndarray  # int32[n]
 
 
-@compiled
+@jit
 def gold_tree(heads, labels):
     """Count the dependents of a tree (GoldTree)."""
     left_count = np.zeros(len(heads), dtype=np.int32)
@@ -50,7 +50,7 @@ def gold_tree(heads, labels):
     return GoldTree(heads, labels, left_count, right_count)
 
 
-@borrowing
+@jit
 def allowed_actions(tree, records, top):
     """The non-deterministic oracle: what may come next in a derivation of a tree.
 
@@ -72,7 +72,7 @@ def allowed_actions(tree, records, top):
     return NO_ARC, may_shift
 
 
-@compiled
+@jit
 def static_oracle(heads, labels, out):
     """Find the derivation that attaches greedily. Returns whether the heads are a projective tree with one
     root.
@@ -93,7 +93,7 @@ def static_oracle(heads, labels, out):
     return True
 
 
-@borrowing
+@jit
 def _is_complete(tree, records, record, word):
     """Whether an item has all its dependents."""
     left, right = records[record, column.LEFT_COUNT], records[record, column.RIGHT_COUNT]

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, generic, inner_maker, maker, overwrite
+from ..compiled import NONE, dispatch, jit, jitable, overwrite, struct
 from ..inference.beam import append, log_add, longer_beam, new_beam
 from ..inference.drawing import allot_drawn, resample, split
 from ..inference.rounding import TOP, allot_rounded, is_pursued, note_arrival, round_shift, select
@@ -29,7 +29,7 @@ from .configuration import ROOT, begin, compact, reduce, shift
 _SMALLEST = 1024
 
 
-@by_reference
+@struct
 class Options(NamedTuple):
     """Continuations of a derivation: attachments, or tags of the next word."""
 
@@ -40,7 +40,7 @@ class Options(NamedTuple):
     priority: np.ndarray  # float64[*]: workspace
 
 
-@maker
+@jitable
 def new_options(size):
     """Room for a number of options."""
     return Options(
@@ -52,7 +52,7 @@ def new_options(size):
     )
 
 
-@borrowing
+@jit
 def mass_of(options, count):
     """The sum of the probabilities of the first options."""
     mass = 0.0
@@ -61,19 +61,19 @@ def mass_of(options, count):
     return mass
 
 
-@generic
+@dispatch
 def weigh_actions(task, records, top, word):
     """The probabilities of shifting `word` and of reducing; their sum is 0 where nothing is possible."""
 
 
-@generic
+@dispatch
 def weigh_attachments(task, records, top, word, particles):
     """Enter the possible attachments in `task.options`, or those that may get one of the particles; return
     the count.
     """
 
 
-@generic
+@dispatch
 def weigh_tokens(task, records, top, word, particles):
     """Enter the tags of the next word, with its own probability, in `task.options`.
 
@@ -91,7 +91,7 @@ class Path(NamedTuple):
     tags: np.ndarray
 
 
-@inner_maker
+@jitable
 def make_room(records, used, more, beam, waiting, first, size, shifted, shifted_size):
     """Forget the records that no derivation needs any more; if many are needed, take more room.
 
@@ -112,7 +112,7 @@ def make_room(records, used, more, beam, waiting, first, size, shifted, shifted_
     return records, used
 
 
-@inner_maker
+@jitable
 def search_step(
     task, rounding, rng, records, used, beam, first, size, shifted, shifted_size, word, path, held, step
 ):
@@ -216,7 +216,7 @@ def search_step(
     return records, used, beam, shifted, shifted_size, shifted_held, step
 
 
-@inner_maker
+@jitable
 def run(task, rounding, particles, path, records, rng):
     """Algorithm 1: pass over the words of a task. Returns the records, the final beam and its size."""
     used = begin(records)

@@ -9,12 +9,12 @@ from math import exp
 import numpy as np
 
 from ..annotation.arrays import Posterior
-from ..compiled import NONE, borrowing, compiled, overwrite
+from ..compiled import NONE, jit, overwrite
 from ..inference.beam import log_sum
 from .configuration import derivation, tree_of
 
 
-@compiled
+@jit
 def read_parse(records, last, heads, labels, tags):
     """Read the parse off a terminal configuration into `heads`, `labels` and `tags` (int32[n])."""
     actions = np.empty(2 * len(heads), dtype=np.int32)
@@ -22,7 +22,7 @@ def read_parse(records, last, heads, labels, tags):
     tree_of(actions, heads, labels)
 
 
-@compiled
+@jit
 def read_posterior(records, beam, size, n, temperature):
     """Return the Posterior of a final beam of n words; log-weights are divided by the temperature."""
     heads = np.empty((size, n), dtype=np.int32)
@@ -39,7 +39,7 @@ def read_posterior(records, beam, size, n, temperature):
     return Posterior(heads, labels, tags, log_weight, probability)
 
 
-@compiled
+@jit
 def find_agreement(probability, one, other, agreement):
     """Find how probable it is that a word has the two outcomes that each derivation gives it."""
     m = len(probability)
@@ -60,7 +60,7 @@ def find_agreement(probability, one, other, agreement):
         agreement[i] = mass[place[i]]
 
 
-@compiled
+@jit
 def choose(posterior, consensus, heads, labels, tags):
     """Choose a parse: the best derivation's, or with `consensus` the one with the least expected loss (Kumar
     & Byrne 2004).
@@ -88,7 +88,7 @@ def choose(posterior, consensus, heads, labels, tags):
             tags[word] = posterior.tags[highest(agreement), word]
 
 
-@borrowing
+@jit
 def highest(values):
     """The place of the first of the highest values; Numba would import SciPy for its own."""
     best = 0
@@ -98,7 +98,7 @@ def highest(values):
     return best
 
 
-@borrowing
+@jit
 def find_marginals(posterior, heads, tags, head_probability, tag_probability):
     """Find the posterior probability of each head and tag of a parse (float64[n])."""
     m, n = posterior.heads.shape
@@ -115,7 +115,7 @@ def find_marginals(posterior, heads, tags, head_probability, tag_probability):
         tag_probability[word] = min(tag_probability[word], 1.0)
 
 
-@borrowing
+@jit
 def find_leading(probability, outcomes, mass, leading, share):
     """Find the most probable outcomes, in order; of equals the lower number comes first.
 
@@ -138,7 +138,7 @@ def find_leading(probability, outcomes, mass, leading, share):
         mass[outcome - NONE] = 0.0
 
 
-@compiled
+@jit
 def find_guides(posterior, guides, start):
     """Find the most probable heads of each word, each with its most probable label, and tags.
 

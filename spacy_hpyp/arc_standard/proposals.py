@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, by_reference, implements, inner, inner_maker
+from ..compiled import NONE, jitable, struct
 from ..inference.memo import keep_best, recall
 from ..inference.rounding import Search
 from ..pools.pool import FrozenPool, Weights
@@ -34,7 +34,7 @@ from .particle_filter import Options, new_options, weigh_actions, weigh_attachme
 _REMEMBERED = 1024
 
 
-@by_reference
+@struct
 class SearchModel(NamedTuple):
     """The frozen distributions (B&B section 3.1), and what is known of the words."""
 
@@ -51,7 +51,7 @@ class SearchModel(NamedTuple):
     told: np.ndarray  # float64[*, tags]: the probability of other observations; in the first row, of none: 1
 
 
-@by_reference
+@struct
 class Workspace(NamedTuple):
     """Workspace of one thread."""
 
@@ -108,7 +108,7 @@ class Decoding(NamedTuple):
     passes: int
 
 
-@inner_maker
+@jitable
 def new_decoding(parser, block, search, work):
     """The task of decoding a block by itself."""
     n, numbers = len(block.tags), block.words
@@ -124,8 +124,8 @@ def new_decoding(parser, block, search, work):
     )
 
 
-@implements(weigh_actions, Decoding)
-@inner
+@weigh_actions.register(Decoding)
+@jitable
 def best_actions(task, records, top, word):
     """Find the best actions of each class: `work.action` and `work.action_probability`. With factored actions
     each class has its probability, and `best_labels` fills in the labels.
@@ -174,8 +174,8 @@ def best_actions(task, records, top, word):
     return probability[SHIFTS, 0] if word < length else 0.0, p_reduce
 
 
-@implements(weigh_attachments, Decoding)
-@inner
+@weigh_attachments.register(Decoding)
+@jitable
 def best_attachments(task, records, top, word, particles):
     """Find the best attachments of a configuration, after `best_actions`."""
     work, options = task.work, task.options
@@ -199,7 +199,7 @@ def best_attachments(task, records, top, word, particles):
     return count
 
 
-@inner
+@jitable
 def best_labels(parser, records, top, direction, work):
     """Replace a direction by its best arcs, multiplying its probability by those of the labels."""
     query = work.label
@@ -217,8 +217,8 @@ def best_labels(parser, records, top, direction, work):
         work.action_probability[direction, k] = p_direction * probability[k]
 
 
-@implements(weigh_tokens, Decoding)
-@inner
+@weigh_tokens.register(Decoding)
+@jitable
 def best_tokens(task, records, top, word, particles):
     """Find the best tags of the next word by p(tag) p(word | tag), and by their promise for the words to
     come.
@@ -250,7 +250,7 @@ def best_tokens(task, records, top, word, particles):
     return count, probability[most]
 
 
-@inner
+@jitable
 def score_tags(parser, records, top, word, given, negligible, heuristic, work, slot):
     """Compute a result for `best_tokens`, without tags whose share beside the best one's is `negligible`."""
     memo, distribution, word_row = work.tag.memo, work.tag.distribution, work.word.key[2:]

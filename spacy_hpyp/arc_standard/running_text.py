@@ -13,7 +13,7 @@ from math import ceil, exp, inf, sqrt
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, inner_maker
+from ..compiled import NONE, jit, jitable
 from ..inference.beam import add_end, add_word, append, log_add, log_sum, new_beam, part
 from ..inference.rounding import expected_weight, reallocate
 from .configuration import ROOT, begin
@@ -26,7 +26,7 @@ _MOST = int(1.0 / NEGLIGIBLE) + 2
 _SMALLEST = 1024
 
 
-@inner_maker
+@jitable
 def read(task, rounding, records):
     """Pass over the words of a task, and find what each of them adds to the sum: `rounding.sums`. Returns the
     records.
@@ -81,7 +81,7 @@ def read(task, rounding, records):
     return records
 
 
-@inner_maker
+@jitable
 def _select(beam, bounds, sentences, search):
     """Selection step: each sentence that is not given up gets particles of its own, and more than in
     proportion to its probability, as it may become the probable one. Returns how many are left.
@@ -112,7 +112,7 @@ def _select(beam, bounds, sentences, search):
     return left
 
 
-@borrowing
+@jit
 def _expected_sum(beam, search):
     """Log of the sum of exp over the `expected_weight`s of some derivations."""
     total = -inf

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, compiled, implements, inner, inner_maker
+from ..compiled import NONE, jit, jitable
 from ..inference.drawing import draw, draw_derivation
 from ..pools.pool import is_plain
 from ..pools.prediction import alphabet_of, find_shares, predict_one
@@ -46,7 +46,7 @@ from .particle_filter import Options, Path, run, weigh_actions, weigh_attachment
 _SMALLEST = 1024
 
 
-@inner
+@jitable
 def weigh_directions(model, records, top, queries):
     """Find the probabilities of shift, end and unlabelled directions, or of all actions of a model without
     labels.
@@ -66,7 +66,7 @@ def weigh_directions(model, records, top, queries):
         action[SHIFT], action[END] = direction[SHIFTS], direction[ENDS]
 
 
-@inner
+@jitable
 def weigh_labels(model, records, top, queries):
     """Divide the directions of a factored model between the arcs, which completes `queries.action`."""
     if not is_factored(model):
@@ -90,8 +90,8 @@ class Sampling(NamedTuple):
     passes: int
 
 
-@implements(weigh_actions, Sampling)
-@inner
+@weigh_actions.register(Sampling)
+@jitable
 def _weigh_actions(task, records, top, word):
     queries = task.queries
     weigh_directions(task.model, records, top, queries)
@@ -104,8 +104,8 @@ def _weigh_actions(task, records, top, word):
     return queries.action[SHIFT], queries.action[END] + arcs
 
 
-@implements(weigh_attachments, Sampling)
-@inner
+@weigh_attachments.register(Sampling)
+@jitable
 def _weigh_attachments(task, records, top, word, particles):
     weigh_labels(task.model, records, top, task.queries)
     action, options = task.queries.action, task.options
@@ -118,8 +118,8 @@ def _weigh_attachments(task, records, top, word, particles):
     return count
 
 
-@implements(weigh_tokens, Sampling)
-@inner
+@weigh_tokens.register(Sampling)
+@jitable
 def _weigh_tokens(task, records, top, word, particles):
     model, query, options, found = task.model, task.queries.word, task.options, task.queries.tag.distribution
     ask_all(model.tag, records, top, 0, 0, task.queries.tag)
@@ -138,7 +138,7 @@ def _weigh_tokens(task, records, top, word, particles):
     return last - first, p_tags
 
 
-@compiled
+@jit
 def sample_parse(model, queries, words, particles, retained, retained_tags, every_tag, rng, actions, tags):
     """Draw a derivation of a sentence from its posterior by a particle filter.
 
@@ -156,7 +156,7 @@ def sample_parse(model, queries, words, particles, retained, retained_tags, ever
     return draw_path(task, particles, retained, retained_tags, rng, actions, tags)
 
 
-@inner_maker
+@jitable
 def draw_path(task, particles, retained, retained_tags, rng, actions, tags):
     """Draw a derivation of a task by a particle filter; see `sample_parse`."""
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
@@ -178,7 +178,7 @@ class Derivation(NamedTuple):
     words: np.ndarray
 
 
-@inner
+@jitable
 def draw_word(pool, row, scratch, out, rng):
     """Draw a word from a frozen pool that mixes its experts: first the expert, then one of its words."""
     expert = 0
@@ -189,7 +189,7 @@ def draw_word(pool, row, scratch, out, rng):
     return draw(out, out.sum(), rng)
 
 
-@compiled
+@jit
 def draw_sentence(model, queries, rng, drawn):
     """Draw a sentence with its derivation.
 

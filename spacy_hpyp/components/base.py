@@ -18,8 +18,8 @@ from thinc.api import Model, Optimizer
 
 from ..annotation.extensions import register_extensions
 from ..annotation.syntactic_words import words_as_tokens, write_back
-from ..compat.memory import collecting_rarely, giving_back
 from ..interrupts import interrupts_deferred
+from ..memory import collecting_rarely, giving_back
 from ..models.stored import ClassedModel
 from ..settings import Settings
 from ..storage.checksum import blaming, with_checksum, without_checksum

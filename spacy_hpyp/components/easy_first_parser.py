@@ -18,10 +18,10 @@ from ..annotation.confidence import logistic
 from ..annotation.documents import RawSentence, read_gold, write_trees
 from ..annotation.syntactic_words import words_as_tokens
 from ..annotation.words import Words, read_words
-from ..compat.memory import giving_back
 from ..compiled import NONE
 from ..easy_first.learning import EARLY, FULL, Learning, Lessons
 from ..easy_first.parsing import EasyFirstTrees
+from ..memory import giving_back
 from ..models.tree_model import TREE_MODEL, TreeModel, confidence_features
 from ..settings import whole
 from ..training.confidence import is_cross_fitted, is_held_out, learn_from_all, learn_from_held_out

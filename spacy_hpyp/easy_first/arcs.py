@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, fetch, inner_maker
+from ..compiled import NONE, fetch, jit, jitable, struct
 from ..text.elements import CLASS_ATTRIBUTES
 from .partial_trees import (
     END,
@@ -156,7 +156,7 @@ class SentenceToParse(NamedTuple):
     expected: np.ndarray  # float32[n, 2]: the expected number of children on each side
 
 
-@inner_maker
+@jitable
 def sentence_of(sentences, symbols, start, end):
     """Return the sentence from word `start` to before `end`, with symbols (int32[n, columns]) of its own."""
     return SentenceToParse(
@@ -177,7 +177,7 @@ class Reading(NamedTuple):
     templates: Templates
 
 
-@by_reference
+@struct
 class Scorer(NamedTuple):
     """Templates and weights that score actions, or the labels of arcs."""
 
@@ -222,7 +222,7 @@ def _columns_read(kind: int, column: int) -> tuple[int, ...]:
     return {NEAR: (), _SIZE: (FIRST, END), _MISSING: (LEFT_SHARE + column,)}.get(kind, (column,))
 
 
-@borrowing
+@jit
 def write_key(around, forest, window, key):
     """Write all that features read of a window into `key` (int32[* + `PAIR_KEY`]), `l` and `r` last."""
     n = len(around)
@@ -233,7 +233,7 @@ def write_key(around, forest, window, key):
         key[n + 2 * i], key[n + 2 * i + 1] = np.int32(look), np.int32(look >> np.uint64(32))
 
 
-@borrowing
+@jit
 def class_of_distance(distance):
     """A number of words, in classes."""
     if distance <= 4:
@@ -243,7 +243,7 @@ def class_of_distance(distance):
     return 6 if distance <= 12 else 7
 
 
-@borrowing
+@jit
 def class_of_probability(probability):
     """A probability, in classes; 0 if there is none."""
     if probability <= 0.0:
@@ -254,7 +254,7 @@ def class_of_probability(probability):
     return place + 1
 
 
-@borrowing
+@jit
 def share_of(sentence, child, head):
     """How probable a guide takes one word for the head of another."""
     for i in range(sentence.heads.shape[1]):
@@ -263,7 +263,7 @@ def share_of(sentence, child, head):
     return np.float32(0.0)
 
 
-@borrowing
+@jit
 def share_of_others(sentence, child, head):
     """The probability of the most probable other head; ROOT is one."""
     highest = np.float32(0.0)
@@ -273,7 +273,7 @@ def share_of_others(sentence, child, head):
     return highest
 
 
-@borrowing
+@jit
 def label_of(sentence, child, head):
     """What a guide takes for the label of an arc, as a symbol."""
     for i in range(sentence.heads.shape[1]):
@@ -282,7 +282,7 @@ def label_of(sentence, child, head):
     return NULL
 
 
-@borrowing
+@jit
 def _read_pair(code, place, records, sentence, window):
     """An element of two neighbours, or of a child in some place and its head, together."""
     left, right = records[window[L], HEAD], records[window[R], HEAD]
@@ -311,7 +311,7 @@ def _read_pair(code, place, records, sentence, window):
     return (1 if first else 0) + (2 if window[R + 1] == 0 else 0) + (4 if left < right else 0)
 
 
-@borrowing
+@jit
 def _missing(records, sentence, record, side):
     """How many children a partial tree lacks on a side, in classes."""
     if record == 0:
@@ -324,7 +324,7 @@ def _missing(records, sentence, record, side):
     return place
 
 
-@borrowing
+@jit
 def read_elements(elements, records, sentence, window, row):
     """Read the symbols of the elements of a window of records `l2` to `r2` (int32[6]) into `row`
     (int32[elements]).
@@ -350,14 +350,14 @@ def read_elements(elements, records, sentence, window, row):
             row[i] = class_of_distance(records[record, END] - records[record, FIRST]) if record > 0 else NULL
 
 
-@borrowing
+@jit
 def find_arc_features(scorer, records, sentence, window, row, places):
     """The features of two neighbours. `places` (int64[templates]) is overwritten."""
     read_elements(scorer.elements, records, sentence, window, row)
     find_features(scorer.templates, row, len(scorer.weights), places)
 
 
-@borrowing
+@jit
 def find_weights(reading, weights, records, sentence, window, row, places):
     """Find the places of the features of two neighbours, and have the processor fetch their weights."""
     read_elements(reading.elements, records, sentence, window, row)
@@ -366,7 +366,7 @@ def find_weights(reading, weights, records, sentence, window, row, places):
         fetch(weights, places[i] * weights.shape[1])
 
 
-@borrowing
+@jit
 def add_up(scorer, reading, places, sums):
     """Add the weights that `find_weights` has found, for both actions, to `sums` (float32[2])."""
     numbers, weights, kept = reading.templates.numbers, scorer.weights, scorer.kept

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, compiled, fetch, overwrite
+from ..compiled import NONE, fetch, jit, overwrite, struct
 from .perceptron import change_weight, tick
 from .templates import Templates, begin_feature, place_of, read_symbol, shift_for
 
@@ -44,7 +44,7 @@ class EasyFirstSearch(NamedTuple):
     window: int = 100
 
 
-@by_reference
+@struct
 class Reading(NamedTuple):
     """What the features of a word read."""
 
@@ -58,7 +58,7 @@ class Reading(NamedTuple):
     readers: np.ndarray  # int32[*]
 
 
-@by_reference
+@struct
 class Sequences(NamedTuple):
     """Words to be decided."""
 
@@ -68,7 +68,7 @@ class Sequences(NamedTuple):
     offsets: np.ndarray  # int64[sequences + 1]: where each sequence begins
 
 
-@by_reference
+@struct
 class Possible(NamedTuple):
     """The outcomes that are possible for each kind of word, and what these are made of."""
 
@@ -81,7 +81,7 @@ class Possible(NamedTuple):
     parts: np.ndarray  # int32[*]
 
 
-@by_reference
+@struct
 class Board(NamedTuple):
     """Workspace for a window."""
 
@@ -138,7 +138,7 @@ def new_board(reading: Reading, possible: Possible, search: EasyFirstSearch) -> 
 # Features
 
 
-@borrowing
+@jit
 def _code(reading, sequences, start, end, word, template):
     """The hash of what a template's feature reads besides outcomes, in the sequence from `start` to `end`."""
     templates = reading.templates
@@ -154,7 +154,7 @@ def _code(reading, sequences, start, end, word, template):
     return code
 
 
-@borrowing
+@jit
 def place_of_feature(reading, board, word, template, decided, shift):
     """Return the place of a feature, given the `decided` outcomes; `NONE` while it does not exist."""
     templates = reading.templates
@@ -167,7 +167,7 @@ def place_of_feature(reading, board, word, template, decided, shift):
     return place_of(code, shift)
 
 
-@borrowing
+@jit
 def _add(board, weights, place, word, scores):
     """Add the weights of a feature to the scores of a word's outcomes."""
     mask = len(weights) - 1
@@ -178,7 +178,7 @@ def _add(board, weights, place, word, scores):
         scores[slot] = score
 
 
-@borrowing
+@jit
 def _find_weights(reading, board, weights, word, decided, shift):
     """Find the places of a word's features, and have the processor fetch their weights."""
     mask, places = len(weights) - 1, board.places[word % 2]
@@ -189,7 +189,7 @@ def _find_weights(reading, board, weights, word, decided, shift):
                 fetch(weights, (place + board.parts[board.part_offsets[board.outcomes[slot]]]) & mask)
 
 
-@borrowing
+@jit
 def _compare(board, half, state, word):
     """See which of a word's outcomes is the best, and by how much."""
     scores = board.scores[half, state]
@@ -207,7 +207,7 @@ def _compare(board, half, state, word):
 # Windows
 
 
-@borrowing
+@jit
 def open_window(reading, sequences, possible, bounds, outcomes, board):
     """Put a window on the board, decide words with only one possible outcome, and count the undecided ones.
 
@@ -240,7 +240,7 @@ def open_window(reading, sequences, possible, bounds, outcomes, board):
     return undecided
 
 
-@borrowing
+@jit
 def _decide(reading, weights, board, half, state, word, slot, length):
     """Give a word an outcome, and add to the scores of its neighbours what its features now are."""
     shift = shift_for(len(weights))
@@ -266,7 +266,7 @@ def _decide(reading, weights, board, half, state, word, slot, length):
 # Beams
 
 
-@borrowing
+@jit
 def begin_beam(reading, weights, board, half, length):
     """Begin a beam of the one state in which only `first` is decided."""
     scores, decided = board.scores[half, 0], board.decided[half, 0]
@@ -288,7 +288,7 @@ def begin_beam(reading, weights, board, half, length):
         _compare(board, half, 0, i)
 
 
-@borrowing
+@jit
 def _enter(board, kept, beam, score, state, word, slot):
     """Enter an extension among the best that have been found; returns how many there are then."""
     i = min(kept, beam - 1)
@@ -302,7 +302,7 @@ def _enter(board, kept, beam, score, state, word, slot):
     return min(kept + 1, beam)
 
 
-@borrowing
+@jit
 def easiest(reading, board, half, state, length):
     """The word of a state to be decided next, the first of several."""
     easiest, lead = NONE, -np.inf
@@ -312,7 +312,7 @@ def easiest(reading, board, half, state, length):
     return easiest
 
 
-@borrowing
+@jit
 def find_extensions(reading, board, half, states, search, length):
     """Find the best extensions of the states by one action; returns how many there are."""
     kept = 0
@@ -325,7 +325,7 @@ def find_extensions(reading, board, half, states, search, length):
     return kept
 
 
-@borrowing
+@jit
 def extend(reading, weights, board, half, kept, step, length, goals):
     """Make the states that were found. Returns the half of the board where they are.
 
@@ -354,7 +354,7 @@ def extend(reading, weights, board, half, kept, step, length, goals):
     return other
 
 
-@compiled
+@jit
 def decide(reading, weights, sequences, possible, begin, end, search, board, outcomes):
     """Find the outcomes of the sequences from `begin` to before `end` (Algorithm 1 of Ma et al. 2013).
 
@@ -376,7 +376,7 @@ def decide(reading, weights, sequences, possible, begin, end, search, board, out
                 outcomes[first + j] = board.decided[half, 0, j + reading.reach]
 
 
-@compiled
+@jit
 def find_leads(reading, weights, sequences, outcomes, leads):
     """Find how far the outcome 1 of each word is ahead of 0, given all other words, for tasks with two
     outcomes.
@@ -405,7 +405,7 @@ def find_leads(reading, weights, sequences, outcomes, leads):
 # Learning
 
 
-@borrowing
+@jit
 def _change(reading, perceptron, board, decided, word, outcome, amount):
     """Add to the weights of the features that an action has."""
     size = len(perceptron.weights)
@@ -417,7 +417,7 @@ def _change(reading, perceptron, board, decided, word, outcome, amount):
                 change_weight(perceptron, (place + board.parts[i]) & mask, 0, amount)
 
 
-@borrowing
+@jit
 def _set_goals(gold, bounds, margin, board, goals):
     """Find the slots of the right outcomes of a window's words, and give the others a head start."""
     for i in range(bounds[3] - bounds[2]):
@@ -430,7 +430,7 @@ def _set_goals(gold, bounds, margin, board, goals):
                 board.head_start[slot] = 0.0 if slot == goals[i] else margin
 
 
-@borrowing
+@jit
 def _find_correct(reading, board, half, states, goals, length, action):
     """Find the best correct extension of the correct states (TOPC of Algorithm 2), into `action`. Returns its
     score.
@@ -448,14 +448,14 @@ def _find_correct(reading, board, half, states, goals, length, action):
     return best
 
 
-@borrowing
+@jit
 def _trace(board, steps, state, path):
     """Write the actions that led to a state, as words and slots, into `path` (int64[window, 2])."""
     for i in range(steps - 1, -1, -1):
         state, path[i, 0], path[i, 1] = board.taken[i, state]
 
 
-@borrowing
+@jit
 def _replay(reading, perceptron, board, path, shared, steps, amount, decided):
     """Do the actions of a path into `decided`, and add to the weights of those that are not shared."""
     overwrite(decided, board.first)
@@ -466,7 +466,7 @@ def _replay(reading, perceptron, board, path, shared, steps, amount, decided):
         decided[word + reading.reach] = outcome
 
 
-@compiled
+@jit
 def learn_outcomes(reading, perceptron, sequences, possible, gold, search, margin, counts, board):
     """Learn from some sequences, one after the other (Algorithm 2 of Ma et al. 2013).
 

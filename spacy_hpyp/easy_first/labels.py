@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, fetch
+from ..compiled import NONE, fetch, jit, struct
 from .arcs import (
     DIRECTION,
     FIELD,
@@ -75,7 +75,7 @@ ELEMENTS = _elements()
 _FETCHED = 16
 
 
-@by_reference
+@struct
 class Workbench(NamedTuple):
     """Workspace of the labeller."""
 
@@ -101,7 +101,7 @@ def new_workbench(scorer: Scorer, longest: int) -> Workbench:
     )
 
 
-@borrowing
+@jit
 def _find_places(sentence, heads, workbench):
     """Find where each word stands in a tree, and in which order the words are labelled."""
     records, queue = workbench.records, workbench.queue
@@ -135,7 +135,7 @@ def _find_places(sentence, heads, workbench):
             child = records[child, _NEXT]
 
 
-@borrowing
+@jit
 def _score_labels(scorer, sentence, child, workbench):
     """Find the features of the arc to a word and the score of each label. Returns the best label."""
     records, window = workbench.records, workbench.window
@@ -161,13 +161,13 @@ def _score_labels(scorer, sentence, child, workbench):
     return best
 
 
-@borrowing
+@jit
 def _set_label(records, child, label):
     records[child, _LABEL] = label + 1
     records[records[child, _PARENT], _LABELS] |= bit_of(label)
 
 
-@borrowing
+@jit
 def label_tree(scorer, sentence, heads, labels, workbench):
     """Label the arcs of a tree, given by `heads`, into `labels` (int32[n] both; `NONE` for the root)."""
     _find_places(sentence, heads, workbench)
@@ -179,7 +179,7 @@ def label_tree(scorer, sentence, heads, labels, workbench):
         labels[child - 1] = label
 
 
-@borrowing
+@jit
 def learn_labels(perceptron, scorer, sentence, heads, labels, margin, workbench):
     """Learn the labels of a tree, going on with those that the labeller gives. Returns how many were wrong.
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, compiled, inner, overwrite
+from ..compiled import NONE, jit, jitable, overwrite, struct
 from .arcs import SYMBOLS, WINDOW, L, Scorer, find_arc_features, sentence_of
 from .labels import learn_labels, new_workbench
 from .parsing import (
@@ -60,7 +60,7 @@ class Learning(NamedTuple):
     early: bool = False  # Whether a beam of several states learns by Algorithm 2
 
 
-@by_reference
+@struct
 class Report(NamedTuple):
     """Counts of updates by kind (int64[3]), and the smallest violation: the score of a predicted sequence
     less that of the correct one (float64[1]). It is not negative where all updates were valid.
@@ -70,7 +70,7 @@ class Report(NamedTuple):
     violation: np.ndarray
 
 
-@by_reference
+@struct
 class Lessons(NamedTuple):
     """Annotated sentences, one after the other."""
 
@@ -87,7 +87,7 @@ class Lessons(NamedTuple):
     offsets: np.ndarray  # int64[sentences + 1]: the start of each sentence
 
 
-@inner
+@jitable
 def mark_correct(states, half, count, heads, children):
     """Mark the correct ones of the chosen extensions. Returns whether there are any."""
     records, some = states.forest.records, False
@@ -100,14 +100,14 @@ def mark_correct(states, half, count, heads, children):
     return some
 
 
-@inner
+@jitable
 def reward_one(perceptron, scorer, sentence, states, window, action, amount):
     """Add to the weights of the features of an action."""
     find_arc_features(scorer, states.forest.records, sentence, window, states.row, states.places[0])
     change_kept(perceptron, states.places[0], scorer.kept, action, amount)
 
 
-@inner
+@jitable
 def reward(perceptron, scorer, sentence, states, last, amount):
     """Add to the weights of the features of a sequence of actions, given its last one."""
     while last != 0:
@@ -116,7 +116,7 @@ def reward(perceptron, scorer, sentence, states, last, amount):
         last = action[BEFORE]
 
 
-@inner
+@jitable
 def update(perceptron, scorer, sentence, right, correct, wrong, predicted, kind, report):
     """Move from a predicted sequence in `wrong`, given its last action, to a correct one in `right`."""
     report.counts[kind] += 1
@@ -125,14 +125,14 @@ def update(perceptron, scorer, sentence, right, correct, wrong, predicted, kind,
     reward(perceptron, scorer, sentence, wrong, predicted, np.float32(-1.0))
 
 
-@inner
+@jitable
 def best_chosen(states, half):
     """Record the best of the chosen extensions. Returns its number."""
     state, place, action = states.chosen[0, 0], states.chosen[0, 1], states.chosen[0, 2]
     return record_action(states, half, state, place, action, states.chosen_total[0])
 
 
-@inner
+@jitable
 def learn_early(perceptron, scorer, sentence, heads, children, learning, states, report):
     """Learn from one sentence by Algorithm 2."""
     n = len(heads)
@@ -154,7 +154,7 @@ def learn_early(perceptron, scorer, sentence, heads, children, learning, states,
         update(perceptron, scorer, sentence, states, correct, states, predicted, FULL, report)
 
 
-@inner
+@jitable
 def learn_max_violation(perceptron, scorer, sentence, heads, children, learning, states, others, report):
     """Learn from one sentence at the maximum violation; `others` is the beam of correct sequences."""
     n = len(heads)
@@ -181,7 +181,7 @@ def learn_max_violation(perceptron, scorer, sentence, heads, children, learning,
         update(perceptron, scorer, sentence, others, correct, states, predicted, kind, report)
 
 
-@borrowing
+@jit
 def cost_of(heads, waiting, is_left, head, child):
     """Return how many right arcs are lost by making one.
 
@@ -195,7 +195,7 @@ def cost_of(heads, waiting, is_left, head, child):
     return lost
 
 
-@inner
+@jitable
 def learn_greedily(perceptron, scorer, sentence, heads, waiting, is_left, learning, states, report):
     """Learn from every action of a beam of one state; `waiting` and `is_left` are written on, see
     `cost_of`.
@@ -252,7 +252,7 @@ def learn_greedily(perceptron, scorer, sentence, heads, waiting, is_left, learni
         half = 1 - half
 
 
-@compiled
+@jit
 def _draw(lessons, dropout, rng, kept_arcs, kept_labels):
     """Draw the words to take for unknown ones, and the templates that count (bool[sentences, templates])."""
     for i in range(len(lessons.offsets) - 1):
@@ -267,7 +267,7 @@ def _draw(lessons, dropout, rng, kept_arcs, kept_labels):
                 kept[template] = dropout == 0.0 or rng.random() >= dropout
 
 
-@compiled
+@jit
 def _learn_arcs(perceptron, scorer, lessons, kept, learning, report, states, others):
     children = np.empty(len(states.forest.records), dtype=np.int32)
     is_left = np.empty(len(children), dtype=np.bool_)
@@ -293,7 +293,7 @@ def _learn_arcs(perceptron, scorer, lessons, kept, learning, report, states, oth
             )
 
 
-@compiled
+@jit
 def _learn_labels(perceptron, scorer, lessons, kept, margin, report, workbench):
     for i in range(len(lessons.offsets) - 1):
         start, end = lessons.offsets[i], lessons.offsets[i + 1]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, compiled, inner, overwrite
+from ..compiled import NONE, jit, jitable, overwrite, struct
 from ..inference.memo import recall
 from .arcs import PAIR_KEY, TAG, WINDOW, L, R, Scorer, add_up, find_weights, sentence_of, share_of, write_key
 from .labels import label_tree, new_workbench
@@ -44,7 +44,7 @@ _NOTHING = -np.inf
 _SHARED = ("forest", "windows", "remembered", "pairs", "sums")
 
 
-@by_reference
+@struct
 class States(NamedTuple):
     """The states of one step and of the next in turn, and workspace."""
 
@@ -112,7 +112,7 @@ def sharing(states: States, others: States) -> States:
     return others._replace(**{name: getattr(states, name) for name in _SHARED})
 
 
-@inner
+@jitable
 def begin(states, n):
     """Begin a sentence of n words with an empty list of partial trees, in the only state of the beam."""
     begin_forest(states.forest, n)
@@ -121,7 +121,7 @@ def begin(states, n):
     begin_beam(states)
 
 
-@inner
+@jitable
 def begin_beam(states):
     """Begin a beam that shares partial trees with one that has begun."""
     states.size[0] = 1
@@ -132,7 +132,7 @@ def begin_beam(states):
     states.correct[0, 0] = True
 
 
-@inner
+@jitable
 def append_words(scorer, sentence, states, half, state, length, first, end):
     """Append the words `first` to `end` - 1 to the list of a state, which has `length` trees."""
     trees = states.trees[half, state]
@@ -144,7 +144,7 @@ def append_words(scorer, sentence, states, half, state, length, first, end):
     score_pairs(scorer, sentence, states, half, state, begin, end - 1)
 
 
-@inner
+@jitable
 def score_pairs(scorer, sentence, states, half, state, first, end):
     """Score both actions on the trees at places `first` to `end` - 1 of a list, each with its right
     neighbour.
@@ -181,7 +181,7 @@ def score_pairs(scorer, sentence, states, half, state, first, end):
             waiting, last_slot, last_pair, last_met, turn = np.int64(place), slot, pair, met, 1 - turn
 
 
-@borrowing
+@jit
 def head_and_child(trees, place, action):
     """Return the records that an action on a tree and its right neighbour joins."""
     if action == LEFT_ARC:
@@ -189,7 +189,7 @@ def head_and_child(trees, place, action):
     return trees[place], trees[place + 1]
 
 
-@borrowing
+@jit
 def is_correct(records, heads, children, head, child):
     """Return whether the child (a record) has all of its `children` (int32[n]), and the right head."""
     position = records[child, HEAD]
@@ -197,7 +197,7 @@ def is_correct(records, heads, children, head, child):
     return heads[position] == records[head, HEAD] and attached == children[position]
 
 
-@borrowing
+@jit
 def choose(states, count, width, state, place, action, total, mark):
     """Enter an extension among the `count` best so far; the first of equals wins. Returns the new count."""
     chosen, totals, marks = states.chosen, states.chosen_total, states.chosen_mark
@@ -222,7 +222,7 @@ def choose(states, count, width, state, place, action, total, mark):
     return count
 
 
-@inner
+@jitable
 def find_best(states, half, size, length, width, heads, margin, children):
     """Find the best extensions of the states of a beam (BEST in Algorithm 1). Returns their number.
 
@@ -254,7 +254,7 @@ def find_best(states, half, size, length, width, heads, margin, children):
     return count
 
 
-@borrowing
+@jit
 def _margin_of(trees, scores, length, place, action):
     """Return how much higher an action's score is than that of any other that involves its child."""
     child = place if action == LEFT_ARC else place + 1
@@ -266,7 +266,7 @@ def _margin_of(trees, scores, length, place, action):
     return scores[place, action] - highest
 
 
-@inner
+@jitable
 def record_action(states, half, state, place, action, total):
     """Record an action. Returns its number."""
     number = np.int32(states.size[0])
@@ -279,7 +279,7 @@ def record_action(states, half, state, place, action, total):
     return number
 
 
-@inner
+@jitable
 def follow(scorer, sentence, states, half, length, count):
     """Make the chosen extensions the states of the other half; `length` is the number of partial trees
     before.
@@ -312,7 +312,7 @@ def follow(scorer, sentence, states, half, length, count):
         score_pairs(scorer, sentence, states, other, new, first, end)
 
 
-@inner
+@jitable
 def search(scorer, sentence, width, states):
     """Search for the best trees of a sentence (Algorithm 1). Returns the final beam's half and size."""
     n = len(sentence.symbols)
@@ -331,7 +331,7 @@ def search(scorer, sentence, width, states):
     return half, size
 
 
-@by_reference
+@struct
 class SentencesToParse(NamedTuple):
     """Sentences, one after the other: the fields of `SentenceToParse`, and the start of each
     (int64[sentences + 1]).
@@ -345,7 +345,7 @@ class SentencesToParse(NamedTuple):
     offsets: np.ndarray
 
 
-@by_reference
+@struct
 class EasyFirstTrees(NamedTuple):
     """Trees."""
 
@@ -363,7 +363,7 @@ class EasyFirstTrees(NamedTuple):
 SCALE = 20.0
 
 
-@borrowing
+@jit
 def read_margins(states, last, margin):
     """Write the margins of the arcs of a sequence of actions, from its last one, into `margin`
     (float32[n]).
@@ -377,7 +377,7 @@ def read_margins(states, last, margin):
         last = action[BEFORE]
 
 
-@compiled
+@jit
 def _parse_some(arc_scorer, label_scorer, sentences, chosen, width, states, workbench, written, trees):
     """Parse the chosen sentences (int64[*]) into `trees`."""
     other, pending = written[0], written[1]
@@ -403,7 +403,7 @@ def _parse_some(arc_scorer, label_scorer, sentences, chosen, width, states, work
         label_tree(label_scorer, sentence, heads, trees.labels[start:end], workbench)
 
 
-@compiled
+@jit
 def _parse_beam(
     arc_scorer, label_scorer, sentences, i, width, states, workbench, pending, heads, labels, scores
 ):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, overwrite
+from ..compiled import NONE, jit, overwrite, struct
 from ..inference.memo import mixed
 
 #: Columns of a record: positions of words, `NONE` where there is none: the head and its children (outermost
@@ -42,7 +42,7 @@ _STIR = np.uint64(0xBF58476D1CE4E5B9)
 _BITS = 31
 
 
-@by_reference
+@struct
 class Forest(NamedTuple):
     """The partial trees of a sentence."""
 
@@ -70,7 +70,7 @@ def new_forest(most: int) -> Forest:
     )
 
 
-@borrowing
+@jit
 def mark_of_arc(head, child):
     """A hash of an arc between two positions."""
     code = np.uint64((head << _WORD_BITS) ^ (child + 1)) * _MIX
@@ -79,13 +79,13 @@ def mark_of_arc(head, child):
     return code ^ (code >> np.uint64(32))
 
 
-@borrowing
+@jit
 def bit_of(symbol):
     """What stands for a symbol in a set, which two may share."""
     return np.int32(1 << (symbol % _BITS))
 
 
-@borrowing
+@jit
 def begin_records(records, n):
     """Write the records of n words without children, and before them that of what is beyond the ends."""
     for record in range(n + 1):
@@ -96,7 +96,7 @@ def begin_records(records, n):
         records[record, END] = record
 
 
-@borrowing
+@jit
 def add_child(records, record, side, child, tag, share):
     """Record a new outermost child on a side (0 left, 1 right), its tag, and its share in thousandths."""
     records[record, LEFT2 + side] = records[record, LEFT + side]
@@ -106,7 +106,7 @@ def add_child(records, record, side, child, tag, share):
     records[record, LEFT_SHARE + side] += share
 
 
-@borrowing
+@jit
 def begin_forest(forest, n):
     """Make a partial tree of each of n words. Record i + 1 is that of word i."""
     forest.slots[:] = 0
@@ -116,7 +116,7 @@ def begin_forest(forest, n):
     forest.size[0] = n + 1
 
 
-@borrowing
+@jit
 def attach(forest, head, child, action, tag, share):
     """Make a partial tree (a record) the outermost child of another. Returns the new record."""
     records = forest.records
@@ -144,7 +144,7 @@ def attach(forest, head, child, action, tag, share):
     return record
 
 
-@borrowing
+@jit
 def read_heads(forest, root, heads, pending):
     """Read the heads of a tree from its record into `heads` (int32[n]); `pending` (int32[n]) is workspace."""
     records = forest.records

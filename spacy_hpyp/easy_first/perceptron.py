@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compat.memory import giving_back
-from ..compiled import borrowing, by_reference
+from ..compiled import jit, struct
+from ..memory import giving_back
 from ..storage.format import dump, load
 
 # The highest number of 16 bits.
@@ -22,7 +22,7 @@ _HIGHEST = 32_767
 PRECISION = 1 / 32
 
 
-@by_reference
+@struct
 class Perceptron(NamedTuple):
     """Weights that are being learned."""
 
@@ -81,20 +81,20 @@ def check_can_learn(perceptron: Perceptron) -> None:
         )
 
 
-@borrowing
+@jit
 def tick(perceptron):
     """Begin an update, or let time pass without one."""
     perceptron.clock[0] += 1
 
 
-@borrowing
+@jit
 def change_weight(perceptron, place, outcome, amount):
     """Add to one weight, in the update that `tick` has begun."""
     perceptron.weights[place, outcome] += amount
     perceptron.sums[place, outcome] += (perceptron.clock[0] - 1) * amount
 
 
-@borrowing
+@jit
 def change_kept(perceptron, places, kept, outcome, amount):
     """Add to the weights that the kept ones (bool[features]) of the features have for an outcome."""
     for i in range(len(places)):

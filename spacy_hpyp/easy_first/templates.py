@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, by_reference
+from ..compiled import jit, struct
 from ..text.elements import compile_lists
 
 # Odd numbers without regularity in their bits: the golden ratio's, and another.
@@ -22,7 +22,7 @@ _HALF = np.uint64(32)
 _BITS = 64
 
 
-@by_reference
+@struct
 class Templates(NamedTuple):
     """Compiled templates."""
 
@@ -71,7 +71,7 @@ def part_of(templates: Templates, numbers: Sequence[int]) -> tuple[np.ndarray, T
     return read, _lay_out([np.searchsorted(read, each).tolist() for each in columns], numbers)
 
 
-@borrowing
+@jit
 def shift_for(size):
     """Return the shift that makes the hash of a feature a place in a table of `size` places, a power of
     two.
@@ -82,26 +82,26 @@ def shift_for(size):
     return np.uint64(_BITS - bits)
 
 
-@borrowing
+@jit
 def begin_feature(template):
     """The hash of a template's features before any symbol is read."""
     return np.uint64(template + 1) * _STIR
 
 
-@borrowing
+@jit
 def read_symbol(code, symbol):
     """The hash of a feature when another symbol has been read."""
     code = (code ^ np.uint64(np.uint32(symbol))) * _MIX
     return code ^ (code >> _HALF)
 
 
-@borrowing
+@jit
 def place_of(code, shift):
     """The place of a feature whose symbols have all been read."""
     return np.int64((code * _STIR) >> shift)
 
 
-@borrowing
+@jit
 def find_features(templates, row, size, places):
     """Find the places (int64[templates]) of the features of a row in a table of some size, a power of two."""
     shift = shift_for(size)

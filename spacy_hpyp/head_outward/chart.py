@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, inner, inner_maker
+from ..compiled import NONE, jit, jitable
 
 # exp(x) = 2^k exp(r), where k is a whole number and |r| is at most log(2) / 2.
 _LOG2_OF_E = log2(np.e)
@@ -46,7 +46,7 @@ _LOWEST = -708.0
 _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (1.0 / factorial(i) for i in range(2, 14))
 
 
-@borrowing
+@jit
 def highest(weights):
     """Return the highest of some numbers (float64[*]), at least one."""
     found = weights[0]
@@ -55,14 +55,14 @@ def highest(weights):
     return found
 
 
-@borrowing
+@jit
 def exponentiate(weights, scale):
     """Replace logs (float64[*]), at most 700 above a finite scale, by the numbers divided by exp(scale)."""
     for i in range(len(weights)):
         weights[i] = _exp(weights[i] - scale)
 
 
-@borrowing
+@jit
 def log_sum(weights):
     """Return the log of a sum of numbers whose logs are given (float64[*], at least one; overwritten)."""
     scale = highest(weights)
@@ -75,7 +75,7 @@ def log_sum(weights):
     return scale + log(total)
 
 
-@borrowing
+@jit
 def _exp(x):
     is_tiny = not x >= _LOWEST
     x = _LOWEST if is_tiny else x
@@ -126,7 +126,7 @@ class Chart(NamedTuple):
     total: float  # The `TREE`
 
 
-@inner
+@jitable
 def choose(weights):
     """Return the best split of an item, the lowest among equals, given logs (float64[*])."""
     scale = highest(weights)
@@ -136,7 +136,7 @@ def choose(weights):
     return best
 
 
-@borrowing
+@jit
 def options(scores, chart, kind, i, j, weights):
     """Compute the scores of the derivations of an item by their splits, into `weights` (float64[n + 1]).
 
@@ -170,7 +170,7 @@ def options(scores, chart, kind, i, j, weights):
     return 0, n
 
 
-@borrowing
+@jit
 def parts(n, kind, i, j, split):
     """Return the items that a split of an item combines; a second kind of `NONE` says that it is one."""
     if kind == SIBLING:
@@ -184,13 +184,13 @@ def parts(n, kind, i, j, split):
     return COMPLETE, split, 0, COMPLETE, split, n
 
 
-@borrowing
+@jit
 def facing(head, child):
     """Return the boundary of a head on a child's side."""
     return head + 1 if child > head else head
 
 
-@inner_maker
+@jitable
 def _fill(scores, worth):
     """Return a chart in which `worth` maps the scores of the derivations of an item to its value."""
     n = len(scores.root)
@@ -217,7 +217,7 @@ def _fill(scores, worth):
     return Chart(chart.complete, chart.across, chart.incomplete, chart.closed, chart.sibling, total)
 
 
-@inner_maker
+@jitable
 def _descend(scores, chart):
     """Return the heads of the best tree in a chart."""
     n = len(scores.root)
@@ -247,19 +247,19 @@ def _descend(scores, chart):
     return heads
 
 
-@compiled
+@jit
 def best_chart(scores):
     """Return the best score of each item (the Viterbi algorithm in Eisner's chart)."""
     return _fill(scores, highest)
 
 
-@compiled
+@jit
 def inside(scores):
     """Return the log-sum of each item's derivations (the inside algorithm in Eisner's chart)."""
     return _fill(scores, log_sum)
 
 
-@compiled
+@jit
 def best_tree(scores):
     """Return the heads (int32[n]) of the projective tree with the highest score, and the score.
 
@@ -269,7 +269,7 @@ def best_tree(scores):
     return _descend(scores, chart), chart.total
 
 
-@compiled
+@jit
 def marginals(scores, chart):
     """Return the probability of each arc, given the chart of `inside`.
 
@@ -302,7 +302,7 @@ def marginals(scores, chart):
     return found
 
 
-@borrowing
+@jit
 def _divide(scores, chart, kind, i, j, total, probability, weights):
     """Divide the probability of an item among its parts; `weights` gets the share of each split."""
     whole = probability[kind, i, j]
@@ -319,7 +319,7 @@ def _divide(scores, chart, kind, i, j, total, probability, weights):
             probability[second, c, d] += whole * weights[split]
 
 
-@compiled
+@jit
 def minimum_bayes_risk_tree(probability):
     """Return the projective tree with the greatest sum of arc probabilities (float64[n, n]), and the sum."""
     n = len(probability)

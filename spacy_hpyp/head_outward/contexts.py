@@ -44,7 +44,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, inner_maker
+from ..compiled import NONE, jit, jitable, struct
 from ..pools.pool import Conditional
 from ..text.elements import (
     CLASS_ATTRIBUTES,
@@ -194,7 +194,7 @@ class Event(NamedTuple):
     sibling_distance: int
 
 
-@borrowing
+@jit
 def distance_class(distance):
     """The class of a distance in words, at least one: 1, 2, 3 to 6, 7 and more (Sangati et al. 2009)."""
     if distance < 3:
@@ -202,7 +202,7 @@ def distance_class(distance):
     return 2 if distance < 7 else 3
 
 
-@borrowing
+@jit
 def read_context(elements, sizes, symbols, event, row):
     """Read a context row into `row` (int32[elements]), given the result of `symbols_of` for the sentence."""
     for i in range(len(elements)):
@@ -221,7 +221,7 @@ def read_context(elements, sizes, symbols, event, row):
         row[i] = symbol
 
 
-@inner_maker
+@jitable
 def symbols_of(words, tags, sizes):
     """Return the symbols of a sentence (int32[n + 2, 3]); the last two rows are ROOT and what does not exist.
 
@@ -265,7 +265,7 @@ class HeadOutwardContexts:
     label: Sequence[Sequence[str]] = ()
 
 
-@by_reference
+@struct
 class HeadOutwardDistributions(NamedTuple):
     """What trees are generated from, frozen (`FrozenPool`) or while it learns (`SeatedPool`)."""
 

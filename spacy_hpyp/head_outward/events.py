@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, compiled, implements, inner, inner_maker
+from ..compiled import NONE, jit, jitable
 from ..inference.gibbs import enter_event, new_events, read_events
 from .contexts import (
     CASE,
@@ -40,7 +40,7 @@ class GeneratedInTrees(NamedTuple):
     sizes: np.ndarray  # int32[3]: the numbers of symbols of tags, words and cases
 
 
-@inner_maker
+@jitable
 def sentence_of(sentences, number):
     """The words, tags, heads and labels (int32[n]) of one of some sentences."""
     start, end = sentences.offsets[number], sentences.offsets[number + 1]
@@ -48,8 +48,8 @@ def sentence_of(sentences, number):
     return words, tags, sentences.heads[start:end], sentences.labels[start:end]
 
 
-@implements(read_events, GeneratedInTrees)
-@compiled
+@read_events.register(GeneratedInTrees)
+@jit
 def _read_events(generated, number, pool):
     return events_of(pool, generated.distribution, *sentence_of(generated, number), generated.sizes)
 
@@ -62,7 +62,7 @@ class Family(NamedTuple):
     last: np.ndarray  # int32[2, n]: the outermost child of each word on each side
 
 
-@compiled
+@jit
 def family_of(heads):
     """Return who stands where in a tree, given heads (int32[n]), `NONE` for the root."""
     n = len(heads)
@@ -85,7 +85,7 @@ def family_of(heads):
     return family
 
 
-@inner
+@jitable
 def _place(parent, sibling, grandparent, child, left, right, direction, n):
     """Where a child is generated, `left` and `right` being its own outermost children."""
     if grandparent > n:
@@ -107,19 +107,19 @@ def _place(parent, sibling, grandparent, child, left, right, direction, n):
     )
 
 
-@inner
+@jitable
 def place_child(parent, sibling, child, n):
     """Return where a child is generated, as far as known without its own children and its grandparent."""
     return _place(parent, sibling, n + 1, child, n + 1, n + 1, LEFT if child < parent < n else RIGHT, n)
 
 
-@inner
+@jitable
 def place_stop(parent, last, grandparent, direction, n):
     """Where a word generates STOP on one of its sides, after its last child there."""
     return _place(parent, last, grandparent, n + 1, n + 1, n + 1, direction, n)
 
 
-@inner
+@jitable
 def place_in_tree(family, child, n):
     """Where a child is generated in a tree that is known."""
     parent = family.parent[child]
@@ -129,7 +129,7 @@ def place_in_tree(family, child, n):
     return _place(parent, family.sibling[child], grandparent, child, left, right, direction, n)
 
 
-@inner
+@jitable
 def _outcome_of(distribution, event, words, tags, labels):
     if distribution == TAG:
         return tags[event.child]
@@ -144,13 +144,13 @@ def _outcome_of(distribution, event, words, tags, labels):
     return labels[event.child]
 
 
-@inner
+@jitable
 def _enter(pool, events, sizes, symbols, event, dish):
     read_context(pool.elements, sizes, symbols, event, events.row)
     enter_event(pool, events, 0, dish)
 
 
-@compiled
+@jit
 def events_of(pool, distribution, words, tags, heads, labels, sizes):
     """Read the events of one distribution off a tree; the root's child has no distance and no label."""
     n = len(words)

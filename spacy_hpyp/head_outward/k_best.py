@@ -11,11 +11,11 @@ from math import inf
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled, inner_maker
+from ..compiled import NONE, jit, jitable
 from .chart import COMPLETE, INCOMPLETE, KINDS, LEFT, RIGHT, SIBLING, TREE, best_chart, options, parts
 
 
-@compiled
+@jit
 def k_best(scores, k):
     """Return at most k projective trees with the highest scores, all different and possible, the best first.
 
@@ -50,12 +50,12 @@ def k_best(scores, k):
     return heads, found_scores
 
 
-@borrowing
+@jit
 def _number(n, kind, i, j):
     return (kind * n + i) * (n + 1) + j
 
 
-@inner_maker
+@jitable
 def _rank(scores, chart, kind, i, j, k, weights, derivations, first, end):
     """Find the k best derivations of an item whose parts have theirs."""
     n = len(scores.root)
@@ -80,7 +80,7 @@ def _rank(scores, chart, kind, i, j, k, weights, derivations, first, end):
     end[item] = len(derivations)
 
 
-@inner_maker
+@jitable
 def _read(n, derivations, first, rank, heads):
     """Read the heads of the words from the derivation of the `TREE` with some rank."""
     stack = [(TREE, 0, 0, rank)]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, compiled, inner, inner_maker
+from ..compiled import NONE, jit, jitable, struct
 from ..pools.prediction import alphabet_of, predict, predict_one, workspace
 from .chart import ChartScores, best_tree, inside, marginals, minimum_bayes_risk_tree
 from .contexts import (
@@ -27,7 +27,7 @@ from .events import family_of, place_child, place_in_tree, place_stop
 from .k_best import k_best
 
 
-@by_reference
+@struct
 class Room(NamedTuple):
     """Workspace for predictions of a pool.
 
@@ -39,24 +39,24 @@ class Room(NamedTuple):
     out: np.ndarray  # float64[alphabet]: A distribution
 
 
-@inner_maker
+@jitable
 def pools_in_order(model):
     """The pools of a model in the order of `DISTRIBUTIONS`."""
     return model.tag, model.word, model.case, model.children, model.distance, model.label
 
 
-@inner_maker
+@jitable
 def _rooms(model):
     tag, word, case, children, distance, label = pools_in_order(model)
     return _room(tag), _room(word), _room(case), _room(children), _room(distance), _room(label)
 
 
-@inner_maker
+@jitable
 def _room(pool):
     return Room(workspace(pool), np.empty(len(pool.elements), dtype=np.int32), np.empty(alphabet_of(pool)))
 
 
-@inner
+@jitable
 def _log_probability(model, distribution, symbols, event, outcome, rooms):
     """The log-probability of what one of the distributions generates."""
     pool, room = pools_in_order(model)[distribution], rooms[distribution]
@@ -67,7 +67,7 @@ def _log_probability(model, distribution, symbols, event, outcome, rooms):
     return log(room.out[outcome])
 
 
-@compiled
+@jit
 def chart_scores(model, words, tags):
     """Return the scores of all events in trees of a sentence, in nats, without labels; words are cased."""
     n = len(words)
@@ -120,12 +120,12 @@ def chart_scores(model, words, tags):
     return scores
 
 
-@borrowing
+@jit
 def _reads_sibling(model):
     return model.reads_sibling[WORD] or model.reads_sibling[CASE] or model.reads_sibling[DISTANCE]
 
 
-@inner
+@jitable
 def _log_child(model, symbols, event, words, rooms):
     """The log-probability of all of a child but its tag and what the chart does not know, in nats."""
     word = words[event.child]
@@ -137,7 +137,7 @@ def _log_child(model, symbols, event, words, rooms):
     return score
 
 
-@compiled
+@jit
 def tree_log_probabilities(model, words, tags, heads, labels, given_labels):
     """Return the log-probability of each word of a tree with whatever is generated with it.
 
@@ -164,7 +164,7 @@ def tree_log_probabilities(model, words, tags, heads, labels, given_labels):
     return found
 
 
-@compiled
+@jit
 def candidate_log_probabilities(model, words, tags, heads, labels):
     """Return the log-probabilities of several trees of a sentence, in nats (float64[k, 2]): of words, tags
     and tree; and of its labels given these. An unknown label (`NONE`) has the uniform probability.
@@ -187,7 +187,7 @@ def candidate_log_probabilities(model, words, tags, heads, labels):
     return found
 
 
-@compiled
+@jit
 def find_labels(model, words, tags, heads, labels):
     """Find the most probable label of each arc of a tree, into `labels` (int32[n])."""
     n = len(words)
@@ -247,7 +247,7 @@ def parse(
     return trees
 
 
-@compiled
+@jit
 def _parse(model, words, tags, offsets, consensus, first, last, trees):
     for i in range(first, last):
         start, end = offsets[i], offsets[i + 1]
@@ -263,7 +263,7 @@ def _parse(model, words, tags, offsets, consensus, first, last, trees):
         find_labels(model, words[start:end], tags[start:end], heads, trees.labels[start:end])
 
 
-@compiled
+@jit
 def best_trees(model, words, tags, k):
     """Return the k most probable trees of a sentence, the best first: heads and labels (int32[found, n]), and
     log-probabilities of words, tags and unlabelled tree (float64[found], in nats).

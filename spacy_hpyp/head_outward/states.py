@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, compiled
+from ..compiled import NONE, jit, struct
 from ..hpyp.franchise import (
     DISH,
     N_SERVINGS,
@@ -65,7 +65,7 @@ _FIRST_STRENGTH = 1.0
 _CHUNK = 8192
 
 
-@by_reference
+@struct
 class StateModel(NamedTuple):
     """What words are generated from."""
 
@@ -109,14 +109,14 @@ def columns_of(kind: str) -> tuple[np.ndarray, np.ndarray]:
     return np.array([[] if kind == DEPENDENCIES else [0]], dtype=np.int32), np.array([read], dtype=np.int32)
 
 
-@borrowing
+@jit
 def enter_context(model, parent, document, condition, context):
     """Write what a state (int32[1]) and, but for the state, a word (int32[2]) are generated from."""
     condition[0] = document if model.of_documents[0] else parent
     context[PARENT] = parent
 
 
-@borrowing
+@jit
 def enter_word(model, dependents, i, condition, context):
     """`enter_context` of a word with its present parent."""
     head = dependents.head[i]
@@ -124,7 +124,7 @@ def enter_word(model, dependents, i, condition, context):
     enter_context(model, parent, dependents.document[i], condition, context)
 
 
-@borrowing
+@jit
 def word_probabilities(model, word, context, place, probability):
     """Find the probability of a word given each state and its context (float64[states]).
 
@@ -147,7 +147,7 @@ def word_probabilities(model, word, context, place, probability):
                 )
 
 
-@borrowing
+@jit
 def state_weights(model, word, condition, context, place, probability, weight):
     """Find the probability of each state together with a word, into `weight`. Returns the sum."""
     restaurant_distribution(model.states, deepest(model.states, 0, condition), weight)
@@ -159,7 +159,7 @@ def state_weights(model, word, condition, context, place, probability, weight):
     return total
 
 
-@borrowing
+@jit
 def seat_word(model, word, state, condition, context, rng):
     """Seat a word and its state."""
     context[STATE] = state
@@ -167,7 +167,7 @@ def seat_word(model, word, state, condition, context, rng):
     add(model.words, 0, context, word, rng)
 
 
-@borrowing
+@jit
 def unseat_word(model, word, state, condition, context, rng):
     """Take a word and its state away."""
     context[STATE] = state
@@ -175,7 +175,7 @@ def unseat_word(model, word, state, condition, context, rng):
     remove(model.words, 0, context, word, rng)
 
 
-@compiled
+@jit
 def visit_words(model, dependents, first, last, state, rng, probability):
     """Make a Gibbs step for the state of each word from `first` to before `last`.
 
@@ -201,7 +201,7 @@ def reserve_words(model: StateModel, words: int) -> StateModel:
     return model._replace(states=reserve(model.states, words), words=reserve(model.words, words))
 
 
-@compiled
+@jit
 def believe_states(model, word, parent, sweeps, rng, belief, log_probability):
     """Find the posterior of the states of the words of a new document, with the counts held fixed.
 
@@ -249,7 +249,7 @@ def believe_states(model, word, parent, sweeps, rng, belief, log_probability):
     log_probability[:] = -np.log(inverse / kept * others)
 
 
-@compiled
+@jit
 def score_arcs(model, word, document):
     """Score the arcs of a sentence for the chart, with counts held fixed and states summed out."""
     n, states = len(word), model.states.alphabet[0]
@@ -275,7 +275,7 @@ def score_arcs(model, word, document):
     return ChartScores(root, first, first.reshape(n, 1, n), np.zeros((2, n)), np.zeros((n, n)))
 
 
-@compiled
+@jit
 def parse_sentences(model, word, offsets, heads):
     """Find the best trees of sentences of unknown documents, with counts held fixed."""
     for number in range(len(offsets) - 1):

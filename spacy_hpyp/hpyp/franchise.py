@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, compiled, overwrite
+from ..compiled import NONE, jit, overwrite, struct
 
 # Columns of `Franchise.restaurants`.
 PARENT, SYMBOL, TIER, CUSTOMERS, TABLES, FIRST = range(6)
@@ -35,7 +35,7 @@ _SMALLEST = 64
 _FULLEST = 0.6
 
 
-@by_reference
+@struct
 class Franchise(NamedTuple):
     """The seating of all experts of one distribution.
 
@@ -219,7 +219,7 @@ def _wider(
     return index
 
 
-@compiled
+@jit
 def fill_index(index, rows, used, restaurants):
     """Enter rows [0, used) into an empty open-addressing index under their first two columns; where the first
     is `NONE` (roots) there is no entry.
@@ -236,7 +236,7 @@ def fill_index(index, rows, used, restaurants):
     return entries
 
 
-@borrowing
+@jit
 def first_slot(index, first, second):
     """Where in an open-addressing index to look first for (first, second)."""
     mixed = np.uint64(first) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(second) * np.uint64(
@@ -248,7 +248,7 @@ def first_slot(index, first, second):
     return np.int64(mixed & np.uint64(len(index) - 1))
 
 
-@borrowing
+@jit
 def slot_of(index, rows, first, second):
     """Where the row with (first, second) in its first two columns stands in an open-addressing index, or the
     empty slot where it belongs.
@@ -260,13 +260,13 @@ def slot_of(index, rows, first, second):
     return slot
 
 
-@borrowing
+@jit
 def tables_of(serving):
     """How many tables there are for a dish, by a row of `servings`."""
     return serving[OPEN] if len(serving) > OPEN else min(serving[SERVED], np.int32(1))
 
 
-@borrowing
+@jit
 def child(franchise, parent, symbol):
     """The restaurant one context symbol below a restaurant, or `NONE`."""
     return franchise.restaurant_index[
@@ -274,7 +274,7 @@ def child(franchise, parent, symbol):
     ]
 
 
-@borrowing
+@jit
 def serving_of(franchise, restaurant, dish):
     """The serving of a dish in a restaurant, or `NONE`."""
     serving = franchise.restaurants[restaurant, FIRST]
@@ -285,7 +285,7 @@ def serving_of(franchise, restaurant, dish):
     return franchise.serving_index[slot_of(franchise.serving_index, franchise.servings, restaurant, dish)]
 
 
-@compiled
+@jit
 def walk_cells(franchise, rows):
     """The cells of some servings.
 
@@ -305,7 +305,7 @@ def walk_cells(franchise, rows):
     return kinds, cells[:filled]
 
 
-@borrowing
+@jit
 def depth_of(franchise, expert):
     """The number of context elements that an expert reads."""
     depth = 0
@@ -314,7 +314,7 @@ def depth_of(franchise, expert):
     return depth
 
 
-@borrowing
+@jit
 def deepest(franchise, expert, row):
     """The restaurant of the longest prefix of a context row that an expert has seen."""
     restaurant = expert
@@ -326,7 +326,7 @@ def deepest(franchise, expert, row):
     return restaurant
 
 
-@borrowing
+@jit
 def seen(franchise, restaurant):
     """The restaurant, or the nearest above it that is not empty, or the root."""
     while (
@@ -337,7 +337,7 @@ def seen(franchise, restaurant):
     return restaurant
 
 
-@borrowing
+@jit
 def deepest_of(franchise, row, restaurants):
     """`deepest` of all experts at once: the look-ups of a level do not wait for each other.
 
@@ -356,7 +356,7 @@ def deepest_of(franchise, row, restaurants):
             restaurants[expert] = ~restaurants[expert]
 
 
-@borrowing
+@jit
 def restaurant_probability(franchise, restaurant, served, tables, above):
     """Predictive probability of a dish in one restaurant (Teh 2006 equation 5).
 
@@ -374,7 +374,7 @@ def restaurant_probability(franchise, restaurant, served, tables, above):
     return (served - discount * tables + fresh * above) / (strength + customers)
 
 
-@borrowing
+@jit
 def dish_probability(franchise, restaurant, dish):
     """Probability of a dish in a restaurant, given the present seating; what `seat` would return.
 
@@ -399,7 +399,7 @@ def dish_probability(franchise, restaurant, dish):
     return probability + factor / franchise.alphabet[0]
 
 
-@borrowing
+@jit
 def restaurant_distribution(franchise, restaurant, out):
     """Probabilities of all dishes in a restaurant, given the present seating.
 

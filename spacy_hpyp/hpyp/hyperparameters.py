@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, compiled
+from ..compiled import NONE, jit
 from . import franchise as column
 from .franchise import Franchise, tables_of
 
@@ -58,7 +58,7 @@ def histograms(franchise: Franchise) -> Histograms:
     return Histograms(*(_triples(small[kind], large[large[:, 0] == kind, 1:]) for kind in range(3)))
 
 
-@compiled
+@jit
 def _tally(franchise, small, large):
     """Count customers of restaurants, their tables, and sizes of tables.
 
@@ -85,7 +85,7 @@ def _tally(franchise, small, large):
     return noted
 
 
-@borrowing
+@jit
 def _note(small, large, noted, kind, tier, value, count):
     if value < _DENSE:
         small[kind, tier, value] += count
@@ -103,7 +103,7 @@ def _triples(small: np.ndarray, large: np.ndarray) -> np.ndarray:
     return triples[np.lexsort((triples[:, 1], triples[:, 0]))]
 
 
-@compiled
+@jit
 def log_likelihood(customers, tables, sizes, discount, strength):
     """Log-probability of one tier's seating given its discount and strength, base distributions left out.
 
@@ -133,7 +133,7 @@ def log_likelihood(customers, tables, sizes, discount, strength):
     return total
 
 
-@compiled
+@jit
 def sample_tier(customers, tables, sizes, discount, strength, rng):
     """One slice-sampling step of a tier's discount and then of its strength (Neal 2003).
 
@@ -147,7 +147,7 @@ def sample_tier(customers, tables, sizes, discount, strength, rng):
     return discount, _sample_strength(customers, tables, sizes, discount, strength, rng)
 
 
-@compiled
+@jit
 def _sample_discount(customers, tables, sizes, discount, strength, rng):
     # The discount lives on an interval: shrink from all of it. The prior of theta + d changes with d.
     height = log_likelihood(customers, tables, sizes, discount, strength) - discount + log(1.0 - rng.random())
@@ -164,7 +164,7 @@ def _sample_discount(customers, tables, sizes, discount, strength, rng):
     return nan
 
 
-@compiled
+@jit
 def _sample_strength(customers, tables, sizes, discount, strength, rng):
     # On the scale x = log(theta + d), whose prior is -exp(x) + x: step out, then shrink.
     here = log(strength + discount)

@@ -6,7 +6,7 @@ a noted change. `add` and `remove` do the same for an event: a dish in a context
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, fetch
+from ..compiled import NONE, fetch, jit
 from .franchise import (
     ABOVE,
     CELL,
@@ -39,7 +39,7 @@ from .franchise import (
 )
 
 
-@borrowing
+@jit
 def open_restaurants(franchise, row, restaurants):
     """Find or found the restaurant of a context under every expert.
 
@@ -72,7 +72,7 @@ def open_restaurants(franchise, row, restaurants):
                     fetch(servings, np.int64(serving) * servings.shape[1])
 
 
-@borrowing
+@jit
 def open_restaurant(franchise, expert, row):
     """Find or found the restaurant of a context under one expert."""
     restaurant = expert
@@ -81,7 +81,7 @@ def open_restaurant(franchise, expert, row):
     return restaurant
 
 
-@borrowing
+@jit
 def _open_child(franchise, restaurant, symbol):
     restaurants, index = franchise.restaurants, franchise.restaurant_index
     slot = slot_of(index, restaurants, restaurant, symbol)
@@ -99,7 +99,7 @@ def _open_child(franchise, restaurant, symbol):
     return below
 
 
-@borrowing
+@jit
 def _open_serving(franchise, restaurant, dish, above):
     servings, restaurants = franchise.servings, franchise.restaurants
     serving = franchise.used[N_SERVINGS]
@@ -121,7 +121,7 @@ def _open_serving(franchise, restaurant, dish, above):
     return serving
 
 
-@borrowing
+@jit
 def _open_chain(franchise, depth, dish):
     """Find or make the servings of a dish along `path`, root first, in `chain`."""
     level = depth
@@ -140,7 +140,7 @@ def _open_chain(franchise, depth, dish):
         franchise.chain[level] = _open_serving(franchise, franchise.path[level], dish, above)
 
 
-@borrowing
+@jit
 def _count_table(franchise, serving, size, change):
     """Change the number of tables of one size in the histogram of a serving, in the order of sizes.
 
@@ -178,7 +178,7 @@ def _count_table(franchise, serving, size, change):
         franchise.used[FREE_CELL] = cell
 
 
-@borrowing
+@jit
 def _grow_table(franchise, serving, size):
     """Seat a customer at a table of a given size."""
     row = franchise.servings[serving]
@@ -189,7 +189,7 @@ def _grow_table(franchise, serving, size):
     franchise.restaurants[row[RESTAURANT], CUSTOMERS] += 1
 
 
-@borrowing
+@jit
 def _pick_table(franchise, serving, discount, rng):
     """Draw a table of size s with weight s - d. Returns its size."""
     row = franchise.servings[serving]
@@ -205,7 +205,7 @@ def _pick_table(franchise, serving, discount, rng):
         cell = franchise.cells[cell, LINK]
 
 
-@borrowing
+@jit
 def _open_table(franchise, serving):
     """Seat a customer at a new table."""
     row = franchise.servings[serving]
@@ -220,7 +220,7 @@ def _open_table(franchise, serving):
     franchise.restaurants[row[RESTAURANT], TABLES] += 1
 
 
-@borrowing
+@jit
 def _shrink_table(franchise, serving, size):
     """Take a customer from a table of a given size; one of size 1 closes."""
     row = franchise.servings[serving]
@@ -239,7 +239,7 @@ def _shrink_table(franchise, serving, size):
             _count_table(franchise, serving, franchise.cells[row[CELL], SIZE], -1)
 
 
-@borrowing
+@jit
 def open_path(franchise, restaurant, dish):
     """Write the path to a restaurant, and its servings of a dish, into `path` and `chain`. Returns its
     depth.
@@ -253,7 +253,7 @@ def open_path(franchise, restaurant, dish):
     return depth
 
 
-@borrowing
+@jit
 def seat(franchise, restaurant, dish, rng):
     """Seat a customer for a dish; a new table sends one customer to the parent restaurant.
 
@@ -264,7 +264,7 @@ def seat(franchise, restaurant, dish, rng):
     return seat_noting(franchise, restaurant, dish, rng)[0]
 
 
-@borrowing
+@jit
 def seat_noting(franchise, restaurant, dish, rng):
     """`seat`, with the information that `unseat_as` needs.
 
@@ -298,7 +298,7 @@ def seat_noting(franchise, restaurant, dish, rng):
     return value[depth + 1], depth + 1, 0
 
 
-@borrowing
+@jit
 def _joins(franchise, discount, joining, all_of_them, rng):
     """Whether a customer joins one of the dish's tables."""
     if franchise.own_tables[0] or discount == 1.0:
@@ -306,7 +306,7 @@ def _joins(franchise, discount, joining, all_of_them, rng):
     return franchise.one_table[0] or rng.random() * all_of_them < joining
 
 
-@borrowing
+@jit
 def seat_as(franchise, restaurant, dish, tables, size):
     """Undo `unseat_noting`.
 
@@ -319,7 +319,7 @@ def seat_as(franchise, restaurant, dish, tables, size):
         _grow_table(franchise, franchise.chain[depth - tables], size - 1)
 
 
-@borrowing
+@jit
 def unseat(franchise, restaurant, dish, rng):
     """Take a customer for a dish away; a table that closes takes one from the parent restaurant.
 
@@ -328,7 +328,7 @@ def unseat(franchise, restaurant, dish, rng):
     return unseat_noting(franchise, restaurant, dish, rng)[0] >= 0
 
 
-@borrowing
+@jit
 def unseat_noting(franchise, restaurant, dish, rng):
     """`unseat`, with the information that `seat_as` needs.
 
@@ -350,7 +350,7 @@ def unseat_noting(franchise, restaurant, dish, rng):
     return closed, 0
 
 
-@borrowing
+@jit
 def unseat_as(franchise, restaurant, dish, tables, size):
     """Undo `seat_noting`.
 
@@ -364,13 +364,13 @@ def unseat_as(franchise, restaurant, dish, tables, size):
         _shrink_table(franchise, serving, size)
 
 
-@borrowing
+@jit
 def add(franchise, expert, row, dish, rng):
     """`seat` in the restaurant of a context row under one expert."""
     return seat(franchise, open_restaurant(franchise, expert, row), dish, rng)
 
 
-@borrowing
+@jit
 def remove(franchise, expert, row, dish, rng):
     """`unseat` from the restaurant of a context row under one expert; False if there is no such
     restaurant.

@@ -10,7 +10,7 @@ from math import log
 
 import numpy as np
 
-from ..compiled import borrowing, compiled
+from ..compiled import jit
 from .franchise import Franchise, deepest, dish_probability, reserve, restaurant_distribution
 from .hyperparameters import resample
 from .seating import open_restaurant, seat, unseat
@@ -19,7 +19,7 @@ from .seating import open_restaurant, seat, unseat
 GROUP, BEFORE = 0, 1
 
 
-@borrowing
+@jit
 def read_context(symbols, start, place, group, end, row):
     """Read the context of a place in a sequence that begins at `start` into a row."""
     row[GROUP] = group
@@ -51,7 +51,7 @@ def learn_sequences(
     return franchise
 
 
-@compiled
+@jit
 def visit_sequences(franchise, symbols, offsets, group, seated, rng):
     """Take one Gibbs step for each symbol of sequences, see `learn_sequences`: remove it, if it is seated,
     and add it.
@@ -71,7 +71,7 @@ def visit_sequences(franchise, symbols, offsets, group, seated, rng):
     return total
 
 
-@compiled
+@jit
 def score_sequences(franchise, symbols, offsets, group, out):
     """Write log p(sequence | group) with its end, in nats, into `out` (float64[sequences]), see
     `learn_sequences`.
@@ -85,7 +85,7 @@ def score_sequences(franchise, symbols, offsets, group, out):
             out[i] += log(dish_probability(franchise, deepest(franchise, 0, row), symbols[place]))
 
 
-@compiled
+@jit
 def draw_sequence(franchise, group, rng, symbols):
     """Draw a sequence of a group into the beginning of `symbols` (int32[*]), without its end.
 

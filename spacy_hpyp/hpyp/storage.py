@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..compat.memory import giving_back
-from ..compiled import NONE, compiled
+from ..compiled import NONE, jit
+from ..memory import giving_back
 from . import franchise as column
 from .franchise import Franchise, fill_index, new_franchise, reserve_rows, tables_of, walk_cells
 from .seating import open_path
@@ -118,7 +118,7 @@ def unpack(packed: Any, franchise: Franchise) -> Franchise:
     return franchise
 
 
-@compiled
+@jit
 def _enter_tiers(restaurants, experts):
     for restaurant in range(experts, len(restaurants)):
         restaurants[restaurant, column.TIER] = (
@@ -126,7 +126,7 @@ def _enter_tiers(restaurants, experts):
         )
 
 
-@compiled
+@jit
 def _serve(franchise, place, dish, customers):
     """Enter what restaurants of whole contexts serve, and what is served above them."""
     for i in range(len(place)):
@@ -145,7 +145,7 @@ def _enter_cells(franchise: Franchise, rows: np.ndarray, packed: Any) -> None:
     franchise.servings[rows, column.CELL] = np.cumsum(kinds) - kinds
 
 
-@compiled
+@jit
 def _add_up(franchise):
     """Enter the customers whom tables below have sent, and the customers and tables of each restaurant."""
     servings, restaurants = franchise.servings, franchise.restaurants

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled, inner_maker, overwrite
+from ..compiled import jit, jitable, overwrite
 
 # Two sums of the same numbers in another order may differ by so much, in logs.
 _ROUNDING = 1e-12
@@ -25,7 +25,7 @@ class Beam(NamedTuple):
     heuristic: np.ndarray  # float64[*]: see `Options`
 
 
-@compiled
+@jit
 def new_beam(size):
     """Room for a number of derivations."""
     return Beam(
@@ -37,7 +37,7 @@ def new_beam(size):
     )
 
 
-@compiled
+@jit
 def longer(array):
     """A copy with twice the room."""
     copy = np.empty((2 * len(array),) + array.shape[1:], dtype=array.dtype)
@@ -45,7 +45,7 @@ def longer(array):
     return copy
 
 
-@compiled
+@jit
 def longer_beam(beam):
     """A copy with room for twice as many derivations."""
     return Beam(
@@ -57,7 +57,7 @@ def longer_beam(beam):
     )
 
 
-@borrowing
+@jit
 def append(beam, size, record, weight, particles, depth, heuristic):
     """Enter a derivation at place `size`. Returns the new size."""
     beam.record[size] = record
@@ -68,13 +68,13 @@ def append(beam, size, record, weight, particles, depth, heuristic):
     return size + 1
 
 
-@borrowing
+@jit
 def keep(beam, i, left, particles):
     """Move a derivation to place `left`, with a number of particles. Returns the size with it."""
     return append(beam, left, beam.record[i], beam.weight[i], particles, beam.depth[i], beam.heuristic[i])
 
 
-@borrowing
+@jit
 def log_sum(weight, size):
     """Log of the sum of exp over the first entries of an array."""
     highest = -inf
@@ -88,7 +88,7 @@ def log_sum(weight, size):
     return highest + log(total)
 
 
-@borrowing
+@jit
 def log_add(total, weight):
     """Log of the sum of the exp of two numbers; -inf stands for nothing."""
     highest = max(total, weight)
@@ -97,7 +97,7 @@ def log_add(total, weight):
     return highest + log1p(exp(min(total, weight) - highest))
 
 
-@compiled
+@jit
 def part(beam, first, last):
     """The derivations at places from `first` up to `last`, in the same memory."""
     return Beam(
@@ -119,13 +119,13 @@ class Sums(NamedTuple):
     before: np.ndarray  # float64[1]: log of the sum of the weights after the word before
 
 
-@inner_maker
+@jitable
 def new_sums(syntactic, lexical, log_probability):
     """The sums before the first word."""
     return Sums(syntactic, lexical, log_probability, np.full(1, -inf), np.zeros(1))
 
 
-@borrowing
+@jit
 def add_word(sums, word, prefix):
     """Enter the parts of a word that has been generated; `prefix` is the log-sum of the weights."""
     # Nothing is added on the way, and where there is no choice nothing is lost: a number above 0 has been
@@ -138,7 +138,7 @@ def add_word(sums, word, prefix):
     sums.tagged[0] = -inf
 
 
-@borrowing
+@jit
 def add_end(sums, word, total):
     """Let the end of the sentence belong to the last of `word` words; `total` is the final log-sum."""
     sums.log_probability[word - 1] += min(total - sums.before[0], 0.0)

@@ -12,14 +12,14 @@ With a particle that is *held*, as it follows a given derivation, this is the co
 
 from math import ceil, exp, floor, inf, log
 
-from ..compiled import NONE, borrowing, compiled
+from ..compiled import NONE, jit
 from .beam import keep, log_sum
 
 # Particles are resampled when their effective number falls below this part of them.
 _EFFECTIVE = 0.5
 
 
-@borrowing
+@jit
 def draw(weights, mass, rng):
     """Draw an option in proportion to its weight; `mass` is the sum of the weights."""
     threshold = rng.random() * mass
@@ -33,7 +33,7 @@ def draw(weights, mass, rng):
     return last
 
 
-@borrowing
+@jit
 def draw_derivation(beam, size, rng):
     """Draw a particle of a final beam in proportion to its weight: its derivation, and the log-sum of all
     weights. The weights of the beam become probabilities.
@@ -46,7 +46,7 @@ def draw_derivation(beam, size, rng):
     return draw(beam.weight[:size], beam.weight[:size].sum(), rng), total
 
 
-@compiled
+@jit
 def offset(expected, is_held, rng):
     """Return where the grid of whole numbers begins on which an expected number of particles, laid out from
     0, is rounded: below the fraction of `expected`, it is rounded up. One of the particles may be held.
@@ -60,7 +60,7 @@ def offset(expected, is_held, rng):
     return rest + rng.random() * (1.0 - rest)
 
 
-@compiled
+@jit
 def split(particles, first, second, is_held, holds_first, rng):
     """Split particles between two options. Returns how many take the first one.
 
@@ -76,7 +76,7 @@ def split(particles, first, second, is_held, holds_first, rng):
     return floor(expected) + int(offset(expected, is_held, rng) < expected - floor(expected))
 
 
-@borrowing
+@jit
 def allot_drawn(options, count, mass, particles, held, rng):
     """Let particles draw among the first `count` options: `options.particles`; one of them takes `held`."""
     options.particles[:count] = 0
@@ -89,7 +89,7 @@ def allot_drawn(options, count, mass, particles, held, rng):
         options.particles[draw(options.probability[:count], mass, rng)] += 1
 
 
-@borrowing
+@jit
 def resample(beam, size, held, particles, rng):
     """Systematic resampling of a beam if the weights have become too unequal. Afterwards all particles weigh
     the same.

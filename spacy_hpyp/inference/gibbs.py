@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled, generic_maker, inner
+from ..compiled import dispatch, jit, jitable
 from ..hpyp.seating import open_restaurants
 from ..pools.pool import (
     is_plain,
@@ -41,7 +41,7 @@ class Events(NamedTuple):
     count: np.ndarray  # int64[1]: the number of events
 
 
-@compiled
+@jit
 def new_events(pool, most):
     """Return no events, with room for `most`."""
     return Events(
@@ -55,7 +55,7 @@ def new_events(pool, most):
     )
 
 
-@inner
+@jitable
 def enter_event(pool, events, kind, dish):
     """Enter an event whose context is in `events.row`, and find or found its restaurants."""
     i = events.count[0]
@@ -66,7 +66,7 @@ def enter_event(pool, events, kind, dish):
     events.count[0] += 1
 
 
-@generic_maker
+@dispatch
 def read_events(generated, number, pool):
     """Return the events (Events) of one distribution in a sentence, no more than two for each word.
 
@@ -76,7 +76,7 @@ def read_events(generated, number, pool):
     """
 
 
-@borrowing
+@jit
 def remove_events(pool, events, rng):
     """Remove the events of a sentence in reverse order. Returns False if they were not all seated."""
     removed = True
@@ -88,14 +88,14 @@ def remove_events(pool, events, rng):
     return removed
 
 
-@borrowing
+@jit
 def put_back(pool, events):
     """Restore the events that `remove_events` has removed."""
     for i in range(events.count[0]):
         seat_all_as(pool.franchise, events.restaurants[i], events.dish[i], events.moved[i])
 
 
-@borrowing
+@jit
 def add_events(pool, events, rng):
     """Add the events of a sentence. Returns the sum of their log-probabilities in nats, each before it is
     added.
@@ -108,7 +108,7 @@ def add_events(pool, events, rng):
     return total
 
 
-@borrowing
+@jit
 def visit_seated(pool, events, rng):
     """Take one Gibbs step for a seated sentence.
 
@@ -137,7 +137,7 @@ def visit_seated(pool, events, rng):
     return True, given_others if is_plain(pool) else total
 
 
-@compiled
+@jit
 def visit_sentences(pool, generated, seated, rng):
     """Take one Gibbs step of one distribution for each of several sentences, in order.
 
@@ -160,7 +160,7 @@ def visit_sentences(pool, generated, seated, rng):
     return total, len(seated)
 
 
-@compiled
+@jit
 def remove_sentences(pool, generated, rng):
     """Remove sentences from one distribution.
 

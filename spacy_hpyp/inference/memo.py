@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, borrowing, by_reference, maker
+from ..compiled import NONE, jit, jitable, struct
 
 _SPREAD, _TOP = np.uint64(0x9E3779B97F4A7C15), np.uint64(1) << np.uint64(63)
 
 
-@by_reference
+@struct
 class Memo(NamedTuple):
     """Finished lists of outcomes by key; keys in one slot displace each other.
 
@@ -25,7 +25,7 @@ class Memo(NamedTuple):
     probability: np.ndarray
 
 
-@maker
+@jitable
 def new_memo(size, best):
     """Return an empty memo, whose size is a power of two."""
     return Memo(
@@ -33,7 +33,7 @@ def new_memo(size, best):
     )
 
 
-@borrowing
+@jit
 def mixed(key):
     """Return a hash of numbers (int32[width])."""
     code = np.uint64(0)
@@ -44,7 +44,7 @@ def mixed(key):
     return code ^ code >> np.uint64(29)
 
 
-@borrowing
+@jit
 def recall(fingerprints, key):
     """Look a key up and make it the key of its slot.
 
@@ -59,7 +59,7 @@ def recall(fingerprints, key):
     return slot, known
 
 
-@borrowing
+@jit
 def keep_best(dish, probability, found, value):
     """Enter a dish into a list of the best in descending order; of equals the lower number comes first.
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, by_reference, compiled, inner, inner_maker
+from ..compiled import jit, jitable, struct
 from .beam import Sums, add_end, add_word, keep, log_sum
 
 #: Schemes: Algorithm 1, or a beam of fixed size (B&B section 5.2).
@@ -22,7 +22,7 @@ ROUND, TOP = range(2)
 _ATTACHMENTS = 10
 
 
-@by_reference
+@struct
 class Search(NamedTuple):
     """How to search."""
 
@@ -62,14 +62,14 @@ class Rounding(NamedTuple):
     )  # float64[1]: with `apart`, log-sum of the weights that have ended a sentence in this pass
 
 
-@inner_maker
+@jitable
 def new_rounding(search, sums):
     """A search before the first word."""
     size = search.particles if search.scheme == TOP else 1
     return Rounding(search, sums, _lead_of_the_last(search), np.full(size, -inf), np.full(1, -inf))
 
 
-@borrowing
+@jit
 def expected_weight(weight, depth, heuristic, search):
     """The log-weight of a derivation with its tag's promise, less the expected cost of attaching its open
     words.
@@ -77,7 +77,7 @@ def expected_weight(weight, depth, heuristic, search):
     return weight + heuristic - search.lookahead * depth
 
 
-@inner
+@jitable
 def _lead_of_the_last(search):
     """How far behind the best one, in nats of `expected_weight`, a derivation gets no particle in selection.
     By k * theta, one particle against K, it needs 1 / K of the mass; by theta ** (1 / temperature), the same
@@ -87,7 +87,7 @@ def _lead_of_the_last(search):
     return nats * log(float(search.particles)) + _ATTACHMENTS * search.lookahead
 
 
-@inner
+@jitable
 def is_pursued(rounding, weight, depth, heuristic):
     """Whether a derivation may still be selected: a hopeless one would attach, a particle at a time, down to
     the bottom of its stack.
@@ -99,7 +99,7 @@ def is_pursued(rounding, weight, depth, heuristic):
     return expected >= rounding.best[0] - rounding.lead
 
 
-@inner
+@jitable
 def note_arrival(rounding, weight, depth, heuristic):
     """Enter a derivation that is through with the pass into `rounding.best`."""
     best, expected = rounding.best, expected_weight(weight, depth, heuristic, rounding.search)
@@ -115,7 +115,7 @@ def note_arrival(rounding, weight, depth, heuristic):
         best[place] = expected
 
 
-@inner
+@jitable
 def round_shift(rounding, particles, p_shift, p_reduce):
     """How many of a derivation's particles shift: nShift = round(k p(shift)), where there is a choice."""
     if p_shift == 0.0 or p_reduce == 0.0:
@@ -125,7 +125,7 @@ def round_shift(rounding, particles, p_shift, p_reduce):
     return np.int64(floor(particles * p_shift + 0.5))
 
 
-@inner
+@jitable
 def allot_rounded(rounding, options, count, particles):
     """Give each option, the most promising one first, its share of the particles left; the options change
     their order.
@@ -157,13 +157,13 @@ def allot_rounded(rounding, options, count, particles):
         left -= priority[i]
 
 
-@compiled
+@jit
 def share(particles, probability, mass):
     """The best option's share of the remaining particles, at least one."""
     return max(1, min(particles, np.int64(floor(particles * probability / mass + 0.5))))
 
 
-@inner
+@jitable
 def select(rounding, beam, size, word, is_last):
     """Selection step: find how much the word adds to the sum of the weights, and which derivations go on, and
     return how many. In the last pass, `is_last`, derivations have been finished.
@@ -182,7 +182,7 @@ def select(rounding, beam, size, word, is_last):
     return left
 
 
-@inner
+@jitable
 def keep_best(beam, size, rounding):
     """Keep the K best derivations, of equals those that were found first. Returns how many there are."""
     least, room = rounding.best[-1], len(rounding.best)
@@ -197,7 +197,7 @@ def keep_best(beam, size, rounding):
     return left
 
 
-@borrowing
+@jit
 def reallocate(beam, size, particles, search):
     """Reallocate K particles in proportion to k * theta, and drop the derivations that get none.
 
@@ -224,12 +224,12 @@ def reallocate(beam, size, particles, search):
     return left if left > 0 else keep(beam, best, left, particles * search.spread)
 
 
-@borrowing
+@jit
 def _multiplicity(beam, i, search):
     return 1 if search.marginals else beam.particles[i]
 
 
-@borrowing
+@jit
 def _expected(beam, i, search):
     expected = expected_weight(beam.weight[i], beam.depth[i], beam.heuristic[i], search)
     return expected / search.temperature if search.marginals else expected

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import compiled
+from ..compiled import jit
 from ..hpyp.franchise import (
     deepest,
     dish_counts,
@@ -47,7 +47,7 @@ HIGHEST_ORDER = 20
 _CUSTOMERS = 1 << 14
 
 
-@compiled
+@jit
 def visit(franchise, rows, seated, rng):
     """Take one Gibbs step for each of some n-grams: remove it, if it is seated, and add it.
 
@@ -67,7 +67,7 @@ def visit(franchise, rows, seated, rng):
     return total
 
 
-@compiled
+@jit
 def next_distributions(franchise, words, out):
     """Compute the distribution of what follows each prefix of a sentence.
 
@@ -82,7 +82,7 @@ def next_distributions(franchise, words, out):
         restaurant_distribution(franchise, deepest(franchise, 0, row), out[place])
 
 
-@compiled
+@jit
 def score_words(franchise, words, out):
     """Compute the log-probabilities of a sentence's words and of its end.
 

@@ -17,11 +17,11 @@ from thinc.api import Model
 
 from ..annotation.arrays import Sentences, chunks
 from ..annotation.documents import Encoder
-from ..compat.memory import giving_back
 from ..hpyp.franchise import Franchise, copied, dish_counts, reserve, reserve_to_leave
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import compact, pack, unpack
 from ..inference.gibbs import remove_sentences, visit_sentences
+from ..memory import giving_back
 from ..pools.pool import Conditional, FrozenPool, SeatedPool, Weights
 from ..pools.view import View
 from ..storage.format import dump, load

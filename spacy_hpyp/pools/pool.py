@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, by_reference
+from ..compiled import jit, struct
 from ..hpyp.franchise import CUSTOMERS, TIER, Franchise, dish_probability, restaurant_distribution, seen
 from ..hpyp.seating import seat, seat_as, seat_noting, unseat, unseat_as, unseat_noting
 from .view import BUCKETS, View, bucket_of, make_view
@@ -30,7 +30,7 @@ _ALL_POSSIBLE = np.empty((0, 0), dtype=np.bool_)
 _LEAST = -200.0
 
 
-@by_reference
+@struct
 class Weights(NamedTuple):
     """The weights of a pool's experts, or a gradient with respect to them.
 
@@ -43,7 +43,7 @@ class Weights(NamedTuple):
     gate: np.ndarray
 
 
-@by_reference
+@struct
 class SeatedPool(NamedTuple):
     """A pool while it learns.
 
@@ -67,7 +67,7 @@ class SeatedPool(NamedTuple):
     mixed: bool
 
 
-@by_reference
+@struct
 class FrozenPool(NamedTuple):
     """A pool while it predicts: as `SeatedPool`, with `finished` probabilities (View) in place of the
     seating.
@@ -158,13 +158,13 @@ class Conditional:
         return FrozenPool(view, weights, self.gates, self.possible, self.elements, self.mixed)
 
 
-@borrowing
+@jit
 def is_plain(pool):
     """Whether a pool's probabilities are those of its only expert, or it has none."""
     return len(pool.weights.bucket) == 0
 
 
-@borrowing
+@jit
 def unseat_all_noting(franchise, restaurants, dish, rng, moved):
     """Remove one event from every expert, noting what `seat_all_as` needs to undo it.
 
@@ -178,14 +178,14 @@ def unseat_all_noting(franchise, restaurants, dish, rng, moved):
     return removed
 
 
-@borrowing
+@jit
 def seat_all_as(franchise, restaurants, dish, moved):
     """Add the event again that `unseat_all_noting` has removed, as it was."""
     for expert in range(len(restaurants)):
         seat_as(franchise, restaurants[expert], dish, moved[expert, 0], moved[expert, 1])
 
 
-@borrowing
+@jit
 def seat_all_noting(franchise, restaurants, dish, rng, moved):
     """Add one event to every expert, with what `unseat_all_as` needs to undo it.
 
@@ -195,14 +195,14 @@ def seat_all_noting(franchise, restaurants, dish, rng, moved):
         _, moved[expert, 0], moved[expert, 1] = seat_noting(franchise, restaurants[expert], dish, rng)
 
 
-@borrowing
+@jit
 def unseat_all_as(franchise, restaurants, dish, moved):
     """Remove the event again that `seat_all_noting` has added."""
     for expert in range(len(restaurants)):
         unseat_as(franchise, restaurants[expert], dish, moved[expert, 0], moved[expert, 1])
 
 
-@borrowing
+@jit
 def move_all(franchise, restaurants, dish, rng):
     """Let the customers of one event, one for each expert, leave and sit down again: a Gibbs step for each of
     them.
@@ -219,7 +219,7 @@ def move_all(franchise, restaurants, dish, rng):
     return True, total
 
 
-@borrowing
+@jit
 def gate_weight(pool, symbols, expert):
     """What the gates add to an expert's weight.
 
@@ -231,14 +231,14 @@ def gate_weight(pool, symbols, expert):
     return weight
 
 
-@borrowing
+@jit
 def expert_weight(pool, restaurant, symbols, expert):
     """The weight of an expert whose context leads to a restaurant that is not empty."""
     row = pool.franchise.restaurants[restaurant]
     return pool.weights.bucket[row[TIER], bucket_of(row[CUSTOMERS])] + gate_weight(pool, symbols, expert)
 
 
-@borrowing
+@jit
 def seat_event(pool, restaurants, symbols, kind, dish, rng):
     """`learn_event`, and add the event to every expert."""
     if is_plain(pool):
@@ -254,7 +254,7 @@ def seat_event(pool, restaurants, symbols, kind, dish, rng):
     return log_probability
 
 
-@borrowing
+@jit
 def learn_event(pool, restaurants, symbols, kind, dish):
     """`predict_event`, and add the gradient of the log-probability up."""
     log_probability = predict_event(pool, restaurants, symbols, kind, dish, pool.scratch)
@@ -275,7 +275,7 @@ def learn_event(pool, restaurants, symbols, kind, dish):
     return log_probability
 
 
-@borrowing
+@jit
 def predict_event(pool, restaurants, symbols, kind, dish, scratch):
     """The log-probability of one event, given the present seating.
 
@@ -309,7 +309,7 @@ def predict_event(pool, restaurants, symbols, kind, dish, scratch):
     return normalise(total, pool.possible, kind, dish)
 
 
-@borrowing
+@jit
 def normalise(total, possible, kind, dish):
     """Turn unnormalised log-probabilities into probabilities in place. Returns the log-probability of a
     dish.
@@ -331,7 +331,7 @@ def normalise(total, possible, kind, dish):
     return chosen - log(mass)
 
 
-@borrowing
+@jit
 def _find_shares(pool, restaurants, symbols, scratch):
     """The share of each expert of a mixture, and the places of its weight, in `scratch`."""
     share, tier, place = scratch[0], scratch[2], scratch[3]
@@ -346,7 +346,7 @@ def _find_shares(pool, restaurants, symbols, scratch):
         share[expert] /= mass
 
 
-@borrowing
+@jit
 def _learn_shares(pool, symbols, experts):
     """Add the gradient of what is in `pool.scratch` up. Returns the log-probability that it makes."""
     share, probability, tier, place = pool.scratch[0], pool.scratch[1], pool.scratch[2], pool.scratch[3]
@@ -361,7 +361,7 @@ def _learn_shares(pool, symbols, experts):
     return log(total)
 
 
-@borrowing
+@jit
 def read_symbols(pool, row, symbols):
     """The symbols of a pool's gates in a context row.
 

@@ -14,18 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import (
-    NONE,
-    borrowing,
-    by_reference,
-    fetch,
-    generic,
-    generic_maker,
-    implements,
-    inner,
-    maker,
-    overwrite,
-)
+from ..compiled import NONE, dispatch, fetch, jit, jitable, overwrite, struct
 from ..hpyp.franchise import deepest, deepest_of, dish_probability, restaurant_distribution
 from .pool import FrozenPool, SeatedPool, gate_weight, is_plain, normalise, predict_event, read_symbols
 from .view import (
@@ -58,17 +47,17 @@ _SHIFT, _ONLY = np.uint32(SYMBOL_SHIFT), np.uint32(SINGLE)
 _EMPTY, _NOTHING = np.uint32(EMPTY), np.uint64(0)
 
 
-@generic_maker
+@dispatch
 def workspace(pool):
     """Workspace that fits a pool."""
 
 
-@generic
+@dispatch
 def alphabet_of(pool):
     """The number of outcomes of a pool."""
 
 
-@generic
+@dispatch
 def predict(pool, row, kind, scratch, out):
     """All probabilities of a pool that multiplies its experts.
 
@@ -79,24 +68,24 @@ def predict(pool, row, kind, scratch, out):
     """
 
 
-@generic
+@dispatch
 def predict_one(pool, row, dish, scratch):
     """The probability of one dish under a pool that mixes its experts."""
 
 
-@implements(alphabet_of, FrozenPool)
-@borrowing
+@alphabet_of.register(FrozenPool)
+@jit
 def _frozen_alphabet(pool):
     return pool.finished.alphabet[0]
 
 
-@implements(alphabet_of, SeatedPool)
-@borrowing
+@alphabet_of.register(SeatedPool)
+@jit
 def _seated_alphabet(pool):
     return pool.franchise.alphabet[0]
 
 
-@by_reference
+@struct
 class SeatedScratch(NamedTuple):
     """Workspace for predictions of a pool that is learning, one for each thread.
 
@@ -110,8 +99,8 @@ class SeatedScratch(NamedTuple):
     values: np.ndarray
 
 
-@implements(workspace, SeatedPool)
-@maker
+@workspace.register(SeatedPool)
+@jitable
 def _seated_workspace(pool):
     return SeatedScratch(
         np.empty(len(pool.franchise.columns), dtype=np.int32),
@@ -120,8 +109,8 @@ def _seated_workspace(pool):
     )
 
 
-@implements(predict, SeatedPool)
-@inner
+@predict.register(SeatedPool)
+@jitable
 def _seated_distribution(pool, row, kind, scratch, out):
     if is_plain(pool):
         restaurant_distribution(pool.franchise, deepest(pool.franchise, 0, row), out)
@@ -132,8 +121,8 @@ def _seated_distribution(pool, row, kind, scratch, out):
     overwrite(out, scratch.values[len(scratch.place)])
 
 
-@implements(predict_one, SeatedPool)
-@inner
+@predict_one.register(SeatedPool)
+@jitable
 def _seated_probability(pool, row, dish, scratch):
     if len(pool.franchise.columns) == 0:
         return 1.0
@@ -147,7 +136,7 @@ def _seated_probability(pool, row, dish, scratch):
 # Frozen pools.
 
 
-@by_reference
+@struct
 class Scratch(NamedTuple):
     """What each expert of a frozen pool says in a context, and workspace to find it; one for each thread.
 
@@ -178,7 +167,7 @@ class Scratch(NamedTuple):
     reached: np.ndarray
 
 
-@maker
+@jitable
 def new_scratch(pool):
     """Workspace that fits a frozen pool."""
     experts = len(pool.finished.columns)
@@ -187,7 +176,7 @@ def new_scratch(pool):
     return Scratch(symbols, floats[0], of[0], floats[1], of[1], of[2], of[3], of[4], of[5], of[6], of[7])
 
 
-@borrowing
+@jit
 def ask_experts(view, weights, row, dish, scratch):
     """Find what every expert says in a context.
 
@@ -217,7 +206,7 @@ def ask_experts(view, weights, row, dish, scratch):
             scratch.probability[expert] = view.value[place + VALUE]
 
 
-@borrowing
+@jit
 def _go_down(view, row, dish, scratch):
     """Let all experts find the deepest restaurant of their context, and the probability of the dish there."""
     table, columns = view.restaurants, view.columns
@@ -273,7 +262,7 @@ def _go_down(view, row, dish, scratch):
     _look_up(view, dish, served, scratch)
 
 
-@borrowing
+@jit
 def _look_up(view, dish, count, scratch):
     """Find the probability of the dish where the first experts of `reached` have come to."""
     probability = scratch.probability
@@ -283,7 +272,7 @@ def _look_up(view, dish, count, scratch):
         probability[expert] = share_or_less(view, place, listed, dish, probability[expert])
 
 
-@borrowing
+@jit
 def product_distribution(pool, row, kind, scratch, out):
     """All probabilities of a product pool in a context.
 
@@ -312,7 +301,7 @@ def product_distribution(pool, row, kind, scratch, out):
     normalise(out, pool.possible, kind, 0)
 
 
-@borrowing
+@jit
 def mixture_probability(pool, row, dish, scratch):
     """The probability of one dish under a mixture pool in a context."""
     view = pool.finished
@@ -326,7 +315,7 @@ def mixture_probability(pool, row, dish, scratch):
     return total / mass
 
 
-@borrowing
+@jit
 def find_shares(pool, row, dish, scratch):
     """What each expert of a mixture pool is worth in a context, into `scratch.weight`; with its
     probability of a dish, into `scratch.probability`. Returns the sum of the former.
@@ -340,12 +329,12 @@ def find_shares(pool, row, dish, scratch):
     return mass
 
 
-implements(workspace, FrozenPool)(new_scratch)
-implements(predict, FrozenPool)(product_distribution)
-implements(predict_one, FrozenPool)(mixture_probability)
+workspace.register(FrozenPool)(new_scratch)
+predict.register(FrozenPool)(product_distribution)
+predict_one.register(FrozenPool)(mixture_probability)
 
 
-@inner
+@jitable
 def add_product_gradient(pool, row, kind, dish, share, scratch, out, gradient):
     """Add the gradient of a dish's log-probability under a product pool with respect to the weights.
 
@@ -375,7 +364,7 @@ def add_product_gradient(pool, row, kind, dish, share, scratch, out, gradient):
         _add_change(expert, share * change, scratch, gradient)
 
 
-@inner
+@jitable
 def add_mixture_gradient(pool, row, dish, share, scratch, gradient):
     """Add the gradient of a dish's log-probability under a mixture pool with respect to the weights, see
     `add_product_gradient`.
@@ -391,7 +380,7 @@ def add_mixture_gradient(pool, row, dish, share, scratch, gradient):
         _add_change(expert, share * change, scratch, gradient)
 
 
-@inner
+@jitable
 def _add_change(expert, change, scratch, gradient):
     at = np.int64(scratch.weight_at[expert])
     gradient.bucket[at // BUCKETS, at % BUCKETS] += change

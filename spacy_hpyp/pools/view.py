@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compat.memory import giving_back
-from ..compiled import NONE, borrowing, by_reference, compiled, overwrite
+from ..compiled import NONE, jit, overwrite, struct
 from ..hpyp import franchise as column
 from ..hpyp.franchise import Franchise, restaurant_probability, tables_of
+from ..memory import giving_back
 
 #: Restaurants are told apart by the buckets of their numbers of customers: 1, 2, 3 to 4, 5 to 8, and so on,
 #: the last one being open.
@@ -73,7 +73,7 @@ _LEAST = 1.2e-38
 _FEW_ENTRIES = 4
 
 
-@by_reference
+@struct
 class View(NamedTuple):
     """Finished probabilities of one distribution.
 
@@ -117,7 +117,7 @@ class View(NamedTuple):
     row: np.ndarray
 
 
-@compiled
+@jit
 def bucket_of(customers):
     """The bucket of a number of customers, at least one."""
     place = 0
@@ -131,7 +131,7 @@ def bucket_of(customers):
 # What `KEY` says, see `View`.
 
 
-@borrowing
+@jit
 def key_of(symbol, number, bucket):
     """`KEY` of a restaurant.
 
@@ -140,7 +140,7 @@ def key_of(symbol, number, bucket):
     return np.int64(symbol) << SYMBOL_SHIFT | np.int64(number) << BUCKET_BITS | bucket
 
 
-@borrowing
+@jit
 def room_number(wanted):
     """The number of the smallest room that there is for so many children."""
     number = min(wanted, _EXACT_ROOM)
@@ -149,7 +149,7 @@ def room_number(wanted):
     return number
 
 
-@borrowing
+@jit
 def room_of(key):
     """For how many children there is room (uint64).
 
@@ -162,7 +162,7 @@ def room_of(key):
 # Logs of 16 bits.
 
 
-@borrowing
+@jit
 def entry_of(dish, excess):
     """An entry of a list of experts that are multiplied.
 
@@ -171,7 +171,7 @@ def entry_of(dish, excess):
     return dish << DISH_SHIFT | (rounded_log(excess) & ((1 << DISH_SHIFT) - 1))
 
 
-@borrowing
+@jit
 def rounded_log(number):
     """A log in units of `LOG_STEP`, as an integer of 16 bits.
 
@@ -180,13 +180,13 @@ def rounded_log(number):
     return min(max(round(number / LOG_STEP), _LOWEST), _HIGHEST)
 
 
-@borrowing
+@jit
 def dish_of(entry):
     """The dish of an entry of a list of experts that are multiplied."""
     return np.int64(entry >> DISH_SHIFT)
 
 
-@borrowing
+@jit
 def excess_of(entry):
     """The excess of an entry of a list of experts that are multiplied, in nats."""
     return LOG_STEP * (np.int32(entry << DISH_SHIFT) >> DISH_SHIFT)
@@ -195,7 +195,7 @@ def excess_of(entry):
 # Where something stands: a multiple of its number says, and if that place is taken, the next one that is not.
 
 
-@borrowing
+@jit
 def first_try(number, room):
     """Which entry to look at first for a symbol or dish.
 
@@ -205,7 +205,7 @@ def first_try(number, room):
     return ((number * _SPREAD & _LOW) * room) >> _HALF
 
 
-@borrowing
+@jit
 def find(table, first, room, width, shift, number):
     """The place of a symbol or dish in a table, or the empty one where it belongs, or `NONE` if there is
     neither.
@@ -227,7 +227,7 @@ def find(table, first, room, width, shift, number):
     return NONE
 
 
-@borrowing
+@jit
 def below(view, restaurant, symbol):
     """The restaurant one context symbol below a restaurant, or `NONE`."""
     room = np.int64(room_of(np.uint64(view.restaurants[restaurant])))
@@ -236,13 +236,13 @@ def below(view, restaurant, symbol):
     return place if place != NONE and view.restaurants[place] != EMPTY else NONE
 
 
-@borrowing
+@jit
 def bucket_of_restaurant(view, restaurant):
     """The bucket of a restaurant."""
     return view.restaurants[restaurant] & (BUCKETS - 1)
 
 
-@borrowing
+@jit
 def deepest_in(view, expert, row):
     """The restaurant of the longest prefix of a context row that an expert has seen."""
     restaurant = np.int64(expert) * WIDTH
@@ -259,7 +259,7 @@ def deepest_in(view, expert, row):
 # Probabilities, where experts are not multiplied.
 
 
-@borrowing
+@jit
 def share_of(view, restaurant, listed, dish, above):
     """p(dish | restaurant) if the restaurant serves the dish, else a negative number.
 
@@ -274,7 +274,7 @@ def share_of(view, restaurant, listed, dish, above):
     return np.float64(view.serving_value[place + SHARE])
 
 
-@borrowing
+@jit
 def _single_share(view, restaurant, above):
     """p(dish | restaurant) of the only dish of a restaurant."""
     stored = np.float64(view.value[restaurant + VALUE])
@@ -283,14 +283,14 @@ def _single_share(view, restaurant, above):
     return max(stored * above, 1.0 - stored * _OVER * (1.0 - above))
 
 
-@borrowing
+@jit
 def back_off_of(view, restaurant):
     """What multiplies the parent's probability of a dish that the restaurant does not serve."""
     stored = np.float64(view.value[restaurant + VALUE])
     return stored if stored >= 0.0 else 1.0 + stored * _OVER
 
 
-@borrowing
+@jit
 def share_or_less(view, restaurant, listed, dish, above):
     """p(dish | restaurant), negative if the restaurant does not serve the dish.
 
@@ -304,7 +304,7 @@ def share_or_less(view, restaurant, listed, dish, above):
     return share if share >= 0.0 else -abs(above) * back_off_of(view, restaurant)
 
 
-@borrowing
+@jit
 def view_probability(view, expert, row, dish):
     """p(dish | context) under one expert.
 
@@ -323,7 +323,7 @@ def view_probability(view, expert, row, dish):
         level += 1
 
 
-@borrowing
+@jit
 def view_distribution(view, expert, row, out):
     """p(. | context) of all dishes under one expert.
 
@@ -375,7 +375,7 @@ def product_below(view: View, expert: int, symbol: int) -> np.ndarray:
 # Making a view.
 
 
-@compiled
+@jit
 def finish(franchise):
     """The probabilities of the present seating.
 
@@ -456,7 +456,7 @@ def _room_for(counts: np.ndarray) -> np.ndarray:
     return np.where(counts <= _FEW_ENTRIES, counts, counts + counts // 2 + 1)
 
 
-@compiled
+@jit
 def _number_rooms(wanted):
     """The number of the room of each restaurant (uint8[*]), see `room_number`."""
     numbers = np.empty(len(wanted), dtype=np.uint8)
@@ -465,7 +465,7 @@ def _number_rooms(wanted):
     return numbers
 
 
-@compiled
+@jit
 def _places_of(numbers):
     """How many places rooms with some numbers have together."""
     places = np.int64(0)
@@ -474,7 +474,7 @@ def _places_of(numbers):
     return places
 
 
-@compiled
+@jit
 def _count(franchise):
     """How many restaurants with customers are the children of each restaurant, and how many dishes it serves
     (int32[restaurants] each).
@@ -491,7 +491,7 @@ def _count(franchise):
     return children, served
 
 
-@compiled
+@jit
 def _settle(franchise, numbers, restaurants):
     """Give every restaurant with customers its place.
 
@@ -520,7 +520,7 @@ def _settle(franchise, numbers, restaurants):
     return places
 
 
-@compiled
+@jit
 def _number_rows(franchise, served, least):
     """Which restaurants have rows of logs, and how many dishes the others list.
 
@@ -545,7 +545,7 @@ def _number_rows(franchise, served, least):
     return own_row, rows
 
 
-@compiled
+@jit
 def _enter_excesses(franchise, places, own_row, lists, row, restaurants, servings):
     """Fill the rows of logs, and enter LIST and VALUE of all restaurants, and their lists.
 
@@ -604,7 +604,7 @@ def _enter_excesses(franchise, places, own_row, lists, row, restaurants, serving
         free += count if count > 1 else 0
 
 
-@compiled
+@jit
 def _round_rows(row):
     """Rows of logs as a view has them (int16[rows, alphabet]).
 
@@ -618,7 +618,7 @@ def _round_rows(row):
     return rounded
 
 
-@compiled
+@jit
 def _enter_probabilities(franchise, places, served, rooms, restaurants, servings):
     """Enter LIST and VALUE of all restaurants, and their lists.
 
@@ -659,7 +659,7 @@ def _enter_probabilities(franchise, places, served, rooms, restaurants, servings
         free += PAIR * room if count > 1 else 0
 
 
-@borrowing
+@jit
 def _round_down(number):
     """The next number of 32 bits that is not higher, and not 0."""
     rounded = np.float32(number)

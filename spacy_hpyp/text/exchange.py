@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled
+from ..compiled import jit
 
 #: The number of the border of sentences, among words and among classes.
 BORDER = 0
@@ -77,13 +77,13 @@ def count_bigrams(pairs: np.ndarray, counts: np.ndarray, words: int) -> Bigrams:
     )
 
 
-@borrowing
+@jit
 def _f(table, n):
     """Compute f(n), n log n."""
     return table[n] if n < len(table) else n * np.log(float(n))
 
 
-@borrowing
+@jit
 def _look_around(bigrams, clustering, word, beside):
     """Write into `beside` how often each class stands after a word and before it, the word itself left out
     (int64[2, classes]). RETURNS (int): The count of the word beside itself.
@@ -100,7 +100,7 @@ def _look_around(bigrams, clustering, word, beside):
     return itself
 
 
-@borrowing
+@jit
 def _find_gains(bigrams, clustering, word, beside, gain):
     """Write into `gain` what the likelihood gains if a word, taken out of its class, joins each class
     (float64[classes]), and its neighbours into `beside`.
@@ -134,14 +134,14 @@ def _find_gains(bigrams, clustering, word, beside, gain):
     return itself
 
 
-@borrowing
+@jit
 def _change(clustering, first, second, count):
     """Add to the count of a pair of classes."""
     clustering.pairs[0, first, second] += count
     clustering.pairs[1, second, first] += count
 
 
-@borrowing
+@jit
 def _add(clustering, own, count, itself, beside, sign):
     """Add a word to a class, or take it out."""
     for other in range(len(clustering.total)):
@@ -152,7 +152,7 @@ def _add(clustering, own, count, itself, beside, sign):
     clustering.size[own] += sign
 
 
-@compiled
+@jit
 def _sweep(bigrams, clustering):
     """Move each word to its best class.
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, compiled
+from ..compiled import jit
 from .segmentation_features import (
     MARGIN,
     TEMPLATES,
@@ -85,7 +85,7 @@ class Segments(NamedTuple):
     cuts: np.ndarray
 
 
-@borrowing
+@jit
 def _probabilities(weight, places, kept, share):
     """The probabilities of the outcomes, into `share`, where each feature counts as much as `kept` says."""
     highest = -np.inf
@@ -103,7 +103,7 @@ def _probabilities(weight, places, kept, share):
         share[outcome] /= total
 
 
-@borrowing
+@jit
 def _descend(weight, square, places, kept, share, right):
     """A step of AdaGrad from what is predicted, `share`, towards what is right; `square` has the sums of
     squared gradients.
@@ -131,7 +131,7 @@ def _room(weights: Weights) -> tuple[np.ndarray, ...]:
     return np.empty(templates, np.int64), np.empty(_OUTCOMES), np.ones(templates)
 
 
-@compiled
+@jit
 def _pass(weights, padded, decisions, probability, places, share, kept, square, rng):
     """Decide at each character of a text; or go the right way, and learn.
 

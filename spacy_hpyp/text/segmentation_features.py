@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import borrowing, by_reference
+from ..compiled import jit, struct
 
 #: Characters before and after a text that features may read.
 MARGIN = 6
@@ -57,7 +57,7 @@ _LONGEST_WORD = 8
 _TAB, _JOINER = ord("\t"), 0x200D
 
 
-@by_reference
+@struct
 class Weights(NamedTuple):
     """What has been learned.
 
@@ -74,7 +74,7 @@ class Weights(NamedTuple):
     of_class: np.ndarray
 
 
-@by_reference
+@struct
 class PaddedText(NamedTuple):
     """A text with margins.
 
@@ -151,7 +151,7 @@ def _bounds(kind: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return begin, np.ascontiguousarray(end), np.append(nearest[1:], n - 2)
 
 
-@borrowing
+@jit
 def _mixed(number):
     """A hash whose lower bits depend on all bits of a number."""
     number ^= number >> np.uint64(32)
@@ -159,12 +159,12 @@ def _mixed(number):
     return number ^ (number >> np.uint64(29))
 
 
-@borrowing
+@jit
 def _part(hashes, power, begin, end):
     return hashes[end] - hashes[begin] * power[end - begin]
 
 
-@borrowing
+@jit
 def _place_of(weights, word):
     """Where a word stands in the table, or the empty place where it would."""
     last = np.uint64(len(weights.words) - 1)
@@ -190,14 +190,14 @@ def enter_words(weights: Weights, words: np.ndarray, often: np.ndarray, of_class
         weights.of_class[place] = of_class
 
 
-@borrowing
+@jit
 def may_end(padded, i):
     """Whether a token may end with a character: no white space, and the end of a grapheme cluster."""
     joined = padded.lower[i] == _JOINER or padded.lower[i + 1] == _JOINER
     return padded.kind[i] > _LINE_END and padded.kind[i + 1] != _MARK and not joined
 
 
-@borrowing
+@jit
 def must_end(padded, i):
     """Whether a token must end with a character: a tab, a line end or more than one space follow."""
     after = i + 1
@@ -206,13 +206,13 @@ def must_end(padded, i):
     return padded.kind[after] == _LINE_END or padded.lower[after] == _TAB or padded.following[i] != after + 1
 
 
-@borrowing
+@jit
 def _is_known(weights, padded, begin, end):
     word = _part(padded.lowered, padded.power, begin, end)
     return weights.words[_place_of(weights, word)] != 0
 
 
-@borrowing
+@jit
 def _longest_from(weights, padded, begin):
     """The length of the longest known word that begins at a position; 0 if there is none."""
     longest = min(_LONGEST_WORD, padded.end[begin] - begin)
@@ -222,7 +222,7 @@ def _longest_from(weights, padded, begin):
     return 0
 
 
-@borrowing
+@jit
 def _longest_to(weights, padded, token, i):
     """The length of the longest known word in the token that ends with a character; 0 if there is none."""
     for begin in range(max(token, i + 1 - _LONGEST_WORD), i + 1):
@@ -231,7 +231,7 @@ def _longest_to(weights, padded, token, i):
     return 0
 
 
-@borrowing
+@jit
 def _longest_over(weights, padded, token, i):
     """The length of the longest known word that begins in the token and goes on behind a character."""
     found = 0
@@ -244,7 +244,7 @@ def _longest_over(weights, padded, token, i):
     return found
 
 
-@borrowing
+@jit
 def _kinds(padded, first, last):
     """The kinds of the characters from one position to another, as one number."""
     found = np.uint64(0)
@@ -253,7 +253,7 @@ def _kinds(padded, first, last):
     return found
 
 
-@borrowing
+@jit
 def find_features(places, weights, padded, i, token, before, length):
     """The places of the features at a character.
 

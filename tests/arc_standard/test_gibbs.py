@@ -17,7 +17,7 @@ from spacy_hpyp.arc_standard.distributions import (
     events_of,
     static_derivations,
 )
-from spacy_hpyp.compiled import compiled
+from spacy_hpyp.compiled import jit
 from spacy_hpyp.hpyp.franchise import N_SERVINGS, NONE, PARENT, RESTAURANT, SYMBOL, new_franchise
 from spacy_hpyp.inference.gibbs import visit_sentences
 from spacy_hpyp.models.frozen import tree_log_probs
@@ -60,7 +60,7 @@ def model_with_one_sentence(contexts):
     return model, rows
 
 
-@compiled
+@jit
 def run(pool, generated, seated, steps, rng):
     """Gibbs steps; returns after each the sum of squared table sizes of every serving, which tells partitions
     apart.

@@ -35,7 +35,7 @@ from spacy_hpyp.arc_standard.configuration import (
     tree_of,
 )
 from spacy_hpyp.arc_standard.oracle import static_oracle
-from spacy_hpyp.compiled import compiled
+from spacy_hpyp.compiled import jit
 
 LABELS = 3
 
@@ -105,7 +105,7 @@ def derivations(draw, sentences=1):
     return actions
 
 
-@compiled
+@jit
 def execute(actions, tags, words, records):
     """Write the records of a derivation; returns the last one."""
     used = begin(records)

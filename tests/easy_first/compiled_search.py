@@ -2,27 +2,27 @@
 
 from plain_parser import Tree
 
-from spacy_hpyp.compiled import compiled
+from spacy_hpyp.compiled import jit
 from spacy_hpyp.easy_first import parsing
 from spacy_hpyp.easy_first.parsing import BEFORE, FROM, MARGIN, WHAT
 from spacy_hpyp.easy_first.partial_trees import BASE, CHILD, FIRST, HEAD, LEFT_ARC
 
 
-@compiled
+@jit
 def begin(scorer, sentence, states):
     n = len(sentence.symbols)
     parsing.begin(states, n)
     parsing.append_words(scorer, sentence, states, 0, 0, 0, 0, n)
 
 
-@compiled
+@jit
 def advance(scorer, sentence, states, half, size, length, width, heads, margin):
     count = parsing.find_best(states, half, size, length, width, heads, margin, None)
     parsing.follow(scorer, sentence, states, half, length, count)
     return count
 
 
-@compiled
+@jit
 def search_sentence(scorer, sentence, width, states):
     return parsing.search(scorer, sentence, width, states)
 

@@ -13,7 +13,7 @@ from projective_trees import projective_trees, score
 from seating import predictive_distribution, predictive_probability
 from total_variation import total_variation
 
-from spacy_hpyp.compiled import NONE, compiled
+from spacy_hpyp.compiled import NONE, jit
 from spacy_hpyp.head_outward.chart import best_tree
 from spacy_hpyp.head_outward.states import (
     DEPENDENCIES,
@@ -190,7 +190,7 @@ def test_every_word_is_seated_once_whatever_has_been_drawn(kind):
 SHAPE = dependents_of([[(0, None), (0, 0), (0, 0)], [(0, 1), (0, None)]], [[(0, None), (0, 0)], [(0, None)]])
 
 
-@compiled
+@jit
 def draw_one(weights, rng):
     left = rng.random() * weights.sum()
     for i in range(len(weights) - 1):
@@ -200,7 +200,7 @@ def draw_one(weights, rng):
     return len(weights) - 1
 
 
-@compiled
+@jit
 def unseat_sentence(model, dependents, number, state, rng):
     condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
     for i in range(dependents.offsets[number], dependents.offsets[number + 1]):
@@ -210,7 +210,7 @@ def unseat_sentence(model, dependents, number, state, rng):
         unseat_word(model, dependents.word[i], state[i], condition, context, rng)
 
 
-@compiled
+@jit
 def generate_sentence(model, dependents, order, number, state, rng):
     """Draw the states and words of a sentence, parents first, each from what is predicted by all before."""
     condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)

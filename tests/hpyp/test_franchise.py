@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from seating import predictive_distribution, predictive_probability, squared_sizes
 
-from spacy_hpyp.compiled import NONE, compiled
+from spacy_hpyp.compiled import NONE, jit
 from spacy_hpyp.hpyp.franchise import (
     CELL,
     COUNT,
@@ -279,7 +279,7 @@ def test_the_likelihood_of_a_seating_does_not_depend_on_the_order_of_arrival(cus
         assert total == pytest.approx(package_form(franchise), abs=1e-9)
 
 
-@compiled
+@jit
 def sweep(franchise, rows, dishes, sweeps, rng):
     """Gibbs sweeps; returns after each the sum of squared table sizes of every serving, which tells
     partitions apart.

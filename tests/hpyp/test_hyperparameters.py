@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from seating import predictive_distribution
 
-from spacy_hpyp.compiled import NONE, compiled
+from spacy_hpyp.compiled import NONE, jit
 from spacy_hpyp.hpyp.franchise import (
     CELL,
     COUNT,
@@ -124,7 +124,7 @@ def test_histograms_count_every_tier_of_every_expert():
         )
 
 
-@compiled
+@jit
 def run_slices(customers, tables, sizes, steps, rng):
     found = np.empty((steps, 2))
     discount, strength = 0.5, 1.0
@@ -204,7 +204,7 @@ ALPHABET = 4
 CONTEXTS = np.array([[0]] * 7 + [[1]] * 5, dtype=np.int32)
 
 
-@compiled
+@jit
 def draw_dish(franchise, row, out, rng):
     predictive_distribution(franchise, 0, row, out)
     left = rng.random()
@@ -215,7 +215,7 @@ def draw_dish(franchise, row, out, rng):
     return len(out) - 1
 
 
-@compiled
+@jit
 def seat_anew(franchise, rows, dishes, rng):
     """Send everybody home and draw the data and their seating from the predictive probabilities."""
     out = np.empty(franchise.alphabet[0])
@@ -226,7 +226,7 @@ def seat_anew(franchise, rows, dishes, rng):
         add(franchise, 0, rows[i], dishes[i], rng)
 
 
-@compiled
+@jit
 def sweep(franchise, rows, dishes, rng):
     """Reseat every customer, then let every customer order again."""
     out = np.empty(franchise.alphabet[0])

@@ -5,13 +5,13 @@ import pytest
 from seating import LOG_PRECISION, PRECISION, freeze_pool
 from test_frozen_pool import SYMBOLS, Reference
 
-from spacy_hpyp.compiled import compiled
+from spacy_hpyp.compiled import jit
 from spacy_hpyp.hpyp.franchise import N_RESTAURANTS
 from spacy_hpyp.pools.pool import BUCKETS, SeatedPool, Weights
 from spacy_hpyp.pools.prediction import alphabet_of, predict, predict_one, workspace
 
 
-@compiled
+@jit
 def product(pool, rows, kind):
     """All probabilities in some contexts, with one workspace."""
     scratch = workspace(pool)
@@ -21,7 +21,7 @@ def product(pool, rows, kind):
     return out
 
 
-@compiled
+@jit
 def mixture(pool, rows):
     """As `product`, one dish after the other."""
     scratch = workspace(pool)

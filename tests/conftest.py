@@ -23,10 +23,10 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import load_config, load_model_from_config
 from spacy.vocab import Vocab
-from spacy_hpyp.compiled import overwrite
 
 from spacy_hpyp import HPYPParser
 from spacy_hpyp.annotation.syntactic_words import Analysis, words_as_tokens, write_back, write_words
+from spacy_hpyp.compiled import overwrite
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, TIER
 
 try:

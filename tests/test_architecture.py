@@ -81,9 +81,7 @@ def test_spacy_is_known_where_it_has_to_be(all_imports):
     for own, module, names in all_imports:
         if module.split(".")[0] == "spacy":
             assert own in SPACY_OF, f"{own} must not import {module}"
-            assert own in ("components", "cli") or not PIPELINE & set(names), (
-                f"{own} must not know {names}"
-            )
+            assert own in ("components", "cli") or not PIPELINE & set(names), f"{own} must not know {names}"
 
 
 def test_every_folder_has_its_place():

@@ -4,14 +4,21 @@ table.
 
 import csv
 import io
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
+import numpy as np
+import spacy
+import srsly
+
+from ..about import __version__
 from ..components.surprisal import NGramReader, ParserReader, Reader, read_rows
 from ..distributed.inputs import Document, Shard
 from ..distributed.run import Process, Task
@@ -20,6 +27,7 @@ from ..language_model.ngram import NGramModel
 from ..language_model.stimuli import read_counts, read_stimuli, read_word_table
 from ..language_model.surprisal import PARTS, REGION, TOKEN, WORD, Frequencies, Row, TextPassage
 from ..language_model.tables import is_table
+from ..storage.files import replace_file
 from .app import load_parser, load_pipeline, note, prepare_output
 from .ngram import is_ngram_model, refuse
 from .options import (
@@ -140,6 +148,9 @@ def surprisal(
     ):
         rows = _rows(reader, passages, to_rows, lambda batch: bar.update(sum(map(_words, batch))))
         _write_table(file, rows, dialect=dialect, header=header)
+    if output is not None:
+        provenance = _provenance(reader, model, texts)
+        replace_file(output.with_name(f"{output.name}.json"), srsly.json_dumps(provenance, indent=2).encode())
     if per_line:
         reader.coverage.joined.clear()
     for message, is_warning in reader.coverage.messages():
@@ -152,6 +163,34 @@ def _reader(model: str, particles: int | None, threads: int | None, segment_with
         return NGramReader(NGramModel.from_disk(model), segmenter)
     nlp, _ = load_parser(model, threads=threads)
     return ParserReader(nlp, particles=particles)
+
+
+def _provenance(reader: Reader, model: str, texts: Sequence[Path]) -> dict[str, Any]:
+    """Return what a table was made by, and from."""
+    settings, meta, path = {}, {}, Path(model)
+    if isinstance(reader, ParserReader):
+        settings = {"particles": reader.search.particles, "seed": reader.parser.seed}
+        meta, path = reader.nlp.meta, Path(reader.nlp.path)
+    return {
+        "command": ["python", "-m", "spacy", *sys.argv[1:]],
+        "versions": {"spacy-hpyp": __version__, "spacy": spacy.__version__, "numpy": np.__version__},
+        "model": {
+            "path": model,
+            **{name: meta[name] for name in ("lang", "name", "version", "sources") if name in meta},
+            "sha256": _checksum(path),
+            **settings,
+        },
+        "texts": {str(text): None if text == STDIN else _checksum(text) for text in texts},
+    }
+
+
+def _checksum(path: Path) -> str:
+    """Return the SHA-256 of a file, or of the names and contents of the files of a folder."""
+    if path.is_file():
+        return sha256(path.read_bytes()).hexdigest()
+    files = sorted(file for file in path.rglob("*") if file.is_file())
+    parts = [f"{file.relative_to(path).as_posix()} {_checksum(file)}" for file in files]
+    return sha256("\n".join(parts).encode()).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -1,19 +1,29 @@
 """Regressions of reading times with and without surprisals, on texts that were left out (Goodkind & Bicknell
 2018).
 
-Times and predictors are deviations from the mean of their text: the pace of a text as a whole does not count.
+Times and predictors are deviations from the mean of their text, or of their text and reader: pace as a whole
+does not count.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+import re
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
+#: Predictors that a gain is measured beside.
+BASELINE = "length + log_frequency + position + final_punctuation + comma_dash + quote"
 # Errors of so many neighbouring words may be correlated.
 _RELATED = 10
+# Standard errors of gains are those of sums over so many neighbouring words.
+_BLOCK = 100
+# A smaller standard deviation is that of rounding.
+_CONSTANT = 1e-9
+_LAG = re.compile(r"_lag(\d+)\b")
 
 
 class Effect(NamedTuple):
@@ -21,103 +31,220 @@ class Effect(NamedTuple):
 
     column (str): The predictor, of the word or of one before it; or its name and "total": of all of these.
     value, low, high (float): In the unit of times, and a 95 % confidence interval.
+    standardized (float): The time that one more standard deviation costs.
     """
 
     column: str
     value: float
     low: float
     high: float
+    standardized: float
+
+
+class Gain(NamedTuple):
+    """How much more probable times are with some predictors than without them, or than with others.
+
+    value, error (float): The difference in log-likelihood in nats, and its standard error by blocks of words.
+    """
+
+    value: float
+    error: float
+
+
+class Prediction(NamedTuple):
+    """The prediction of times by some predictors and the baseline.
+
+    gain (Gain): By regressions learned from the other texts.
+    texts (dict[str, float]): The part of the gain in each text.
+    explained (float): The proportion of the variance left by the baseline that the predictors explain in texts
+        that were left out.
+    effects (list[Effect]): In all texts together.
+    """
+
+    gain: Gain
+    texts: dict[str, float]
+    explained: float
+    effects: list[Effect]
 
 
 class ReadingTimes(NamedTuple):
-    """The result of regressions.
+    """The result of regressions on the same rows.
 
-    words (int): The number of words that have a time and all predictors.
-    left_out (int): The number of rows that have not.
-    gains (dict[str, float]): By text, the gain in log-likelihood of its times by the predictors, in nats, by
-        regressions learned from the other texts.
-    effects (list[Effect]): Of the predictors, in all texts together.
+    words, left_out (int): The numbers of rows with a time and all predictors, and of others.
+    predictions (dict[str, Prediction]): By the name of their predictors.
+    differences (dict[tuple[str, str], Gain]): Of the first predictors over the second ones.
     """
 
     words: int
     left_out: int
-    gains: dict[str, float]
-    effects: list[Effect]
-
-    @property
-    def gain(self) -> float:
-        """The sum of gains, in nats."""
-        return sum(self.gains.values())
+    predictions: dict[str, Prediction]
+    differences: dict[tuple[str, str], Gain]
 
 
-def columns_of(table: "DataFrame", names: Sequence[str]) -> list[str]:
-    """Return the columns of predictors: those of a word, and of the words before it (`hpyp surprisal
+def design(table: "DataFrame", formula: str) -> "DataFrame":
+    """Make the columns of a formula, and the same of the words before where there are any (`hpyp surprisal
     --lags`).
 
-    RAISES (ValueError): If one is not there.
+    formula (str): As of patsy and R: "a * b + np.log(c)", or "a,b" for "a + b".
+    RAISES (ValueError): If it cannot be read, or a column is not there or has no numbers.
     """
-    found = []
-    for name in names:
-        if name not in table:
-            raise ValueError(f"There is no column '{name}', but there are: {', '.join(map(str, table))}.")
-        found += [name, *(str(column) for column in table if str(column).startswith(f"{name}_lag"))]
-    return found
+    from patsy import ModelDesc, NAAction, PatsyError, dmatrix
+
+    names = {*map(str, table)}
+    lags = sorted({int(found[1]) for name in names if (found := _LAG.search(name))})
+    try:
+        terms = ModelDesc.from_formula(formula if "(" in formula else formula.replace(",", "+"))
+        codes = []
+        for term in terms.rhs_termlist:
+            for factor in term.factors:
+                if factor.code.isidentifier():
+                    _numbers(table, factor.code)
+            own = {name for name in re.findall(r"[^\W\d]\w*", term.name()) if name in names}
+            codes += [term.name()] * bool(term.factors)
+            for lag in lags:
+                if own and all(f"{name}_lag{lag}" in names for name in own):
+                    pattern = rf"\b({'|'.join(map(re.escape, own))})\b"
+                    codes.append(re.sub(pattern, rf"\1_lag{lag}", term.name()))
+        return dmatrix(
+            f"0 + {' + '.join(codes)}", table, NA_action=NAAction(NA_types=[]), return_type="dataframe"
+        )
+    except PatsyError as error:
+        raise ValueError(f"The formula '{formula}' cannot be read: {error}") from error
+
+
+def _column(table: "DataFrame", name: str) -> "Series":
+    if name not in table:
+        raise ValueError(f"There is no column '{name}', but there are: {', '.join(map(str, table))}.")
+    return table[name]
+
+
+def _numbers(table: "DataFrame", name: str) -> "Series":
+    column = _column(table, name)
+    if column.dtype.kind not in "ifub":
+        raise ValueError(f"The column '{name}' should have numbers only.")
+    return column
 
 
 def predict_times(
-    table: "DataFrame", *, time: str, text_by: str, predictors: Sequence[str], baseline: Sequence[str]
+    tables: Sequence["DataFrame"],
+    *,
+    time: str,
+    text_by: str,
+    predictors: Mapping[str, tuple[int, str]],
+    baseline: str = BASELINE,
+    reader_by: str | None = None,
 ) -> ReadingTimes:
     """Regress reading times on predictors and without them.
 
-    table (DataFrame): One word a row, the rows of a text in their order, with columns of numbers as of `hpyp
-        surprisal --text-by`. Rows where a predictor is missing, or the time is missing or 0, are left out.
-    predictors, baseline (Sequence[str]): The columns whose gain is computed, and those of both regressions.
-    RAISES (ValueError): If a column is missing or has no numbers, or fewer than two texts have enough words.
+    tables (Sequence[DataFrame]): One word a row, the rows of a text in their order, with columns as of `hpyp
+        surprisal --text-by`. All have the same rows; times and the baseline are those of the first one. Rows
+        where a predictor is missing, or the time is missing or 0, are left out.
+    predictors (Mapping[str, tuple[int, str]]): By name, the number of the table of each and its formula.
+    baseline (str): The formula of what all regressions have.
+    reader_by (str | None): The column of readers. Effects are then those of a mixed model with an intercept
+        and a slope of the first predictor for each reader.
+    RAISES (ValueError): If a column is missing or has no numbers, tables have different rows, or fewer than
+        two texts have enough words.
     """
-    given, own = columns_of(table, baseline), columns_of(table, predictors)
-    if both := set(given) & set(own):
-        raise ValueError(f"'{min(both)}' is a predictor and is in the baseline, too.")
-    columns_of(table, [text_by])
-    numbers = table[[*columns_of(table, [time])[:1], *given, *own]]
-    if others := [name for name in numbers if numbers[name].dtype.kind not in "ifu"]:
-        raise ValueError(f"The column '{others[0]}' should have numbers only.")
-    numbers = numbers[np.isfinite(numbers).all(axis=1) & (numbers[time] > 0.0)]
-    texts = table.loc[numbers.index, text_by].astype(str)
-    if texts.nunique() < 2 or texts.value_counts().min() <= numbers.shape[1]:
+    import pandas
+
+    table = tables[0]
+    if len({len(each) for each in tables}) > 1:
+        raise ValueError("The tables have different numbers of rows: compare predictors of the same words.")
+    for column in filter(None, (time, text_by, reader_by)):
+        _column(table, column)
+    times, given = _numbers(table, time).astype(float), design(table, baseline)
+    wanted = {name: design(tables[number], formula) for name, (number, formula) in predictors.items()}
+    for columns in wanted.values():
+        if both := {*given} & {*columns}:
+            raise ValueError(f"'{min(both)}' is a predictor and is in the baseline, too.")
+    kept = np.isfinite(times) & (times > 0.0)
+    for columns in (given, *wanted.values()):
+        kept &= np.isfinite(columns).all(axis=1)
+    texts = table.loc[kept, text_by].astype(str)
+    readers = None if reader_by is None else table.loc[kept, reader_by].astype(str)
+    most = given.shape[1] + max(columns.shape[1] for columns in wanted.values())
+    if texts.nunique() < 2 or texts.value_counts().min() <= most:
         raise ValueError(
-            f"Each text is predicted from the others: at least two of '{text_by}' need more than "
-            f"{numbers.shape[1]} words with a time and all predictors."
+            f"Each text is predicted from the others: at least two of '{text_by}' need more than {most} words "
+            f"with a time and all predictors."
         )
-    numbers = numbers - numbers.groupby(texts).transform("mean")
-    times, without, with_them = numbers[time], numbers[given], numbers[given + own]
-    gains = {
-        text: _log_likelihood(times, with_them, texts != text)
-        - _log_likelihood(times, without, texts != text)
-        for text in texts.unique()
+    by_text, groups = [texts], [texts] if readers is None else [texts, readers]
+    own_times, own = _centred(times[kept], groups), _centred(given[kept], groups)
+    blocks = [texts, texts.groupby(groups).cumcount() // _BLOCK]
+    without = _left_out(own_times, own, texts)
+    log_probs, predictions = {}, {}
+    for name, columns in wanted.items():
+        found = _left_out(own_times, pandas.concat([own, _centred(columns[kept], groups)], axis=1), texts)
+        log_probs[name] = found["log_prob"] - without["log_prob"]
+        predictions[name] = Prediction(
+            _gain(log_probs[name], blocks),
+            log_probs[name].groupby(texts, sort=False).sum().to_dict(),
+            1.0 - float(found["error"].sum() / without["error"].sum()),
+            _effects(
+                *(_centred(each[kept], by_text) for each in (times, given, columns)),
+                texts=texts,
+                readers=readers,
+            ),
+        )
+    pairs = {
+        (one, other): _gain(log_probs[one] - log_probs[other], blocks)
+        for one, other in combinations(log_probs, 2)
     }
-    effects = _effects(times, with_them, texts, predictors)
-    return ReadingTimes(len(numbers), len(table) - len(numbers), gains, effects)
+    return ReadingTimes(int(kept.sum()), int(len(table) - kept.sum()), predictions, pairs)
 
 
-def _log_likelihood(times: "Series", predictors: "DataFrame", seen: "Series") -> float:
-    """Compute that of the times that were not seen, by a regression of those that were, in nats."""
+def _centred(values: Any, groups: Sequence["Series"]) -> Any:
+    return values - values.groupby(list(groups)).transform("mean")
+
+
+def _gain(log_probs: "Series", blocks: Sequence["Series"]) -> Gain:
+    sums = log_probs.groupby(list(blocks)).sum()
+    return Gain(float(sums.sum()), float(sums.std() * np.sqrt(len(sums))))
+
+
+def _left_out(times: "Series", predictors: "DataFrame", texts: "Series") -> "DataFrame":
+    """Predict the times of each text by a regression of the others: log-probabilities in nats (`log_prob`),
+    and squared errors (`error`).
+    """
+    import pandas
     from statsmodels.api import OLS
 
-    found = OLS(times[seen], predictors[seen]).fit()
-    return float(OLS(times[~seen], predictors[~seen]).loglike(found.params, scale=found.scale))
+    parts = []
+    for text in texts.unique():
+        seen = texts != text
+        varied = predictors.loc[:, predictors[seen].std() > _CONSTANT]
+        found = OLS(times[seen], varied[seen]).fit()
+        error = (times[~seen] - varied[~seen] @ found.params) ** 2
+        log_prob = -0.5 * (np.log(2.0 * np.pi * found.scale) + error / found.scale)
+        parts.append(pandas.DataFrame({"log_prob": log_prob, "error": error}))
+    return pandas.concat(parts).loc[times.index]
 
 
-def _effects(times: "Series", predictors: "DataFrame", texts: "Series", names: Sequence[str]) -> list[Effect]:
-    from statsmodels.api import OLS
+def _effects(
+    times: "Series", given: "DataFrame", own: "DataFrame", *, texts: "Series", readers: "Series | None"
+) -> list[Effect]:
+    import pandas
+    from statsmodels.api import OLS, MixedLM
 
-    related = {"groups": texts.factorize()[0], "maxlags": _RELATED}
-    found = OLS(times, predictors).fit(cov_type="hac-panel", cov_kwds=related)
+    columns = pandas.concat([given, own], axis=1)
+    columns = columns.loc[:, columns.std() > _CONSTANT]
+    deviation = columns.std()
+    standard = columns / deviation
+    if readers is None:
+        related = {"groups": texts.factorize()[0], "maxlags": _RELATED}
+        found = OLS(times, standard).fit(cov_type="hac-panel", cov_kwds=related)
+    else:
+        slopes = np.column_stack([np.ones(len(times)), standard[own.columns[0]]])
+        found = MixedLM(times, standard, groups=readers, exog_re=slopes).fit(reml=False)
     effects = []
-    for name in names:
-        own = columns_of(predictors, [name])
-        for columns in [[column] for column in own] + [own] * (len(own) > 1):
-            tested = found.t_test(np.isin(predictors.columns, columns).astype(np.float64))
-            low, high = tested.conf_int()[0].tolist()
-            named = f"{name}, total" if len(columns) > 1 else columns[0]
-            effects.append(Effect(named, float(tested.effect[0]), low, high))
+    for term in dict.fromkeys(_LAG.sub("", column) for column in own):
+        lagged = [column for column in own if _LAG.sub("", column) == term and column in deviation]
+        for some in [[column] for column in lagged] + [lagged] * (len(lagged) > 1):
+            chosen = columns.columns.isin(some).astype(np.float64)
+            tested = found.t_test((chosen / deviation.to_numpy())[None])
+            (low, high), value = np.squeeze(tested.conf_int()).tolist(), float(np.squeeze(tested.effect))
+            per_deviation = float(np.squeeze(found.t_test(chosen[None]).effect))
+            name = f"{term}, total" if len(some) > 1 else some[0]
+            effects.append(Effect(name, value, low, high, per_deviation))
     return effects

@@ -40,18 +40,61 @@ def change(table, **columns):
 def test_an_effect_is_found_within_its_interval_and_predicts_texts_that_were_left_out(table, tmp_path):
     output = tmp_path / "figures.json"
     of_times(table, "--predict", "surprisal", "--predict", "random", "--output", output)
-    found = srsly.read_json(output)
-    assert found["surprisal"]["words"] == 996
-    assert found["surprisal"]["left_out"] == 4
-    assert [*found["surprisal"]["gains"]] == [*"abcd"]
-    assert all(gain > 20.0 for gain in found["surprisal"]["gains"].values())
+    figures = srsly.read_json(output)
+    assert (figures["words"], figures["left_out"]) == (996, 4)
+    found, random = (figures["predictors"][name] for name in ("surprisal", "random"))
+    assert [*found["texts"]] == [*"abcd"]
+    assert all(gain > 20.0 for gain in found["texts"].values())
+    assert found["gain"]["value"] == pytest.approx(sum(found["texts"].values()))
     # Two predictors that have nothing to say lose about as many halves of a nat for each of the texts as they
     # would win where they were learned.
-    assert -8.0 < found["random"]["gain"] < 2.0
-    effects = {effect["column"]: effect for effect in found["surprisal"]["effects"]}
+    assert -8.0 < random["gain"]["value"] < 2.0
+    assert found["explained"] > 0.3
+    (difference,) = figures["differences"]
+    assert difference["value"] == pytest.approx(found["gain"]["value"] - random["gain"]["value"])
+    # About 500 points are 250 words beside those of the noise.
+    assert 5.0 < difference["error"] < 0.3 * difference["value"]
+    effects = {effect["column"]: effect for effect in found["effects"]}
     for column, value in {"surprisal": 3.0, "surprisal_lag1": 2.0, "surprisal, total": 5.0}.items():
         assert effects[column]["low"] < value < effects[column]["high"]
         assert effects[column]["high"] - effects[column]["low"] < 2.0
+    assert effects["surprisal"]["standardized"] == pytest.approx(3.0 * 32**0.5, rel=0.1)
+
+
+def test_a_formula_has_interactions_with_those_of_the_words_before(table, tmp_path):
+    length = np.arange(1000) % 7 + 1
+    for formula, count in (("surprisal * length", 9), ("surprisal + surprisal:length", 6)):
+        options = ("--baseline", "np.log(length)", "--predict", formula, "-o", tmp_path / "f.json")
+        of_times(change(table, length_lag1=length), *options)
+        (found,) = srsly.read_json(tmp_path / "f.json")["predictors"].values()
+        columns = [effect["column"] for effect in found["effects"]]
+        assert {"surprisal_lag1:length_lag1", "surprisal:length, total"} < {*columns}
+        assert len(columns) == count
+
+
+def test_predictors_of_two_tables_are_compared_on_the_same_rows(table, tmp_path):
+    other = tmp_path / "other.tsv"
+    rows = pd.read_csv(table, sep="\t")
+    rows.assign(surprisal=rows["random"]).to_csv(other, sep="\t", index=False)
+    of_times(table, other, "-o", tmp_path / "f.json")
+    (difference,) = srsly.read_json(tmp_path / "f.json")["differences"]
+    assert (difference["predictors"], difference["less"]) == ("times: surprisal", "other: surprisal")
+    assert difference["value"] > 100.0
+    rows[:-1].to_csv(other, sep="\t", index=False)
+    assert "different numbers of rows" in " ".join(of_times(table, other, exit_code=1).stderr.split())
+
+
+def test_a_mixed_model_has_the_effects_of_several_readers(table, tmp_path):
+    rows = pd.read_csv(table, sep="\t")
+    rng = np.random.default_rng(1)
+    readers = []
+    for who in range(12):
+        pace = rng.normal(0.0, 50.0) + rng.normal(0.0, 1.0) * rows["surprisal"]
+        readers.append(rows.assign(who=who, time=rows["time"] + pace + rng.normal(0.0, 30.0, len(rows))))
+    pd.concat(readers).to_csv(table, sep="\t", index=False)
+    of_times(table, "--reader-by", "who", "-o", tmp_path / "f.json")
+    effects = srsly.read_json(tmp_path / "f.json")["predictors"]["surprisal"]["effects"]
+    assert [effect["value"] for effect in effects] == pytest.approx([3.0, 2.0, 5.0], abs=1.0)
 
 
 def test_tables_of_r_and_of_spreadsheets_are_read(table):

@@ -4,9 +4,11 @@ import csv
 import io
 import itertools
 from functools import partial
+from hashlib import sha256
 
 import command_line
 import pytest
+import srsly
 
 import spacy_hpyp
 
@@ -122,3 +124,14 @@ def test_a_table_that_is_not_complete_does_not_replace_another(model, write, tmp
     assert "UTF-8" in done.stderr
     assert [file.name for file in output.parent.iterdir()] == ["table.tsv"]
     assert output.read_text() == "old"
+
+
+def test_beside_a_table_stands_what_it_was_made_by(model, write, tmp_path):
+    path, output = write(TEXT), tmp_path / "table.tsv"
+    run(model, path, "-K", 20, "-o", output)
+    found = srsly.read_json(tmp_path / "table.tsv.json")
+    assert found["versions"]["spacy-hpyp"] == spacy_hpyp.__version__
+    assert found["model"]["particles"] == 20
+    assert found["texts"] == {str(path): sha256(path.read_bytes()).hexdigest()}
+    run(model, path, "-K", 20, "-o", output)
+    assert srsly.read_json(tmp_path / "table.tsv.json") == found

@@ -4,9 +4,13 @@ import json
 import re
 
 import command_line
+import numpy as np
 import pytest
 import spacy
 from spacy.training.converters import conllu_to_docs
+
+from spacy_hpyp.annotation.guides import Guide, write_guide
+from spacy_hpyp.cli.rank import _tag_probabilities
 
 TEXT = "the dog sees a cat .\nAda near the parser near the horse follows Kim near a bird .\n\nMona sleeps .\n"
 
@@ -28,7 +32,7 @@ def files(toy, trained, tmp_path_factory):
 
 
 def ranked(folder, *arguments):
-    done = command_line.run("hpyp", "rank", folder / "pipeline", *arguments)
+    done = command_line.run("hpyp", "rank", folder / "pipeline", *arguments, "-f", "jsonl")
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
@@ -66,6 +70,22 @@ def test_sentences_of_texts_are_found_or_lines(folder):
     assert len(ranked(folder, folder / "text.txt", "-l")) == 3
     words = [word[1] for row in ranked(folder, folder / "text.txt") for word in words_of(row)]
     assert sorted(words) == sorted(TEXT.split())
+    assert not any("cat . Ada" in row["text"] for row in ranked(folder, folder / "text.txt"))
+    shown = command_line.run("hpyp", "rank", folder / "pipeline", folder / "text.txt", "-l").stdout
+    assert re.search(r"^1\. \d\.\d\d wrong arcs of 13 words .*sentence 2\)$", shown, re.MULTILINE)
+    assert "\n   Mona sleeps .\n" in shown
+
+
+def test_sentences_are_ranked_by_their_tags_or_those_of_a_guide(folder):
+    rows = ranked(folder, folder / "gold.conllu", "--by", "tags")
+    for row in rows:
+        tags = [float(re.search(r"TagProb=([0-9.]+)", word[9])[1]) for word in words_of(row)]
+        assert sum(1 - p for p in tags) == pytest.approx(row["expected_wrong_tags"], abs=1e-4 * row["words"])
+    doc = spacy.tokens.Doc(spacy.blank("xx").vocab, words=["a", "b", "c"], tags=["X", "Y", "Z"])
+    nothing = np.empty((3, 0))
+    tags, probabilities = np.array([[0, 1], [0, 1], [1, -1]]), np.array([[0.9, 0.1], [0.6, 0.4], [0.5, 0.0]])
+    write_guide(doc, Guide(nothing, nothing, nothing, [], tags, probabilities, ["X", "Y"]))
+    assert _tag_probabilities(doc) == pytest.approx([0.9, 0.4, 0.0])
 
 
 @pytest.mark.parametrize(("option", "sign"), [((), 1), (("--most-confident",), -1)])
@@ -115,7 +135,8 @@ def test_conllu_keeps_the_multiword_tokens_comments_and_misc_that_it_had(folder,
 def test_lemmas_are_kept_and_letters_of_every_language_are_written_as_they_are(folder, write):
     row = "1\t\u0b85\t\u0b86\tNOUN\t_\tCase=Nom\t_\t_\t_\t_\n\n"
     path = write(row, "bank.conllu")
-    assert '"text": "\u0b85"' in command_line.run("hpyp", "rank", folder / "pipeline", path).stdout
+    shown = command_line.run("hpyp", "rank", folder / "pipeline", path, "-f", "jsonl").stdout
+    assert '"text": "\u0b85"' in shown
     done = command_line.run("hpyp", "rank", folder / "pipeline", path, "-f", "conllu")
     assert "1\t\u0b85\t\u0b86\tNOUN\t" in done.stdout
     assert "\tCase=Nom\t0\troot\t" in done.stdout
@@ -130,7 +151,7 @@ def test_lemmas_are_kept_and_letters_of_every_language_are_written_as_they_are(f
     ],
 )
 def test_what_cannot_be_ranked_is_refused(folder, model, text, problem):
-    output = folder / "refused.jsonl"
+    output = folder / "refused.txt"
     done = command_line.run("hpyp", "rank", folder / model, folder / text, "-o", output, exit_code=1)
     assert problem in " ".join(done.stderr.split())
     assert not output.exists()

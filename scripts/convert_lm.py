@@ -1,8 +1,8 @@
 """Rewrite a treebank as language models are compared on it (Buys & Blunsom 2015, section 5.4).
 
-    python scripts/convert_lm.py corpus/en_ewt-ud corpus/en_ewt-ud-lm
+    python scripts/convert_lm.py corpus/UD_English-EWT/en_ewt-ud corpus/UD_English-EWT/en_ewt-ud-lm
 
-reads `corpus/en_ewt-ud-{train,dev,test}.conllu` and writes files of the same names that begin with the second
+reads `corpus/UD_English-EWT/en_ewt-ud-{train,dev,test}.conllu` and writes files of the same names that begin with the second
 argument; and the halves of the training part, `-half.conllu` and `-text.conllu`, for a model that learns from
 half of it as raw text.
 

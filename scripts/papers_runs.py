@@ -1,6 +1,6 @@
 """Train and measure the models of a table of the papers.
 
-    python scripts/papers_runs.py 000-table-3 corpus/en_ewt-ud metrics/papers --lang en
+    python scripts/papers_runs.py 000-table-3 corpus/UD_English-EWT/en_ewt-ud metrics/papers --lang en
 
 The table's runs, each one command with one output, are those that `papers_tables.py` names. An output that is
 newer than the files it is made of is not made again. The workflow `papers` of the project calls this for each

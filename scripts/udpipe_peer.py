@@ -1,8 +1,8 @@
 """Train UDPipe 1 on a treebank, and print its official scores beside those of `hpyp udeval`.
 
-    python scripts/udpipe_peer.py corpus/en_ewt-ud training/en_ewt.udpipe --output metrics/udpipe.json
+    python scripts/udpipe_peer.py corpus/UD_English-EWT/en_ewt-ud training/en_ewt.udpipe --output metrics/udpipe.json
 
-reads `corpus/en_ewt-ud-{train,dev,test}.conllu`. Training takes from ten minutes to hours; a model that is
+reads `corpus/UD_English-EWT/en_ewt-ud-{train,dev,test}.conllu`. Training takes from ten minutes to hours; a model that is
 there is used.
 """
 

@@ -3,16 +3,19 @@
 from pathlib import Path
 from typing import Annotated
 
+import srsly
 from wasabi import msg
 
 from ..components.base import TrainableComponent
 from .app import load_pipeline
-from .options import argument
+from .options import argument, option
 
 
 def compact(
     pipeline: Annotated[str, argument("Name or path of a trained pipeline")],
     output: Annotated[Path, argument("Directory for the smaller pipeline", file_okay=False)],
+    *,
+    scores: Annotated[str, option("Figures of udeval or cross-validate for the card of the package")] = "",
 ) -> None:
     """Write a pipeline without everything that only further training needs, to be packaged.
 
@@ -25,6 +28,15 @@ def compact(
     for _, component in nlp.components:
         if isinstance(component, TrainableComponent):
             component.learned.compact()
+    if scores:
+        found = srsly.read_json(scores)
+        # udeval has a score for each input, cross-validate has intervals.
+        nlp.meta["performance"] = {
+            f"ud_{metric.lower()}{'' if name == 'score' else '_' + name}": value
+            for metric, score in found.get("text", found).items()
+            for name, value in (score if isinstance(score, dict) else {"score": score}).items()
+            if value is not None
+        }
     nlp.to_disk(output)
     size = sum(path.stat().st_size for path in output.rglob("*") if path.is_file())
     msg.good(f"Wrote {output}, {size / 1e6:.1f} MB")

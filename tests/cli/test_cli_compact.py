@@ -7,7 +7,12 @@ from command_line import run
 
 def test_a_compact_pipeline_predicts_the_same_and_its_package_requires_the_plugin(trained, tmp_path):
     trained.to_disk(tmp_path / "pipeline")
-    run("hpyp", "compact", tmp_path / "pipeline", tmp_path / "compact")
+    scores = {
+        "LAS": {"score": 0.5, "low": 0.4, "high": 0.75},
+        "Lemmas": {"score": None, "low": None, "high": None},
+    }
+    srsly.write_json(tmp_path / "scores.json", scores)
+    run("hpyp", "compact", tmp_path / "pipeline", tmp_path / "compact", "--scores", tmp_path / "scores.json")
     text = "The dog sees Kim."
     found, expected = (spacy.load(tmp_path / name)(text) for name in ("compact", "pipeline"))
     assert found.to_json() == expected.to_json()
@@ -15,6 +20,7 @@ def test_a_compact_pipeline_predicts_the_same_and_its_package_requires_the_plugi
     options = "--name", "toy", "--version", "0.1.0", "--build", "none"
     run("package", tmp_path / "compact", tmp_path / "packages", *options)
     meta = srsly.read_json(tmp_path / "packages" / "en_toy-0.1.0" / "meta.json")
+    assert meta["performance"] == {"ud_las": 0.5, "ud_las_low": 0.4, "ud_las_high": 0.75}
     assert any(each.startswith("spacy-hpyp") for each in meta["requirements"])
 
 

@@ -9,8 +9,7 @@ from spacy.training import Example
 from wasabi import msg
 
 from ..annotation.calibration import calibrate_heads
-from ..components.alignment import example_of_tokens, example_of_words
-from ..components.corpus import create_gold_corpus
+from ..components.alignment import example_of_words
 from ..components.easy_first_parser import EasyFirstParser
 from ..components.hpyp_parser import HPYPParser
 from ..components.parse_combiner import ArcConfidence, ParseCombiner
@@ -25,6 +24,8 @@ from .progress import Bar
 from .raw_text import read_corpus
 
 _VOTERS = EasyFirstSenter, HPYPParser, EasyFirstTagger, EasyFirstParser
+# Trees follow another scheme if more of their labels are unknown in the treebank.
+_UNKNOWN_LABELS = 0.1
 
 
 def combine(
@@ -37,35 +38,80 @@ def combine(
 ) -> None:
     """Make a pipeline whose parser votes with those of others, or with --rate, is rated by them.
 
-    The weights of the parsers are learned from documents that none of them has been trained on. First the
-    gain on every second document is printed, by weights learned from the others. With --rate only generative
-    parsers are taken.
+    The pipeline's tokenizer finds the tokens. The weights of the parsers are learned from documents that none
+    of them has been trained on; nothing else is trained. First the gain on every second document is printed,
+    by weights learned from the others. With --rate only generative parsers are taken, and labels may be of
+    another scheme than the treebank's.
     """
     nlp = load_pipeline(model)
-    component = _join(nlp, [load_pipeline(str(path)) for path in others], rate=rate)
-    examples = _parse(nlp, component.name, unseen, rate=rate)
-    _show(nlp, component, examples)
+    parsers = [name for name in nlp.pipe_names if "token.dep" in nlp.get_pipe_meta(name).assigns]
+    if not parsers:
+        raise ValueError(f"The pipeline should have a parser, but it has {nlp.pipe_names}.")
+    examples = read_corpus(unseen, nlp)
+    alone = _parsed(nlp, examples, nlp.pipe_names[: nlp.pipe_names.index(parsers[-1]) + 1])
+    if not rate:
+        _check_labels(alone, parsers[-1])
+    component = _join(nlp, parsers[-1], [load_pipeline(str(path)) for path in others], rate=rate)
+    examples = _parsed(nlp, examples, nlp.pipe_names[: nlp.pipe_names.index(component.name)])
+    _learn(nlp, component, examples[::2])
+    docs = component.pipe(example.predicted.copy() for example in examples[1::2])
+    voted = [Example(doc, example.reference) for doc, example in zip(docs, examples[1::2])]
+    if rate:
+        print_calibration({"head_prob": calibrate_heads(map(example_of_words, voted))})
+    else:
+        scores = {
+            "alone": score(map(example_of_words, alone[1::2])),
+            "votes": score(map(example_of_words, voted)),
+        }
+        rows = [(name, *(percent(found[key]) for key in SCORES.values())) for name, found in scores.items()]
+        print_table(("", *SCORES), rows, "Every second document, with weights learned from the others")
     _learn(nlp, component, examples)
     nlp.to_disk(output)
     msg.good(f"Saved the pipeline, with {', '.join(nlp.pipe_names)}: {output}")
 
 
-def _join(nlp: Language, helpers: list[Language], *, rate: bool) -> ParseCombiner:
+def _parsed(nlp: Language, examples: list[Example], pipes: list[str]) -> list[Example]:
+    """Return examples as some components annotate them."""
+    with nlp.select_pipes(enable=pipes):
+        docs = nlp.pipe(example.predicted.copy() for example in examples)
+        shown = Bar(docs, desc="Parsing", unit=" documents", total=len(examples))
+        return [Example(doc, example.reference) for doc, example in zip(shown, examples)]
+
+
+def _check_labels(examples: list[Example], parser: str) -> None:
+    """RAISES (ValueError): If trees have other labels than the treebank. Subtypes may differ."""
+
+    def labels(docs: list) -> list[str]:
+        return [word.dep_.lower().split(":")[0] for doc in docs for word in doc._.words]
+
+    known = {"dep", "root", *labels([example.reference for example in examples])}
+    found = labels([example.predicted for example in examples])
+    unknown = [label for label in found if label not in known]
+    if len(unknown) > _UNKNOWN_LABELS * len(found):
+        raise ValueError(
+            f"The trees of '{parser}' have labels that the treebank does not have: "
+            f"{', '.join(sorted(set(unknown)))}. Parsers of different schemes cannot vote. With --rate the arcs "
+            "are rated whatever their labels are."
+        )
+
+
+def _join(nlp: Language, parser: str, helpers: list[Language], *, rate: bool) -> ParseCombiner:
     """Add the voters to a pipeline, and the component that weighs them: after its parser if that is rated,
     otherwise before all of its components.
     """
-    parsers = [name for name in nlp.pipe_names if "token.dep" in nlp.get_pipe_meta(name).assigns]
-    if not parsers:
-        raise ValueError(f"The pipeline should have a parser, but it has {nlp.pipe_names}.")
-    parser = parsers[-1]
     component = nlp.add_pipe(ArcConfidence.factory if rate else ParseCombiner.factory, after=parser)
+    assert isinstance(component, ParseCombiner)
     place = component.name if rate else nlp.pipe_names[0]
     for _, pipe in nlp.pipeline:
         if isinstance(pipe, Tagger):
             # Tags of the voters must not take the place of its own.
             pipe.cfg["overwrite"] = True
+
+    def keep(name: str) -> None:
+        nlp.add_pipe("keep_parse", name=f"keep_{name}", config={"name_of_parse": name}, before=place)
+
     if rate:
-        nlp.add_pipe("keep_parse", name=f"keep_{parser}", before=place)
+        keep(parser)
     for helper in helpers:
         if helper.vocab.lookups.has_table(TABLE) and not nlp.vocab.lookups.has_table(TABLE):
             nlp.vocab.lookups.add_table(TABLE, helper.vocab.lookups.get_table(TABLE))
@@ -79,8 +125,7 @@ def _join(nlp: Language, helpers: list[Language], *, rate: bool) -> ParseCombine
             if isinstance(pipe, HPYPParser):
                 pipe.guides = True
             if isinstance(pipe, HPYPParser | EasyFirstParser):
-                nlp.add_pipe("keep_parse", name=f"keep_{name}", before=place)
-    assert isinstance(component, ParseCombiner)
+                keep(name)
     if not component.voters_in(nlp)[1:]:
         raise ValueError(
             f"The pipelines of --with should have parsers of this package, but they have "
@@ -89,33 +134,6 @@ def _join(nlp: Language, helpers: list[Language], *, rate: bool) -> ParseCombine
     return component
 
 
-def _parse(nlp: Language, component: str, data: Path, *, rate: bool) -> list[Example]:
-    """Parse gold documents with all voters: raw ones to rate arcs, otherwise gold sentences."""
-    if rate:
-        examples = list(map(example_of_words, map(example_of_tokens, read_corpus(data, nlp))))
-    else:
-        examples = list(create_gold_corpus(data)(nlp))
-    with nlp.select_pipes(disable=nlp.pipe_names[nlp.pipe_names.index(component) :]):
-        docs = nlp.pipe(example.predicted for example in examples)
-        for example, doc in zip(examples, Bar(docs, desc="Parsing", unit=" documents", total=len(examples))):
-            example.predicted = doc
-    return examples
-
-
 def _learn(nlp: Language, component: ParseCombiner, examples: list[Example]) -> None:
     component.initialize(lambda: examples, nlp=nlp)
     component.update(examples)
-
-
-def _show(nlp: Language, component: ParseCombiner, examples: list[Example]) -> None:
-    """Print the gain on every second document, by weights learned from the others."""
-    _learn(nlp, component, examples[::2])
-    before = examples[1::2]
-    docs = component.pipe(example.predicted.copy() for example in before)
-    after = [Example(doc, example.reference) for doc, example in zip(docs, before)]
-    if isinstance(component, ArcConfidence):
-        print_calibration({"head_prob": calibrate_heads(after)})
-        return
-    scores = [("alone", score(before)), ("votes", score(after))]
-    rows = [(name, *(percent(found[key]) for key in SCORES.values())) for name, found in scores]
-    print_table(("", *SCORES), rows, "Every second document, with weights learned from the others")

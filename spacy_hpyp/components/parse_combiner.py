@@ -2,19 +2,20 @@
 parsers.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotation.ballots import ABSENT, Ballots, Gold, Names, join_ballots, read_ballots, read_gold_votes
-from ..annotation.documents import UNLABELLED, Layout, content_key, write_trees
+from ..annotation.arrays import joined
+from ..annotation.ballots import ABSENT, Ballots, Names, cast, parses_of
+from ..annotation.documents import UNLABELLED, Layout, write_trees
 from ..annotation.extensions import forget_probabilities, write_probability
 from ..annotation.words import write_tags
-from ..annotation.written import kept_parses, restore
-from ..models.votes import VOTES, Result, Votes
+from ..annotation.written import KeptParse, kept_parses, restore
+from ..models.votes import VOTES, Votes
 from ..settings import Settings
 from .alignment import tokens_in_trees
 from .base import TrainableComponent
@@ -31,9 +32,9 @@ class ParseCombiner(TrainableComponent):
     `token.head`, `token.dep_`, `token.tag_`, `token._.head_prob` and `token._.tag_prob`.
 
     The weights of voters are learned from documents that no voter has been trained on, as `hpyp combine`
-    does, or with the voters as `annotating_components` of a training. Each update learns from all documents
-    since the component was initialized or loaded, by Newton's method. The loss is minus the mean
-    log-probability of the gold heads of the last examples, in nats.
+    does, or with the voters as `annotating_components` of a training. Updates collect examples. After each
+    pass, that is, as many examples as `initialize` was given, Newton's method fits the weights to those of
+    the pass. The loss is minus the log-probability of a gold head, in nats, by the weights so far.
 
     Its model is made by `spacy-hpyp.ParseVotes.v1`.
     """
@@ -47,7 +48,8 @@ class ParseCombiner(TrainableComponent):
 
     def _reset_training(self) -> None:
         super()._reset_training()
-        self._seen: dict[bytes, tuple[Ballots, Gold]] = {}
+        self._seen: list[Ballots] = []
+        self._missing = self.votes.examples
 
     @property
     def votes(self) -> Votes:
@@ -101,7 +103,7 @@ class ParseCombiner(TrainableComponent):
         if not labels["labels"]:
             raise self._nothing_to_learn("labels of arcs")
         votes = Votes(voters)
-        votes.use(labels["tags"], labels["labels"])
+        votes.use(labels["tags"], labels["labels"], len(examples))
         self._use(votes)
 
     def voters_in(self, nlp: Language | None) -> list[str]:
@@ -114,34 +116,31 @@ class ParseCombiner(TrainableComponent):
         return list(dict.fromkeys(voters))
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
-        found = [self._read(example) for example in examples if len(example.predicted)]
-        if not found:
-            return False
-        for ballots, gold in found:
-            content = b"".join(part.tobytes() for part in (*ballots, *gold))
-            self._seen.setdefault(content_key(content), (ballots, gold))
-        votes = Votes(self.votes.voters)
-        votes.use(self.votes.tags, self.votes.labels)
-        votes.learn(*join_ballots(self._seen.values()), rates=self.rates)
-        self.model.attrs[VOTES] = votes
-        losses[self.name] = votes.loss(*join_ballots(found))
-        return False
+        docs = [example.predicted for example in examples]
+        ballots, *_ = self._ballots(docs, [[gold_parse(example)] for example in examples])
+        self._seen.append(ballots)
+        self._missing -= len(examples)
+        self._count_loss(losses, *self.votes.loss(ballots))
+        return self._missing <= 0
 
-    def _read(self, example: Example) -> tuple[Ballots, Gold]:
-        """Read the ballots and the gold annotation of an example."""
-        ballots, layout, names = self._ballots([example.predicted])
-        heads, labels = example.get_aligned_parse(projectivize=False)
-        heads = [head if known else None for head, known in zip(heads, tokens_in_trees(example)[0])]
-        tags = example.get_aligned("TAG", as_string=True)
-        return ballots, read_gold_votes(example.predicted, layout, heads, labels, tags, names)
+    def _end_pass(self) -> None:
+        """Fit the weights to the examples of the pass."""
+        votes = self.votes.untrained()
+        votes.use(self.votes.tags, self.votes.labels, self.votes.examples)
+        votes.learn(joined(self._seen), rates=self.rates)
+        self._use(votes)
 
-    def _ballots(self, docs: list[Doc]) -> tuple[Ballots, Layout, Names]:
+    def _ballots(
+        self, docs: Sequence[Doc], more: Sequence[Sequence[KeptParse]] | None = None
+    ) -> tuple[Ballots, Layout, Names]:
+        """Return the ballots of all voters, and of those that have more parses of each document."""
         names = self.votes.names()
-        return *read_ballots(docs, self.votes.voters, names, reader=self.name), names
+        parses = [parses_of(doc, self.votes.voters, reader=self.name) for doc in docs]
+        return *cast(docs, [[*a, *b] for a, b in zip(parses, more or [[]] * len(docs))], names), names
 
     # Prediction
 
-    def predict(self, docs: Iterable[Doc]) -> tuple[Layout, Result, Names]:
+    def predict(self, docs: Iterable[Doc]) -> tuple[Layout, Ballots, Names]:
         """Vote on documents without changing them.
 
         docs (Iterable[Doc]): With the parses of all voters.
@@ -152,7 +151,7 @@ class ParseCombiner(TrainableComponent):
         ballots, layout, names = self._ballots(list(docs))
         return layout, self.votes.elect(ballots, rates=self.rates), names
 
-    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Result, Names]) -> None:
+    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Ballots, Names]) -> None:
         """Write the result of `predict` into its documents."""
         docs = list(docs)
         layout, elected, names = scores
@@ -181,7 +180,7 @@ class ArcConfidence(ParseCombiner):
     default_scorer = None
     rates = True
 
-    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Result, Names]) -> None:
+    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Ballots, Names]) -> None:
         """Write the first voter's parse and its probabilities into the documents of `predict`."""
         layout, rated, _ = scores
         for doc, words in zip(docs, layout.words):
@@ -190,6 +189,20 @@ class ArcConfidence(ParseCombiner):
             if kept is not None:
                 restore(doc, kept)
                 write_probability(doc, layout.token[words], "head_prob", rated.head_probability[words])
+
+
+def gold_parse(example: Example) -> KeptParse:
+    """Return the gold annotation on the predicted tokens; labels are "" where the head is unknown."""
+    heads, labels = example.get_aligned_parse(projectivize=False)
+    known = [head is not None and ok for head, ok in zip(heads, tokens_in_trees(example)[0])]
+    n = len(known)
+    return KeptParse(
+        np.array([head - i if ok else 0 for i, (head, ok) in enumerate(zip(heads, known))], dtype=np.int32),
+        [label or "" if ok else "" for label, ok in zip(labels, known)],
+        [tag or "" for tag in example.get_aligned("TAG", as_string=True)],
+        *np.full((2, n), np.nan),
+        np.zeros(n, dtype=bool),
+    )
 
 
 make_parse_combiner = register(

@@ -13,8 +13,8 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
 
-from ..annotation.arrays import is_projective
-from ..annotation.ballots import ABSENT, Ballots, Gold, Names, read_ballots
+from ..annotation.arrays import block_starts, is_projective
+from ..annotation.ballots import ABSENT, Ballots, Names, cast, parses_of
 from ..annotation.confidence import UNLEARNED as UNLEARNED_ARCS
 from ..annotation.confidence import log_odds, logistic
 from ..annotation.documents import ROOT_LABEL
@@ -27,6 +27,8 @@ from .stored import StoredModel, model_holding
 #: The attribute of a thinc Model that holds `Votes`.
 VOTES = "votes"
 
+# The gold head of a word that the ballots put into another sentence: no voter can be right.
+_OUTSIDE = -3
 # The inverse variance of the weights' prior.
 _PRIOR = 16.0
 _CLOSE = 1e-5
@@ -39,21 +41,6 @@ _ARC, _LABEL = 7, 3
 _UNCALIBRATED = np.array([0.0, 1.0])
 # Longer sentences are parsed in parts of so many words: time grows with the cube of the length.
 _LONGEST = 300
-
-
-class Result(NamedTuple):
-    """The elected trees, labels and tags.
-
-    heads (int32[words]): Positions in the sentence, `NONE` for roots.
-    labels, tags (int32[words]): Numbers; `ABSENT` if no voter proposes one.
-    head_probability, tag_probability (float64[words]): Probabilities that they are right.
-    """
-
-    heads: np.ndarray
-    labels: np.ndarray
-    tags: np.ndarray
-    head_probability: np.ndarray
-    tag_probability: np.ndarray
 
 
 class Groups(NamedTuple):
@@ -88,9 +75,8 @@ def group_voters(
     first = (choice[:, :, None] == choice[:, None, :]).argmax(axis=2)
     begins = present & (first == np.arange(voters))
     row = np.take_along_axis((np.cumsum(begins.ravel()) - 1).reshape(words, voters), first, axis=1)
-    features = np.zeros(
-        (int(begins.sum()), number_of_features(voters, numbers.shape[2], [n for _, n in categories]))
-    )
+    size = number_of_features(voters, numbers.shape[2], [n for _, n in categories])
+    features = np.zeros((int(begins.sum()), size))
     column = 0
     for v in range(voters):
         voted = np.flatnonzero(present[:, v])
@@ -150,8 +136,7 @@ def fit(
 
     right (bool[groups] or float64[groups]): Whether each group is right, or its share of that.
     weights (float64[m]): Initial weights.
-    prior (float): The inverse variance of the weights' normal prior.
-    prior_mean (float64[m] | float): Its mean.
+    prior (float), prior_mean (float64[m] | float): Inverse variance and mean of the weights' normal prior.
     or_none (bool): Whether all groups of a word may be wrong.
     highest, close (float): See `maximize`.
     RETURNS (float64[m]): The weights.
@@ -198,19 +183,12 @@ def log_likelihood(groups: Groups, right: np.ndarray, weights: np.ndarray, *, or
 
 
 def learn_votes(groups: Groups, gold: np.ndarray) -> np.ndarray:
-    """Fit weights to words whose right choice is known.
+    """Fit weights (float64[m]) to words whose right choice is known.
 
     gold (int32[words]): The right choices, `ABSENT` where they are unknown.
-    RETURNS (float64[m]): The weights.
     """
-    groups, right = _known(groups, gold)
-    return fit(groups, right, np.zeros(groups.features.shape[1]), _PRIOR)
-
-
-def _known(groups: Groups, gold: np.ndarray) -> tuple[Groups, np.ndarray]:
-    """Select the groups of words whose right choice is known, and return whether each is right."""
     groups = groups.where(gold[groups.word] != ABSENT)
-    return groups, groups.choice == gold[groups.word]
+    return fit(groups, groups.choice == gold[groups.word], np.zeros(groups.features.shape[1]), _PRIOR)
 
 
 class Votes(StoredModel):
@@ -226,9 +204,12 @@ class Votes(StoredModel):
     def _forget(self) -> None:
         self.use([], [])
 
-    def use(self, tags: Sequence[str], labels: Sequence[str]) -> None:
-        """Forget all weights, and take tags and labels; others will have no features."""
-        self.tags, self.labels = list(tags), list(labels)
+    def use(self, tags: Sequence[str], labels: Sequence[str], examples: int = 0) -> None:
+        """Forget all weights, and take tags and labels; others will have no features.
+
+        examples (int): The number of examples in a pass over the training data.
+        """
+        self.tags, self.labels, self.examples = list(tags), list(labels), examples
         v, t, n = len(self.voters), len(self.tags), len(self.labels)
         sizes = {
             "heads": number_of_features(v, _ARC, [t, t, n]),
@@ -238,47 +219,49 @@ class Votes(StoredModel):
         self.weights = {name: np.zeros(size) for name, size in sizes.items()} | {"elected": _UNCALIBRATED}
 
     def _write(self) -> Message:
-        return {"voters": self.voters, "tags": self.tags, "labels": self.labels, "weights": self.weights}
+        return {name: getattr(self, name) for name in ("voters", "tags", "labels", "examples", "weights")}
 
     def _read(self, message: Message) -> None:
         self.voters = message["voters"]
-        self.use(message["tags"], message["labels"])
+        self.use(message["tags"], message["labels"], message["examples"])
         self.weights = message["weights"]
 
     def names(self) -> Names:
         """Number the tags and labels, "ROOT" among the latter."""
-        names = Names({tag: i for i, tag in enumerate(self.tags)}, {})
-        for label in (*self.labels, ROOT_LABEL):
-            names.labels.setdefault(label, len(names.labels))
-        return names
+        labels = dict.fromkeys([*self.labels, ROOT_LABEL])
+        return Names(*({name: i for i, name in enumerate(each)} for each in (self.tags, labels)))
 
-    def learn(self, ballots: Ballots, gold: Gold, *, rates: bool = False) -> None:
-        """Learn from words with gold annotation; the other arguments are those of `elect`."""
-        tag_groups = self._tag_groups(ballots)
+    def learn(self, ballots: Ballots, *, rates: bool = False) -> None:
+        """Learn from words. The last voter is the gold annotation; the other argument is that of `elect`."""
+        voters, gold = _with_gold(ballots)
+        tag_groups = self._tag_groups(voters)
         self.weights["tags"] = learn_votes(tag_groups, gold.tags)
         tags, _ = _best(tag_groups, self.weights["tags"], len(gold.tags))
-        head_groups = self._head_groups(ballots, tags)
+        head_groups = self._head_groups(voters, tags)
         self.weights["heads"] = learn_votes(head_groups, gold.heads)
-        heads, voted = self._elect(head_groups, ballots, rates=rates)
+        heads, voted = self._elect(head_groups, voters, rates=rates)
         # An elected arc fits into a tree, which its own votes do not know.
         known = gold.heads != ABSENT
         right = heads[known] == gold.heads[known]
         self.weights["elected"] = fit_confidence(_log_odds(voted[known])[:, :2], right, _UNCALIBRATED)
         # The right label says nothing about an arc with a wrong head.
-        counted = (heads == gold.heads) & (heads != NONE)
-        labels = np.where(counted, gold.labels, ABSENT)
-        self.weights["labels"] = learn_votes(self._label_groups(ballots, tags, heads), labels)
+        labels = np.where((heads == gold.heads) & (heads != NONE), gold.labels, ABSENT)
+        self.weights["labels"] = learn_votes(self._label_groups(voters, tags, heads), labels)
 
-    def loss(self, ballots: Ballots, gold: Gold) -> float:
-        """Return minus the mean log-probability of the gold heads, in nats."""
-        tags, _ = _best(self._tag_groups(ballots), self.weights["tags"], len(gold.tags))
-        groups, right = _known(self._head_groups(ballots, tags), gold.heads)
-        return -log_likelihood(groups, right, self.weights["heads"]) / max(1, len(np.unique(groups.word)))
+    def loss(self, ballots: Ballots) -> tuple[float, int]:
+        """Return minus the log-probability of the gold heads in nats, and their number."""
+        voters, gold = _with_gold(ballots)
+        tags, _ = _best(self._tag_groups(voters), self.weights["tags"], len(gold.tags))
+        groups = self._head_groups(voters, tags)
+        groups = groups.where(gold.heads[groups.word] != ABSENT)
+        right = groups.choice == gold.heads[groups.word]
+        return -log_likelihood(groups, right, self.weights["heads"]), len(np.unique(groups.word))
 
-    def elect(self, ballots: Ballots, *, rates: bool = False) -> Result:
+    def elect(self, ballots: Ballots, *, rates: bool = False) -> Ballots:
         """Find the projective trees with the most votes, their labels, and tags.
 
         rates (bool): Whether to keep the heads of the first voter, and only rate them.
+        RETURNS (Ballots): One choice for each word (int32[words], float64[words]).
         """
         words = len(ballots.heads)
         tags, tag_probability = _best(self._tag_groups(ballots), self.weights["tags"], words)
@@ -286,7 +269,7 @@ class Votes(StoredModel):
         labels, _ = _best(self._label_groups(ballots, tags, heads), self.weights["labels"], words)
         labels[heads == NONE] = self._root
         calibrated = logistic(_log_odds(voted)[:, :2] @ self.weights["elected"])
-        return Result(heads, labels, tags, calibrated, tag_probability)
+        return Ballots(heads, labels, tags, calibrated, tag_probability, ballots.offsets)
 
     @property
     def _root(self) -> int:
@@ -310,19 +293,16 @@ class Votes(StoredModel):
         return heads, probability
 
     def _tag_groups(self, ballots: Ballots) -> Groups:
-        numbers = _log_odds(ballots.tag_probability)
-        return group_voters(ballots.tags, numbers, [(ballots.tags, len(self.tags))])
+        return group_voters(
+            ballots.tags, _log_odds(ballots.tag_probability), [(ballots.tags, len(self.tags))]
+        )
 
     def _head_groups(self, ballots: Ballots, tags: np.ndarray) -> Groups:
-        heads = ballots.heads
-        starts = np.repeat(ballots.offsets[:-1], np.diff(ballots.offsets))[:, None]
+        heads, starts = ballots.heads, block_starts(ballots.offsets)[:, None]
         own_tags = np.broadcast_to(tags[:, None], heads.shape)
         head_tags = np.where(heads >= 0, tags[np.where(heads >= 0, heads + starts, 0)], ABSENT)
-        categories = [
-            (own_tags, len(self.tags)),
-            (head_tags, len(self.tags)),
-            (ballots.labels, len(self.labels)),
-        ]
+        t, n = len(self.tags), len(self.labels)
+        categories = [(own_tags, t), (head_tags, t), (ballots.labels, n)]
         return group_voters(heads, _arc_numbers(ballots, starts), categories)
 
     def _label_groups(self, ballots: Ballots, tags: np.ndarray, heads: np.ndarray) -> Groups:
@@ -334,6 +314,14 @@ class Votes(StoredModel):
         own_tags = np.broadcast_to(tags[:, None], choice.shape)
         categories = [(choice, len(self.labels)), (own_tags, len(self.tags))]
         return group_voters(choice, _log_odds(ballots.head_probability), categories)
+
+
+def _with_gold(ballots: Ballots) -> tuple[Ballots, Ballots]:
+    """Divide ballots into those of the voters, and the gold annotation, the last of them."""
+    voters = Ballots(*(column[:, :-1] for column in ballots[:-1]), ballots.offsets)
+    gold = Ballots(*(column[:, -1] for column in ballots[:-1]), ballots.offsets)
+    is_outside = (gold.heads == ABSENT) & (gold.labels != ABSENT)
+    return voters, gold._replace(heads=np.where(is_outside, _OUTSIDE, gold.heads))
 
 
 def elect_tree(
@@ -407,15 +395,14 @@ def _arc_numbers(ballots: Ballots, starts: np.ndarray) -> np.ndarray:
     """Return `_log_odds`, log(1 + length), and whether the arc goes left, is a root's, or joins
     neighbours.
     """
-    position = np.arange(len(ballots.heads))[:, None] - starts
     is_root = ballots.heads == NONE
-    length = np.where(is_root, 0, ballots.heads - position)
+    length = np.where(is_root, 0, ballots.heads - np.arange(len(is_root))[:, None] + starts)
     more = [np.log1p(np.abs(length)), length < 0, is_root, np.abs(length) == 1]
     return np.concatenate([_log_odds(ballots.head_probability), np.stack(more, axis=2)], axis=2)
 
 
 @registry.architectures("spacy-hpyp.ParseVotes.v1")
-def ParseVotes(voters: Sequence[str]) -> Model[list[Doc], Result]:
+def ParseVotes(voters: Sequence[str]) -> Model[list[Doc], Ballots]:
     """Build a model of votes (multinomial logistic regression).
 
     Its attribute `votes` holds names and weights; it has no parameters.
@@ -432,6 +419,6 @@ def ParseVotes(voters: Sequence[str]) -> Model[list[Doc], Result]:
     return model
 
 
-def _elect(votes: Votes, docs: list[Doc]) -> Result:
-    ballots, _ = read_ballots(docs, votes.voters, votes.names(), reader="parse_votes")
-    return votes.elect(ballots)
+def _elect(votes: Votes, docs: list[Doc]) -> Ballots:
+    parses = [parses_of(doc, votes.voters, reader="parse_votes") for doc in docs]
+    return votes.elect(cast(docs, parses, votes.names())[0])

@@ -10,14 +10,14 @@ from spacy.training import Example
 from spacy_hpyp.components.scorer import score
 
 
-@Language.factory("h_chain_parser", assigns=["token.dep"])
-def make_chain_parser(nlp, name):
+@Language.factory("h_chain_parser", assigns=["token.dep"], default_config={"label": "dep"})
+def make_chain_parser(nlp, name, label):
     """Make a parser that hangs every token on the one before it."""
 
     def parse(doc):
         for token in doc:
             token.head = doc[max(0, token.i - 1)]
-            token.dep_, token.tag_ = "dep" if token.i else "ROOT", "X"
+            token.dep_, token.tag_ = label if token.i else "ROOT", "X"
         return doc
 
     return parse
@@ -33,6 +33,8 @@ def folder(toy, trained, tmp_path_factory):
     nlp.to_disk(folder / "none")
     nlp.add_pipe("h_chain_parser")
     nlp.to_disk(folder / "chain")
+    nlp.replace_pipe("h_chain_parser", "h_chain_parser", config={"label": "pobj"})
+    nlp.to_disk(folder / "other_labels")
     trained.to_disk(folder / "pool")
     return folder
 
@@ -55,8 +57,9 @@ def test_a_parser_votes_with_others(folder):
     assert uas(folder, "voting") > uas(folder, "chain") + 0.2
 
 
-def test_arcs_of_a_parser_are_rated(folder):
-    shown = combine(folder, "chain", "pool", "rated", "--rate").output
+@pytest.mark.parametrize("model", ["chain", "other_labels"])
+def test_arcs_of_a_parser_are_rated_whatever_its_labels(folder, model):
+    shown = combine(folder, model, "pool", "rated", "--rate").output
     assert "AUROC" in shown
     nlp = spacy.load(folder / "rated")
     assert nlp.pipe_names[0] == "h_chain_parser"
@@ -69,7 +72,11 @@ def test_arcs_of_a_parser_are_rated(folder):
 
 @pytest.mark.parametrize(
     ("model", "helper", "message"),
-    [("none", "pool", "should have a parser"), ("chain", "chain", "parsers of this package")],
+    [
+        ("none", "pool", "should have a parser"),
+        ("chain", "chain", "parsers of this package"),
+        ("other_labels", "pool", "does not have: pobj"),
+    ],
 )
 def test_a_combination_that_is_impossible_is_an_error(folder, model, helper, message):
     shown = combine(folder, model, helper, "no", exit_code=1).stderr

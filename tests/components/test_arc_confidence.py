@@ -9,7 +9,8 @@ from spacy.training import Example
 
 from spacy_hpyp.annotation.calibration import calibrate_heads
 from spacy_hpyp.annotation.written import KeptParse, keep
-from spacy_hpyp.components.parse_combiner import ArcConfidence
+from spacy_hpyp.components.parse_combiner import ArcConfidence, gold_parse
+from spacy_hpyp.models.votes import _with_gold
 
 
 @Language.factory("a_careless_parser")
@@ -94,6 +95,8 @@ def test_no_voter_is_right_about_gold_heads_in_other_sentences(toy, rated):
         nothing = np.full(len(doc), np.nan)
         heads, begins = np.zeros(len(doc), dtype=np.int32), np.ones(len(doc), dtype=bool)
         keep(doc, name, KeptParse(heads, ["ROOT"] * len(doc), ["T"] * len(doc), nothing, nothing, begins))
-    _, gold = rated.get_pipe("arc_confidence")._read(example)
+    component = rated.get_pipe("arc_confidence")
+    ballots, *_ = component._ballots([doc], [[gold_parse(example)]])
+    _, gold = _with_gold(ballots)
     roots = np.array([token.head.i == token.i for token in example.reference])
     assert np.array_equal(gold.heads, np.where(roots, -1, -3))

@@ -136,8 +136,6 @@ def test_what_is_stored_predicts_the_same_and_is_stored_the_same(training, tmp_p
 
 
 def test_training_goes_on_after_loading_as_without(training, toy, tmp_path):
-    if training.name == "parse_combiner":
-        pytest.skip("It fits its weights to all examples of one run.")
     training.nlp.to_disk(tmp_path)
     without, resumed = (Training.__new__(Training) for _ in range(2))
     for made, nlp in ((without, pickle.loads(pickle.dumps(training.nlp))), (resumed, spacy.load(tmp_path))):

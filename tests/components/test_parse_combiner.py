@@ -7,10 +7,11 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_hpyp.annotation.ballots import ABSENT, Names, read_ballots
+from spacy_hpyp.annotation.ballots import ABSENT, Names, cast, parses_of
 from spacy_hpyp.annotation.extensions import register_extensions, write_head_probability
 from spacy_hpyp.annotation.guides import Guide, write_guide
-from spacy_hpyp.annotation.written import KeptParse, keep
+from spacy_hpyp.annotation.syntactic_words import words_as_tokens, write_back
+from spacy_hpyp.annotation.written import KeptParse, current_parse, keep
 from spacy_hpyp.components.keep_parse import KeepParse
 from spacy_hpyp.components.parse_combiner import ParseCombiner
 
@@ -46,9 +47,14 @@ def folder(toy, tmp_path_factory):
     nlp.add_pipe("v_noisy_parser", name="other", config={"seed": 2})
     nlp.add_pipe("parse_combiner")
     examples = [example_of(toy, nlp, sentence) for sentence in projective(toy)]
-    nlp.initialize(lambda: examples)
-    losses = nlp.update(examples[:30], annotates=["one", "keep_parse", "other"])
-    assert 0.0 < losses["parse_combiner"] < 0.5
+    nlp.initialize(lambda: examples[:30])
+    combiner, losses = nlp.get_pipe("parse_combiner"), []
+    for _ in range(2):
+        for part in (examples[:20], examples[20:30]):
+            losses += nlp.update(part, annotates=["one", "keep_parse", "other"]).values()
+        assert combiner.votes.weights["heads"].any()
+    # Weights are fitted at the end of a pass.
+    assert losses[1] > 0.5 > losses[2] > 0.0
     folder = tmp_path_factory.mktemp("combiner")
     nlp.to_disk(folder)
     return folder
@@ -96,6 +102,30 @@ def test_batches_and_storage_change_nothing(toy, folder):
             assert [t._.head_prob for t in mine] == pytest.approx([t._.head_prob for t in theirs], rel=1e-12)
 
 
+def test_votes_are_learned_from_words_under_tokens(toy):
+    nlp = spacy.blank("en")
+    combiner = nlp.add_pipe("parse_combiner", config={"model": {"voters": ["wrong", "right"]}})
+    examples = []
+    for sentence in projective(toy):
+        reference = toy.merged(toy.doc(nlp.vocab, sentence), 1)
+        predicted = reference.copy()
+        words = words_as_tokens(predicted)
+        right = current_parse(words)
+        wrong = right._replace(heads=right.heads * 0, labels=["ROOT"] * len(words))
+        for name, parse in (("wrong", wrong), ("right", right)):
+            keep(words, name, parse)
+        write_back(words, predicted)
+        examples.append(Example(predicted, reference))
+    combiner.initialize(lambda: examples, nlp=nlp)
+    combiner.update(examples)
+    for example in examples:
+        found = combiner(example.predicted)._.words
+        assert [(word.text, word.head) for word in found] == [
+            (word.text, found[example.reference._.words.index(word.head)])
+            for word in example.reference._.words
+        ]
+
+
 def test_a_missing_voter_is_named(toy, folder):
     nlp = spacy.load(folder, exclude=["one", "keep_parse"])
     with pytest.raises(ValueError, match=r"needs the parse of 'one'.*has only \['other'\]"):
@@ -139,13 +169,13 @@ def test_white_space_is_left_out_and_heads_in_other_sentences_say_nothing():
     keep(doc, "one", kept([2, -1, 0, 1, 0], starts=[0, 3]))
     keep(doc, "other", kept([3, -1, 1, 0, -1]))
     names = Names({"X": 0}, {"dep": 0})
-    ballots, layout = read_ballots([doc], ["one", "other"], names, reader="combiner")
+    ballots, layout = cast([doc], [parses_of(doc, ["one", "other"], reader="combiner")], names)
     assert layout.token.tolist() == [0, 2, 3, 4]
     assert layout.offsets.tolist() == [0, 2, 4]
     assert ballots.heads.tolist() == [[1, ABSENT], [-1, ABSENT], [1, -1], [-1, 0]]
     assert names.labels == {"dep": 0, "ROOT": 1}
     # The other one's boundaries count where it is named first.
-    ballots, layout = read_ballots([doc], ["other", "one"], names, reader="combiner")
+    ballots, layout = cast([doc], [parses_of(doc, ["other", "one"], reader="combiner")], names)
     assert layout.offsets.tolist() == [0, 4]
 
 
@@ -158,5 +188,5 @@ def test_a_guide_says_how_sure_a_voter_is_who_does_not_say_so():
     probs = np.array([[0.75, 0.25], [0.625, 0.375], [1.0, 0.0]], dtype=np.float32)
     labels, tags = np.full_like(heads, -1), np.full((3, 1), -1, dtype=np.int32)
     write_guide(doc, Guide(heads, probs, labels, [], tags, np.zeros((3, 1), dtype=np.float32), []))
-    ballots, _ = read_ballots([doc], ["one", "other"], Names({}, {}), reader="combiner")
-    assert ballots.head_probability.tolist() == [[0.75, 0.5], [0.625, 0.5], [0.0, 0.5]]
+    parses = parses_of(doc, ["one", "other"], reader="combiner")
+    assert [parse.head_prob.tolist() for parse in parses] == [[0.75, 0.625, 0.0], [0.5, 0.5, 0.5]]

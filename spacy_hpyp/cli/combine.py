@@ -63,7 +63,10 @@ def combine(
             "alone": score(map(example_of_words, alone[1::2])),
             "votes": score(map(example_of_words, voted)),
         }
-        rows = [(name, *(percent(found[key]) for key in SCORES.values())) for name, found in scores.items()]
+        rows = [
+            (name, *(percent(found[key] or None) for key in SCORES.values()))
+            for name, found in scores.items()
+        ]
         print_table(("", *SCORES), rows, "Every second document, with weights learned from the others")
     _learn(nlp, component, examples)
     nlp.to_disk(output)

@@ -1,30 +1,27 @@
-"""What the score of an arc between two neighbours is made of: elements, by name, and the sum of the weights
-of their features.
+"""Feature elements and scores of an arc between two neighbouring partial trees.
 
-The two partial trees that an action may join are `l` and `r`; `l1` and `l2` are those to the left of them,
-the nearer first, `r1` and `r2` those to the right (paper 002, Table 1, has p of i - 2 to i + 2). An element
-is named as a path:
+An action joins the partial trees `l` and `r`. `l1` and `l2` are the trees to their left, the nearer first,
+`r1` and `r2` those to their right (Ma et al. 2013, Table 1: p of i - 2 to i + 2). The name of an element is a path:
 
-| element | what |
+| element | value |
 | --- | --- |
-| `l.word`, `r1.tag` | a symbol of the head of a partial tree |
-| `l.left.tag`, `r.right2.word` | of its outermost child on a side (`left`, `right`), or the one next to it (`left2`, `right2`) |
-| `l.after.tag`, `r.before.word` | of the word that stands after or before the head in the sentence |
-| `l.left.count`, `r.right.tags` | how many children there are on a side (valency), and the set of their tags |
-| `l.size` | how many words the partial tree covers, in classes |
-| `distance` | from head to head, in classes |
+| `l.word`, `r1.tag` | a symbol of a partial tree's head |
+| `l.left.tag`, `r.right2.word` | of the head's outermost child on a side (`left`, `right`), or the next one (`left2`, `right2`) |
+| `l.after.tag`, `r.before.word` | of the word after or before the head in the sentence |
+| `l.left.count`, `r.right.tags` | the number of children on a side (valency), and the set of their tags |
+| `l.size` | the number of words in the partial tree, binned |
+| `distance` | the distance between the heads, binned |
 | `between` | the set of the tags of all words between the heads |
-| `edge` | whether there is nothing to the left of `l`, and nothing to the right of `r` |
-| `l.guide.head`, `.label`, `.tag` | what a guide takes for the head's head (which side, and how sure), its label, and its tag |
-| `l.missing.left` | how many children on a side the guide expects that are not there, in classes |
-| `guide.l`, `guide.r` | how probable the guide takes `l` for a child of `r`, and `r` for one of `l`, in classes |
-| `guide.l.other` | the most probable other head of the same child |
-| `guide.l.label` | the label that it has with this head |
+| `edge` | whether `l` is the first and `r` the last tree |
+| `l.guide.head`, `.label`, `.tag` | the guide's head of the head (side and certainty), its label and its tag |
+| `l.missing.left` | the expected number of children on a side, by the guide, less those attached, binned |
+| `guide.l`, `guide.r` | the guide's probability that `l` is a child of `r`, or `r` of `l`, binned |
+| `guide.l.other` | the highest probability of another head for the same child |
+| `guide.l.label` | the guide's label of this arc |
 
-The symbols of a word are its `word` (or class of unknown words), its `tag`, and what its form says without
-the others' help: `lower`, `suffix` (its last three characters), `usual` (the most frequent tag of the word).
-Where the pipeline has classes of words (`text.word_classes`), `class` is the path to that of the word, and
-`class:2` to `class:16` are so many steps of it.
+The symbols of a word are its `word` (or class of unknown words), its `tag`, `lower`, `suffix` (the last
+three characters) and `usual` (the word's most frequent tag). With word classes (`text.word_classes`), `class`
+is the path of the word's class and `class:2` to `class:16` are its first steps.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,22 +50,22 @@ from .partial_trees import (
 from .perceptron import Rounded
 from .templates import Templates, find_features, part_of
 
-#: The symbols of a word, in the order of their columns; the last ones are there only with a guide.
+#: The symbols of a word, in the order of their columns; a guide adds the second group.
 SYMBOLS = ("word", "tag", "lower", "suffix", "usual")
 GUIDE_SYMBOLS = ("guide.head", "guide.label", "guide.tag")
-#: With classes of words the columns of a guide are there, too, whether there is one or not.
+#: Word classes come after the columns of a guide, which are then present without a guide, too.
 CLASS_SYMBOLS = tuple(CLASS_ATTRIBUTES)
 TAG = SYMBOLS.index("tag")
-#: The symbol of what does not exist.
+#: The symbol of a missing word.
 NULL = 0
 
-#: The partial trees that features of a pair read: so many, of which these are `l` and `r`.
+#: Size of the window of partial trees that features read, and the places of `l` and `r` in it.
 WINDOW, L, R = 6, 2, 3
-#: So many numbers tell `l` and `r` from other trees, see `write_key`.
+#: Length of the key of `l` and `r`, see `write_key`.
 PAIR_KEY = 4
 _PLACES = ("l2", "l1", "l", "r", "r1", "r2")
-#: Kinds of elements: a symbol of a word of a tree, or of one near its head; a field of a record; what is read
-#: of `l` and `r` together.
+#: Kinds of elements: a symbol of a word in a tree, or near its head; a field of a record; a property of the
+#: pair `l` and `r`.
 SYMBOL, NEAR, FIELD, PAIR, _MISSING, _SIZE = range(6)
 _STEPS = {"": HEAD, "left": LEFT, "right": RIGHT, "left2": LEFT2, "right2": RIGHT2}
 _NEIGHBOURS = {"before2": -2, "before": -1, "after": 1, "after2": 2}
@@ -78,10 +75,9 @@ _FIELDS = {
     "left.tags": LEFT_TAGS,
     "right.tags": RIGHT_TAGS,
 }
-#: What can be read of a pair: of both; of one of them as a child of the other; and of a child and its head
-#: only, see `labels`.
+#: Properties of a pair; the last three are those of a child and its head in `labels`.
 DISTANCE, BETWEEN, EDGE, SHARE, OTHER, LABEL, DIRECTION, REACH, SIDE = range(9)
-# And in whose place the child is.
+# Each with the place of the child.
 _PAIRS = {
     "distance": (DISTANCE, L),
     "between": (BETWEEN, L),
@@ -94,9 +90,8 @@ _PAIRS = {
     "guide.r.label": (LABEL, R),
 }
 
-#: The row that compiled code reads of an element: its kind, the place in the window, what is read there (a
-#: column, or how far from the
-#: head), and which symbol. Of a pair: its kind, what, and the place of the child.
+#: The row of an element: its kind, the place in the window, the column or the distance from the head, and the
+#: symbol. For a pair: its kind, the property, and the place of the child.
 Element = tuple[int, int, int, int]
 
 
@@ -126,22 +121,22 @@ def _elements() -> dict[str, Element]:
     return known
 
 
-#: Every element by its name, with the row that compiled code reads.
+#: The row of each element by name.
 ELEMENTS = _elements()
 
-# Where a class of probabilities ends.
+# Upper bounds of the bins of probabilities.
 _CLASSES = np.array([0.01, 0.03, 0.08, 0.16, 0.3, 0.45, 0.55, 0.7, 0.84, 0.92, 0.97, 0.99], dtype=np.float32)
-# Of expected numbers of children.
+# Of the bins of missing children.
 _EXPECTATIONS = np.array([0.1, 0.35, 0.65, 0.9, 1.4], dtype=np.float32)
 
 
 def reads_guides(names: set[str]) -> bool:
-    """Whether there is an element among these that only a guide can fill in."""
+    """Return whether any of the elements needs a guide."""
     return any(part in ("guide", "missing") for name in names for part in name.split("."))
 
 
 def without_guides(templates: Sequence[Sequence[str]]) -> list[Sequence[str]]:
-    """Return the templates that read no guides."""
+    """Return the templates that need no guide."""
     return [template for template in templates if not reads_guides(set(template))]
 
 
@@ -149,7 +144,7 @@ class SentenceToParse(NamedTuple):
     """A sentence of n words."""
 
     symbols: np.ndarray  # int32[n, columns]: see `SYMBOLS`
-    # The guide's heads of each word, see `annotation.arrays.Guides`; k is 0 without a guide.
+    # The guide's heads of each word, see `annotation.arrays.Guides`; without a guide, k is 0.
     heads: np.ndarray  # int32[n, k]
     probability: np.ndarray  # float32[n, k]
     labels: np.ndarray  # int32[n, k]
@@ -158,7 +153,7 @@ class SentenceToParse(NamedTuple):
 
 @jitable
 def sentence_of(sentences, symbols, start, end):
-    """Return the sentence from word `start` to before `end`, with symbols (int32[n, columns]) of its own."""
+    """Return the sentence of the words `start` to `end` - 1, with the given symbols (int32[n, columns])."""
     return SentenceToParse(
         symbols,
         sentences.heads[start:end],
@@ -169,9 +164,7 @@ def sentence_of(sentences, symbols, start, end):
 
 
 class Reading(NamedTuple):
-    """Some of the templates of what scores actions, and the rows of the elements that they name
-    (int32[elements, 4]).
-    """
+    """Some templates of a scorer, and the rows of their elements (int32[elements, 4])."""
 
     elements: np.ndarray
     templates: Templates
@@ -181,23 +174,22 @@ class Reading(NamedTuple):
 class Scorer(NamedTuple):
     """Templates and weights that score actions, or the labels of arcs."""
 
-    elements: np.ndarray  # int32[elements, 4]: the rows of the elements that the templates name
-    templates: Templates  # The templates
+    elements: np.ndarray  # int32[elements, 4]: the rows of the elements in the templates
+    templates: Templates
     # Weights in training, averages in prediction; those of arcs are then multiples of a step.
     weights: np.ndarray  # float32[places, outcomes] | int16[places, outcomes]
-    step: float  # The step; 1 where weights are not rounded
-    kept: np.ndarray  # bool[templates]: the templates that count, in training; empty for rounded weights
-    # The templates that read `l` and `r` alone, whose sum does not depend on the trees around them; and the
-    # others. To keep these sums makes parsing with a beam of 8 a fifth faster.
+    step: float  # 1 if weights are not rounded
+    kept: np.ndarray  # bool[templates]: the templates left by dropout; empty for rounded weights
+    # The templates of `l` and `r` alone, and the others. Caching the sums of the former makes parsing with a
+    # beam of 8 a fifth faster.
     pair: Reading
     beyond: Reading
-    # What the others read besides `l` and `r`: the place of a tree in the window, and a column of its
-    # record.
+    # The other templates read these, too: places in the window, and columns of the records there.
     around: np.ndarray  # int32[*, 2]
 
 
 def new_scorer(elements: np.ndarray, templates: Templates, weights: np.ndarray | Rounded) -> Scorer:
-    """Return a scorer all of whose templates count."""
+    """Return a scorer without dropout."""
     is_rounded = isinstance(weights, Rounded)
     table, step = weights if is_rounded else (weights, 1.0)
     kept = np.ones(0 if is_rounded else len(templates.offsets) - 1, dtype=np.bool_)
@@ -205,7 +197,7 @@ def new_scorer(elements: np.ndarray, templates: Templates, weights: np.ndarray |
 
 
 def _split(elements: np.ndarray, templates: Templates) -> tuple[Reading, Reading, np.ndarray]:
-    """`pair`, `beyond` and `around` of a `Scorer`."""
+    """Return `pair`, `beyond` and `around` of a `Scorer`."""
     is_pair, first = elements[:, 0] == PAIR, elements[:, 1]
     beyond = np.where(is_pair, first == EDGE, (first != L) & (first != R))
     is_beyond = np.logical_or.reduceat(beyond[templates.columns], templates.offsets[:-1])
@@ -218,13 +210,13 @@ def _split(elements: np.ndarray, templates: Templates) -> tuple[Reading, Reading
 
 
 def _columns_read(kind: int, column: int) -> tuple[int, ...]:
-    """What an element of a tree reads of its record besides the head."""
+    """Return the columns of a record that an element reads besides the head."""
     return {NEAR: (), _SIZE: (FIRST, END), _MISSING: (LEFT_SHARE + column,)}.get(kind, (column,))
 
 
 @jit
 def write_key(around, forest, window, key):
-    """Write all that features read of a window into `key` (int32[* + `PAIR_KEY`]), `l` and `r` last."""
+    """Write a key (int32[* + `PAIR_KEY`]) that determines the features of a window; `l` and `r` come last."""
     n = len(around)
     for i in range(n):
         key[i] = forest.records[window[around[i, 0]], around[i, 1]]
@@ -235,7 +227,7 @@ def write_key(around, forest, window, key):
 
 @jit
 def class_of_distance(distance):
-    """A number of words, in classes."""
+    """Return the bin of a number of words."""
     if distance <= 4:
         return distance
     if distance <= 7:
@@ -245,7 +237,7 @@ def class_of_distance(distance):
 
 @jit
 def class_of_probability(probability):
-    """A probability, in classes; 0 if there is none."""
+    """Return the bin of a probability; 0 for 0."""
     if probability <= 0.0:
         return 0
     place = 0
@@ -256,7 +248,7 @@ def class_of_probability(probability):
 
 @jit
 def share_of(sentence, child, head):
-    """How probable a guide takes one word for the head of another."""
+    """Return the guide's probability of an arc."""
     for i in range(sentence.heads.shape[1]):
         if sentence.heads[child, i] == head:
             return sentence.probability[child, i]
@@ -265,7 +257,7 @@ def share_of(sentence, child, head):
 
 @jit
 def share_of_others(sentence, child, head):
-    """The probability of the most probable other head; ROOT is one."""
+    """Return the highest probability of another head, ROOT included."""
     highest = np.float32(0.0)
     for i in range(sentence.heads.shape[1]):
         if sentence.heads[child, i] != head:
@@ -275,7 +267,7 @@ def share_of_others(sentence, child, head):
 
 @jit
 def label_of(sentence, child, head):
-    """What a guide takes for the label of an arc, as a symbol."""
+    """Return the guide's label of an arc, as a symbol."""
     for i in range(sentence.heads.shape[1]):
         if sentence.heads[child, i] == head and sentence.probability[child, i] > 0.0:
             return sentence.labels[child, i] + 2
@@ -284,7 +276,7 @@ def label_of(sentence, child, head):
 
 @jit
 def _read_pair(code, place, records, sentence, window):
-    """An element of two neighbours, or of a child in some place and its head, together."""
+    """Return a property of two neighbours; `place` is that of the child."""
     left, right = records[window[L], HEAD], records[window[R], HEAD]
     child, head = (left, right) if place == L else (right, left)
     if code == DISTANCE:
@@ -306,14 +298,14 @@ def _read_pair(code, place, records, sentence, window):
         return 1 if left < right else 2
     if code == REACH:
         return class_of_distance(right - left) if left < right else 10 + class_of_distance(left - right)
-    # Beside a child and its head stand the children before and after it.
+    # In `labels` the neighbours are the siblings before and after the child.
     first = window[L - 1] == 0 or records[window[L - 1], HEAD] < right < left
     return (1 if first else 0) + (2 if window[R + 1] == 0 else 0) + (4 if left < right else 0)
 
 
 @jit
 def _missing(records, sentence, record, side):
-    """How many children a partial tree lacks on a side, in classes."""
+    """Return the bin of the number of children that a partial tree lacks on a side."""
     if record == 0:
         return NONE
     shares = records[record, LEFT_SHARE + side]
@@ -326,9 +318,7 @@ def _missing(records, sentence, record, side):
 
 @jit
 def read_elements(elements, records, sentence, window, row):
-    """Read the symbols of the elements of a window of records `l2` to `r2` (int32[6]) into `row`
-    (int32[elements]).
-    """
+    """Write the values of the elements of a window of records (int32[6]) into `row` (int32[elements])."""
     n = len(sentence.symbols)
     for i in range(len(elements)):
         kind, first, second, column = elements[i, 0], elements[i, 1], elements[i, 2], elements[i, 3]
@@ -352,14 +342,14 @@ def read_elements(elements, records, sentence, window, row):
 
 @jit
 def find_arc_features(scorer, records, sentence, window, row, places):
-    """The features of two neighbours. `places` (int64[templates]) is overwritten."""
+    """Write the places of the features of two neighbours into `places` (int64[templates])."""
     read_elements(scorer.elements, records, sentence, window, row)
     find_features(scorer.templates, row, len(scorer.weights), places)
 
 
 @jit
 def find_weights(reading, weights, records, sentence, window, row, places):
-    """Find the places of the features of two neighbours, and have the processor fetch their weights."""
+    """Find the places of the features of two neighbours, and prefetch their weights."""
     read_elements(reading.elements, records, sentence, window, row)
     find_features(reading.templates, row, len(weights), places)
     for i in range(len(reading.templates.numbers)):
@@ -368,9 +358,9 @@ def find_weights(reading, weights, records, sentence, window, row, places):
 
 @jit
 def add_up(scorer, reading, places, sums):
-    """Add the weights that `find_weights` has found, for both actions, to `sums` (float32[2])."""
+    """Add the weights of the places from `find_weights`, for both actions, to `sums` (float32[2])."""
     numbers, weights, kept = reading.templates.numbers, scorer.weights, scorer.kept
-    # Zero as a sum of weights is: to add whole numbers, none has to wait for the one before.
+    # A zero of the type of the weights: sums of whole numbers are faster.
     left = right = weights[0, 0] - weights[0, 0]
     for i in range(len(numbers)):
         if len(kept) == 0 or kept[numbers[i]]:

@@ -1,12 +1,11 @@
-"""Partial trees: what easy-first parsing joins (Ma et al. 2013, section 2).
+"""Partial trees of easy-first parsing (Ma et al. 2013, section 2).
 
-A sentence of n words begins as n partial trees; an action makes one of two neighbours a child of the other.
-Words are attached from the inside out: a partial tree covers consecutive words.
+A sentence of n words begins as n partial trees. An action makes one of two neighbours a child of the other.
+A partial tree covers consecutive words, and its children are attached from the inside out.
 
-A partial tree is a record of what features read of it, with the records of its head before the last child
-came, and of that child: so a whole tree can be read from its last record. Trees with the same arcs share a
-record, whatever order they were made in and whatever state they are in. Record 0 stands beyond the ends of a
-sentence.
+A record holds the fields of a partial tree that features read, and points to two older records: the head
+before its last child was attached, and that child. So the last record holds a whole tree. Trees with the same
+arcs share a record in all states. Record 0 is beyond the ends of a sentence.
 """
 
 from typing import NamedTuple
@@ -16,24 +15,20 @@ import numpy as np
 from ..compiled import NONE, jit, overwrite, struct
 from ..inference.memo import mixed
 
-#: Columns of a record: positions of words, `NONE` where there is none: the head and its children (outermost
-#: and next, on each side).
+#: Columns of a record: positions of the head and of its outermost and next children on each side, or `NONE`.
 HEAD, LEFT, RIGHT, LEFT2, RIGHT2 = range(5)
 #: The number of children on each side, and the set of their tags, see `bit_of`.
 LEFT_COUNT, RIGHT_COUNT, LEFT_TAGS, RIGHT_TAGS = range(5, 9)
-#: What a guide expected of the children that are there, on each side, in thousandths.
+#: The guide's probability of the attached children, summed on each side, in thousandths.
 LEFT_SHARE, RIGHT_SHARE = range(9, 11)
-#: The record before the last child was attached, and that child's; the words that it covers, from FIRST to
-#: END - 1.
+#: The record before the last child was attached, and that child's; the words covered, FIRST to END - 1.
 BASE, CHILD, FIRST, END = range(11, 15)
-#: How many columns there are. Of two that are there for each side, that of the right stands behind that of
-#: the left.
+#: The number of columns. The column for the right side follows that for the left side.
 COLUMNS = 15
 
-#: What an action does with two neighbours: the left one becomes a child of the right one, or the right one of
-#: the left one.
+#: Actions: the left neighbour becomes a child of the right one, or the right one of the left one.
 LEFT_ARC, RIGHT_ARC = 0, 1
-#: How much is a thousand thousandths.
+#: A probability of 1, in thousandths.
 WHOLE = 1000
 
 _WORD_BITS = 20
@@ -48,10 +43,9 @@ class Forest(NamedTuple):
 
     records: np.ndarray  # int32[*, columns]: see the module's constants
     marks: np.ndarray  # uint64[*]: of each record a hash of its words and arcs
-    # Of each record a hash of what features may read of it: all that stands before `BASE`, and what it
-    # covers.
+    # A hash of the fields of each record that features may read: all before `BASE`, and the words covered.
     looks: np.ndarray  # uint64[*]
-    # Where a record with some hash is; 0 where there is none. Their number is a power of two.
+    # A hash table of the records; 0 is a free slot, and the number of slots a power of two.
     slots: np.ndarray  # int32[*]
     size: np.ndarray  # int64[1]: the number of records
 
@@ -72,7 +66,7 @@ def new_forest(most: int) -> Forest:
 
 @jit
 def mark_of_arc(head, child):
-    """A hash of an arc between two positions."""
+    """Return a hash of an arc between two positions."""
     code = np.uint64((head << _WORD_BITS) ^ (child + 1)) * _MIX
     code ^= code >> np.uint64(29)
     code *= _STIR
@@ -81,13 +75,13 @@ def mark_of_arc(head, child):
 
 @jit
 def bit_of(symbol):
-    """What stands for a symbol in a set, which two may share."""
+    """Return the bit of a symbol in a set; two symbols may share one."""
     return np.int32(1 << (symbol % _BITS))
 
 
 @jit
 def begin_records(records, n):
-    """Write the records of n words without children, and before them that of what is beyond the ends."""
+    """Write record 0 and the records of n words without children."""
     for record in range(n + 1):
         records[record, :] = 0
         records[record, HEAD : RIGHT2 + 1] = NONE
@@ -118,7 +112,7 @@ def begin_forest(forest, n):
 
 @jit
 def attach(forest, head, child, action, tag, share):
-    """Make a partial tree (a record) the outermost child of another. Returns the new record."""
+    """Attach a partial tree (a record) as the outermost child of another. Return the new record."""
     records = forest.records
     position = records[child, HEAD]
     mark = forest.marks[head] ^ forest.marks[child] ^ mark_of_arc(records[head, HEAD], position)
@@ -136,7 +130,7 @@ def attach(forest, head, child, action, tag, share):
     # The side of a child is the number of the action.
     add_child(records, record, action, position, tag, share)
     records[record, FIRST + action] = records[child, FIRST + action]
-    # Trees that differ in nothing that features read have the same scores.
+    # Two trees with the same look have the same features.
     records[record, BASE] = records[record, CHILD] = 0
     forest.looks[record] = mixed(records[record])
     records[record, BASE] = head

@@ -1,11 +1,11 @@
 """The averaged perceptron over hashed features (Collins 2002).
 
-The weights of a feature stand in a row, one for each outcome. Predictions use the average of the weights
-after each update. So that an update touches only what it changes, each change is also added up, times the
-time before it: the average is the last weights less those sums over the time.
+The weights of a feature form a row, one weight for each outcome. Predictions use the average of the weights
+after each update. For lazy averaging, `sums` accumulates each change times the time before it: the average is
+the last weights minus the sums divided by the time.
 
-Stored are the weights after the last update, the sums and the clock, so that training can go on; or the
-averages alone, as multiples of their precision. Zeros, which most are, are left out.
+Files store the weights, the sums and the clock, so that training can continue; or, after `hpyp compact`, only
+the averages, as multiples of `PRECISION`. Zeros are not stored.
 """
 
 from typing import Any, NamedTuple
@@ -24,23 +24,23 @@ PRECISION = 1 / 32
 
 @struct
 class Perceptron(NamedTuple):
-    """Weights that are being learned."""
+    """Weights in training."""
 
     weights: np.ndarray  # float32[places, outcomes]: after the last update; the places are a power of two
     sums: np.ndarray  # float64[places, outcomes]: the changes, each times the time before it
-    clock: np.ndarray  # int64[1]: the time: the number of updates, and of sequences without one
+    clock: np.ndarray  # int64[1]: the number of updates, and of sequences without one
 
 
 class Rounded(NamedTuple):
-    """Averages in 16 bits: a processor's cache has room for twice as many."""
+    """Averages rounded to 16 bits, which take half of a processor's cache."""
 
-    # Whole numbers, and the step that they count.
+    # Multiples of the step.
     multiples: np.ndarray  # int16[places, outcomes]
     step: float
 
 
 def new_perceptron(places: int, outcomes: int) -> Perceptron:
-    """Return a perceptron that has learned nothing."""
+    """Return an untrained perceptron."""
     return Perceptron(
         np.zeros((places, outcomes), dtype=np.float32),
         np.zeros((places, outcomes)),
@@ -49,7 +49,7 @@ def new_perceptron(places: int, outcomes: int) -> Perceptron:
 
 
 def averages_alone(perceptron: Perceptron) -> Perceptron:
-    """Return a perceptron that can only predict: its weights are the averages, to a 32nd, at time 0."""
+    """Return a perceptron that can only predict: its weights are the rounded averages, at time 0."""
     kept = np.round(table_of_averages(perceptron) / PRECISION) * PRECISION
     return new_perceptron(*kept.shape)._replace(weights=kept)
 
@@ -63,13 +63,13 @@ def table_of_averages(perceptron: Perceptron) -> np.ndarray:
 
 
 def round_averages(averages: np.ndarray) -> Rounded:
-    """Return averages (float32[*]) as multiples of the smallest step that can express the largest of them."""
+    """Return averages (float32[*]) as 16-bit multiples of the smallest possible step."""
     step = float(max(averages.max(initial=0.0), -averages.min(initial=0.0)) / _HIGHEST) or 1.0
     return Rounded(np.rint(averages / np.float32(step)).astype(np.int16), step)
 
 
 def is_compact(perceptron: Perceptron) -> bool:
-    """Return whether a perceptron was made by `averages_alone`: it has weights, but no time has passed."""
+    """Return whether a perceptron was made by `averages_alone`."""
     return bool(perceptron.clock[0] == 0 and perceptron.weights.any())
 
 
@@ -83,30 +83,30 @@ def check_can_learn(perceptron: Perceptron) -> None:
 
 @jit
 def tick(perceptron):
-    """Begin an update, or let time pass without one."""
+    """Advance the clock, for an update or a sequence without one."""
     perceptron.clock[0] += 1
 
 
 @jit
 def change_weight(perceptron, place, outcome, amount):
-    """Add to one weight, in the update that `tick` has begun."""
+    """Add to one weight."""
     perceptron.weights[place, outcome] += amount
     perceptron.sums[place, outcome] += (perceptron.clock[0] - 1) * amount
 
 
 @jit
 def change_kept(perceptron, places, kept, outcome, amount):
-    """Add to the weights that the kept ones (bool[features]) of the features have for an outcome."""
+    """Add to the weights of the kept features (bool[features]) for an outcome."""
     for i in range(len(places)):
         if kept[i]:
             change_weight(perceptron, places[i], outcome, amount)
 
 
 class StoredPerceptron:
-    """A perceptron as it was stored: prediction reads its averages, learning unpacks it.
+    """A stored perceptron: prediction reads its averages, learning unpacks it.
 
     message (bytes), places, outcomes (int): See `perceptron_from_message`.
-    rounded (bool): Whether its averages are rounded to 16 bits.
+    rounded (bool): Whether to round its averages to 16 bits.
     """
 
     def __init__(self, message: bytes, places: int, outcomes: int, *, rounded: bool = True) -> None:
@@ -118,7 +118,7 @@ class StoredPerceptron:
         multiples, step = round_averages(averages) if rounded else (averages, 1.0)
         table = np.zeros(self._shape, dtype=multiples.dtype)
         table.reshape(-1)[entries] = multiples
-        #: What it predicts by.
+        #: The weights for prediction.
         self.averages = Rounded(table, step) if rounded else table
 
     def unpack(self) -> Perceptron:
@@ -127,9 +127,7 @@ class StoredPerceptron:
 
 
 class Unpacked:
-    """An attribute that is a perceptron, which may have been stored: it is unpacked when it is asked for.
-    With "stored_" before its name it is what is there.
-    """
+    """A perceptron attribute, unpacked on first use. `stored_<name>` gives it without unpacking."""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = f"stored_{name}"
@@ -145,7 +143,7 @@ class Unpacked:
 
 
 def averages_in(perceptron: Any, *, rounded: bool = True) -> np.ndarray | Rounded:
-    """What a perceptron predicts by: the averages of one that was stored, or those that it has now."""
+    """Return the averages of a perceptron, stored or in training."""
     if isinstance(perceptron, StoredPerceptron):
         return perceptron.averages
     table = table_of_averages(perceptron)
@@ -181,7 +179,7 @@ def perceptron_from_message(message: bytes, places: int, outcomes: int) -> Perce
 
 
 def _read(message: bytes) -> tuple[int, np.ndarray, np.ndarray, np.ndarray | None, bool]:
-    """Return the clock, the places and values of weights, the sums, and whether there are averages alone."""
+    """Return the clock, the places and values of weights, the sums, and whether it is compact."""
     found = load(message)
     weights, compact = found["weights"], found["sums"] is None
     if compact:

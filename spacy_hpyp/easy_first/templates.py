@@ -1,10 +1,10 @@
-"""Feature templates: which elements of a state are read together, by name.
+"""Feature templates.
 
-A template is a list of names of elements, as in `["left.tag", "right.tag"]`: one binary feature for each
+A template is a list of element names, such as `["left.tag", "right.tag"]`, with one binary feature for each
 combination of their symbols. Each task has its own elements (`arcs`, `labels`, `words`). A *feature row*
-holds the symbols of all elements that some templates name, each once; a template is a list of columns of that
-row. A feature is known by a hash of the template and its symbols, whose highest bits are its place in the
-table of weights. Two features may share a place: no alphabet of features is kept.
+holds the symbol of each element once; a compiled template is a list of columns of that row. The highest bits
+of a hash of the template and its symbols are the place of a feature in the table of weights. Features may
+share a place, so no alphabet is stored.
 """
 
 from collections.abc import Collection, Sequence
@@ -26,7 +26,7 @@ _BITS = 64
 class Templates(NamedTuple):
     """Compiled templates."""
 
-    numbers: np.ndarray  # int32[templates]: the numbers by which their features are known
+    numbers: np.ndarray  # int32[templates]: the first part of the hash of their features
     # Each template's columns of the feature row.
     offsets: np.ndarray  # int32[templates + 1]
     columns: np.ndarray  # int32[*]
@@ -84,20 +84,20 @@ def shift_for(size):
 
 @jit
 def begin_feature(template):
-    """The hash of a template's features before any symbol is read."""
+    """Return the hash of a template before any symbol."""
     return np.uint64(template + 1) * _STIR
 
 
 @jit
 def read_symbol(code, symbol):
-    """The hash of a feature when another symbol has been read."""
+    """Return the hash of a feature with one more symbol."""
     code = (code ^ np.uint64(np.uint32(symbol))) * _MIX
     return code ^ (code >> _HALF)
 
 
 @jit
 def place_of(code, shift):
-    """The place of a feature whose symbols have all been read."""
+    """Return the place of a feature with all its symbols."""
     return np.int64((code * _STIR) >> shift)
 
 

@@ -55,11 +55,11 @@ def train(config: str, settings: dict[str, Any], corpus: tuple[str, str] = ("{tr
 
 def generative(settings: dict[str, Any], corpus: tuple[str, str] = ("{train}", "{dev}")) -> Run:
     """Train Buys & Blunsom's model. Its scores while it is trained are of no use."""
-    steps = {"training.max_steps": 20, "training.eval_frequency": 20, "corpora.dev.limit": 2}
+    last = {"training.eval_frequency": 20, "corpora.dev.limit": 2}
     settings = {
         name if name.startswith("corpora.") else PARSER + name: value for name, value in settings.items()
     }
-    return train("paper", {**steps, **settings}, corpus)
+    return train("paper", {**last, **settings}, corpus)
 
 
 def contexts(elements: list[str], word: list[str]) -> Run:
@@ -72,7 +72,7 @@ def easy_first(*pipeline: str, beam: int) -> Run:
     """Train easy-first components, of which the last one has a beam."""
     settings = {f"components.{name}.tokens": "gold" for name in pipeline}
     settings |= {"nlp.pipeline": list(pipeline), f"components.{pipeline[-1]}.beam": beam}
-    return train("easy_first", {"training.max_steps": 200, "training.eval_frequency": 20, **settings})
+    return train("easy_first", settings)
 
 
 def evaluate(pipeline: str, *options: str, corpus: str = "{dev}") -> Run:
@@ -192,7 +192,7 @@ RUNS = {
         "generative_reranker",
         {
             "paths.parser": "{parser_beam_8}/model-best",
-            "training.max_steps": 300,
+            "training.max_epochs": 3,
             "training.eval_frequency": 300,
         },
     ),

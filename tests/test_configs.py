@@ -10,7 +10,9 @@ from zipfile import ZipFile
 import pytest
 import spacy
 from command_line import run
-from spacy.util import load_config
+from spacy.training import Example
+from spacy.training.loop import create_train_batches
+from spacy.util import load_config, registry
 
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS
 from spacy_hpyp.text.unknown_words import unknown_words
@@ -41,6 +43,20 @@ def test_filled_config_passes_the_checks_of_spacy(config, tmp_path):
     run("init", "fill-config", config, tmp_path / "filled.cfg")
     paths = (f"--paths.{part}={SAMPLE}/en_sample-ud-{part}.conllu" for part in ("train", "dev"))
     assert "Config is valid" in run("debug", "config", tmp_path / "filled.cfg", *paths).output
+
+
+@pytest.mark.parametrize("documents", [3, 40, 1255])
+@pytest.mark.parametrize("config", sorted((PROJECT / "configs").glob("*.cfg")), ids=lambda path: path.stem)
+def test_training_ends_with_an_evaluation_after_whole_passes_over_any_treebank(config, documents):
+    nlp = spacy.blank("en")
+    examples = [Example(nlp.make_doc("a b c"), nlp.make_doc("a b c " * (i % 7))) for i in range(documents)]
+    training = load_config(config).interpolate()["training"]
+    batcher = registry.resolve({"batcher": training["batcher"]})["batcher"]
+    steps = list(create_train_batches(nlp, lambda _: examples, batcher, training["max_epochs"]))
+    assert training["max_steps"] == 0
+    assert (len(steps) - 1) % training["eval_frequency"] == 0
+    assert steps[0][1]
+    assert sum(len(batch) for _, batch in steps) == training["max_epochs"] * documents
 
 
 def test_templates_read_guides_in_guided_components_alone():

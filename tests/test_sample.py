@@ -34,11 +34,11 @@ RAW = "The ferry leaves at noon. Do not forget the bread. My sister sold her old
 
 
 PATHS = {f"paths.{part}": str(SAMPLE / f"en_sample-ud-{part}.conllu") for part in ("train", "dev")}
-#: What is different from the project's own training: fewer steps and particles for the one that no page
+#: What is different from the project's own training: fewer sweeps and particles for the one that no page
 #: shows.
 QUICK = {
     "paper": {
-        "training.max_steps": 8,
+        "training.max_epochs": 9,
         "training.eval_frequency": 4,
         "components.hpyp_parser.particles": 100,
     },
@@ -186,8 +186,7 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(
         **PATHS,
         "paths.train": str(annotated),
         "paths.parser": str(trained / "model-best"),
-        "training.max_steps": 60,
-        "training.eval_frequency": 60,
+        "training.max_epochs": 3,
         **SMALL,
     }
     train(PROJECT / "configs" / "guided.cfg", tmp_path, overrides=overrides)
@@ -226,7 +225,7 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(
 
 
 def test_the_fast_pipeline_needs_no_other(tmp_path, assert_forest):
-    overrides = {**PATHS, "training.max_steps": 60, "training.eval_frequency": 60, **SMALL}
+    overrides = {**PATHS, "training.max_epochs": 3, **SMALL}
     train(PROJECT / "configs" / "easy_first.cfg", tmp_path, overrides=overrides)
     nlp = spacy.load(tmp_path / "model-best")
     assert_forest(nlp(RAW), generative=False)
@@ -235,7 +234,7 @@ def test_the_fast_pipeline_needs_no_other(tmp_path, assert_forest):
 
 def test_the_head_outward_pipeline_gives_exact_probabilities(tmp_path, assert_forest):
     overrides = {f"paths.{part}": str(convert(part, tmp_path)) for part in ("train", "dev")}
-    overrides |= {"training.max_steps": 60, "training.eval_frequency": 30, "training.batcher.parts": 10}
+    overrides |= {"training.max_epochs": 6, "training.batcher.parts": 10}
     train(PROJECT / "configs" / "head_outward.cfg", tmp_path, overrides=overrides)
     nlp = spacy.load(tmp_path / "model-best")
     doc = nlp(RAW)

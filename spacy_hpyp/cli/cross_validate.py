@@ -53,7 +53,7 @@ def cross_validate(
 ) -> None:
     """Train a pipeline on all but one part of a treebank, parse the raw text of that part, and so on.
 
-    Each training is that of 'spacy train' with the same config and overrides (--training.max_steps 100); a
+    Each training is that of 'spacy train' with the same config and overrides (--training.max_epochs 3); a
     tenth of its data chooses the best model. A part is every n-th document, or every n-th run of ten
     sentences. Prints the F1 scores of 'hpyp udeval' over all documents, with bootstrap intervals; sentences
     without a complete tree are left out. The same command goes on after the last part that was parsed.

@@ -9,6 +9,7 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
+from thinc.api import Optimizer
 
 from ..annotation.documents import (
     UNLABELLED,
@@ -160,6 +161,14 @@ class GibbsParser(Parser):
         if swept:
             self._end_sweep(rng)
         return swept
+
+    def finish_update(self, sgd: Optimizer) -> None:
+        """Update the weights of pools if `update` has kept gradients: without any, an optimizer goes on in
+        the direction that it has.
+        """
+        model = self.model
+        if any(model.has_grad(name) and model.get_grad(name).any() for name in model.param_names):
+            super().finish_update(sgd)
 
     def _encoded(self, doc: Doc) -> list[tuple[GoldSentence, np.ndarray]]:
         """Return the sentences of an annotated document, and their rows for the model."""

@@ -19,30 +19,16 @@ def examples_of(lengths):
 
 
 @settings(deadline=None, derandomize=True, max_examples=100)
-@given(st.lists(st.integers(0, 30), max_size=80), st.integers(1, 100))
-def test_parts_hold_every_example_once_and_in_order(lengths, parts):
-    examples = examples_of(lengths)
-    batches = list(create_parts_batcher(parts)(iter(examples)))
-    assert all(batches)
-    number = {id(example): i for i, example in enumerate(examples)}
-    found = [number[id(example)] for batch in batches for example in batch]
-    assert sorted(found) == list(range(len(examples)))
-    # An example that is larger than a part is a batch of its own, and does not wait for the batch before it.
-    small = [i for i in found if lengths[i] <= max(1, sum(lengths) // parts)]
-    assert small == sorted(small)
-
-
-@pytest.mark.parametrize("parts", [1, 2, 10, 100])
-def test_sentences_of_one_length_give_exactly_as_many_batches(parts):
-    batches = list(create_parts_batcher(parts)(examples_of([7] * 200)))
-    assert len(batches) == parts
-    assert {len(batch) for batch in batches} == {200 // parts}
-
-
-@pytest.mark.parametrize(("tokens", "parts"), [(24_000, 40), (26_000, 20), (98_000, 20), (102_000, 40)])
-def test_a_corpus_of_medium_size_has_parts_of_its_own(tokens, parts):
-    batches = list(create_parts_batcher(40, medium_parts=20)(examples_of([50] * (tokens // 50))))
-    assert parts <= len(batches) <= parts + 1
+@given(st.lists(st.integers(0, 30), min_size=1, max_size=80), st.integers(1, 100))
+def test_each_sweep_has_so_many_parts_of_about_one_size_and_the_first_one_more(lengths, parts):
+    examples, batcher = examples_of(lengths), create_parts_batcher(parts)
+    for count in (parts + 1, parts, parts):
+        batches = list(batcher(iter(examples)))
+        assert len(batches) == count
+        assert batches[0][0] is examples[0]
+        assert [id(each) for batch in batches for each in batch] == list(map(id, examples))
+        words = [sum(len(each.reference) for each in batch) for batch in batches]
+        assert max(words) <= sum(lengths) / count + max(lengths)
 
 
 @pytest.mark.parametrize("gold_tags", [False, True])

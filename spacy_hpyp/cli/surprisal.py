@@ -22,6 +22,7 @@ from ..about import __version__
 from ..components.surprisal import NGramReader, ParserReader, Reader, read_rows
 from ..distributed.inputs import Document, Shard
 from ..distributed.run import Process, Task
+from ..language_model.align import Alignment
 from ..language_model.increments import ENTROPIES
 from ..language_model.ngram import NGramModel
 from ..language_model.stimuli import read_counts, read_stimuli, read_word_table
@@ -72,6 +73,10 @@ def surprisal(
         Path | None, option("Where frequencies are from: text, or a table of words and counts", exists=True)
     ] = None,
     lags: Annotated[int, option("Columns of so many words before, too", least=0, most=_LAGS)] = 0,
+    align: Annotated[
+        Path | None, option("Table of another model (.csv, .tsv), whose values get a column", exists=True)
+    ] = None,
+    value: Annotated[str, option("Of --align: the column of values; --word is that of words")] = "surprisal",
     no_punctuation: Annotated[
         bool, option("Punctuation has no rows, and is no part of words and regions", "--no-punctuation")
     ] = False,
@@ -109,7 +114,7 @@ def surprisal(
     """
     by = REGION if regions else WORD if words else TOKEN
     if ray is not None:
-        if regions or text_by or reader_by or context or lags or running or threads or STDIN in texts:
+        if regions or text_by or align or context or lags or running or threads or STDIN in texts:
             raise ValueError(
                 "With --ray texts are files of text, and of the options there are --words, --no-punctuation, "
                 "--entropy, --per-line, --particles and --segment-with."
@@ -132,9 +137,16 @@ def surprisal(
         refuse("a parser, but here is an n-gram model", particles=particles, threads=threads)
     else:
         refuse("an n-gram model, but here is a parser", segment_with=segment_with)
+    alignment = None if align is None else Alignment(align, word, value)
     reader = _reader(model, particles, threads, segment_with)
     to_rows = partial(
-        read_rows, reader, by=by, punctuation=not no_punctuation, entropy=entropy, running=running
+        read_rows,
+        reader,
+        by=by,
+        punctuation=not no_punctuation,
+        entropy=entropy,
+        running=running,
+        alignment=alignment,
     )
     if text_by is not None:
         to_rows = partial(to_rows, frequencies=_frequencies(frequencies, reader), lags=lags)
@@ -153,7 +165,8 @@ def surprisal(
         replace_file(output.with_name(f"{output.name}.json"), srsly.json_dumps(provenance, indent=2).encode())
     if per_line:
         reader.coverage.joined.clear()
-    for message, is_warning in reader.coverage.messages():
+    aligned = [] if alignment is None else [alignment.message()]
+    for message, is_warning in [*reader.coverage.messages(), *aligned]:
         note(f"Warning: {message}" if is_warning else message)
 
 

@@ -17,6 +17,7 @@ from spacy.util import minibatch
 from ..annotation.extensions import bits
 from ..annotation.syntactic_words import word_spans, words_as_tokens
 from ..annotation.written import entries_of
+from ..language_model.align import Alignment
 from ..language_model.increments import find_entropies
 from ..language_model.ngram import NGramModel
 from ..language_model.scoring import search_for_reading
@@ -250,19 +251,26 @@ def read_rows(
     running: bool = False,
     frequencies: Frequencies | None = None,
     lags: int = 0,
+    alignment: Alignment | None = None,
 ) -> Iterator[Row]:
     """Yield the rows of some passages, which are not all held in memory; see `surprisal`.
 
     frequencies (Frequencies | None): Of words; with them, each row of a table of words is given back.
+    alignment (Alignment | None): Values of another model for another column.
     """
     check("by", by, OneOf(ROWS))
     for batch in minibatch(passages, BATCH):
         for passage, (doc, scores) in zip(batch, reader.read(batch, running=running, entropy=entropy)):
             reader.coverage.add(doc, scores, passage)
             if frequencies is not None:
-                yield from table_rows(doc, scores, passage, frequencies, lags=lags, punctuation=punctuation)
-            else:
-                yield from passage_rows(doc, scores, passage, by=by, punctuation=punctuation)
+                settings = {"lags": lags, "punctuation": punctuation, "alignment": alignment}
+                yield from table_rows(doc, scores, passage, frequencies, **settings)
+                continue
+            rows = list(passage_rows(doc, scores, passage, by=by, punctuation=punctuation))
+            if alignment is not None:
+                for row, value in zip(rows, alignment.take([row["text"] for row in rows])):
+                    row[alignment.column] = value
+            yield from rows
 
 
 def _passages(

@@ -13,6 +13,7 @@ import numpy as np
 from spacy.tokens import Doc
 
 from ..text.vocabulary import Vocabulary
+from .align import Alignment
 
 #: Units of rows.
 TOKEN, WORD, REGION = "token", "word", "region"
@@ -222,12 +223,14 @@ def table_rows(
     *,
     lags: int = 0,
     punctuation: bool = True,
+    alignment: Alignment | None = None,
 ) -> Iterator[Row]:
     """Yield the rows that a passage is made of, with columns for their words. A row without a word, or with
     punctuation that is not counted, has None there, and is none of the words before.
 
     doc (Doc), scores (TokenScores), passage (TextPassage), punctuation (bool): See `passage_rows`.
     lags (int): The number of words before that have columns, too.
+    alignment (Alignment | None): Values of another model for another column.
     RAISES (ValueError): If a token reaches over two rows, or two columns would have the same name.
     """
     found = {
@@ -241,15 +244,19 @@ def table_rows(
     entropies = [f"{kind}_{name}" for kind in ("entropy", "reduction") for name in scores.entropies]
     shared = ["sentence", "tokens", *scores.summed, "known", "class", *entropies]
     names = [*shared, "length", "log_frequency", "position", "position_in_sentence", *_PUNCTUATION]
+    values: list[list[Any]] = [[] for _ in found]
+    if alignment is not None:
+        names.append(alignment.column)
+        values = [[value] for value in alignment.take([row["text"] for row in found.values()])]
     repeated = [name for name in names if name not in _NOT_BEFORE]
     words, first = [], {}
-    for number, row in found.items():
+    for (number, row), other in zip(found.items(), values):
         written = passage.text[passage.ends[number - 2] if number > 1 else 0 : passage.ends[number - 1]]
         before = first.setdefault(row["sentence"], number) - 1
         frequency = frequencies.of(row["text"], forms[number])
         own = [sum(map(str.isalnum, row["text"])), frequency, number, number - before]
         marks = [int(bool(pattern.search(written))) for pattern in _PUNCTUATION.values()]
-        words.append(dict(zip(names, [*(row[column] for column in shared), *own, *marks])))
+        words.append(dict(zip(names, [*(row[column] for column in shared), *own, *marks, *other])))
     places = {number: place for place, number in enumerate(found)}
     for number, columns, name in passage.rows:
         place = places.get(number, -1)

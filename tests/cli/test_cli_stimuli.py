@@ -364,6 +364,34 @@ def test_words_and_regions_that_the_model_does_not_know_are_counted(models, writ
     assert "Warning" not in run(models / "ngram", write("the dog sleeps .\n"), "--per-line").stderr
 
 
+@pytest.mark.parametrize(
+    "table",
+    [
+        # As minicons has sub-words, and pangoling words with the value of a first one missing.
+        "sentence_id,token,surprisal\n0,The,1\n0,Ġdog,2\n0,Ġsle,3\n0,eps,4\n0,.,5\n1,ĠAda,6\n1,Ġwaits,7\n1,.,8\n",
+        '"","sent","word","surprisal"\n"1",1,"The",1\n"2",1,"dog",2\n"3",1,"sleeps.",12\n"4",2,"Ada",6\n'
+        '"5",2,"waits.",15\n',
+    ],
+)
+def test_values_of_another_model_stand_beside_the_same_words(models, write, table):
+    other, stimuli = write(table, "gpt2.csv"), write("item,text\n1,The dog sleeps.\n2,Ada waits.\n", "t.csv")
+    options = ("--align", other)
+    found = rows(run(models / "ngram", stimuli, "--words", *options).stdout)
+    assert [float(row["gpt2_surprisal"]) for row in found] == [1, 2, 12, 6, 15]
+    words = "1,The\n1,dog\n1,sleeps.\n2,Ada\n2,waits.\n"
+    options = ("--text-by", "text", "--per-line", "--lags", 1, *options)
+    found = rows(run(models / "ngram", write(f"text,word\n{words}", "w.csv"), *options).stdout)
+    assert [row["gpt2_surprisal_lag1"] for row in found] == ["", "1.000000", "2.000000", "", "6.000000"]
+
+
+def test_words_that_another_table_lacks_or_joins_are_counted(models, write):
+    other = write("token,lp\n[CLS],0\nthedog,1\nsees,2\nnear,NA\nadas,9\n.,5\n", "lp.csv")
+    path = write("item,text\n1,the dog sees Kim near Ada.\n", "t.csv")
+    done = run(models / "ngram", path, "--align", other, "--value", "lp")
+    assert [row["lp_lp"] for row in rows(done.stdout)] == ["", "", "2.000000", "", "", "", "5.000000"]
+    assert "Warning: 5 of 7 rows have no lp_lp" in " ".join(done.stderr.split())
+
+
 def test_several_readers_read_the_same_words(models, write):
     words, orders = "the dog sees a cat .".split(), ([1, 2, 3, 4, 5, 6], [1, 2, 4, 5, 6])
     table = [(f"s{who}", n, words[n - 1]) for who, order in enumerate(orders) for n in order]

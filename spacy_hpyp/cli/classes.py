@@ -23,7 +23,7 @@ def classes(
     *,
     output: Annotated[Path, option("File for the classes", "--output -o", **NEW_FILE)],
     number: Annotated[int, option("Number of classes", "--classes -n", least=2, most=100_000)] = 512,
-    min_count: Annotated[int, option("Rarer words are known by what they look like", least=1)] = 5,
+    min_count: Annotated[int, option("Replace rarer words by their shape", least=1)] = 5,
     iterations: Annotated[int, option("How often all words are looked at, at the most", least=1)] = 20,
     lang: Annotated[str, option("Language of the tokenizer", "--lang -l")] = "en",
     tokenized: Tokenized = False,

@@ -39,9 +39,7 @@ _NAMED, _LONG = 3, 5
 
 
 def split(
-    treebank: Annotated[
-        Path, argument("The folder of its files, one of them, or their prefix, as assets/a/ta_ttb-ud")
-    ],
+    treebank: Annotated[Path, argument("Folder, file or common prefix (assets/a/ta_ttb-ud) of the treebank")],
     output: Annotated[Path, argument("Folder for the parts", file_okay=False)] = Path("corpus"),
     *,
     parsed: Annotated[

@@ -48,7 +48,7 @@ def cross_validate(
     parser: Annotated[
         Path | None, option("Config of the parser that guides the pipeline", exists=True)
     ] = None,
-    folds: Annotated[int, option("Parts that are held out in turn", least=2)] = 5,
+    folds: Annotated[int, option("Number of parts, each held out once", least=2)] = 5,
     curve: Annotated[bool, option("Train on a tenth, a third and two thirds, too")] = False,
 ) -> None:
     """Train a pipeline on all but one part of a treebank, parse the raw text of that part, and so on.

@@ -37,7 +37,7 @@ _SHOWN = 15
 
 def evaluate(
     ctx: typer.Context,
-    model: Annotated[str, argument("Name or path of a trained pipeline that parses or tags")],
+    model: Annotated[str, argument("Name or path of a trained pipeline")],
     data_path: Data,
     *,
     output: Json = None,

@@ -21,10 +21,10 @@ def learn_text(
     output: Annotated[Path, argument("Directory for the pipeline (model-last)", file_okay=False)],
     *,
     learning: Annotated[
-        Literal["words", "all"], option("What learns from parses: the one of words, or all")
+        Literal["words", "all"], option("Distributions to train: words only, or all")
     ] = "words",
     tokenized: Annotated[bool, option("Words are between spaces; else the tokenizer finds them")] = False,
-    particles: Annotated[int, option("Particles that a sentence is parsed with", "--particles -K")] = 100,
+    particles: Annotated[int, option("Number of particles for each sentence", "--particles -K")] = 100,
     threads: Threads = None,
 ) -> None:
     """Let a pipeline learn from raw text: parse a batch, take the best parses for trees, and add them to the

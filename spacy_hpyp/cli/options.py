@@ -34,7 +34,7 @@ def writable(path: Path | None) -> Path | None:
 #: Settings of options and arguments that are a file to read, and one to write.
 FILE = {"exists": True, "dir_okay": False}
 NEW_FILE: dict[str, Any] = {"dir_okay": False, "callback": writable}
-Pipeline = Annotated[str, argument("Name or path of a trained pipeline with a parser of this package")]
+Pipeline = Annotated[str, argument("Name or path of a pipeline with a parser of this package")]
 AnyPipeline = Annotated[str, argument("Name or path of a trained pipeline with any parser")]
 Generative = Annotated[str, argument("Name or path of a trained pipeline with an hpyp_parser")]
 AnyModel = Annotated[str, argument("A trained pipeline with an hpyp_parser, or a model of 'hpyp ngram'")]

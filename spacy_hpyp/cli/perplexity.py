@@ -32,9 +32,7 @@ def perplexity(
     tokenized: Tokenized = False,
     method: Annotated[
         Literal["beam", "particles"] | None,
-        option(
-            "Of a parser: sum over the beam, for an upper bound, or estimate the whole sum", "--method -m"
-        ),
+        option("Parser only: sum over the beam, or an unbiased estimate", "--method -m"),
     ] = None,
     particles: Annotated[
         int | None,

@@ -21,13 +21,11 @@ def reading(
     ],
     *,
     time: Annotated[str, option("The column of reading times")],
-    text_by: Annotated[str, option("The column that says which text a word belongs to")],
+    text_by: Annotated[str, option("Column with the text of each word")],
     predict: Annotated[
-        list[str] | None, option("Formula whose gain is computed, as a,b or a * b; default: surprisal")
+        list[str] | None, option("Predictors to test: a,b or a formula; default: surprisal")
     ] = None,
-    baseline: Annotated[
-        str, option("Formula of what times are predicted by, too, as a * b + c or a,b")
-    ] = BASELINE,
+    baseline: Annotated[str, option("Control predictors: a,b or a formula")] = BASELINE,
     reader_by: Annotated[str | None, option("Column of readers: effects are those of a mixed model")] = None,
     output: Json = None,
 ) -> None:

@@ -30,7 +30,7 @@ def report(
     data_path: Data,
     output: Annotated[Path, argument("HTML file to write", **NEW_FILE)],
     *,
-    sentences: Annotated[int, option("The worst sentences that are shown", "--sentences -n", least=0)] = 5,
+    sentences: Annotated[int, option("Number of worst sentences to show", "--sentences -n", least=0)] = 5,
     threads: Threads = None,
 ) -> None:
     """Write a page about a pipeline: one HTML file, which loads nothing else.

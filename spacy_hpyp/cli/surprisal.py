@@ -61,16 +61,12 @@ def surprisal(
         bool, option("One row a word between white space: sums over its tokens", "--words -w")
     ] = False,
     regions: Annotated[bool, option("One row a region of a table of stimuli", "--regions -r")] = False,
-    context: Annotated[
-        str | None, option("Of a table of stimuli: the column of what is read before the text")
-    ] = None,
-    text_by: Annotated[str | None, option("Of a table with one word a row: the column of its texts")] = None,
-    word: Annotated[str, option("Of a table with one word a row: the column of its words")] = "word",
-    reader_by: Annotated[
-        str | None, option("Of a table with one word a row: the column of its readers, if they are several")
-    ] = None,
+    context: Annotated[str | None, option("Stimuli: column with the context read before the text")] = None,
+    text_by: Annotated[str | None, option("One word a row: column with the text of each word")] = None,
+    word: Annotated[str, option("One word a row: column with the words")] = "word",
+    reader_by: Annotated[str | None, option("One word a row: column with the readers")] = None,
     frequencies: Annotated[
-        Path | None, option("Where frequencies are from: text, or a table of words and counts", exists=True)
+        Path | None, option("Text, or a table of words and counts, for frequencies", exists=True)
     ] = None,
     lags: Annotated[int, option("Columns of so many words before, too", least=0, most=_LAGS)] = 0,
     align: Annotated[
@@ -84,13 +80,11 @@ def surprisal(
         bool, option("Columns of entropies over next words and analyses, and reductions", "--entropy -e")
     ] = False,
     per_line: Annotated[
-        bool, option("Each line of text, or text of --text-by, is a sentence by itself", "--per-line -l")
+        bool, option("Read each line, or text of --text-by, as one sentence", "--per-line -l")
     ] = False,
-    running: Annotated[
-        bool, option("A text in a table may have several sentences, which the parser finds")
-    ] = False,
+    running: Annotated[bool, option("Let the parser split texts of a table into sentences")] = False,
     segment_with: Annotated[
-        str | None, option("Of an n-gram model: pipeline that finds the sentences of text")
+        str | None, option("N-gram models: pipeline used to split text into sentences")
     ] = None,
     particles: Annotated[
         int | None, option("Particles; by default the pipeline's, but 5,000 at least", "--particles -K")

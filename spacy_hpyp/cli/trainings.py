@@ -55,7 +55,7 @@ def guides(
     corpus: Annotated[Path, argument("Its training data: .conllu or .spacy, or a directory", exists=True)],
     output: Annotated[Path, argument("The .spacy file to write", **NEW_FILE)],
     *,
-    folds: Annotated[int, option("Parts of the corpus that are left out in turn", least=2)] = 10,
+    folds: Annotated[int, option("Number of parts, each left out once", least=2)] = 10,
     threads: Threads = None,
 ) -> None:
     """Write the training data of a parser with its guides, for guided components to learn from.

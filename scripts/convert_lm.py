@@ -22,12 +22,20 @@ frequent ones another. Decisions that the paper does not report:
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 from wasabi import msg
 
-from spacy_hpyp.treebanks.conllu import EMPTY, ConlluSentence, ConlluWord, read_conllu, write_conllu
+from spacy_hpyp.treebanks.conllu import (
+    EMPTY,
+    UNKNOWN_SPACES,
+    ConlluWord,
+    block_of,
+    read_blocks,
+    select,
+    write_blocks,
+)
 from spacy_hpyp.treebanks.head_rules import PUNCTUATION
 
 NUMBER, UNKNOWN = "<num>", "<unk>"
@@ -43,35 +51,54 @@ _SYMBOLS = {"SYM", "$", "#"}
 _WORDS = {"PART", "CCONJ", "POS", "CC"}
 
 
-def simplify(sentences: Iterable[ConlluSentence]) -> list[ConlluSentence]:
+# Comments that stay true when words are changed or left out.
+_KEPT = ("newdoc", "newpar", "sent_id", UNKNOWN_SPACES)
+
+
+class Sentence(NamedTuple):
+    """The words of a sentence with a tree, and comments."""
+
+    words: list[ConlluWord]
+    comments: tuple[str, ...] = ()
+
+
+def read(path: Path) -> list[Sentence]:
+    """The sentences of a treebank that have complete trees."""
+    return [
+        Sentence(block.words, tuple(comment for comment in block.comments if comment.startswith(_KEPT)))
+        for block in select(read_blocks(path), lambda block: block.problem is None)
+    ]
+
+
+def simplify(sentences: Iterable[Sentence]) -> list[Sentence]:
     """Sentences without punctuation, in lower case and with one word for numbers; empty ones are dropped.
 
     A document that begins with an empty sentence begins with the next one.
     """
-    found: list[ConlluSentence] = []
+    found: list[Sentence] = []
     pending: tuple[str, ...] = ()
     for sentence in sentences:
         words = _without(sentence.words, [_is_punctuation(word) for word in sentence.words])
         if words:
             words = [word._replace(form=_form(word)) for word in words]
-            found.append(ConlluSentence(words, pending + sentence.comments))
+            found.append(Sentence(words, pending + sentence.comments))
             pending = ()
         else:
             pending += tuple(comment for comment in sentence.comments if not comment.startswith("sent_id"))
     return found
 
 
-def frequent_words(sentences: Iterable[ConlluSentence], size: int = SIZE) -> set[str]:
+def frequent_words(sentences: Iterable[Sentence], size: int = SIZE) -> set[str]:
     """The most frequent words of simplified sentences, with the words for numbers and for all others."""
     counts = Counter(word.form for sentence in sentences for word in sentence.words)
     words = sorted(counts.keys() - {NUMBER, UNKNOWN}, key=lambda word: (-counts[word], word))
     return {NUMBER, UNKNOWN, *words[: size - 2]}
 
 
-def limit(sentences: Iterable[ConlluSentence], vocabulary: set[str]) -> list[ConlluSentence]:
+def limit(sentences: Iterable[Sentence], vocabulary: set[str]) -> list[Sentence]:
     """Sentences with one word for all that are not in the vocabulary."""
     return [
-        ConlluSentence(
+        Sentence(
             [word if word.form in vocabulary else word._replace(form=UNKNOWN) for word in sentence.words],
             sentence.comments,
         )
@@ -138,9 +165,7 @@ def convert(
     output: Annotated[str, typer.Argument(help="The beginning of the names of the parts to write")],
 ) -> None:
     """Rewrite the three parts, with the vocabulary of the training part."""
-    parts = {
-        part: simplify(read_conllu(Path(f"{source}-{part}.conllu"))) for part in ("train", "dev", "test")
-    }
+    parts = {part: simplify(read(Path(f"{source}-{part}.conllu"))) for part in ("train", "dev", "test")}
     vocabulary = frequent_words(parts["train"])
     parts = {part: limit(sentences, vocabulary) for part, sentences in parts.items()}
     train = parts["train"]
@@ -148,7 +173,7 @@ def convert(
         [sentence for i, sentence in enumerate(train) if (i // TOGETHER) % 2 == half] for half in (0, 1)
     )
     for part, sentences in parts.items():
-        write_conllu(Path(f"{output}-{part}.conllu"), sentences)
+        write_blocks(Path(f"{output}-{part}.conllu"), (block_of(*sentence) for sentence in sentences))
     words = sum(len(sentence.words) for sentence in train)
     msg.good(f"Wrote {len(train):,} training sentences with {words:,} words: {output}-*.conllu")
 

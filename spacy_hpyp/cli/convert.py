@@ -15,16 +15,15 @@ from spacy.util import minibatch
 from wasabi import msg
 
 from ..storage.checksum import blaming
-from ..storage.files import prepare_folder, replace_file
+from ..storage.files import prepare_folder
 from ..treebanks.brackets import read_trees
 from ..treebanks.conllu import (
     UNKNOWN_SPACES,
     Block,
-    ConlluSentence,
     documents_of,
     read_blocks,
     select,
-    write_conllu,
+    write_blocks,
 )
 from ..treebanks.penn import PARTS, SUFFIXES, dependencies, section_of
 from .app import note, save_docs
@@ -83,7 +82,7 @@ def split(
     prepare_folder(output)
     written = output / (name or treebank.name)
     for part, file in parts_of(written).items():
-        replace_file(file, "".join(map(Block.lines, parts[part])).encode())
+        write_blocks(file, parts[part])
     counts = ", ".join(f"{len(blocks):,} to {part}" for part, blocks in parts.items())
     msg.good(f"Wrote {counts}: {written}-*.conllu")
 
@@ -230,7 +229,7 @@ def _documents(blocks: Sequence[Block], path: Path, n_sents: int, *, merge_subto
 
 
 def _convert_brackets(paths: Iterable[Path], output: Path) -> None:
-    by_section: dict[int | None, list[ConlluSentence]] = defaultdict(list)
+    by_section: dict[int | None, list[Block]] = defaultdict(list)
     files = [path for path in paths if path.is_file()]
     for path in paths:
         files += [file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.name[0] != "."]
@@ -249,7 +248,7 @@ def _convert_brackets(paths: Iterable[Path], output: Path) -> None:
             _save(output / f"{name}.conllu", sentences)
 
 
-def _dependencies(file: Path) -> Iterator[ConlluSentence]:
+def _dependencies(file: Path) -> Iterator[Block]:
     """Yield the sentences of a file, which is a document; trees without words are left out."""
     begins = (f"newdoc id = {file.stem}",)
     for i, tree in enumerate(read_trees(file), start=1):
@@ -258,7 +257,7 @@ def _dependencies(file: Path) -> Iterator[ConlluSentence]:
             begins = ()
 
 
-def _save(path: Path, sentences: Sequence[ConlluSentence]) -> None:
-    write_conllu(path, sentences)
-    words = sum(len(sentence.words) for sentence in sentences)
-    msg.good(f"Saved {len(sentences):,} sentences with {words:,} words: {path}")
+def _save(path: Path, blocks: Sequence[Block]) -> None:
+    write_blocks(path, blocks)
+    words = sum(block.size for block in blocks)
+    msg.good(f"Saved {len(blocks):,} sentences with {words:,} words: {path}")

@@ -16,7 +16,7 @@ from spacy.language import Language
 from wasabi import msg
 
 from ..storage.files import prepare_folder, replace_file
-from ..treebanks.conllu import Block, documents_of, read_blocks, select
+from ..treebanks.conllu import Block, documents_of, read_blocks, select, write_blocks
 from .app import load_pipeline, note, overrides_of
 from .convert import hold_out
 from .options import FILE, argument, option
@@ -31,7 +31,6 @@ from .udeval import (
     of_pipeline,
     official,
     with_trees,
-    write_blocks,
 )
 
 #: The parts of the training data that a learning curve has.
@@ -131,5 +130,6 @@ def _share(documents: Documents, share: float) -> list[Block]:
 
 def _counts(nlp: Language, document: Sequence[Block], path: Path) -> Counts:
     """Return the counts of a document's scores."""
-    score = official(write_blocks(path, document), str(path))
+    write_blocks(path, document)
+    score = official(path.read_text(encoding="utf8"), str(path))
     return score(of_pipeline(nlp, path)("text"))

@@ -12,8 +12,7 @@ import numpy as np
 from spacy.language import Language
 from wasabi import msg
 
-from ..storage.files import replace_file
-from ..treebanks.conllu import COLUMNS, EMPTY, Block, blocks_of, read_blocks, select
+from ..treebanks.conllu import COLUMNS, EMPTY, Block, blocks_of, read_blocks, select, write_blocks
 from .app import load_pipeline, note, of_extra, set_threads
 from .options import FILE, AnyPipeline, Json, Threads, argument
 from .output import percent, print_table, save_json
@@ -89,13 +88,6 @@ def with_trees(blocks: Sequence[Block], treebank: Path) -> list[Block]:
             f"complete tree: '{treebank}'"
         )
     return found
-
-
-def write_blocks(path: Path, blocks: Sequence[Block]) -> str:
-    """Write sentences to a file in CoNLL-U, and return its content."""
-    text = "".join(map(Block.lines, blocks))
-    replace_file(path, text.encode())
-    return text
 
 
 def show_scores(

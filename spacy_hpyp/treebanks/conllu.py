@@ -23,8 +23,6 @@ _LEAST_PUNCTUATION = 10
 _PUNCTUATION = re.compile(r"[0-9]+\t[^\w\t]+\t")
 # Comments that begin documents and paragraphs; the sentences of a document in a treebank that has too few.
 _MARKS, _SENTENCES = ("newdoc", "newpar"), 10
-# Comments that stay true when words are changed or left out.
-_KEPT = ("newdoc", "newpar", "sent_id", UNKNOWN_SPACES)
 _HEAD, _LABEL = COLUMNS.index("head"), COLUMNS.index("deprel")
 _MISSING = -1
 _RANGE = re.compile(r"([0-9]+)-([0-9]+)")
@@ -39,14 +37,6 @@ class ConlluWord(NamedTuple):
     xpos: str
     head: int
     deprel: str
-
-
-@dataclass(frozen=True)
-class ConlluSentence:
-    """Words, and comments without their number signs."""
-
-    words: list[ConlluWord]
-    comments: tuple[str, ...] = ()
 
 
 @dataclass
@@ -222,30 +212,18 @@ def read_blocks(path: Path) -> Iterator[Block]:
         raise ValueError(f"'{path}' has no sentences in CoNLL-U.")
 
 
-def read_conllu(path: Path) -> list[ConlluSentence]:
-    """Read the words of a CoNLL-U file, without multiword tokens, empty nodes and comments on the text.
-
-    RAISES (ValueError): See `read_blocks`; or if a sentence is not a tree with one root.
-    """
-    sentences = []
-    for block in read_blocks(path):
-        if block.problem is not None:
-            raise ValueError(f"'{path}', line {block.line}: {block.problem} in this sentence.")
-        kept = (comment for comment in block.comments if comment.startswith(_KEPT))
-        sentences.append(ConlluSentence(block.words, tuple(kept)))
-    return sentences
+def block_of(words: Iterable[ConlluWord], comments: Iterable[str] = ()) -> Block:
+    """Make a sentence of words."""
+    rows = [
+        [str(i), word.form, EMPTY, word.upos, word.xpos, EMPTY, str(word.head), word.deprel, EMPTY, EMPTY]
+        for i, word in enumerate(words, start=1)
+    ]
+    return Block(0, [*comments], rows, len(rows))
 
 
-def write_conllu(path: Path, sentences: Iterable[ConlluSentence]) -> None:
+def write_blocks(path: Path, blocks: Iterable[Block]) -> None:
     """Write sentences to a file in CoNLL-U."""
-    text = ""
-    for sentence in sentences:
-        rows = [
-            [str(i), word.form, EMPTY, word.upos, word.xpos, EMPTY, str(word.head), word.deprel, EMPTY, EMPTY]
-            for i, word in enumerate(sentence.words, start=1)
-        ]
-        text += Block(0, [*sentence.comments], rows).lines()
-    replace_file(path, text.encode())
+    replace_file(path, "".join(map(Block.lines, blocks)).encode())
 
 
 def _read_line(block: Block, line: str) -> None:

@@ -33,7 +33,7 @@ import re
 from pathlib import Path
 
 from .brackets import Tree
-from .conllu import EMPTY, ConlluSentence, ConlluWord
+from .conllu import EMPTY, Block, ConlluWord, block_of
 from .head_rules import PUNCTUATION, category, find_head, function_tags
 
 #: The tag of empty elements.
@@ -93,7 +93,7 @@ def relation(mother: str, dependent: str, *, head_is_word: bool) -> str:
     return _MODIFIERS.get(phrase, "DEP")
 
 
-def dependencies(tree: Tree, comments: tuple[str, ...] = ()) -> ConlluSentence | None:
+def dependencies(tree: Tree, comments: tuple[str, ...] = ()) -> Block | None:
     """A phrase structure tree as a dependency tree with comments, or None if it has only empty elements."""
     leaves: list[Tree] = []
     # The head and the label of each word.
@@ -121,4 +121,4 @@ def dependencies(tree: Tree, comments: tuple[str, ...] = ()) -> ConlluSentence |
         ConlluWord(leaf.word or "", EMPTY, leaf.label, head + 1, label)
         for leaf, (head, label) in zip(leaves, arcs)
     ]
-    return ConlluSentence(words, comments) if words else None
+    return block_of(words, comments) if words else None

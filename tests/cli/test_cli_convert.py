@@ -10,7 +10,7 @@ from command_line import run
 from spacy.training import Corpus
 
 from spacy_hpyp.annotation.documents import problem_of, raw_sentences
-from spacy_hpyp.treebanks.conllu import read_conllu
+from spacy_hpyp.treebanks.conllu import read_blocks
 
 # Made up, one of each for a section.
 TREE = "( (S (NP-SBJ (DT The) (NN {noun})) (VP (VBZ costs) (NP (QP ($ $) (CD 5)) (-NONE- *U*))) (. .)) )\n"
@@ -34,7 +34,7 @@ def wsj(tmp_path):
 
 
 def forms(path):
-    return [" ".join(word.form for word in sentence.words) for sentence in read_conllu(path)]
+    return [" ".join(word.form for word in sentence.words) for sentence in read_blocks(path)]
 
 
 def spacy_docs(path, folder, n_sents=1):
@@ -56,7 +56,7 @@ def test_sections_are_divided_into_the_standard_parts(wsj, tmp_path):
     }
     assert sorted(path.name for path in out.iterdir()) == sorted(f"{name}.conllu" for name in parts)
     for name, sections in parts.items():
-        ids = [sentence.comments[-1] for sentence in read_conllu(out / f"{name}.conllu")]
+        ids = [sentence.comments[-1] for sentence in read_blocks(out / f"{name}.conllu")]
         assert ids == [
             f"sent_id = wsj_{s:02}{file:02}-{i}" for s in sections for file in (0, 1) for i in (1, 2)
         ]

@@ -28,7 +28,7 @@ def files(toy, trained, tmp_path_factory):
             if i == len(rows):
                 text += f"{i}-{i + 1}\t{word}." + "\t_" * 8 + "\n"
             arc = "0\troot" if head == i - 1 else f"{head + 1}\t{dep}"
-            text += f"{i}\t{word}\tlemma\tX\t{tag}\t_\t{arc}\t_\t_\n"
+            text += f"{i}\t{word}\tlemma\tNOUN\t{tag}\t_\t{arc}\t_\t_\n"
         text += "\n"
     (folder / "gold.conllu").write_text(text, encoding="utf8")
     return folder

@@ -4,9 +4,9 @@ import random
 from pathlib import Path
 
 import pytest
-from convert_lm import convert, frequent_words, limit, simplify
+from convert_lm import Sentence, convert, frequent_words, limit, read, simplify
 
-from spacy_hpyp.treebanks.conllu import ConlluSentence, ConlluWord, read_conllu
+from spacy_hpyp.treebanks.conllu import ConlluWord
 
 
 def words(*rows):
@@ -17,7 +17,7 @@ def words(*rows):
     for form, tag, head, label in rows:
         upos, xpos = (tag[1:], "_") if tag.startswith("/") else ("_", tag)
         made.append(ConlluWord(form, upos, xpos, head, label))
-    return ConlluSentence(made)
+    return Sentence(made)
 
 
 def simplified(sentence):
@@ -56,9 +56,7 @@ def test_punctuation_is_known_by_tag_or_label(word, kept):
 
 
 def test_words_with_a_universal_tag_are_not_judged_by_the_other_tag():
-    sentence = ConlluSentence(
-        [ConlluWord("go", "VERB", "VB", 0, "root"), ConlluWord("and", "CCONJ", ",", 1, "cc")]
-    )
+    sentence = Sentence([ConlluWord("go", "VERB", "VB", 0, "root"), ConlluWord("and", "CCONJ", ",", 1, "cc")])
     assert len(simplified(sentence)) == 2
 
 
@@ -110,8 +108,8 @@ def test_a_root_is_never_labelled_as_punctuation():
 
 
 def test_empty_sentences_are_dropped_and_the_next_one_begins_their_document():
-    empty = ConlluSentence([ConlluWord(".", "PUNCT", "_", 0, "root")], ("newdoc id = d", "sent_id = 1"))
-    other = ConlluSentence([ConlluWord("go", "VERB", "_", 0, "root")], ("sent_id = 2",))
+    empty = Sentence([ConlluWord(".", "PUNCT", "_", 0, "root")], ("newdoc id = d", "sent_id = 1"))
+    other = Sentence([ConlluWord("go", "VERB", "_", 0, "root")], ("sent_id = 2",))
     assert [each.comments for each in simplify([empty, other])] == [("newdoc id = d", "sent_id = 2")]
 
 
@@ -165,7 +163,7 @@ def test_parts_have_the_vocabulary_of_the_training_part_and_halves_are_all_of_it
     sample = Path(__file__).parents[2] / "assets" / "sample" / "en_sample-ud"
     convert(str(sample), str(tmp_path / "lm"))
     train, dev, half, text = (
-        read_conllu(tmp_path / f"lm-{part}.conllu") for part in ("train", "dev", "half", "text")
+        read(tmp_path / f"lm-{part}.conllu") for part in ("train", "dev", "half", "text")
     )
     known = {word.form for sentence in train for word in sentence.words} | {"<unk>"}
     assert {word.form for sentence in dev for word in sentence.words} <= known

@@ -59,7 +59,8 @@ SMALL = {
 
 #: What a page shows: code or a command that uses the project's pipeline, and behind it what that prints.
 _EXAMPLE = re.compile(
-    r"^```(python|)\n((?:(?!^```).)*?training/sample/.*?)^```\n\n```\n(.*?)^```$", re.MULTILINE | re.DOTALL
+    r"^```(python|)\n((?:(?!^```).)*?training/sample/(?:(?!^```).)*?)^```\n\n```\n(.*?)^```$",
+    re.MULTILINE | re.DOTALL,
 )
 _NUMBER = re.compile(r"-?\d+\.\d+")
 EXAMPLES = [

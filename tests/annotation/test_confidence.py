@@ -145,6 +145,21 @@ def test_confidence_is_learned_from_few_documents_too(toy, count, length):
         assert calibration.mean_confidence < calibration.mean_accuracy + 0.15
 
 
+def test_a_calibration_stays_until_a_loaded_component_has_seen_all_sentences(toy, learned):
+    """It is loaded in the middle of a sweep, which ends before that."""
+    nlp = toy.copy(learned)
+    examples = [Example(nlp.make_doc(doc.text), doc) for doc in documents(toy, nlp)]
+    nlp.update(examples[:10])
+    nlp = toy.copy(nlp)
+    found = []
+    for seen in (examples[10:], examples):
+        nlp.update(seen)
+        confidence = toy.parser(nlp).joint.confidence
+        found.append(np.array_equal(confidence.heads, toy.parser(learned).joint.confidence.heads))
+    assert toy.parser(nlp).joint.progress.sweeps == toy.parser(learned).joint.progress.sweeps + 2
+    assert found == [True, False]
+
+
 def test_whoever_reads_what_was_not_calibrated_is_warned_once(toy, learned):
     unlearned = toy.copy(learned)
     toy.parser(unlearned).joint.confidence = None

@@ -58,6 +58,13 @@ def pooled(toy, sentences):
     return learned(toy, sentences)[0]
 
 
+def test_an_update_without_sentences_leaves_the_weights(toy, sentences):
+    nlp, sgd = learned(toy, sentences, sweeps=2)
+    before = parameters(toy, nlp)
+    toy.parser(nlp).finish_update(sgd)
+    assert_equal_parameters(parameters(toy, nlp), before)
+
+
 # The same again
 
 

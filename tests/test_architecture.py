@@ -1,6 +1,9 @@
 """Which way the arrows point: what each folder of the package may import."""
 
 import ast
+import re
+import sys
+from configparser import ConfigParser
 from pathlib import Path
 
 import pytest
@@ -82,6 +85,16 @@ def test_spacy_is_known_where_it_has_to_be(all_imports):
         if module.split(".")[0] == "spacy":
             assert own in SPACY_OF, f"{own} must not import {module}"
             assert own in ("components", "cli") or not PIPELINE & set(names), f"{own} must not know {names}"
+
+
+def test_imported_packages_are_declared(all_imports):
+    config = ConfigParser()
+    config.read(PACKAGE.parent / "setup.cfg")
+    needed = [config["options"]["install_requires"], *config["options.extras_require"].values()]
+    declared = {re.split("[^a-z0-9_]", line.replace("-", "_"))[0] for each in needed for line in each.split()}
+    # llvmlite comes with Numba.
+    known = {"spacy_hpyp", "llvmlite", *declared, *sys.stdlib_module_names}
+    assert {module.split(".")[0] for _, module, _ in all_imports} <= known
 
 
 def test_every_folder_has_its_place():

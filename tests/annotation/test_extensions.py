@@ -61,12 +61,15 @@ def test_more_particles_sum_over_more(toy, trained):
         assert many(text)._.log_prob >= few(text)._.log_prob
 
 
-def test_probabilities_survive_a_doc_bin_with_user_data(trained):
-    docs = list(trained.pipe(TEXTS))
+def test_probabilities_survive_a_doc_bin_with_user_data_and_json(trained):
+    docs = list(trained.pipe([*TEXTS, " ".join(TEXTS * 20)]))
     stored = DocBin(docs=docs, store_user_data=True).to_bytes()
     loaded = list(DocBin().from_bytes(stored).get_docs(trained.vocab))
     assert [log_probs(doc) for doc in loaded] == [log_probs(doc) for doc in docs]
     assert [doc._.log_prob for doc in loaded] == [doc._.log_prob for doc in docs]
+    for doc in docs:
+        again = Doc(trained.vocab).from_json(doc.to_json(underscore=["log_prob"]))
+        assert log_probs(again) == log_probs(doc)
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -18,7 +18,7 @@ EMPTY = "_"
 #: A comment on a document whose tokens and sentence ends teach nothing.
 UNKNOWN_SPACES = "spaces = unknown"
 # A treebank without SpaceAfter=No, though it has so many words without letters and digits, does not say how
-# its tokens are written.
+# its tokens are written, unless comments give texts with spaces everywhere.
 _LEAST_PUNCTUATION = 10
 _PUNCTUATION = re.compile(r"[0-9]+\t[^\w\t]+\t")
 # Comments that begin documents and paragraphs; the sentences of a document in a treebank that has too few.
@@ -187,15 +187,15 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 def read_blocks(path: Path) -> Iterator[Block]:
     """Read the sentences of a CoNLL-U file in UTF-8 as their lines, with trees or without.
 
-    Where the file does not tell tokens with a space behind them from others, each sentence gets the comment
-    `UNKNOWN_SPACES`.
+    Where the file does not say how tokens are written, each sentence gets the comment `UNKNOWN_SPACES`.
 
     RAISES (ValueError): If it has no sentences, or a line is not one of CoNLL-U.
     """
     lines = [line for _, line in numbered_lines(path)]
     is_unknown = (
         not any("SpaceAfter=No" in line for line in lines)
-        and sum(_PUNCTUATION.match(line) is not None for line in lines) >= _LEAST_PUNCTUATION
+        and sum(map(_is_punctuation, lines)) >= _LEAST_PUNCTUATION
+        and not any(map(_has_spaces, blocks_of(lines, str(path))))
     )
     block: Block | None = None
     for block in blocks_of(lines, str(path)):
@@ -210,6 +210,16 @@ def read_blocks(path: Path) -> Iterator[Block]:
         yield block
     if block is None:
         raise ValueError(f"'{path}' has no sentences in CoNLL-U.")
+
+
+def _is_punctuation(line: str) -> bool:
+    return _PUNCTUATION.match(line) is not None
+
+
+def _has_spaces(block: Block) -> bool:
+    """Return whether the text that comments give has spaces around all tokens, punctuation among them."""
+    text = f"text = {block.text().strip()}"
+    return text in block.comments and any(_is_punctuation("\t".join(row)) for row in block.rows)
 
 
 def block_of(words: Iterable[ConlluWord], comments: Iterable[str] = ()) -> Block:

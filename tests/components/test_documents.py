@@ -76,6 +76,7 @@ def test_tokens_are_those_of_the_rules_where_a_treebank_says_nothing_of_white_sp
         doc = tokenizer("Two du ferries, (late).")
         assert [token.text for token in doc] == "Two du ferries , ( late ) .".split()
         assert [word.text for word in doc[1]._.words] == ["of", "le"]
-    # Fewer marks say nothing.
-    (example, *_) = create_conllu_corpus(write((words + "\n") * 9, "few.conllu"))(nlp)
-    assert not example.reference.has_unknown_spaces
+    # Fewer marks say nothing, and a text may have spaces before them.
+    for text in (words + "\n") * 9, f"# text = one du ferries .\n{words}\n" + (words + "\n") * 20:
+        (example, *_) = create_conllu_corpus(write(text, "known.conllu"))(nlp)
+        assert not example.reference.has_unknown_spaces

@@ -1,7 +1,6 @@
-"""The spaCy component `attribute_rules`: universal parts of speech and features by tag and word.
+"""The spaCy component `attribute_rules`: parts of speech and features by tag and word.
 
-A tag mostly implies the part of speech and often the features; words that mostly have others with that tag
-have a rule of their own. spaCy's `attribute_ruler` does the same by patterns, at a tenth of the speed.
+spaCy's `attribute_ruler` does the same by patterns, at a tenth of the speed.
 """
 
 from collections import Counter, defaultdict
@@ -24,7 +23,7 @@ from .alignment import example_of_words
 
 
 class AttributeRules(Pipe):
-    """Sets `token.pos` and `token.morph` by `token.tag` and the word, as in the training data.
+    """Sets `token.pos` and `token.morph` to the most frequent ones of the tag, or of the word with that tag.
 
     Tokens whose tag has no rule keep what they have.
 
@@ -37,28 +36,28 @@ class AttributeRules(Pipe):
         self.vocab, self.name, self.scorer = vocab, name, scorer
         self._use([])
 
-    def _use(self, rules: list[tuple[str, str, str, str]]) -> None:
-        self.rules = rules
+    def _use(self, rules: Iterable[Iterable[str]]) -> "AttributeRules":
+        self.rules = [tuple(rule) for rule in rules]
         add, add_morph = self.vocab.strings.add, self.vocab.morphology.add
         self._values = {
-            (add(tag), add(word)): (add(pos), add_morph(morph)) for tag, word, pos, morph in rules
+            (add(tag), add(word)): (add(pos), add_morph(morph)) for tag, word, pos, morph in self.rules
         }
+        return self
 
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None
     ) -> None:
         """Learn rules from the tags, parts of speech and features of the examples' references."""
-        counts: dict[str, dict[str, Counter[tuple[str, str]]]] = defaultdict(lambda: defaultdict(Counter))
-        for example in map(example_of_words, get_examples()):
-            for token in example.reference:
-                value = token.pos_, str(token.morph)
-                if token.tag_ and not token.is_space and any(value):
-                    counts[token.tag_][token.lower_][value] += 1
+        counts: dict[str, dict[str, Counter]] = defaultdict(lambda: defaultdict(Counter))
+        for token in (token for each in get_examples() for token in example_of_words(each).reference):
+            value = token.pos_, str(token.morph)
+            if token.tag_ and not token.is_space and any(value):
+                for word in ("", token.lower_):
+                    counts[token.tag_][word][value] += 1
         rules = [(SPACE_TAG, "", "SPACE", "")] if counts else []
         for tag, words in sorted(counts.items()):
-            usual = by_frequency(sum(words.values(), Counter()))[0]
-            best = [(word, by_frequency(values)[0]) for word, values in sorted(words.items())]
-            rules += [(tag, "", *usual), *((tag, word, *value) for word, value in best if value != usual)]
+            best = {word: by_frequency(values)[0] for word, values in sorted(words.items())}
+            rules += [(tag, word, *value) for word, value in best.items() if not word or value != best[""]]
         self._use(rules)
 
     def __call__(self, doc: Doc) -> Doc:
@@ -78,8 +77,7 @@ class AttributeRules(Pipe):
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "AttributeRules":
         """Load rules from bytes."""
-        self._use([tuple(rule) for rule in srsly.msgpack_loads(data)])
-        return self
+        return self._use(srsly.msgpack_loads(data))
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
         """Save the rules to a directory."""

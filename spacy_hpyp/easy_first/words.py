@@ -45,6 +45,7 @@ from ..annotation.arrays import Guides, block_starts
 from ..compiled import NONE
 from ..text.candidates import WordOutcomes
 from ..text.elements import CLASS_ATTRIBUTES, FormRows, class_symbols, string_number
+from ..text.folding import fold
 from ..text.vocabulary import Vocabulary
 from .classification import Possible, Reading
 from .templates import compile_templates
@@ -292,7 +293,7 @@ class Lexicon:
 
     def _row(self, form: str) -> list[int]:
         """The kind of a word, and what is read of it."""
-        vocabulary = self.vocabulary
+        vocabulary, form = self.vocabulary, fold(form)
         number = vocabulary.number(form)
         own = {
             **spelling(form),

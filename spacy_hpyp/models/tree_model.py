@@ -39,6 +39,7 @@ from ..text.elements import (
     string_number,
     without_classes,
 )
+from ..text.folding import fold
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from ..text.word_classes import path_of
@@ -190,7 +191,8 @@ class TreeModel(ClassedModel):
 
     def _row(self, form: str) -> list[int]:
         """What a form alone says: word, lower, suffix, usual, and classes."""
-        lower, vocabulary = form.lower(), self.vocabulary
+        form, vocabulary = fold(form), self.vocabulary
+        lower = form.lower()
         number = vocabulary.number(form)
         usual = vocabulary.candidate_tags[vocabulary.tag_offsets[number]]
         path = path_of(self.classes or {}, form) if self.is_classed else ""

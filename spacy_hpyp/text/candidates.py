@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from .folding import fold
 from .vocabulary import by_frequency
 
 # Words seen no more than so often say what endings mean.
@@ -47,7 +48,7 @@ class WordOutcomes:
         """
         counts: dict[str, Counter[int]] = {}
         for (form, outcome), count in Counter(words).items():
-            counts.setdefault(form, Counter())[outcome] += count
+            counts.setdefault(fold(form), Counter())[outcome] += count
         by_ending: dict[str, Counter[int]] = {}
         different: Counter[str] = Counter()
         everything: Counter[int] = Counter()
@@ -75,6 +76,7 @@ class WordOutcomes:
 
     def kind(self, form: str) -> int:
         """Return the kind of a word."""
+        form = fold(form)
         known = self._of_form.get(form)
         if known is not None:
             return known

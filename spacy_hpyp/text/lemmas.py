@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from spacy.pipeline._edit_tree_internals.edit_trees import EditTrees
 from spacy.strings import StringStore
 
+from .folding import fold
+
 # Between a word and its lemma in the name of a rule.
 _BECOMES = "\t"
 #: Of words as they are written; of words in lower case; and of these, with a capital at the beginning of the
@@ -45,7 +47,7 @@ class LemmaRules:
         return f"{form}{_BECOMES}{lemma}" if number is None else self.names[number]
 
     def _rule(self, form: str, lemma: str) -> tuple[int, int]:
-        lower = lemma.lower()
+        form, lower = fold(form), lemma.lower()
         if lemma == lower:
             return _LOWER, self._trees.add(form.lower(), lemma)
         if form.isupper() and len(form) > 1 and lemma == lower[:1].upper() + lower[1:]:
@@ -54,7 +56,7 @@ class LemmaRules:
 
     def apply(self, number: int, form: str) -> str | None:
         """Return the lemma of a word by a rule, or None if the rule does not apply."""
-        capitals, tree = self._rules[number]
+        (capitals, tree), form = self._rules[number], fold(form)
         found = self._trees.apply(tree, form if capitals == _AS_WRITTEN else form.lower())
         if not found:
             return None

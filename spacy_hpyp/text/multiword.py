@@ -11,12 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
+from itertools import accumulate
 from math import exp
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .elements import string_number
+from .folding import fold
 from .segmentation import pack_weights, unpack_weights
 
 # Places of hashed features, and how often all decisions are gone over.
@@ -135,7 +137,9 @@ class MultiwordTokens:
             or several.
         seed (int): Fixes what is learned.
         """
-        sentences = list(sentences)
+        sentences = [
+            [(fold(token), list(map(fold, words))) for token, words in sentence] for sentence in sentences
+        ]
         everything = [each for sentence in sentences for each in sentence]
         several = {token.lower() for token, words in everything if list(words) != [token]}
         rules = dict.fromkeys(Rule.of(token, words) for token, words in everything if list(words) != [token])
@@ -175,12 +179,13 @@ class MultiwordTokens:
 
     def words(self, tokens: Sequence[str]) -> list[list[str]]:
         """The words of each token of running text; of one that is one word, that is the token."""
+        spelled, tokens = tokens, list(map(fold, tokens))
         if len(self._known) > _KEPT_FORMS:
             self._known = {}
         for token in tokens:
             if token not in self._known:
                 self._known[token] = [] if token.lower() in self.whole else self._possible(token)
-        found = [[token] for token in tokens]
+        found = [[token] for token in spelled]
         open_ones = [(i, possible) for i, token in enumerate(tokens) if (possible := self._known[token])]
         rules = [rule for _, possible in open_ones for rule in possible]
         if rules:
@@ -191,7 +196,8 @@ class MultiwordTokens:
             own, scores = scores[: len(possible)], scores[len(possible) :]
             # That the token is one word counts 0.
             if max(own) > 0.0:
-                found[i] = self.rules[possible[own.index(max(own))]].apply(tokens[i])  # type: ignore[assignment]
+                words = self.rules[possible[own.index(max(own))]].apply(tokens[i]) or found[i]
+                found[i] = _as_spelled(words, spelled[i])
         return found
 
     def _possible(self, token: str) -> list[int]:
@@ -222,6 +228,14 @@ class MultiwordTokens:
         weights = np.zeros(_PLACES, dtype=np.float32)
         unpack_weights(stored, weights)
         return cls(rules, weights, stored["whole"])
+
+
+def _as_spelled(words: list[str], token: str) -> list[str]:
+    """Return the words as the token spells them, if they are cut from it."""
+    if token.isascii() or "".join(words) != fold(token) or len(fold(token)) != len(token):
+        return words
+    ends = [*accumulate(map(len, words))]
+    return [token[end - len(word) : end] for word, end in zip(words, ends)]
 
 
 def _shares(scores: Sequence[float]) -> list[float]:

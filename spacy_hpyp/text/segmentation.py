@@ -1,14 +1,12 @@
-"""Where tokens and sentences end in a text, by a log-linear model that is asked at each character.
+"""Log-linear models that find the ends of tokens and sentences in a text.
 
-After a character a token goes on, or ends, or ends together with its sentence, or one of its words ends.
-Which of these is decided from left to right, given the characters around, their kinds, the token so far, the
-rest of what stands between white space, the tokens before and after, and whether training had them; where
-there are classes of words, whether raw text had them, and of which class they are. Known words that begin,
-end or go on at a character are found where there is no white space, too.
+From left to right, one model decides at each character whether the token goes on, or it ends, or one of its
+words ends. It reads the characters around, the token so far, the rest of the chunk between white space, and
+known words. Behind each token another model decides whether the sentence ends. It reads the words that
+follow, too. Where there are classes of words, both read these.
 
-
-The weights of hashed features are learned by AdaGrad (Duchi et al. 2011) with a part of the features left out
-at random, so that words that training has are not all that is relied on.
+The weights of hashed features are learned by AdaGrad (Duchi et al. 2011). A part of the features is left out
+at random, so that the models do not rely on the words of the training data alone.
 """
 
 from collections import Counter
@@ -19,23 +17,27 @@ import numpy as np
 
 from ..compiled import jit
 from .segmentation_features import (
+    CLASS_TEMPLATES,
+    KINDS,
     MARGIN,
-    TEMPLATES,
-    TEMPLATES_OF_CLASSES,
+    SENTENCE_TEMPLATES,
+    TOKEN_TEMPLATES,
     PaddedText,
     Weights,
     enter_words,
-    find_features,
-    may_end,
-    must_end,
+    find_joins,
+    find_sentence_features,
+    find_token_features,
+    may_go_on,
     pad,
 )
 
-#: What can be decided at a character.
-GOES_ON, ENDS, ENDS_SENTENCE, ENDS_WORD = range(4)
-#: In the place of a decision that is not known: the token ends, and perhaps its sentence.
+#: Decisions at a character.
+GOES_ON, ENDS, ENDS_WORD, ENDS_SENTENCE = range(4)
+#: In the place of a decision: the token ends, and it is not known whether its sentence does.
 _ENDS_PERHAPS_SENTENCE = 4
-_OUTCOMES = 4
+# The first decisions are about tokens; the last column of the weights is for sentences.
+_OUTCOMES, _SENTENCE = 3, 3
 
 # Places of hashed features, and how often all texts are gone over.
 _PLACES = 1 << 18
@@ -85,99 +87,111 @@ class Segments(NamedTuple):
     cuts: np.ndarray
 
 
-@jit
-def _probabilities(weight, places, kept, share):
-    """The probabilities of the outcomes, into `share`, where each feature counts as much as `kept` says."""
-    highest = -np.inf
-    for outcome in range(_OUTCOMES):
-        score = 0.0
-        for template in range(len(places)):
-            score += weight[places[template], outcome] * kept[template]
-        share[outcome] = score
-        highest = max(highest, score)
-    total = 0.0
-    for outcome in range(_OUTCOMES):
-        share[outcome] = np.exp(share[outcome] - highest)
-        total += share[outcome]
-    for outcome in range(_OUTCOMES):
-        share[outcome] /= total
+class Features(NamedTuple):
+    """Places of features in the table, and how much each counts.
 
-
-@jit
-def _descend(weight, square, places, kept, share, right):
-    """A step of AdaGrad from what is predicted, `share`, towards what is right; `square` has the sums of
-    squared gradients.
+    places (int64[templates]), kept (float64[templates]): Where some are left out, the others count more.
     """
-    ended = share[ENDS] + share[ENDS_SENTENCE]
-    for outcome in range(_OUTCOMES):
-        target = 1.0 if outcome == right else 0.0
-        if right == _ENDS_PERHAPS_SENTENCE and ENDS <= outcome <= ENDS_SENTENCE and ended > 0.0:
-            target = share[outcome] / ended
-        gradient = target - share[outcome]
-        if abs(gradient) < _NEGLIGIBLE:
-            continue
-        for template in range(len(places)):
-            if kept[template] > 0.0:
-                place = places[template]
-                square[place, outcome] += gradient * gradient
-                weight[place, outcome] += _RATE * gradient / np.sqrt(square[place, outcome] + _FIRST_SQUARE)
 
-
-def _room(weights: Weights) -> tuple[np.ndarray, ...]:
-    """What `_pass` writes on: `places` (int64[templates]), `share` (float64[outcomes]) and `kept`
-    (float64[templates]).
-    """
-    templates = TEMPLATES + (TEMPLATES_OF_CLASSES if len(weights.of_class) else 0)
-    return np.empty(templates, np.int64), np.empty(_OUTCOMES), np.ones(templates)
+    places: np.ndarray
+    kept: np.ndarray
 
 
 @jit
-def _pass(weights, padded, decisions, probability, places, share, kept, square, rng):
-    """Decide at each character of a text; or go the right way, and learn.
+def _score(weights, features, outcome):
+    score = 0.0
+    for template in range(len(features.places)):
+        score += weights.weight[features.places[template], outcome] * features.kept[template]
+    return score
 
-    decisions (int8[n]): What is decided at each character with margins, written here; where it is learned,
-        what is right.
-    probability (float32[n]): How probable it is that a sentence ends after each, written here.
-    places, share, kept: See `_room`.
+
+@jit
+def _descend(weights, features, outcome, gradient, square):
+    """A step of AdaGrad; `square` has the sums of squared gradients."""
+    if abs(gradient) < _NEGLIGIBLE:
+        return
+    for template in range(len(features.places)):
+        if features.kept[template] > 0.0:
+            place = features.places[template]
+            square[place, outcome] += gradient * gradient
+            step = _RATE * gradient / np.sqrt(square[place, outcome] + _FIRST_SQUARE)
+            weights.weight[place, outcome] += step
+
+
+@jit
+def _drop(features, rng):
+    for template in range(len(features.kept)):
+        features.kept[template] = 0.0 if rng.random() < _DROPOUT else 1.0 / (1.0 - _DROPOUT)
+
+
+@jit
+def _decide_token(weights, features, share, right, square):
+    """The most probable decision about a token, which the model learns to be `right` if there is `square`."""
+    highest, total, decision = -np.inf, 0.0, np.int8(GOES_ON)
+    for outcome in range(_OUTCOMES):
+        share[outcome] = _score(weights, features, outcome)
+        if share[outcome] > highest:
+            highest, decision = share[outcome], np.int8(outcome)
+    if square is not None:
+        for outcome in range(_OUTCOMES):
+            share[outcome] = np.exp(share[outcome] - highest)
+            total += share[outcome]
+        right = right if right <= ENDS_WORD else ENDS
+        for outcome in range(_OUTCOMES):
+            gradient = (1.0 if outcome == right else 0.0) - share[outcome] / total
+            _descend(weights, features, outcome, gradient, square)
+    return decision
+
+
+@jit
+def _pass(weights, padded, decisions, probability, tokens, sentences, share, square, rng):
+    """Decide at each character of a text; or take the right decisions, and learn.
+
+    decisions (int8[n]): The decision at each character with margins: written, or right where it is learned.
+    probability (float32[n]): The probability that a sentence ends after each, written here.
+    tokens, sentences (Features), share (float64[outcomes]): Overwritten.
     square (float32[places, outcomes] | None), rng (numpy.random.Generator | None): See `_descend`; without
-        them nothing is learned, nor is what learns compiled.
+        them nothing is learned.
     """
     limit = len(padded.kind) - MARGIN
     i = padded.following[MARGIN - 1]
     token = before = i
     length = 0
     while i < limit:
-        decision = np.int8(GOES_ON)
-        right = decisions[i]
-        if may_end(padded, i):
-            find_features(places, weights, padded, i, token, before, length)
-            if square is not None:
-                for template in range(len(places)):
-                    kept[template] = 0.0 if rng.random() < _DROPOUT else 1.0 / (1.0 - _DROPOUT)
-            _probabilities(weights.weight, places, kept, share)
-            if square is not None:
-                _descend(weights.weight, square, places, kept, share, right)
-            for outcome in range(1, _OUTCOMES):
-                if share[outcome] > share[decision]:
-                    decision = np.int8(outcome)
-            if (decision == GOES_ON and must_end(padded, i)) or (
-                decision == ENDS_WORD and i + 1 == padded.end[i]
-            ):
-                decision = np.int8(ENDS)
-            probability[i] = share[ENDS_SENTENCE]
-        if padded.following[i] >= limit and i + 1 == padded.end[i]:
-            decision, probability[i] = np.int8(ENDS_SENTENCE), np.float32(1.0)
+        right, decision = decisions[i], np.int8(ENDS)
+        if may_go_on(weights, padded, i):
+            decision = np.int8(GOES_ON)
+            if padded.may_end[i]:
+                find_token_features(tokens.places, weights, padded, i, token, before)
+                if square is not None:
+                    _drop(tokens, rng)
+                decision = _decide_token(weights, tokens, share, right, square)
+                if decision == ENDS_WORD and i + 1 == padded.end[i]:
+                    decision = np.int8(ENDS)
         if square is not None:
-            decision = right
-        else:
-            decisions[i] = decision
+            decision = min(right, np.int8(ENDS_SENTENCE))
         if decision == GOES_ON:
             i += 1
             continue
+        if decision != ENDS_WORD:
+            start = before if length > 0 else token
+            find_sentence_features(sentences.places, weights, padded, i, token, start, length)
+            if square is not None:
+                _drop(sentences, rng)
+            probability[i] = 1.0 / (1.0 + np.exp(-_score(weights, sentences, _SENTENCE)))
+            if square is not None and right != _ENDS_PERHAPS_SENTENCE:
+                gradient = (1.0 if right == ENDS_SENTENCE else 0.0) - probability[i]
+                _descend(weights, sentences, _SENTENCE, gradient, square)
+            if padded.following[i] >= limit and i + 1 == padded.end[i]:
+                probability[i] = 1.0
+            if square is None:
+                decision = np.int8(ENDS_SENTENCE if probability[i] > 0.5 else ENDS)
+                decisions[i] = decision
+        elif square is None:
+            decisions[i] = decision
         length = 0 if decision == ENDS_SENTENCE else length + 1
-        following = i + 1 if decision == ENDS_WORD else padded.following[i]
-        before = following if decision == ENDS_SENTENCE else token
-        i = token = following
+        before, token = token, i + 1 if decision == ENDS_WORD else padded.following[i]
+        i = token
 
 
 class Segmenter:
@@ -203,11 +217,14 @@ class Segmenter:
         """
         read: list[tuple[PaddedText, np.ndarray]] = []
         seen: Counter[int] = Counter()
+        joins = np.zeros((KINDS, KINDS), dtype=np.bool_)
         for each in texts:
             if len(each.ends):
                 padded = pad(each.text)
-                read.append((padded, _right_decisions(each)))
-                seen.update(_words(padded, each))
+                starts, ends, cuts = _bounds_in(padded, each)
+                read.append((padded, _right_decisions(padded, ends, cuts, each.last)))
+                seen.update(_words(padded, starts, ends, cuts))
+                joins |= find_joins(padded, starts, ends)
         if not read:
             raise ValueError("There are no tokens to learn from.")
         seen = Counter({word: count for word, count in seen.items() if count >= _OFTEN[0]})
@@ -217,7 +234,7 @@ class Segmenter:
             numbers is not None
         )
         of_class = [] if numbers is None else [numbers.get(word, 0) for word in words.tolist()]
-        weights = _new_weights(words, often.astype(np.int8), np.array(of_class, dtype=np.uint8))
+        weights = _new_weights(words, often.astype(np.int8), np.array(of_class, dtype=np.uint8), joins)
         square, room = np.zeros_like(weights.weight), _room(weights)
         rng = np.random.default_rng(seed)
         for _ in range(_EPOCHS):
@@ -228,7 +245,7 @@ class Segmenter:
         return cls(weights._replace(weight=weights.weight.astype(np.float16).astype(np.float32)))
 
     def segment(self, text: str) -> Segments:
-        """The tokens and sentences of any text, in time that grows with its length."""
+        """Find the tokens and sentences of any text, in time that grows with its length."""
         padded = pad(text)
         decisions = np.zeros(len(padded.kind), np.int8)
         probability = np.zeros(len(decisions), np.float32)
@@ -236,11 +253,11 @@ class Segmenter:
         last = np.flatnonzero((decisions == ENDS) | (decisions == ENDS_SENTENCE))
         starts = padded.following[np.append(MARGIN - 1, last[:-1])] if len(last) else last
         return Segments(
-            starts - MARGIN,
-            last + 1 - MARGIN,
+            padded.place[starts],
+            padded.place[last + 1],
             decisions[last] == ENDS_SENTENCE,
             probability[last].copy(),
-            np.flatnonzero(decisions == ENDS_WORD) + 1 - MARGIN,
+            padded.place[np.flatnonzero(decisions == ENDS_WORD) + 1],
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -255,13 +272,14 @@ class Segmenter:
             "words": self.weights.words[words],
             "often": self.weights.often[words],
             "of_class": self.weights.of_class[words] if len(self.weights.of_class) else self.weights.of_class,
+            "joins": self.weights.joins,
         }
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "Segmenter":
         """Make a segmenter of what `to_dict` has stored."""
         often, known, of_class = (stored[name] for name in ("often", "words", "of_class"))
-        weights = _new_weights(known, often, of_class)
+        weights = _new_weights(known, often, of_class, stored["joins"])
         unpack_weights(stored, weights.weight)
         return cls(weights)
 
@@ -278,36 +296,58 @@ def unpack_weights(stored: dict[str, Any], weights: np.ndarray) -> None:
     weights[stored["places"]] = stored["weights"]
 
 
-def _right_decisions(each: AnnotatedText) -> np.ndarray:
-    """What is to be decided at each character of a text with margins (int8[n])."""
-    right = np.zeros(len(each.text) + 2 * MARGIN, dtype=np.int8)
-    ends = _ENDS_PERHAPS_SENTENCE if each.last is None else np.where(each.last, ENDS_SENTENCE, ENDS)
-    right[each.ends - 1 + MARGIN] = ends
-    right[each.cuts - 1 + MARGIN] = ENDS_WORD
+def _bounds_in(padded: PaddedText, each: AnnotatedText) -> list[np.ndarray]:
+    """Return the starts, ends and cuts of a text as places in the composed text with margins (int64[*])."""
+    starts = np.searchsorted(padded.place, each.starts)
+    return [
+        starts,
+        *(np.searchsorted(padded.place, ends - 1, side="right") for ends in (each.ends, each.cuts)),
+    ]
+
+
+def _right_decisions(
+    padded: PaddedText, ends: np.ndarray, cuts: np.ndarray, last: np.ndarray | None
+) -> np.ndarray:
+    """Return the right decision at each character (int8[n])."""
+    right = np.zeros(len(padded.kind), dtype=np.int8)
+    right[ends - 1] = _ENDS_PERHAPS_SENTENCE if last is None else np.where(last, ENDS_SENTENCE, ENDS)
+    right[cuts - 1] = ENDS_WORD
     return right
 
 
-def _words(padded: PaddedText, each: AnnotatedText) -> list[int]:
-    """The hashes of the words of a text, in lower case."""
-    starts, ends = (np.sort(np.append(bounds, each.cuts)) + MARGIN for bounds in (each.starts, each.ends))
+def _words(padded: PaddedText, starts: np.ndarray, ends: np.ndarray, cuts: np.ndarray) -> list[int]:
+    """Return the hashes of the words of a text, in lower case."""
+    starts, ends = np.sort(np.append(starts, cuts)), np.sort(np.append(ends, cuts))
     with np.errstate(over="ignore"):
         words = padded.lowered[ends] - padded.lowered[starts] * padded.power[ends - starts]
     return words.tolist()
 
 
 def _class_numbers(classes: Mapping[str, str]) -> dict[int, int]:
-    """The number of a coarse class of each word, from 1 on, by the word's hash."""
-    ends = np.cumsum([len(word) for word in classes], dtype=np.int64)
-    all_words = AnnotatedText("".join(classes), ends - [len(word) for word in classes], ends, None, ends[:0])
-    hashes = _words(pad(all_words.text), all_words)
+    """Return the number of a coarse class of each word, from 1 on, by the word's hash."""
+    lengths = np.array([*map(len, classes)], dtype=np.int64)
+    ends = np.cumsum(lengths + 1) - 1
+    padded = pad(" ".join(classes))
+    words = AnnotatedText("", ends - lengths, ends, None, ends[:0])
+    hashes = _words(padded, *_bounds_in(padded, words))
     return {word: int("1" + path[:_STEPS_OF_PATH], 2) for word, path in zip(hashes, classes.values())}
 
 
-def _new_weights(known: np.ndarray, often: np.ndarray, of_class: np.ndarray) -> Weights:
+def _new_weights(known: np.ndarray, often: np.ndarray, of_class: np.ndarray, joins: np.ndarray) -> Weights:
     """Weights of 0, with a table of words, half of whose places at least are empty."""
     size = 1 << (2 * len(known) + 1).bit_length()
     groups = np.zeros(size if len(of_class) else 0, dtype=np.uint8)
-    weight = np.zeros((_PLACES, _OUTCOMES), np.float32)
-    weights = Weights(weight, np.zeros(size, np.uint64), np.zeros(size, np.int8), groups)
+    weight = np.zeros((_PLACES, _OUTCOMES + 1), np.float32)
+    weights = Weights(weight, np.zeros(size, np.uint64), np.zeros(size, np.int8), groups, joins)
     enter_words(weights, known, often, of_class)
     return weights
+
+
+def _room(weights: Weights) -> tuple[Features, Features, np.ndarray]:
+    """Return the arrays that `_pass` overwrites: `tokens`, `sentences` and `share`."""
+    more = CLASS_TEMPLATES if len(weights.of_class) else 0
+    tokens, sentences = (
+        Features(np.empty(templates + more, np.int64), np.ones(templates + more))
+        for templates in (TOKEN_TEMPLATES, SENTENCE_TEMPLATES)
+    )
+    return tokens, sentences, np.empty(_OUTCOMES)

@@ -1,7 +1,10 @@
-"""What is read at each character of a text to find where its tokens and sentences end: hashed features.
+"""Hashed features of the places in a text where tokens and sentences may end.
 
-A text has margins, so that what stands around a character can be read anywhere. Parts of it are known by
-polynomial hashes, of which the hash of any part follows in one step.
+A text is read with its accents composed and its spelling variants folded (`folding`). It has margins, so that
+features can be read anywhere. Polynomial hashes of its prefixes give the hash of any part in one step.
+
+Features of tokens read no further than the next white space, so that no token depends on the words that
+follow. Only a token that may go on behind white space, as "13 819", reads the next chunk, too.
 """
 
 import sys
@@ -12,10 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import jit, struct
+from .folding import compose, plain
 
 #: Characters before and after a text that features may read.
 MARGIN = 6
 # Kinds of characters; letters stand together.
+KINDS = 19
 _SPACE, _LINE_END, _UPPER, _LOWER, _LETTER, _MARK, _DIGIT, _OPENING, _CLOSING = range(9)
 _FULL_STOP, _COMMA, _QUOTE, _DASH, _PUNCTUATION, _SYMBOL, _OTHER, _HAN, _HIRAGANA, _KATAKANA = range(9, 19)
 # Kinds of letters in scripts without spaces, by the beginning of their names in Unicode.
@@ -35,7 +40,8 @@ _BY_CATEGORY = {
 _BY_CHARACTER = {
     "\n": _LINE_END,
     **dict.fromkeys(".!?…।。！？؟", _FULL_STOP),
-    **dict.fromkeys(",;:،、", _COMMA),
+    # A dash is between words like a comma; the one in folded text is a hyphen.
+    **dict.fromkeys(",;:،、—―", _COMMA),
     **dict.fromkeys("'’\"", _QUOTE),
 }
 # Arithmetic of hashes is modulo 2^64, where odd numbers have inverses.
@@ -43,18 +49,15 @@ _BASE = np.uint64(0x9E3779B97F4A7C15)
 _INVERSE = np.uint64(pow(int(_BASE), -1, 1 << 64))
 _MIXER = np.uint64(0xD6E8FEB86659FD93)
 _OF_TEMPLATE = np.uint64(0xA0761D6478BD642F)
-# The kind of each character and what it is in lower case, as far as one has been met; where none has, 0.
-_KIND_OF, _LOWER_OF = (
-    np.zeros(sys.maxunicode + 1, dtype=np.int64),
-    np.zeros(sys.maxunicode + 1, dtype=np.int64),
-)
+# The kind of each character, its folded form, and that in lower case, where it has been met; elsewhere 0.
+_KIND_OF, _PLAIN_OF, _LOWER_OF = np.zeros((3, sys.maxunicode + 1), dtype=np.int64)
 # Powers are kept for texts of so many characters.
 _USUAL_LENGTH = 1 << 13
-#: How many features there are, and how many more that read classes, which come behind them.
-TEMPLATES, TEMPLATES_OF_CLASSES = 49, 3
+#: Numbers of features of tokens, of sentences, and of classes, which come behind either.
+TOKEN_TEMPLATES, SENTENCE_TEMPLATES, CLASS_TEMPLATES = 38, 44, 3
 # Longer words are not looked for around a character.
 _LONGEST_WORD = 8
-_TAB, _JOINER = ord("\t"), 0x200D
+_TAB = ord("\t")
 
 
 @struct
@@ -66,19 +69,23 @@ class Weights(NamedTuple):
         an open table whose size is a power of two, 0 where it is empty.
     of_class (uint8[*]): The number of each word's class, 0 where it has none; without entries if there are no
         classes.
+    joins (bool[kinds, kinds]): The kinds of characters that white space within a token may stand between.
     """
 
     weight: np.ndarray
     words: np.ndarray
     often: np.ndarray
     of_class: np.ndarray
+    joins: np.ndarray
 
 
 @struct
 class PaddedText(NamedTuple):
-    """A text with margins.
+    """A composed text with margins.
 
+    place (int64[n]): The place in the text of each character, and of the end.
     lower, kind (int64[n]): Each character in lower case, and its kind.
+    may_end (bool[n]): Whether a token may end with it: a grapheme cluster does, and it is no white space.
     exact, lowered (uint64[n + 1]): Hashes of what stands before each position, as written and in lower case.
     power (uint64[n + 1]): By which the hash of a part is found.
     begin, end (int64[n]): The bounds of what stands between white space, around each character; an empty part
@@ -86,8 +93,10 @@ class PaddedText(NamedTuple):
     following (int64[n]): The next character after each that is no white space.
     """
 
+    place: np.ndarray
     lower: np.ndarray
     kind: np.ndarray
+    may_end: np.ndarray
     exact: np.ndarray
     lowered: np.ndarray
     power: np.ndarray
@@ -109,13 +118,18 @@ def _kind_of(character: str) -> int:
 
 
 def pad(text: str) -> PaddedText:
-    """A text as features read it."""
+    """Return a text as features read it."""
     margin = "\n" * MARGIN
-    code = np.frombuffer((margin + text + margin).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    text, place, begins = compose(margin + text + margin)
+    code = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     for new in set(code[_LOWER_OF[code] == 0].tolist()):
-        _KIND_OF[new], _LOWER_OF[new] = _kind_of(chr(new)), ord(chr(new).lower()[0])
+        character = chr(new)
+        _KIND_OF[new] = _kind_of(character)
+        _PLAIN_OF[new] = new if character in "—―" else ord(plain(character))
+        _LOWER_OF[new] = ord(chr(_PLAIN_OF[new]).lower()[0])
     lower, kind = _LOWER_OF[code], _KIND_OF[code]
-    return PaddedText(lower, kind, *_hashes(code, lower), *_bounds(kind))
+    may_end = np.append(begins[1:], True) & (kind > _LINE_END)
+    return PaddedText(place - MARGIN, lower, kind, may_end, *_hashes(_PLAIN_OF[code], lower), *_bounds(kind))
 
 
 @lru_cache(maxsize=1)
@@ -191,19 +205,24 @@ def enter_words(weights: Weights, words: np.ndarray, often: np.ndarray, of_class
 
 
 @jit
-def may_end(padded, i):
-    """Whether a token may end with a character: no white space, and the end of a grapheme cluster."""
-    joined = padded.lower[i] == _JOINER or padded.lower[i + 1] == _JOINER
-    return padded.kind[i] > _LINE_END and padded.kind[i + 1] != _MARK and not joined
-
-
-@jit
-def must_end(padded, i):
-    """Whether a token must end with a character: a tab, a line end or more than one space follow."""
+def may_go_on(weights, padded, i):
+    """Whether a token may go on behind a character: in its chunk, or behind one space as in training."""
     after = i + 1
     if after != padded.end[i]:
+        return True
+    if padded.kind[after] == _LINE_END or padded.lower[after] == _TAB or padded.following[i] != after + 1:
         return False
-    return padded.kind[after] == _LINE_END or padded.lower[after] == _TAB or padded.following[i] != after + 1
+    return weights.joins[padded.kind[i], padded.kind[after + 1]]
+
+
+def find_joins(padded: PaddedText, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Return `joins` of `Weights` for a text, given the bounds of its tokens in composed text."""
+    joins = np.zeros((KINDS, KINDS), dtype=np.bool_)
+    last = np.flatnonzero(padded.following != np.arange(1, len(padded.kind) + 1)) if len(ends) else ends
+    token = np.searchsorted(starts, last, side="right") - 1
+    last = last[(token >= 0) & (last < ends[token] - 1)]
+    joins[padded.kind[last], padded.kind[padded.following[last]]] = True
+    return joins
 
 
 @jit
@@ -245,46 +264,126 @@ def _longest_over(weights, padded, token, i):
 
 
 @jit
-def _kinds(padded, first, last):
+def _kinds(padded, first, end):
     """The kinds of the characters from one position to another, as one number."""
     found = np.uint64(0)
-    for i in range(first, last + 1):
+    for i in range(first, end):
         found = found * np.uint64(32) + np.uint64(padded.kind[i] + 1)
     return found
 
 
 @jit
-def find_features(places, weights, padded, i, token, before, length):
-    """The places of the features at a character.
+def _hash(places, weights, first):
+    """Make features places in the table, different ones for each template, which are numbered from `first`."""
+    mask = np.uint64(len(weights.weight) - 1)
+    for template in range(len(places)):
+        value = np.uint64(places[template]) + np.uint64(first + template) * _OF_TEMPLATE
+        places[template] = np.int64(_mixed(value) & mask)
+
+
+@jit
+def find_token_features(places, weights, padded, i, token, before):
+    """Find the places of the features that tell whether a token ends with a character.
 
     places (int64[templates]): Overwritten.
     i (int): The character; it is no white space.
-    token (int): Where its token begins.
-    before (int): Where the token before begins, or where this one does if it is the first of its sentence.
+    token, before (int): Where its token begins, and the one before.
+    """
+    lower, kind = padded.lower, padded.kind
+    exact, lowered, power = padded.exact, padded.lowered, padded.power
+    begin, end = padded.begin[i], padded.end[i]
+    stop = end if i + 1 < end else padded.end[padded.following[i]]
+    own = np.uint64(kind[i])
+    here, own_lower = np.uint64(kind[i] * 32 + kind[i + 1]), np.uint64(lower[i])
+    so_far, rest = _part(lowered, power, token, i + 1), _part(lowered, power, i + 1, stop)
+    previous = _part(lowered, power, before, token)
+    place, rest_place = _place_of(weights, so_far), _place_of(weights, rest)
+    known, rest_known = np.uint64(weights.often[place]), np.uint64(weights.often[rest_place])
+    by_2, by_3, by_4, by_5 = min(i + 2, stop), min(i + 3, stop), min(i + 4, stop), min(i + 5, stop)
+    places[0] = np.uint64(0)
+    # The characters around: kinds, as they are, and in lower case.
+    places[1] = _kinds(padded, i - 3, by_4)
+    places[2] = _kinds(padded, i - 1, by_3)
+    places[3] = here
+    places[4] = _part(exact, power, i, i + 1)
+    places[5] = _part(exact, power, i + 1, by_2)
+    places[6] = _part(exact, power, i, by_2)
+    places[7] = _part(exact, power, i - 1, i + 1)
+    places[8] = _part(exact, power, i - 1, by_2)
+    places[9] = _part(exact, power, i, by_3)
+    places[10] = _part(lowered, power, i - 2, by_2)
+    places[11] = _part(lowered, power, i - 1, by_3)
+    places[12] = _part(lowered, power, i + 1, by_4)
+    places[13] = _part(lowered, power, i - 2, i + 1)
+    places[14] = _part(lowered, power, i - 3, i + 1)
+    places[15] = _part(lowered, power, i + 1, by_5)
+    places[16] = _part(lowered, power, i - 2, by_3)
+    places[17] = np.uint64(lower[i - 1]) * np.uint64(131) + np.uint64(kind[i - 2] * 32 + kind[i + 1])
+    # The token so far, and the rest up to white space.
+    places[18] = _part(exact, power, token, i + 1)
+    places[19] = so_far * np.uint64(31) + np.uint64(lower[i + 1])
+    places[20] = so_far * np.uint64(3) + rest
+    places[21] = rest
+    places[22] = _part(lowered, power, begin, i + 1) * np.uint64(7) + rest
+    places[23] = known * np.uint64(8) + rest_known + np.uint64(64) * here
+    places[24] = known * np.uint64(1024) + _kinds(padded, i - 1, by_3)
+    places[25] = np.uint64(min(i + 1 - token, 12)) * np.uint64(1024) + here
+    places[26] = np.uint64(min(stop - i - 1, 8)) * np.uint64(1024) + here
+    places[27] = np.uint64(token == begin) * np.uint64(1024) + here
+    places[28] = _part(lowered, power, begin, stop)
+    places[29] = previous * np.uint64(32) + own_lower
+    places[30] = previous * np.uint64(19) + so_far
+    # Known words around the character, which need no white space.
+    starting = _longest_from(weights, padded, i + 1)
+    word_ahead = _part(lowered, power, i + 1, min(i + 1 + max(starting, 1), padded.end[i + 1]))
+    starting, ending = np.uint64(starting), np.uint64(_longest_to(weights, padded, token, i))
+    crossing = np.uint64(_longest_over(weights, padded, token, i))
+    places[31] = (starting * np.uint64(16) + ending) * np.uint64(16) + crossing
+    places[32] = (starting * np.uint64(16) + crossing) * np.uint64(1024) + here
+    places[33] = (ending * np.uint64(16) + known) * np.uint64(1024) + here
+    places[34] = word_ahead
+    places[35] = word_ahead * np.uint64(7) + so_far
+    places[36] = so_far * np.uint64(41) + np.uint64(kind[i + 1])
+    places[37] = own_lower * np.uint64(1009) + np.uint64(kind[i + 1] * 32 + kind[i - 1])
+    # Classes of the token so far and of the rest.
+    if len(places) > TOKEN_TEMPLATES:
+        group, rest_group = np.uint64(weights.of_class[place]), np.uint64(weights.of_class[rest_place])
+        places[38] = group * np.uint64(1024) + here
+        places[39] = group * np.uint64(4096) + rest_group
+        places[40] = rest_group * np.uint64(64) + own
+    _hash(places, weights, 1)
+
+
+@jit
+def find_sentence_features(places, weights, padded, i, token, before, length):
+    """Find the places of the features that tell whether a sentence ends with a token.
+
+    places (int64[templates]): Overwritten.
+    i (int): The token's last character.
+    token, before (int): Where the token begins, and the one before in its sentence, or else the token itself.
     length (int): How many tokens of its sentence stand before.
     """
     lower, kind = padded.lower, padded.kind
     exact, lowered, power = padded.exact, padded.lowered, padded.power
-    mask = np.uint64(len(weights.weight) - 1)
     begin, end = padded.begin[i], padded.end[i]
     ends = np.uint64(i + 1 == end)
-    # What would be next if the token ended: the rest up to white space, or else what follows it.
+    # The next chunk, or the rest of this one, and the chunk behind it.
     next_begin = padded.following[i] if i + 1 == end else i + 1
     next_end = max(padded.end[next_begin], next_begin)
     second = padded.following[max(next_end - 1, i)]
     own = np.uint64(kind[i])
     ahead = np.uint64(kind[next_begin])
     here, own_lower = np.uint64(kind[i] * 32 + kind[i + 1]), np.uint64(lower[i])
-    so_far, rest = _part(lowered, power, token, i + 1), _part(lowered, power, i + 1, max(end, i + 1))
+    so_far = _part(lowered, power, token, i + 1)
     upcoming = _part(lowered, power, next_begin, next_end)
     previous = _part(lowered, power, before, token)
-    place, rest_place = _place_of(weights, so_far), _place_of(weights, rest)
-    known, rest_known = np.uint64(weights.often[place]), np.uint64(weights.often[rest_place])
+    place, next_place = _place_of(weights, so_far), _place_of(weights, upcoming)
+    known, next_known = np.uint64(weights.often[place]), np.uint64(weights.often[next_place])
     sentence = np.uint64(min(length, 20))
     places[0] = np.uint64(0)
     # The characters around: kinds, as they are, and in lower case.
-    places[1] = _kinds(padded, i - 3, i + 3)
-    places[2] = _kinds(padded, i - 1, i + 2)
+    places[1] = _kinds(padded, i - 3, i + 4)
+    places[2] = _kinds(padded, i - 1, i + 3)
     places[3] = here
     places[4] = _part(exact, power, i, i + 1)
     places[5] = _part(exact, power, i + 1, i + 2)
@@ -300,52 +399,40 @@ def find_features(places, weights, padded, i, token, before, length):
     places[15] = _part(lowered, power, i + 1, i + 5)
     places[16] = _part(lowered, power, i - 2, i + 3)
     places[17] = np.uint64(lower[i - 1]) * np.uint64(131) + np.uint64(kind[i - 2] * 32 + kind[i + 1])
-    # The token so far, and the rest up to white space.
+    # The token and its chunk.
     places[18] = _part(exact, power, token, i + 1)
     places[19] = so_far * np.uint64(31) + np.uint64(lower[i + 1])
-    places[20] = so_far * np.uint64(3) + rest
-    places[21] = rest
-    places[22] = _part(lowered, power, begin, i + 1) * np.uint64(7) + rest
-    places[23] = known * np.uint64(8) + rest_known + np.uint64(64) * here
-    places[24] = known * np.uint64(1024) + _kinds(padded, i - 1, i + 2)
-    places[25] = np.uint64(min(i + 1 - token, 12)) * np.uint64(1024) + here
-    places[26] = np.uint64(min(end - i - 1, 8)) * np.uint64(1024) + here
-    places[27] = np.uint64(token == begin) * np.uint64(1024) + here
-    places[28] = _part(lowered, power, begin, end) * np.uint64(2) + ends
+    places[20] = so_far
+    places[21] = _part(lowered, power, begin, i + 1) * np.uint64(7) + ends
+    places[22] = known * np.uint64(8) + next_known + np.uint64(64) * here
+    places[23] = known * np.uint64(1024) + _kinds(padded, i - 1, i + 3)
+    places[24] = np.uint64(min(i + 1 - token, 12)) * np.uint64(1024) + here
+    places[25] = np.uint64(min(end - i - 1, 8)) * np.uint64(1024) + here
+    places[26] = np.uint64(token == begin) * np.uint64(1024) + here
+    places[27] = _part(lowered, power, begin, end) * np.uint64(2) + ends
     # What comes next.
-    places[29] = upcoming * np.uint64(5) + ends
-    places[30] = upcoming * np.uint64(11) + own_lower + ends * np.uint64(77)
-    places[31] = (so_far * np.uint64(13) + upcoming) * ends
-    places[32] = (ahead * np.uint64(32) + own) * np.uint64(2) + ends
+    places[28] = upcoming * np.uint64(5) + ends
+    places[29] = upcoming * np.uint64(11) + own_lower + ends * np.uint64(77)
+    places[30] = so_far * np.uint64(13) + upcoming
+    places[31] = (ahead * np.uint64(32) + own) * np.uint64(2) + ends
     more = np.uint64(kind[next_begin + 1] + kind[i] * 1024 + kind[i - 1] * 32768)
-    places[33] = (ahead * np.uint64(32) + more) * np.uint64(2) + ends
-    places[34] = np.uint64(kind[second] * 1024 + kind[next_begin] * 32 + kind[i]) + ends * np.uint64(9999)
-    places[35] = np.uint64(lower[second]) * np.uint64(1019) + upcoming + ends
-    places[36] = own_lower * np.uint64(1009) + ahead * np.uint64(32) + np.uint64(kind[i - 1])
-    places[37] = own_lower * np.uint64(1013) + np.uint64(lower[next_begin])
-    places[38] = so_far * np.uint64(41) + ahead + ends * np.uint64(100)
+    places[32] = (ahead * np.uint64(32) + more) * np.uint64(2) + ends
+    places[33] = np.uint64(kind[second] * 1024 + kind[next_begin] * 32 + kind[i]) + ends * np.uint64(9999)
+    places[34] = np.uint64(lower[second]) * np.uint64(1019) + upcoming + ends
+    places[35] = own_lower * np.uint64(1009) + ahead * np.uint64(32) + np.uint64(kind[i - 1])
+    places[36] = own_lower * np.uint64(1013) + np.uint64(lower[next_begin])
+    places[37] = so_far * np.uint64(41) + ahead + ends * np.uint64(100)
     # The sentence before.
-    places[39] = previous * np.uint64(32) + own_lower
-    places[40] = previous * np.uint64(19) + so_far
-    places[41] = sentence * np.uint64(32) + own + ends * np.uint64(999)
-    places[42] = np.uint64(min(length // 5, 8)) * np.uint64(1024) + own * np.uint64(32) + ahead
-    places[43] = np.uint64(min(length, 3)) * np.uint64(32768) + ahead * np.uint64(32) + own
-    # Known words around the character, which need no white space.
-    starting = _longest_from(weights, padded, i + 1)
-    word_ahead = _part(lowered, power, i + 1, min(i + 1 + max(starting, 1), padded.end[i + 1]))
-    starting, ending = np.uint64(starting), np.uint64(_longest_to(weights, padded, token, i))
-    crossing = np.uint64(_longest_over(weights, padded, token, i))
-    places[44] = (starting * np.uint64(16) + ending) * np.uint64(16) + crossing
-    places[45] = (starting * np.uint64(16) + crossing) * np.uint64(1024) + here
-    places[46] = (ending * np.uint64(16) + known) * np.uint64(1024) + here
-    places[47] = word_ahead
-    places[48] = word_ahead * np.uint64(7) + so_far
-    # Classes of the token so far and of the rest.
-    if len(places) > TEMPLATES:
-        group, rest_group = np.uint64(weights.of_class[place]), np.uint64(weights.of_class[rest_place])
-        places[49] = group * np.uint64(1024) + here
-        places[50] = group * np.uint64(4096) + rest_group
-        places[51] = rest_group * np.uint64(64) + own
-    for template in range(len(places)):
-        value = np.uint64(places[template]) + np.uint64(template + 1) * _OF_TEMPLATE
-        places[template] = np.int64(_mixed(value) & mask)
+    places[38] = previous * np.uint64(32) + own_lower
+    places[39] = previous * np.uint64(19) + so_far
+    places[40] = sentence * np.uint64(32) + own + ends * np.uint64(999)
+    places[41] = np.uint64(min(length // 5, 8)) * np.uint64(1024) + own * np.uint64(32) + ahead
+    places[42] = np.uint64(min(length, 3)) * np.uint64(32768) + ahead * np.uint64(32) + own
+    places[43] = previous * np.uint64(23) + upcoming
+    # Classes of the token and of the next one.
+    if len(places) > SENTENCE_TEMPLATES:
+        group, next_group = np.uint64(weights.of_class[place]), np.uint64(weights.of_class[next_place])
+        places[44] = group * np.uint64(1024) + here
+        places[45] = group * np.uint64(4096) + next_group
+        places[46] = next_group * np.uint64(64) + own
+    _hash(places, weights, TOKEN_TEMPLATES + CLASS_TEMPLATES + 1)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..compiled import NONE
 from ..settings import whole
+from .folding import fold
 from .seen_tags import SeenForms, SeenTags
 from .unknown_words import UnknownWordRule
 
@@ -50,7 +51,9 @@ class Vocabulary:
     words. The generated words and classes are the first `len` numbers; words to be parsed have those of
     `numbers_observed`.
 
-    words (Sequence[str]): The known words.
+    Spelling variants are one word, see `folding`.
+
+    words (Sequence[str]): The known words, each as it is mostly spelled.
     classes (Sequence[str]): The word classes; the first is for words of no other class.
     tags (Sequence[str]): The names of the tags.
     tag_offsets (int64[numbers + 1]), candidate_tags (int32[*]): Possible tags of each word and class, the
@@ -85,7 +88,7 @@ class Vocabulary:
         self.candidate_tags = candidate_tags
         self.rule = rule
         self.rare = {word: list(own) for word, own in (rare or {}).items()}
-        self._known = {word: number for number, word in enumerate(self.words)}
+        self._known = {fold(word): number for number, word in enumerate(self.words)}
         self._class = {name: len(self.words) + number for number, name in enumerate(self.classes)}
         self.seen, self.forms = seen, forms
         of_form = getattr(rule, "rule", None) if forms else None
@@ -141,13 +144,15 @@ class Vocabulary:
         settings: VocabularySettings,
     ) -> "Vocabulary":
         """Make a vocabulary of sentences, given as words and tag numbers."""
-        # How often each word was seen with each tag.
+        # How often each word was seen with each tag, and in each spelling.
         seen: Counter[tuple[str, int]] = Counter()
         for words, numbers in sentences:
             seen.update(zip(words, numbers))
         counts: dict[str, Counter[int]] = {}
+        spelled: dict[str, Counter[str]] = {}
         for (word, tag), count in seen.items():
-            counts.setdefault(word, Counter())[tag] += count
+            counts.setdefault(fold(word), Counter())[tag] += count
+            spelled.setdefault(fold(word), Counter())[word] += count
         by_word = {word: found for word, found in counts.items() if found.total() >= settings.min_count}
         known = sorted(by_word, key=lambda word: (-by_word[word].total(), word))
         rare = {word: found for word, found in counts.items() if word not in by_word}
@@ -176,6 +181,7 @@ class Vocabulary:
             for found in (by_word[word] for word in known)
         ]
         candidates += [by_frequency(by_class[name], open_class) for name in classes]
+        known = [by_frequency(spelled[word])[0] for word in known]
         offsets = np.cumsum([0, *map(len, candidates)]).astype(np.int64)
         flat = np.array(list(chain.from_iterable(candidates)), dtype=np.int32)
         if not settings.observed or not rare:
@@ -190,6 +196,7 @@ class Vocabulary:
 
     def number(self, word: str) -> int:
         """Return the number of a word, or of its class. It does not depend on the context."""
+        word = fold(word)
         number = self._known.get(word)
         return self._class_number(word) if number is None else number
 
@@ -209,7 +216,8 @@ class Vocabulary:
 
     def numbers_observed(self, words: Sequence[str]) -> list[int]:
         """Return the numbers of words to be parsed: rare ones with the tags that they had elsewhere."""
-        return [self._with_observed(word, self.number(word), self.rare.get(word, ())) for word in words]
+        forms = map(fold, words)
+        return [self._with_observed(word, self.number(word), self.rare.get(word, ())) for word in forms]
 
     def _with_observed(self, word: str, number: int, elsewhere: Sequence[int]) -> int:
         """Return the number of a class with the usual tag and the form of a word, as far as they are
@@ -230,7 +238,7 @@ class Vocabulary:
         found = np.arange(len(self.outcomes), dtype=np.int32)
         for number in np.unique(numbers[self.is_known(numbers)]).tolist():
             if counts[number] < min_count:
-                word, usual = self.words[number], self.candidate_tags[self.tag_offsets[number]]
+                word, usual = fold(self.words[number]), self.candidate_tags[self.tag_offsets[number]]
                 elsewhere = [usual] if counts[number] else ()
                 found[number] = self._with_observed(word, self._class_number(word), elsewhere)
         return found[numbers]

@@ -21,6 +21,7 @@ import numpy as np
 from spacy.vocab import Vocab
 
 from .exchange import count_bigrams, exchange, hierarchy
+from .folding import fold
 from .ngrams import count_ngrams
 from .unknown_words import UnknownWordRule, universal_unknown_words
 from .vocabulary import by_frequency
@@ -85,9 +86,10 @@ def path_of(classes: Classes, word: str) -> str:
     """Return the path to the class of a word: of itself; with other digits; in lower case; of words that look
     like it. "" if there is none.
     """
-    digits = without_digits(word)
+    plain = fold(word)
+    digits = without_digits(plain)
     # The looks of a word are found out only where it is asked for: most words are there themselves.
-    forms = chain((word, digits, digits.lower()), looks_of(word))
+    forms = chain((word, plain, digits, digits.lower()), looks_of(plain))
     return next((classes[form][0] for form in forms if form in classes), "")
 
 
@@ -164,7 +166,7 @@ def learn_classes(
     progress: Callable[[int, int, float], None] | None = None,
 ) -> list[WordClass]:
     """Learn classes from text. The first word of a sentence is counted in lower case where it is more
-    frequent so elsewhere.
+    frequent so elsewhere. Spelling variants are one word, see `folding`.
 
     read (Callable[[], Iterable[Sequence[str]]]): Reads the words of each sentence; it is called twice.
     classes (int): The number of classes.
@@ -174,7 +176,7 @@ def learn_classes(
     RAISES (ValueError): If there are fewer words than classes.
     """
     first, inside = Counter[str](), Counter[str]()
-    for sentence in read():
+    for sentence in (list(map(fold, words)) for words in read()):
         first.update(sentence[:1])
         inside.update(sentence[1:])
     folded = {word: word.lower() for word in first if inside[word.lower()] > inside[word]}
@@ -191,7 +193,7 @@ def learn_classes(
         )
     named = (
         [names[word] for word in (*(folded.get(word, word) for word in sentence[:1]), *sentence[1:])]
-        for sentence in read()
+        for sentence in (list(map(fold, words)) for words in read())
     )
     pairs = count_ngrams(named, 2)
     words = ["", *by_frequency(known)]

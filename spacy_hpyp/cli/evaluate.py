@@ -17,6 +17,7 @@ from ..annotation.errors import Errors, find_errors
 from ..components.alignment import example_of_tokens
 from ..components.corpus import create_gold_corpus, mark_sentence
 from ..components.hpyp_parser import HPYPParser
+from ..components.scorer import score
 from .app import load_pipeline, overrides_of, prepared
 from .options import Data, GoldTags, Json, Particles, Threads, argument, option
 from .output import SCORES, percent, print_table, save_json
@@ -130,6 +131,9 @@ def parse_examples(nlp: Language, examples: Sequence[Example]) -> tuple[dict[str
     seconds = perf_counter() - start
     parsed = [Example(doc, example.reference) for doc, example in zip(docs, examples)]
     scores = {**Scorer(nlp).score(parsed), "speed": sum(map(len, docs)) / seconds}
+    # Whatever scorer a component has, sentences without a tree are left out.
+    trees = score(parsed) if scores.get("dep_uas") is not None else {}
+    scores |= {name: value for name, value in trees.items() if name.startswith(("dep_", "sents_without"))}
     heads = [_right_heads(example) for example in parsed if words_in_trees(example.reference).any()]
     if any(count for _, count in heads):
         warn_of_few(heads, "UAS")

@@ -43,9 +43,10 @@ def score(examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
 
     incomplete = len(problems) - problems.count(None)
     if 0 < incomplete < len(problems):
+        # Of one place, as several components warn of the same.
         warnings.warn(
             f"UAS and LAS leave out {incomplete:,} of {len(problems):,} sentences, which have no complete tree.",
-            stacklevel=2,
+            stacklevel=1,
         )
     return {
         **tagger_score(examples, **kwargs),

@@ -76,6 +76,21 @@ def test_errors_are_those_of_the_scores(folder):
     ]
 
 
+@pytest.mark.parametrize("model", ["pipeline", "of_spacy"])
+def test_a_sentence_without_a_tree_is_left_out_alone_whatever_the_scorer(folder, model):
+    vocab = spacy.blank("en").vocab
+    docs = list(DocBin().from_disk(folder / "dev.spacy").get_docs(vocab))
+    words = ["a"] * 9
+    incomplete = Doc(vocab, words=words, tags=["DT"] * 9, heads=[0] * 9, deps=["ROOT", *[""] * 8])
+    DocBin(docs=[incomplete, *docs]).to_disk(folder / "incomplete.spacy")
+    with pytest.warns(UserWarning, match="leave out 1 of 31 sentences"):
+        found = errors(folder, model, data="incomplete.spacy")[0]
+    expected = errors(folder, model)[0]
+    assert found["By label"] == expected["By label"]
+    for name in ("dep_uas", "dep_las", "complete_match"):
+        assert found["scores"][name] == expected["scores"][name]
+
+
 def test_any_parser_will_do(folder):
     found, shown = errors(folder, "of_spacy")
     assert "By whether the word is known" not in found

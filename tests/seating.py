@@ -19,18 +19,15 @@ from spacy_hpyp.hpyp.franchise import (
     restaurant_distribution,
 )
 from spacy_hpyp.hpyp.seating import add, remove
+from spacy_hpyp.hpyp.table import freeze
 from spacy_hpyp.pools.pool import FrozenPool
-from spacy_hpyp.pools.view import LOG_STEP, make_view
 
 Customer = tuple[tuple[int, ...], int]
 
-#: A frozen view has numbers of 32 bits, of which a probability multiplies one for each level of its context:
-#: so much, relatively,
-#: may be lost. What is learned or counted has 64 bits and is compared more closely.
-PRECISION = 1e-6
-#: Where experts are multiplied, logs have 16 bits: so much, relatively, may be lost for each unit of an
-#: expert's weight.
-LOG_PRECISION = 2 * LOG_STEP
+#: A frozen table has numbers of 32 bits. A probability multiplies one for each level of its context, or is
+#: made of two logs below 16, which are off by half of 2**-20 each: so much, relatively, may be lost for each
+#: unit of an expert's weight. Probabilities that are learned have 64 bits and are compared more closely.
+PRECISION = 2e-6
 #: What sums and products of 64 bits may differ by, in another order.
 ROUNDING = 1e-12
 
@@ -84,14 +81,8 @@ def squared_sizes(franchise, squares):
             cell = franchise.cells[cell, LINK]
 
 
-def precision_of(model):
-    """What a model may lose of a probability when it is frozen, relatively, see `PRECISION`."""
-    return max(
-        PRECISION if each.is_plain or each.mixed else LOG_PRECISION for each in model.conditionals.values()
-    )
-
-
 def freeze_pool(franchise, weights, gates, possible, elements, *, mixed):
-    """A pool while it predicts, by the view of its present seating."""
-    view = make_view(franchise, multiplied=len(weights.bucket) > 0 and not mixed)
-    return FrozenPool(view, weights, gates, possible, elements, mixed)
+    """A pool while it predicts, by the table of its present seating."""
+    mixed = mixed or len(weights.bucket) == 0
+    table = freeze(franchise, multiplied=not mixed)
+    return FrozenPool(table, weights, gates, possible, elements, mixed)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..compiled import NONE, jit, jitable, overwrite
 from ..inference.beam import log_sum, new_sums
-from ..pools.prediction import add_mixture_gradient, add_product_gradient
+from ..pools.prediction import add_event_gradient
 from . import configuration as column
 from .configuration import FIELDS, FIRST_RECORD, FIRST_SYMBOL, ROOT, SHIFT, execute
 from .contexts import read_context
@@ -106,9 +106,5 @@ def _add_events(parser, records, record, share, work, gradients):
             continue
         row = query.key[2:]
         read_context(pool.elements, records, top, known, row)
-        if pool.mixed:
-            add_mixture_gradient(pool, row, outcome, share, query.scratch, gradients[i])
-        else:
-            add_product_gradient(
-                pool, row, kind, outcome, share, query.scratch, query.distribution, gradients[i]
-            )
+        out, scratch = query.distribution, query.scratch
+        add_event_gradient(pool, row, kind, outcome, share, scratch, out, gradients[i])

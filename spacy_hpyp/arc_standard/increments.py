@@ -22,11 +22,10 @@ import numpy as np
 
 from ..annotation.arrays import Blocks
 from ..compiled import NONE, jit, jitable, overwrite, struct
+from ..hpyp.table import distribution
 from ..inference.beam import append, log_sum, longer, longer_beam, new_beam, new_sums
 from ..inference.rounding import Search, new_rounding, select
-from ..pools.pool import is_plain
 from ..pools.prediction import find_shares
-from ..pools.view import deepest_in, view_distribution
 from . import configuration as column
 from .configuration import ENDS, FIELDS, LEFT_ARCS, ROOT, SHIFT, begin, class_of, reduce
 from .contexts import read_context
@@ -198,18 +197,15 @@ def _gather_words(ahead, records, top, share, gathered, expected):
         if weight < NEGLIGIBLE:
             continue
         read_context(pool.elements, records, top, tag, row)
-        if is_plain(pool):
-            _gather(pool, 0, row, weight, gathered, expected)
-            continue
         mass = find_shares(pool, row, 0, scratch)
         for expert in range(len(scratch.weight)):
-            _gather(pool, expert, row, weight * scratch.weight[expert] / mass, gathered, expected)
+            place, share = np.int64(scratch.place[expert]), scratch.weight[expert] / mass
+            _gather(pool, expert, place, row, weight * share, gathered, expected)
 
 
 @jitable
-def _gather(pool, expert, row, weight, gathered, expected):
+def _gather(pool, expert, place, row, weight, gathered, expected):
     """Enter the distribution of an expert, or add its weight to that of an equal one."""
-    place = deepest_in(pool.finished, expert, row)
     last = len(gathered.place) - 1
     slot = (place * 0x9E3779B1 >> 8) & last
     while gathered.place[slot] != NONE and gathered.place[slot] != place:
@@ -229,7 +225,7 @@ def _add_up(pool, gathered, expected):
     """Add what has been gathered to a distribution, and forget it."""
     for slot in range(len(gathered.place)):
         if gathered.place[slot] != NONE:
-            view_distribution(pool.finished, gathered.expert[slot], gathered.row[slot], gathered.distribution)
+            distribution(pool.finished, gathered.expert[slot], gathered.row[slot], gathered.distribution)
             for outcome in range(len(gathered.distribution)):
                 expected[outcome] += gathered.weight[slot] * gathered.distribution[outcome]
             gathered.place[slot] = NONE

@@ -16,8 +16,8 @@ from math import log
 import numpy as np
 
 from ..compiled import NONE, jit, jitable
-from ..pools.pool import FrozenPool, is_plain
-from ..pools.view import View, product_below, view_probability
+from ..hpyp.table import FrozenTable, distribution, probability
+from ..pools.pool import FrozenPool
 from .configuration import FIRST_SYMBOL, ROOT_SYMBOL
 from .contexts import ELEMENTS, NEXT
 
@@ -43,8 +43,8 @@ def usual_probabilities(
     return usual
 
 
-def _first_level(view: View) -> View:
-    """A view whose experts read nothing but their most important element."""
+def _first_level(view: FrozenTable) -> FrozenTable:
+    """A table whose experts read nothing but their most important element."""
     return view._replace(columns=np.ascontiguousarray(view.columns[:, :1]))
 
 
@@ -54,7 +54,16 @@ def _first_probabilities(view, expert, symbols, dishes, out):
     row = np.empty(view.columns[expert, 0] + 1, dtype=np.int32)
     for i in range(len(symbols)):
         row[-1] = symbols[i]
-        out[i] = view_probability(view, expert, row, dishes[i])
+        out[i] = probability(view, expert, row, dishes[i])
+
+
+@jit
+def _first_distributions(view, expert, symbols, out):
+    """Write p(. | symbol) under one expert of `_first_level` into `out` (float64[*, alphabet])."""
+    row = np.empty(view.columns[expert, 0] + 1, dtype=np.int32)
+    for i in range(len(symbols)):
+        row[-1] = symbols[i]
+        distribution(view, expert, row, out[i])
 
 
 def tag_chain(pool: FrozenPool) -> np.ndarray:
@@ -68,12 +77,7 @@ def tag_chain(pool: FrozenPool) -> np.ndarray:
         for expert, columns in enumerate(view.columns):
             if len(columns) and columns[0] != NONE and tuple(pool.elements[columns[0], :4]) == element:
                 symbols = np.append(np.arange(FIRST_SYMBOL, FIRST_SYMBOL + tags), ROOT_SYMBOL)
-                if is_plain(pool):
-                    each_tag = np.tile(np.arange(tags), len(symbols))
-                    symbols = np.repeat(symbols, tags)
-                    _first_probabilities(_first_level(view), expert, symbols, each_tag, chain.reshape(-1))
-                else:
-                    chain[:] = [product_below(view, expert, symbol) for symbol in symbols.tolist()]
+                _first_distributions(_first_level(view), expert, symbols, chain)
                 return chain
     return chain[:0]
 

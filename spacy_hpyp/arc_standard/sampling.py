@@ -13,10 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, jit, jitable
+from ..hpyp.table import distribution
 from ..inference.drawing import draw, draw_derivation
-from ..pools.pool import is_plain
 from ..pools.prediction import alphabet_of, find_shares, predict_one
-from ..pools.view import view_distribution
 from . import configuration as column
 from .configuration import (
     END,
@@ -181,11 +180,9 @@ class Derivation(NamedTuple):
 @jitable
 def draw_word(pool, row, scratch, out, rng):
     """Draw a word from a frozen pool that mixes its experts: first the expert, then one of its words."""
-    expert = 0
-    if not is_plain(pool):
-        mass = find_shares(pool, row, 0, scratch)
-        expert = draw(scratch.weight, mass, rng)
-    view_distribution(pool.finished, expert, row, out)
+    mass = find_shares(pool, row, 0, scratch)
+    expert = draw(scratch.weight, mass, rng)
+    distribution(pool.finished, expert, row, out)
     return draw(out, out.sum(), rng)
 
 

@@ -20,10 +20,10 @@ from ..annotation.documents import Encoder
 from ..hpyp.franchise import Franchise, copied, dish_counts, reserve, reserve_to_leave
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import compact, pack, unpack
+from ..hpyp.table import FrozenTable
 from ..inference.gibbs import remove_sentences, visit_sentences
 from ..memory import giving_back
 from ..pools.pool import Conditional, FrozenPool, SeatedPool, Weights
-from ..pools.view import View
 from ..storage.format import dump, load
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from ..text.word_classes import ClassedRule, Classes, path_in, path_of
@@ -274,13 +274,13 @@ class CountModel(ClassedModel):
     # Prediction
 
     @property
-    def views(self) -> Mapping[str, View]:
+    def views(self) -> Mapping[str, FrozenTable]:
         """The frozen views of all distributions, made when they are first asked for."""
         if self._views is None:
             self._views = dict(self._of_each(self._view))
         return self._views
 
-    def _view(self, name: str) -> View:
+    def _view(self, name: str) -> FrozenTable:
         return self.conditionals[name].view(self._seating(name))
 
     @property
@@ -301,7 +301,7 @@ class CountModel(ClassedModel):
     # Learning
 
     def _drop_frozen(self) -> None:
-        self._views: Mapping[str, View] | None = None
+        self._views: Mapping[str, FrozenTable] | None = None
         self._frozen: tuple[dict[str, Weights], Any] | None = None
 
     def pool(self, name: str, weights: Mapping[str, Weights], gradient: Mapping[str, Weights]) -> SeatedPool:
@@ -396,14 +396,14 @@ class CountModel(ClassedModel):
 
     def _views_without(
         self, sentences: Sentences, derivations: Any, rng: np.random.Generator, threads: int
-    ) -> dict[str, View]:
+    ) -> dict[str, FrozenTable]:
         """What there would be to predict by if some sentences were not seated, by distribution; see
         `visit`.
         """
         weights, gradient = dict(self.weights), no_gradient(self.weights)
         generators = dict(zip(self.conditionals, rng.spawn(len(self.conditionals))))
 
-        def view_without(name: str) -> View:
+        def view_without(name: str) -> FrozenTable:
             conditional = self.conditionals[name]
             # A sentence that should be seated and is not founds restaurants before that is seen.
             events = conditional.events_of_word * int(np.diff(sentences.offsets).max(initial=0))

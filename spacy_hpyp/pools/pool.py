@@ -1,33 +1,42 @@
 """Pools: one conditional distribution made of several HPYP experts.
 
 Small alphabets multiply their experts, p(y|x) proportional to the product over m of p_m(y|c_m(x)) **
-weight_m; words mix them, p(w|x) = sum over m of share_m p_m(w|c_m(x)). How much an expert has to say depends
-on how much it has seen: its weight is chosen by how deep the restaurant lies that its context leads to, and
-by the *bucket* of the number of its
-customers (Jelinek & Mercer 1980). And it depends on the situation: *gates* are columns of the context row
-(the tags of the two top items, say) whose symbols add to the weights of the experts. Shares are the weights'
-softmax. One expert is the plain HPYP either way. A pool without experts says nothing: its outcome is not
-generated and has probability 1.
+weight_m; words mix them, p(w|x) = sum over m of share_m p_m(w|c_m(x)). An expert's weight depends on how deep
+the restaurant of its context lies, and on the *bucket* of the number of its customers (Jelinek & Mercer
+1980). And it depends on the situation: *gates* are columns of the context row (the tags of the two top items,
+say) whose symbols add to the weights of the experts. Shares are the weights' softmax. One expert is the plain
+HPYP: it is a mixture without weights. A pool without experts says nothing: its outcome is not generated and
+has probability 1.
 
 Weights are learned while the pool is: what it predicts for events that have just been removed is held out.
 """
 
 from dataclasses import dataclass, field
 from math import exp, log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import jit, struct
-from ..hpyp.franchise import CUSTOMERS, TIER, Franchise, dish_probability, restaurant_distribution, seen
+from ..compiled import dispatch, jit, jitable, struct
+from ..hpyp.franchise import (
+    CUSTOMERS,
+    TIER,
+    Franchise,
+    dish_probability,
+    restaurant_distribution,
+    seen,
+)
 from ..hpyp.seating import seat, seat_as, seat_noting, unseat, unseat_as, unseat_noting
-from .view import BUCKETS, View, bucket_of, make_view
+from ..hpyp.table import BUCKETS, FrozenTable, bucket_of, freeze
 
 # What the weights of multiplied experts add up to at first, half way down; each is at most 1 there.
 _FIRST_WEIGHT = 1.5
 _ALL_POSSIBLE = np.empty((0, 0), dtype=np.bool_)
 # What is possible keeps a probability that has a logarithm, however sure the experts are of something else.
 _LEAST = -200.0
+# For `_exp`.
+_LOG2_E, _SHIFT = 1.4426950408889634, 6755399441055744.0
+_LOG2_HIGH, _LOG2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 
 
 @struct
@@ -44,6 +53,43 @@ class Weights(NamedTuple):
 
 
 @struct
+class SeatedScratch(NamedTuple):
+    """Workspace for predictions of a pool that is learning, one for each thread.
+
+    place (int32[experts]), symbols (int32[gates]): The restaurants of a context, and the symbols of the
+        gates.
+    weight, probability (float64[experts]), weight_at (uint64[experts]): As of `prediction.Scratch`.
+    logs (float64[experts, alphabet]): Logs of the distributions of experts that are multiplied.
+    out (float64[alphabet]): The distribution of the pool, if its experts are multiplied.
+    """
+
+    place: np.ndarray
+    symbols: np.ndarray
+    weight: np.ndarray
+    probability: np.ndarray
+    weight_at: np.ndarray
+    logs: np.ndarray
+    out: np.ndarray
+
+
+@jitable
+def seated_scratch(experts, gates, alphabet):
+    """Workspace of a pool that is learning.
+
+    alphabet (int): The number of outcomes, or 0 if experts are mixed.
+    """
+    return SeatedScratch(
+        np.empty(experts, dtype=np.int32),
+        np.empty(gates, dtype=np.int32),
+        np.empty(experts),
+        np.empty(experts),
+        np.empty(experts, dtype=np.uint64),
+        np.empty((experts, alphabet)),
+        np.empty(alphabet),
+    )
+
+
+@struct
 class SeatedPool(NamedTuple):
     """A pool while it learns.
 
@@ -53,7 +99,7 @@ class SeatedPool(NamedTuple):
     gates (int32[gates]): Columns of the context row.
     possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context; empty where all do.
     elements (int32[elements, 4]): What the entries of a context row are; opaque here.
-    scratch (float64[experts + 1, alphabet]): Workspace; of a pool that mixes its experts float64[4, experts].
+    scratch (SeatedScratch): Workspace.
     mixed (bool): Whether the experts are mixed; else they are multiplied.
     """
 
@@ -63,18 +109,18 @@ class SeatedPool(NamedTuple):
     gates: np.ndarray
     possible: np.ndarray
     elements: np.ndarray
-    scratch: np.ndarray
+    scratch: Any
     mixed: bool
 
 
 @struct
 class FrozenPool(NamedTuple):
-    """A pool while it predicts: as `SeatedPool`, with `finished` probabilities (View) in place of the
-    seating.
+    """A pool while it predicts: as `SeatedPool`, with `finished` probabilities (FrozenTable) in place
+    of the seating.
     """
 
     # Numba reads no field that is called `view`.
-    finished: View
+    finished: FrozenTable
     weights: Weights
     gates: np.ndarray
     possible: np.ndarray
@@ -134,7 +180,8 @@ class Conditional:
         franchise (Franchise): Its seating.
         weights, gradient (Weights): See `SeatedPool`.
         """
-        experts = len(self.columns)
+        mixed = self.mixed or self.is_plain
+        alphabet = 0 if mixed else int(franchise.alphabet[0])
         return SeatedPool(
             franchise=franchise,
             weights=weights,
@@ -142,20 +189,21 @@ class Conditional:
             gates=self.gates,
             possible=self.possible,
             elements=self.elements,
-            scratch=np.empty((4, experts) if self.mixed else (experts + 1, int(franchise.alphabet[0]))),
-            mixed=self.mixed,
+            scratch=seated_scratch(len(self.columns), len(self.gates), alphabet),
+            mixed=mixed,
         )
 
-    def view(self, franchise: Franchise) -> View:
-        """The frozen view of a seating; it does not depend on weights."""
-        return make_view(franchise, multiplied=not self.is_plain and not self.mixed)
+    def view(self, franchise: Franchise) -> FrozenTable:
+        """The frozen table of a seating; it does not depend on weights."""
+        return freeze(franchise, multiplied=not (self.mixed or self.is_plain))
 
-    def frozen(self, view: View, weights: Weights) -> FrozenPool:
+    def frozen(self, table: FrozenTable, weights: Weights) -> FrozenPool:
         """The pool while it predicts.
 
-        view (View): Of its seating.
+        table (FrozenTable): Of its seating.
         """
-        return FrozenPool(view, weights, self.gates, self.possible, self.elements, self.mixed)
+        mixed = self.mixed or self.is_plain
+        return FrozenPool(table, weights, self.gates, self.possible, self.elements, mixed)
 
 
 @jit
@@ -219,146 +267,14 @@ def move_all(franchise, restaurants, dish, rng):
     return True, total
 
 
-@jit
-def gate_weight(pool, symbols, expert):
-    """What the gates add to an expert's weight.
+# Predictions, of a pool that learns and of a frozen one.
 
-    symbols (int32[gates]): The symbols of the gates.
+
+@dispatch
+def surplus(pool, expert, dish, out, scratch):
+    """The log-probability of a dish under an expert that is multiplied, less the mean over all dishes by their
+    probabilities `out` (float64[alphabet]), in nats.
     """
-    weight = 0.0
-    for gate in range(len(symbols)):
-        weight += pool.weights.gate[gate, symbols[gate], expert]
-    return weight
-
-
-@jit
-def expert_weight(pool, restaurant, symbols, expert):
-    """The weight of an expert whose context leads to a restaurant that is not empty."""
-    row = pool.franchise.restaurants[restaurant]
-    return pool.weights.bucket[row[TIER], bucket_of(row[CUSTOMERS])] + gate_weight(pool, symbols, expert)
-
-
-@jit
-def seat_event(pool, restaurants, symbols, kind, dish, rng):
-    """`learn_event`, and add the event to every expert."""
-    if is_plain(pool):
-        return log(seat(pool.franchise, restaurants[0], dish, rng)) if len(restaurants) > 0 else 0.0
-    if pool.mixed:
-        _find_shares(pool, restaurants, symbols, pool.scratch)
-        for expert in range(len(restaurants)):
-            pool.scratch[1, expert] = seat(pool.franchise, restaurants[expert], dish, rng)
-        return _learn_shares(pool, symbols, len(restaurants))
-    log_probability = learn_event(pool, restaurants, symbols, kind, dish)
-    for restaurant in restaurants:
-        seat(pool.franchise, restaurant, dish, rng)
-    return log_probability
-
-
-@jit
-def learn_event(pool, restaurants, symbols, kind, dish):
-    """`predict_event`, and add the gradient of the log-probability up."""
-    log_probability = predict_event(pool, restaurants, symbols, kind, dish, pool.scratch)
-    if is_plain(pool):
-        return log_probability
-    if pool.mixed:
-        return _learn_shares(pool, symbols, len(restaurants))
-    total = pool.scratch[len(restaurants)]
-    for expert in range(len(restaurants)):
-        row = pool.franchise.restaurants[seen(pool.franchise, restaurants[expert])]
-        out = pool.scratch[expert]
-        expected = 0.0
-        for y in range(len(out)):
-            expected += total[y] * out[y]
-        pool.gradient.bucket[row[TIER], bucket_of(row[CUSTOMERS])] += out[dish] - expected
-        for gate in range(len(symbols)):
-            pool.gradient.gate[gate, symbols[gate], expert] += out[dish] - expected
-    return log_probability
-
-
-@jit
-def predict_event(pool, restaurants, symbols, kind, dish, scratch):
-    """The log-probability of one event, given the present seating.
-
-    restaurants (int32[experts]): Where the context leads under each expert.
-    symbols (int32[gates]): The symbols of the gates.
-    kind (int): Of the context: the row of `possible`.
-    scratch (float64[*, *]): As `SeatedPool.scratch`. Overwritten: of a product with the logs of the experts'
-        distributions, and behind them the probabilities of the pool; of a mixture with the experts' shares
-        and their probabilities of the dish.
-    RETURNS (float): The log-probability of the dish, in nats.
-    """
-    if is_plain(pool):
-        return log(dish_probability(pool.franchise, restaurants[0], dish)) if len(restaurants) > 0 else 0.0
-    if pool.mixed:
-        _find_shares(pool, restaurants, symbols, scratch)
-        mass = 0.0
-        for expert in range(len(restaurants)):
-            scratch[1, expert] = dish_probability(pool.franchise, restaurants[expert], dish)
-            mass += scratch[0, expert] * scratch[1, expert]
-        return log(mass)
-    total = scratch[len(restaurants)]
-    total[:] = 0.0
-    for expert in range(len(restaurants)):
-        restaurant = seen(pool.franchise, restaurants[expert])
-        weight = expert_weight(pool, restaurant, symbols, expert)
-        out = scratch[expert]
-        restaurant_distribution(pool.franchise, restaurant, out)
-        for y in range(len(out)):
-            out[y] = log(out[y])
-            total[y] += weight * out[y]
-    return normalise(total, pool.possible, kind, dish)
-
-
-@jit
-def normalise(total, possible, kind, dish):
-    """Turn unnormalised log-probabilities into probabilities in place. Returns the log-probability of a
-    dish.
-    """
-    highest = -np.inf
-    for y in range(len(total)):
-        if len(possible) == 0 or possible[kind, y]:
-            highest = max(highest, total[y])
-    chosen = max(total[dish] - highest, _LEAST)
-    mass = 0.0
-    for y in range(len(total)):
-        if len(possible) == 0 or possible[kind, y]:
-            total[y] = exp(max(total[y] - highest, _LEAST))
-            mass += total[y]
-        else:
-            total[y] = 0.0
-    for y in range(len(total)):
-        total[y] /= mass
-    return chosen - log(mass)
-
-
-@jit
-def _find_shares(pool, restaurants, symbols, scratch):
-    """The share of each expert of a mixture, and the places of its weight, in `scratch`."""
-    share, tier, place = scratch[0], scratch[2], scratch[3]
-    mass = 0.0
-    for expert in range(len(restaurants)):
-        restaurant = seen(pool.franchise, restaurants[expert])
-        row = pool.franchise.restaurants[restaurant]
-        tier[expert], place[expert] = row[TIER], bucket_of(row[CUSTOMERS])
-        share[expert] = exp(expert_weight(pool, restaurant, symbols, expert))
-        mass += share[expert]
-    for expert in range(len(restaurants)):
-        share[expert] /= mass
-
-
-@jit
-def _learn_shares(pool, symbols, experts):
-    """Add the gradient of what is in `pool.scratch` up. Returns the log-probability that it makes."""
-    share, probability, tier, place = pool.scratch[0], pool.scratch[1], pool.scratch[2], pool.scratch[3]
-    total = 0.0
-    for expert in range(experts):
-        total += share[expert] * probability[expert]
-    for expert in range(experts):
-        change = share[expert] * probability[expert] / total - share[expert]
-        pool.gradient.bucket[int(tier[expert]), int(place[expert])] += change
-        for gate in range(len(symbols)):
-            pool.gradient.gate[gate, symbols[gate], expert] += change
-    return log(total)
 
 
 @jit
@@ -369,3 +285,177 @@ def read_symbols(pool, row, symbols):
     """
     for gate in range(len(symbols)):
         symbols[gate] = row[pool.gates[gate]]
+
+
+@jit
+def weigh(pool, scratch):
+    """Find the weight of each expert in a context, from `weight_at` and `symbols`. A pool of one expert that is
+    mixed has none, which stand for 0.
+    """
+    for expert in range(len(scratch.weight)):
+        weight, at = 0.0, scratch.weight_at[expert]
+        if not is_plain(pool):
+            weight = pool.weights.bucket[at // BUCKETS, at % BUCKETS]
+        for gate in range(len(scratch.symbols)):
+            weight += pool.weights.gate[gate, scratch.symbols[gate], expert]
+        scratch.weight[expert] = weight
+
+
+@jit
+def find_mass(pool, scratch):
+    """`weigh` experts that are mixed: the weight becomes exp(weight). Returns their sum."""
+    weigh(pool, scratch)
+    mass = 0.0
+    for expert in range(len(scratch.weight)):
+        scratch.weight[expert] = exp(scratch.weight[expert])
+        mass += scratch.weight[expert]
+    return mass
+
+
+@jit
+def mix(pool, scratch):
+    """The mean of the experts' probabilities of a dish, `scratch.probability`, by their weights."""
+    if len(scratch.weight) == 0:
+        return 1.0
+    mass, total = find_mass(pool, scratch), 0.0
+    for expert in range(len(scratch.weight)):
+        total += scratch.weight[expert] * scratch.probability[expert]
+    return total / mass
+
+
+@jit
+def normalise(total, possible, kind):
+    """Turn unnormalised log-probabilities into probabilities in place.
+
+    total (float64[alphabet]): Overwritten.
+    """
+    highest, mass = -np.inf, 0.0
+    for y in range(len(total)):
+        if len(possible) == 0 or possible[kind, y]:
+            highest = max(highest, total[y])
+    for y in range(len(total)):
+        total[y] = _exp(max(total[y] - highest, _LEAST))
+    for y in range(len(total)):
+        if len(possible) > 0 and not possible[kind, y]:
+            total[y] = 0.0
+        mass += total[y]
+    for y in range(len(total)):
+        total[y] /= mass
+
+
+@jit
+def _exp(x):
+    """exp(x) for -700 < x < 700, to the last bit or two. A loop over it has no calls and works on several
+    numbers at once.
+    """
+    # x = n log 2 + r: the bits of n stand at the end of a number this large.
+    shifted = x * _LOG2_E + _SHIFT
+    n = shifted - _SHIFT
+    r = (x - n * _LOG2_HIGH) - n * _LOG2_LOW
+    p = 1.0 / 479001600.0
+    p = p * r + 1.0 / 39916800.0
+    p = p * r + 1.0 / 3628800.0
+    p = p * r + 1.0 / 362880.0
+    p = p * r + 1.0 / 40320.0
+    p = p * r + 1.0 / 5040.0
+    p = p * r + 1.0 / 720.0
+    p = p * r + 1.0 / 120.0
+    p = p * r + 1.0 / 24.0
+    p = p * r + 1.0 / 6.0
+    p = (p * r + 0.5) * r * r + r + 1.0
+    return p * np.int64((np.float64(shifted).view(np.int64) + 1023) << 52).view(np.float64)
+
+
+@jit
+def add_gradient(pool, dish, probability, share, scratch, out, gradient):
+    """Add the gradient of a dish's log-probability with respect to the weights, after it was predicted.
+
+    probability (float): Of the dish.
+    share (float): How much of the gradient is added.
+    out (float64[alphabet]): If experts are multiplied, p(. | context).
+    gradient (Weights): Added to.
+    """
+    if is_plain(pool):
+        return
+    mass = 0.0
+    for expert in range(len(scratch.weight)):
+        mass += scratch.weight[expert]
+    for expert in range(len(scratch.weight)):
+        if pool.mixed:
+            change = scratch.weight[expert] / mass * (scratch.probability[expert] / probability - 1.0)
+        else:
+            change = surplus(pool, expert, dish, out, scratch)
+        at = scratch.weight_at[expert]
+        gradient.bucket[at // BUCKETS, at % BUCKETS] += share * change
+        for gate in range(len(scratch.symbols)):
+            gradient.gate[gate, scratch.symbols[gate], expert] += share * change
+
+
+# Events of a pool that is learning.
+
+
+@jit
+def locate(pool, restaurants, symbols, scratch):
+    """Find where the weights of experts stand in a context; see `predict_event`."""
+    for gate in range(len(symbols)):
+        scratch.symbols[gate] = symbols[gate]
+    for expert in range(len(restaurants)):
+        row = pool.franchise.restaurants[seen(pool.franchise, restaurants[expert])]
+        scratch.weight_at[expert] = row[TIER] * BUCKETS
+        if row[CUSTOMERS] > 0:
+            scratch.weight_at[expert] += np.uint64(bucket_of(row[CUSTOMERS]))
+
+
+@jit
+def predict_event(pool, restaurants, symbols, kind, dish, scratch):
+    """The log-probability of one event, given the present seating.
+
+    restaurants (int32[experts]): Where the context leads under each expert.
+    symbols (int32[gates]): The symbols of the gates.
+    kind (int): Of the context: the row of `possible`.
+    scratch (SeatedScratch): Overwritten.
+    RETURNS (float): In nats.
+    """
+    locate(pool, restaurants, symbols, scratch)
+    for expert in range(len(restaurants)):
+        if pool.mixed:
+            scratch.probability[expert] = dish_probability(pool.franchise, restaurants[expert], dish)
+        else:
+            restaurant_distribution(pool.franchise, restaurants[expert], scratch.logs[expert])
+            for y in range(len(scratch.out)):
+                scratch.logs[expert, y] = log(scratch.logs[expert, y])
+    if pool.mixed:
+        return log(mix(pool, scratch))
+    weigh(pool, scratch)
+    scratch.out[:] = 0.0
+    for expert in range(len(restaurants)):
+        for y in range(len(scratch.out)):
+            scratch.out[y] += scratch.weight[expert] * scratch.logs[expert, y]
+    normalise(scratch.out, pool.possible, kind)
+    return log(scratch.out[dish])
+
+
+@jit
+def learn_event(pool, restaurants, symbols, kind, dish):
+    """`predict_event`, and add the gradient of the log-probability up."""
+    scratch = pool.scratch
+    log_probability = predict_event(pool, restaurants, symbols, kind, dish, scratch)
+    add_gradient(pool, dish, exp(log_probability), 1.0, scratch, scratch.out, pool.gradient)
+    return log_probability
+
+
+@jit
+def seat_event(pool, restaurants, symbols, kind, dish, rng):
+    """`learn_event`, and add the event to every expert."""
+    scratch = pool.scratch
+    if not pool.mixed:
+        log_probability = learn_event(pool, restaurants, symbols, kind, dish)
+        for restaurant in restaurants:
+            seat(pool.franchise, restaurant, dish, rng)
+        return log_probability
+    locate(pool, restaurants, symbols, scratch)
+    for expert in range(len(restaurants)):
+        scratch.probability[expert] = seat(pool.franchise, restaurants[expert], dish, rng)
+    probability = mix(pool, scratch)
+    add_gradient(pool, dish, probability, 1.0, scratch, scratch.out, pool.gradient)
+    return log(probability)

@@ -1,9 +1,9 @@
 """The predictions of a pool, frozen (`FrozenPool`) or while it is learning (`SeatedPool`).
 
-`predict` gives the distribution of a pool that multiplies its experts, `predict_one` the probability of one
-dish under any other pool. Sampling of derivations uses them in both states.
+`predict` gives the distribution of a pool that multiplies its experts or has one, `predict_one` the
+probability of one dish under a pool that mixes them.
 
-A view does not fit a processor's cache: nearly every step towards the deepest restaurant of a context waits
+A table does not fit a processor's cache: nearly every step towards the deepest restaurant of a context waits
 for the memory. So all experts go down level by level, and at each level all places are fetched before any is
 looked at, with what they serve behind them: a processor fetches a dozen of them in the time of one. One after
 the other they take a quarter more time of a parse (French Sequoia: 6,700 for 8,500 words per second).
@@ -15,36 +15,41 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, dispatch, fetch, jit, jitable, overwrite, struct
-from ..hpyp.franchise import deepest, deepest_of, dish_probability, restaurant_distribution
-from .pool import FrozenPool, SeatedPool, gate_weight, is_plain, normalise, predict_event, read_symbols
-from .view import (
+from ..hpyp.franchise import deepest, deepest_of, restaurant_distribution
+from ..hpyp.table import (
     BUCKETS,
     EMPTY,
-    FIRST,
-    LIST,
-    LOG_STEP,
+    ROW,
     SINGLE,
     SYMBOL_SHIFT,
-    VALUE,
-    WIDTH,
-    below,
-    bucket_of_restaurant,
-    dish_of,
-    excess_of,
+    add_excesses,
+    add_row,
+    child_of,
+    distribution,
     first_try,
     room_of,
     share_or_less,
-    view_distribution,
-    view_probability,
+)
+from .pool import (
+    FrozenPool,
+    SeatedPool,
+    add_gradient,
+    find_mass,
+    mix,
+    normalise,
+    predict_event,
+    read_symbols,
+    seated_scratch,
+    surplus,
+    weigh,
 )
 
 # How many logs a processor fetches at once.
-_LINE = np.uint64(32)
-
+_LINE = 16
 # An index that is known not to be negative takes fewer instructions.
-_ONE, _FIRST, _LIST, _VALUE, _WIDTH = (np.uint64(each) for each in (1, FIRST, LIST, VALUE, WIDTH))
-_SHIFT, _ONLY = np.uint32(SYMBOL_SHIFT), np.uint32(SINGLE)
-_EMPTY, _NOTHING = np.uint32(EMPTY), np.uint64(0)
+_ONE, _NOTHING = np.uint64(1), np.uint64(0)
+_SINGLE, _ROW, _EMPTY = np.uint32(SINGLE), np.uint32(ROW), np.uint32(EMPTY)
+_SYMBOL = np.uint32(SYMBOL_SHIFT)
 
 
 @dispatch
@@ -59,7 +64,7 @@ def alphabet_of(pool):
 
 @dispatch
 def predict(pool, row, kind, scratch, out):
-    """All probabilities of a pool that multiplies its experts.
+    """All probabilities of a pool that multiplies its experts or has one.
 
     row (int32[elements]): The context row.
     kind (int): Of the context: the row of `possible`.
@@ -73,10 +78,7 @@ def predict_one(pool, row, dish, scratch):
     """The probability of one dish under a pool that mixes its experts."""
 
 
-@alphabet_of.register(FrozenPool)
-@jit
-def _frozen_alphabet(pool):
-    return pool.finished.alphabet[0]
+# Pools that learn.
 
 
 @alphabet_of.register(SeatedPool)
@@ -85,52 +87,39 @@ def _seated_alphabet(pool):
     return pool.franchise.alphabet[0]
 
 
-@struct
-class SeatedScratch(NamedTuple):
-    """Workspace for predictions of a pool that is learning, one for each thread.
-
-    place (int32[experts]): Restaurants.
-    symbols (int32[gates]): Symbols of the gates.
-    values (float64[*, *]): As `SeatedPool.scratch`.
-    """
-
-    place: np.ndarray
-    symbols: np.ndarray
-    values: np.ndarray
-
-
 @workspace.register(SeatedPool)
 @jitable
 def _seated_workspace(pool):
-    return SeatedScratch(
-        np.empty(len(pool.franchise.columns), dtype=np.int32),
-        np.empty(len(pool.gates), dtype=np.int32),
-        np.empty(pool.scratch.shape),
-    )
+    return seated_scratch(len(pool.franchise.columns), len(pool.gates), len(pool.scratch.out))
 
 
 @predict.register(SeatedPool)
 @jitable
 def _seated_distribution(pool, row, kind, scratch, out):
-    if is_plain(pool):
+    if pool.mixed:
         restaurant_distribution(pool.franchise, deepest(pool.franchise, 0, row), out)
         return
     deepest_of(pool.franchise, row, scratch.place)
     read_symbols(pool, row, scratch.symbols)
-    predict_event(pool, scratch.place, scratch.symbols, kind, 0, scratch.values)
-    overwrite(out, scratch.values[len(scratch.place)])
+    predict_event(pool, scratch.place, scratch.symbols, kind, 0, scratch)
+    overwrite(out, scratch.out)
 
 
 @predict_one.register(SeatedPool)
 @jitable
 def _seated_probability(pool, row, dish, scratch):
-    if len(pool.franchise.columns) == 0:
-        return 1.0
-    if is_plain(pool):
-        return dish_probability(pool.franchise, deepest(pool.franchise, 0, row), dish)
     deepest_of(pool.franchise, row, scratch.place)
     read_symbols(pool, row, scratch.symbols)
-    return exp(predict_event(pool, scratch.place, scratch.symbols, 0, dish, scratch.values))
+    return exp(predict_event(pool, scratch.place, scratch.symbols, 0, dish, scratch))
+
+
+@surplus.register(SeatedPool)
+@jitable
+def _seated_surplus(pool, expert, dish, out, scratch):
+    found = scratch.logs[expert, dish]
+    for y in range(len(out)):
+        found -= out[y] * scratch.logs[expert, y]
+    return found
 
 
 # Frozen pools.
@@ -138,29 +127,25 @@ def _seated_probability(pool, row, dish, scratch):
 
 @struct
 class Scratch(NamedTuple):
-    """What each expert of a frozen pool says in a context, and workspace to find it; one for each thread.
+    """The experts of a frozen pool in a context, and workspace to find them; one for each thread.
 
     symbols (int32[gates]): Symbols of the gates.
-    weight (float64[experts]): The weight that the expert has in the deepest restaurant of the context.
-    weight_at (uint32[experts]): Where that stands in `pool.Weights.bucket`, flattened.
-    probability (float64[experts]): Of experts that are mixed, p(dish | context), negative where the
-        restaurant does not serve the dish. Of others what the restaurant's single dish has in excess of its
-        row, or how many dishes it lists.
-    row, list (uint32[experts]): Of experts that are multiplied, the restaurant's row; and its list, see
-        `View`.
-    place, level (uint32[experts]): The restaurant that the expert has come to, and how deep that is.
-    active (uint32[experts]): The experts that go on.
-    trial (uint32[experts]): Where to look next.
-    reached (uint32[experts]): The experts that have come to a restaurant whose dishes are to be looked at.
+    weight (float64[experts]): The weight of the expert; exp(weight) if experts are mixed.
+    weight_at (uint64[experts]): The place of its first part in `pool.Weights.bucket`, flattened.
+    probability (float64[experts]): If experts are mixed, p(dish | context), on the way there negative where
+        the restaurant does not serve the dish.
+    place (uint64[experts]): The deepest restaurant of the context.
+    row (uint64[experts]): If experts are multiplied, the row of that or of the nearest above that has one.
+    level, active, trial, reached (uint64[experts]): How deep experts have come; those that go on; where they
+        look next; and those that have come to a restaurant whose dishes are to be looked at.
     """
 
     symbols: np.ndarray
     weight: np.ndarray
-    weight_at: np.ndarray
     probability: np.ndarray
-    row: np.ndarray
-    list: np.ndarray
+    weight_at: np.ndarray
     place: np.ndarray
+    row: np.ndarray
     level: np.ndarray
     active: np.ndarray
     trial: np.ndarray
@@ -172,161 +157,132 @@ def new_scratch(pool):
     """Workspace that fits a frozen pool."""
     experts = len(pool.finished.columns)
     symbols, floats = np.empty(len(pool.gates), dtype=np.int32), np.empty((2, experts))
-    of = np.empty((8, experts), dtype=np.uint32)
-    return Scratch(symbols, floats[0], of[0], floats[1], of[1], of[2], of[3], of[4], of[5], of[6], of[7])
+    of = np.empty((7, experts), dtype=np.uint64)
+    return Scratch(symbols, floats[0], floats[1], of[0], of[1], of[2], of[3], of[4], of[5], of[6])
 
 
 @jit
-def ask_experts(view, weights, row, dish, scratch):
-    """Find what every expert says in a context.
+def ask_experts(pool, row, dish, scratch):
+    """Find what the experts of a pool say in a context: all of `Scratch` but their weights.
 
-    weights (float64[tiers, BUCKETS]): By tier and bucket, see `pool.Weights`.
     row (int32[elements]): The context row.
     dish (int): The dish whose probability is asked for; `NONE` where experts are multiplied.
     scratch (Scratch): Overwritten.
     """
-    _go_down(view, row, dish, scratch)
-    depth = view.columns.shape[1]
-    for expert in range(len(view.columns)):
-        place = np.int64(scratch.place[expert])
-        tier = np.int64(expert) * (depth + 1) + np.int64(scratch.level[expert])
-        bucket = np.int64(bucket_of_restaurant(view, place))
-        scratch.weight_at[expert] = tier * BUCKETS + bucket
-        scratch.weight[expert] = weights[tier, bucket]
+    table, tiers = pool.finished, np.uint64(pool.finished.columns.shape[1] + 1)
+    read_symbols(pool, row, scratch.symbols)
+    _go_down(table, row, dish, scratch)
+    for expert in range(np.uint64(len(scratch.place))):
+        here = table.restaurants[scratch.place[expert]]
+        bucket = np.uint64(here.key) & np.uint64(BUCKETS - 1)
+        tier = expert * tiers + scratch.level[expert]
+        scratch.weight_at[expert] = tier * np.uint64(BUCKETS) + bucket
         if dish != NONE:
             scratch.probability[expert] = abs(scratch.probability[expert])
             continue
-        begin = np.uint64(scratch.row[expert]) * np.uint64(view.row.shape[1])
-        for at in range(begin, begin + np.uint64(view.row.shape[1]), _LINE):
-            fetch(view.row, at)
-        if scratch.list[expert] < _ONLY:
-            fetch(view.servings, scratch.list[expert])
-            scratch.probability[expert] = view.restaurants[place + VALUE]
-        else:
-            scratch.probability[expert] = view.value[place + VALUE]
+        if here.dishes < _SINGLE:
+            fetch(table.entries, here.dishes)
+        begin, width = scratch.row[expert] * np.uint64(table.row.shape[1]), np.uint64(table.row.shape[1])
+        for at in range(begin, begin + width, np.uint64(_LINE)):
+            fetch(table.row, at)
 
 
 @jit
-def _go_down(view, row, dish, scratch):
+def _go_down(table, row, dish, scratch):
     """Let all experts find the deepest restaurant of their context, and the probability of the dish there."""
-    table, columns = view.restaurants, view.columns
+    restaurants, columns = table.restaurants, table.columns
     place, active, trial, reached = scratch.place, scratch.active, scratch.trial, scratch.reached
     left = np.uint64(len(columns))
     for expert in range(left):
-        active[expert], reached[expert], scratch.level[expert] = expert, expert, 0
-        place[expert] = expert * _WIDTH
-        scratch.list[expert], scratch.row[expert] = (
-            table[place[expert] + _LIST],
-            table[place[expert] + _VALUE],
-        )
-        scratch.probability[expert] = 1.0 / view.alphabet[0]
+        active[expert], reached[expert], scratch.level[expert] = expert, expert, _NOTHING
+        place[expert] = expert
+        scratch.row[expert] = np.uint64(restaurants[expert].dishes - _ROW)
+        scratch.probability[expert] = 1.0 / table.alphabet[0]
     served = left if dish != NONE else _NOTHING
     for level in range(columns.shape[1]):
         tried = _NOTHING
         for a in range(left):
             expert = active[a]
-            restaurant = np.uint64(place[expert])
-            room = room_of(np.uint64(table[restaurant]))
+            here = restaurants[place[expert]]
+            room = room_of(here.key)
             # Where there is a child, the expert reads a symbol.
             if room != _NOTHING:
                 symbol = np.uint64(np.uint32(row[columns[expert, level]]))
-                at = first_try(symbol, room) * _WIDTH + np.uint64(table[restaurant + _FIRST])
+                at = np.uint64(here.children) + first_try(symbol, room)
                 active[tried], trial[tried] = expert, at
                 tried += _ONE
-                fetch(table, at)
-        _look_up(view, dish, served, scratch)
+                fetch(restaurants, at)
+        _look_up(table, dish, served, scratch)
         left = served = _NOTHING
         for a in range(tried):
-            expert, at = active[a], np.uint64(trial[a])
+            expert, at = active[a], trial[a]
             wanted = np.uint32(row[columns[expert, level]])
-            if table[at] >> _SHIFT != wanted:
-                if table[at] == _EMPTY:
+            if restaurants[at].key >> _SYMBOL != wanted:
+                if restaurants[at].key == _EMPTY:
                     continue
-                other = below(view, np.int64(place[expert]), wanted)
-                if other == NONE:
+                found = child_of(table, place[expert], np.int64(wanted))
+                if found == NONE:
                     continue
-                at = np.uint64(other)
-            place[expert], scratch.level[expert] = at, level + 1
+                at = np.uint64(found)
+            place[expert], scratch.level[expert] = at, np.uint64(level + 1)
             active[left] = expert
             left += _ONE
+            dishes = restaurants[at].dishes
             if dish != NONE:
                 reached[served] = expert
                 served += _ONE
-            listed = scratch.list[expert] = table[at + _LIST]
-            if dish == NONE and listed == _EMPTY:
-                scratch.row[expert] = table[at + _VALUE]
-            elif dish != NONE and listed < _ONLY and scratch.probability[expert] >= 0.0:
-                fetch(view.servings, np.uint64(listed))
+                if dishes < _SINGLE and scratch.probability[expert] >= 0.0:
+                    fetch(table.entries, dishes)
+            elif dishes >= _ROW:
+                scratch.row[expert] = np.uint64(dishes - _ROW)
         if left == _NOTHING:
             break
-    _look_up(view, dish, served, scratch)
+    _look_up(table, dish, served, scratch)
 
 
 @jit
-def _look_up(view, dish, count, scratch):
+def _look_up(table, dish, count, scratch):
     """Find the probability of the dish where the first experts of `reached` have come to."""
     probability = scratch.probability
     for a in range(count):
         expert = scratch.reached[a]
-        place, listed = np.int64(scratch.place[expert]), np.int64(scratch.list[expert])
-        probability[expert] = share_or_less(view, place, listed, dish, probability[expert])
+        probability[expert] = share_or_less(table, scratch.place[expert], dish, probability[expert])
 
 
 @jit
 def product_distribution(pool, row, kind, scratch, out):
-    """All probabilities of a product pool in a context.
+    """All probabilities of a pool that multiplies its experts or has one, in a context.
 
     kind (int): Of the context: the row of `possible`.
     out (float64[alphabet]): Overwritten with p(. | context).
     """
-    view = pool.finished
-    if is_plain(pool):
-        view_distribution(view, 0, row, out)
+    table = pool.finished
+    if pool.mixed:
+        distribution(table, 0, row, out)
         return
-    ask_experts(view, pool.weights.bucket, row, NONE, scratch)
-    read_symbols(pool, row, scratch.symbols)
+    ask_experts(pool, row, NONE, scratch)
+    weigh(pool, scratch)
     out[:] = 0.0
     for expert in range(len(scratch.weight)):
-        scratch.weight[expert] += gate_weight(pool, scratch.symbols, expert)
-        weight, logs = LOG_STEP * scratch.weight[expert], view.row[scratch.row[expert]]
-        for y in range(len(out)):
-            out[y] += weight * logs[y]
+        add_row(table, scratch.row[expert], scratch.weight[expert], out)
     for expert in range(len(scratch.weight)):
-        weight, listed = scratch.weight[expert], np.int64(scratch.list[expert])
-        if listed < SINGLE:
-            for entry in view.servings[listed : listed + np.int64(scratch.probability[expert])]:
-                out[dish_of(entry)] += weight * excess_of(entry)
-        elif listed != EMPTY:
-            out[EMPTY - 1 - listed] += weight * scratch.probability[expert]
-    normalise(out, pool.possible, kind, 0)
+        here = table.restaurants[scratch.place[expert]]
+        add_excesses(table, here.dishes, here.value, scratch.weight[expert], out)
+    normalise(out, pool.possible, kind)
 
 
 @jit
 def mixture_probability(pool, row, dish, scratch):
-    """The probability of one dish under a mixture pool in a context."""
-    view = pool.finished
-    if view.columns.shape[0] == 0:
-        return 1.0
-    if is_plain(pool):
-        return view_probability(view, 0, row, dish)
-    mass, total = find_shares(pool, row, dish, scratch), 0.0
-    for expert in range(len(scratch.weight)):
-        total += scratch.weight[expert] * scratch.probability[expert]
-    return total / mass
+    """The probability of one dish under a pool that mixes its experts, in a context."""
+    ask_experts(pool, row, dish, scratch)
+    return mix(pool, scratch)
 
 
 @jit
 def find_shares(pool, row, dish, scratch):
-    """What each expert of a mixture pool is worth in a context, into `scratch.weight`; with its
-    probability of a dish, into `scratch.probability`. Returns the sum of the former.
-    """
-    mass = 0.0
-    ask_experts(pool.finished, pool.weights.bucket, row, dish, scratch)
-    read_symbols(pool, row, scratch.symbols)
-    for expert in range(len(scratch.weight)):
-        scratch.weight[expert] = exp(scratch.weight[expert] + gate_weight(pool, scratch.symbols, expert))
-        mass += scratch.weight[expert]
-    return mass
+    """Find the weight and the place of each expert of a mixture in a context. Returns the sum of the weights."""
+    ask_experts(pool, row, dish, scratch)
+    return find_mass(pool, scratch)
 
 
 workspace.register(FrozenPool)(new_scratch)
@@ -334,55 +290,43 @@ predict.register(FrozenPool)(product_distribution)
 predict_one.register(FrozenPool)(mixture_probability)
 
 
+@alphabet_of.register(FrozenPool)
+@jit
+def _frozen_alphabet(pool):
+    return pool.finished.alphabet[0]
+
+
+@surplus.register(FrozenPool)
 @jitable
-def add_product_gradient(pool, row, kind, dish, share, scratch, out, gradient):
-    """Add the gradient of a dish's log-probability under a product pool with respect to the weights.
+def _frozen_surplus(pool, expert, dish, out, scratch):
+    table = pool.finished
+    here, logs = table.restaurants[scratch.place[expert]], table.row[scratch.row[expert]]
+    found = np.float64(logs[dish])
+    for y in range(len(out)):
+        found -= out[y] * logs[y]
+    if here.dishes < _SINGLE:
+        first = np.int64(here.dishes) + 1
+        for place in range(first, first + np.int64(table.entries[first - 1].key)):
+            served = np.int64(table.entries[place].key)
+            found += table.entries[place].value * ((served == dish) - out[served])
+    elif here.dishes < _ROW:
+        served = np.int64(here.dishes - _SINGLE)
+        found += here.value * ((served == dish) - out[served])
+    return found
+
+
+@jitable
+def add_event_gradient(pool, row, kind, dish, share, scratch, out, gradient):
+    """Add the gradient of a dish's log-probability under a frozen pool with respect to the weights.
 
     row (int32[elements]), kind (int): The context, see `product_distribution`.
     share (float): How much of the gradient is added.
-    out (float64[alphabet]): Overwritten with p(. | context).
+    out (float64[alphabet]): Workspace.
     gradient (Weights): Added to.
     """
-    if is_plain(pool):
-        return
-    product_distribution(pool, row, kind, scratch, out)
-    view = pool.finished
-    for expert in range(len(scratch.weight)):
-        logs = view.row[scratch.row[expert]]
-        change = np.float64(logs[dish])
-        for y in range(len(out)):
-            change -= out[y] * logs[y]
-        change *= LOG_STEP
-        listed = np.int64(scratch.list[expert])
-        if listed < SINGLE:
-            for entry in view.servings[listed : listed + np.int64(scratch.probability[expert])]:
-                served = dish_of(entry)
-                change += excess_of(entry) * ((served == dish) - out[served])
-        elif listed != EMPTY:
-            served = EMPTY - 1 - listed
-            change += scratch.probability[expert] * ((served == dish) - out[served])
-        _add_change(expert, share * change, scratch, gradient)
-
-
-@jitable
-def add_mixture_gradient(pool, row, dish, share, scratch, gradient):
-    """Add the gradient of a dish's log-probability under a mixture pool with respect to the weights, see
-    `add_product_gradient`.
-    """
-    if is_plain(pool):
-        return
-    probability = mixture_probability(pool, row, dish, scratch)
-    mass = 0.0
-    for expert in range(len(scratch.weight)):
-        mass += scratch.weight[expert]
-    for expert in range(len(scratch.weight)):
-        change = scratch.weight[expert] / mass * (scratch.probability[expert] / probability - 1.0)
-        _add_change(expert, share * change, scratch, gradient)
-
-
-@jitable
-def _add_change(expert, change, scratch, gradient):
-    at = np.int64(scratch.weight_at[expert])
-    gradient.bucket[at // BUCKETS, at % BUCKETS] += change
-    for gate in range(len(scratch.symbols)):
-        gradient.gate[gate, scratch.symbols[gate], expert] += change
+    probability = 1.0
+    if pool.mixed:
+        probability = mixture_probability(pool, row, dish, scratch)
+    else:
+        product_distribution(pool, row, kind, scratch, out)
+    add_gradient(pool, dish, probability, share, scratch, out, gradient)

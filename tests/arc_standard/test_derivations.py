@@ -5,7 +5,7 @@ from math import exp, inf, log
 
 import numpy as np
 import pytest
-from seating import precision_of
+from seating import PRECISION
 from test_enumeration import POOLS, Counter, make_model
 
 from spacy_hpyp.arc_standard.configuration import (
@@ -138,7 +138,7 @@ def test_sum_is_that_of_all_derivations(model, heads):
     log_probability, affordable = exact(model, rows)
     assert affordable
     assert log_probability == pytest.approx(
-        np.logaddexp.reduce(list(derivations.values())), abs=30 * precision_of(model[0])
+        np.logaddexp.reduce(list(derivations.values())), abs=30 * PRECISION
     )
 
 
@@ -154,7 +154,7 @@ def test_sum_over_the_trees_of_a_sentence_is_that_over_its_derivations(model):
     assert len(trees) == 7 * 2**2
     for (heads, labels), probabilities in trees.items():
         found, _ = exact(model, [integers(rows) for rows in (words, tags, heads, labels)])
-        assert found == pytest.approx(log(sum(probabilities)), abs=15 * precision_of(joint))
+        assert found == pytest.approx(log(sum(probabilities)), abs=15 * PRECISION)
 
 
 def test_configurations_that_contexts_cannot_tell_apart_are_merged():

@@ -6,7 +6,7 @@ from math import log
 
 import numpy as np
 import pytest
-from seating import precision_of, predictive_probability
+from seating import PRECISION, predictive_probability
 
 from spacy_hpyp.annotation.arrays import Blocks
 from spacy_hpyp.annotation.documents import join
@@ -250,7 +250,7 @@ def test_beam_with_enough_particles_is_exhaustive_search(model, counter, n):
         found = [(p, counter.tree(last, n)) for p, last in counter.derivations(n, words)]
         parses = decode(model, words)
         assert parses.log_probability.sum() == pytest.approx(
-            log(sum(p for p, _ in found)), abs=1e-4 + 4 * n * precision_of(model)
+            log(sum(p for p, _ in found)), abs=1e-4 + 4 * n * PRECISION
         )
         highest = max(p for p, _ in found)
         best = [tree for p, tree in found if p > highest * (1 - 1e-9)]
@@ -262,7 +262,7 @@ def test_given_tags_leave_only_their_derivations(model, counter):
     # Of twelve factors: six actions, three tags and three words.
     sums = sum(p for p, last in counter.derivations(3, words) if counter.tree(last, 3)[0] == tags)
     assert decode(model, words, tags=tags).log_probability.sum() == pytest.approx(
-        log(sums), abs=12 * precision_of(model)
+        log(sums), abs=12 * PRECISION
     )
 
 
@@ -275,9 +275,7 @@ def test_words_of_a_prefix_have_what_all_derivations_that_shift_them_have(model,
         * counter.probability("word", ROOT, 1, tag)
         for tag in range(2)
     )
-    assert decode(model, [1, 0, 0]).log_probability[0] == pytest.approx(
-        log(first), abs=3 * precision_of(model)
-    )
+    assert decode(model, [1, 0, 0]).log_probability[0] == pytest.approx(log(first), abs=3 * PRECISION)
 
 
 def test_fewer_particles_find_less_of_the_sum(model):
@@ -321,7 +319,7 @@ def test_beam_with_enough_particles_is_exhaustive_search_over_the_best_labels(mo
         found = [(p, counter.tree(last, n)) for p, last in counter.derivations(n, words)]
         parses = decode(model_with_labels, words)
         assert parses.log_probability.sum() == pytest.approx(
-            log(sum(p for p, _ in found)), abs=1e-4 + 4 * n * precision_of(model_with_labels)
+            log(sum(p for p, _ in found)), abs=1e-4 + 4 * n * PRECISION
         )
         assert (parses.tags.tolist(), parses.heads.tolist(), parses.labels.tolist()) == max(found)[1]
         labels_found.update(label for _, (_, _, labels) in found for label in labels)
@@ -336,6 +334,6 @@ def test_beam_that_tries_all_labels_is_exhaustive_search(model_with_labels, n):
         # There are fewer labels than that.
         parses = decode(model_with_labels, words, labels_per_arc=9)
         assert parses.log_probability.sum() == pytest.approx(
-            log(sum(p for p, _ in found)), abs=1e-4 + 4 * n * precision_of(model_with_labels)
+            log(sum(p for p, _ in found)), abs=1e-4 + 4 * n * PRECISION
         )
         assert (parses.tags.tolist(), parses.heads.tolist(), parses.labels.tolist()) == max(found)[1]

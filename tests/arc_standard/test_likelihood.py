@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from seating import precision_of
+from seating import PRECISION
 from test_enumeration import POOLS, Counter, make_model
 
 from spacy_hpyp.arc_standard.configuration import DEPTH, ROOT, SHIFT, action_count, class_of, reduce
@@ -25,13 +25,11 @@ def test_events_of_random_derivations_have_the_probabilities_of_the_seating(name
                 possible = [a for a in possible if class_of(a) in counter.possible_directions(depth)]
             for action in possible:
                 found = action_probability(parser, counter.records, top, action, queries)
-                assert found == pytest.approx(
-                    counter.action_probability(top, action), rel=3 * precision_of(model)
-                )
+                assert found == pytest.approx(counter.action_probability(top, action), rel=3 * PRECISION)
             for tag in range(2):
                 expected = counter.probability("tag", top, tag) * counter.probability("word", top, 1, tag)
                 found = token_probability(parser, counter.records, top, tag, 1, queries)
-                assert found == pytest.approx(expected, rel=3 * precision_of(model))
+                assert found == pytest.approx(expected, rel=3 * PRECISION)
             action = int(rng.choice([a for a in possible if a == SHIFT or (class_of(a) > 1 and depth > 2)]))
             if action == SHIFT:
                 push(counter.records, used, top, int(rng.integers(2)), int(rng.integers(2)))

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from searching import decode_all, lookahead_heuristic
-from seating import LOG_PRECISION
+from seating import PRECISION
 from test_enumeration import EVERYTHING, POOLS, make_model, with_random_weights
 
 from spacy_hpyp.annotation.arrays import Blocks
@@ -136,7 +136,7 @@ def test_the_chain_is_what_the_tag_of_the_last_word_predicts(model):
     for row, symbol in zip(chain, [FIRST_SYMBOL, FIRST_SYMBOL + 1, ROOT_SYMBOL], strict=True):
         restaurant = child(franchise, 0, symbol)
         restaurant_distribution(franchise, 0 if restaurant == NONE else restaurant, expected)
-        np.testing.assert_allclose(row, expected, rtol=LOG_PRECISION)
+        np.testing.assert_allclose(row, expected, rtol=PRECISION)
 
 
 def test_there_is_no_chain_without_an_expert_that_begins_with_the_tag_of_the_last_word():

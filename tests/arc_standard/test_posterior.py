@@ -6,7 +6,7 @@ from math import exp, log
 import numpy as np
 import pytest
 from searching import decode_all
-from seating import precision_of
+from seating import PRECISION
 from test_enumeration import EVERYTHING, POOLS, Counter, decode, make_model, with_random_weights
 
 from spacy_hpyp.annotation.arrays import Blocks, Posterior, no_guides
@@ -28,7 +28,7 @@ def rounding(model):
     """How far sums over derivations of four words may be from those of exact probabilities: of 16 factors
     each.
     """
-    return max(ROUNDING, 16 * precision_of(model))
+    return max(ROUNDING, 16 * PRECISION)
 
 
 @pytest.fixture(scope="module", params=[(name, labels) for name in POOLS for labels in (1, 2)], ids=str)

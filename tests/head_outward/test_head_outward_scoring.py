@@ -9,7 +9,7 @@ from math import exp, log
 import numpy as np
 import pytest
 from projective_trees import projective_trees, score
-from seating import precision_of
+from seating import PRECISION
 from small_models import (
     EXPERTS,
     GRANDPARENTS,
@@ -61,7 +61,7 @@ def model_of(kind):
 
 def tolerance_of(kind):
     """What the log-probability of a tree of four words may lose when a model is frozen: of twenty events."""
-    return 20 * precision_of(model_of(kind))
+    return 20 * PRECISION
 
 
 @cache

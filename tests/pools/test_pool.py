@@ -16,6 +16,7 @@ from spacy_hpyp.pools.pool import (
     predict_event,
     read_symbols,
     seat_event,
+    seated_scratch,
     unseat_all_noting,
 )
 from spacy_hpyp.pools.prediction import mixture_probability, new_scratch
@@ -46,7 +47,14 @@ def seated_pool(weights, possible=NO_MASK, events=300, one_table=False):
     franchise = reserve(new_franchise(COLUMNS, ALPHABET, one_table=one_table), events + 100)
     gradient = Weights(*(np.zeros_like(part) for part in weights))
     pool = SeatedPool(
-        franchise, weights, gradient, GATES, possible, ELEMENTS, np.empty((len(COLUMNS) + 1, ALPHABET)), False
+        franchise,
+        weights,
+        gradient,
+        GATES,
+        possible,
+        ELEMENTS,
+        seated_scratch(len(COLUMNS), len(GATES), ALPHABET),
+        False,
     )
     places = np.empty(len(COLUMNS), dtype=np.int32)
     for i in range(events):
@@ -210,6 +218,6 @@ def test_pool_without_experts_generates_with_probability_one():
     view = freeze_pool(franchise, weights, no_gates, NO_MASK, nothing, mixed=True)
     empty = np.empty(0, dtype=np.int32)
     assert mixture_probability(view, empty, 1, new_scratch(view)) == 1.0
-    pool = SeatedPool(franchise, weights, weights, no_gates, NO_MASK, nothing, np.empty((2, 3)), True)
+    pool = SeatedPool(franchise, weights, weights, no_gates, NO_MASK, nothing, seated_scratch(0, 0, 3), True)
     assert seat_event(pool, empty, empty, 0, 1, np.random.default_rng(0)) == 0.0
     assert franchise.restaurants[0, PARENT] != NONE or franchise.used[N_RESTAURANTS] == 0

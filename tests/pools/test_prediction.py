@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from seating import LOG_PRECISION, PRECISION, freeze_pool
+from seating import PRECISION, freeze_pool
 from test_frozen_pool import SYMBOLS, Reference
 
 from spacy_hpyp.compiled import jit
 from spacy_hpyp.hpyp.franchise import N_RESTAURANTS
-from spacy_hpyp.pools.pool import BUCKETS, SeatedPool, Weights
+from spacy_hpyp.pools.pool import BUCKETS, SeatedPool, Weights, seated_scratch
 from spacy_hpyp.pools.prediction import alphabet_of, predict, predict_one, workspace
 
 
@@ -36,7 +36,9 @@ class Pools:
     """A random pool, seated and frozen."""
 
     def __init__(self, alphabet, seed, plain):
-        self.reference = reference = Reference(alphabet, 100 * alphabet + seed, one_table=seed % 2 == 0)
+        self.reference = reference = Reference(
+            alphabet, 100 * alphabet + seed, seed % 2 == 0, experts=int(plain)
+        )
         gates, weights, possible = reference.gates, reference.weights, reference.possible
         if plain:
             gates = gates[:0]
@@ -46,9 +48,11 @@ class Pools:
         experts = len(reference.columns)
         self.seated, self.seated_mixture = (
             SeatedPool(
-                reference.franchise, weights, weights, gates, possible, reference.elements, scratch, mixed
+                *(reference.franchise, weights, weights, gates, possible, reference.elements),
+                seated_scratch(experts, len(gates), alphabet),
+                mixed or plain,
             )
-            for scratch, mixed in ((np.empty((experts + 1, alphabet)), False), (np.empty((4, experts)), True))
+            for mixed in (False, True)
         )
         self.product, self.mixture = (
             freeze_pool(reference.franchise, weights, gates, possible, reference.elements, mixed=mixed)
@@ -67,7 +71,7 @@ def test_products_agree(several):
         rows = pools.reference.rows
         for kind in range(pools.kinds):
             seated, frozen = product(pools.seated, rows, kind), product(pools.product, rows, kind)
-            np.testing.assert_allclose(seated, frozen, rtol=3 * LOG_PRECISION, atol=1e-12)
+            np.testing.assert_allclose(seated, frozen, rtol=3 * PRECISION, atol=1e-12)
             np.testing.assert_allclose(seated.sum(axis=1), 1.0)
 
 

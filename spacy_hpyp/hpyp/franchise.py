@@ -386,16 +386,11 @@ def dish_probability(franchise, restaurant, dish):
     while restaurant != NONE:
         # What one restaurant serves, all above it serve too.
         serving = serving_of(franchise, restaurant, dish) if serving == NONE else servings[serving, ABOVE]
-        row = restaurants[restaurant]
-        if row[CUSTOMERS] > 0:
-            discount, strength = franchise.discount[row[TIER]], franchise.strength[row[TIER]]
-            total = strength + row[CUSTOMERS]
-            if serving != NONE:
-                probability += (
-                    factor * (servings[serving, SERVED] - discount * tables_of(servings[serving])) / total
-                )
-            factor *= (strength + discount * row[TABLES]) / total
-        restaurant = row[PARENT]
+        if serving != NONE:
+            served, tables = servings[serving, SERVED], tables_of(servings[serving])
+            probability += factor * restaurant_probability(franchise, restaurant, served, tables, 0.0)
+        factor *= restaurant_probability(franchise, restaurant, 0, 0, 1.0)
+        restaurant = restaurants[restaurant, PARENT]
     return probability + factor / franchise.alphabet[0]
 
 
@@ -408,19 +403,13 @@ def restaurant_distribution(franchise, restaurant, out):
     depth = franchise.restaurants[restaurant, TIER] % len(franchise.path)
     out[:] = 1.0 / franchise.alphabet[0]
     for level in range(depth + 1):
-        # Root first. To climb again for each level takes no workspace, so that several threads may ask at
-        # once.
+        # Root first. To climb again for each level takes no workspace, so that several threads may ask at once.
         here = restaurant
         for _ in range(depth - level):
             here = franchise.restaurants[here, PARENT]
-        row = franchise.restaurants[here]
-        if row[CUSTOMERS] == 0:
-            continue
-        discount, strength = franchise.discount[row[TIER]], franchise.strength[row[TIER]]
-        total = strength + row[CUSTOMERS]
-        out *= (strength + discount * row[TABLES]) / total
-        serving = row[FIRST]
+        out *= restaurant_probability(franchise, here, 0, 0, 1.0)
+        serving = franchise.restaurants[here, FIRST]
         while serving != NONE:
-            held = franchise.servings[serving, SERVED] - discount * tables_of(franchise.servings[serving])
-            out[franchise.servings[serving, DISH]] += held / total
-            serving = franchise.servings[serving, NEXT]
+            row = franchise.servings[serving]
+            out[row[DISH]] += restaurant_probability(franchise, here, row[SERVED], tables_of(row), 0.0)
+            serving = row[NEXT]

@@ -22,7 +22,7 @@ from spacy.attrs import DEP, HEAD, IDX, LEMMA, LENGTH, MORPH, ORTH, POS, SENT_ST
 from spacy.morphology import Morphology
 from spacy.tokens import Doc, Token
 
-from .written import SENTENCE, SUMMED, attribute_key, entries_of, is_of_token
+from .written import SENTENCE, SUMMED, attribute_key, entries_of
 
 # Keys of user data of a token: its text with a list for each word (the fields of `Analysis`, but a distance in
 # characters to the token of the head); values written about these words; and the distance in characters to the
@@ -220,21 +220,20 @@ def words_as_tokens(doc: Doc) -> Doc:
     _write_rows(words, rows, parsed=doc.has_annotation("DEP"))
     offsets, place = doc.to_array(IDX).view(np.int64), words.to_array(IDX).view(np.int64)
     # What is known of the characters of a token moves to its last word.
-    moved = np.repeat(place[first + count - 1] - offsets, np.diff(offsets, append=_end(doc))).tolist()
-    about, data = {}, words.user_data
+    moved = _moved(offsets, _end(doc), place[first + count - 1] - offsets)
     starts, first_places = offsets.tolist(), [*place[first].tolist(), _end(words)]
+    about, data = {}, words.user_data
     for key, value in doc.user_data.items():
-        if is_of_token(key):
-            _, name, idx, _ = key
-            if name == _ABOUT_WORDS:
-                about[idx] = value
-            if name in _OWN:
-                continue
-            idx += moved[idx]
+        # Asked here, as calls take long.
+        if type(key) is not tuple or len(key) != 4 or key[2] is None or key[3] is not None:
+            data[key] = value
+        elif (name := key[1]) not in _OWN:
+            idx = moved[key[2]]
             if name == SENTENCE:
                 value = value[0], first_places[bisect_left(starts, key[2] + value[1])] - idx
-            key = attribute_key(name, idx)
-        data[key] = value
+            data["._.", name, idx, None] = value
+        elif name == _ABOUT_WORDS:
+            about[key[2]] = value
     for token in several:
         at = place[first[token] : first[token] + count[token]].tolist()
         of_words = about.get(starts[token], [])
@@ -324,26 +323,24 @@ def write_back(words: Doc, doc: Doc) -> None:
     if parsed:
         for at in np.flatnonzero((count[own] == 1) & (count[own[head]] > 1)).tolist():
             data[attribute_key(_HEAD_WORD, offsets[own[at]])] = link(int(own[at]), head[at])
-    place = words.to_array(IDX).view(np.int64)
-    word_at = np.repeat(np.arange(len(words)), np.diff(place, append=_end(words))).tolist()
-    begins, tokens, ends = place.tolist(), [*own.tolist(), len(doc)], [*offsets, _end(doc)]
+    place, ends = words.to_array(IDX).view(np.int64), [*offsets, _end(doc)]
+    begins, tokens = place.tolist(), [*own.tolist(), len(doc)]
+    moved = _moved(place, _end(words), np.array(offsets)[own] - place)
     about: dict[int, list[dict[str, Any]]] = {token: [{} for _ in words] for token, words in several.items()}
+    inside = {begins[at]: at for token in several for at in range(first[token], first[token] + count[token])}
     for key, value in words.user_data.items():
-        if is_of_token(key):
-            _, name, idx, _ = key
-            at = word_at[idx]
+        if type(key) is not tuple or len(key) != 4 or key[2] is None or key[3] is not None:
+            data[key] = value
+            continue
+        name, at, idx, own_value = key[1], inside.get(key[2]), moved[key[2]], value
+        if name == SENTENCE:
+            value = value[0], ends[tokens[bisect_left(begins, key[2] + value[1])]] - idx
+        if at is None:
+            data["._.", name, idx, None] = value
+        else:
             token = tokens[at]
-            known = about.get(token)
-            if known is not None:
-                known[at - first[token]][name] = value
-            if name == SENTENCE:
-                end = tokens[bisect_left(begins, idx + value[1])]
-                value = value[0], ends[end] - offsets[token]
-            if known is not None:
-                _put(data, attribute_key(name, offsets[token]), value, bool(at == highest[token]))
-                continue
-            key = attribute_key(name, offsets[token] + idx - begins[at])
-        data[key] = value
+            about[token][at - first[token]][name] = own_value
+            _put(data, ("._.", name, idx, None), value, bool(at == highest[token]))
     data.update((attribute_key(_ABOUT_WORDS, offsets[token]), known) for token, known in about.items())
     doc.user_data.clear()
     doc.user_data.update(data)
@@ -353,6 +350,12 @@ def write_back(words: Doc, doc: Doc) -> None:
     if doc.has_annotation("DEP") and not parsed:
         doc.from_array([HEAD, DEP], np.zeros((len(doc), 2), dtype=np.uint64))
     _write_rows(doc, chosen, parsed=parsed)
+
+
+def _moved(offsets: np.ndarray, end: int, distance: np.ndarray) -> list[int]:
+    """Return where each character of a text with tokens at given offsets moves, given the distance of each."""
+    lengths = np.diff(offsets, append=end)
+    return (np.arange(end) + np.repeat(distance, lengths)).tolist()
 
 
 def _known(words: Doc, row: np.ndarray) -> list[str]:

@@ -39,15 +39,11 @@ def attribute_keys(name: str, offsets: Iterable[int]) -> Iterator[tuple[str, str
     return zip(repeat("._."), repeat(name), offsets, repeat(None))
 
 
-def is_of_token(key: Any) -> bool:
-    """Return whether a key is that of an attribute of a token."""
-    return type(key) is tuple and len(key) == 4 and key[0] == "._." and key[2] is not None and key[3] is None
-
-
 def remove(data: dict[Any, Any], names: Container[str]) -> None:
     """Remove attributes of tokens from user data."""
-    for key in [key for key in data if type(key) is tuple and key[1] in names and is_of_token(key)]:
-        del data[key]
+    for key in [key for key in data if type(key) is tuple and len(key) == 4 and key[1] in names]:
+        if key[2] is not None and key[3] is None:
+            del data[key]
 
 
 def entries_of(doc: Doc, name: str) -> list[Any]:

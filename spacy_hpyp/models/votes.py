@@ -35,8 +35,6 @@ _CLOSE = 1e-5
 _HIGHEST = 100.0
 # Rows of features per block of the Hessian, to bound memory.
 _ROWS = 20_000
-# Numeric features of an arc (see `_arc_numbers`), and of a label or tag.
-_ARC, _LABEL = 7, 3
 # Weights that leave the probabilities of elected arcs as they are.
 _UNCALIBRATED = np.array([0.0, 1.0])
 # Longer sentences are parsed in parts of so many words: time grows with the cube of the length.
@@ -75,7 +73,7 @@ def group_voters(
     first = (choice[:, :, None] == choice[:, None, :]).argmax(axis=2)
     begins = present & (first == np.arange(voters))
     row = np.take_along_axis((np.cumsum(begins.ravel()) - 1).reshape(words, voters), first, axis=1)
-    size = number_of_features(voters, numbers.shape[2], [n for _, n in categories])
+    size = voters * (numbers.shape[2] + sum(n for _, n in categories)) + voters * (voters - 1) // 2
     features = np.zeros((int(begins.sum()), size))
     column = 0
     for v in range(voters):
@@ -91,11 +89,6 @@ def group_voters(
             features[row[agree, v], column] = 1.0
             column += 1
     return Groups(np.nonzero(begins)[0], choice[begins], features)
-
-
-def number_of_features(voters: int, numbers: int, categories: Sequence[int]) -> int:
-    """Return the number of features that `group_voters` makes."""
-    return voters * (numbers + sum(categories)) + voters * (voters - 1) // 2
 
 
 def shares(groups: Groups, weights: np.ndarray, *, or_none: bool = True) -> np.ndarray:
@@ -210,13 +203,7 @@ class Votes(StoredModel):
         examples (int): The number of examples in a pass over the training data.
         """
         self.tags, self.labels, self.examples = list(tags), list(labels), examples
-        v, t, n = len(self.voters), len(self.tags), len(self.labels)
-        sizes = {
-            "heads": number_of_features(v, _ARC, [t, t, n]),
-            "labels": number_of_features(v, _LABEL, [n, t]),
-            "tags": number_of_features(v, _LABEL, [t]),
-        }
-        self.weights = {name: np.zeros(size) for name, size in sizes.items()} | {"elected": _UNCALIBRATED}
+        self.weights = {"elected": _UNCALIBRATED}
 
     def _write(self) -> Message:
         return {name: getattr(self, name) for name in ("voters", "tags", "labels", "examples", "weights")}
@@ -233,50 +220,60 @@ class Votes(StoredModel):
 
     def learn(self, ballots: Ballots, *, rates: bool = False) -> None:
         """Learn from words. The last voter is the gold annotation; the other argument is that of `elect`."""
-        voters, gold = _with_gold(ballots)
-        tag_groups = self._tag_groups(voters)
-        self.weights["tags"] = learn_votes(tag_groups, gold.tags)
-        tags, _ = _best(tag_groups, self.weights["tags"], len(gold.tags))
-        head_groups = self._head_groups(voters, tags)
-        self.weights["heads"] = learn_votes(head_groups, gold.heads)
-        heads, voted = self._elect(head_groups, voters, rates=rates)
-        # An elected arc fits into a tree, which its own votes do not know.
-        known = gold.heads != ABSENT
-        right = heads[known] == gold.heads[known]
-        self.weights["elected"] = fit_confidence(_log_odds(voted[known])[:, :2], right, _UNCALIBRATED)
-        # The right label says nothing about an arc with a wrong head.
-        labels = np.where((heads == gold.heads) & (heads != NONE), gold.labels, ABSENT)
-        self.weights["labels"] = learn_votes(self._label_groups(voters, tags, heads), labels)
+        self.elect(*_with_gold(ballots), rates=rates)
+
+    def elect(self, ballots: Ballots, gold: Ballots | None = None, *, rates: bool = False) -> Ballots:
+        """Find the projective trees with the most votes, their labels, and tags.
+
+        gold (Ballots | None): The gold annotation. With one, weights of tags, then heads, then labels are
+            learned first.
+        rates (bool): Whether to keep the heads of the first voter, and only rate them.
+        RETURNS (Ballots): One choice for each word (int32[words], float64[words]).
+        """
+        words, known = len(ballots.heads), {} if gold is None else gold._asdict()
+        tags, tag_probability = _best(*self._shares("tags", self._tag_groups(ballots), known), words)
+        groups = self._shares("heads", self._head_groups(ballots, tags), known)
+        heads, voted = self._elect(*groups, ballots, rates=rates)
+        odds = _log_odds(voted)[:, :2]
+        if gold is not None:
+            # An elected arc fits into a tree, which its own votes do not know.
+            counted, right = gold.heads != ABSENT, heads == gold.heads
+            self.weights["elected"] = fit_confidence(odds[counted], right[counted], _UNCALIBRATED)
+            # The right label says nothing about an arc with a wrong head.
+            known["labels"] = np.where(right & (heads != NONE), gold.labels, ABSENT)
+        labels, _ = _best(*self._shares("labels", self._label_groups(ballots, tags, heads), known), words)
+        labels[heads == NONE] = self._root
+        calibrated = logistic(odds @ self.weights["elected"])
+        return Ballots(heads, labels, tags, calibrated, tag_probability, ballots.offsets)
 
     def loss(self, ballots: Ballots) -> tuple[float, int]:
         """Return minus the log-probability of the gold heads in nats, and their number."""
         voters, gold = _with_gold(ballots)
-        tags, _ = _best(self._tag_groups(voters), self.weights["tags"], len(gold.tags))
+        tags, _ = _best(*self._shares("tags", self._tag_groups(voters), {}), len(gold.tags))
         groups = self._head_groups(voters, tags)
         groups = groups.where(gold.heads[groups.word] != ABSENT)
         right = groups.choice == gold.heads[groups.word]
-        return -log_likelihood(groups, right, self.weights["heads"]), len(np.unique(groups.word))
+        likelihood = log_likelihood(groups, right, self._weights_of("heads", groups))
+        return -likelihood, len(np.unique(groups.word))
 
-    def elect(self, ballots: Ballots, *, rates: bool = False) -> Ballots:
-        """Find the projective trees with the most votes, their labels, and tags.
+    def _shares(
+        self, decision: str, groups: Groups, gold: dict[str, np.ndarray]
+    ) -> tuple[Groups, np.ndarray]:
+        """Return groups and their shares, by weights that are learned first if there are gold choices."""
+        if decision in gold:
+            self.weights[decision] = learn_votes(groups, gold[decision])
+        return groups, shares(groups, self._weights_of(decision, groups))
 
-        rates (bool): Whether to keep the heads of the first voter, and only rate them.
-        RETURNS (Ballots): One choice for each word (int32[words], float64[words]).
-        """
-        words = len(ballots.heads)
-        tags, tag_probability = _best(self._tag_groups(ballots), self.weights["tags"], words)
-        heads, voted = self._elect(self._head_groups(ballots, tags), ballots, rates=rates)
-        labels, _ = _best(self._label_groups(ballots, tags, heads), self.weights["labels"], words)
-        labels[heads == NONE] = self._root
-        calibrated = logistic(_log_odds(voted)[:, :2] @ self.weights["elected"])
-        return Ballots(heads, labels, tags, calibrated, tag_probability, ballots.offsets)
+    def _weights_of(self, decision: str, groups: Groups) -> np.ndarray:
+        return self.weights.get(decision, np.zeros(groups.features.shape[1]))
 
     @property
     def _root(self) -> int:
         return self.names().labels[ROOT_LABEL]
 
-    def _elect(self, groups: Groups, ballots: Ballots, *, rates: bool) -> tuple[np.ndarray, np.ndarray]:
-        share = shares(groups, self.weights["heads"])
+    def _elect(
+        self, groups: Groups, share: np.ndarray, ballots: Ballots, *, rates: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
         probability = np.zeros(len(ballots.heads))
         if rates:
             heads = ballots.heads[:, 0]
@@ -374,9 +371,8 @@ def vote_matrix(word: np.ndarray, head: np.ndarray, share: np.ndarray, n: int) -
     return matrix
 
 
-def _best(groups: Groups, weights: np.ndarray, words: int) -> tuple[np.ndarray, np.ndarray]:
+def _best(groups: Groups, share: np.ndarray, words: int) -> tuple[np.ndarray, np.ndarray]:
     """Return each word's most probable choice and its probability; `ABSENT` and 0 without groups."""
-    share = shares(groups, weights)
     # The last write wins; of equally probable groups, that is the first one.
     order = np.lexsort((-np.arange(len(share)), share))
     choice, probability = np.full(words, ABSENT, dtype=np.int32), np.zeros(words)

@@ -175,7 +175,7 @@ def test_a_voter_may_say_nothing():
 
 def test_weights_are_stored():
     votes = votes_of(["a", "b"], ["X"], ["ROOT", "dep"])
-    votes.weights["heads"][:] = np.arange(len(votes.weights["heads"])) / 10
+    votes.weights["heads"] = np.arange(5.0)
     loaded = Votes([]).from_bytes(votes.to_bytes())
     assert (loaded.voters, loaded.tags, loaded.labels) == (votes.voters, votes.tags, votes.labels)
     np.testing.assert_array_equal(loaded.weights["heads"], votes.weights["heads"])

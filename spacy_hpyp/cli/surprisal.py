@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -25,20 +25,13 @@ from ..distributed.run import Process, Task
 from ..language_model.align import Alignment
 from ..language_model.increments import ENTROPIES
 from ..language_model.ngram import NGramModel
-from ..language_model.stimuli import read_counts, read_stimuli, read_word_table
+from ..language_model.stimuli import Columns, read_counts, read_passages
 from ..language_model.surprisal import PARTS, REGION, TOKEN, WORD, Frequencies, Row, TextPassage
 from ..language_model.tables import is_table
 from ..storage.files import replace_file
 from .app import load_parser, load_pipeline, note, prepare_output
 from .ngram import is_ngram_model, refuse
-from .options import (
-    AnyModel,
-    RayAddress,
-    Threads,
-    Workers,
-    argument,
-    option,
-)
+from .options import AnyModel, RayAddress, Threads, Workers, argument, option
 from .output import is_shown, writing
 from .progress import Bar
 from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sentences
@@ -113,10 +106,9 @@ def surprisal(
                 "With --ray texts are files of text, and of the options there are --words, --no-punctuation, "
                 "--entropy, --per-line, --particles and --segment-with."
             )
-        settings = (by, not no_punctuation, entropy, particles, segment_with)
-        task = SurprisalTask(place_of(model), per_line, "tsv", *settings)
-        distribute("surprisal", task, texts, output, ray, workers)
-        return
+        options = (by, not no_punctuation, entropy, particles, segment_with)
+        task = SurprisalTask(place_of(model), per_line, "tsv", *options)
+        return distribute("surprisal", task, texts, output, ray, workers)
     existing(texts)
     prepare_output(output, texts, ".csv", ".tsv", ".txt")
     tables = is_table(texts[0])
@@ -125,7 +117,7 @@ def surprisal(
         refuse(of_words, reader_by=reader_by, frequencies=frequencies, lags=lags or None)
     if not tables:
         refuse("tables", text_by=text_by, context=context, regions=regions, running=running)
-    passages = _passages(texts, per_line, context, text_by, word, reader_by)
+    passages = _passages(texts, Columns(context, text_by, word, reader_by), per_line=per_line)
     running = running if tables and text_by is None else not per_line
     if is_ngram_model(model):
         refuse("a parser, but here is an n-gram model", particles=particles, threads=threads)
@@ -133,27 +125,17 @@ def surprisal(
         refuse("an n-gram model, but here is a parser", segment_with=segment_with)
     alignment = None if align is None else Alignment(align, word, value)
     reader = _reader(model, particles, threads, segment_with)
-    to_rows = partial(
-        read_rows,
-        reader,
-        by=by,
-        punctuation=not no_punctuation,
-        entropy=entropy,
-        running=running,
-        alignment=alignment,
-    )
+    settings = {"by": by, "punctuation": not no_punctuation, "entropy": entropy, "running": running}
+    to_rows = partial(read_rows, reader, **settings, alignment=alignment)
     if text_by is not None:
         to_rows = partial(to_rows, frequencies=_frequencies(frequencies, reader), lags=lags)
     dialect = "excel" if output is not None and output.suffix.lower() == ".csv" else "excel-tab"
     header = _header(isinstance(reader, ParserReader), by, entropy=entropy)
-    rows = _rows(reader, passages, to_rows)
-    total = sum(map(_words, passages)) if isinstance(passages, list) else None
     with (
         writing(output, "surprisals") as file,
-        Bar(desc="Reading", unit=" words", total=total, disable=is_shown(output)) as bar,
+        Bar(passages, desc="Reading", unit=" texts", disable=is_shown(output)) as bar,
     ):
-        rows = _rows(reader, passages, to_rows, lambda batch: bar.update(sum(map(_words, batch))))
-        _write_table(file, rows, dialect=dialect, header=header)
+        _write_table(file, _rows(reader, bar, to_rows), dialect=dialect, header=header)
     if output is not None:
         provenance = _provenance(reader, model, texts)
         replace_file(output.with_name(f"{output.name}.json"), srsly.json_dumps(provenance, indent=2).encode())
@@ -240,27 +222,16 @@ class SurprisalTask(Task):
 
 
 def _rows(
-    reader: Reader,
-    passages: Iterable[TextPassage],
-    read: Callable[[Iterable[TextPassage]], Iterator[Row]],
-    callback: Callable[[list[TextPassage]], Any] = lambda batch: None,
+    reader: Reader, passages: Iterable[TextPassage], read: Callable[[Iterable[TextPassage]], Iterator[Row]]
 ) -> Iterator[Row]:
     """Yield the rows of passages, whose strings the pipeline forgets: nobody else has it."""
-    batch, size = [], 0
-    for passage in chain(passages, [None]):
-        if passage is None or size >= _BATCH:
-            with reader.nlp.memory_zone():
-                rows = list(read(batch))
-            callback(batch)
-            yield from rows
-            batch, size = [], 0
-        if passage is not None:
-            batch.append(passage)
-            size += len(passage.text)
-
-
-def _words(passage: TextPassage) -> int:
-    return len(passage.text.split())
+    passages = iter(passages)
+    while batch := list(islice(passages, 1)):
+        while sum(len(passage.text) for passage in batch) < _BATCH and (one := next(passages, None)):
+            batch.append(one)
+        with reader.nlp.memory_zone():
+            rows = list(read(batch))
+        yield from rows
 
 
 def _frequencies(path: Path | None, reader: Reader) -> Frequencies:
@@ -275,14 +246,7 @@ def _frequencies(path: Path | None, reader: Reader) -> Frequencies:
         return Frequencies(Counter(chain.from_iterable(sentences)))
 
 
-def _passages(
-    texts: Sequence[Path],
-    per_line: bool,
-    context: str | None,
-    text_by: str | None,
-    word: str,
-    reader_by: str | None,
-) -> Iterable[TextPassage]:
+def _passages(texts: Sequence[Path], columns: Columns, *, per_line: bool) -> Iterable[TextPassage]:
     """Return the passages of files. Tables are read, and checked, at once."""
     if not all(map(is_table, texts)):
         if any(map(is_table, texts)):
@@ -290,11 +254,9 @@ def _passages(
         for path in texts:
             check_text(path)
         return chain.from_iterable(_prose(path, per_line=per_line) for path in texts)
-    if text_by is not None:
-        found = [read_word_table(path, text_by, word, reader_by) for path in texts]
-    else:
+    if columns.text_by is None:
         refuse("texts: a row of a table is one sentence without it", per_line=per_line)
-        found = [read_stimuli(path, context) for path in texts]
+    found = [read_passages(path, columns) for path in texts]
     if len({tuple(_columns(table[0])) for table in found if table}) > 1:
         raise ValueError("These tables have different columns: give them in several commands.")
     return [*chain.from_iterable(found)]
@@ -331,13 +293,10 @@ def _write_table(file: TextIO, rows: Iterable[Row], *, dialect: str, header: Seq
     header (Sequence[str]): The columns if there is no row.
     """
     writer = csv.writer(file, dialect=dialect, lineterminator="\n")
-    for number, row in enumerate(rows):
-        if number == 0:
-            header = ()
-            writer.writerow(row)
-        writer.writerow(map(_formatted, row.values()))
-    if header:
-        writer.writerow(header)
+    rows = iter(rows)
+    first = next(rows, None)
+    writer.writerow(first or header)
+    writer.writerows(map(_formatted, row.values()) for row in chain([first] if first else [], rows))
 
 
 def _formatted(value: Any) -> Any:

@@ -21,7 +21,7 @@ from ..language_model.align import Alignment
 from ..language_model.increments import find_entropies
 from ..language_model.ngram import NGramModel
 from ..language_model.scoring import search_for_reading
-from ..language_model.stimuli import read_stimuli, read_word_table, stimulus, texts_of_words
+from ..language_model.stimuli import Columns, read_passages, stimulus, texts_of_words
 from ..language_model.surprisal import (
     PARTS,
     ROWS,
@@ -98,7 +98,7 @@ def surprisal(
         raise ValueError(
             "'frequencies', 'lags' and 'reader_by' are of tables with one word a row: give 'text_by', too."
         )
-    passages = _passages(texts, context, text_by, word, reader_by)
+    passages = _passages(texts, Columns(context, text_by, word, reader_by))
     reader = reader_for(model, particles=particles)
     if text_by is not None:
         counted = reader.frequencies() if frequencies is None else Frequencies(frequencies)
@@ -273,28 +273,19 @@ def read_rows(
             yield from rows
 
 
-def _passages(
-    texts: Iterable[str | Mapping[str, Any]] | Path,
-    context: str | None,
-    text_by: str | None,
-    word: str,
-    reader_by: str | None,
-) -> Iterable[TextPassage]:
+def _passages(texts: Iterable[str | Mapping[str, Any]] | Path, columns: Columns) -> Iterable[TextPassage]:
     if isinstance(texts, Path):
         if not is_table(texts):
             raise ValueError(f"The name of a table ends with .csv or .tsv, but this is '{texts}'.")
-        if text_by is None:
-            return read_stimuli(texts, context)
-        return read_word_table(texts, text_by, word, reader_by)
+        return read_passages(texts, columns)
     if isinstance(texts, str | Mapping) or hasattr(texts, "to_dict"):
         raise ValueError("'texts' should be a list of texts or rows; of pandas, table.to_dict('records').")
-    if text_by is not None:
-        named = ((f"row {number}", row) for number, row in enumerate(texts, 1))
-        return texts_of_words(named, text_by, word, {}, reader_by)
+    if columns.text_by is not None:
+        return texts_of_words(((f"row {i}", row) for i, row in enumerate(texts, 1)), columns, {})
     return [
         stimulus({"item": number}, {"text": text}, f"text {number}")
         if isinstance(text, str)
-        else stimulus({}, text, f"text {number}", context)
+        else stimulus({}, text, f"text {number}", columns.context)
         for number, text in enumerate(texts, 1)
     ]
 

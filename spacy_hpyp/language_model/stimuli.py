@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
 from operator import eq
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from .surprisal import PARTS, ROWS, TableRow, TextPassage, carried
 from .tables import WHITE, cell, read_table, single_blanks, string_of
@@ -31,13 +31,27 @@ _TAKEN = {
 }
 
 
-def read_stimuli(path: Path, context: str | None = None) -> list[TextPassage]:
-    """Read the passages of a table of stimuli.
+class Columns(NamedTuple):
+    """The names of columns of a table.
 
-    path (Path): The table, see `table_text`.
-    context (str | None): The column of what is read before the text.
+    context (str | None): Of stimuli: what is read before the text, and has no rows.
+    text_by (str | None): Of a table with one word a row: the text that a word belongs to.
+    word (str), reader_by (str | None): Its words, and its readers if a text has several.
+    """
+
+    context: str | None = None
+    text_by: str | None = None
+    word: str = "word"
+    reader_by: str | None = None
+
+
+def read_passages(path: Path, columns: Columns) -> list[TextPassage]:
+    """Read the passages of a table of stimuli, or of one with one word a row if it has a column of texts.
+
     RAISES (ValueError): If it is no such table. The message says in which line.
     """
+    if columns.text_by is not None:
+        return texts_of_words(read_table(path), columns, {"file": str(path)})
     found = []
     for name, row in read_table(path):
         if "item" not in row:
@@ -46,13 +60,8 @@ def read_stimuli(path: Path, context: str | None = None) -> list[TextPassage]:
                 f"stimuli has the columns item, perhaps condition, and text or regions. Of a table with one "
                 f"word a row, name the column of its texts: --text-by."
             )
-        found.append(stimulus({"file": str(path)}, row, name, context))
+        found.append(stimulus({"file": str(path)}, row, name, columns.context))
     return found
-
-
-def read_word_table(path: Path, text_by: str, word: str, reader_by: str | None = None) -> list[TextPassage]:
-    """Read the texts of a table with one word a row, see `texts_of_words`."""
-    return texts_of_words(read_table(path), text_by, word, {"file": str(path)}, reader_by)
 
 
 def read_counts(path: Path) -> dict[str, int]:
@@ -72,23 +81,19 @@ def read_counts(path: Path) -> dict[str, int]:
 
 
 def texts_of_words(
-    rows: Iterable[tuple[str, Mapping[str, Any]]],
-    text_by: str,
-    word: str,
-    columns: Mapping[str, Any],
-    reader_by: str | None = None,
+    rows: Iterable[tuple[str, Mapping[str, Any]]], names: Columns, columns: Mapping[str, Any]
 ) -> list[TextPassage]:
-    """Join the words of rows to texts, with a space between two. Each word is a region.
+    """Join the words of rows to texts, with a space between two. Each word is a region; a row may have none.
+
+    The text of several readers is that of the one with most words; others may lack some of them. Without a
+    column of readers each text has one, whose rows stand together.
 
     rows (Iterable[tuple[str, Mapping[str, Any]]]): The name of each row in errors, and its columns.
-    text_by (str): The column that says which text a word belongs to.
-    word (str): The column of the words. A row may have none.
-    columns (Mapping[str, Any]): Columns of all texts.
-    reader_by (str | None): The column of readers. The text is that of the reader with most words; others may
-        lack some of them. Without it each text has one reader, whose rows stand together.
+    names (Columns), columns (Mapping[str, Any]): The names of columns, and columns of all texts.
     RAISES (ValueError): If a column is not there, a word is no string, the rows of a text seem to be of
         several readers, or a text has no words.
     """
+    _, text_by, word, reader_by = names
     texts: dict[str, dict[str, list[tuple[str, Mapping[str, Any], str]]]] = {}
     last = None
     for name, row in rows:

@@ -392,6 +392,19 @@ def test_words_that_another_table_lacks_or_joins_are_counted(models, write):
     assert "Warning: 5 of 7 rows have no lp_lp" in " ".join(done.stderr.split())
 
 
+def test_reading_times_are_predicted_from_a_table_without_positions(toy, models, write, tmp_path):
+    pytest.importorskip("statsmodels", reason="the extra 'reading' is not installed")
+    words = [word for sentence in toy.sentences(24) for word in sentence.words]
+    lines = "".join(f"{i // 30}\t{word}\t{300 + 7 * i % 50}\n" for i, word in enumerate(words[:90]))
+    path = write(f"story\tword\ttime\n{lines}", "times.tsv")
+    options = ("--text-by", "story", "--word", "word")
+    run(models / "ngram", path, *options, "--per-line", "--lags", 1, "-o", tmp_path / "predictors.tsv")
+    done = command_line.run(
+        "hpyp", "reading", tmp_path / "predictors.tsv", "--time", "time", "--text-by", "story"
+    )
+    assert "87" in done.output
+
+
 def test_several_readers_read_the_same_words(models, write):
     words, orders = "the dog sees a cat .".split(), ([1, 2, 3, 4, 5, 6], [1, 2, 4, 5, 6])
     table = [(f"s{who}", n, words[n - 1]) for who, order in enumerate(orders) for n in order]
@@ -514,6 +527,7 @@ BAD = {
     "an empty region": ("item,regions\n1,x\n2,the dog | | sleeps\n", "Region 2 of line 3"),
     "an empty text": ("item,text\n1, \n", "text of line 2"),
     "too many fields": ("item,text\n1,the dog, the cat\n", "3 fields"),
+    "row names of write.table": ("item,text\n1,1,the dog\n", "row.names = FALSE"),
     "Latin-1": ("item,text\n1,the caf\u00e9\n".encode("latin-1"), "UTF-8"),
     "an open quote": ('item,text\n1,"the dog\n', "Line 2"),
 }

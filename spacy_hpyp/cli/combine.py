@@ -83,18 +83,17 @@ def _parsed(nlp: Language, examples: list[Example], pipes: list[str]) -> list[Ex
 
 def _check_labels(examples: list[Example], parser: str) -> None:
     """RAISES (ValueError): If trees have other labels than the treebank. Subtypes may differ."""
-
-    def labels(docs: list) -> list[str]:
-        return [word.dep_.lower().split(":")[0] for doc in docs for word in doc._.words]
-
-    known = {"dep", "root", *labels([example.reference for example in examples])}
-    found = labels([example.predicted for example in examples])
+    found, known = (
+        [word.dep_.lower().split(":")[0] for doc in docs for word in doc._.words]
+        for docs in zip(*((example.predicted, example.reference) for example in examples))
+    )
+    known = {"dep", "root", *known}
     unknown = [label for label in found if label not in known]
     if len(unknown) > _UNKNOWN_LABELS * len(found):
         raise ValueError(
             f"The trees of '{parser}' have labels that the treebank does not have: "
-            f"{', '.join(sorted(set(unknown)))}. Parsers of different schemes cannot vote. With --rate the arcs "
-            "are rated whatever their labels are."
+            f"{', '.join(sorted(set(unknown)))}. Parsers of different schemes cannot vote. With --rate the "
+            "arcs are rated whatever their labels are."
         )
 
 

@@ -37,7 +37,7 @@ _HIGHEST = 100.0
 _ROWS = 20_000
 # Weights that leave the probabilities of elected arcs as they are.
 _UNCALIBRATED = np.array([0.0, 1.0])
-# Longer sentences are parsed in parts of so many words: time grows with the cube of the length.
+# Longer sentences keep the tree of the first voter: time grows with the cube of the length.
 _LONGEST = 300
 
 
@@ -274,19 +274,16 @@ class Votes(StoredModel):
     def _elect(
         self, groups: Groups, share: np.ndarray, ballots: Ballots, *, rates: bool
     ) -> tuple[np.ndarray, np.ndarray]:
-        probability = np.zeros(len(ballots.heads))
-        if rates:
-            heads = ballots.heads[:, 0]
-            backing = groups.choice == heads[groups.word]
-            probability[groups.word[backing]] = share[backing]
-            return heads, probability
-        heads = np.empty(len(ballots.heads), dtype=np.int32)
+        heads = np.where(ballots.heads[:, 0] == ABSENT, NONE, ballots.heads[:, 0])
+        probability, backing = np.zeros(len(heads)), groups.choice == heads[groups.word]
+        probability[groups.word[backing]] = share[backing]
         bounds = np.searchsorted(groups.word, ballots.offsets)
-        for i, (start, end) in enumerate(zip(ballots.offsets[:-1].tolist(), ballots.offsets[1:].tolist())):
-            voted = slice(bounds[i], bounds[i + 1])
-            heads[start:end], probability[start:end] = elect_tree(
-                groups.word[voted] - start, groups.choice[voted], share[voted], end - start
-            )
+        for i, (start, end) in enumerate(zip(ballots.offsets.tolist(), ballots.offsets[1:].tolist())):
+            if not rates and end - start <= _LONGEST:
+                voted = slice(bounds[i], bounds[i + 1])
+                heads[start:end], probability[start:end] = elect_tree(
+                    groups.word[voted] - start, groups.choice[voted], share[voted], end - start
+                )
         return heads, probability
 
     def _tag_groups(self, ballots: Ballots) -> Groups:
@@ -324,28 +321,18 @@ def _with_gold(ballots: Ballots) -> tuple[Ballots, Ballots]:
 def elect_tree(
     word: np.ndarray, head: np.ndarray, share: np.ndarray, n: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Find the projective tree with the greatest sum of votes; of a long sentence, one of parts of it.
+    """Find the projective tree with the greatest sum of votes.
 
     word, head (int[groups]), share (float64[groups]): See `vote_matrix`.
     RETURNS (tuple[int32[n], float64[n]]): Heads, `NONE` for the root, and the votes of their arcs.
     """
-    heads, votes = np.empty(n, dtype=np.int32), np.empty(n)
-    for start in range(0, n, _LONGEST):
-        end = min(start + _LONGEST, n)
-        inside = (start <= word) & (word < end) & ((head == NONE) | ((start <= head) & (head < end)))
-        relative = np.where(head[inside] == NONE, NONE, head[inside] - start)
-        matrix = vote_matrix(word[inside] - start, relative, share[inside], end - start)
-        places = np.arange(end - start)
-        best = matrix.argmax(axis=0)
-        tree = np.where(best == places, NONE, best).astype(np.int32)
-        # The best heads of all words mostly form a tree.
-        if not is_projective(tree):
-            tree = minimum_bayes_risk_tree(matrix)[0]
-        votes[start:end] = matrix[np.where(tree == NONE, places, tree), places]
-        heads[start:end] = np.where(tree == NONE, NONE, tree + start)
-    roots = np.flatnonzero(heads == NONE)
-    heads[roots[1:]] = roots[0]
-    return heads, votes
+    matrix, places = vote_matrix(word, head, share, n), np.arange(n)
+    best = matrix.argmax(axis=0)
+    tree = np.where(best == places, NONE, best).astype(np.int32)
+    # The best heads of all words mostly form a tree.
+    if not is_projective(tree):
+        tree = minimum_bayes_risk_tree(matrix)[0]
+    return tree, matrix[np.where(tree == NONE, places, tree), places]
 
 
 def vote_matrix(word: np.ndarray, head: np.ndarray, share: np.ndarray, n: int) -> np.ndarray:

@@ -11,7 +11,6 @@ from spacy_hpyp.compiled import NONE
 from spacy_hpyp.models.votes import (
     Groups,
     Votes,
-    elect_tree,
     fit,
     group_voters,
     learn_votes,
@@ -137,15 +136,14 @@ def test_voters_are_right_together_more_often_than_the_best_of_them():
     assert (elected.tags == 0).mean() > 0.7
 
 
-def test_a_long_sentence_gets_a_projective_tree_of_its_parts():
-    n = 450
-    head = np.arange(n) + 1
-    head[-1] = NONE
-    heads, votes = elect_tree(np.arange(n), head, np.full(n, 0.9), n)
-    assert is_projective(heads)
-    wrong = np.flatnonzero(heads != head)
-    assert len(wrong) <= 2
-    assert np.all(votes[np.setdiff1d(np.arange(n), wrong)] == 0.9)
+def test_a_long_sentence_keeps_the_tree_of_the_first_voter():
+    ballots, _ = simulated(400, [0.9, 0.8])
+    offsets = np.array([0, 310, 400])
+    first = np.maximum(np.arange(400) - 1 - np.repeat(offsets[:2], [310, 90]), NONE).astype(np.int32)
+    ballots.heads[:, 0] = first
+    elected = votes_of(["a", "b"], ["X", "Y"], ["ROOT", "dep"]).elect(ballots._replace(offsets=offsets))
+    assert np.array_equal(elected.heads[:310], first[:310])
+    assert is_projective(elected.heads[310:])
 
 
 def test_confidence_is_calibrated():

@@ -42,10 +42,7 @@ class Effect(NamedTuple):
 
 
 class Gain(NamedTuple):
-    """How much more probable times are with some predictors than without them, or than with others.
-
-    value, error (float): The difference in log-likelihood in nats, and its standard error by blocks of words.
-    """
+    """A difference in log-likelihood in nats, and its standard error by blocks of words."""
 
     value: float
     error: float
@@ -54,10 +51,9 @@ class Gain(NamedTuple):
 class Prediction(NamedTuple):
     """The prediction of times by some predictors and the baseline.
 
-    gain (Gain): By regressions learned from the other texts.
-    texts (dict[str, float]): The part of the gain in each text.
-    explained (float): The proportion of the variance left by the baseline that the predictors explain in texts
-        that were left out.
+    gain (Gain), texts (dict[str, float]): Over the baseline alone, by regressions learned from the other
+        texts, and its part in each text.
+    explained (float): The proportion of the baseline's errors, squared, that the predictors explain.
     effects (list[Effect]): In all texts together.
     """
 
@@ -93,36 +89,30 @@ def design(table: "DataFrame", formula: str) -> "DataFrame":
     names = {*map(str, table)}
     lags = sorted({int(found[1]) for name in names if (found := _LAG.search(name))})
     try:
-        terms = ModelDesc.from_formula(formula if "(" in formula else formula.replace(",", "+"))
+        model = ModelDesc.from_formula(formula if "(" in formula else formula.replace(",", "+"))
         codes = []
-        for term in terms.rhs_termlist:
+        # The intercept has no factors.
+        for term in (each for each in model.rhs_termlist if each.factors):
             for factor in term.factors:
                 if factor.code.isidentifier():
-                    _numbers(table, factor.code)
-            own = {name for name in re.findall(r"[^\W\d]\w*", term.name()) if name in names}
-            codes += [term.name()] * bool(term.factors)
-            for lag in lags:
-                if own and all(f"{name}_lag{lag}" in names for name in own):
-                    pattern = rf"\b({'|'.join(map(re.escape, own))})\b"
-                    codes.append(re.sub(pattern, rf"\1_lag{lag}", term.name()))
-        return dmatrix(
-            f"0 + {' + '.join(codes)}", table, NA_action=NAAction(NA_types=[]), return_type="dataframe"
-        )
+                    _column(table, factor.code)
+            own = names.intersection(re.findall(r"[^\W\d]\w*", term.name()))
+            codes.append(term.name())
+            for lag in lags if own else ():
+                if names.issuperset(f"{name}_lag{lag}" for name in own):
+                    codes.append(re.sub(rf"\b({'|'.join(own)})\b", rf"\1_lag{lag}", term.name()))
+        settings = {"NA_action": NAAction(NA_types=[]), "return_type": "dataframe"}
+        return dmatrix(f"0 + {' + '.join(codes)}", table, **settings)
     except PatsyError as error:
         raise ValueError(f"The formula '{formula}' cannot be read: {error}") from error
 
 
-def _column(table: "DataFrame", name: str) -> "Series":
+def _column(table: "DataFrame", name: str, *, numbers: bool = True) -> "Series":
     if name not in table:
         raise ValueError(f"There is no column '{name}', but there are: {', '.join(map(str, table))}.")
-    return table[name]
-
-
-def _numbers(table: "DataFrame", name: str) -> "Series":
-    column = _column(table, name)
-    if column.dtype.kind not in "ifub":
+    if numbers and table[name].dtype.kind not in "ifub":
         raise ValueError(f"The column '{name}' should have numbers only.")
-    return column
+    return table[name]
 
 
 def predict_times(
@@ -151,9 +141,9 @@ def predict_times(
     table = tables[0]
     if len({len(each) for each in tables}) > 1:
         raise ValueError("The tables have different numbers of rows: compare predictors of the same words.")
-    for column in filter(None, (time, text_by, reader_by)):
-        _column(table, column)
-    times, given = _numbers(table, time).astype(float), design(table, baseline)
+    times, texts = _column(table, time).astype(float), _column(table, text_by, numbers=False).astype(str)
+    readers = None if reader_by is None else _column(table, reader_by, numbers=False).astype(str)
+    given = design(table, baseline)
     wanted = {name: design(tables[number], formula) for name, (number, formula) in predictors.items()}
     for columns in wanted.values():
         if both := {*given} & {*columns}:
@@ -161,37 +151,32 @@ def predict_times(
     kept = np.isfinite(times) & (times > 0.0)
     for columns in (given, *wanted.values()):
         kept &= np.isfinite(columns).all(axis=1)
-    texts = table.loc[kept, text_by].astype(str)
-    readers = None if reader_by is None else table.loc[kept, reader_by].astype(str)
+    left_out, times, texts, given = int(np.sum(~kept)), times[kept], texts[kept], given[kept]
+    wanted = {name: columns[kept] for name, columns in wanted.items()}
+    readers = None if readers is None else readers[kept]
     most = given.shape[1] + max(columns.shape[1] for columns in wanted.values())
     if texts.nunique() < 2 or texts.value_counts().min() <= most:
         raise ValueError(
             f"Each text is predicted from the others: at least two of '{text_by}' need more than {most} words "
             f"with a time and all predictors."
         )
-    by_text, groups = [texts], [texts] if readers is None else [texts, readers]
-    own_times, own = _centred(times[kept], groups), _centred(given[kept], groups)
+    groups = [texts] if readers is None else [texts, readers]
+    own_times, own = _centred(times, groups), _centred(given, groups)
     blocks = [texts, texts.groupby(groups).cumcount() // _BLOCK]
     without = _left_out(own_times, own, texts)
     log_probs, predictions = {}, {}
     for name, columns in wanted.items():
-        found = _left_out(own_times, pandas.concat([own, _centred(columns[kept], groups)], axis=1), texts)
+        found = _left_out(own_times, pandas.concat([own, _centred(columns, groups)], axis=1), texts)
         log_probs[name] = found["log_prob"] - without["log_prob"]
         predictions[name] = Prediction(
             _gain(log_probs[name], blocks),
             log_probs[name].groupby(texts, sort=False).sum().to_dict(),
             1.0 - float(found["error"].sum() / without["error"].sum()),
-            _effects(
-                *(_centred(each[kept], by_text) for each in (times, given, columns)),
-                texts=texts,
-                readers=readers,
-            ),
+            _effects(*(_centred(each, [texts]) for each in (times, given, columns)), texts, readers),
         )
-    pairs = {
-        (one, other): _gain(log_probs[one] - log_probs[other], blocks)
-        for one, other in combinations(log_probs, 2)
-    }
-    return ReadingTimes(int(kept.sum()), int(len(table) - kept.sum()), predictions, pairs)
+    pairs = combinations(log_probs, 2)
+    differences = {(one, two): _gain(log_probs[one] - log_probs[two], blocks) for one, two in pairs}
+    return ReadingTimes(len(times), left_out, predictions, differences)
 
 
 def _centred(values: Any, groups: Sequence["Series"]) -> Any:
@@ -222,15 +207,14 @@ def _left_out(times: "Series", predictors: "DataFrame", texts: "Series") -> "Dat
 
 
 def _effects(
-    times: "Series", given: "DataFrame", own: "DataFrame", *, texts: "Series", readers: "Series | None"
+    times: "Series", given: "DataFrame", own: "DataFrame", texts: "Series", readers: "Series | None"
 ) -> list[Effect]:
     import pandas
     from statsmodels.api import OLS, MixedLM
 
     columns = pandas.concat([given, own], axis=1)
-    columns = columns.loc[:, columns.std() > _CONSTANT]
-    deviation = columns.std()
-    standard = columns / deviation
+    deviation = columns.std()[lambda each: each > _CONSTANT]
+    standard = columns[deviation.index] / deviation
     if readers is None:
         related = {"groups": texts.factorize()[0], "maxlags": _RELATED}
         found = OLS(times, standard).fit(cov_type="hac-panel", cov_kwds=related)
@@ -241,10 +225,13 @@ def _effects(
     for term in dict.fromkeys(_LAG.sub("", column) for column in own):
         lagged = [column for column in own if _LAG.sub("", column) == term and column in deviation]
         for some in [[column] for column in lagged] + [lagged] * (len(lagged) > 1):
-            chosen = columns.columns.isin(some).astype(np.float64)
-            tested = found.t_test((chosen / deviation.to_numpy())[None])
-            (low, high), value = np.squeeze(tested.conf_int()).tolist(), float(np.squeeze(tested.effect))
-            per_deviation = float(np.squeeze(found.t_test(chosen[None]).effect))
+            chosen = deviation.index.isin(some).astype(np.float64)
+            tested, of_deviations = (
+                found.t_test((chosen / deviation.to_numpy())[None]),
+                found.t_test(chosen[None]),
+            )
+            low, high = np.squeeze(tested.conf_int()).tolist()
+            value, per_deviation = (float(np.squeeze(each.effect)) for each in (tested, of_deviations))
             name = f"{term}, total" if len(some) > 1 else some[0]
             effects.append(Effect(name, value, low, high, per_deviation))
     return effects

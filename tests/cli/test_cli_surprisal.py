@@ -71,23 +71,6 @@ def test_offsets_point_at_the_text_in_the_file(model, write, options):
             assert content[int(row["start"]) : int(row["end"])] == row["text"]
 
 
-def test_words_are_sums_over_the_tokens_between_white_space(model, write):
-    path = write(TEXT)
-    tokens, words = rows(run(model, path).stdout), rows(run(model, path, "--words").stdout)
-    assert [word["text"] for word in words] == TEXT.split()
-    assert list(words[0]) == [name if name != "token" else "tokens" for name in COLUMNS if name != "tag"]
-    for word in words:
-        parts = [t for t in tokens if (t["paragraph"], t["word"]) == (word["paragraph"], word["word"])]
-        assert int(word["tokens"]) == len(parts)
-        assert word["text"] == "".join(part["text"] for part in parts)
-        assert (word["start"], word["end"]) == (parts[0]["start"], parts[-1]["end"])
-        for name in SUMMED:
-            assert float(word[name]) == pytest.approx(sum(float(part[name]) for part in parts), abs=1e-5)
-    assert {word["text"]: int(word["tokens"]) for word in words} | {"Don't": 2, "stop,": 2, '"the': 2} == {
-        word["text"]: int(word["tokens"]) for word in words
-    }
-
-
 @pytest.mark.parametrize("options", [(), ("--per-line",)])
 def test_no_surprisal_depends_on_the_words_to_come(model, write, options):
     words = "Zenobia Quux waits near the old blorp frobs a cat .".split()

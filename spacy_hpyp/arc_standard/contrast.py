@@ -1,12 +1,9 @@
 """The gradient of the conditional log-likelihood of the right derivation.
 
-To parse well, the right derivation has to be the most probable of all derivations of a sentence:
+    log p(derivation | words) = log p(derivation, words) - log of the sum over the final beam
 
-    log p(derivation | words) = log p(derivation, words) - log of the sum over all derivations
-
-The sum is that over the final beam. Its gradient is the mean of the gradients of the beam's derivations, in
-proportion to their probabilities; an event that all of them share with the right one cancels out. The model
-remains a product of normalised distributions.
+The gradient of the sum is the mean of the gradients of the beam's derivations, in proportion to their
+probabilities; an event that all of them share with the right one cancels out.
 """
 
 from math import exp
@@ -24,8 +21,7 @@ from .distributions import event_of
 from .likelihood import is_factored
 
 _SMALLEST = 1024
-# What is less probable is passed over.
-_NEGLIGIBLE = 1e-3
+_NEGLIGIBLE = 1e-3  # Smaller shares are passed over
 
 
 @jit
@@ -33,13 +29,9 @@ def add_contrasts(parser, work, blocks, chosen, derivations, search, joint, grad
     """Add up the gradients of the conditional log-likelihoods of some sentences.
 
     parser (SearchModel): With factored transitions.
-    work (Workspace): Written on.
-    blocks (Blocks): The sentences.
-    chosen (int64[*]): Which of them.
+    blocks (Blocks), chosen (int64[*]): The sentences, and the numbers of those to add.
     derivations (Derivations): The right derivation of all of them.
-    search (Search): How to search.
-    joint (float): How much of the gradient of the likelihood of the right derivation with its words is added
-        besides.
+    joint (float): The share of the gradient of the right derivation with its words that is added, too.
     gradients (tuple[Weights, ...]): By distribution; added to.
     RETURNS (float): The sum of the log-likelihoods, in nats.
     """
@@ -66,8 +58,7 @@ def add_contrasts(parser, work, blocks, chosen, derivations, search, joint, grad
         top, word = ROOT, 0
         for action in derivations.actions[2 * start : 2 * end]:
             tag, form = derivations.tags[start + min(word, n - 1)], one.words[min(word, n - 1)]
-            # What the beam has, too, is not to be added twice.
-            same = NONE
+            same = NONE  # The record of the beam that is the same
             for record in range(FIRST_RECORD, used):
                 if path[record, column.PREVIOUS] == top and path[record, column.ACTION] == action:
                     if action != SHIFT or path[record, column.TAG] == FIRST_SYMBOL + tag:
@@ -80,8 +71,7 @@ def add_contrasts(parser, work, blocks, chosen, derivations, search, joint, grad
             word += action == SHIFT
             share[same] += 1.0 + joint
             top = same
-        # A derivation that is not in the beam is a very improbable one.
-        log_share = -10.0
+        log_share = -10.0  # Of a derivation that is not in the beam
         for i in range(size):
             if beam.record[i] == top:
                 log_share = beam.weight[i] - evidence
@@ -94,7 +84,7 @@ def add_contrasts(parser, work, blocks, chosen, derivations, search, joint, grad
 
 @jitable
 def _add_events(parser, records, record, share, work, gradients):
-    """Add the gradients of what one transition has generated."""
+    """Add the gradients of the events of one transition."""
     top, action = records[record, column.PREVIOUS], records[record, column.ACTION]
     tag, word = records[record, column.TAG] - FIRST_SYMBOL, records[record, column.WORD] - FIRST_SYMBOL
     pools = parser.transition, parser.label, parser.tag, parser.word

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from spacy import util
+from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Optimizer
@@ -37,7 +38,7 @@ from ..models.parameters import set_pooled, weights_from
 from ..pools.pool import Weights
 from ..settings import whole
 from ..training.confidence import learn_confidence
-from ..training.contrast import LEAST_TOKENS, learn_contrasts
+from ..training.contrast import learn_contrasts
 from ..training.derivations import JointTreebank, SentenceBatch, initialize, visit
 from ..training.leave_out import check_derivations, leave_out, without
 from ..training.treebank import GoldCorpus
@@ -102,6 +103,12 @@ class HPYPParser(GibbsParser):
     def _new_treebank(self, model: JointModel) -> JointTreebank:
         return JointTreebank(model)
 
+    def _begin(self, *data: Any, nlp: Language | None) -> None:
+        epochs = 0 if nlp is None else nlp.config.interpolate()["training"]["max_epochs"]
+        if 0 < epochs < self.contrast:
+            raise ValueError(f"'contrast' is {self.contrast}, but training.max_epochs is only {epochs}.")
+        super()._begin(*data, nlp=nlp)
+
     def _initialize_model(self, model: JointModel, corpus: GoldCorpus, labels: dict[str, list[str]]) -> None:
         initialize(model, corpus, labels, seed=self.seed)
 
@@ -110,8 +117,7 @@ class HPYPParser(GibbsParser):
         if not batch or not self._step(batch, losses):
             return False
         self._warn_of_skipped(self._treebank.skipped, self._treebank.size)
-        # Where weights are to be contrasted, confidence is learned after that.
-        return not self._contrast_is_due
+        return True
 
     def _visit(
         self, batch: SentenceBatch, rng: np.random.Generator
@@ -119,7 +125,7 @@ class HPYPParser(GibbsParser):
         model, latent = self.joint, self.latent if self._is_latent else "nothing"
         found = visit(model, batch, rng, latent=latent, particles=_LATENT_PARTICLES, threads=self.threads)
         # What is learned from sentences that the model has not seen before is not what it will need to know.
-        are_learned = all(batch.seated) and not self._has_contrasted
+        are_learned = all(batch.seated) and not 0 < self.contrast <= model.progress.sweeps
         return *found, sum(rows.shape[1] for rows in batch.rows), are_learned
 
     @property
@@ -134,50 +140,31 @@ class HPYPParser(GibbsParser):
         if is_latent:
             util.logger.debug("%s: %d of %d new derivations accepted", self.name, *model.draws[::-1])
             model.draws[:] = 0
-        self._contrast_is_due = self._is_to_contrast and progress.sweeps == self.contrast
-
-    @property
-    def _has_contrasted(self) -> bool:
-        """Whether the weights of pools have learned from what the beam gets wrong."""
-        return self._is_to_contrast and self.contrast <= self.joint.progress.sweeps
-
-    @property
-    def _is_to_contrast(self) -> bool:
-        """Whether they are to, in a treebank that is as large as all that is seated."""
-        return self.contrast > 0 and self.joint.progress.tokens >= LEAST_TOKENS
+        self._contrast_is_due = progress.sweeps == self.contrast
 
     def finish_update(self, sgd: Optimizer) -> None:
         """Update the weights of pools by the gradients that `update` has kept. After `contrast` sweeps they
-        also learn from the errors of the beam, and the averages of `sgd` begin anew.
+        learn from the beam, with their averages in `sgd`, and then stay.
         """
-        # Without gradients, too, an optimizer goes on in the direction that it has.
-        with interrupts_deferred():
-            if self._contrast_is_due or not self._has_contrasted:
-                super().finish_update(sgd)
-            if self._contrast_is_due:
-                self._learn_contrasts(sgd)
-                self._contrast_is_due = False
-                self._end_pass()
-
-    def _learn_contrasts(self, sgd: Optimizer) -> None:
-        """Let the weights of pools learn from the errors of the beam, and begin their averages anew."""
-        model, averages = self._initialized(), sgd.averages or {}
+        super().finish_update(sgd)
+        model = self.joint
         # Sentences with latent derivations are not seated as the static oracle derives them.
-        if model.progress.derivations or not model.has_pools:
+        if not self._contrast_is_due or model.progress.derivations or not model.has_pools:
             return
-        names = {name: (self.model.id, name) for name in self.model.param_names}
-        parameters = {name: averages.get(key, self.model.get_param(name)) for name, key in names.items()}
-        weights, rng = weights_from(model, parameters), self._rng(5)
-        model.weights, likelihood = learn_contrasts(
-            model, self._treebank.usable, weights, self.search, rng, **self._parsing
-        )
-        set_pooled(self.model, JOINT_MODEL, model)
-        averages.update(
-            (key, self.model.get_param(name).copy()) for name, key in names.items() if key in averages
-        )
-        util.logger.debug(
-            "%s: right derivations have a log-likelihood of %.3f given the words", self.name, likelihood
-        )
+        keys = {name: (self.model.id, name) for name in self.model.param_names}
+        averages = sgd.averages or {}
+        found = {name: averages.get(key, self.model.get_param(name)) for name, key in keys.items()}
+        weights, sentences = weights_from(model, found), self._treebank.usable
+        # Ctrl-C may come in between: the model stays as it is.
+        weights = learn_contrasts(model, sentences, weights, self.search, self._rng(5), **self._parsing)[0]
+        with interrupts_deferred():
+            model.weights = weights
+            set_pooled(self.model, JOINT_MODEL, model)
+            for name, key in keys.items():
+                if key in averages:
+                    averages[key] = self.model.get_param(name).copy()
+            self._contrast_is_due = False
+            self._end_pass()
 
     def _end_pass(self) -> None:
         model = self._initialized()

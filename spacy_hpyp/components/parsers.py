@@ -78,7 +78,7 @@ class Parser(TrainableComponent):
         """
         examples = self._initial_examples(get_examples)
         corpus = self._read_corpus(gold_documents(examples, self._tokens))
-        self._begin(corpus, corpus.label_data() if labels is None else labels, examples, nlp)
+        self._begin(corpus, corpus.label_data() if labels is None else labels, examples, nlp=nlp)
 
     def _read_corpus(self, documents: Iterable[GoldDocument]) -> GoldCorpus:
         """Return what can be learned from documents."""

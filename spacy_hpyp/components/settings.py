@@ -29,7 +29,7 @@ class ParserSettings(Settings):
     tokens: str = _tokens()
     latent: str = setting("nothing", OneOf(("nothing", "derivations", "parses")))
     latent_after: int = setting(10, Whole(0))
-    contrast: int = setting(3, Whole(0))
+    contrast: int = setting(0, Whole(0))
     seed: int = setting(0, SEED)
 
     @property

@@ -1,9 +1,7 @@
 """Discriminative weights: they learn from the errors of the beam.
 
-The weights of pools are fitted to the likelihood of derivations first, words included. Adding the likelihood
-of the right derivation *given* the words (`arc_standard.contrast`) makes them better at telling derivations
-apart, and little worse at predicting words. The model must not have seen a sentence that weights learn from:
-one part of the sentences after the other is taken out of a copy of the seating and parsed by the rest.
+The likelihood of the right derivation *given* the words (`arc_standard.contrast`) is added to that of both.
+Weights learn from sentences that the model has not seen: a copy without them parses a part after the other.
 """
 
 from collections.abc import Mapping
@@ -25,10 +23,6 @@ from ..pools.pool import Weights
 from .leave_out import without
 from .treebank import deal_out
 
-#: Smallest treebank whose weights are contrasted: they became worse on 400 Tamil sentences, and better on
-#: EWT.
-LEAST_TOKENS = 100_000
-
 # The best on EWT dev of learning rates 0.001, 0.002 and 0.01, and of 0, 0.2, 0.5 and 1 of the joint
 # likelihood.
 _LEARN_RATE = 0.001
@@ -36,8 +30,7 @@ _JOINT = 0.2
 _PARTICLES = 30
 _FOLDS = 10
 _BATCH = 128
-# A batch has so many parts for any number of threads, so that the result does not depend on it.
-_PARTS = 8
+_PARTS = 8  # Of a batch, for any number of threads
 
 
 def learn_contrasts(
@@ -53,16 +46,12 @@ def learn_contrasts(
     """Fit the weights of pools so that right derivations are more probable than others of the same words.
 
     model (JointModel): A model of pools with factored transitions; it stays as it is.
-    sentences (Mapping[bytes, int32[4, *]]): Words, tags, heads and labels of the treebank's sentences, in its
-        order.
+    sentences (Mapping[bytes, int32[4, *]]): Rows of the treebank's sentences, by key in its order.
     weights (Mapping[str, Weights]): The initial weights, by distribution.
-    search (Search): How to search; with few particles, as the closest competitors matter most.
-    threads (int): Number of threads; the result does not depend on it.
-    RETURNS (tuple): The mean of the weights over all steps, by distribution; and the mean log-likelihood of a
-        right derivation, in nats.
+    RETURNS (tuple): Means of the weights over all steps, and of the log-likelihood of a right derivation in
+        nats. Neither depends on the number of threads.
     """
     search = search._replace(particles=min(search.particles, _PARTICLES), marginals=True)
-    # Parameters, by distribution and part of its weights.
     scale = {"bucket": 1.0, "gate": GATE_PACE}
     parameters = {
         (name, part): (getattr(weights[name], part) / scale[part]).astype(np.float32)
@@ -91,7 +80,7 @@ def learn_contrasts(
                     gradient = sum(getattr(gradients[name], part) for _, gradients in found)
                     gradient = (gradient * (-scale[part] / (end - start))).astype(np.float32)
                     parameters[name, part], _ = optimizer((name, part), parameters[name, part], gradient)
-        # The views of this fold take memory that those of the next one need.
+        # The next fold needs the memory.
         del parser, contrast, now
     learned = _weights(optimizer.averages, scale) if optimizer.averages else {}
     return {**weights, **learned}, total / max(1, sum(map(len, folds)))
@@ -109,6 +98,5 @@ def _contrast(
 ) -> tuple[float, dict[str, Weights]]:
     """The log-likelihood of some sentences and its gradient, see `add_contrasts`."""
     gradient = no_gradient({name: getattr(parser, name).weights for name in DISTRIBUTIONS})
-    work = new_workspace(parser, search)
-    parts = tuple(gradient.values())
+    work, parts = new_workspace(parser, search), tuple(gradient.values())
     return add_contrasts(parser, work, blocks, chosen, derivations, search, _JOINT, parts), gradient

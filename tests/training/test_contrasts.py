@@ -57,8 +57,7 @@ def weights_of(nlp, toy):
     return {name: model.get_param(name).copy() for name in model.param_names}
 
 
-def test_weights_stay_as_they_are_afterwards(toy, monkeypatch):
-    monkeypatch.setattr("spacy_hpyp.components.hpyp_parser.LEAST_TOKENS", 1)
+def test_weights_stay_as_they_are_afterwards(toy):
     sentences = toy.sentences(20)
     alone = toy.trained(sentences, sweeps=2, **toy.pools)
     nlp = toy.trained(sentences, sweeps=2, contrast=2, **toy.pools)
@@ -67,6 +66,13 @@ def test_weights_stay_as_they_are_afterwards(toy, monkeypatch):
     nlp.update(toy.examples(nlp, sentences))
     second = weights_of(nlp, toy)
     assert all(np.array_equal(first[name], second[name]) for name in first)
+
+
+def test_sweeps_that_training_does_not_have_are_an_error(toy):
+    nlp = toy.nlp(contrast=3, **toy.pools)
+    nlp.config["training"]["max_epochs"] = 2
+    with pytest.raises(ValueError, match="max_epochs"):
+        nlp.initialize(lambda: toy.examples(nlp, toy.sentences(10)))
 
 
 def test_a_model_without_pools_has_nothing_to_learn(toy):

@@ -61,6 +61,8 @@ def test_conllu_is_read_and_written_with_words_under_tokens_and_guides_of_words(
             arc = "0\troot" if head == i - 1 else f"{head + 1}\t{dep}"
             text += f"{i}\t{word}\t_\t_\t{tag}\t_\t{arc}\t_\t_\n"
         text += "\n"
+    # The first sentence has no tree, but it gets guides.
+    text = text.replace("0\troot", "_\t_", 1)
     (tmp_path / "train.conllu").write_text(text, encoding="utf8")
     nlp = toy.nlp()
     nlp.config["corpora"] = {"train": {"tokens": "gold"}}
@@ -73,6 +75,7 @@ def test_conllu_is_read_and_written_with_words_under_tokens_and_guides_of_words(
     assert f"Annotated {words} words" in shown
     found = [word.text for doc in docs for word in doc._.words]
     assert found == [word for sentence in toy.sentences() for word in sentence.words]
+    assert sum(len(list(doc.sents)) for doc in docs) == len(toy.sentences())
     for doc in docs:
         assert len(doc) < len(doc._.words)
         guide = read_guide(words_as_tokens(doc))

@@ -4,8 +4,9 @@ import atexit
 import shutil
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
-from functools import cache, update_wrapper
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache, cached_property, singledispatch
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,23 +14,14 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 
-# Numba reads `numpy.ma` when it finds the type of an array, and NumPy imports it at that moment without a
-# lock. Two threads that did so at once would recurse until the stack is full.
+# Numba reads `numpy.ma` to find the type of an array, and NumPy imports it then, without a lock: of two
+# threads that do so at once one would recurse until the stack is full.
 import numpy.ma
 from llvmlite import ir
-from numba import njit, typeof, types
-from numba.core import cgutils
-from numba.extending import (
-    NativeValue,
-    intrinsic,
-    lower_getattr_generic,
-    models,
-    overload,
-    register_jitable,
-    register_model,
-    typeof_impl,
-    unbox,
-)
+from numba import extending, njit, typeof, types
+from numba.core import cgutils, event
+
+from .memory import collecting_rarely
 
 Class = TypeVar("Class", bound=type)
 
@@ -38,6 +30,7 @@ NONE = -1
 
 _PACKAGE = Path(__file__).parent
 _WORD = ir.IntType(64)
+_BLOCK = _WORD.as_pointer()
 #: Without the GIL; a division by 0 gives an infinity or NaN.
 _OPTIONS = {"nogil": True, "error_model": "numpy"}
 
@@ -46,8 +39,8 @@ _OPTIONS = {"nogil": True, "error_model": "numpy"}
 def _cache_directory() -> str | None:
     """Return the directory of the code that is compiled from the present sources, or None.
 
-    Numba compiles a function again after a change of its file, but not after a change of another file with a
-    function that it calls. So the directory is named after the content of all folders with compiled code.
+    Numba compiles a function again if its own file changes, but not if that of a function that it calls does.
+    So the directory is named after the content of all folders with compiled code.
     """
     sources = {file: file.read_bytes() for file in sorted(_PACKAGE.rglob("*.py"))}
     folders = {file.parent for file, source in sources.items() if b"\n@jit\n" in source}
@@ -56,25 +49,39 @@ def _cache_directory() -> str | None:
     places = [Path(numba.config.CACHE_DIR)] if numba.config.CACHE_DIR else []
     places = [place / name for place in places or [_PACKAGE / "__pycache__", Path.home() / ".cache"]]
     for place in places:
-        try:
+        with suppress(OSError):
             place.mkdir(parents=True, exist_ok=True)
             tempfile.TemporaryFile(dir=place).close()
             return str(place)
-        except OSError:
-            pass
-    # Numba does not read a directory that it cannot write to, so this process works on a copy.
-    filled = next((place for place in places if any(place.rglob("*.nbi"))), None)
-    if filled is None:
-        warnings.warn(
-            f"Every process compiles for a minute, as {places[0].parent} cannot be written to and has no code "
-            "for this version. Set NUMBA_CACHE_DIR to a directory where `spacy hpyp precompile` ran.",
-            stacklevel=2,
-        )
-        return None
-    copied = tempfile.mkdtemp(prefix="spacy_hpyp-")
-    atexit.register(shutil.rmtree, copied, ignore_errors=True)
-    shutil.copytree(filled, copied, dirs_exist_ok=True)
-    return copied
+    # Numba reads no directory that it cannot write to, so this process works on a copy.
+    if filled := [place for place in places if any(place.rglob("*.nbi"))]:
+        with suppress(OSError):
+            copied = tempfile.mkdtemp(prefix="spacy_hpyp-")
+            atexit.register(shutil.rmtree, copied, ignore_errors=True)
+            return str(shutil.copytree(filled[0], copied, dirs_exist_ok=True))
+    warnings.warn(
+        f"Each process compiles for a minute: {places[0].parent} is not writable and has no code of this "
+        "version. Set NUMBA_CACHE_DIR to another directory, or run `spacy hpyp precompile` there first.",
+        stacklevel=2,
+    )
+    return None
+
+
+class _Compilation(event.Listener):
+    """Collects garbage rarely while Numba compiles, which takes a tenth less time."""
+
+    def __init__(self) -> None:
+        self.open: list = []
+
+    def on_start(self, event: Any) -> None:
+        self.open.append(collecting_rarely())
+        self.open[-1].__enter__()
+
+    def on_end(self, event: Any) -> None:
+        self.open.pop().__exit__(None, None, None)
+
+
+event.register("numba:compile", _Compilation())
 
 
 def jit(function: Callable) -> Any:
@@ -92,47 +99,33 @@ def jitable(function: Callable) -> Any:
 
     This saves a file in the cache, and a compilation for each constant argument.
     """
-    return register_jitable(**_OPTIONS)(function)
+    return extending.register_jitable(**_OPTIONS)(function)
 
 
 def dispatch(function: Callable) -> Any:
-    """Choose an implementation by the class of the first argument, a NamedTuple.
+    """Make a function `functools.singledispatch`, for compiled code, too; classes are NamedTuples."""
+    generic = singledispatch(function)
 
-    `@function.register(Class, ...)` enters one, as with `functools.singledispatch`.
-    """
-    implementations: dict[type, Any] = {}
-
-    def call(first: Any, *others: Any) -> Any:
-        return implementations[type(first)](first, *others)
-
-    def register(*classes: type) -> Callable:
-        def enter(implementation: Any) -> Any:
-            python = getattr(implementation, "py_func", implementation)
-            implementations.update(dict.fromkeys(classes, python))
-            return implementation
-
-        return enter
-
-    @overload(call, jit_options=_OPTIONS, strict=False)
+    @extending.overload(generic, jit_options=_OPTIONS, strict=False)
     def choose(first: Any, *others: Any) -> Any:
-        return implementations.get(getattr(first, "instance_class", None))
+        implementation = generic.dispatch(getattr(first, "instance_class", object))
+        return None if implementation is function else getattr(implementation, "py_func", implementation)
 
-    call.register = register  # type: ignore[attr-defined]
-    return update_wrapper(call, function)
+    return generic
 
 
-@intrinsic
+@extending.intrinsic
 def fetch(typing: Any, array: Any, place: Any) -> Any:
     """Prefetch an entry of an array, given its flat index."""
 
     def write(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        data, number = context.make_array(array)(context, builder, given[0]).data, ir.IntType(32)
+        data, flag = context.make_array(array)(context, builder, given[0]).data, ir.IntType(32)
         at = builder.gep(data, [context.cast(builder, given[1], place, types.int64)])
         at = builder.bitcast(at, ir.IntType(8).as_pointer())
-        function = ir.FunctionType(ir.VoidType(), [at.type, number, number, number])
-        # To be read; to be kept in every cache; of data.
-        flags = number(0), number(3), number(1)
-        builder.call(builder.module.declare_intrinsic("llvm.prefetch", [at.type], function), [at, *flags])
+        kind = ir.FunctionType(ir.VoidType(), [at.type, flag, flag, flag])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [at.type], kind)
+        # To be read; to be kept in every cache; data.
+        builder.call(function, [at, flag(0), flag(3), flag(1)])
         return context.get_dummy_value()
 
     return types.void(array, place), write
@@ -148,26 +141,16 @@ def overwrite(target, source):
 # Numba unpacks a tuple into an argument for each number and seven for each array: hundreds for a parser. A
 # struct is one argument, the address of a block of 64-bit words: its scalars and those of the tuples in it,
 # and the address and shape of each array. The Python tuple keeps the arrays and the block alive.
+class Struct(types.NamedTuple):
+    """Numba's type of a `struct`, named by a digest: its name is in those of functions that take it."""
 
-
-class Struct(types.BaseNamedTuple):
-    """Numba's type of a `struct`, given the class of the tuple and the types of its fields."""
-
-    def __init__(self, instance_class: type, members: tuple[types.Type, ...]) -> None:
-        self.instance_class, self.members, self.count = instance_class, members, len(members)
-        self.fields = instance_class._fields  # type: ignore[attr-defined]
+    def __init__(self, members: tuple[types.Type, ...], instance_class: type) -> None:
+        super().__init__(members, instance_class)
         content = f"{instance_class.__module__}.{instance_class.__qualname__}{members}"
-        # Names of compiled functions are made of those of their arguments: whole lists would be long.
-        super().__init__(f"{instance_class.__name__}*{sha256(content.encode()).hexdigest()[:12]}")
+        self.name = f"{instance_class.__name__}*{sha256(content.encode()).hexdigest()[:12]}"
 
-    def __getitem__(self, place: int) -> types.Type:
-        return self.members[place]
-
-    def __iter__(self) -> Iterator[types.Type]:
-        return iter(self.members)
-
-    def __len__(self) -> int:
-        return self.count
+    #: Equal types have equal names, and a hash of a name is kept.
+    key = property(lambda self: self.name)
 
 
 def _words(member: types.Type) -> int:
@@ -176,8 +159,7 @@ def _words(member: types.Type) -> int:
     return 1 + member.ndim * (1 if member.layout == "C" else 2) if isinstance(member, types.Array) else 1
 
 
-#: Types of arrays by what they depend on, and of tuples by the identities of the types that they keep:
-#: `typeof` takes longer, and Numba hashes types in Python.
+#: Types by what they depend on: `typeof` takes longer, and hashes of types are slow.
 _ARRAYS: dict[tuple[np.dtype, int, int], types.Type] = {}
 _STRUCTS: dict[tuple, Struct] = {}
 
@@ -200,27 +182,23 @@ def _lay_out(value: Any) -> tuple[Struct, list[int]]:
         members.append(member)
     key = type(value), *map(id, members)
     if key not in _STRUCTS:
-        _STRUCTS[key] = Struct(type(value), tuple(members))
+        _STRUCTS[key] = Struct(tuple(members), type(value))
     return _STRUCTS[key], words
 
 
 class _ByPointer:
-    """Caches the layout of a NamedTuple (type, words, block, address)."""
+    @cached_property
+    def _layout(self) -> tuple[Struct, list[int], np.ndarray]:
+        struct, words = _lay_out(self)
+        # Threads that come together all keep the first one's block: compiled code may be reading it.
+        return self.__dict__.setdefault("_layout", (struct, words, np.array(words, dtype=np.int64)))
 
-    def __getattr__(self, name: str) -> Any:
-        if name == "_layout":
-            struct, words = _lay_out(self)
-            block = np.array(words, dtype=np.int64)
-            layout = struct, words, block, block.__array_interface__["data"][0]
-            # Threads that come together all use the first one's block: compiled code may be reading it.
-            return self.__dict__.setdefault(name, layout)
-        if name == "_address":
-            return self.__dict__.setdefault(name, self._layout[3])
-        raise AttributeError(f"{type(self).__name__!r} has no field {name!r}")
+    @cached_property
+    def _address(self) -> int:
+        return self._layout[2].__array_interface__["data"][0]
 
     def __getstate__(self) -> None:
-        """Leave out the layout."""
-        return
+        """Leave the layout out of copies and pickles."""
 
 
 def struct(declared: Class) -> Class:
@@ -230,32 +208,32 @@ def struct(declared: Class) -> Class:
     """
     contents = {name: getattr(declared, name) for name in ("__module__", "__qualname__", "__doc__")}
     made = type(declared.__name__, (declared, _ByPointer), contents)
-    typeof_impl.register(made)(lambda value, context: value._layout[0])
+    extending.typeof_impl.register(made)(lambda value, context: value._layout[0])
     return made  # type: ignore[return-value]
 
 
-@register_model(Struct)
-class _Model(models.PrimitiveModel):
+@extending.register_model(Struct)
+class _Model(extending.models.PrimitiveModel):
     def __init__(self, manager: Any, struct: Struct) -> None:
-        super().__init__(manager, struct, _WORD.as_pointer())
+        super().__init__(manager, struct, _BLOCK)
 
 
-@unbox(Struct)
-def _unbox(struct: Struct, value: Any, context: Any) -> NativeValue:
+@extending.unbox(Struct)
+def _unbox(struct: Struct, value: Any, context: Any) -> extending.NativeValue:
     builder = context.builder
-    pointer = cgutils.alloca_once_value(builder, cgutils.get_null_value(_WORD.as_pointer()))
+    pointer = cgutils.alloca_once_value(builder, cgutils.get_null_value(_BLOCK))
     address = context.pyapi.object_getattr_string(value, "_address")
     # There is none if Python was interrupted.
     with builder.if_then(cgutils.is_not_null(builder, address)):
-        builder.store(builder.bitcast(context.pyapi.long_as_voidptr(address), _WORD.as_pointer()), pointer)
+        builder.store(builder.bitcast(context.pyapi.long_as_voidptr(address), _BLOCK), pointer)
         context.pyapi.decref(address)
-    return NativeValue(builder.load(pointer), is_error=cgutils.is_null(builder, address))
+    return extending.NativeValue(builder.load(pointer), is_error=cgutils.is_null(builder, address))
 
 
-@lower_getattr_generic(Struct)
+@extending.lower_getattr_generic(Struct)
 def _read(context: Any, builder: Any, struct: Struct, block: Any, name: str) -> Any:
     index = struct.fields.index(name)
-    member, place = struct[index], sum(map(_words, struct.members[:index]))
+    member, place = struct[index], sum(map(_words, struct.types[:index]))
     if isinstance(member, Struct):
         return builder.gep(block, [_WORD(place)])
     words = [builder.load(builder.gep(block, [_WORD(place + i)])) for i in range(_words(member))]

@@ -15,13 +15,13 @@ from . import (
     ngram,
     parse,
     perplexity,
+    precompile,
     rank,
     reading,
     report,
     surprisal,
     trainings,
     udeval,
-    warm,
 )
 from .app import hpyp
 
@@ -47,7 +47,7 @@ _COMMANDS = [
     learn_text.learn_text,
     ngram.ngram,
     compact.compact,
-    warm.warm,
+    precompile.precompile,
 ]
 
 

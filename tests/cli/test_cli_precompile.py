@@ -1,4 +1,4 @@
-"""`hpyp warm`: compiling before it is needed."""
+"""`hpyp precompile`: compiling before it is needed."""
 
 import command_line
 import pytest
@@ -8,7 +8,7 @@ from spacy_hpyp.arc_standard.decoding import decode_blocks
 
 def test_what_a_pipeline_needs_is_compiled(trained, tmp_path):
     trained.to_disk(tmp_path / "pipeline")
-    done = command_line.run("hpyp", "warm", tmp_path / "pipeline")
+    done = command_line.run("hpyp", "precompile", tmp_path / "pipeline")
     assert "hpyp_parser: " in done.output
     assert "Ready after " in done.output
     assert decode_blocks.signatures
@@ -16,6 +16,6 @@ def test_what_a_pipeline_needs_is_compiled(trained, tmp_path):
 
 @pytest.mark.slow
 def test_without_a_pipeline_the_components_are_trained_for_a_moment():
-    done = command_line.run("hpyp", "warm")
+    done = command_line.run("hpyp", "precompile")
     for component in ("hpyp_parser", "easy_first_tagger", "easy_first_parser"):
         assert f"{component}: " in done.output

@@ -1,4 +1,4 @@
-"""`hpyp warm`: compile ahead what a pipeline needs."""
+"""`hpyp precompile`: compile ahead what a pipeline needs."""
 
 from time import perf_counter
 from typing import Annotated
@@ -20,15 +20,15 @@ _LABELS = ["det", "nsubj", "ROOT", "det", "obj", "punct", "det", "nsubj", "ROOT"
 _COMPONENTS = ("hpyp_parser", "easy_first_tagger", "easy_first_parser")
 
 
-def warm(
+def precompile(
     pipeline: Annotated[
         str | None, argument("Trained pipeline; without one, shipped settings are trained")
     ] = None,
 ) -> None:
     """Compile the code that a pipeline needs, and cache it.
 
-    Numba keeps compiled code in the directory that the environment variable NUMBA_CACHE_DIR names, or beside
-    the package's files. Run this where an image is built, or before tests.
+    Compiled code is kept in the directory that the environment variable NUMBA_CACHE_DIR names; without it, beside
+    the package's files or in ~/.cache. Run this when you build an image. Later the directory may be read-only.
     """
     start = perf_counter()
     for nlp in map(_trained, _COMPONENTS) if pipeline is None else [load_pipeline(pipeline)]:

@@ -23,7 +23,8 @@ LAYERS = [
     ["annotation"],
     ["text", "treebanks"],
     ["storage", "settings", "newton", "interrupts"],
-    ["compiled", "memory"],
+    ["compiled"],
+    ["memory"],
 ]
 #: What only some folders may know of spaCy.
 SPACY_OF = {

@@ -1,15 +1,16 @@
 """The frozen table of a distribution: probabilities of a seating that does not change.
 
 A restaurant that serves a dish gives it a fixed probability. It gives every other dish its parent's
-probability times one factor, the back-off factor. So a prediction walks from the root of an expert to
-the deepest restaurant of its context, and keeps the last probability that it meets on the way.
+probability times one factor, the back-off factor. So a prediction walks from the root of an expert
+to the deepest restaurant of its context, and keeps the last probability that it meets on the way.
 
-The children of a restaurant stand together in a room, each as near as possible to the place that a hash of
-its symbol names. The dishes of a restaurant are found in the same way.
+The children of a restaurant stand together in a room, each as near as possible to the place that a
+hash of its symbol names. The dishes of a restaurant are found in the same way.
 
-Where experts are multiplied, only logs up to a constant matter. Restaurants that serve many dishes have
-a row with the logs of all. The others list the *excess* of each dish that they or their parents serve over
-the nearest row above. So a prediction reads one row and one list for each expert.
+Where experts are multiplied, only logs up to a constant matter. Restaurants that serve many dishes
+have a row with the logs of all. The others list the *excess* of each dish that they or their
+parents serve over the nearest row above. So a prediction reads one row and one list for each
+expert.
 """
 
 from math import exp, log
@@ -22,8 +23,8 @@ from ..memory import giving_back
 from . import franchise as column
 from .franchise import Franchise, restaurant_probability, tables_of
 
-#: Restaurants are told apart by the buckets of their numbers of customers: 1, 2, 3 to 4, 5 to 8, and so on,
-#: the last one being open.
+#: Restaurants are told apart by the buckets of their numbers of customers: 1, 2, 3 to 4, 5 to 8,
+#: and so on, the last one being open.
 BUCKETS = 8
 
 RESTAURANT = np.dtype(
@@ -35,16 +36,17 @@ ENTRY = np.dtype([("key", np.uint32), ("value", np.float32)])
 EMPTY = 0xFFFFFFFF
 #: From here on `dishes` is a single dish, and from there on the number of a row.
 SINGLE, ROW = 0x80000000, 0xC0000000
-#: The symbol stands above so many bits of a restaurant's key. Sixteen bytes for each restaurant in place of
-#: twenty are worth it: four have room in a line of a processor's cache.
+#: The symbol stands above so many bits of a restaurant's key. With these in one number a restaurant
+#: has 16 bytes, and all that the way down reads of it is in one line of a processor's cache. Children in
+#: the order of hashes, with the end of a room in the next restaurant, took 30 % more time to be found.
 SYMBOL_SHIFT = 8
 _BUCKET_BITS, _ROOM_BITS = np.uint32(3), np.uint32(31)
 # Up to so many children have a room without gaps, and more a power of two.
 _EXACT = 4
 
 _SPREAD, _LOW, _HALF = np.uint64(0x9E3779B1), np.uint64(0xFFFFFFFF), np.uint64(32)
-# A restaurant that serves at least this part of the alphabet, or so many dishes, has a row of logs; one dish
-# never makes a row.
+# A restaurant that serves at least this part of the alphabet, or so many dishes, has a row of logs;
+# one dish never makes a row.
 _DENSE_SHARE, _DENSE = 0.12, 5
 # No probability or factor is rounded to 0.
 _LEAST = 1.2e-38
@@ -56,16 +58,17 @@ class FrozenTable(NamedTuple):
 
     columns (int32[experts, depth]), alphabet (int64[1]): As in `Franchise`.
     restaurants (RESTAURANT[*]): The experts' roots, and all other restaurants with customers.
-        key: The context symbol that leads here from the parent, the size of the room for children, and the
-            bucket, see `_settle`; `EMPTY` where no restaurant stands.
+        key: The context symbol that leads here from the parent, the size of the room for children,
+            and the bucket, see `_settle`; `EMPTY` where no restaurant stands.
         children: Where that room begins.
-        dishes: Where a list begins in `entries`, or `SINGLE` and the only dish, or `ROW` and the number of a
-            row (0 if experts are mixed: no dish at all).
-        value: If experts are multiplied, the excess of the only dish in nats. Otherwise the back-off factor,
-            or if that is above 1/2 and there is one dish the negative of its complement: the dish has all
-            that is not passed on, and both are known precisely.
-    entries (ENTRY[*]): Lists. The first entry of each has the number of the others in place of a key. Those
-        have dishes, and p(dish | restaurant), with gaps; or if experts are multiplied, excesses in nats.
+        dishes: Where a list begins in `entries`, or `SINGLE` and the only dish, or `ROW` and the
+            number of a row (0 if experts are mixed: no dish at all).
+        value: If experts are multiplied, the excess of the only dish in nats. Otherwise the
+            back-off factor, or if that is above 1/2 and there is one dish the negative of its
+            complement: the dish has all that is not passed on, and both are known precisely.
+    entries (ENTRY[*]): Lists. The first entry of each has the number of the others in place of a
+        key. Those have dishes, and p(dish | restaurant), with gaps; or if experts are multiplied,
+        excesses in nats.
     row (float32[rows, alphabet]): Logs of probabilities, in nats, up to a constant of the row.
     """
 
@@ -105,8 +108,8 @@ def first_try(number, room):
 
 @jit
 def find(table, first, room, shift, number):
-    """The place of a symbol or dish in a room, or the empty place where it belongs, or `NONE` if there is
-    neither.
+    """The place of a symbol or dish in a room, or the empty place where it belongs, or `NONE` if
+    there is neither.
 
     table: Restaurants or entries, with the number above the lowest `shift` bits of the key.
     first, room (int): Where the room begins, and how large it is.
@@ -146,7 +149,8 @@ def back_off_of(table, restaurant):
 
 @jit
 def share_or_less(table, restaurant, dish, above):
-    """p(dish | restaurant) under an expert that is mixed, negative if the restaurant does not serve the dish.
+    """p(dish | restaurant) under an expert that is mixed, negative if the restaurant does not serve
+    the dish.
 
     What a restaurant does not serve, none below it serves either.
 
@@ -218,7 +222,9 @@ def distribution(table, expert, row, out):
 
 @jit
 def _enter_dishes(table, restaurant, out):
-    """Turn the probabilities of a restaurant's parent, under an expert that is mixed, into its own."""
+    """Turn the probabilities of a restaurant's parent, under an expert that is mixed, into its
+    own.
+    """
     listed, back_off = np.int64(table.restaurants[restaurant].dishes), back_off_of(table, restaurant)
     if SINGLE <= listed < ROW:
         dish = listed - SINGLE
@@ -268,8 +274,8 @@ def freeze(franchise: Franchise, *, multiplied: bool = False) -> FrozenTable:
     RAISES (MemoryError): If there are more restaurants or entries than can be numbered.
     RAISES (ValueError): If there are too many symbols.
     """
-    # There are millions of restaurants: what is noted of each has 32 bits, and is let go when it is not needed
-    # any more.
+    # There are millions of restaurants: what is noted of each has 32 bits, and is let go when it is
+    # not needed any more.
     symbols = franchise.restaurants[: franchise.used[column.N_RESTAURANTS], column.SYMBOL]
     if symbols.max(initial=0) >= EMPTY >> SYMBOL_SHIFT:
         raise ValueError(f"A table has at most {EMPTY >> SYMBOL_SHIFT} symbols. Use fewer words.")
@@ -303,8 +309,8 @@ def freeze(franchise: Franchise, *, multiplied: bool = False) -> FrozenTable:
 def finish(franchise):
     """The probabilities of the present seating.
 
-    RETURNS (tuple[float64[*], float64[*]]): p(dish | restaurant) of every serving; and what multiplies the
-        parent's probability of a dish that a restaurant does not serve.
+    RETURNS (tuple[float64[*], float64[*]]): p(dish | restaurant) of every serving; and what
+        multiplies the parent's probability of a dish that a restaurant does not serve.
     """
     restaurants, servings = franchise.restaurants, franchise.servings
     probability = np.empty(franchise.used[column.N_SERVINGS])
@@ -324,8 +330,8 @@ def finish(franchise):
 
 @jit
 def _count(franchise):
-    """How many restaurants with customers are the children of each restaurant, and how many dishes it serves
-    (int32[restaurants] each).
+    """How many restaurants with customers are the children of each restaurant, and how many dishes
+    it serves (int32[restaurants] each).
     """
     restaurants, servings = franchise.restaurants, franchise.servings
     children = np.zeros(franchise.used[column.N_RESTAURANTS], dtype=np.int32)
@@ -403,12 +409,12 @@ def _enter_probabilities(franchise, places, rooms, probability, back_off, restau
 def _number_rows(franchise, served, least):
     """Which restaurants have rows of logs, and how many dishes the others list.
 
-    What the parent lists, a restaurant without a row lists too: with excesses of its own, or with its
-    parent's.
+    What the parent lists, a restaurant without a row lists too: with excesses of its own, or with
+    its parent's.
 
     served (int32[*]): How many dishes each restaurant serves; overwritten with how many it lists.
-    RETURNS (tuple[int32[*], int]): The row of each restaurant, or ~row of the nearest above it if it serves
-        fewer dishes than `least`; and how many rows there are.
+    RETURNS (tuple[int32[*], int]): The row of each restaurant, or ~row of the nearest above it if
+        it serves fewer dishes than `least`; and how many rows there are.
     """
     own_row = np.empty(len(served), dtype=np.int32)
     rows = 0

@@ -113,7 +113,7 @@ class JointModel(CountModel):
         derivations = static_derivations(sentences)
         other = copy(self)
         other._seat({}, None)
-        other._views = self._views_without(sentences, derivations, rng, threads)
+        other._tables = self._tables_without(sentences, derivations, rng, threads)
         return other
 
     # Derivations

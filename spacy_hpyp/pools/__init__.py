@@ -1,1 +1,1 @@
-"""Conditional distributions made of several experts: products and mixtures, their weights, frozen views."""
+"""Conditional distributions made of several experts: products and mixtures, their weights."""

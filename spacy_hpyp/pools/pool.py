@@ -1,19 +1,20 @@
 """Pools: one conditional distribution made of several HPYP experts.
 
-Small alphabets multiply their experts, p(y|x) proportional to the product over m of p_m(y|c_m(x)) **
-weight_m; words mix them, p(w|x) = sum over m of share_m p_m(w|c_m(x)). An expert's weight depends on how deep
-the restaurant of its context lies, and on the *bucket* of the number of its customers (Jelinek & Mercer
-1980). And it depends on the situation: *gates* are columns of the context row (the tags of the two top items,
-say) whose symbols add to the weights of the experts. Shares are the weights' softmax. One expert is the plain
-HPYP: it is a mixture without weights. A pool without experts says nothing: its outcome is not generated and
-has probability 1.
+Small alphabets multiply their experts, p(y|x) proportional to the product over m of p_m(y|c_m(x))
+** weight_m; words mix them, p(w|x) = sum over m of share_m p_m(w|c_m(x)). An expert's weight
+depends on how deep the restaurant of its context lies, and on the *bucket* of the number of its
+customers (Jelinek & Mercer 1980). And it depends on the situation: *gates* are columns of the
+context row (the tags of the two top items, say) whose symbols add to the weights of the experts.
+Shares are the weights' softmax. One expert is the plain HPYP: it is a mixture without weights. A
+pool without experts says nothing: its outcome is not generated and has probability 1.
 
-Weights are learned while the pool is: what it predicts for events that have just been removed is held out.
+Weights are learned while the pool is: what it predicts for events that have just been removed is
+held out.
 """
 
 from dataclasses import dataclass, field
 from math import exp, log
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,7 +33,8 @@ from ..hpyp.table import BUCKETS, FrozenTable, bucket_of, freeze
 # What the weights of multiplied experts add up to at first, half way down; each is at most 1 there.
 _FIRST_WEIGHT = 1.5
 _ALL_POSSIBLE = np.empty((0, 0), dtype=np.bool_)
-# What is possible keeps a probability that has a logarithm, however sure the experts are of something else.
+# What is possible keeps a probability that has a logarithm, however sure the experts are of
+# something else.
 _LEAST = -200.0
 # For `_exp`.
 _LOG2_E, _SHIFT = 1.4426950408889634, 6755399441055744.0
@@ -43,9 +45,11 @@ _LOG2_HIGH, _LOG2_LOW = 0.693147180369123816490, 1.90821492927058770002e-10
 class Weights(NamedTuple):
     """The weights of a pool's experts, or a gradient with respect to them.
 
-    bucket (float64[tiers, BUCKETS]): The weight of an expert by the tier and the bucket of its restaurant;
-        empty for a pool of one expert whose every outcome is always possible, which needs none.
-    gate (float64[gates, symbols, experts]): What the symbol of a gate adds to the weight of each expert.
+    bucket (float64[tiers, BUCKETS]): The weight of an expert by the tier and the bucket of its
+        restaurant; empty for a pool of one expert whose every outcome is always possible, which
+        needs none.
+    gate (float64[gates, symbols, experts]): What the symbol of a gate adds to the weight of each
+    expert.
     """
 
     bucket: np.ndarray
@@ -53,39 +57,59 @@ class Weights(NamedTuple):
 
 
 @struct
-class SeatedScratch(NamedTuple):
-    """Workspace for predictions of a pool that is learning, one for each thread.
+class Scratch(NamedTuple):
+    """The experts of a pool in a context, and workspace to find them; one for each thread.
 
-    place (int32[experts]), symbols (int32[gates]): The restaurants of a context, and the symbols of the
-        gates.
-    weight, probability (float64[experts]), weight_at (uint64[experts]): As of `prediction.Scratch`.
-    logs (float64[experts, alphabet]): Logs of the distributions of experts that are multiplied.
-    out (float64[alphabet]): The distribution of the pool, if its experts are multiplied.
+    symbols (int32[gates]): Symbols of the gates.
+    weight (float64[experts]): The weight of the expert; exp(weight) if experts are mixed.
+    weight_at (uint64[experts]): The place of its first part in `Weights.bucket`, flattened.
+    probability (float64[experts]): If experts are mixed, p(dish | context), on the way there
+        negative where the restaurant does not serve the dish.
+    restaurant (int32[experts]), logs (float64[experts, alphabet]), out (float64[alphabet]): Of a
+        pool that learns, the restaurants; and if experts are multiplied the logs of their
+        distributions, and the distribution of the pool.
+    place, row (uint64[experts]): Of a frozen pool, the restaurants; and if experts are multiplied
+        the row of each, or of the nearest restaurant above it that has one.
+    level, active, trial, reached (uint64[experts]): How deep experts have come; those that go on;
+        where they look next; and those that have come to a restaurant whose dishes are to be looked
+        at.
     """
 
-    place: np.ndarray
     symbols: np.ndarray
     weight: np.ndarray
-    probability: np.ndarray
     weight_at: np.ndarray
+    probability: np.ndarray
+    restaurant: np.ndarray
     logs: np.ndarray
     out: np.ndarray
+    place: np.ndarray
+    row: np.ndarray
+    level: np.ndarray
+    active: np.ndarray
+    trial: np.ndarray
+    reached: np.ndarray
 
 
 @jitable
-def seated_scratch(experts, gates, alphabet):
-    """Workspace of a pool that is learning.
-
-    alphabet (int): The number of outcomes, or 0 if experts are mixed.
+def new_scratch(gates, experts, alphabet):
+    """Workspace for so many gates, experts, and outcomes of experts that are multiplied while they
+    learn.
     """
-    return SeatedScratch(
-        np.empty(experts, dtype=np.int32),
+    floats, numbers = np.empty((2, experts)), np.empty((7, experts), dtype=np.uint64)
+    return Scratch(
         np.empty(gates, dtype=np.int32),
-        np.empty(experts),
-        np.empty(experts),
-        np.empty(experts, dtype=np.uint64),
+        floats[0],
+        numbers[0],
+        floats[1],
+        np.empty(experts, dtype=np.int32),
         np.empty((experts, alphabet)),
         np.empty(alphabet),
+        numbers[1],
+        numbers[2],
+        numbers[3],
+        numbers[4],
+        numbers[5],
+        numbers[6],
     )
 
 
@@ -97,9 +121,10 @@ class SeatedPool(NamedTuple):
     weights (Weights): The weights.
     gradient (Weights): Where the gradient of the log-likelihood is added up.
     gates (int32[gates]): Columns of the context row.
-    possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context; empty where all do.
+    possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context; empty where all
+        do.
     elements (int32[elements, 4]): What the entries of a context row are; opaque here.
-    scratch (SeatedScratch): Workspace.
+    scratch (Scratch): Workspace.
     mixed (bool): Whether the experts are mixed; else they are multiplied.
     """
 
@@ -109,17 +134,16 @@ class SeatedPool(NamedTuple):
     gates: np.ndarray
     possible: np.ndarray
     elements: np.ndarray
-    scratch: Any
+    scratch: Scratch
     mixed: bool
 
 
 @struct
 class FrozenPool(NamedTuple):
-    """A pool while it predicts: as `SeatedPool`, with `finished` probabilities (FrozenTable) in place
-    of the seating.
+    """A pool while it predicts: as `SeatedPool`, with `finished` probabilities (FrozenTable) in
+    place of the seating.
     """
 
-    # Numba reads no field that is called `view`.
     finished: FrozenTable
     weights: Weights
     gates: np.ndarray
@@ -133,13 +157,15 @@ class Conditional:
     """A conditional distribution, without what it has seen.
 
     name (str): What it is a distribution of.
-    experts (tuple[tuple[str, ...], ...]): The context list of each expert, most important element first; none
-        if the outcome is not generated.
+    experts (tuple[tuple[str, ...], ...]): The context list of each expert, most important element
+        first; none if the outcome is not generated.
     elements (int32[elements, 4]): What a context row holds; opaque here.
     columns (int32[experts, depth]): What each expert reads of it, see `Franchise`.
-    gates (int32[gates]): The entries of a context row whose symbols add to the weights of the experts.
+    gates (int32[gates]): The entries of a context row whose symbols add to the weights of the
+        experts.
     mixed (bool): Whether its experts are mixed; else they are multiplied.
-    possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context; empty where all do.
+    possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context; empty where all
+        do.
     events_of_word (int): How many outcomes a word of a sentence has at most.
     """
 
@@ -159,8 +185,14 @@ class Conditional:
         """
         return len(self.experts) < (2 if len(self.possible) == 0 else 1)
 
+    @property
+    def is_mixed(self) -> bool:
+        """Whether its experts are mixed: the only one is, without weights."""
+        return self.mixed or self.is_plain
+
     def first_weights(self, symbols: int) -> Weights:
-        """Weights before any are learned: all experts are worth the same, and deeper restaurants more.
+        """Weights before any are learned: all experts are worth the same, and deeper restaurants
+        more.
 
         symbols (int): How many symbols a gate may have.
         """
@@ -180,30 +212,21 @@ class Conditional:
         franchise (Franchise): Its seating.
         weights, gradient (Weights): See `SeatedPool`.
         """
-        mixed = self.mixed or self.is_plain
-        alphabet = 0 if mixed else int(franchise.alphabet[0])
-        return SeatedPool(
-            franchise=franchise,
-            weights=weights,
-            gradient=gradient,
-            gates=self.gates,
-            possible=self.possible,
-            elements=self.elements,
-            scratch=seated_scratch(len(self.columns), len(self.gates), alphabet),
-            mixed=mixed,
-        )
+        alphabet = 0 if self.is_mixed else int(franchise.alphabet[0])
+        scratch = new_scratch(len(self.gates), len(self.columns), alphabet)
+        fixed = self.gates, self.possible, self.elements
+        return SeatedPool(franchise, weights, gradient, *fixed, scratch, self.is_mixed)
 
-    def view(self, franchise: Franchise) -> FrozenTable:
+    def table(self, franchise: Franchise) -> FrozenTable:
         """The frozen table of a seating; it does not depend on weights."""
-        return freeze(franchise, multiplied=not (self.mixed or self.is_plain))
+        return freeze(franchise, multiplied=not self.is_mixed)
 
     def frozen(self, table: FrozenTable, weights: Weights) -> FrozenPool:
         """The pool while it predicts.
 
         table (FrozenTable): Of its seating.
         """
-        mixed = self.mixed or self.is_plain
-        return FrozenPool(table, weights, self.gates, self.possible, self.elements, mixed)
+        return FrozenPool(table, weights, self.gates, self.possible, self.elements, self.is_mixed)
 
 
 @jit
@@ -252,12 +275,12 @@ def unseat_all_as(franchise, restaurants, dish, moved):
 
 @jit
 def move_all(franchise, restaurants, dish, rng):
-    """Let the customers of one event, one for each expert, leave and sit down again: a Gibbs step for each of
-    them.
+    """Let the customers of one event, one for each expert, leave and sit down again: a Gibbs step
+    for each of them.
 
-    RETURNS (tuple[bool, float]): Whether they were all seated (if not, the others have not moved); and the
-        sum of the logs of the dish's probability under each expert, in nats, given all customers but the one
-        who moves.
+    RETURNS (tuple[bool, float]): Whether they were all seated (if not, the others have not moved);
+        and the sum of the logs of the dish's probability under each expert, in nats, given all
+        customers but the one who moves.
     """
     total = 0.0
     for restaurant in restaurants:
@@ -272,8 +295,8 @@ def move_all(franchise, restaurants, dish, rng):
 
 @dispatch
 def surplus(pool, expert, dish, out, scratch):
-    """The log-probability of a dish under an expert that is multiplied, less the mean over all dishes by their
-    probabilities `out` (float64[alphabet]), in nats.
+    """The log-probability of a dish under an expert that is multiplied, less the mean over all
+    dishes by their probabilities `out` (float64[alphabet]), in nats.
     """
 
 
@@ -289,8 +312,8 @@ def read_symbols(pool, row, symbols):
 
 @jit
 def weigh(pool, scratch):
-    """Find the weight of each expert in a context, from `weight_at` and `symbols`. A pool of one expert that is
-    mixed has none, which stand for 0.
+    """Find the weight of each expert in a context, from `weight_at` and `symbols`. A pool of one
+    expert that is mixed has none, which stand for 0.
     """
     for expert in range(len(scratch.weight)):
         weight, at = 0.0, scratch.weight_at[expert]
@@ -345,8 +368,8 @@ def normalise(total, possible, kind):
 
 @jit
 def _exp(x):
-    """exp(x) for -700 < x < 700, to the last bit or two. A loop over it has no calls and works on several
-    numbers at once.
+    """exp(x) for -700 < x < 700, to the last bit or two. A loop over it has no calls and works on
+    several numbers at once.
     """
     # x = n log 2 + r: the bits of n stand at the end of a number this large.
     shifted = x * _LOG2_E + _SHIFT
@@ -368,7 +391,8 @@ def _exp(x):
 
 @jit
 def add_gradient(pool, dish, probability, share, scratch, out, gradient):
-    """Add the gradient of a dish's log-probability with respect to the weights, after it was predicted.
+    """Add the gradient of a dish's log-probability with respect to the weights, after it was
+    predicted.
 
     probability (float): Of the dish.
     share (float): How much of the gradient is added.
@@ -413,7 +437,7 @@ def predict_event(pool, restaurants, symbols, kind, dish, scratch):
     restaurants (int32[experts]): Where the context leads under each expert.
     symbols (int32[gates]): The symbols of the gates.
     kind (int): Of the context: the row of `possible`.
-    scratch (SeatedScratch): Overwritten.
+    scratch (Scratch): Overwritten.
     RETURNS (float): In nats.
     """
     locate(pool, restaurants, symbols, scratch)

@@ -3,18 +3,18 @@
 `predict` gives the distribution of a pool that multiplies its experts or has one, `predict_one` the
 probability of one dish under a pool that mixes them.
 
-A table does not fit a processor's cache: nearly every step towards the deepest restaurant of a context waits
-for the memory. So all experts go down level by level, and at each level all places are fetched before any is
-looked at, with what they serve behind them: a processor fetches a dozen of them in the time of one. One after
-the other they take a quarter more time of a parse (French Sequoia: 6,700 for 8,500 words per second).
+A table does not fit a processor's cache: nearly every step towards the deepest restaurant of a
+context waits for the memory. So all experts go down level by level, and at each level all places
+are fetched before any is looked at, with what they serve behind them: a processor fetches a dozen
+of them in the time of one. One after the other they take a quarter more time of a parse (French
+Sequoia: 6,700 for 8,500 words per second).
 """
 
 from math import exp
-from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, dispatch, fetch, jit, jitable, overwrite, struct
+from ..compiled import NONE, dispatch, fetch, jit, jitable, overwrite
 from ..hpyp.franchise import deepest, deepest_of, restaurant_distribution
 from ..hpyp.table import (
     BUCKETS,
@@ -36,10 +36,10 @@ from .pool import (
     add_gradient,
     find_mass,
     mix,
+    new_scratch,
     normalise,
     predict_event,
     read_symbols,
-    seated_scratch,
     surplus,
     weigh,
 )
@@ -90,7 +90,7 @@ def _seated_alphabet(pool):
 @workspace.register(SeatedPool)
 @jitable
 def _seated_workspace(pool):
-    return seated_scratch(len(pool.franchise.columns), len(pool.gates), len(pool.scratch.out))
+    return new_scratch(len(pool.gates), len(pool.franchise.columns), len(pool.scratch.out))
 
 
 @predict.register(SeatedPool)
@@ -99,18 +99,18 @@ def _seated_distribution(pool, row, kind, scratch, out):
     if pool.mixed:
         restaurant_distribution(pool.franchise, deepest(pool.franchise, 0, row), out)
         return
-    deepest_of(pool.franchise, row, scratch.place)
+    deepest_of(pool.franchise, row, scratch.restaurant)
     read_symbols(pool, row, scratch.symbols)
-    predict_event(pool, scratch.place, scratch.symbols, kind, 0, scratch)
+    predict_event(pool, scratch.restaurant, scratch.symbols, kind, 0, scratch)
     overwrite(out, scratch.out)
 
 
 @predict_one.register(SeatedPool)
 @jitable
 def _seated_probability(pool, row, dish, scratch):
-    deepest_of(pool.franchise, row, scratch.place)
+    deepest_of(pool.franchise, row, scratch.restaurant)
     read_symbols(pool, row, scratch.symbols)
-    return exp(predict_event(pool, scratch.place, scratch.symbols, 0, dish, scratch))
+    return exp(predict_event(pool, scratch.restaurant, scratch.symbols, 0, dish, scratch))
 
 
 @surplus.register(SeatedPool)
@@ -125,40 +125,10 @@ def _seated_surplus(pool, expert, dish, out, scratch):
 # Frozen pools.
 
 
-@struct
-class Scratch(NamedTuple):
-    """The experts of a frozen pool in a context, and workspace to find them; one for each thread.
-
-    symbols (int32[gates]): Symbols of the gates.
-    weight (float64[experts]): The weight of the expert; exp(weight) if experts are mixed.
-    weight_at (uint64[experts]): The place of its first part in `pool.Weights.bucket`, flattened.
-    probability (float64[experts]): If experts are mixed, p(dish | context), on the way there negative where
-        the restaurant does not serve the dish.
-    place (uint64[experts]): The deepest restaurant of the context.
-    row (uint64[experts]): If experts are multiplied, the row of that or of the nearest above that has one.
-    level, active, trial, reached (uint64[experts]): How deep experts have come; those that go on; where they
-        look next; and those that have come to a restaurant whose dishes are to be looked at.
-    """
-
-    symbols: np.ndarray
-    weight: np.ndarray
-    probability: np.ndarray
-    weight_at: np.ndarray
-    place: np.ndarray
-    row: np.ndarray
-    level: np.ndarray
-    active: np.ndarray
-    trial: np.ndarray
-    reached: np.ndarray
-
-
+@workspace.register(FrozenPool)
 @jitable
-def new_scratch(pool):
-    """Workspace that fits a frozen pool."""
-    experts = len(pool.finished.columns)
-    symbols, floats = np.empty(len(pool.gates), dtype=np.int32), np.empty((2, experts))
-    of = np.empty((7, experts), dtype=np.uint64)
-    return Scratch(symbols, floats[0], floats[1], of[0], of[1], of[2], of[3], of[4], of[5], of[6])
+def _frozen_workspace(pool):
+    return new_scratch(len(pool.gates), len(pool.finished.columns), 0)
 
 
 @jit
@@ -189,7 +159,9 @@ def ask_experts(pool, row, dish, scratch):
 
 @jit
 def _go_down(table, row, dish, scratch):
-    """Let all experts find the deepest restaurant of their context, and the probability of the dish there."""
+    """Let all experts find the deepest restaurant of their context, and the probability of the dish
+    there.
+    """
     restaurants, columns = table.restaurants, table.columns
     place, active, trial, reached = scratch.place, scratch.active, scratch.trial, scratch.reached
     left = np.uint64(len(columns))
@@ -280,12 +252,13 @@ def mixture_probability(pool, row, dish, scratch):
 
 @jit
 def find_shares(pool, row, dish, scratch):
-    """Find the weight and the place of each expert of a mixture in a context. Returns the sum of the weights."""
+    """Find the weight and the place of each expert of a mixture in a context. Returns the sum of
+    the weights.
+    """
     ask_experts(pool, row, dish, scratch)
     return find_mass(pool, scratch)
 
 
-workspace.register(FrozenPool)(new_scratch)
 predict.register(FrozenPool)(product_distribution)
 predict_one.register(FrozenPool)(mixture_probability)
 

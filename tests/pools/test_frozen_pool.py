@@ -24,7 +24,7 @@ from spacy_hpyp.hpyp.seating import open_restaurants, seat
 from spacy_hpyp.hpyp.table import BUCKETS
 from spacy_hpyp.pools.pool import Weights
 from spacy_hpyp.pools.pool import unseat_all_noting as unseat
-from spacy_hpyp.pools.prediction import mixture_probability, new_scratch, product_distribution
+from spacy_hpyp.pools.prediction import mixture_probability, product_distribution, workspace
 
 #: What removing an event has changed; nothing here asks for it.
 MOVED = np.empty((64, 2), dtype=np.int32)
@@ -139,7 +139,7 @@ def reference(request):
 
 def test_product_is_that_of_the_seating(reference):
     view = reference.frozen(mixed=False)
-    scratch, out = new_scratch(view), np.empty(reference.alphabet)
+    scratch, out = workspace(view), np.empty(reference.alphabet)
     for row in reference.rows:
         for kind in range(max(1, len(reference.possible))):
             product_distribution(view, row, kind, scratch, out)
@@ -148,7 +148,7 @@ def test_product_is_that_of_the_seating(reference):
 
 def test_mixture_is_that_of_the_seating(reference):
     view = reference.frozen(mixed=True)
-    scratch = new_scratch(view)
+    scratch = workspace(view)
     for row in reference.rows:
         found = np.array(
             [mixture_probability(view, row, dish, scratch) for dish in range(reference.alphabet)]
@@ -164,8 +164,8 @@ def test_plain_pool_is_its_only_expert(alphabet):
     product, mixture = (reference.plain(mixed=mixed) for mixed in (False, True))
     for row in reference.rows:
         expected = reference.expert(0, row)[0]
-        product_distribution(product, row, 0, new_scratch(product), out)
+        product_distribution(product, row, 0, workspace(product), out)
         np.testing.assert_allclose(out, expected, rtol=PRECISION)
-        scratch = new_scratch(mixture)
+        scratch = workspace(mixture)
         found = [mixture_probability(mixture, row, dish, scratch) for dish in range(reference.alphabet)]
         np.testing.assert_allclose(found, expected, rtol=PRECISION)

@@ -13,13 +13,13 @@ from spacy_hpyp.pools.pool import (
     Weights,
     bucket_of,
     learn_event,
+    new_scratch,
     predict_event,
     read_symbols,
     seat_event,
-    seated_scratch,
     unseat_all_noting,
 )
-from spacy_hpyp.pools.prediction import mixture_probability, new_scratch
+from spacy_hpyp.pools.prediction import mixture_probability, workspace
 
 #: What removing an event has changed; nothing here asks for it.
 MOVED = np.empty((64, 2), dtype=np.int32)
@@ -53,7 +53,7 @@ def seated_pool(weights, possible=NO_MASK, events=300, one_table=False):
         GATES,
         possible,
         ELEMENTS,
-        seated_scratch(len(COLUMNS), len(GATES), ALPHABET),
+        new_scratch(len(GATES), len(COLUMNS), ALPHABET),
         False,
     )
     places = np.empty(len(COLUMNS), dtype=np.int32)
@@ -217,7 +217,7 @@ def test_pool_without_experts_generates_with_probability_one():
     nothing, no_gates = np.empty((0, 4), dtype=np.int32), np.empty(0, dtype=np.int32)
     view = freeze_pool(franchise, weights, no_gates, NO_MASK, nothing, mixed=True)
     empty = np.empty(0, dtype=np.int32)
-    assert mixture_probability(view, empty, 1, new_scratch(view)) == 1.0
-    pool = SeatedPool(franchise, weights, weights, no_gates, NO_MASK, nothing, seated_scratch(0, 0, 3), True)
+    assert mixture_probability(view, empty, 1, workspace(view)) == 1.0
+    pool = SeatedPool(franchise, weights, weights, no_gates, NO_MASK, nothing, new_scratch(0, 0, 3), True)
     assert seat_event(pool, empty, empty, 0, 1, np.random.default_rng(0)) == 0.0
     assert franchise.restaurants[0, PARENT] != NONE or franchise.used[N_RESTAURANTS] == 0

@@ -7,7 +7,7 @@ from test_frozen_pool import SYMBOLS, Reference
 
 from spacy_hpyp.compiled import jit
 from spacy_hpyp.hpyp.franchise import N_RESTAURANTS
-from spacy_hpyp.pools.pool import BUCKETS, SeatedPool, Weights, seated_scratch
+from spacy_hpyp.pools.pool import BUCKETS, SeatedPool, Weights, new_scratch
 from spacy_hpyp.pools.prediction import alphabet_of, predict, predict_one, workspace
 
 
@@ -49,7 +49,7 @@ class Pools:
         self.seated, self.seated_mixture = (
             SeatedPool(
                 *(reference.franchise, weights, weights, gates, possible, reference.elements),
-                seated_scratch(experts, len(gates), alphabet),
+                new_scratch(len(gates), experts, alphabet),
                 mixed or plain,
             )
             for mixed in (False, True)

@@ -15,7 +15,9 @@ merged itself, or split, loses its words.
 import warnings
 from bisect import bisect_left, bisect_right
 from collections.abc import Container, Iterator, Sequence
-from typing import Any, NamedTuple
+from operator import is_
+from typing import Any, ClassVar, NamedTuple
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, IDX, LEMMA, LENGTH, MORPH, ORTH, POS, SENT_START, SPACY, TAG
@@ -29,6 +31,7 @@ from .written import SENTENCE, SUMMED, attribute_key, entries_of
 # token of its head, with the number of the head among the words of that.
 _WORDS, _ABOUT_WORDS, _HEAD_WORD = _OWN = "multiword", "about_words", "head_word"
 _STRINGS = (TAG, POS, MORPH, LEMMA, DEP)
+_COLUMNS = [*_STRINGS, HEAD, SENT_START, SPACY, ORTH]
 
 
 class Analysis(NamedTuple):
@@ -350,6 +353,40 @@ def write_back(words: Doc, doc: Doc) -> None:
     if doc.has_annotation("DEP") and not parsed:
         doc.from_array([HEAD, DEP], np.zeros((len(doc), 2), dtype=np.uint64))
     _write_rows(doc, chosen, parsed=parsed)
+
+
+class WordsInFlight:
+    """The words of a Doc on its way through a pipeline, built once for components that follow one another.
+
+    Whoever annotates a batch holds the words of it. Nothing else does, so they go with the batch.
+    """
+
+    _all: ClassVar[WeakValueDictionary[int, "WordsInFlight"]] = WeakValueDictionary()
+
+    def __init__(self, doc: Doc) -> None:
+        self.words, self._doc = words_as_tokens(doc), ref(doc)
+
+    @classmethod
+    def of(cls, doc: Doc) -> "WordsInFlight":
+        """Return the words that the component before has written back, unless the Doc has changed since."""
+        found = cls._all.get(id(doc))
+        return found if found is not None and found._doc() is doc and found._is_current(doc) else cls(doc)
+
+    def _is_current(self, doc: Doc) -> bool:
+        data, before = doc.user_data, self._data
+        same = (
+            len(data) == len(before)
+            and all(map(is_, data, before))
+            and all(map(is_, data.values(), before.values()))
+        )
+        return same and np.array_equal(doc.to_array(_COLUMNS), self._rows)
+
+    def write_back(self, doc: Doc) -> None:
+        """Write the words into their Doc."""
+        if self.words is not doc:
+            write_back(self.words, doc)
+            self._rows, self._data = doc.to_array(_COLUMNS), dict(doc.user_data)
+            self._all[id(doc)] = self
 
 
 def _moved(offsets: np.ndarray, end: int, distance: np.ndarray) -> list[int]:

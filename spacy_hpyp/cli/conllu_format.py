@@ -8,7 +8,7 @@ from spacy.vocab import Vocab
 
 from ..annotation.extensions import probabilities_of
 from ..annotation.syntactic_words import multiword_tokens, words_as_tokens
-from ..treebanks.conllu import COLUMNS, EMPTY, Block
+from ..treebanks.conllu import EMPTY, Block
 
 #: The universal parts of speech.
 UPOS = frozenset("ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split())
@@ -44,7 +44,7 @@ def write_block(
     found, rows = iter(_rows(list(doc))), []
     for row in block.rows:
         if "-" in row[0]:
-            rows.append([*row[:2], EMPTY, EMPTY, EMPTY, row[5], EMPTY, EMPTY, EMPTY, row[9]])
+            rows.append([*row[:2], EMPTY, EMPTY, EMPTY, row[5], EMPTY, EMPTY, EMPTY, [row[9]]])
         elif row[0].isdigit():
             new = next(found)
             new[1] = row[1]
@@ -53,8 +53,7 @@ def write_block(
                     new[column] = row[column]
             new[3] = new[3] if new[3] in UPOS else "X"
             kept = [part for part in row[9].split("|") if part.split("=")[0] not in (EMPTY, *_WRITTEN)]
-            new[9] = _joined([*kept, *(part for part in [new[9]] if part != EMPTY)])
-            rows.append(new)
+            rows.append([*new[:9], kept + new[9]])
     own = block.comments if comments is None else comments
     return _serialized(rows, own, sent_id, block.text().strip(), doc)
 
@@ -68,13 +67,11 @@ def write_doc(
     comments (Iterable[str]): Comments on the first sentence.
     whole (bool): Whether the document is one sentence.
     """
-    words, ranges, first = words_as_tokens(doc), {}, 0
-    several = {token.i: len(analyses) for token, analyses in multiword_tokens(doc)}
-    for token in doc if several else ():
-        count = several.get(token.i, 1)
-        if token.i in several:
-            ranges[first] = first + count - 1, token.text
-        first += count
+    words, ranges, more = words_as_tokens(doc), {}, 0
+    for token, analyses in multiword_tokens(doc):
+        first = token.i + more
+        more += len(analyses) - 1
+        ranges[first] = token.i + more, token.text
     sentences: list[str] = []
     for span in [words[:]] if whole else words.sents:
         sent_id = f"{name}-{number + len(sentences) + 1}"
@@ -93,43 +90,38 @@ def write_sentence(
     tokens = [token for token in span if not token.is_space]
     if not tokens:
         return ""
-    rows: list[list[str]] = []
+    rows: list[list] = []
     text, inside = "", -1
     for token, row in zip(tokens, _rows(tokens)):
         rows.append(row)
         if token.i <= inside:
             continue
         inside, form = (ranges or {}).get(token.i, (token.i, row[1]))
-        last = token.doc[inside]
-        after = last.i + 1 == len(last.doc) or bool(last.whitespace_) or last.nbor().is_space
+        form, last = " ".join(form.split()), token.doc[inside]
         if inside > token.i:
-            form = " ".join(form.split())
-            row = [f"{row[0]}-{int(row[0]) + inside - token.i}", form, *[EMPTY] * 8]
+            row = [f"{row[0]}-{int(row[0]) + inside - token.i}", form, *[EMPTY] * 7, []]
             rows.insert(-1, row)
-        if not after:
-            row[9] = _joined([*(part for part in [row[9]] if part != EMPTY), "SpaceAfter=No"])
+        after = last.i + 1 == len(last.doc) or bool(last.whitespace_) or last.nbor().is_space
+        row[9] += [] if after else ["SpaceAfter=No"]
         text += form + " " * after
     return _serialized(rows, comments, sent_id, text.strip(), span)
 
 
-def _serialized(
-    rows: list[list[str]], comments: Iterable[str], sent_id: str, text: str, found: Doc | Span
-) -> str:
+def _serialized(rows: list[list], comments: Iterable[str], sent_id: str, text: str, found: Doc | Span) -> str:
     kept = [comment for comment in comments if _key(comment) != "log_prob"]
     keys = set(map(_key, kept))
     kept += [f"{key} = {value}" for key, value in (("sent_id", sent_id), ("text", text)) if key not in keys]
-    log_prob = found._.log_prob if found.has_extension("log_prob") else None
-    if log_prob is not None:
-        kept.append(f"log_prob = {log_prob:.4f}")
-    return Block(0, kept, rows).lines()
+    if found.has_extension("log_prob") and found._.log_prob is not None:
+        kept.append(f"log_prob = {found._.log_prob:.4f}")
+    return Block(0, kept, [[*row[:9], "|".join(row[9]) or EMPTY] for row in rows]).lines()
 
 
 def _key(comment: str) -> str:
     return comment.partition("=")[0].strip()
 
 
-def _rows(tokens: list[Token]) -> list[list[str]]:
-    """Return the columns of the words of a sentence."""
+def _rows(tokens: list[Token]) -> list[list]:
+    """Return the columns of the words of a sentence, the last one a list."""
     if not tokens[0].doc.has_annotation("DEP"):
         raise ValueError("The pipeline finds no trees: it has no parser.")
     heads, roots = _heads(tokens)
@@ -156,18 +148,10 @@ def _rows(tokens: list[Token]) -> list[list[str]]:
         misc += [f"{name}={values[i]:.4f}" for name, values in sure.items() if values[i] is not None]
         upos = token.pos_ or (token.tag_ if token.tag_ in UPOS else "")
         upos = "CCONJ" if upos == "CONJ" else upos
-        row = dict.fromkeys(COLUMNS, EMPTY) | {
-            "id": str(i + 1),
-            "form": " ".join(token.text.split()),
-            "lemma": " ".join(token.lemma_.split()) or EMPTY,
-            "upos": upos if upos in UPOS else "X",
-            "xpos": "_".join(token.tag_.split()) * has_own_tags or EMPTY,
-            "feats": str(token.morph) or EMPTY,
-            "head": str(head),
-            "deprel": deprel,
-            "misc": _joined(misc),
-        }
-        rows.append(list(row.values()))
+        lemma = " ".join(token.lemma_.split()) or EMPTY
+        tag = "_".join(token.tag_.split()) * has_own_tags or EMPTY
+        columns = upos if upos in UPOS else "X", tag, str(token.morph) or EMPTY, str(head), deprel, EMPTY
+        rows.append([str(i + 1), " ".join(token.text.split()), lemma, *columns, misc])
     return rows
 
 
@@ -186,7 +170,3 @@ def _heads(tokens: list[Token]) -> tuple[list[int], set[int]]:
     cut_off = [i for i, head in enumerate(heads) if head == 0]
     root = next((i for i in cut_off if tokens[i].head.i == tokens[i].i), cut_off[0])
     return [root + 1 if head == 0 and i != root else head for i, head in enumerate(heads)], set(roots)
-
-
-def _joined(parts: Iterable[str]) -> str:
-    return "|".join(parts) or EMPTY

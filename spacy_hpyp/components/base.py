@@ -17,7 +17,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
 from ..annotation.extensions import register_extensions
-from ..annotation.syntactic_words import words_as_tokens, write_back
+from ..annotation.syntactic_words import WordsInFlight
 from ..interrupts import interrupts_deferred
 from ..memory import collecting_rarely, giving_back
 from ..models.stored import ClassedModel
@@ -159,11 +159,12 @@ class TrainableComponent(TrainablePipe):
         **options: Further arguments of `predict`, as `component_cfg` of `nlp.pipe` has them.
         """
         for docs in util.minibatch(stream, size=batch_size):
-            words = list(map(words_as_tokens, docs))
+            in_flight = list(map(WordsInFlight.of, docs))
+            words = [each.words for each in in_flight]
             try:
                 self.set_annotations(words, self.predict(words, **options))
-                for of_doc, doc in zip(words, docs):
-                    write_back(of_doc, doc)
+                for each, doc in zip(in_flight, docs):
+                    each.write_back(doc)
             except Exception as error:
                 self.get_error_handler()(self.name, self, docs, error)
             else:

@@ -1,24 +1,21 @@
-"""Easy-first classification: each word gets one of some outcomes, the easiest word first (Ma et al. 2012,
-2013).
+"""Easy-first classification of words (Ma et al. 2012, 2013).
 
-A state is a sequence of words some of which have an outcome. An action gives one more word an outcome; its
-score is the sum of the weights that the features of the word, in that state, have for that outcome. The
-easiest word is the one whose best outcome is furthest ahead of the second best, and the extensions of a state
-are the outcomes of that word. So a hard word is decided when those on both sides of it are, and its features
-can read their outcomes.
+A state assigns outcomes to some words of a sequence. An action decides one more word; its score is
+the sum of the weights of the word's features for the outcome. The easiest word has the largest lead
+of the best outcome over the second best. The extensions of a state are the outcomes of that word.
+So the features of a hard word can read the outcomes of the words on both sides.
 
-A feature that reads the outcome of an undecided word does not exist. It comes to exist once, when the last
-outcome that it reads is there, and does not change any more: so little is scored after an action.
+A feature fires only once all outcomes that it reads are decided, and does not change afterwards. So
+an action changes few scores.
 
-The search keeps the best states with the same number of decided words, in a beam. As a state has one next
-word, no two states have the same outcomes: there is no spurious ambiguity. A long sequence is decided in
-windows, from left to right.
+A beam keeps the best states with the same number of decided words. A state has one next word, so no
+two states have the same outcomes: there is no spurious ambiguity. Windows divide a long sequence,
+from left to right.
 
-Weights stand in one row: the place of a feature is where its weight for the outcome 0 is, the others follow.
-So a table takes no more room for many outcomes, most of which most features are never seen with.
+The weights are one row: the weight of a feature for outcome i is i places after that for outcome 0.
+So the size of the table does not depend on the number of outcomes.
 
-Learning is Algorithm 2 of Ma et al. (2013). Wrong outcomes get a head start, so that right ones learn to be
-ahead of them by a margin.
+Learning is Algorithm 2 of Ma et al. (2013), with a margin added to the scores of wrong outcomes.
 """
 
 from typing import NamedTuple
@@ -29,16 +26,16 @@ from ..compiled import NONE, fetch, jit, overwrite, struct
 from .perceptron import change_weight, tick
 from .templates import Templates, begin_feature, place_of, read_symbol, shift_for
 
-#: Places in the counts of updates.
+#: Indices of the counts of updates.
 EARLY, FULL = 0, 1
-#: What features read beyond the first and last word of a sequence.
+#: The symbol beyond the first and last word of a sequence.
 BOUNDARY = -2
-# The two halves of the states that a step reads and writes.
+# Steps read one half of the states and write the other.
 _HALVES = 2
 
 
 class EasyFirstSearch(NamedTuple):
-    """The number of states in the beam, and the largest number of words that are decided together."""
+    """The size of the beam, and of a window in words."""
 
     beam: int = 1
     window: int = 100
@@ -46,37 +43,35 @@ class EasyFirstSearch(NamedTuple):
 
 @struct
 class Reading(NamedTuple):
-    """What the features of a word read."""
+    """The feature templates of a word."""
 
-    templates: Templates  # In each the elements that are no outcomes first
-    fixed: np.ndarray  # int32[templates]: how many elements of each template are no outcomes
-    distance: np.ndarray  # int32[elements]: how far behind the word each element's word stands
-    attribute: np.ndarray  # int32[elements]: which of the word's symbols it is, `NONE` for the outcome
-    reach: int  # The largest distance, either way, of an outcome that is read
-    # The templates that read the outcome at each distance, from -reach on.
+    templates: Templates  # Outcomes come last in each
+    fixed: np.ndarray  # int32[templates]: the number of elements other than outcomes
+    distance: np.ndarray  # int32[elements]: the relative position of each element's word
+    attribute: np.ndarray  # int32[elements]: a column of `Sequences.symbols`; `NONE`: the outcome
+    reach: int  # The largest absolute distance of an outcome
+    # The templates with the outcome at each distance, from -reach to reach.
     reader_offsets: np.ndarray  # int32[2 * reach + 2]
     readers: np.ndarray  # int32[*]
 
 
 @struct
 class Sequences(NamedTuple):
-    """Words to be decided."""
+    """Words to classify."""
 
-    symbols: np.ndarray  # int32[words, attributes]: what features read of each
-    kind: np.ndarray  # int32[words]: which outcomes are possible for each
-    given: np.ndarray  # int32[words]: the outcomes that are known before, `NONE` elsewhere
-    offsets: np.ndarray  # int64[sequences + 1]: where each sequence begins
+    symbols: np.ndarray  # int32[words, attributes]
+    kind: np.ndarray  # int32[words]: the row of `Possible`
+    given: np.ndarray  # int32[words]: known outcomes, `NONE` elsewhere
+    offsets: np.ndarray  # int64[sequences + 1]: the start of each sequence
 
 
 @struct
 class Possible(NamedTuple):
-    """The outcomes that are possible for each kind of word, and what these are made of."""
+    """The possible outcomes of each kind of word, at least one, and the parts of each outcome."""
 
-    # Each kind has one at least.
     offsets: np.ndarray  # int64[kinds + 1]
     outcomes: np.ndarray  # int32[*]
-    # The weights of a feature for an outcome are those for each of its parts: what is learned of one holds
-    # for others that share them.
+    # The weight for an outcome is the sum of those for its parts, which other outcomes share.
     part_offsets: np.ndarray  # int64[outcomes + 1]
     parts: np.ndarray  # int32[*]
 
@@ -85,33 +80,33 @@ class Possible(NamedTuple):
 class Board(NamedTuple):
     """Workspace for a window."""
 
-    slots: np.ndarray  # int64[window + 1]: where the scores of each word's outcomes begin in a state's row
+    slots: np.ndarray  # int64[window + 1]: the first slot of each word in a state's row of scores
     outcomes: np.ndarray  # int32[*]: the outcome of each slot
     # As in `Possible`.
     part_offsets: np.ndarray  # int64[outcomes + 1]
     parts: np.ndarray  # int32[*]
-    head_start: np.ndarray  # float64[*]: the score of each slot before any feature is read
-    codes: np.ndarray  # uint64[window, templates]: the hash of what features read besides outcomes
+    head_start: np.ndarray  # float64[*]: the initial score of each slot
+    codes: np.ndarray  # uint64[window, templates]: hashes of the elements other than outcomes
     places: np.ndarray  # int64[2, templates]: the places of features, of two words in turn
     # The outcomes of each state, with those around the window.
     decided: np.ndarray  # int32[2, beam, window + 2 * reach]
-    scores: np.ndarray  # float64[2, beam, *]: of each slot, as far as the features exist
-    # Of each undecided word, how far its best outcome is ahead of the second best, and the slot of the best.
+    scores: np.ndarray  # float64[2, beam, *]: the score of each slot so far
+    # For each undecided word, the lead of its best outcome over the second best, and its slot.
     lead: np.ndarray  # float64[2, beam, window]
     choice: np.ndarray  # int64[2, beam, window]
-    # The score of each state, and whether all actions are right.
+    # The score of each state, and whether all its actions are correct.
     total: np.ndarray  # float64[2, beam]
     correct: np.ndarray  # bool[2, beam]
-    first: np.ndarray  # int32[window + 2 * reach]: the outcomes that all states have begun with
-    # The last action of each state of each step: state before, word, slot.
+    first: np.ndarray  # int32[window + 2 * reach]: the outcomes of the initial state
+    # The last action of each state, by step: previous state, word, slot.
     taken: np.ndarray  # int64[window, beam, 3]
-    # The best extensions of the states.
-    found: np.ndarray  # float64[beam]
-    found_action: np.ndarray  # int64[beam, 3]
+    # The scores and actions of the best extensions.
+    best: np.ndarray  # float64[beam]
+    best_action: np.ndarray  # int64[beam, 3]
 
 
 def new_board(reading: Reading, possible: Possible, search: EasyFirstSearch) -> Board:
-    """Workspace for a search."""
+    """Return the workspace of a search."""
     window, beam = search.window, search.beam
     size, padded = window * int(np.diff(possible.offsets).max(initial=1)), window + 2 * reading.reach
     return Board(
@@ -140,7 +135,7 @@ def new_board(reading: Reading, possible: Possible, search: EasyFirstSearch) -> 
 
 @jit
 def _code(reading, sequences, start, end, word, template):
-    """The hash of what a template's feature reads besides outcomes, in the sequence from `start` to `end`."""
+    """Return the hash of a feature's elements other than outcomes; `end` is exclusive."""
     templates = reading.templates
     code = begin_feature(template)
     first = templates.offsets[template]
@@ -156,7 +151,7 @@ def _code(reading, sequences, start, end, word, template):
 
 @jit
 def place_of_feature(reading, board, word, template, decided, shift):
-    """Return the place of a feature, given the `decided` outcomes; `NONE` while it does not exist."""
+    """Return the place of a feature, or `NONE` if it reads an undecided word."""
     templates = reading.templates
     code = board.codes[word, template]
     for i in range(templates.offsets[template] + reading.fixed[template], templates.offsets[template + 1]):
@@ -180,7 +175,7 @@ def _add(board, weights, place, word, scores):
 
 @jit
 def _find_weights(reading, board, weights, word, decided, shift):
-    """Find the places of a word's features, and have the processor fetch their weights."""
+    """Find the places of a word's features, and prefetch their weights."""
     mask, places = len(weights) - 1, board.places[word % 2]
     for template in range(len(reading.fixed)):
         place = places[template] = place_of_feature(reading, board, word, template, decided, shift)
@@ -191,7 +186,7 @@ def _find_weights(reading, board, weights, word, decided, shift):
 
 @jit
 def _compare(board, half, state, word):
-    """See which of a word's outcomes is the best, and by how much."""
+    """Find a word's best outcome and its lead, infinite if it is the only one."""
     scores = board.scores[half, state]
     choice, best, second = board.slots[word], -np.inf, -np.inf
     for slot in range(board.slots[word], board.slots[word + 1]):
@@ -199,7 +194,6 @@ def _compare(board, half, state, word):
             choice, best, second = slot, scores[slot], best
         elif scores[slot] > second:
             second = scores[slot]
-    # Of a word that has only one outcome, infinite.
     board.lead[half, state, word] = best - second
     board.choice[half, state, word] = choice
 
@@ -209,7 +203,7 @@ def _compare(board, half, state, word):
 
 @jit
 def open_window(reading, sequences, possible, bounds, outcomes, board):
-    """Put a window on the board, decide words with only one possible outcome, and count the undecided ones.
+    """Set up a window, decide words with one possible outcome, and count the undecided ones.
 
     bounds (tuple[int, int, int, int]): The start and end of the sequence and of the window.
     outcomes (int32[words]): The decided outcomes of the sequences.
@@ -226,12 +220,12 @@ def open_window(reading, sequences, possible, bounds, outcomes, board):
     board.slots[0] = 0
     for i in range(last - first):
         kind, slot = sequences.kind[first + i], board.slots[i]
-        own = possible.outcomes[possible.offsets[kind] : possible.offsets[kind + 1]]
-        if board.first[i + reach] == NONE and len(own) == 1:
-            board.first[i + reach] = own[0]
+        allowed = possible.outcomes[possible.offsets[kind] : possible.offsets[kind + 1]]
+        if board.first[i + reach] == NONE and len(allowed) == 1:
+            board.first[i + reach] = allowed[0]
         if board.first[i + reach] == NONE:
             undecided += 1
-            for outcome in own:
+            for outcome in allowed:
                 board.outcomes[slot], board.head_start[slot] = outcome, 0.0
                 slot += 1
             for template in range(len(reading.fixed)):
@@ -242,7 +236,7 @@ def open_window(reading, sequences, possible, bounds, outcomes, board):
 
 @jit
 def _decide(reading, weights, board, half, state, word, slot, length):
-    """Give a word an outcome, and add to the scores of its neighbours what its features now are."""
+    """Decide a word, and add the features that it completes to the scores of its neighbours."""
     shift = shift_for(len(weights))
     reach = reading.reach
     decided, scores = board.decided[half, state], board.scores[half, state]
@@ -268,14 +262,14 @@ def _decide(reading, weights, board, half, state, word, slot, length):
 
 @jit
 def begin_beam(reading, weights, board, half, length):
-    """Begin a beam of the one state in which only `first` is decided."""
+    """Begin a beam with the initial state."""
     scores, decided = board.scores[half, 0], board.decided[half, 0]
     overwrite(decided, board.first[: length + 2 * reading.reach])
     board.total[half, 0] = 0.0
     board.correct[half, 0] = True
     shift = shift_for(len(weights))
     for i in range(-1, length):
-        # They come while those of the word before are added up.
+        # Prefetch the weights of the next word before adding up those of this one.
         if i + 1 < length and decided[i + 1 + reading.reach] == NONE:
             _find_weights(reading, board, weights, i + 1, decided, shift)
         if i < 0 or decided[i + reading.reach] != NONE:
@@ -290,21 +284,20 @@ def begin_beam(reading, weights, board, half, length):
 
 @jit
 def _enter(board, kept, beam, score, state, word, slot):
-    """Enter an extension among the best that have been found; returns how many there are then."""
+    """Insert an extension among the best `kept` so far. Return their new number."""
     i = min(kept, beam - 1)
-    while i > 0 and board.found[i - 1] < score:
-        board.found[i] = board.found[i - 1]
-        for j in range(3):
-            board.found_action[i, j] = board.found_action[i - 1, j]
+    while i > 0 and board.best[i - 1] < score:
+        board.best[i] = board.best[i - 1]
+        overwrite(board.best_action[i], board.best_action[i - 1])
         i -= 1
-    board.found[i] = score
-    board.found_action[i, 0], board.found_action[i, 1], board.found_action[i, 2] = state, word, slot
+    board.best[i] = score
+    board.best_action[i, 0], board.best_action[i, 1], board.best_action[i, 2] = state, word, slot
     return min(kept + 1, beam)
 
 
 @jit
 def easiest(reading, board, half, state, length):
-    """The word of a state to be decided next, the first of several."""
+    """Return the next word of a state, the first among equals."""
     easiest, lead = NONE, -np.inf
     for word in range(length):
         if board.decided[half, state, word + reading.reach] == NONE and board.lead[half, state, word] > lead:
@@ -314,28 +307,28 @@ def easiest(reading, board, half, state, length):
 
 @jit
 def find_extensions(reading, board, half, states, search, length):
-    """Find the best extensions of the states by one action; returns how many there are."""
+    """Find the best extensions of the states by one action. Return their number."""
     kept = 0
     for state in range(states):
         total, word = board.total[half, state], easiest(reading, board, half, state, length)
         for slot in range(board.slots[word], board.slots[word + 1]):
             score = total + board.scores[half, state, slot]
-            if kept < search.beam or score > board.found[kept - 1]:
+            if kept < search.beam or score > board.best[kept - 1]:
                 kept = _enter(board, kept, search.beam, score, state, word, slot)
     return kept
 
 
 @jit
 def extend(reading, weights, board, half, kept, step, length, goals):
-    """Make the states that were found. Returns the half of the board where they are.
+    """Apply the best extensions. Return the half of the board with the new states.
 
-    goals (int64[window] | None): The slots of the right outcomes, if known; `NONE` where any is right.
+    goals (int64[window] | None): The slots of the gold outcomes, if known; `NONE` allows any.
     """
-    # The only child of the only state may take its place.
+    # In greedy search the new state may replace the old one.
     other = half if board.scores.shape[1] == 1 else 1 - half
     reach = reading.reach
     for i in range(kept):
-        state, word, slot = board.found_action[i, 0], board.found_action[i, 1], board.found_action[i, 2]
+        state, word, slot = board.best_action[i, 0], board.best_action[i, 1], board.best_action[i, 2]
         if other != half:
             overwrite(board.decided[other, i], board.decided[half, state, : length + 2 * reach])
             overwrite(board.lead[other, i], board.lead[half, state, :length])
@@ -344,21 +337,21 @@ def extend(reading, weights, board, half, kept, step, length, goals):
                 if board.decided[half, state, j + reach] == NONE:
                     for k in range(board.slots[j], board.slots[j + 1]):
                         board.scores[other, i, k] = board.scores[half, state, k]
-        board.total[other, i] = board.found[i]
+        board.total[other, i] = board.best[i]
         if goals is not None:
             board.correct[other, i] = board.correct[half, state] and (
                 goals[word] == NONE or goals[word] == slot
             )
-        overwrite(board.taken[step, i], board.found_action[i])
+        overwrite(board.taken[step, i], board.best_action[i])
         _decide(reading, weights, board, other, i, word, slot, length)
     return other
 
 
 @jit
 def decide(reading, weights, sequences, possible, begin, end, search, board, outcomes):
-    """Find the outcomes of the sequences from `begin` to before `end` (Algorithm 1 of Ma et al. 2013).
+    """Find the outcomes of the sequences `begin` to `end` - 1 (Algorithm 1 of Ma et al. 2013).
 
-    weights (int16[places, 1]): The averaged weights, in steps of any size.
+    weights (int16[places, 1]): The averaged weights, in any unit.
     outcomes (int32[words]): Overwritten at the words of these sequences.
     """
     for i in range(begin, end):
@@ -378,12 +371,11 @@ def decide(reading, weights, sequences, possible, begin, end, search, board, out
 
 @jit
 def find_leads(reading, weights, sequences, outcomes, leads):
-    """Find how far the outcome 1 of each word is ahead of 0, given all other words, for tasks with two
-    outcomes.
+    """Find the score of outcome 1 minus that of outcome 0 for each word, given all other outcomes.
 
-    weights (int16[places, 1]): The averaged weights, in steps of any size.
+    weights (int16[places, 1]): The averaged weights, in any unit.
     outcomes (int32[words]): The decided outcomes.
-    leads (float64[words]): Overwritten, in these steps.
+    leads (float64[words]): Overwritten, in the same unit.
     """
     shift, mask = shift_for(len(weights)), len(weights) - 1
     templates = reading.templates
@@ -407,7 +399,7 @@ def find_leads(reading, weights, sequences, outcomes, leads):
 
 @jit
 def _change(reading, perceptron, board, decided, word, outcome, amount):
-    """Add to the weights of the features that an action has."""
+    """Add to the weights of an action's features."""
     size = len(perceptron.weights)
     mask, shift = size - 1, shift_for(size)
     for template in range(len(reading.fixed)):
@@ -419,7 +411,7 @@ def _change(reading, perceptron, board, decided, word, outcome, amount):
 
 @jit
 def _set_goals(gold, bounds, margin, board, goals):
-    """Find the slots of the right outcomes of a window's words, and give the others a head start."""
+    """Find the slots of the gold outcomes in a window, and add the margin to the other slots."""
     for i in range(bounds[3] - bounds[2]):
         goals[i] = NONE
         for slot in range(board.slots[i], board.slots[i + 1]):
@@ -432,9 +424,7 @@ def _set_goals(gold, bounds, margin, board, goals):
 
 @jit
 def _find_correct(reading, board, half, states, goals, length, action):
-    """Find the best correct extension of the correct states (TOPC of Algorithm 2), into `action`. Returns its
-    score.
-    """
+    """Find the best correct extension (TOPC of Algorithm 2), into `action`. Return its score."""
     best = -np.inf
     for state in range(states):
         if not board.correct[half, state]:
@@ -450,14 +440,14 @@ def _find_correct(reading, board, half, states, goals, length, action):
 
 @jit
 def _trace(board, steps, state, path):
-    """Write the actions that led to a state, as words and slots, into `path` (int64[window, 2])."""
+    """Write the words and slots of a state's actions into `path` (int64[window, 2])."""
     for i in range(steps - 1, -1, -1):
         state, path[i, 0], path[i, 1] = board.taken[i, state]
 
 
 @jit
 def _replay(reading, perceptron, board, path, shared, steps, amount, decided):
-    """Do the actions of a path into `decided`, and add to the weights of those that are not shared."""
+    """Apply the actions of a path to `decided`, and add to the weights after the shared ones."""
     overwrite(decided, board.first)
     for i in range(steps):
         word, outcome = path[i, 0], board.outcomes[path[i, 1]]
@@ -468,16 +458,15 @@ def _replay(reading, perceptron, board, path, shared, steps, amount, decided):
 
 @jit
 def learn_outcomes(reading, perceptron, sequences, possible, gold, search, margin, counts, board):
-    """Learn from some sequences, one after the other (Algorithm 2 of Ma et al. 2013).
+    """Learn from sequences, one after the other (Algorithm 2 of Ma et al. 2013).
 
-    After an early update the search goes on with the new weights from the best correct state, so that nothing
-    of a sequence is lost (Goldberg & Elhadad 2010 do so in greedy search). Averages are over updates and
-    sequences.
+    After an early update, the search continues with the new weights from the best correct state
+    (Goldberg & Elhadad 2010, in greedy search).
 
-    gold (int32[words]): The right outcomes, `NONE` where unknown: there any is right.
-    margin (float): The head start of wrong outcomes.
-    counts (int64[2]): The numbers of early and of full updates are added.
-    RETURNS (float): The smallest violation of an update, not negative: updates are valid.
+    gold (int32[words]): The gold outcomes; `NONE` allows any.
+    margin (float): Added to the scores of wrong outcomes.
+    counts (int64[2]): Incremented by the numbers of early and of full updates.
+    RETURNS (float): The smallest violation of an update; updates are valid, so it is not negative.
     """
     outcomes = np.full(len(gold), NONE, dtype=np.int32)
     goals = np.zeros(search.window, dtype=np.int64)
@@ -494,18 +483,18 @@ def learn_outcomes(reading, perceptron, sequences, possible, gold, search, margi
             remaining = open_window(reading, sequences, possible, bounds, outcomes, board)
             _set_goals(gold, bounds, margin, board, goals)
             while remaining > 0:
-                half, states, steps, some, score = 0, 1, 0, True, 0.0
+                half, states, steps, any_correct, score = 0, 1, 0, True, 0.0
                 begin_beam(reading, perceptron.weights, board, half, length)
-                while some and steps < remaining:
+                while any_correct and steps < remaining:
                     score = _find_correct(reading, board, half, states, goals, length, action)
                     states = find_extensions(reading, board, half, states, search, length)
                     half = extend(reading, perceptron.weights, board, half, states, steps, length, goals)
-                    some = board.correct[half, :states].any()
+                    any_correct = board.correct[half, :states].any()
                     steps += 1
                 remaining -= steps
-                if some and board.correct[half, 0]:
+                if any_correct and board.correct[half, 0]:
                     break
-                counts[FULL if some else EARLY] += 1
+                counts[FULL if any_correct else EARLY] += 1
                 least = min(least, board.total[half, 0] - score)
                 _trace(board, steps, 0, predicted)
                 _trace(board, steps - 1, action[0], correct)
@@ -522,6 +511,6 @@ def learn_outcomes(reading, perceptron, sequences, possible, gold, search, margi
             for j in range(length):
                 given = sequences.given[first + j]
                 outcomes[first + j] = given if given != NONE else gold[first + j]
-        # Weights that are right for a long time are to count for more: time passes without updates, too.
+        # Advance the clock per sequence, too: weights that stay correct for long count for more.
         tick(perceptron)
     return least

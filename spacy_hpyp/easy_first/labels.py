@@ -1,22 +1,22 @@
-"""Labels of the arcs of a tree, by a labeller that sees all of it (McDonald, Lerman & Pereira 2006).
+"""Labels of the arcs of a complete tree (McDonald, Lerman & Pereira 2006).
 
-Arcs are labelled from the root down, and the children of a word from left to right, each with the best label
-given what has been labelled before: a greedy search with an averaged perceptron. An element is named as a
+An averaged perceptron labels greedily, from the root down and the children of a word from left to
+right. So features read the labels of the head and of earlier children. The name of an element is a
 path:
 
-| element | what |
+| element | value |
 | --- | --- |
-| `child.word`, `head.tag`, `grand.tag` | a symbol of the child of the arc, of its head, and of that one's head |
-| `prev.tag`, `next.word` | of the children of the same head before and after it |
-| `child.left.tag`, `head.right2.word` | of the outermost child on a side (`left`, `right`), or the one next to it (`left2`, `right2`) |
-| `child.after.tag`, `head.before.word` | of the word that stands after or before it in the sentence |
+| `child.word`, `head.tag`, `grand.tag` | a symbol of the child, of its head, or of the head's head |
+| `prev.tag`, `next.word` | of the previous or next child of the same head |
+| `child.left.tag`, `head.right2.word` | of the outermost child on a side (`left`, `right`), or the next one (`left2`, `right2`) |
+| `child.after.tag`, `head.before.word` | of the word after or before it in the sentence |
 | `child.left.tags`, `head.right.count` | the set of the tags of all children on a side, and their number |
-| `direction`, `distance` | on which side of its head the child is, and how far from it, in classes |
+| `direction`, `distance` | the side of the child, and its distance from the head, binned |
 | `side` | whether it is the first or the last child, and the first on its side |
-| `prev.label`, `prev2.label` | labels of the children before it |
-| `head.label`, `head.labels` | the label of its head, and the set of the labels of the head's children before it |
-| `guide.label`, `guide` | the label that a guide gives to the arc, and how probable it takes it for one, in classes |
-| `child.guide.label`, `.head`, `.tag` | what the guide says of a word, see `arcs` |
+| `prev.label`, `prev2.label` | the labels of the previous children |
+| `head.label`, `head.labels` | the label of the head, and the set of the labels of its earlier children |
+| `guide.label`, `guide` | the guide's label and probability of the arc, binned |
+| `child.guide.label`, `.head`, `.tag` | the guide's predictions for a word, see `arcs` |
 
 The symbols are those of `arcs`.
 """
@@ -45,12 +45,10 @@ from .partial_trees import COLUMNS, LEFT_ARC, RIGHT_ARC, add_child, begin_record
 from .perceptron import change_kept, tick
 from .templates import find_features
 
-# Columns of a record besides those of partial trees: the records of the head, of the children before and
-# after it, and of the first and the last child, 0 where there is none; its label as a symbol, and the set of
-# its children's so far.
+# More columns of a record: the records of the head, of the previous and next child of the head, and
+# of the first and last child, or 0; the label as a symbol, and the set of the children's labels.
 _PARENT, _PREV, _NEXT, _OLDEST, _YOUNGEST, _LABEL, _LABELS = range(COLUMNS, COLUMNS + 7)
-# What an arc's elements read, in the order of a window: of two neighbours, the child is in the place of `l`,
-# and its head of `r`.
+# The window of an arc; the child is in the place of `l`, and its head in that of `r`.
 _GRAND, _BEFORE, _CHILD, _HEAD, _AFTER, _BEFORE2 = range(WINDOW)
 _NEIGHBOURS = {"before": -1, "after": 1}
 
@@ -69,9 +67,9 @@ def _elements() -> dict[str, Element]:
     return known
 
 
-#: Every element by its name, with the row that compiled code reads.
+#: The row of each element by name.
 ELEMENTS = _elements()
-# So many weights are fetched at once.
+# The number of weights in a cache line.
 _FETCHED = 16
 
 
@@ -79,10 +77,9 @@ _FETCHED = 16
 class Workbench(NamedTuple):
     """Workspace of the labeller."""
 
-    # The place of each word in the tree; word i has record i + 1.
-    records: np.ndarray  # int32[longest + 1, columns]
-    queue: np.ndarray  # int32[longest]: the records in the order of labelling, from the root on
-    # Of one arc.
+    records: np.ndarray  # int32[longest + 1, columns]: word i has record i + 1
+    queue: np.ndarray  # int32[longest]: the records in the order of labelling
+    # The current arc.
     window: np.ndarray  # int32[6]
     row: np.ndarray  # int32[elements]
     features: np.ndarray  # int64[templates]
@@ -90,7 +87,7 @@ class Workbench(NamedTuple):
 
 
 def new_workbench(scorer: Scorer, longest: int) -> Workbench:
-    """Return room for labelling sentences of at most some number of words."""
+    """Return the workspace for sentences of at most `longest` words."""
     return Workbench(
         np.empty((longest + 1, _LABELS + 1), dtype=np.int32),
         np.empty(longest, dtype=np.int32),
@@ -103,12 +100,12 @@ def new_workbench(scorer: Scorer, longest: int) -> Workbench:
 
 @jit
 def _find_places(sentence, heads, workbench):
-    """Find where each word stands in a tree, and in which order the words are labelled."""
+    """Fill in the records of a tree and the order of labelling."""
     records, queue = workbench.records, workbench.queue
     n = len(heads)
     begin_records(records, n)
     records[0, _LABEL] = NONE
-    # Children are added from the inside to the outside, as they are in partial trees.
+    # Add children from the inside out, as in partial trees.
     for word in range(n - 1, -1, -1):
         if word < heads[word]:
             add_child(records, heads[word] + 1, LEFT_ARC, word, sentence.symbols[word, TAG], 0)
@@ -137,7 +134,7 @@ def _find_places(sentence, heads, workbench):
 
 @jit
 def _score_labels(scorer, sentence, child, workbench):
-    """Find the features of the arc to a word and the score of each label. Returns the best label."""
+    """Find the features of an arc and the score of each label. Return the best label."""
     records, window = workbench.records, workbench.window
     head, before = records[child, _PARENT], records[child, _PREV]
     window[_GRAND], window[_HEAD], window[_CHILD] = records[head, _PARENT], head, child
@@ -145,7 +142,7 @@ def _score_labels(scorer, sentence, child, workbench):
     read_elements(scorer.elements, records, sentence, window, workbench.row)
     weights, features, scores = scorer.weights, workbench.features, workbench.scores
     find_features(scorer.templates, workbench.row, len(weights), features)
-    # Fetched for all features first, so that none waits for the weights of another.
+    # Prefetch the weights of all features.
     for i in range(len(features)):
         for label in range(0, len(scores), _FETCHED):
             fetch(weights, features[i] * len(scores) + label)
@@ -169,7 +166,7 @@ def _set_label(records, child, label):
 
 @jit
 def label_tree(scorer, sentence, heads, labels, workbench):
-    """Label the arcs of a tree, given by `heads`, into `labels` (int32[n] both; `NONE` for the root)."""
+    """Label the arcs of `heads` into `labels` (int32[n] both; `NONE` for the root)."""
     _find_places(sentence, heads, workbench)
     labels[workbench.queue[0] - 1] = NONE
     for i in range(1, len(heads)):
@@ -181,27 +178,27 @@ def label_tree(scorer, sentence, heads, labels, workbench):
 
 @jit
 def learn_labels(perceptron, scorer, sentence, heads, labels, margin, workbench):
-    """Learn the labels of a tree, going on with those that the labeller gives. Returns how many were wrong.
+    """Learn the labels of a tree; features read the predicted labels. Return the number of errors.
 
-    The perceptron is changed where the right label's score is not higher than every other's by a margin.
+    Updates the perceptron unless the gold label's score exceeds every other by the margin.
     """
     scores = workbench.scores
     _find_places(sentence, heads, workbench)
     wrong = 0
     for i in range(1, len(heads)):
         child = workbench.queue[i]
-        found = _score_labels(scorer, sentence, child, workbench)
-        right, rival = labels[child - 1], found
-        if found == right:
-            rival = 0 if right != 0 or len(scores) == 1 else 1
+        predicted = _score_labels(scorer, sentence, child, workbench)
+        gold, rival = labels[child - 1], predicted
+        if predicted == gold:
+            rival = 0 if gold != 0 or len(scores) == 1 else 1
             for label in range(len(scores)):
-                if label != right and scores[label] > scores[rival]:
+                if label != gold and scores[label] > scores[rival]:
                     rival = label
         else:
             wrong += 1
         tick(perceptron)
-        if rival != right and (found != right or scores[right] - scores[rival] < margin):
-            change_kept(perceptron, workbench.features, scorer.kept, right, np.float32(1.0))
+        if rival != gold and (predicted != gold or scores[gold] - scores[rival] < margin):
+            change_kept(perceptron, workbench.features, scorer.kept, gold, np.float32(1.0))
             change_kept(perceptron, workbench.features, scorer.kept, rival, np.float32(-1.0))
-        _set_label(workbench.records, child, found)
+        _set_label(workbench.records, child, predicted)
     return wrong

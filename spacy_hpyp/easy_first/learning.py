@@ -1,17 +1,17 @@
 """Learning to parse (Algorithm 2 of Ma et al. 2013).
 
-An action is correct if its child has all of its children and its head is the right one. A tree has many
-sequences of correct actions. All updates are *valid* (Huang, Fayong & Guo 2012): they go towards a correct
-sequence, and away from a wrong one whose score is at least as high.
+An action is correct if it attaches a child with all of its children to its gold head. A tree has
+many sequences of correct actions. All updates are *valid* (Huang, Fayong & Guo 2012): they reward a
+correct sequence and penalise a wrong one with a score at least as high.
 
-* `learning = "early"`, Algorithm 2: the update is made at the first step at which no correct sequence is in
-  the beam, towards the best correct extension of the step before; at the end, if the best sequence is wrong.
-* `learning = "max-violation"`: beside the beam, a second one holds correct sequences only. The update is made
-  at the step where the best of the first is furthest above the best of the second.
-* A beam of one state learns from every action. Where it would take a wrong one, it learns the best correct
-  one. After the first pass it then goes on with the wrong action, so that it learns what to do in the states
-  that it will reach. Correct is then the action that loses the fewest arcs that can still be made (Goldberg &
-  Nivre 2013).
+* `learning = "early"`, Algorithm 2: update at the first step without a correct sequence in the
+  beam, towards the best correct extension of the previous step; or at the end, if the best sequence
+  is wrong.
+* `learning = "max-violation"`: a second beam holds correct sequences only. Update at the step with
+  the largest lead of the first beam over the second.
+* Greedy search updates at every wrong action, towards the best correct one. From the second pass
+  on, it then takes the wrong action, so that it learns in the states that it will reach. There, an
+  action is correct if it loses the fewest reachable gold arcs (Goldberg & Nivre 2013).
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -44,30 +44,29 @@ from .perceptron import Perceptron, change_kept, tick
 
 _WORD, _LOWER = SYMBOLS.index("word"), SYMBOLS.index("lower")
 _NOTHING = -np.inf
-#: Places in the counts of updates: before and at the end of a sentence, and of labels.
+#: Indices of the counts of updates: before and at the end of a sentence, and of labels.
 EARLY, FULL, LABELS = range(3)
 
 
 class Learning(NamedTuple):
-    """How to learn."""
+    """Settings of an update."""
 
     width: int  # The number of states in the beam
-    explore: bool = False  # Whether a beam of one state goes on with wrong actions
-    dropout: float = 0.0  # The fraction of templates that each sentence leaves out at random
-    # How much higher the score of a correct sequence should be, for each wrong arc of the other.
-    margin: float = 20.0
-    label_margin: float = 10.0  # The same for labels
-    early: bool = False  # Whether a beam of several states learns by Algorithm 2
+    explore: bool = False  # Whether greedy search takes wrong actions
+    dropout: float = 0.0  # The fraction of templates left out of each sentence
+    margin: float = 20.0  # Added to the score of a sequence for each wrong arc
+    label_margin: float = 10.0  # The margin between the scores of labels
+    early: bool = False  # Whether a beam learns by Algorithm 2
 
 
 @struct
 class Report(NamedTuple):
-    """Counts of updates by kind (int64[3]), and the smallest violation: the score of a predicted sequence
-    less that of the correct one (float64[1]). It is not negative where all updates were valid.
-    """
+    """The outcome of learning."""
 
-    counts: np.ndarray
-    violation: np.ndarray
+    counts: np.ndarray  # int64[3]: the number of updates of each kind
+    # The smallest score of a predicted sequence minus that of the correct one; not negative if all
+    # updates are valid.
+    violation: np.ndarray  # float64[1]
 
 
 @struct
@@ -83,21 +82,21 @@ class Lessons(NamedTuple):
     # Positions in the sentence, `NONE` for the root; and labels.
     gold_heads: np.ndarray  # int32[words]
     gold_labels: np.ndarray  # int32[words]
-    rarity: np.ndarray  # float32[words]: the probability of taking each word for an unknown one
+    rarity: np.ndarray  # float32[words]: the probability of replacing each word by an unknown one
     offsets: np.ndarray  # int64[sentences + 1]: the start of each sentence
 
 
 @jitable
 def mark_correct(states, half, count, heads, children):
-    """Mark the correct ones of the chosen extensions. Returns whether there are any."""
-    records, some = states.forest.records, False
+    """Mark the correct extensions among the chosen ones. Return whether there are any."""
+    records, any_correct = states.forest.records, False
     for new in range(count):
         state, place, action = states.chosen[new, 0], states.chosen[new, 1], states.chosen[new, 2]
         head, child = head_and_child(states.trees[half, state], place, action)
         correct = states.correct[half, state] and is_correct(records, heads, children, head, child)
         states.correct[1 - half, new] = correct
-        some |= correct
-    return some
+        any_correct |= correct
+    return any_correct
 
 
 @jitable
@@ -109,7 +108,7 @@ def reward_one(perceptron, scorer, sentence, states, window, action, amount):
 
 @jitable
 def reward(perceptron, scorer, sentence, states, last, amount):
-    """Add to the weights of the features of a sequence of actions, given its last one."""
+    """Add to the weights of the features of a sequence, given its last action."""
     while last != 0:
         action = states.actions[last]
         reward_one(perceptron, scorer, sentence, states, action[FROM:WHAT], action[WHAT], amount)
@@ -118,7 +117,7 @@ def reward(perceptron, scorer, sentence, states, last, amount):
 
 @jitable
 def update(perceptron, scorer, sentence, right, correct, wrong, predicted, kind, report):
-    """Move from a predicted sequence in `wrong`, given its last action, to a correct one in `right`."""
+    """Reward a correct sequence and penalise a predicted one, given their last actions."""
     report.counts[kind] += 1
     report.violation[0] = min(report.violation[0], wrong.reached[predicted] - right.reached[correct])
     reward(perceptron, scorer, sentence, right, correct, np.float32(1.0))
@@ -127,7 +126,7 @@ def update(perceptron, scorer, sentence, right, correct, wrong, predicted, kind,
 
 @jitable
 def best_chosen(states, half):
-    """Record the best of the chosen extensions. Returns its number."""
+    """Record the best of the chosen extensions. Return its number."""
     state, place, action = states.chosen[0, 0], states.chosen[0, 1], states.chosen[0, 2]
     return record_action(states, half, state, place, action, states.chosen_total[0])
 
@@ -155,51 +154,46 @@ def learn_early(perceptron, scorer, sentence, heads, children, learning, states,
 
 
 @jitable
-def learn_max_violation(perceptron, scorer, sentence, heads, children, learning, states, others, report):
-    """Learn from one sentence at the maximum violation; `others` is the beam of correct sequences."""
+def learn_max_violation(perceptron, scorer, sentence, heads, children, learning, states, oracle, report):
+    """Learn from one sentence by max-violation; `oracle` is the beam of correct sequences."""
     n = len(heads)
     begin(states, n)
     append_words(scorer, sentence, states, 0, 0, 0, 0, n)
-    begin_beam(others)
-    append_words(scorer, sentence, others, 0, 0, 0, 0, n)
+    begin_beam(oracle)
+    append_words(scorer, sentence, oracle, 0, 0, 0, 0, n)
     half, size, width = 0, 1, 1
     predicted, correct, violation, at = 0, 0, _NOTHING, 0
     for length in range(n, 1, -1):
         size = find_best(states, half, size, length, learning.width, heads, learning.margin, None)
         mark_correct(states, half, size, heads, children)
         follow(scorer, sentence, states, half, length, size)
-        width = find_best(others, half, width, length, len(others.chosen), heads, 0.0, children)
-        follow(scorer, sentence, others, half, length, width)
-        others.correct[1 - half, :width] = True
+        width = find_best(oracle, half, width, length, len(oracle.chosen), heads, 0.0, children)
+        follow(scorer, sentence, oracle, half, length, width)
+        oracle.correct[1 - half, :width] = True
         half = 1 - half
-        difference = states.total[half, 0] - others.total[half, 0]
+        difference = states.total[half, 0] - oracle.total[half, 0]
         if difference > violation and not states.correct[half, 0]:
             violation, at = difference, length
-            predicted, correct = states.last[half, 0], others.last[half, 0]
+            predicted, correct = states.last[half, 0], oracle.last[half, 0]
     if violation >= 0.0 and not states.correct[half, 0]:
         kind = FULL if at == 2 else EARLY
-        update(perceptron, scorer, sentence, others, correct, states, predicted, kind, report)
+        update(perceptron, scorer, sentence, oracle, correct, states, predicted, kind, report)
 
 
 @jit
 def cost_of(heads, waiting, is_left, head, child):
-    """Return how many right arcs are lost by making one.
+    """Return the number of gold arcs that an arc makes unreachable.
 
-    waiting (int32[n]): The number of children of each word that still head partial trees in the list.
-    is_left (bool[n]): Which words head such.
+    waiting (int32[n]): The number of gold children of each word that are still to be attached.
+    is_left (bool[n]): Whether each word is still to be attached.
     """
-    lost = waiting[child]
-    right = heads[child]
-    if right != head and (right == NONE or is_left[right]):
-        lost += 1
-    return lost
+    gold = heads[child]
+    return waiting[child] + (gold != head and (gold == NONE or is_left[gold]))
 
 
 @jitable
 def learn_greedily(perceptron, scorer, sentence, heads, waiting, is_left, learning, states, report):
-    """Learn from every action of a beam of one state; `waiting` and `is_left` are written on, see
-    `cost_of`.
-    """
+    """Learn from every action of greedy search; see `cost_of` for `waiting` and `is_left`."""
     n = len(heads)
     records = states.forest.records
     is_left[:n] = True
@@ -236,7 +230,7 @@ def learn_greedily(perceptron, scorer, sentence, heads, waiting, is_left, learni
             taken_window = trees[place_taken - L : place_taken - L + WINDOW]
             reward_one(perceptron, scorer, sentence, states, right_window, right_action, np.float32(1.0))
             reward_one(perceptron, scorer, sentence, states, taken_window, action_taken, np.float32(-1.0))
-            # What is left as it is has other scores now.
+            # Apply the new weights to all pairs.
             score_pairs(scorer, sentence, states, half, 0, MARGIN, MARGIN + length - 1)
             if not learning.explore:
                 place_taken, action_taken = right_place, right_action
@@ -254,7 +248,7 @@ def learn_greedily(perceptron, scorer, sentence, heads, waiting, is_left, learni
 
 @jit
 def _draw(lessons, dropout, rng, kept_arcs, kept_labels):
-    """Draw the words to take for unknown ones, and the templates that count (bool[sentences, templates])."""
+    """Draw the words to replace, and the templates to keep (bool[sentences, templates])."""
     for i in range(len(lessons.offsets) - 1):
         start, end = lessons.offsets[i], lessons.offsets[i + 1]
         if end - start < 2:
@@ -268,7 +262,7 @@ def _draw(lessons, dropout, rng, kept_arcs, kept_labels):
 
 
 @jit
-def _learn_arcs(perceptron, scorer, lessons, kept, learning, report, states, others):
+def _learn_arcs(perceptron, scorer, lessons, kept, learning, report, states, oracle):
     children = np.empty(len(states.forest.records), dtype=np.int32)
     is_left = np.empty(len(children), dtype=np.bool_)
     for i in range(len(lessons.offsets) - 1):
@@ -289,7 +283,7 @@ def _learn_arcs(perceptron, scorer, lessons, kept, learning, report, states, oth
             learn_early(perceptron, scorer, sentence, heads, children, learning, states, report)
         else:
             learn_max_violation(
-                perceptron, scorer, sentence, heads, children, learning, states, others, report
+                perceptron, scorer, sentence, heads, children, learning, states, oracle, report
             )
 
 
@@ -313,10 +307,10 @@ def learn_parsing(
     rng: np.random.Generator,
     threads: int = 1,
 ) -> Report:
-    """Learn from some sentences, one after the other. Labels are learned on the right trees.
+    """Learn from sentences, one after the other. Labels are learned on gold trees.
 
-    on_arcs, on_labels (tuple[Perceptron, Scorer]): The perceptrons to change, and their scorers.
-    threads (int): Two threads learn arcs and labels side by side; the result does not depend on it.
+    on_arcs, on_labels (tuple[Perceptron, Scorer]): The perceptrons to update, and their scorers.
+    threads (int): With two, arcs and labels are learned in parallel; the result is the same.
     """
     report = Report(np.zeros(3, dtype=np.int64), np.full(1, np.inf))
     longest = int(np.diff(lessons.offsets).max(initial=1))
@@ -326,13 +320,13 @@ def learn_parsing(
         for _, scorer in (on_arcs, on_labels)
     ]
     _draw(lessons, learning.dropout, rng, *kept)
-    states, others = (new_states(on_arcs[1], longest, learning.width, beams) for beams in (2, 1))
-    rooms = [states, sharing(states, others)], [new_workbench(on_labels[1], longest)]
+    states, oracle = (new_states(on_arcs[1], longest, learning.width, beams) for beams in (2, 1))
+    beams, workbench = (states, sharing(states, oracle)), new_workbench(on_labels[1], longest)
     with ThreadPoolExecutor(min(threads, 2)) as executor:
-        arcs = executor.submit(_learn_arcs, *on_arcs, lessons, kept[0], learning, report, *rooms[0])
+        arcs = executor.submit(_learn_arcs, *on_arcs, lessons, kept[0], learning, report, *beams)
         labels = executor.submit(
-            _learn_labels, *on_labels, lessons, kept[1], learning.label_margin, report, *rooms[1]
+            _learn_labels, *on_labels, lessons, kept[1], learning.label_margin, report, workbench
         )
-        for learned in (arcs, labels):
-            learned.result()
+        arcs.result()
+        labels.result()
     return report

@@ -1,12 +1,11 @@
 """Easy-first parsing with beam search: Algorithm 1 of Ma et al. (2013).
 
-A state is a list of partial trees, at first the words. An action joins two neighbours: the right one becomes
-the
-head (`LEFT_ARC`) or the left one (`RIGHT_ARC`); after n - 1 actions one tree is left. The score of a state is
-the sum of the scores of its actions.
+A state is a list of partial trees, initially the words. An action joins two neighbours: the right
+one becomes the head (`LEFT_ARC`) or the left one (`RIGHT_ARC`). After n - 1 actions one tree is
+left. The score of a state is the sum of the scores of its actions.
 
-An action changes the scores of the few pairs whose window it touches. Scores of windows are cached, as most
-states of a beam look alike in most places. States with the same arcs have the same future and are merged.
+An action changes the scores of the few pairs with the new tree in their windows. Scores are cached
+by window, because most states of a beam agree in most places. States with the same arcs are merged.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -32,11 +31,11 @@ from .partial_trees import (
     read_heads,
 )
 
-# A search looks at no more partial trees at once, so that its time is linear in the length of a sentence.
+# The largest number of partial trees in a list, so that time is linear in the length of a sentence.
 AHEAD = 512
-# The list of a state has so many times nothing (record 0) at each end, as much as a window reads there.
+# The number of empty trees (record 0) at each end of a list, for the windows there.
 MARGIN = 3
-#: Columns of a recorded action: the one before it, its window, and what it does.
+#: Columns of a recorded action: the previous action, the window, and the kind of action.
 BEFORE, FROM, WHAT = 0, 1, 1 + WINDOW
 _ACTION_COLUMNS = WHAT + 1
 _REMEMBERED, _PAIRS = 1 << 12, 1 << 10
@@ -48,37 +47,37 @@ _SHARED = ("forest", "windows", "remembered", "pairs", "sums")
 class States(NamedTuple):
     """The states of one step and of the next in turn, and workspace."""
 
-    forest: Forest  # Their partial trees
+    forest: Forest
     trees: np.ndarray  # int32[2, width, *]: the list of each state, from `MARGIN` on
-    scores: np.ndarray  # float32[2, width, *, 2]: of both actions on each tree and its right neighbour
+    scores: np.ndarray  # float32[2, width, *, 2]: both actions on each tree and its right neighbour
     # The score of each state, and a hash of its arcs.
     total: np.ndarray  # float64[2, width]
     mark: np.ndarray  # uint64[2, width]
-    last: np.ndarray  # int32[2, width]: its last action; 0 if there is none
-    correct: np.ndarray  # bool[2, width]: whether all of its actions are correct, where known
+    last: np.ndarray  # int32[2, width]: the last action, or 0
+    correct: np.ndarray  # bool[2, width]: whether all actions are correct, in training
     actions: np.ndarray  # int32[*, 8]: all actions, see the module's constants
     reached: np.ndarray  # float64[*]: the score of the state after each action
-    # How much higher the score of each action is than that of any other with its child.
+    # The score of each action minus the highest score of another action with the same child.
     margin: np.ndarray  # float32[*]
     size: np.ndarray  # int64[1]: the number of actions
-    # The best extensions: state, place in its list, action; their scores and marks.
+    # The best extensions (state, place in its list, action), their scores and marks.
     chosen: np.ndarray  # int64[width, 3]
     chosen_total: np.ndarray  # float64[width]
     chosen_mark: np.ndarray  # uint64[width]
-    # Scores of both actions by the fingerprint of a window.
+    # The cache of the scores of both actions, by the fingerprint of a window.
     windows: np.ndarray  # uint64[*]
     remembered: np.ndarray  # float32[*, 2]
-    # Sums of weights for both actions by the fingerprint of a pair.
+    # The cache of the sums of weights for both actions, by the fingerprint of a pair.
     pairs: np.ndarray  # uint64[*]
     sums: np.ndarray  # float32[*, 2]
     key: np.ndarray  # int32[*]: see `write_key`
-    # Features, of two pairs in turn.
+    # The features of two pairs in turn.
     row: np.ndarray  # int32[elements]
     places: np.ndarray  # int64[2, templates]
 
 
 def new_states(scorer: Scorer, longest: int, width: int, beams: int = 1) -> States:
-    """Return room for sentences of at most `longest` words, and for `beams` that share partial trees."""
+    """Return the workspace for sentences of at most `longest` words; `beams` share its forest."""
     most = width * longest + longest + 2
     padded, templates = longest + 2 * MARGIN, len(scorer.templates.offsets) - 1
     windows, pairs = (_REMEMBERED, _PAIRS) if width > 1 else (1, 1)
@@ -107,14 +106,14 @@ def new_states(scorer: Scorer, longest: int, width: int, beams: int = 1) -> Stat
     )
 
 
-def sharing(states: States, others: States) -> States:
-    """Return the second of two beams, with the partial trees and the caches of the first."""
-    return others._replace(**{name: getattr(states, name) for name in _SHARED})
+def sharing(states: States, second: States) -> States:
+    """Return a second beam with the forest and the caches of the first."""
+    return second._replace(**{name: getattr(states, name) for name in _SHARED})
 
 
 @jitable
 def begin(states, n):
-    """Begin a sentence of n words with an empty list of partial trees, in the only state of the beam."""
+    """Begin a sentence of n words, with one state that has an empty list."""
     begin_forest(states.forest, n)
     states.windows[:] = 0
     states.pairs[:] = 0
@@ -123,7 +122,7 @@ def begin(states, n):
 
 @jitable
 def begin_beam(states):
-    """Begin a beam that shares partial trees with one that has begun."""
+    """Begin a beam that shares the forest of another one."""
     states.size[0] = 1
     states.trees[0, 0, :MARGIN] = 0
     states.total[0, 0] = 0.0
@@ -138,7 +137,7 @@ def append_words(scorer, sentence, states, half, state, length, first, end):
     trees = states.trees[half, state]
     for i in range(end - first):
         trees[MARGIN + length + i] = first + i + 1
-    # The windows of the last pairs reached behind the end.
+    # The windows of the last pairs included the old end.
     begin, end = max(MARGIN, MARGIN + length - 3), MARGIN + length + end - first
     trees[end : end + MARGIN] = 0
     score_pairs(scorer, sentence, states, half, state, begin, end - 1)
@@ -146,12 +145,9 @@ def append_words(scorer, sentence, states, half, state, length, first, end):
 
 @jitable
 def score_pairs(scorer, sentence, states, half, state, first, end):
-    """Score both actions on the trees at places `first` to `end` - 1 of a list, each with its right
-    neighbour.
-    """
+    """Score both actions on the trees at places `first` to `end` - 1 and their right neighbours."""
     records, row, weights = states.forest.records, states.row, scorer.weights
-    # The weights of a pair are fetched while those of the pair before are added up, which waits for that: at
-    # its place, with its slots.
+    # Prefetch the weights of a pair before adding up those of the previous pair (`waiting`).
     waiting, last_slot, last_pair, last_met, turn = np.int64(NONE), 0, 0, False, 0
     n = len(scorer.pair.templates.numbers)
     for place in range(first, end + 1):
@@ -183,7 +179,7 @@ def score_pairs(scorer, sentence, states, half, state, first, end):
 
 @jit
 def head_and_child(trees, place, action):
-    """Return the records that an action on a tree and its right neighbour joins."""
+    """Return the records of the head and the child of an action."""
     if action == LEFT_ARC:
         return trees[place + 1], trees[place]
     return trees[place], trees[place + 1]
@@ -191,7 +187,7 @@ def head_and_child(trees, place, action):
 
 @jit
 def is_correct(records, heads, children, head, child):
-    """Return whether the child (a record) has all of its `children` (int32[n]), and the right head."""
+    """Return whether the child (a record) has all `children` (int32[n]) and gets its gold head."""
     position = records[child, HEAD]
     attached = records[child, LEFT_COUNT] + records[child, RIGHT_COUNT]
     return heads[position] == records[head, HEAD] and attached == children[position]
@@ -199,7 +195,7 @@ def is_correct(records, heads, children, head, child):
 
 @jit
 def choose(states, count, width, state, place, action, total, mark):
-    """Enter an extension among the `count` best so far; the first of equals wins. Returns the new count."""
+    """Insert an extension among the `count` best, the first among equals. Return the new count."""
     chosen, totals, marks = states.chosen, states.chosen_total, states.chosen_mark
     for i in range(count):
         if marks[i] == mark:
@@ -224,13 +220,13 @@ def choose(states, count, width, state, place, action, total, mark):
 
 @jitable
 def find_best(states, half, size, length, width, heads, margin, children):
-    """Find the best extensions of the states of a beam (BEST in Algorithm 1). Returns their number.
+    """Find the best extensions of the states of a beam (BEST in Algorithm 1). Return their number.
 
-    length (int): The number of their partial trees, at least 2.
-    heads (int32[n]): The right heads; read only with a margin or children.
-    margin (float): Added to the score of an action that makes a wrong arc.
-    children (int32[n] | None): The number of children of each word, to find only correct extensions of
-        correct states (TOPC in Algorithm 2).
+    length (int): The number of partial trees in each state, at least 2.
+    heads (int32[n]): The gold heads, needed only with a margin or children.
+    margin (float): Added to the score of a wrong arc.
+    children (int32[n] | None): The number of gold children of each word, to find only correct
+        extensions of correct states (TOPC in Algorithm 2).
     """
     records = states.forest.records
     count = 0
@@ -256,7 +252,7 @@ def find_best(states, half, size, length, width, heads, margin, children):
 
 @jit
 def _margin_of(trees, scores, length, place, action):
-    """Return how much higher an action's score is than that of any other that involves its child."""
+    """Return an action's score minus the highest score of another action with its child."""
     child = place if action == LEFT_ARC else place + 1
     highest = np.float32(_NOTHING)
     for left in range(max(child - 1, MARGIN), min(child + 1, MARGIN + length - 1)):
@@ -268,7 +264,7 @@ def _margin_of(trees, scores, length, place, action):
 
 @jitable
 def record_action(states, half, state, place, action, total):
-    """Record an action. Returns its number."""
+    """Record an action. Return its number."""
     number = np.int32(states.size[0])
     states.size[0] += 1
     states.actions[number, BEFORE] = states.last[half, state]
@@ -281,15 +277,13 @@ def record_action(states, half, state, place, action, total):
 
 @jitable
 def follow(scorer, sentence, states, half, length, count):
-    """Make the chosen extensions the states of the other half; `length` is the number of partial trees
-    before.
-    """
+    """Apply the chosen extensions to states of `length` trees, into the other half."""
     records = states.forest.records
     other = 1 - half
     for new in range(count):
         state, place, action = states.chosen[new, 0], states.chosen[new, 1], states.chosen[new, 2]
         trees, scores = states.trees[half, state], states.scores[half, state]
-        longer, next_scores = states.trees[other, new], states.scores[other, new]
+        next_trees, next_scores = states.trees[other, new], states.scores[other, new]
         total = states.chosen_total[new]
         number = record_action(states, half, state, place, action, total)
         states.margin[number] = _margin_of(trees, scores, length, place, action)
@@ -297,10 +291,10 @@ def follow(scorer, sentence, states, half, length, count):
         position = records[child, HEAD]
         share = np.int32(WHOLE * share_of(sentence, position, records[head, HEAD]))
         joined = attach(states.forest, head, child, action, sentence.symbols[position, TAG], share)
-        overwrite(longer, trees[:place])
-        longer[place] = joined
-        overwrite(longer[place + 1 :], trees[place + 2 : length + 2 * MARGIN])
-        # What a window reads reaches from two trees before a pair to two behind it.
+        overwrite(next_trees, trees[:place])
+        next_trees[place] = joined
+        overwrite(next_trees[place + 1 :], trees[place + 2 : length + 2 * MARGIN])
+        # Copy the scores of windows without the new tree.
         for i in range(MARGIN, place - 3):
             next_scores[i, 0], next_scores[i, 1] = scores[i, 0], scores[i, 1]
         for i in range(place + 3, length + MARGIN - 2):
@@ -314,7 +308,7 @@ def follow(scorer, sentence, states, half, length, count):
 
 @jitable
 def search(scorer, sentence, width, states):
-    """Search for the best trees of a sentence (Algorithm 1). Returns the final beam's half and size."""
+    """Find the best trees of a sentence (Algorithm 1). Return the final beam's half and size."""
     n = len(sentence.symbols)
     begin(states, n)
     half, size, length, appended = 0, 1, 0, 0
@@ -333,30 +327,28 @@ def search(scorer, sentence, width, states):
 
 @struct
 class SentencesToParse(NamedTuple):
-    """Sentences, one after the other: the fields of `SentenceToParse`, and the start of each
-    (int64[sentences + 1]).
-    """
+    """Sentences, one after the other, see `SentenceToParse`."""
 
     symbols: np.ndarray
     heads: np.ndarray
     probability: np.ndarray
     labels: np.ndarray
     expected: np.ndarray
-    offsets: np.ndarray
+    offsets: np.ndarray  # int64[sentences + 1]: the start of each sentence
 
 
 @struct
 class EasyFirstTrees(NamedTuple):
-    """Trees."""
+    """The best tree of each sentence."""
 
     heads: np.ndarray  # int32[words]: positions in the sentence, `NONE` for roots
     labels: np.ndarray  # int32[words]: `NONE` for roots
-    # How much higher the score of the arc was than that of any other that involves the word, when it was
-    # attached; for a root that of the last action.
+    # The score of the action that attached the word minus the highest score of another action with
+    # the word; for a root, the margin of the last action.
     margin: np.ndarray  # float32[words]
-    # The share of the final beam that has this head, with states weighted by exp(score / `SCALE`).
+    # The share of the head in the final beam, with states weighted by exp(score / `SCALE`).
     share: np.ndarray  # float32[words]
-    guide: np.ndarray  # float32[words]: the probability of the head by the guide
+    guide: np.ndarray  # float32[words]: the guide's probability of the head
 
 
 #: The scale of scores.
@@ -365,9 +357,7 @@ SCALE = 20.0
 
 @jit
 def read_margins(states, last, margin):
-    """Write the margins of the arcs of a sequence of actions, from its last one, into `margin`
-    (float32[n]).
-    """
+    """Write the margins of a sequence, given its last action, into `margin` (float32[n])."""
     records = states.forest.records
     margin[:] = states.margin[last] if last != 0 else 0.0
     while last != 0:
@@ -378,9 +368,9 @@ def read_margins(states, last, margin):
 
 
 @jit
-def _parse_some(arc_scorer, label_scorer, sentences, chosen, width, states, workbench, written, trees):
+def _parse_some(arc_scorer, label_scorer, sentences, chosen, width, states, workbench, rows, trees):
     """Parse the chosen sentences (int64[*]) into `trees`."""
-    other, pending = written[0], written[1]
+    other, pending = rows[0], rows[1]
     for i in chosen:
         start, end = sentences.offsets[i], sentences.offsets[i + 1]
         sentence = sentence_of(sentences, sentences.symbols[start:end], start, end)
@@ -389,16 +379,16 @@ def _parse_some(arc_scorer, label_scorer, sentences, chosen, width, states, work
         read_heads(states.forest, states.trees[half, 0, MARGIN], heads, pending)
         read_margins(states, states.last[half, 0], trees.margin[start:end])
         share[:] = 1.0
-        whole = np.float32(1.0)
+        total = np.float32(1.0)
         for state in range(1, size):
             weight = np.float32(np.exp((states.total[half, state] - states.total[half, 0]) / SCALE))
             read_heads(states.forest, states.trees[half, state, MARGIN], other, pending)
-            whole += weight
+            total += weight
             for word in range(end - start):
                 if other[word] == heads[word]:
                     share[word] += weight
         for word in range(end - start):
-            share[word] /= whole
+            share[word] /= total
             trees.guide[start + word] = share_of(sentence, word, heads[word])
         label_tree(label_scorer, sentence, heads, trees.labels[start:end], workbench)
 
@@ -422,11 +412,11 @@ def parse_beam(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return heads, labels (int32[m, n]) and scores (float64[m]) of the final beam, the best first."""
     n = int(sentences.offsets[i + 1] - sentences.offsets[i])
-    written = new_states(arc_scorer, n, width), new_workbench(label_scorer, n), np.empty(n, dtype=np.int32)
-    found = np.empty((width, n), dtype=np.int32), np.empty((width, n), dtype=np.int32), np.empty(width)
-    size = _parse_beam(arc_scorer, label_scorer, sentences, i, width, *written, *found)
-    heads, labels, scores = (each[:size].copy() for each in found)
-    return heads, labels, scores
+    workspace = new_states(arc_scorer, n, width), new_workbench(label_scorer, n), np.empty(n, dtype=np.int32)
+    heads, labels = np.empty((2, width, n), dtype=np.int32)
+    scores = np.empty(width)
+    size = _parse_beam(arc_scorer, label_scorer, sentences, i, width, *workspace, heads, labels, scores)
+    return heads[:size].copy(), labels[:size].copy(), scores[:size].copy()
 
 
 def parse(
@@ -437,18 +427,18 @@ def parse(
     width: int,
     threads: int = 1,
 ) -> EasyFirstTrees:
-    """Parse sentences with a beam of some width; the result does not depend on the number of threads."""
+    """Parse sentences with a beam of `width` states; the result is the same for any `threads`."""
     words, count = len(sentences.symbols), len(sentences.offsets) - 1
-    numbers = [np.empty(words, dtype=np.int32) for _ in range(2)]
-    trees = EasyFirstTrees(*numbers, *(np.empty(words, dtype=np.float32) for _ in range(3)))
+    types = (np.int32, np.int32, np.float32, np.float32, np.float32)
+    trees = EasyFirstTrees(*(np.empty(words, dtype=dtype) for dtype in types))
     threads = max(1, min(threads, count))
     parts = [np.arange(thread, count, threads) for thread in range(threads)]
 
     def work(part: np.ndarray) -> None:
         longest = int(np.diff(sentences.offsets)[part].max(initial=1))
-        written = new_states(arc_scorer, longest, width), new_workbench(label_scorer, longest)
+        workspace = new_states(arc_scorer, longest, width), new_workbench(label_scorer, longest)
         rows = np.empty((2, longest), dtype=np.int32)
-        _parse_some(arc_scorer, label_scorer, sentences, part, width, *written, rows, trees)
+        _parse_some(arc_scorer, label_scorer, sentences, part, width, *workspace, rows, trees)
 
     with ThreadPoolExecutor(threads) as executor:
         list(executor.map(work, parts))

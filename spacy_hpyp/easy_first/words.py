@@ -1,43 +1,44 @@
-"""What can be read of words, by name.
+"""Feature elements of word classifiers.
 
-An element of a template is an attribute of the word that is to be decided, as "suffix3", or of one near it,
-whose position then stands before it, as "prev.word".
+An element of a template is an attribute of the current word, such as "suffix3", or of a word near
+it, with the position before the attribute, such as "prev.word".
 
-| position | which word |
+| position | word |
 | --- | --- |
-| | the word itself |
+| | the current word |
 | prev, prev2, prev3 | the words before it |
 | next, next2, next3 | the words after it |
 
-| attribute | what it reads |
+| attribute | value |
 | --- | --- |
 | word | the word, or its class if it is rare (`text.vocabulary`) |
-| usual | the outcome that the word, or its class, has most often |
+| usual | the most frequent outcome of the word, or of its class |
 | lower | the word in lower case |
 | prefix1 to prefix5, suffix1 to suffix5 | its first and last characters in lower case; nothing if it is shorter |
-| lower.known | of a word with a capital: whether it is known in lower case, and whether it is more frequent like that |
-| shape | its characters as "X" (capital), "x" (other letter), "d" (digit) or themselves, no more than two of a kind in a row |
+| lower.known | for a word with capitals: whether its lower-case form is known, and whether that is more frequent |
+| shape | its characters as "X" (capital), "x" (other letter), "d" (digit) or themselves, at most two of a kind in a row |
 | case | whether it has capitals, and where |
-| digits | whether it has digits, or nothing else |
-| hyphen | whether it has one |
-| length | how many characters it has, up to 8 |
-| tag | of words near it: the tag (tagger only) |
-| class, class:2 to class:16 | the class of the word, or the first steps of the path to it (`text.word_classes`), where the pipeline has classes |
-| start | of words near it: whether it begins a sentence (senter only) |
-| morph | of words near it: part of speech and features (morphologizer only) |
-| lemma | of words near it: how its lemma is made (lemmatizer only) |
-| written.tag, written.pos, written.morph | what it has as tag, part of speech and features (lemmatizer only; the tag also morphologizer) |
-| space | what stands between it and the word before: nothing, a space, more of them, a line end or an empty line (senter only) |
-| guide.tag, guide.tag2 | the most probable tag and the second, as a parser has said before (`annotation.guides`; tagger and morphologizer only) |
-| guide.prob | how probable the first of them is, in steps (the same) |
-| guide.label, guide.head.tag | the most probable label of it, and the tag of its most probable head (morphologizer only) |
+| digits | whether it has digits, or only digits |
+| hyphen | whether it has a hyphen |
+| length | its number of characters, up to 8 |
+| tag | the tag of a word near it (tagger only) |
+| class, class:2 to class:16 | the word's class, or the first steps of its path (`text.word_classes`), if the pipeline has word classes |
+| start | whether a word near it begins a sentence (senter only) |
+| morph | the part of speech and features of a word near it (morphologizer only) |
+| lemma | the lemma rule of a word near it (lemmatizer only) |
+| written.tag, written.pos, written.morph | its tag, part of speech and features in the Doc (lemmatizer; the tag also morphologizer) |
+| space | the space before it: none, one space, more spaces, a line end or an empty line (senter only) |
+| guide.tag, guide.tag2 | the most probable tag and the second, by a guide (`annotation.guides`; tagger and morphologizer only) |
+| guide.prob | the probability of the most probable tag, binned (the same) |
+| guide.label, guide.head.tag | its most probable label, and the tag of its most probable head (morphologizer only) |
 
-What an element would read before the first or after the last word is a symbol of its own.
+All positions outside the sequence share a symbol.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 import numpy as np
 
@@ -53,9 +54,9 @@ from .templates import compile_templates
 POSITIONS = {"prev3": -3, "prev2": -2, "prev": -1, "": 0, "next": 1, "next2": 2, "next3": 3}
 _AFFIXES = (1, 2, 3, 4, 5)
 _LONGEST = 8
-# Of so many forms it is remembered how they are spelled.
+# The size of the caches of forms and of class paths.
 _REMEMBERED = 1 << 13
-# Where the steps of probabilities begin: they are finer where a parser is nearly sure.
+# Lower bounds of the bins of probabilities, finer towards 1.
 _STEPS = np.array([0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.999], dtype=np.float32)
 
 
@@ -84,7 +85,7 @@ def _case(form: str) -> int:
 
 @lru_cache(_REMEMBERED)
 def spelling(form: str) -> dict[str, int]:
-    """Return what is read of the form of a word alone, by attribute. Components share the cache."""
+    """Return the attributes of a form by itself. Components share the cache."""
     lower, affixes = form.lower(), {}
     for length in _AFFIXES:
         is_long = len(form) >= length
@@ -101,11 +102,10 @@ def spelling(form: str) -> dict[str, int]:
     }
 
 
-# There are as many paths as classes.
 _symbols_of_path = lru_cache(_REMEMBERED)(class_symbols)
 
 
-#: Which outcomes are possible for a word, see `ClassificationTask`.
+#: The possible outcomes of a word, see `ClassificationTask`.
 ALL, VOCABULARY, CANDIDATES = "all", "vocabulary", "candidates"
 
 
@@ -114,23 +114,23 @@ def _no_parts(outcome: str) -> list[str]:
 
 
 def morphological_parts(outcome: str) -> list[str]:
-    """Return the part of speech, and each feature by itself and with it, of "Case=Nom|POS=NOUN"."""
+    """Return the part of speech in "Case=Nom|POS=NOUN", and each feature without and with it."""
     features = outcome.split("|")
     pos = next((feature for feature in features if feature.startswith("POS=")), "")
-    others = [feature for feature in features if feature != pos]
-    return [pos, *others, *(f"{pos}|{feature}" for feature in others)]
+    features = [feature for feature in features if feature != pos]
+    return [pos, *features, *(f"{pos}|{feature}" for feature in features)]
 
 
 @dataclass(frozen=True)
 class ClassificationTask:
     """A kind of classification.
 
-    outcome (str): The attribute that outcomes are read by.
-    attributes (tuple[str, ...]): What is read of a word besides what every task reads.
-    possible (str): The outcomes that a word may have: `ALL`; those of the `VOCABULARY`; or `CANDIDATES`, its
-        own in training and those of words with its ending.
-    frequent (int): With `CANDIDATES`, words seen so often have no outcomes but their own.
-    parts (Callable): Splits an outcome into what else it is made of (list[str]).
+    outcome (str): The attribute name of outcomes.
+    attributes (tuple[str, ...]): More attributes than every task has.
+    possible (str): The possible outcomes of a word: `ALL`; those of the `VOCABULARY`; or
+        `CANDIDATES`, its outcomes in training and those of words with the same ending.
+    frequent (int): With `CANDIDATES`, words seen this often have only their outcomes in training.
+    parts (Callable): Splits an outcome into further parts (list[str]).
     """
 
     outcome: str
@@ -141,7 +141,7 @@ class ClassificationTask:
 
     @property
     def elements(self) -> dict[str, tuple[int, str]]:
-        """The distance and the attribute of each element, by its name."""
+        """The distance and the attribute of each element by name."""
         return {
             f"{position}.{attribute}" if position else attribute: (distance, attribute)
             for position, distance in POSITIONS.items()
@@ -160,15 +160,14 @@ class ClassificationTask:
 
 _TAG_GUIDES = ("guide.tag", "guide.tag2", "guide.prob")
 GUIDE_ATTRIBUTES = (*_TAG_GUIDES, "guide.label", "guide.head.tag")
-#: What components before this one have written.
+#: Annotations of earlier components.
 WRITTEN_ATTRIBUTES = ("written.tag", "written.pos", "written.morph")
 TAGS = ClassificationTask("tag", _TAG_GUIDES, VOCABULARY)
 STARTS = ClassificationTask("start", ("space",), ALL)
 MORPHOLOGY = ClassificationTask(
     "morph", (*GUIDE_ATTRIBUTES, "written.tag"), CANDIDATES, parts=morphological_parts
 )
-# A word that was seen five times has had its lemma, whatever its features, which may be wrong, would make of
-# it.
+# A word seen five times had its lemma; predicted features may be wrong.
 LEMMAS = ClassificationTask("lemma", WRITTEN_ATTRIBUTES, CANDIDATES, frequent=5)
 
 
@@ -178,7 +177,7 @@ def compile_reading(
     """Compile the templates of a task.
 
     templates (Sequence[Sequence[str]]): Lists of names of elements.
-    RETURNS (tuple[list[str], Reading]): The attributes besides outcomes, in the order of `Sequences.symbols`.
+    RETURNS (tuple[list[str], Reading]): The attributes, in the order of `Sequences.symbols`.
     RAISES (ValueError): If a template is invalid, see `compile_templates`.
     """
     elements = task.elements
@@ -204,30 +203,30 @@ def compile_reading(
         attribute=np.array([column[elements[name][1]] for name in names], dtype=np.int32),
         reach=reach,
         reader_offsets=np.cumsum([0, *map(len, readers)]).astype(np.int32),
-        readers=np.array([number for found in readers for number in found], dtype=np.int32),
+        readers=np.array([number for numbers in readers for number in numbers], dtype=np.int32),
     )
 
 
 def possible_outcomes(
     vocabulary: Vocabulary, task: ClassificationTask, candidates: WordOutcomes | None
 ) -> Possible:
-    """Return the outcomes that are possible for each kind of words, and their parts."""
-    names = vocabulary.tags
-    found = [task.parts(name) for name in names]
-    # The first parts are the outcomes themselves.
-    number = {
-        part: len(names) + i for i, part in enumerate(dict.fromkeys(part for own in found for part in own))
-    }
-    parts = [[outcome, *(number[part] for part in own)] for outcome, own in enumerate(found)]
-    part_offsets = np.cumsum([0, *map(len, parts)]).astype(np.int64)
-    made_of = part_offsets, np.array([part for own in parts for part in own], dtype=np.int32)
+    """Return the possible outcomes of each kind of words, and the parts of each outcome."""
+    names = [task.parts(outcome) for outcome in vocabulary.tags]
+    # An outcome is its first part.
+    unique, size = dict.fromkeys(chain.from_iterable(names)), len(names)
+    number = {name: size + i for i, name in enumerate(unique)}
+    parts = [[outcome, *map(number.__getitem__, row)] for outcome, row in enumerate(names)]
     if candidates is not None:
-        return Possible(candidates.offsets, candidates.outcomes, *made_of)
-    if task.possible == ALL:
-        outcomes = np.arange(len(names), dtype=np.int32)
-        return Possible(np.array([0, len(outcomes)], dtype=np.int64), outcomes, *made_of)
+        offsets, outcomes = candidates.offsets, candidates.outcomes
+    elif task.possible == ALL:
+        offsets, outcomes = np.array([0, size]), np.arange(size)
+    else:
+        offsets, outcomes = vocabulary.tag_offsets, vocabulary.candidate_tags
     return Possible(
-        vocabulary.tag_offsets.astype(np.int64), vocabulary.candidate_tags.astype(np.int32), *made_of
+        offsets.astype(np.int64, copy=False),
+        outcomes.astype(np.int32, copy=False),
+        np.cumsum([0, *map(len, parts)]).astype(np.int64),
+        np.array([*chain.from_iterable(parts)], dtype=np.int32),
     )
 
 
@@ -246,7 +245,7 @@ def guide_symbols(guides: Guides, offsets: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def name_symbols(names: Iterable[str]) -> dict[str, int]:
-    """Numbers for names, the same in every process; none is `NONE`."""
+    """Return a number for each name, the same in every process and never `NONE`."""
     return {name: string_number(name) >> 1 for name in names}
 
 
@@ -254,11 +253,11 @@ class Lexicon:
     """The symbols of words.
 
     vocabulary (Vocabulary): Its tags are the outcomes.
-    attributes (Sequence[str]): What is read of words, in the order of the columns.
+    attributes (Sequence[str]): The attributes of words, in the order of the columns.
     task (ClassificationTask): The task.
-    candidates (WordOutcomes | None): The outcomes of words, if the task asks for them.
-    path_of (Callable | None): Returns the path to the class of a word, "" if there is none; None where
-        classes are not read.
+    candidates (WordOutcomes | None): The outcomes of words, for a task with `CANDIDATES`.
+    path_of (Callable | None): Returns the class path of a word, "" for an unknown one; None without
+        word classes.
     """
 
     def __init__(
@@ -281,8 +280,9 @@ class Lexicon:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return `symbols` and `kind` of `Sequences`.
 
-        forms (Sequence[str]), place (int64[words]): Different words, and the form of each word.
-        more (Mapping[str, int32[words]]): What is read of each word besides its form, by attribute.
+        forms (Sequence[str]), place (int64[words]): Unique forms, and the index of each word's
+            form.
+        more (Mapping[str, int32[words]]): Attributes of words that do not depend on the form.
         """
         table = self._rows.of(forms, self._row)
         symbols, kinds = np.ascontiguousarray(table[:, 1:])[place], table[:, 0]
@@ -292,18 +292,18 @@ class Lexicon:
         return symbols, kinds[place]
 
     def _row(self, form: str) -> list[int]:
-        """The kind of a word, and what is read of it."""
+        """Return the kind of a word, and its attributes."""
         vocabulary, form = self.vocabulary, fold(form)
         number = vocabulary.number(form)
-        own = {
+        symbols = {
             **spelling(form),
             "word": number,
             "usual": int(vocabulary.candidate_tags[vocabulary.tag_offsets[number]]),
             "lower.known": self._lower_known(form, number),
         }
         if self._path_of is not None:
-            own |= zip(CLASS_ATTRIBUTES, _symbols_of_path(self._path_of(form)))
-        return [self._kind(form, number), *(own.get(attribute, 0) for attribute in self.attributes)]
+            symbols |= zip(CLASS_ATTRIBUTES, _symbols_of_path(self._path_of(form)))
+        return [self._kind(form, number), *(symbols.get(attribute, 0) for attribute in self.attributes)]
 
     def _kind(self, form: str, number: int) -> int:
         if self._candidates is not None:

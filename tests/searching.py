@@ -1,26 +1,22 @@
-"""The search of blocks by itself, which only compiled code calls, as functions for Python."""
+"""The search of one block, which only compiled code calls, as functions for Python."""
 
-from spacy_hpyp.arc_standard import decoding, lookahead
-from spacy_hpyp.arc_standard.proposals import new_workspace
+import numpy as np
+
+from spacy_hpyp.arc_standard import decoding
+from spacy_hpyp.arc_standard.configuration import FIELDS
+from spacy_hpyp.arc_standard.proposals import new_task
 from spacy_hpyp.compiled import jit
-from spacy_hpyp.inference.beam import new_sums
 
 
 @jit
-def only(blocks, block):
-    return decoding.only(blocks, block)
+def run(task, block, records, rng):
+    return decoding.search_block(task, block, records, rng)
 
 
-@jit
-def search_block(parser, block, search, work, records, syntactic, lexical, log_probability):
-    sums = new_sums(syntactic, lexical, log_probability)
-    return decoding.search_block(parser, block, search, work, records, sums)
+def search_block(task, block=0, room=1024):
+    """The records and the final beam."""
+    return run(task, block, np.empty((room, FIELDS), dtype=np.int32), decoding.UNUSED)
 
 
-@jit
-def lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share):
-    return lookahead.lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share)
-
-
-def decode_all(parser, blocks, block, search):
-    return decoding.decode_all(parser, new_workspace(parser, search), blocks, block, search)
+def decode_all(model, blocks, block, search):
+    return decoding.decode_all(new_task(model, decoding.only(blocks, block), search), decoding.UNUSED)

@@ -17,12 +17,11 @@ LAYERS = [
     ["training", "language_model", "distributed"],
     ["models"],
     ["arc_standard", "easy_first", "head_outward"],
-    ["inference"],
     ["pools"],
     ["hpyp"],
     ["annotation"],
     ["text", "treebanks"],
-    ["storage", "settings", "newton", "interrupts"],
+    ["storage", "settings", "newton", "interrupts", "memo"],
     ["compiled"],
     ["memory"],
 ]

@@ -11,53 +11,55 @@ from math import exp
 import numpy as np
 
 from ..compiled import NONE, jit, jitable, overwrite
-from ..inference.beam import log_sum, new_sums
-from ..pools.prediction import add_event_gradient
+from ..pools.prediction import add_mixture_gradient, add_product_gradient
 from . import configuration as column
 from .configuration import FIELDS, FIRST_RECORD, FIRST_SYMBOL, ROOT, SHIFT, execute
 from .contexts import read_context
-from .decoding import only, search_block
+from .decoding import search_block
 from .distributions import event_of
 from .likelihood import is_factored
+from .particle_filter import log_sum
 
 _SMALLEST = 1024
 _NEGLIGIBLE = 1e-3  # Smaller shares are passed over
 
 
 @jit
-def add_contrasts(parser, work, blocks, chosen, derivations, search, joint, gradients):
+def add_contrasts(task, chosen, derivations, joint, gradients, rng):
     """Add up the gradients of the conditional log-likelihoods of some sentences.
 
-    parser (SearchModel): With factored transitions.
-    blocks (Blocks), chosen (int64[*]): The sentences, and the numbers of those to add.
+    task (Task): The sentences, with factored transitions.
+    chosen (int64[*]): The numbers of the sentences to add.
     derivations (Derivations): The right derivation of all of them.
     joint (float): The share of the gradient of the right derivation with its words that is added, too.
     gradients (tuple[Weights, ...]): By distribution; added to.
+    rng (numpy.random.Generator): Not used.
     RETURNS (float): The sum of the log-likelihoods, in nats.
     """
+    parser, work, blocks = task.model, task.work, task.blocks
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
     total = 0.0
     for block in chosen:
         start, end = blocks.offsets[block], blocks.offsets[block + 1]
         n = end - start
-        one = only(blocks, block)
-        sums = new_sums(np.empty(n), np.empty(n), np.empty(n))
-        records, beam, size = search_block(parser, one, search, work, records, sums)
+        records, beam = search_block(task, block, records, rng)
+        size = len(beam)
         used = 0
         for i in range(size):
-            used = max(used, beam.record[i] + 1)
+            used = max(used, beam[i].record + 1)
         path = np.empty((used + 2 * n, FIELDS), dtype=np.int32)
         for record in range(used):
             overwrite(path[record], records[record])
         share = np.zeros(len(path))
-        evidence = log_sum(beam.weight, size)
+        evidence = log_sum(beam["theta"])
         for i in range(size):
-            share[beam.record[i]] -= exp(beam.weight[i] - evidence)
+            share[beam[i].record] -= exp(beam[i].theta - evidence)
         for record in range(used - 1, FIRST_RECORD - 1, -1):
             share[path[record, column.PREVIOUS]] += share[record]
         top, word = ROOT, 0
         for action in derivations.actions[2 * start : 2 * end]:
-            tag, form = derivations.tags[start + min(word, n - 1)], one.words[min(word, n - 1)]
+            place = start + min(word, n - 1)
+            tag, form = derivations.tags[place], blocks.words[place]
             same = NONE  # The record of the beam that is the same
             for record in range(FIRST_RECORD, used):
                 if path[record, column.PREVIOUS] == top and path[record, column.ACTION] == action:
@@ -73,8 +75,8 @@ def add_contrasts(parser, work, blocks, chosen, derivations, search, joint, grad
             top = same
         log_share = -10.0  # Of a derivation that is not in the beam
         for i in range(size):
-            if beam.record[i] == top:
-                log_share = beam.weight[i] - evidence
+            if beam[i].record == top:
+                log_share = beam[i].theta - evidence
         total += log_share
         for record in range(FIRST_RECORD, used):
             if abs(share[record]) > _NEGLIGIBLE:

@@ -17,13 +17,13 @@ import numpy as np
 
 from ..annotation.arrays import Blocks, Parses, Posterior, Share, block_starts, no_guides, offsets_of
 from ..compiled import NONE, jit, jitable
-from ..inference.beam import log_sum, new_sums
-from ..inference.rounding import TOP, Search, new_rounding
 from .configuration import FIELDS
-from .particle_filter import Path, run
+from .distributions import Distributions
+from .lookahead import lookahead_heuristic
+from .particle_filter import DERIVATION, log_sum, particle_filter
 from .posterior import choose, find_guides, find_marginals, highest, read_parse, read_posterior
-from .proposals import SearchModel, new_decoding, new_workspace
-from .running_text import read
+from .proposals import new_task
+from .search import Search
 
 # Particles that are enough to see whether two sentences may be one, and how many nats less likely that may
 # then be.
@@ -34,49 +34,37 @@ _TIMES, _MANY = 4, 200
 # The logarithm of odds beyond which nothing changes.
 _CERTAIN = 50.0
 _SMALLEST = 1024
+#: A source of randomness that decoding does not use.
+UNUSED = np.random.default_rng(0)
 
 
-@jitable
-def only(blocks, block):
-    """One of some blocks by itself."""
+def only(blocks: Blocks, block: int) -> Blocks:
+    """Return one of some blocks by itself."""
     start, end = blocks.offsets[block], blocks.offsets[block + 1]
-    offsets = np.zeros(2, dtype=np.int64)
-    offsets[1] = end - start
-    return Blocks(blocks.words[start:end], blocks.tags[start:end], blocks.may_start[start:end], offsets)
+    return Blocks(*(part[start:end] for part in blocks[:3]), np.array([0, end - start]))
 
 
 @jitable
-def search_block(parser, block, search, work, records, sums):
-    """Algorithm 1 on one block by itself. Returns the records, the final beam and its size."""
-    task = new_decoding(parser, block, search, work)
-    # In a beam of fixed size a derivation has a particle for each of its options.
-    particles = 2 * len(task.options.outcome) if search.scheme == TOP else search.particles
-    path = Path(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32))
-    return run(task, new_rounding(search, sums), particles, path, records, None)
+def search_block(task, block, records, rng):
+    """Run Algorithm 1 on one block. Returns the records and the final beam."""
+    n = task.blocks.offsets[block + 1] - task.blocks.offsets[block]
+    return particle_filter(task, block, 0, n + 1, np.empty(0, DERIVATION), records, rng)
 
 
 @jit
-def decode_blocks(parser, work, blocks, chosen, search, parses):
-    """Decode the `chosen` blocks, each by itself, into `parses`; with `search.apart` only word
-    probabilities.
-    """
-    records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
+def decode_blocks(task, chosen, parses, rng):
+    """Decode the `chosen` blocks into `parses`; with `search.apart` only word probabilities."""
+    search, records = task.search, np.empty((_SMALLEST, FIELDS), dtype=np.int32)
     for block in chosen:
-        start, end = blocks.offsets[block], blocks.offsets[block + 1]
-        sums = new_sums(
-            parses.syntactic[start:end], parses.lexical[start:end], parses.log_probability[start:end]
-        )
+        start, end = task.blocks.offsets[block], task.blocks.offsets[block + 1]
+        records, beam = search_block(task, block, records, rng)
         if search.apart:
-            task = new_decoding(parser, only(blocks, block), search, work)
-            records = read(task, new_rounding(search, sums), records)
             continue
-        records, beam, size = search_block(parser, only(blocks, block), search, work, records, sums)
         heads, labels, tags = parses.heads[start:end], parses.labels[start:end], parses.tags[start:end]
         if not search.marginals:
-            best = beam.record[highest(beam.weight[:size])]
-            read_parse(records, best, heads, labels, tags)
+            read_parse(records, beam[highest(beam["theta"])].record, heads, labels, tags)
             continue
-        posterior = read_posterior(records, beam, size, end - start, search.temperature)
+        posterior = read_posterior(records, beam, end - start, search.temperature)
         choose(posterior, search.consensus, heads, labels, tags)
         find_marginals(
             posterior, heads, tags, parses.head_probability[start:end], parses.tag_probability[start:end]
@@ -86,17 +74,14 @@ def decode_blocks(parser, work, blocks, chosen, search, parses):
 
 
 @jit
-def decode_all(parser, work, blocks, block, search):
-    """Return all derivations that the final beam has for one of the blocks (Posterior)."""
-    one = only(blocks, block)
-    n = len(one.tags)
+def decode_all(task, rng):
+    """Return all derivations of the final beam of the only block (Posterior)."""
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
-    sums = new_sums(np.empty(n), np.empty(n), np.empty(n))
-    records, beam, size = search_block(parser, one, search, work, records, sums)
-    return read_posterior(records, beam, size, n, search.temperature)
+    records, beam = search_block(task, 0, records, rng)
+    return read_posterior(records, beam, len(task.outcomes), task.search.temperature)
 
 
-def decode(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1) -> Parses:
+def decode(parser: Distributions, blocks: Blocks, search: Search, threads: int = 1) -> Parses:
     """Parse blocks of words by Algorithm 1. The result does not depend on the number of threads."""
     reading = search._replace(guides=False)
     search = search._replace(apart=False)
@@ -122,7 +107,7 @@ def decode(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1
     )
 
 
-def segment(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1) -> tuple[Blocks, Parses]:
+def segment(parser: Distributions, blocks: Blocks, search: Search, threads: int = 1) -> tuple[Blocks, Parses]:
     """Find the sentences of blocks.
 
     RETURNS (tuple[Blocks, Parses]): The blocks cut into sentences; and the parses by which they were found,
@@ -136,14 +121,14 @@ def segment(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 
 
 
 def posteriors(
-    parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1
+    parser: Distributions, blocks: Blocks, search: Search, threads: int = 1
 ) -> tuple[Blocks, list[Posterior]]:
     """Return the sentences of blocks, and all parses of each that are left in the end."""
     sentences, _ = segment(parser, blocks, search, threads)
     return sentences, _decode_all(parser, sentences, search, threads)
 
 
-def mixture(parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1) -> list[Share]:
+def mixture(parser: Distributions, blocks: Blocks, search: Search, threads: int = 1) -> list[Share]:
     """Return all parses of each sentence, and of plausible pairs of sentences as one, that are left in the
     end. The weights of each word sum up to 1.
     """
@@ -177,7 +162,7 @@ def _is_open(blocks: Blocks) -> np.ndarray:
 
 
 def _decode(
-    parser: SearchModel, blocks: Blocks, search: Search, threads: int, chosen: np.ndarray | None = None
+    parser: Distributions, blocks: Blocks, search: Search, threads: int, chosen: np.ndarray | None = None
 ) -> Parses:
     """Parse some blocks, or all, each by itself. Parses of other blocks mean nothing."""
     tokens, lengths = len(blocks.tags), np.diff(blocks.offsets)
@@ -196,11 +181,12 @@ def _decode(
     # The longest first, dealt out in turn: the threads finish at about the same time.
     order = chosen[np.argsort(-lengths[chosen], kind="stable")]
 
+    heuristic = lookahead_heuristic(parser, blocks, search)
     # Copied, as the decoder would be compiled once more for an array with gaps.
     hands = [order[thread::threads].copy() for thread in range(min(threads, len(order)))]
 
     def decode_hand(hand: np.ndarray) -> None:
-        decode_blocks(parser, new_workspace(parser, search), blocks, hand, search, parses)
+        decode_blocks(new_task(parser, blocks, search, parses, heuristic), hand, parses, UNUSED)
 
     if len(hands) == 1:
         decode_hand(hands[0])
@@ -210,16 +196,16 @@ def _decode(
     return parses
 
 
-def _decode_all(parser: SearchModel, blocks: Blocks, search: Search, threads: int) -> list[Posterior]:
+def _decode_all(parser: Distributions, blocks: Blocks, search: Search, threads: int) -> list[Posterior]:
     def decode_one(i: int) -> Posterior:
-        return decode_all(parser, new_workspace(parser, search), blocks, i, search)
+        return decode_all(new_task(parser, only(blocks, i), search), UNUSED)
 
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(decode_one, range(len(blocks.offsets) - 1)))
 
 
 def _doubt_boundaries(
-    parser: SearchModel, blocks: Blocks, sentences: Blocks, parses: Parses, search: Search, threads: int
+    parser: Distributions, blocks: Blocks, sentences: Blocks, parses: Parses, search: Search, threads: int
 ) -> None:
     """Let the probabilities of heads and tags be means over one sentence and two, as in `mixture`."""
     evidence = np.add.reduceat(parses.log_probability, sentences.offsets[:-1])
@@ -243,7 +229,12 @@ def _moved(heads: np.ndarray, distance: np.ndarray) -> np.ndarray:
 
 
 def _pairs(
-    parser: SearchModel, blocks: Blocks, sentences: Blocks, evidence: np.ndarray, search: Search, threads: int
+    parser: Distributions,
+    blocks: Blocks,
+    sentences: Blocks,
+    evidence: np.ndarray,
+    search: Search,
+    threads: int,
 ) -> list[Share]:
     """Neighbouring sentences as one, where that is plausible, with the odds against their being two."""
     left = np.flatnonzero(~np.isin(sentences.offsets[1:-1], blocks.offsets))
@@ -270,7 +261,7 @@ def _pairs(
 
 
 def _evidence(posterior: Posterior) -> float:
-    return log_sum(posterior.log_weight, len(posterior.log_weight))
+    return log_sum(posterior.log_weight)
 
 
 def _joined(sentences: Blocks, left: np.ndarray) -> tuple[Blocks, np.ndarray]:

@@ -1,27 +1,24 @@
-"""All derivations of a given tree: their sum, and one of them drawn at random (B&B sections 2 and 5).
+"""The sum over all derivations of a given tree (B&B sections 2 and 5).
 
 The exact sum is found by dynamic programming over the configurations that the non-deterministic oracle leads
 to. Given the tree, the words on the stack say which arcs have been added, and so everything that contexts can
 read but the action before; derivations with the same words on their stacks are continued as one.
 
 If there are too many configurations, and to draw a derivation from the posterior, the particle filter is
-constrained to the tree: particles choose among the allowed actions as the model does, and are weighted by the
-probability of these and by that of the word and its tag.
+constrained to the tree, see `sampling`.
 """
 
 from math import inf, log
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ..compiled import jit, jitable
-from ..inference.beam import log_add, log_sum, longer
 from . import configuration as column
 from .configuration import FIELDS, LEFT_ARCS, ROOT, SHIFT, begin, class_of, execute
-from .likelihood import Queries, action_probability, token_probability
-from .oracle import NO_ARC, GoldTree, allowed_actions, gold_tree
-from .particle_filter import Options, weigh_actions, weigh_attachments, weigh_tokens
-from .sampling import draw_path
+from .likelihood import action_probability, token_probability
+from .oracle import NO_ARC, allowed_actions, gold_tree
+from .particle_filter import log_add, log_sum, longer
 
 _SMALLEST = 1024
 
@@ -107,7 +104,7 @@ def reads_action(parser):
 
 
 @jit
-def tree_log_probability(parser, words, tags, heads, labels, limit, queries):
+def tree_log_probability(parser, words, tags, heads, labels, limit, work):
     """Return the exact log-probability of a sentence with its tags and its tree, summed over derivations.
 
     words, tags, heads, labels (int32[n]): The sentence; a head is a position, -1 for the root's.
@@ -134,9 +131,9 @@ def tree_log_probability(parser, words, tags, heads, labels, limit, queries):
                     continue
                 word = min(records[records[top, column.LAST], column.POSITION], len(words) - 1)
                 tag, form = np.int64(tags[word]), np.int64(words[word])
-                weight = chart.weight[i] + log(action_probability(parser, records, top, action, queries))
+                weight = chart.weight[i] + log(action_probability(parser, records, top, action, work))
                 if action == SHIFT:
-                    weight += log(token_probability(parser, records, top, tag, form, queries))
+                    weight += log(token_probability(parser, records, top, tag, form, work))
                 execute(records, used, top, action, tag, form)
                 signature = sign(records, chart.signature[i], top, action, used)
                 larger = enter(following, found, records, used, weight, signature, by_action)
@@ -146,60 +143,4 @@ def tree_log_probability(parser, words, tags, heads, labels, limit, queries):
         chart, size = following, found
         if size > limit:
             return -inf, False
-    return log_sum(chart.weight, size), True
-
-
-class GoldConstrained(NamedTuple):
-    """The task of deriving a given tree: the oracle says which actions lead to it."""
-
-    parser: Any
-    words: np.ndarray
-    tags: np.ndarray
-    tree: GoldTree
-    queries: Queries
-    options: Options
-    passes: int
-
-
-@weigh_actions.register(GoldConstrained)
-@jitable
-def _weigh_actions(task, records, top, word):
-    arc, may_shift = allowed_actions(task.tree, records, top)
-    p_shift, p_arc = 0.0, 0.0
-    if may_shift and word < len(task.words):
-        p_shift = action_probability(task.parser, records, top, np.int64(SHIFT), task.queries)
-    if arc != NO_ARC:
-        p_arc = action_probability(task.parser, records, top, arc, task.queries)
-    task.options.outcome[0], task.options.probability[0] = arc, p_arc
-    return p_shift, p_arc
-
-
-@weigh_attachments.register(GoldConstrained)
-@jitable
-def _weigh_attachments(task, records, top, word, particles):
-    return 1
-
-
-@weigh_tokens.register(GoldConstrained)
-@jitable
-def _weigh_tokens(task, records, top, word, particles):
-    tag = task.tags[word]
-    task.options.outcome[0] = tag
-    task.options.probability[0] = token_probability(
-        task.parser, records, top, np.int64(tag), np.int64(task.words[word]), task.queries
-    )
-    return 1, 1.0
-
-
-@jit
-def sample_derivation(parser, words, tags, heads, labels, particles, retained, rng, queries, actions):
-    """Draw a derivation of a tree by a particle filter that is constrained to the tree.
-
-    particles (int), retained (int32[2n] | int32[0]), rng: See `sample_parse`.
-    actions (int32[2n]): Overwritten with the derivation; left as they are if there is none.
-    RETURNS (float): The log of the estimate of `tree_log_probability`, in nats. Without a retained derivation
-        the estimate (not its log) is unbiased.
-    """
-    n = len(words)
-    task = GoldConstrained(parser, words, tags, gold_tree(heads, labels), queries, queries.options, n + 1)
-    return draw_path(task, particles, retained, tags, rng, actions, np.empty(n, dtype=np.int32))
+    return log_sum(chart.weight[:size]), True

@@ -2,7 +2,7 @@
 section 3.1), and their events in derivations.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from ..annotation.arrays import Sentences
 from ..compiled import NONE, jit, struct
-from ..inference.gibbs import enter_event, new_events, read_events
-from ..pools.pool import Conditional
+from ..pools.gibbs import enter_event, new_events, read_events
+from ..pools.pool import Conditional, Weights
 from ..text.elements import contexts_without_classes
 from . import configuration as column
 from .configuration import (
@@ -60,14 +60,35 @@ class ContextLists:
 
 @struct
 class Distributions(NamedTuple):
-    """The distributions that generate sentences, frozen (`FrozenPool`) or while they learn (`SeatedPool`)."""
+    """The distributions that generate a sentence, and the words and tags as they know them.
+
+    transition, label, tag, word (FrozenPool | SeatedPool): Frozen, or while they learn.
+    tag_offsets (int64[words + 1]): The first candidate tag of each word.
+    candidate_tags (int32[*]): The tags that each word may have, likely ones first.
+    outcomes (int32[words]): The words as outcomes. This and what follows is for decoding only.
+    p_word_given_tag (float64[candidates]): p(word | tag) for each candidate tag without further context.
+    chain (float64[tags + 1, tags]): See `tag_chain`; may be empty.
+    observed (int32[words]): The rows of `p_observed`.
+    p_observed (float64[*, tags]): The probability of other observations; in the first row of none: 1.
+    """
 
     transition: Any
     label: Any
     tag: Any
     word: Any
-    tag_offsets: np.ndarray  # int64[words + 1]
-    candidate_tags: np.ndarray  # int32[*]: the tags that each word may have
+    tag_offsets: np.ndarray
+    candidate_tags: np.ndarray
+    outcomes: np.ndarray = np.empty(0, np.int32)
+    p_word_given_tag: np.ndarray = np.empty(0)
+    chain: np.ndarray = np.empty((0, 0))
+    observed: np.ndarray = np.empty(0, np.int32)
+    p_observed: np.ndarray = np.empty((0, 0))
+
+
+def with_weights(model: Distributions, weights: Mapping[str, Weights]) -> Distributions:
+    """Return a frozen model with other weights of its pools, by the names of the distributions."""
+    pools = {name: getattr(model, name)._replace(weights=changed) for name, changed in weights.items()}
+    return model._replace(**pools)
 
 
 @jit

@@ -22,18 +22,19 @@ import numpy as np
 
 from ..annotation.arrays import Blocks
 from ..compiled import NONE, jit, jitable, overwrite, struct
-from ..hpyp.table import distribution
-from ..inference.beam import append, log_sum, longer, longer_beam, new_beam, new_sums
-from ..inference.rounding import Search, new_rounding, select
-from ..pools.prediction import find_shares
+from ..pools.pool import is_plain
+from ..pools.prediction import alphabet_of, find_shares
+from ..pools.view import deepest_in, view_distribution
 from . import configuration as column
-from .configuration import ENDS, FIELDS, LEFT_ARCS, ROOT, SHIFT, begin, class_of, reduce
+from .configuration import ENDS, FIELDS, LEFT_ARCS, ROOT, SHIFT, class_of, reduce
 from .contexts import read_context
-from .decoding import only
+from .decoding import UNUSED, only
+from .distributions import Distributions
 from .likelihood import ask_all
-from .particle_filter import Path, search_step, weigh_actions, weigh_attachments
+from .particle_filter import DERIVATION, append, log_sum, longer, particle_filter, unused_record
 from .posterior import read_parse
-from .proposals import SearchModel, new_decoding, new_workspace
+from .proposals import action_probabilities, best_arcs, new_task
+from .search import Search
 
 #: In place of a head: the word is on the stack, and has none yet.
 OPEN = -2
@@ -97,19 +98,18 @@ class Gathered(NamedTuple):
 
 
 @jitable
-def _note_analyses(found, records, beam, size, word):
+def _note_analyses(found, records, beam, word):
     """Enter the derivations that go on after a word."""
-    found.size[word] = size
-    overwrite(found.log_weight[word], beam.weight[:size])
-    for i in range(size):
-        found.analysis[word, i] = _number_of(records, beam.record[i])
+    found.size[word] = len(beam)
     if len(found.heads) > 0:
         found.heads[word] = OPEN
         found.labels[word] = NONE
-        for i in range(size):
-            read_parse(
-                records, beam.record[i], found.heads[word, i], found.labels[word, i], found.tags[word, i]
-            )
+    for i in range(len(beam)):
+        record = beam[i].record
+        found.log_weight[word, i] = beam[i].theta
+        found.analysis[word, i] = _number_of(records, record)
+        if len(found.heads) > 0:
+            read_parse(records, record, found.heads[word, i], found.labels[word, i], found.tags[word, i])
 
 
 @jit
@@ -141,44 +141,41 @@ def _mixed(word, head, what):
 
 
 @jitable
-def foresee(ahead, gathered, found, records, used, beam, size, word):
-    """Find the distribution of what comes next, and its entropy, by a task whose words may end anywhere
-    (`ahead`).
+def foresee(ahead, gathered, found, records, beam, word):
+    """Find the distribution of what comes next, and its entropy.
+
+    ahead (Task): Words that may end anywhere, one more than there are.
     """
     expected = found.expected[min(word, len(found.expected) - 1)]
-    work, options = ahead.work, ahead.options
-    room = len(options.outcome)
-    # In a long sentence they are many: only where there is no room behind them they are copied.
-    own = records
-    total = log_sum(beam.weight, size)
-    following = new_beam(max(_SMALLEST, 2 * size))
-    count = 0
-    for i in range(size):
-        share = exp(beam.weight[i] - total)
-        count = append(following, count, beam.record[i], share, 1, beam.depth[i], 0.0)
+    work, options, end = ahead.work, ahead.work.options, len(ahead.outcomes)
+    # In a long sentence they are many: they are copied only where there is no room behind them.
+    own, used, room = records, unused_record(beam), len(options.outcome)
+    total = log_sum(beam["theta"])
+    following = np.empty(max(_SMALLEST, 2 * len(beam)), DERIVATION)
+    count, i, entropy = 0, 0, 0.0
+    for d in beam:
+        count = append(following, count, exp(d.theta - total), 1, 0.0, d.record, d.depth, NONE)
     expected[:] = 0.0
-    entropy = 0.0
-    i = 0
     while i < count:
-        top, share, depth = np.int64(following.record[i]), following.weight[i], following.depth[i]
+        top, share, depth = np.int64(following[i].record), following[i].theta, following[i].depth
         i += 1
-        p_generate, p_attach = weigh_actions(ahead, own, top, word)
-        p_end = work.action_probability[ENDS, 0]
+        p_generate, p_attach = action_probabilities(ahead, own, top, word, end)
+        p_end = work.best_probability[ENDS, 0]
         expected[-1] += share * p_end
         if share * (p_attach - p_end) >= NEGLIGIBLE:
             if used + room > len(own):
                 own = longer(own)
-            if count + room > len(following.record):
-                following = longer_beam(following)
-            for j in range(weigh_attachments(ahead, own, top, word, _ALL)):
+            if count + room > len(following):
+                following = longer(following)
+            for j in range(best_arcs(ahead, own, top, _ALL)):
                 weight = share * options.probability[j]
                 if depth >= 3 and weight >= NEGLIGIBLE:
                     reduce(own, used, top, options.outcome[j])
-                    count = append(following, count, used, weight, 1, depth - 1, 0.0)
+                    count = append(following, count, weight, 1, 0.0, used, depth - 1, NONE)
                     used += 1
         if share * p_generate >= NEGLIGIBLE:
             _gather_words(ahead, own, top, share * p_generate, gathered, expected)
-    _add_up(ahead.parser.word, gathered, expected)
+    _add_up(ahead.model.word, gathered, expected)
     expected /= expected.sum()
     for probability in expected:
         if probability > 0.0:
@@ -189,9 +186,9 @@ def foresee(ahead, gathered, found, records, used, beam, size, word):
 @jitable
 def _gather_words(ahead, records, top, share, gathered, expected):
     """Gather the distributions of the words that a configuration may generate."""
-    parser, work = ahead.parser, ahead.work
-    pool, scratch, row = parser.word, work.word.scratch, work.word.key[2:]
-    ask_all(parser.tag, records, top, 0, 0, work.tag)
+    work, pool = ahead.work, ahead.model.word
+    scratch, row = work.word.scratch, work.word.key[2:]
+    ask_all(ahead.model.tag, records, top, 0, 0, work.tag)
     for tag in range(len(work.tag.distribution)):
         weight = share * work.tag.distribution[tag]
         if weight < NEGLIGIBLE:
@@ -233,87 +230,67 @@ def _add_up(pool, gathered, expected):
 
 
 @jit
-def follow_block(parser, work, wide_work, gathered, blocks, block, search, wide, increments):
-    """Algorithm 1 on a sentence, with a look at the beam after each word; `wide` is the search for what
-    comes next.
-    """
-    one = only(blocks, block)
-    n = len(one.tags)
-    task = new_decoding(parser, one, search, work)
-    longer_by_one = Blocks(
-        np.zeros(n + 1, dtype=np.int32),
-        np.full(n + 1, NONE, dtype=np.int32),
-        np.ones(n + 1, dtype=np.bool_),
-        np.array([0, n + 1]),
-    )
-    ahead = new_decoding(parser, longer_by_one, wide, wide_work)
-    rounding = new_rounding(search, new_sums(np.empty(n), np.empty(n), np.empty(n)))
+def follow_block(task, ahead, gathered, increments, rng):
+    """Run Algorithm 1 on the only block, with a look at the beam after each word; see `foresee`."""
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
-    used, beam, shifted = begin(records), new_beam(_SMALLEST), new_beam(_SMALLEST)
-    size = append(beam, 0, ROOT, 0.0, search.particles, 1, 0.0)
-    foresee(ahead, gathered, increments, records, used, beam, size, 0)
-    path = Path(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int32))
-    none, start = np.int64(NONE), np.int64(0)
-    for word in range(n):
-        records, used, shifted, beam, size, _, _ = search_step(
-            task, rounding, None, records, used, beam, start, size, shifted, start, word, path, none, start
-        )
-        size = select(rounding, beam, size, word, False)
-        _note_analyses(increments, records, beam, size, word)
-        foresee(ahead, gathered, increments, records, used, beam, size, word + 1)
+    records, beam = particle_filter(task, 0, 0, 0, np.empty(0, DERIVATION), records, rng)
+    foresee(ahead, gathered, increments, records, beam, 0)
+    for word in range(len(task.outcomes)):
+        records, beam = particle_filter(task, 0, word, word + 1, beam, records, rng)
+        _note_analyses(increments, records, beam, word)
+        foresee(ahead, gathered, increments, records, beam, word + 1)
 
 
 def follow(
-    parser: SearchModel, blocks: Blocks, search: Search, threads: int = 1, *, parses: bool = True
+    model: Distributions, blocks: Blocks, search: Search, threads: int = 1, *, parses: bool = True
 ) -> list[Increments]:
     """Return what the beam holds after each word of some sentences (Increments).
 
     blocks (Blocks): The sentences; boundaries inside of a block are not looked for.
     search (Search): How to search; its `outlook` should be 0, or it knows the words to come.
     threads (int): How many threads share the sentences; the result does not depend on it.
-    parses (bool): Whether to tell what has been attached and what is expected, too: memory grows with the
-        square of a sentence's length.
+    parses (bool): Whether to tell what has been attached and what is expected, too: memory grows with
+        the square of a sentence's length.
     RAISES (ValueError): If that would be too much memory.
     """
     blocks = blocks._replace(may_start=np.zeros_like(blocks.may_start))
-    outcomes = int(parser.word.finished.alphabet[0]) + 1
+    outcomes = int(alphabet_of(model.word)) + 1
+    # More labels are tried for what is expected next than for analyses.
+    wide = search._replace(labels_per_arc=max(search.labels_per_arc, _LABELS), outlook=0.0)
 
     def one(block: int) -> Increments:
         n, k = int(blocks.offsets[block + 1] - blocks.offsets[block]), search.particles
         if parses and n * n * k > _ROOM:
             raise ValueError(
-                f"A sentence of {n} words is too long for all the parses that {k} particles hold after each "
-                f"of them. Divide the text "
-                f"into sentences, or take at most {_ROOM // n**2} particles."
+                f"A sentence of {n} words is too long for all the parses that {k} particles hold after "
+                f"each of them. Divide the text into sentences, or take at most {_ROOM // n**2} particles."
             )
         rows = n if parses else 0
-        heads, labels, tags = (np.empty((rows, k, n), dtype=np.int32) for _ in range(3))
         found = Increments(
             np.zeros(n, dtype=np.int64),
             np.empty((n, k)),
             np.empty((n, k), dtype=np.uint64),
             np.empty(n + 1),
-            heads,
-            labels,
-            tags,
+            *(np.empty((rows, k, n), dtype=np.int32) for _ in range(3)),
             np.empty((n + 1 if parses else 1, outcomes)),
         )
         gathered = Gathered(
             np.full(_SLOTS, NONE, dtype=np.int64),
             np.empty(_SLOTS, dtype=np.int32),
-            np.empty((_SLOTS, len(parser.word.elements)), dtype=np.int32),
+            np.empty((_SLOTS, len(model.word.elements)), dtype=np.int32),
             np.empty(_SLOTS),
             np.empty(outcomes - 1),
             np.zeros(1, dtype=np.int64),
         )
-        work, wide_work = new_workspace(parser, search), new_workspace(parser, wide(search))
-        follow_block(parser, work, wide_work, gathered, blocks, block, search, wide(search), found)
+        ends = Blocks(
+            np.zeros(n + 1, dtype=np.int32),
+            np.full(n + 1, NONE, dtype=np.int32),
+            np.ones(n + 1, dtype=np.bool_),
+            np.array([0, n + 1]),
+        )
+        task = new_task(model, only(blocks, block), search)
+        follow_block(task, new_task(model, ends, wide), gathered, found, UNUSED)
         return found
 
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(one, range(len(blocks.offsets) - 1)))
-
-
-def wide(search: Search) -> Search:
-    """The search for what may be attached before the next word: more labels are tried than for analyses."""
-    return search._replace(labels_per_arc=max(search.labels_per_arc, _LABELS), outlook=0.0)

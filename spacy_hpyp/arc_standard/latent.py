@@ -31,62 +31,83 @@ events. For them the step is that of a sentence that came last.
 """
 
 from math import log
-from typing import NamedTuple
 
 import numpy as np
 
 from ..annotation.arrays import Sentences
-from ..compiled import jit, jitable, struct
-from ..inference.gibbs import add_events, put_back, visit_seated
+from ..compiled import jit, jitable, overwrite
+from ..pools.gibbs import add_events, put_back, visit_seated
 from ..pools.pool import predict_event, seat_all_noting, unseat_all_as, unseat_all_noting
-from .derivations import sample_derivation
 from .distributions import LABEL, TAG, TRANSITION, WORD, Derivations, Distributions, events_of
-from .likelihood import Queries, forget_all, is_factored, new_queries
-from .sampling import sample_parse
+from .likelihood import forget_all, is_factored, new_workspace
+from .proposals import sampling_task
+from .sampling import sample_derivation
 
 # How many probabilities of a sentence are remembered while its derivation is drawn.
 _REMEMBERED = 256
 
 
-@struct
-class LatentDerivations(NamedTuple):
-    """Sentences whose derivations are latent."""
+def visit_latent(
+    model: Distributions,
+    sentences: Sentences,
+    derivations: Derivations,
+    seated: np.ndarray,
+    rng: np.random.Generator,
+    totals: np.ndarray,
+    draws: np.ndarray,
+    *,
+    given_trees: bool,
+    particles: int,
+) -> int:
+    """Take a step for each of some sentences, in order: for its derivation, and then for its customers.
 
-    model: Distributions  # The pools, while they learn
-    queries: Queries
-    sentences: Sentences
-    derivations: Derivations
-    given_trees: bool  # Whether only the order of the actions is latent
-    particles: int
+    model (Distributions): The pools while they learn, until more room is reserved.
+    derivations (Derivations): Overwritten with the new ones.
+    seated (bool[sentences]): Whether a sentence is seated, with its derivation; others are added.
+    totals (float64[distributions]): The log-probability of the events of each is added, in nats.
+    draws (int64[2]): The numbers of new derivations and of those that were accepted are added.
+    given_trees (bool): Whether only the order of the actions is latent.
+    particles (int): The number of particles that draw a derivation.
+    RETURNS (int): The number of sentences visited: fewer than there are if the next one was not seated
+        as it should be.
+    """
+    work = new_workspace(model, remembered=_REMEMBERED)
+    for number, (start, end) in enumerate(zip(sentences.offsets, sentences.offsets[1:])):
+        actions, tags = derivations.actions[2 * start : 2 * end], derivations.tags[start:end]
+        tree = (tags, sentences.heads[start:end], sentences.labels[start:end]) if given_trees else None
+        task = sampling_task(model, work, sentences.words[start:end], particles, tree)
+        if not _visit(task, Derivations(actions, tags), seated[number], rng, totals, draws):
+            return number
+    return len(seated)
 
 
-def latent_derivations(
-    model: Distributions, sentences: Sentences, derivations: Derivations, *, given_trees: bool, particles: int
-) -> LatentDerivations:
-    """Make the argument of `visit_latent`, for pools as they are until more room is reserved."""
-    queries = new_queries(model, _REMEMBERED)
-    return LatentDerivations(model, queries, sentences, derivations, given_trees, particles)
+@jit
+def _visit(task, derivation, is_seated, rng, totals, draws):
+    """Take the steps for one sentence. Returns whether it was seated as it should be."""
+    if is_seated and _can_return(task, derivation) and not _draw_again(task, derivation, rng, draws):
+        return False
+    pools, events = _pools_of(task), _read_all(task, derivation)
+    for i in range(len(pools)):
+        if is_seated:
+            found, total = visit_seated(pools[i], events[i], rng)
+            if not found:
+                return False
+        else:
+            total = add_events(pools[i], events[i], rng)
+        totals[i] += total
+    return True
 
 
 @jitable
-def _pools_of(latent):
-    return latent.model.transition, latent.model.label, latent.model.tag, latent.model.word
+def _pools_of(task):
+    return task.model.transition, task.model.label, task.model.tag, task.model.word
 
 
 @jitable
-def _derivation_of(latent, number):
-    """Actions and tags of a sentence, in the same memory."""
-    start, end = latent.sentences.offsets[number], latent.sentences.offsets[number + 1]
-    return latent.derivations.actions[2 * start : 2 * end], latent.derivations.tags[start:end]
-
-
-@jitable
-def _read_all(latent, number):
-    """The events of a sentence in each of the pools."""
-    model = latent.model
-    factored = is_factored(model)
-    words = latent.sentences.words[latent.sentences.offsets[number] : latent.sentences.offsets[number + 1]]
-    actions, tags = _derivation_of(latent, number)
+def _read_all(task, derivation):
+    """Read the events of the sentence in each of the pools."""
+    model, words, factored = task.model, task.outcomes, is_factored(task.model)
+    actions, tags = derivation.actions, derivation.tags
     return (
         events_of(model.transition, np.int64(TRANSITION), factored, words, tags, actions),
         events_of(model.label, np.int64(LABEL), factored, words, tags, actions),
@@ -96,35 +117,18 @@ def _read_all(latent, number):
 
 
 @jitable
-def _is_drawn(latent, number, is_seated):
-    """Whether to draw a derivation: a new one could not lead back to tags that are not tried."""
-    if latent.given_trees or not is_seated:
-        return is_seated
-    model = latent.model
-    for i in range(latent.sentences.offsets[number], latent.sentences.offsets[number + 1]):
-        word, tag = latent.sentences.words[i], latent.derivations.tags[i]
-        found = False
+def _can_return(task, derivation):
+    """Whether a new derivation can lead back to this one, whose tags have to be candidates."""
+    model = task.model
+    if len(task.gold.heads) > 0:
+        return True
+    for i in range(len(task.outcomes)):
+        word, found = task.outcomes[i], False
         for candidate in range(model.tag_offsets[word], model.tag_offsets[word + 1]):
-            found = found or model.candidate_tags[candidate] == tag
+            found = found or model.candidate_tags[candidate] == derivation.tags[i]
         if not found:
             return False
     return True
-
-
-@jitable
-def _propose(latent, number, old, rng):
-    """Overwrite the derivation of a sentence that is not seated by one that is drawn; `old` is a copy."""
-    model, queries, particles = latent.model, latent.queries, latent.particles
-    start, end = latent.sentences.offsets[number], latent.sentences.offsets[number + 1]
-    words = latent.sentences.words[start:end]
-    actions, tags = _derivation_of(latent, number)
-    if latent.given_trees:
-        heads, labels = latent.sentences.heads[start:end], latent.sentences.labels[start:end]
-        forget_all(queries)
-        sample_derivation(model, words, old[1], heads, labels, particles, old[0], rng, queries, actions)
-    else:
-        every_tag = np.bool_(False)
-        sample_parse(model, queries, words, particles, old[0], old[1], every_tag, rng, actions, tags)
 
 
 @jit
@@ -169,64 +173,35 @@ def take_back(pool, events):
         unseat_all_as(pool.franchise, events.restaurants[i], events.dish[i], events.moved[i])
 
 
-@jit
-def _draw_again(latent, number, rng, draws):
-    """Take a Metropolis-Hastings step for a seated sentence. Returns whether it was seated as it should
-    be.
-    """
-    pools, derivation = _pools_of(latent), _derivation_of(latent, number)
-    old, old_events = (derivation[0].copy(), derivation[1].copy()), _read_all(latent, number)
-    old_weight = 0.0
+@jitable
+def _draw_again(task, derivation, rng, draws):
+    """Take a Metropolis-Hastings step for a seated sentence. Returns whether it was seated as it should be."""
+    pools, old_events, old_weight = _pools_of(task), _read_all(task, derivation), 0.0
+    old = task.retained
+    overwrite(old.actions, derivation.actions)
+    overwrite(old.tags, derivation.tags)
     for i in range(len(pools)):
         found, weight = remove_weighing(pools[i], old_events[i], rng)
         if not found:
             return False
         old_weight += weight
-    _propose(latent, number, old, rng)
-    if not (np.array_equal(derivation[0], old[0]) and np.array_equal(derivation[1], old[1])):
-        draws[0] += 1
-        new_events, new_weight = _read_all(latent, number), 0.0
+    forget_all(task.work)
+    sample_derivation(task, rng, derivation.actions, derivation.tags)
+    if np.array_equal(derivation.actions, old.actions) and np.array_equal(derivation.tags, old.tags):
         for i in range(len(pools)):
-            new_weight += add_weighing(pools[i], new_events[i], rng)
-        if log(1.0 - rng.random()) < new_weight - old_weight:
-            draws[1] += 1
-            return True
-        for i in range(len(pools)):
-            take_back(pools[i], new_events[i])
-        derivation[0][:] = old[0]
-        derivation[1][:] = old[1]
+            put_back(pools[i], old_events[i])
+        return True
+    draws[0] += 1
+    new_events, new_weight = _read_all(task, derivation), 0.0
+    for i in range(len(pools)):
+        new_weight += add_weighing(pools[i], new_events[i], rng)
+    if log(1.0 - rng.random()) < new_weight - old_weight:
+        draws[1] += 1
+        return True
+    overwrite(derivation.actions, old.actions)
+    overwrite(derivation.tags, old.tags)
+    for i in range(len(pools)):
+        take_back(pools[i], new_events[i])
     for i in range(len(pools)):
         put_back(pools[i], old_events[i])
     return True
-
-
-@jit
-def visit_latent(latent, seated, rng, totals, draws):
-    """Take a step for each of some sentences, in order: for its derivation, and then for its customers.
-
-    latent (LatentDerivations): The derivations are overwritten with the new ones.
-    seated (bool[sentences]): Whether a sentence is seated, with its derivation; others are added.
-    rng (numpy.random.Generator): The source of randomness.
-    totals (float64[distributions]): The log-probability of the events of each is added, in nats.
-    draws (int64[2]): The numbers of new derivations and of those that were accepted are added.
-    RETURNS (int): The number of sentences visited: fewer than there are if the next one was not seated as it
-        should be.
-    """
-    pools = _pools_of(latent)
-    for number in range(len(seated)):
-        if _is_drawn(latent, number, seated[number]):
-            if seated[number]:
-                if not _draw_again(latent, number, rng, draws):
-                    return number
-            else:
-                _propose(latent, number, _derivation_of(latent, number), rng)
-        events = _read_all(latent, number)
-        for i in range(len(pools)):
-            if seated[number]:
-                found, total = visit_seated(pools[i], events[i], rng)
-                if not found:
-                    return number
-            else:
-                total = add_events(pools[i], events[i], rng)
-            totals[i] += total
-    return len(seated)

@@ -1,6 +1,6 @@
-"""Probabilities that the distributions have in a configuration: all of one, or that of a known event.
+"""The probability of a known event in a configuration, and the workspace of predictions.
 
-Many configurations look the same to a distribution: results are looked up.
+Many configurations look the same to a distribution, so results are remembered.
 """
 
 from typing import Any, NamedTuple
@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiled import NONE, jit, jitable, struct
-from ..inference.memo import Memo, new_memo, recall
+from ..memo import Memo, new_memo, recall
 from ..pools.pool import is_plain
 from ..pools.prediction import alphabet_of, predict, predict_one, workspace
 from . import configuration as column
-from .configuration import SHIFT, action_count
+from .configuration import DIRECTIONS, SHIFT, action_count
 from .contexts import read_context
-from .distributions import LABEL, TAG, TRANSITION, WORD, event_of
-from .particle_filter import Options, new_options
+from .distributions import LABEL, TAG, TRANSITION, WORD, Distributions, event_of
 
 
 @struct
@@ -28,114 +27,123 @@ class Query(NamedTuple):
     memo: Memo  # Recent results, by the key
 
 
-@jitable
-def new_query(pool, remembered, outcomes, more):
-    """A query that fits a pool.
+@struct
+class Options(NamedTuple):
+    """Continuations of a derivation: arcs, or tags of the next word."""
 
-    remembered (int): How much is remembered, a power of two.
-    outcomes (int), more (int): The size of a result, and of what follows the context row.
+    outcome: np.ndarray  # int32[*]
+    probability: np.ndarray  # float64[*]
+    particles: np.ndarray  # int64[*]: how many particles take each
+    heuristic: np.ndarray  # float64[*]: the promise of a tag, see `lookahead`; else 0
+    priority: np.ndarray  # float64[*]: workspace
+
+
+@struct
+class Workspace(NamedTuple):
+    """Workspace of one thread, in which nothing is remembered when the seating changes."""
+
+    transition: Query
+    label: Query
+    tag: Query
+    word: Query
+    actions: np.ndarray  # float64[actions]: the probabilities of all actions of a configuration
+    best_action: np.ndarray  # int32[4, labels]: the best actions of each class
+    best_probability: np.ndarray  # float64[4, labels]
+    promise: np.ndarray  # float64[tags]: promises for the words to come, relative to the best one
+    options: Options
+
+
+def new_workspace(
+    model: Distributions, labels: int = 1, tags: int = 1, *, remembered: int, options: int | None = None
+) -> Workspace:
+    """Make a workspace that fits a model.
+
+    labels, tags (int): How many best labels of an arc and tags of a word are found.
+    remembered (int): How many results are remembered for each distribution, a power of two.
+    options (int | None): How many options a derivation may have; all actions and tags by default.
     """
-    width = 2 + len(pool.elements) + more
-    key = np.zeros(width, dtype=np.int32)
+    actions, count = action_count(alphabet_of(model.label)), alphabet_of(model.tag)
+    factored, elements = len(model.transition.possible) > 0, len(model.word.elements)
+    size = max(actions, count) if options is None else options
+    return Workspace(
+        transition=_new_query(model.transition, remembered, DIRECTIONS * (1 if factored else labels)),
+        label=_new_query(model.label, remembered if factored else 1, labels),
+        tag=_new_query(model.tag, remembered, tags + 1, elements),
+        word=_new_query(model.word, remembered, 1),
+        actions=np.empty(actions),
+        best_action=np.empty((DIRECTIONS, labels), np.int32),
+        best_probability=np.empty((DIRECTIONS, labels)),
+        promise=np.empty(count),
+        options=Options(
+            np.empty(size, np.int32), np.empty(size), np.empty(size, np.int64), np.zeros(size), np.empty(size)
+        ),
+    )
+
+
+def _new_query(pool: Any, remembered: int, outcomes: int, more: int = 0) -> Query:
+    key = np.zeros(2 + len(pool.elements) + more, np.int32)
     return Query(key, np.empty(alphabet_of(pool)), workspace(pool), new_memo(remembered, outcomes))
 
 
 @jitable
-def is_factored(parser):
+def forget_all(work):
+    """Forget all results: the seating has changed."""
+    work.transition.memo.fingerprint[:] = 0
+    work.label.memo.fingerprint[:] = 0
+    work.tag.memo.fingerprint[:] = 0
+    work.word.memo.fingerprint[:] = 0
+
+
+@jitable
+def is_factored(model):
     """Whether an action is a direction and a label, each with a distribution of its own."""
-    return len(parser.transition.possible) > 0
+    return len(model.transition.possible) > 0
 
 
 @jitable
 def ask_all(pool, records, top, known, kind, query):
-    """Find all probabilities of a pool in a configuration, into `query.distribution`, see `read_context`."""
+    """Find all probabilities in a configuration, `query.distribution`; see `read_context`."""
     read_context(pool.elements, records, top, known, query.key[2:])
     predict(pool, query.key[2:], kind, query.scratch, query.distribution)
 
 
 @jitable
 def look_up(pool, records, top, known, kind, query):
-    """Find the slot of a query's memo for a configuration, and whether it is filled already; see `recall`."""
+    """Find the slot of the memo for a configuration, and whether it is filled; see `recall`."""
     query.key[1] = kind
     read_context(pool.elements, records, top, known, query.key[2:])
     return recall(query.memo.fingerprint, query.key)
 
 
-@struct
-class Queries(NamedTuple):
-    """Workspace of one thread."""
-
-    transition: Query
-    label: Query
-    tag: Query
-    word: Query
-    action: np.ndarray  # float64[actions]: the probabilities of all actions of a configuration
-    options: Options
-
-
-@jitable
-def new_queries(parser, remembered):
-    """Workspace that fits a model and remembers some probabilities, to be forgotten when the seating
-    changes.
-    """
-    actions = action_count(alphabet_of(parser.label))
-    return Queries(
-        _new_query(parser.transition, remembered),
-        _new_query(parser.label, remembered),
-        _new_query(parser.tag, remembered),
-        _new_query(parser.word, remembered),
-        np.empty(actions),
-        new_options(max(actions, alphabet_of(parser.tag))),
-    )
-
-
-@jitable
-def forget_all(queries):
-    """Forget all results: the seating has changed."""
-    queries.transition.memo.fingerprint[:] = 0
-    queries.label.memo.fingerprint[:] = 0
-    queries.tag.memo.fingerprint[:] = 0
-    queries.word.memo.fingerprint[:] = 0
-
-
-@jitable
-def _new_query(pool, remembered):
-    return new_query(pool, 1 if is_plain(pool) else remembered, 1, 0)
-
-
 @jit
-def action_probability(parser, records, top, action, queries):
-    """Return p(action | configuration): in a factored model, of a direction and of the label given it."""
+def action_probability(model, records, top, action, work):
+    """Return p(action | configuration): if factored, of a direction and of the label given it."""
     nothing = np.int64(0)
     probability = _probability(
-        parser, TRANSITION, parser.transition, records, top, action, nothing, nothing, queries.transition
+        model, TRANSITION, model.transition, records, top, action, nothing, nothing, work.transition
     )
     return probability * _probability(
-        parser, LABEL, parser.label, records, top, action, nothing, nothing, queries.label
+        model, LABEL, model.label, records, top, action, nothing, nothing, work.label
     )
 
 
 @jit
-def token_probability(parser, records, top, tag, word, queries):
-    """Return p(tag | configuration) p(word | tag, configuration) of a shift, or the former if
-    unlexicalised.
-    """
+def token_probability(model, records, top, tag, word, work):
+    """Return p(tag | configuration) p(word | tag, configuration), the former if unlexicalised."""
     shift = np.int64(SHIFT)
-    probability = _probability(parser, TAG, parser.tag, records, top, shift, tag, word, queries.tag)
-    return probability * _probability(parser, WORD, parser.word, records, top, shift, tag, word, queries.word)
+    probability = _probability(model, TAG, model.tag, records, top, shift, tag, word, work.tag)
+    return probability * _probability(model, WORD, model.word, records, top, shift, tag, word, work.word)
 
 
 @jitable
-def _probability(parser, distribution, pool, records, top, action, tag, word, query):
-    """The probability of what one of the distributions generates; 1 where that is nothing."""
-    known, kind, outcome = event_of(
-        distribution, is_factored(parser), records[top, column.DEPTH], action, tag, word
-    )
+def _probability(model, distribution, pool, records, top, action, tag, word, query):
+    """Return the probability of the event of one distribution; 1 without an event."""
+    factored, depth = is_factored(model), records[top, column.DEPTH]
+    known, kind, outcome = event_of(distribution, factored, depth, action, tag, word)
     if outcome == NONE:
         return 1.0
     row = query.key[2:]
-    # A pool of one expert multiplies and mixes alike, and with less effort than it takes to look the answer
-    # up.
+    # A pool of one expert multiplies and mixes alike, with less effort than it takes to look it up.
     if is_plain(pool):
         read_context(pool.elements, records, top, known, row)
         return predict_one(pool, row, outcome, query.scratch)

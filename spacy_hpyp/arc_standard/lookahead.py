@@ -15,11 +15,14 @@ from math import log
 
 import numpy as np
 
-from ..compiled import NONE, jit, jitable
+from ..annotation.arrays import Blocks
+from ..compiled import NONE, jit
 from ..hpyp.table import FrozenTable, distribution, probability
 from ..pools.pool import FrozenPool
 from .configuration import FIRST_SYMBOL, ROOT_SYMBOL
 from .contexts import ELEMENTS, NEXT
+from .distributions import Distributions
+from .search import Search
 
 # What a chain of tags reads.
 _LAST_TAG, _TOP_TAG = ELEMENTS["w1.tag"], ELEMENTS["s1.tag"]
@@ -82,49 +85,47 @@ def tag_chain(pool: FrozenPool) -> np.ndarray:
     return chain[:0]
 
 
-@jitable
-def lookahead_heuristic(chain, tag_offsets, candidate_tags, usual, block, share):
-    """The heuristic of every tag of every word of a block, times `share`.
+def lookahead_heuristic(model: Distributions, blocks: Blocks, search: Search) -> np.ndarray:
+    """Return the heuristic of each tag of each word, times `search.outlook`.
 
-    RETURNS (float64[n, tags]): The log-probability of the words after each, given its tag, in nats, up to a
-        constant of the block; 0 without a chain.
+    RETURNS (float64[tokens, tags]): The log-probability of the words after each in its block, given its
+        tag, in nats, up to a constant of the block; 0 without a chain.
     """
-    tags = max(chain.shape[1], 1)
-    for tag in candidate_tags:
-        tags = max(tags, tag + 1)
-    n = len(block.words)
-    heuristic = np.zeros((n, tags))
-    if len(chain) == 0 or share == 0.0:
-        return heuristic
-    # Of the word after, relative to its most promising tag.
-    ahead = np.ones(tags)
-    shift = 0.0
-    found = np.empty(tags)
-    for i in range(n - 2, -1, -1):
-        word = block.words[i + 1]
-        found[:] = 0.0
-        begins = 0.0
-        boundary = _BEGINS if block.may_start[i + 1] else 0.0
-        first, last = tag_offsets[word], tag_offsets[word + 1]
-        given = block.tags[i + 1]
-        for c in range(first, last):
-            tag = candidate_tags[c]
-            if given != NONE and tag != given:
-                continue
-            value = usual[c] * ahead[tag]
-            begins += chain[tags, tag] * value
-            for before in range(tags):
-                found[before] += chain[before, tag] * value
-        highest = 0.0
-        for before in range(tags):
-            found[before] = (1.0 - boundary) * found[before] + boundary * begins
-            highest = max(highest, found[before])
-        if highest == 0.0:
-            # A given tag that the word was never seen with: nothing can be said.
-            found[:] = 1.0
-            highest = 1.0
-        shift += log(highest)
-        for before in range(tags):
-            ahead[before] = found[before] / highest
-            heuristic[i, before] = share * (log(max(ahead[before], 1e-100)) + shift)
+    tags = max(model.chain.shape[1], 1, int(model.candidate_tags.max(initial=0)) + 1)
+    heuristic = np.zeros((len(blocks.words), tags))
+    if len(model.chain) > 0 and search.outlook > 0.0:
+        _look_ahead(model, blocks, search.outlook, heuristic)
     return heuristic
+
+
+@jit
+def _look_ahead(model, blocks, outlook, heuristic):
+    chain, tags = model.chain, heuristic.shape[1]
+    # Of the word after, relative to its most promising tag.
+    ahead, found = np.empty(tags), np.empty(tags)
+    for block in range(len(blocks.offsets) - 1):
+        ahead[:] = 1.0
+        shift = 0.0
+        for i in range(blocks.offsets[block + 1] - 2, blocks.offsets[block] - 1, -1):
+            word, given = blocks.words[i + 1], blocks.tags[i + 1]
+            found[:] = 0.0
+            begins, highest, boundary = 0.0, 0.0, _BEGINS if blocks.may_start[i + 1] else 0.0
+            for c in range(model.tag_offsets[word], model.tag_offsets[word + 1]):
+                tag = model.candidate_tags[c]
+                if given != NONE and tag != given:
+                    continue
+                value = model.p_word_given_tag[c] * ahead[tag]
+                begins += chain[tags, tag] * value
+                for before in range(tags):
+                    found[before] += chain[before, tag] * value
+            for before in range(tags):
+                found[before] = (1.0 - boundary) * found[before] + boundary * begins
+                highest = max(highest, found[before])
+            if highest == 0.0:
+                # A given tag that the word was never seen with: nothing can be said.
+                found[:] = 1.0
+                highest = 1.0
+            shift += log(highest)
+            for before in range(tags):
+                ahead[before] = found[before] / highest
+                heuristic[i, before] = outlook * (log(max(ahead[before], 1e-100)) + shift)

@@ -1,238 +1,536 @@
-"""Algorithm 1 of Buys & Blunsom (2015), a particle filter: weighted derivations of the same words, word by
-word.
+"""Algorithm 1 of Buys & Blunsom (2015): a beam search with particles, and its resampling schemes.
 
-A beam holds derivations that have generated the same number of words. Each has a log-weight, log theta, and a
-number of particles, k: particles that have done the same are entered once. In the search step each derivation
-divides its particles between shifting the next word and reducing; the selection step says which derivations
-go on, and with how many particles.
+A derivation d of the beam has a log-weight `theta`, log d.θ in the paper, and `k` particles.
 
-The resampling scheme is rounding, as in Algorithm 1, or a beam of fixed size (`inference.rounding`); or
-drawing (`inference.drawing`), for posterior sampling. With a path that one particle follows and that is never
-dropped, the latter is the conditional filter of particle Gibbs sampling (Andrieu, Doucet & Holenstein 2010).
+* `ROUND`, as in the paper, divides particles by rounding their expected numbers.
+* `SYSTEMATIC` draws. Particles take an option in proportion to its probability, and are weighted by
+  the sum over the options, so that the mean weight is an unbiased estimate of the probability of the
+  words (Doucet, de Freitas & Gordon 2001). If one particle follows a *retained* derivation, this is the
+  conditional filter of particle Gibbs sampling (Andrieu, Doucet & Holenstein 2010): the numbers of
+  particles are drawn given that this one goes on (Chopin & Singh 2015, "On particle Gibbs sampling").
+* `TOP`, the paper's baseline, takes every option and keeps the K best derivations.
 
-The continuations of a configuration come from a *task*: `weigh_actions`, `weigh_attachments` and
-`weigh_tokens`. Its fields are `options` (Options), `words` (int32[n]), and `passes`, the number of passes
-over the beam: one for each word and, if derivations are to be finished, one more.
+The log-sum of the weights after word i is a lower bound of the log-probability of the words up to i.
+In running text (`Search.apart`) that is a sum over the places where sentences end. With α(s) for the
+probability of the words before s and that a sentence ends there,
+
+    α(t) = sum over s of α(s) p(words s to t - 1 are a sentence)
+    p(words up to t) = sum over s of α(s) p(words s to t begin a sentence)
+
+where α(0) = 1. Each s has a beam of its own for the last factor: in one beam for all, a sentence that
+is improbable for a word or two would lose all of its particles.
 """
 
-from math import log
-from typing import NamedTuple
+from math import ceil, exp, floor, inf, log, log1p, sqrt
 
 import numpy as np
 
-from ..compiled import NONE, dispatch, jit, jitable, overwrite, struct
-from ..inference.beam import append, log_add, longer_beam, new_beam
-from ..inference.drawing import allot_drawn, resample, split
-from ..inference.rounding import TOP, allot_rounded, is_pursued, note_arrival, round_shift, select
-from .configuration import ROOT, begin, compact, reduce, shift
+from ..compiled import NONE, jit, jitable
+from ..pools.gibbs import draw
+from .configuration import ROOT, SHIFT, begin, compact, reduce, shift
+from .proposals import action_probabilities, best_arcs, best_tags
+from .search import ROUND, SYSTEMATIC, TOP
 
+#: A derivation of a beam.
+DERIVATION = np.dtype(
+    [
+        ("theta", np.float64),  # The log-weight
+        ("k", np.int64),  # The number of particles
+        ("heuristic", np.float64),  # The promise of the last tag, see `lookahead`
+        ("record", np.int32),  # The configuration
+        ("depth", np.int32),  # The depth of its stack
+        ("step", np.int32),  # The number of retained actions that a particle has followed, or NONE
+    ],
+    align=True,
+)
+#: A sentence of running text is given up below this part of the probability of all of them.
+NEGLIGIBLE = 1e-3
+# Bounds of all sentences that may be left, with the next one.
+_BOUNDS = int(1.0 / NEGLIGIBLE) + 3
 _SMALLEST = 1024
-
-
-@struct
-class Options(NamedTuple):
-    """Continuations of a derivation: attachments, or tags of the next word."""
-
-    outcome: np.ndarray  # int32[*]
-    probability: np.ndarray  # float64[*]
-    particles: np.ndarray  # int64[*]: how many particles take each
-    heuristic: np.ndarray  # float64[*]: estimates of the log-probability of the words after this one, or 0
-    priority: np.ndarray  # float64[*]: workspace
+# A derivation that is behind is kept if attaching so many words for nothing could bring it a particle.
+_ATTACHMENTS = 10
+# Particles are resampled when their effective number falls below this part of them.
+_EFFECTIVE = 0.5
+# Sums of the same numbers in another order may differ by this, in logs.
+_ROUNDING = 1e-12
 
 
 @jitable
-def new_options(size):
-    """Room for a number of options."""
-    return Options(
-        np.empty(size, dtype=np.int32),
-        np.empty(size),
-        np.empty(size, dtype=np.int64),
-        np.zeros(size),
-        np.empty(size),
-    )
+def particle_filter(task, block, first, last, beam, records, rng):
+    """Pass over words `first` to `last` - 1 of a block of n words; pass n ends the derivations.
+
+    task (Task): The model, the blocks, and how to search; `task.sums` is overwritten.
+    beam (DERIVATION[*]): The derivations before word `first`; not read if that is 0.
+    records (int32[*, 16]): Room for configurations; a larger array is made when needed.
+    rng (numpy.random.Generator): The source of randomness of `SYSTEMATIC`.
+    RETURNS (tuple): The records, and the beam after the last pass.
+    """
+    search, sums, options, retained = task.search, task.sums, task.work.options, task.retained
+    scheme, start, end = search.scheme, task.blocks.offsets[block], task.blocks.offsets[block + 1]
+    shifted, best = np.empty(_SMALLEST, DERIVATION), np.empty(search.particles if scheme == TOP else 1)
+    # The beams of all sentences are parts of one; there is one sentence, except in running text.
+    bounds, new_bounds, sentences = np.zeros(_BOUNDS, np.int64), np.zeros(_BOUNDS, np.int64), 1
+    bounds[1], used, room = len(beam), unused_record(beam), 2 * len(options.outcome) + 1
+    if first == 0:
+        # Initialize the beam with parser configuration d with weight d.θ = 1 and d.k = K particles.
+        beam, used = np.empty(_SMALLEST, DERIVATION), begin(records)
+        k, step = 2 if scheme == TOP else search.particles, NONE if retained.actions[0] == NONE else 0
+        bounds[1] = append(beam, 0, 0.0, k, 0.0, ROOT, 1, step)
+        sums.tagged[0], sums.before[0] = -inf, 0.0
+    for i in range(start + first, start + last):
+        # Search step.
+        count, begun, ended = 0, 0, 0.0 if i == start else -inf
+        if search.apart:
+            # The sentence that begins after this word: all that end there give it its weight.
+            count = append(shifted, 0, -inf, search.particles, 0.0, ROOT, 1, NONE)
+            begun = new_bounds[1] = 1
+        for sentence in range(sentences - 1, -1, -1):
+            j, size = bounds[sentence], bounds[sentence + 1]
+            best[:] = -inf
+            if search.apart and sentence == 0:
+                beam[0].theta = ended
+            # foreach derivation d in beam do
+            while j < size:
+                if used + room > len(records):
+                    records, used = make_room(records, used, room, beam[:size], shifted[:count])
+                while size + room > len(beam):
+                    beam = longer(beam)
+                while count + room > len(shifted):
+                    shifted = longer(shifted)
+                d = beam[j]
+                j += 1
+                if i == end and d.depth == 1:
+                    shifted[count] = d
+                    count += 1
+                    if scheme == TOP:
+                        note(best, expected_weight(d, search))
+                    continue
+                if is_hopeless(d, best, search):
+                    continue
+                p_shift, p_reduce = action_probabilities(task, records, d.record, i, end)
+                p_action = p_shift + p_reduce
+                if p_action == 0.0:
+                    continue
+                follows = retained.actions[d.step] if d.step != NONE else NONE
+                n_shift = split_particles(scheme, d.k, p_shift, p_reduce, follows, rng)
+                n_reduce = d.k - n_shift
+                if n_reduce > 0:
+                    arcs = best_arcs(task, records, d.record, n_reduce)
+                    for a in range(allocate(scheme, options, arcs, n_reduce, follows, rng)):
+                        action, p, k = options.outcome[a], options.probability[a], options.particles[a]
+                        theta = d.theta + log(p_action if scheme == SYSTEMATIC else p)
+                        if search.apart and d.depth == 2:
+                            ended = log_add(ended, theta)
+                            continue
+                        step = d.step + 1 if action == follows else NONE
+                        reduce(records, used, d.record, action)
+                        size = append(beam, size, theta, k, d.heuristic, used, d.depth - 1, step)
+                        used += 1
+                if n_shift > 0:
+                    tags, p_tags = best_tags(task, records, d.record, i, n_shift)
+                    p_tokens = total_probability(options, tags)
+                    if p_tokens == 0.0:
+                        continue
+                    given = retained.tags[i - start] if follows == SHIFT else NONE
+                    sums.tagged[0] = log_add(sums.tagged[0], d.theta + log(p_shift * p_tags))
+                    for t in range(allocate(scheme, options, tags, n_shift, given, rng)):
+                        tag, p, k = options.outcome[t], options.probability[t], options.particles[t]
+                        if scheme == SYSTEMATIC:
+                            theta = d.theta + (log(p_action) + log(p_tokens))
+                        else:
+                            theta = d.theta + log(p_shift) + log(p)
+                        step = d.step + 1 if tag == given else NONE
+                        shift(records, used, d.record, tag, task.outcomes[i])
+                        promise = options.heuristic[t]
+                        count = append(shifted, count, theta, k, promise, used, d.depth + 1, step)
+                        note(best, expected_weight(shifted[count - 1], search))
+                        used += 1
+            begun += 1
+            new_bounds[begun] = count
+        # Selection step.
+        beam, shifted, bounds, new_bounds = shifted, beam, new_bounds, bounds
+        sentences = select(task, i, end, beam, bounds, begun, ended, best, rng)
+    return records, beam[: bounds[sentences]]
 
 
 @jit
-def mass_of(options, count):
-    """The sum of the probabilities of the first options."""
-    mass = 0.0
-    for i in range(count):
-        mass += options.probability[i]
-    return mass
+def append(beam, size, theta, k, heuristic, record, depth, step):
+    """Enter a derivation at place `size`. Returns the new size."""
+    d = beam[size]
+    d.theta, d.k, d.heuristic = theta, k, heuristic
+    d.record, d.depth, d.step = record, depth, step
+    return size + 1
 
 
-@dispatch
-def weigh_actions(task, records, top, word):
-    """The probabilities of shifting `word` and of reducing; their sum is 0 where nothing is possible."""
+@jit
+def longer(array):
+    """Return a copy with twice the room."""
+    copy = np.empty((2 * len(array),) + array.shape[1:], array.dtype)
+    copy[: len(array)] = array
+    return copy
 
 
-@dispatch
-def weigh_attachments(task, records, top, word, particles):
-    """Enter the possible attachments in `task.options`, or those that may get one of the particles; return
-    the count.
-    """
-
-
-@dispatch
-def weigh_tokens(task, records, top, word, particles):
-    """Enter the tags of the next word, with its own probability, in `task.options`.
-
-    RETURNS (tuple[int, float]): How many options there are, and the probability of all tags of the word,
-        entered or not.
-    """
-
-
-class Path(NamedTuple):
-    """A derivation that one particle follows, or empty: attachments in order, `NONE` for each shift, and
-    tags.
-    """
-
-    attachments: np.ndarray
-    tags: np.ndarray
+@jit
+def unused_record(beam):
+    """Return the number of the first record after those of a beam."""
+    record = ROOT
+    for d in beam:
+        record = max(record, d.record)
+    return record + 1
 
 
 @jitable
-def make_room(records, used, more, beam, waiting, first, size, shifted, shifted_size):
-    """Forget the records that no derivation needs any more; if many are needed, take more room.
+def make_room(records, used, more, beam, shifted):
+    """Forget the records that no derivation needs, and take more room if many are needed.
 
-    At least half of the room is free then, so the time grows with the number of records made. The derivations
-    that are needed are those of `shifted`, and those of `beam` up to `waiting` and from `first` up to `size`.
-    RETURNS the records and how many are left.
+    At least half of the room is free then: time grows with the number of records made.
+    RETURNS (tuple): The records, and how many are left.
     """
-    tops = np.concatenate((beam.record[:waiting], beam.record[first:size], shifted.record[:shifted_size]))
+    tops = np.concatenate((beam["record"], shifted["record"]))
     used = compact(records, used, tops)
-    divided = waiting + size - first
-    overwrite(beam.record, tops[:waiting])
-    overwrite(beam.record[first:size], tops[waiting:divided])
-    overwrite(shifted.record, tops[divided:])
+    for i in range(len(beam)):
+        beam[i].record = tops[i]
+    for i in range(len(shifted)):
+        shifted[i].record = tops[len(beam) + i]
     if max(2 * used, used + more) > len(records):
-        larger = np.empty((2 * used + more, records.shape[1]), dtype=records.dtype)
-        overwrite(larger.reshape(-1), records[:used].reshape(-1))
+        larger = np.empty((2 * used + more, records.shape[1]), records.dtype)
+        larger[:used] = records[:used]
         records = larger
     return records, used
 
 
-@jitable
-def search_step(
-    task, rounding, rng, records, used, beam, first, size, shifted, shifted_size, word, path, held, step
-):
-    """Search step: divide derivations until they have shifted a word or, behind the last one, are finished.
+# Hopeless derivations. They would attach, a particle at a time, down to the bottom of their stacks.
 
-    rounding (Rounding | None), rng (numpy.random.Generator | None): How to divide particles; one is None.
-    beam (Beam), first (int), size (int): The derivations are at places from `first` up to `size`; those that
-        reduce are entered behind them, and continued in the same pass.
-    shifted (Beam), shifted_size (int): Those that are through are entered behind the first `shifted_size`.
-    path (Path), held (int), step (int): What one particle follows, which derivation that is, or `NONE`, and
-        how far it has come.
-    RETURNS (tuple): `records`, `used`, `beam`, `shifted`, `shifted_size`, `held` among these, and `step`.
+
+@jit
+def expected_weight(d, search):
+    """Return the log-weight with the tag's promise, less the expected cost of attaching open words."""
+    return d.theta + d.heuristic - search.lookahead * d.depth
+
+
+@jitable
+def is_hopeless(d, best, search):
+    """Whether a derivation cannot get a particle in the selection step.
+
+    best (float64[*]): The highest `expected_weight` of the pass; with `TOP` the K highest, in order.
     """
-    options = task.options
-    shifted_held = NONE
-    i = first
-    while i < size:
-        # Each new derivation has a particle at least.
-        room = min(beam.particles[i], 2 * len(options.outcome)) + 1
-        if used + room > len(records):
-            records, used = make_room(records, used, room, beam, first, i, size, shifted, shifted_size)
-        while size + room > len(beam.record):
-            beam = longer_beam(beam)
-        while shifted_size + room > len(shifted.record):
-            shifted = longer_beam(shifted)
-        top, theta, k, depth = np.int64(beam.record[i]), beam.weight[i], beam.particles[i], beam.depth[i]
-        heuristic, is_held = beam.heuristic[i], i == held
-        i += 1
-        if word == len(task.words) and depth == 1:
-            shifted_held = shifted_size if is_held else shifted_held
-            shifted_size = append(shifted, shifted_size, top, theta, k, depth, heuristic)
-            if rounding is not None:
-                if rounding.search.scheme == TOP:
-                    note_arrival(rounding, theta, depth, heuristic)
-            continue
-        if rounding is not None:
-            if not is_pursued(rounding, theta, depth, heuristic):
-                continue
-        p_shift, p_reduce = weigh_actions(task, records, top, word)
-        if p_shift + p_reduce == 0.0:
-            continue
-        follows = np.int64(path.attachments[step]) if is_held else NONE
-        step += is_held
-        holds_shift = is_held and follows == NONE
-        # Numba leaves out a branch whose argument is None.
-        k_shift = np.int64(0)
-        if rounding is not None:
-            k_shift = round_shift(rounding, k, p_shift, p_reduce)
-        if rng is not None:
-            k_shift = split(k, p_shift, p_reduce, is_held, holds_shift, rng)
-        k_reduce = k - k_shift
-        if k_reduce > 0:
-            count = weigh_attachments(task, records, top, word, k_reduce)
-            if rounding is not None:
-                allot_rounded(rounding, options, count, k_reduce)
-            if rng is not None:
-                allot_drawn(options, count, mass_of(options, count), k_reduce, follows, rng)
-            for j in range(count):
-                if options.particles[j] == 0:
-                    continue
-                reduce(records, used, top, options.outcome[j])
-                held = size if is_held and options.outcome[j] == follows else held
-                weight, particles = theta, options.particles[j]
-                if rng is not None:
-                    weight += log(p_shift + p_reduce)
-                if rounding is not None:
-                    weight += log(options.probability[j])
-                    if rounding.search.apart and depth == 2:
-                        # The end of a sentence that running text is made of.
-                        rounding.ended[0] = log_add(rounding.ended[0], weight)
-                        particles = 0
-                size = append(beam, size, used, weight, particles, depth - 1, heuristic)
-                used += 1
-        if k_shift > 0:
-            count, p_tags = weigh_tokens(task, records, top, word, k_shift)
-            mass = mass_of(options, count)
-            if mass == 0.0:
-                continue
-            follows = np.int64(path.tags[word]) if holds_shift else NONE
-            weight = theta
-            if rng is not None:
-                allot_drawn(options, count, mass, k_shift, follows, rng)
-                weight += log(p_shift + p_reduce) + log(mass)
-            if rounding is not None:
-                allot_rounded(rounding, options, count, k_shift)
-                weight += log(p_shift)
-                rounding.sums.tagged[0] = log_add(rounding.sums.tagged[0], theta + log(p_shift * p_tags))
-            for j in range(count):
-                if options.particles[j] == 0:
-                    continue
-                shift(records, used, top, options.outcome[j], task.words[word])
-                shifted_held = shifted_size if holds_shift and options.outcome[j] == follows else shifted_held
-                shifted_weight, promise = weight, options.heuristic[j]
-                if rounding is not None:
-                    shifted_weight += log(options.probability[j])
-                    note_arrival(rounding, shifted_weight, depth + 1, promise)
-                shifted_size = append(
-                    shifted, shifted_size, used, shifted_weight, options.particles[j], depth + 1, promise
-                )
-                used += 1
-    return records, used, beam, shifted, shifted_size, shifted_held, step
+    if search.scheme == SYSTEMATIC:
+        return False
+    if search.scheme == TOP:
+        # After the word, there is one item on the stack at least.
+        return d.theta + d.heuristic - search.lookahead < best[-1]
+    # By k * theta, one particle against K, it needs 1 / K of the mass; for marginals the same without k.
+    nats = search.temperature if search.marginals else 2.0
+    lead = nats * log(float(search.particles)) + _ATTACHMENTS * search.lookahead
+    return expected_weight(d, search) < best[0] - lead
 
 
 @jitable
-def run(task, rounding, particles, path, records, rng):
-    """Algorithm 1: pass over the words of a task. Returns the records, the final beam and its size."""
-    used = begin(records)
-    beam, shifted = new_beam(_SMALLEST), new_beam(_SMALLEST)
-    size = append(beam, 0, ROOT, 0.0, particles, 1, 0.0)
-    held, step = 0 if len(path.attachments) > 0 else NONE, 0
-    # Constants of NumPy, for which nothing is compiled anew.
-    start = np.int64(0)
-    for word in range(task.passes):
-        records, used, shifted, beam, size, held, step = search_step(
-            task, rounding, rng, records, used, beam, start, size, shifted, start, word, path, held, step
-        )
-        is_last = word == task.passes - 1
-        if rounding is not None:
-            size = select(rounding, beam, size, word, is_last)
-        if rng is not None:
-            if not is_last and size > 0:
-                size, held = resample(beam, size, held, particles, rng)
-    return records, beam, size
+def note(best, expected):
+    """Enter the expected weight of a derivation that has shifted the word into `best`."""
+    place = len(best)
+    while place > 0 and best[place - 1] < expected:
+        if place < len(best):
+            best[place] = best[place - 1]
+        place -= 1
+    if place < len(best):
+        best[place] = expected
+
+
+# Search step.
+
+
+@jit
+def split_particles(scheme, k, p_shift, p_reduce, follows, rng):
+    """Return nShift, how many of k particles shift; the others reduce.
+
+    p_shift, p_reduce (float): The probabilities, not normalised; one may be 0.
+    follows (int): With `SYSTEMATIC`, the action that one of the particles has to take, or `NONE`.
+    """
+    if p_shift == 0.0 or p_reduce == 0.0:
+        return k if p_reduce == 0.0 else 0
+    if scheme == ROUND:
+        return np.int64(floor(k * p_shift + 0.5))
+    if scheme == TOP:
+        return k // 2
+    reduces = follows != NONE and follows != SHIFT
+    expected = k * ((p_reduce if reduces else p_shift) / (p_shift + p_reduce))
+    taken = floor(expected) + int(offset(expected, follows != NONE, rng) < expected - floor(expected))
+    return np.int64(k - taken if reduces else taken)
+
+
+@jit
+def total_probability(options, count):
+    """Return the sum of the probabilities of the first options."""
+    total = 0.0
+    for i in range(count):
+        total += options.probability[i]
+    return total
+
+
+@jitable
+def allocate(scheme, options, count, k, follows, rng):
+    """Divide k particles between options, which may change their order; see `split_particles`.
+
+    RETURNS (int): The number of options that got any: the first ones, with `options.particles`.
+    """
+    particles, probability, priority = options.particles, options.probability, options.priority
+    if scheme == TOP:
+        particles[:count] = 2
+        return count
+    if scheme == SYSTEMATIC:
+        particles[:count] = 0
+        for i in range(count):
+            if options.outcome[i] == follows:
+                particles[i] = 1
+                k -= 1
+        mass = total_probability(options, count)
+        for _ in range(k):
+            particles[draw(probability[:count], mass, rng)] += 1
+        taken = 0
+        for i in range(count):
+            if particles[i] > 0:
+                swap(options, taken, i)
+                taken += 1
+        return taken
+    highest, left = -inf, 0.0
+    for i in range(count):
+        highest = max(highest, options.heuristic[i])
+    for i in range(count):
+        priority[i] = probability[i] * exp(options.heuristic[i] - highest)
+        left += priority[i]
+    # Each option gets its share of the particles left, the most promising one first.
+    for i in range(count):
+        if k == 0:
+            return i
+        best = i
+        for j in range(i + 1, count):
+            if priority[j] > priority[best]:
+                best = j
+        # Those between keep their order: of equals the first one comes first.
+        for j in range(best, i, -1):
+            swap(options, j - 1, j)
+        particles[i] = share(k, priority[i], left)
+        k -= particles[i]
+        left -= priority[i]
+    return count
+
+
+@jitable
+def swap(options, i, j):
+    """Exchange two options."""
+    outcome, probability, particles = options.outcome, options.probability, options.particles
+    heuristic, priority = options.heuristic, options.priority
+    outcome[i], outcome[j] = outcome[j], outcome[i]
+    probability[i], probability[j] = probability[j], probability[i]
+    particles[i], particles[j] = particles[j], particles[i]
+    heuristic[i], heuristic[j] = heuristic[j], heuristic[i]
+    priority[i], priority[j] = priority[j], priority[i]
+
+
+@jit
+def share(k, probability, mass):
+    """Return the best option's share of k particles, at least one."""
+    return max(1, min(k, np.int64(floor(k * probability / mass + 0.5))))
+
+
+# Selection step.
+
+
+@jitable
+def select(task, i, end, beam, bounds, sentences, ended, best, rng):
+    """Choose the derivations that go on, and add the word to `task.sums`.
+
+    bounds (int64[*]): The bounds of the sentences' parts of the beam; overwritten.
+    RETURNS (int): The number of sentences left.
+    """
+    search, size = task.search, bounds[sentences]
+    if search.scheme == SYSTEMATIC:
+        if i < end and size > 0:
+            bounds[1] = resample(beam[:size], search.particles, rng)
+        return 1
+    prefix = log_sum(beam["theta"][:size])
+    if search.apart:
+        if i < end:
+            sentences = reallocate_sentences(beam, bounds, sentences, search)
+    elif search.scheme == TOP:
+        bounds[1] = keep_best(beam[:size], best, search)
+    elif i < end:
+        bounds[1] = reallocate(beam[:size], search.particles, search)
+    if i < end:
+        add_word(task.sums, i, prefix)
+    else:
+        # The end of the text belongs to its last word.
+        total = ended if search.apart else log_sum(beam["theta"][: bounds[1]])
+        task.sums.log_probability[end - 1] += min(total - task.sums.before[0], 0.0)
+    return sentences
+
+
+@jit
+def reallocate(beam, particles, search):
+    """Reallocate K particles in proportion to k * theta, and drop the derivations that get none.
+
+    k * theta counts the past again at each step, and soon one derivation has all particles. That serves
+    the search for the best one; for marginals, K particles are shared by theta ** (1 / temperature)
+    alone. Derivations that delay attachments are under-penalised, so theta is reduced by the expected
+    cost of each open word. RETURNS (int): How many derivations are left, at least one.
+    """
+    temperature, highest, mass = search.temperature if search.marginals else 1.0, -inf, 0.0
+    for d in beam:
+        highest = max(highest, expected_weight(d, search) / temperature)
+    for d in beam:
+        k = 1 if search.marginals else d.k
+        mass += k * exp(expected_weight(d, search) / temperature - highest)
+    first, first_share, left = 0, -1.0, 0
+    for i in range(len(beam)):
+        k = 1 if search.marginals else beam[i].k
+        proportion = k * exp(expected_weight(beam[i], search) / temperature - highest) / mass
+        if proportion > first_share:
+            first, first_share = i, proportion
+        k = np.int64(floor(particles * proportion))
+        if k > 0:
+            left = keep(beam, i, left, k * search.spread)
+    return left if left > 0 else keep(beam, first, left, particles * search.spread)
+
+
+@jit
+def keep(beam, i, left, k):
+    """Move a derivation to place `left`, with k particles. Returns the size with it."""
+    beam[left] = beam[i]
+    beam[left].k = k
+    return left + 1
+
+
+@jitable
+def reallocate_sentences(beam, bounds, sentences, search):
+    """Reallocate the particles of each sentence of running text, and give up improbable sentences.
+
+    A sentence gets more particles than in proportion to its probability, as it may become the probable
+    one. RETURNS (int): How many are left.
+    """
+    total = expected_sum(beam[: bounds[sentences]], search)
+    left, end = 1, bounds[1]
+    for sentence in range(1, sentences):
+        start, end = end, bounds[sentence + 1]
+        part = beam[start:end]
+        portion = exp(expected_sum(part, search) - total)
+        if portion < NEGLIGIBLE:
+            continue
+        size = reallocate(part, np.int64(ceil(search.particles * sqrt(portion))), search)
+        for i in range(size):
+            beam[bounds[left] + i] = part[i]
+        left += 1
+        bounds[left] = bounds[left - 1] + size
+    return left
+
+
+@jit
+def keep_best(beam, best, search):
+    """Keep the K best derivations, of equals those that were found first. Returns how many there are."""
+    least, room, left = best[-1], len(best), 0
+    for d in beam:
+        room -= expected_weight(d, search) > least
+    for i in range(len(beam)):
+        expected = expected_weight(beam[i], search)
+        if expected > least or (expected == least and room > 0):
+            room -= expected == least
+            left = keep(beam, i, left, beam[i].k)
+    return left
+
+
+@jit
+def resample(beam, particles, rng):
+    """Resample systematically if weights have become too unequal; then all particles weigh the same.
+
+    RETURNS (int): How many derivations are left.
+    """
+    highest, total, squares, held = -inf, 0.0, 0.0, NONE
+    for d in beam:
+        highest = max(highest, d.theta)
+    for i in range(len(beam)):
+        held = i if beam[i].step != NONE else held
+        weight = exp(beam[i].theta - highest)
+        total += beam[i].k * weight
+        squares += beam[i].k * weight * weight
+    if total * total >= _EFFECTIVE * particles * squares:
+        return len(beam)
+    # Around the circle, from the held derivation on: where it begins makes no difference to the rest.
+    first = max(held, 0)
+    expected = particles * beam[first].k * exp(beam[first].theta - highest) / total
+    start, reached, given, left = offset(expected, held != NONE, rng), 0.0, 0, 0
+    for place in range(len(beam)):
+        d = beam[(first + place) % len(beam)]
+        reached += particles * d.k * exp(d.theta - highest) / total
+        until = particles if place == len(beam) - 1 else min(particles, np.int64(ceil(reached - start)))
+        d.k = until - given
+        given = until
+    for i in range(len(beam)):
+        if beam[i].k > 0:
+            left = keep(beam, i, left, beam[i].k)
+            beam[left - 1].theta = highest + log(total / particles)
+    return left
+
+
+@jit
+def offset(expected, is_held, rng):
+    """Draw the offset of the grid of whole numbers that an expected number of particles is rounded on.
+
+    Below the fraction of `expected`, it is rounded up. One of the particles may be held.
+    """
+    if not is_held:
+        return rng.random()
+    least = floor(expected)
+    rest = expected - least
+    if rng.random() * expected < rest * (least + 1.0):
+        return rng.random() * rest
+    return rest + rng.random() * (1.0 - rest)
+
+
+# Sums.
+
+
+@jit
+def log_sum(weights):
+    """Return the log of the sum of the exp of some numbers (float64[*])."""
+    highest, total = -inf, 0.0
+    for weight in weights:
+        highest = max(highest, weight)
+    if highest == -inf:
+        return -inf
+    for weight in weights:
+        total += exp(weight - highest)
+    return highest + log(total)
+
+
+@jit
+def expected_sum(beam, search):
+    """Return the log-sum of the `expected_weight`s of a beam."""
+    total = -inf
+    for d in beam:
+        total = log_add(total, expected_weight(d, search))
+    return total
+
+
+@jit
+def log_add(total, weight):
+    """Return the log of the sum of the exp of two numbers; -inf stands for nothing."""
+    highest = max(total, weight)
+    if highest == -inf:
+        return -inf
+    return highest + log1p(exp(min(total, weight) - highest))
+
+
+@jit
+def add_word(sums, word, prefix):
+    """Enter the parts of a word that has been generated (Roark et al. 2009), see `Parses`.
+
+    prefix (float): The log-sum of the weights after it.
+    """
+    # Nothing is added on the way, and where there is no choice nothing is lost: a number above 0 has
+    # been rounded.
+    tagged = sums.tagged[0]
+    sums.syntactic[word] = min(tagged - sums.before[0], 0.0)
+    sums.lexical[word] = prefix - tagged if prefix - tagged < -_ROUNDING else 0.0
+    sums.log_probability[word] = sums.syntactic[word] + sums.lexical[word]
+    sums.before[0], sums.tagged[0] = prefix, -inf

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..annotation.arrays import Posterior
 from ..compiled import NONE, jit, overwrite
-from ..inference.beam import log_sum
 from .configuration import derivation, tree_of
+from .particle_filter import log_sum
 
 
 @jit
@@ -23,18 +23,17 @@ def read_parse(records, last, heads, labels, tags):
 
 
 @jit
-def read_posterior(records, beam, size, n, temperature):
+def read_posterior(records, beam, n, temperature):
     """Return the Posterior of a final beam of n words; log-weights are divided by the temperature."""
-    heads = np.empty((size, n), dtype=np.int32)
+    heads = np.empty((len(beam), n), dtype=np.int32)
     labels, tags = np.empty_like(heads), np.empty_like(heads)
-    for i in range(size):
-        read_parse(records, beam.record[i], heads[i], labels[i], tags[i])
-    log_weight, probability = np.empty(size), np.empty(size)
-    for i in range(size):
-        log_weight[i] = beam.weight[i]
+    log_weight, probability = np.empty(len(beam)), np.empty(len(beam))
+    for i in range(len(beam)):
+        read_parse(records, beam[i].record, heads[i], labels[i], tags[i])
+        log_weight[i] = beam[i].theta
         probability[i] = log_weight[i] / temperature
-    total = log_sum(probability, size)
-    for i in range(size):
+    total = log_sum(probability)
+    for i in range(len(beam)):
         probability[i] = exp(probability[i] - total)
     return Posterior(heads, labels, tags, log_weight, probability)
 

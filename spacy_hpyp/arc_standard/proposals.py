@@ -1,21 +1,24 @@
-"""The best actions, labels and tags of a configuration, between which Algorithm 1 divides a derivation."""
+"""The actions and tags that the particle filter may take, with their probabilities.
 
-from collections.abc import Mapping
+Decoding asks for the best labels of an arc and the best tags of a word. Sampling (`SYSTEMATIC`) tries
+all of them. A gold tree leaves only the actions that lead to it.
+"""
+
 from math import exp, inf
 from typing import NamedTuple
 
 import numpy as np
 
+from ..annotation.arrays import Blocks, Parses, sentence_blocks
 from ..compiled import NONE, jitable, struct
-from ..inference.memo import keep_best, recall
-from ..inference.rounding import Search
-from ..pools.pool import FrozenPool, Weights
-from ..pools.prediction import mixture_probability, product_distribution
+from ..memo import keep_best, recall
+from ..pools.prediction import alphabet_of, predict, predict_one
 from . import configuration as column
 from .configuration import (
     DIRECTIONS,
     END,
     ENDS,
+    FIRST_ARC,
     LEFT_ARCS,
     POSSIBLE,
     RIGHT_ARCS,
@@ -26,120 +29,227 @@ from .configuration import (
     kind_of,
 )
 from .contexts import read_context
-from .likelihood import Query, is_factored, look_up, new_query
+from .distributions import Derivations, Distributions
+from .likelihood import (
+    Workspace,
+    action_probability,
+    ask_all,
+    is_factored,
+    look_up,
+    new_workspace,
+    token_probability,
+)
 from .lookahead import lookahead_heuristic
-from .particle_filter import Options, new_options, weigh_actions, weigh_attachments, weigh_tokens
+from .oracle import NO_ARC, GoldTree, allowed_actions, gold_tree
+from .search import SYSTEMATIC, Search
 
 # How many results are remembered, a power of two: few enough to stay in a processor's cache.
 _REMEMBERED = 1024
+_NO_TREE = GoldTree(*[np.empty(0, np.int32)] * 4)
 
 
 @struct
-class SearchModel(NamedTuple):
-    """The frozen distributions (B&B section 3.1), and what is known of the words."""
+class Sums(NamedTuple):
+    """The parts of the log-probabilities of words, see `Parses`, and their state in one block."""
 
-    transition: FrozenPool
-    label: FrozenPool
-    tag: FrozenPool
-    word: FrozenPool
-    tag_offsets: np.ndarray  # int64[words + 1]
-    candidate_tags: np.ndarray  # int32[*]: the tags that each word may have, likely ones first
-    usual: np.ndarray  # float64[*]: for each candidate tag, p(word | tag) without further context
-    chain: np.ndarray  # float64[tags + 1, tags]: see `tag_chain`; or empty
-    outcomes: np.ndarray  # int32[words]: their outcomes in the distribution of words
-    observed: np.ndarray  # int32[words]: their rows of `told`
-    told: np.ndarray  # float64[*, tags]: the probability of other observations; in the first row, of none: 1
+    syntactic: np.ndarray  # float64[tokens]
+    lexical: np.ndarray  # float64[tokens]
+    log_probability: np.ndarray  # float64[tokens]
+    tagged: np.ndarray  # float64[1]: the log-sum of the weights that generate this word with any tag
+    before: np.ndarray  # float64[1]: the log-sum of the weights after the word before
 
 
 @struct
-class Workspace(NamedTuple):
-    """Workspace of one thread."""
+class Task(NamedTuple):
+    """Blocks of words to find derivations of. Positions are those of all blocks together."""
 
-    action: np.ndarray  # int32[4, labels]: the best actions of each class
-    action_probability: np.ndarray  # float64[4, labels]
-    # Remembered by context and kind: the directions' probabilities, or the best actions of each class.
-    transition: Query
-    label: Query  # By context and direction: the best labels
-    # By both contexts, the word, and the magnitude of the particles (or the given tag, negated): the best
-    # tags with p(tag) p(word | tag), and the sum of p(tag) over all tags that the word may have.
-    tag: Query
-    word: Query
-    promise: np.ndarray  # float64[tags]: promises for the words to come, relative to the best one
-    occasion: np.ndarray  # int64[1]: the number of words in the blocks before and in this one
-    options: Options
-
-
-def new_workspace(parser: SearchModel, search: Search) -> Workspace:
-    """A workspace that fits a parser and a search."""
-    labels = min(search.labels_per_arc, int(parser.label.finished.alphabet[0]))
-    tags = min(search.tags_per_word, int(parser.tag.finished.alphabet[0]))
-    factored = len(parser.transition.possible) > 0
-    return Workspace(
-        action=np.empty((4, labels), dtype=np.int32),
-        action_probability=np.empty((4, labels)),
-        transition=new_query(parser.transition, _REMEMBERED, DIRECTIONS * (1 if factored else labels), 0),
-        label=new_query(parser.label, _REMEMBERED if factored else 1, labels, 0),
-        tag=new_query(parser.tag, _REMEMBERED, tags + 1, len(parser.word.elements)),
-        word=new_query(parser.word, 1, 1, 0),
-        promise=np.empty(parser.tag.finished.alphabet[0]),
-        occasion=np.zeros(1, dtype=np.int64),
-        options=new_options(max(2 * labels + 1, tags)),
-    )
-
-
-def with_weights(parser: SearchModel, weights: Mapping[str, Weights]) -> SearchModel:
-    """A parser with other weights of its pools, by the names of the distributions."""
-    pools = {name: getattr(parser, name)._replace(weights=changed) for name, changed in weights.items()}
-    return parser._replace(**pools)
-
-
-class Decoding(NamedTuple):
-    """The task of Algorithm 1: derivations of a block of words, by their best actions and tags."""
-
-    parser: SearchModel
-    numbers: np.ndarray  # The words, tags and boundaries, see `Blocks`
-    tags: np.ndarray
-    may_start: np.ndarray
-    words: np.ndarray  # int32[n]: the words as outcomes
-    threshold: float  # See `Search.tag_threshold`
-    heuristic: np.ndarray  # float64[n, tags]: see `lookahead_heuristic`
+    model: Distributions
     work: Workspace
-    options: Options
-    passes: int
+    search: Search
+    sums: Sums
+    blocks: Blocks
+    outcomes: np.ndarray  # int32[tokens]: the words as outcomes
+    heuristic: np.ndarray  # float64[tokens, tags]: see `lookahead_heuristic`
+    gold: GoldTree  # Of the only block, if its tree is given; else empty
+    retained: Derivations  # Of the only block: what one particle follows; else `NONE`
 
 
-@jitable
-def new_decoding(parser, block, search, work):
-    """The task of decoding a block by itself."""
-    n, numbers = len(block.tags), block.words
-    heuristic = lookahead_heuristic(
-        parser.chain, parser.tag_offsets, parser.candidate_tags, parser.usual, block, search.outlook
-    )
-    words = parser.outcomes[numbers]
-    # What is remembered of a word's tags depends on the words to come.
-    work.occasion[0] += n
-    threshold = search.tag_threshold
-    return Decoding(
-        parser, numbers, block.tags, block.may_start, words, threshold, heuristic, work, work.options, n + 1
-    )
+def new_task(
+    model: Distributions,
+    blocks: Blocks,
+    search: Search,
+    parses: Parses | None = None,
+    heuristic: np.ndarray | None = None,
+) -> Task:
+    """Make the task of decoding some blocks by a frozen model, for one thread.
 
-
-@weigh_actions.register(Decoding)
-@jitable
-def best_actions(task, records, top, word):
-    """Find the best actions of each class: `work.action` and `work.action_probability`. With factored actions
-    each class has its probability, and `best_labels` fills in the labels.
+    parses (Parses | None): Where the parts of log-probabilities are written.
+    heuristic (float64[tokens, tags] | None): If it is known already.
     """
-    # A call with a whole task as an argument takes time: this is one function, where it might be several.
-    parser, work = task.parser, task.work
-    action, probability, query = work.action, work.action_probability, work.transition
-    kind = kind_of(records[top, column.DEPTH])
-    if not is_factored(parser):
-        slot, known = look_up(parser.transition, records, top, 0, 0, query)
+    labels = min(search.labels_per_arc, int(alphabet_of(model.label)))
+    tags = min(search.tags_per_word, int(alphabet_of(model.tag)))
+    options = max(2 * labels + 1, tags)
+    return Task(
+        model,
+        new_workspace(model, labels, tags, remembered=_REMEMBERED, options=options),
+        search,
+        new_sums(len(blocks.tags), parses),
+        blocks,
+        outcomes=model.outcomes[blocks.words],
+        heuristic=lookahead_heuristic(model, blocks, search) if heuristic is None else heuristic,
+        gold=_NO_TREE,
+        retained=_nothing_retained(1),
+    )
+
+
+def sampling_task(
+    model: Distributions,
+    work: Workspace,
+    words: np.ndarray,
+    particles: int,
+    tree: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
+) -> Task:
+    """Make the task of drawing derivations of one sentence.
+
+    words (int32[n]): The words as outcomes; also those that have candidate tags.
+    tree (tuple[int32[n], int32[n], int32[n]] | None): Tags, heads and labels, if they are given.
+    RETURNS (Task): Whoever has a derivation to retain writes it into `task.retained`.
+    """
+    blocks = sentence_blocks([words])
+    return Task(
+        model,
+        work,
+        Search(particles, 0.0, scheme=SYSTEMATIC),
+        new_sums(len(words)),
+        blocks if tree is None else blocks._replace(tags=tree[0]),
+        outcomes=words,
+        heuristic=np.empty((0, 0)),
+        gold=_NO_TREE if tree is None else gold_tree(*tree[1:]),
+        retained=_nothing_retained(len(words)),
+    )
+
+
+def new_sums(tokens: int, parses: Parses | None = None) -> Sums:
+    """Make the sums of some tokens, to be written into their parses if these are given."""
+    parts = (
+        np.empty((3, tokens))
+        if parses is None
+        else (parses.syntactic, parses.lexical, parses.log_probability)
+    )
+    return Sums(*parts, np.empty(1), np.empty(1))
+
+
+def _nothing_retained(words: int) -> Derivations:
+    return Derivations(np.full(2 * words, NONE, np.int32), np.full(words, NONE, np.int32))
+
+
+@jitable
+def action_probabilities(task, records, top, word, end):
+    """Return the probabilities of shifting `word` and of reducing; both are 0 if nothing is possible.
+
+    end (int): The position behind the last word of the block, at which nothing can be shifted.
+    """
+    if len(task.gold.heads) > 0:
+        return _gold_actions(task, records, top, word)
+    if task.search.scheme == SYSTEMATIC:
+        return _all_actions(task, records, top, word, end)
+    return _best_actions(task, records, top, word, end)
+
+
+@jitable
+def best_arcs(task, records, top, particles):
+    """Enter the arcs that may get one of the particles in `task.work.options`, after the above.
+
+    RETURNS (int): How many there are.
+    """
+    work, options = task.work, task.work.options
+    if len(task.gold.heads) > 0:
+        return 1
+    if task.search.scheme == SYSTEMATIC:
+        find_arcs(task.model, records, top, work)
+        return _enter(options, 0, END, work.actions[END:])
+    found = work.best_probability
+    if is_factored(task.model):
+        most = max(found[ENDS, 0], found[LEFT_ARCS, 0], found[RIGHT_ARCS, 0])
+        negligible = min(task.search.tag_threshold / particles, 1.0) * most
+        for direction in (LEFT_ARCS, RIGHT_ARCS):
+            if found[direction, 0] < negligible:
+                found[direction, 0] = 0.0
+            elif found[direction, 0] > 0.0:
+                _best_labels(task.model, records, top, direction, work)
+    count = 0
+    for group in range(ENDS, DIRECTIONS):
+        for k in range(found.shape[1]):
+            if found[group, k] > 0.0:
+                options.outcome[count], options.probability[count] = (
+                    work.best_action[group, k],
+                    found[group, k],
+                )
+                options.heuristic[count] = 0.0
+                count += 1
+    return count
+
+
+@jitable
+def best_tags(task, records, top, word, particles):
+    """Enter the tags that may get one of the particles in `task.work.options`.
+
+    RETURNS (tuple[int, float]): How many there are; and p(tag) summed over all tags that the word may
+        have, entered or not.
+    """
+    options, query, given = task.work.options, task.work.tag, task.blocks.tags[word]
+    if len(task.gold.heads) > 0:
+        options.outcome[0], outcome = given, np.int64(task.outcomes[word])
+        options.probability[0] = token_probability(
+            task.model, records, top, np.int64(given), outcome, task.work
+        )
+        return 1, 1.0
+    if task.search.scheme == SYSTEMATIC:
+        return _all_tags(task, records, top, word)
+    # A few sizes instead of all, so that the result depends on the look-up key alone.
+    magnitude = 1
+    while 8.0**magnitude < particles:
+        magnitude += 1
+    key, tag_elements, word_elements = query.key, task.model.tag.elements, task.model.word.elements
+    elements = len(tag_elements)
+    # The result depends on the words to come, so that it is one for this place.
+    key[0] = word
+    key[1] = magnitude if given == NONE else -given
+    read_context(tag_elements, records, top, 0, key[2 : 2 + elements])
+    read_context(word_elements, records, top, given, key[2 + elements :])
+    slot, known = recall(query.memo.fingerprint, key)
+    if not known:
+        _score_tags(task, records, top, word, task.search.tag_threshold / 8.0**magnitude, slot)
+    found, probability, heuristic = (
+        query.memo.outcome[slot],
+        query.memo.probability[slot],
+        task.heuristic[word],
+    )
+    most, count = len(probability) - 1, 0
+    while count < most and probability[count] > 0.0:
+        options.outcome[count], options.probability[count] = found[count], probability[count]
+        options.heuristic[count] = heuristic[found[count]]
+        count += 1
+    return count, probability[most]
+
+
+# Decoding.
+
+
+@jitable
+def _best_actions(task, records, top, word, end):
+    """Find the best actions of each class: `work.best_action` and `work.best_probability`.
+
+    If actions are factored each class has its probability, and `_best_labels` fills in the labels.
+    """
+    model, work, query = task.model, task.work, task.work.transition
+    action, probability, kind = work.best_action, work.best_probability, kind_of(records[top, column.DEPTH])
+    labels = action.shape[1]
+    if not is_factored(model):
+        slot, known = look_up(model.transition, records, top, 0, 0, query)
         best, found = query.memo.outcome[slot], query.memo.probability[slot]
-        labels = action.shape[1]
         if not known:
-            product_distribution(parser.transition, query.key[2:], 0, query.scratch, query.distribution)
+            predict(model.transition, query.key[2:], 0, query.scratch, query.distribution)
             best[:] = NONE
             found[:] = 0.0
             for outcome in range(len(query.distribution)):
@@ -156,134 +266,169 @@ def best_actions(task, records, top, word):
         if kind == 0:
             probability[SHIFTS, 0] = 1.0
         else:
-            slot, known = look_up(parser.transition, records, top, 0, kind, query)
+            slot, known = look_up(model.transition, records, top, 0, kind, query)
             found = query.memo.probability[slot]
             if not known:
-                product_distribution(parser.transition, query.key[2:], kind, query.scratch, found)
+                predict(model.transition, query.key[2:], kind, query.scratch, found)
             for group in range(DIRECTIONS):
                 probability[group, 0] = found[group]
-    length = len(task.words)
-    may_end = word == length or task.may_start[word]
+    may_end = word == end or task.blocks.may_start[word]
     p_reduce = 0.0
     for group in range(ENDS, DIRECTIONS):
         is_possible = POSSIBLE[kind, group] and (group != ENDS or may_end)
-        for k in range(probability.shape[1]):
+        for k in range(labels):
             if not is_possible:
                 probability[group, k] = 0.0
             p_reduce += probability[group, k]
-    return probability[SHIFTS, 0] if word < length else 0.0, p_reduce
-
-
-@weigh_attachments.register(Decoding)
-@jitable
-def best_attachments(task, records, top, word, particles):
-    """Find the best attachments of a configuration, after `best_actions`."""
-    work, options = task.work, task.options
-    if is_factored(task.parser):
-        found = work.action_probability
-        most = max(found[ENDS, 0], found[LEFT_ARCS, 0], found[RIGHT_ARCS, 0])
-        negligible = min(task.threshold / particles, 1.0) * most
-        for direction in (LEFT_ARCS, RIGHT_ARCS):
-            if found[direction, 0] < negligible:
-                found[direction, 0] = 0.0
-            elif found[direction, 0] > 0.0:
-                best_labels(task.parser, records, top, direction, work)
-    count = 0
-    for group in range(ENDS, DIRECTIONS):
-        for k in range(work.action.shape[1]):
-            if work.action_probability[group, k] > 0.0:
-                options.outcome[count] = work.action[group, k]
-                options.probability[count] = work.action_probability[group, k]
-                options.heuristic[count] = 0.0
-                count += 1
-    return count
+    return probability[SHIFTS, 0] if word < end else 0.0, p_reduce
 
 
 @jitable
-def best_labels(parser, records, top, direction, work):
+def _best_labels(model, records, top, direction, work):
     """Replace a direction by its best arcs, multiplying its probability by those of the labels."""
     query = work.label
-    slot, known = look_up(parser.label, records, top, direction, direction, query)
+    slot, known = look_up(model.label, records, top, direction, direction, query)
     best, probability = query.memo.outcome[slot], query.memo.probability[slot]
     if not known:
-        product_distribution(parser.label, query.key[2:], 0, query.scratch, query.distribution)
+        predict(model.label, query.key[2:], 0, query.scratch, query.distribution)
         best[:] = NONE
         probability[:] = 0.0
         for label in range(len(query.distribution)):
             keep_best(best, probability, label, query.distribution[label])
-    p_direction = work.action_probability[direction, 0]
+    p_direction = work.best_probability[direction, 0]
     for k in range(len(best)):
-        work.action[direction, k] = arc_of(direction, best[k])
-        work.action_probability[direction, k] = p_direction * probability[k]
+        work.best_action[direction, k] = arc_of(direction, best[k])
+        work.best_probability[direction, k] = p_direction * probability[k]
 
 
-@weigh_tokens.register(Decoding)
 @jitable
-def best_tokens(task, records, top, word, particles):
-    """Find the best tags of the next word by p(tag) p(word | tag), and by their promise for the words to
-    come.
+def _score_tags(task, records, top, word, negligible, slot):
+    """Compute the result of `best_tags` in a slot of the memo.
+
+    Tags are chosen by p(tag) p(word | tag) and their promise for the words to come, without those whose
+    share beside the best one's is `negligible`.
     """
-    parser, options, query, given = task.parser, task.options, task.work.tag, task.tags[word]
-    # A few sizes instead of all, so that what is found depends on the look-up key alone.
-    magnitude = 1
-    while 8.0**magnitude < particles:
-        magnitude += 1
-    key, elements = query.key, len(parser.tag.elements)
-    # Counted from the last word of the block backwards, which no word of another block is.
-    key[0] = task.work.occasion[0] - 1 - word
-    key[1] = magnitude if given == NONE else -given
-    read_context(parser.tag.elements, records, top, 0, key[2 : 2 + elements])
-    read_context(parser.word.elements, records, top, given, key[2 + elements :])
-    slot, known = recall(query.memo.fingerprint, key)
-    heuristic = task.heuristic[word]
-    if not known:
-        negligible = task.threshold / 8.0**magnitude
-        score_tags(parser, records, top, task.numbers[word], given, negligible, heuristic, task.work, slot)
-    found, probability = query.memo.outcome[slot], query.memo.probability[slot]
-    most = len(probability) - 1
-    count = 0
-    while count < most and probability[count] > 0.0:
-        options.outcome[count] = found[count]
-        options.probability[count] = probability[count]
-        options.heuristic[count] = heuristic[found[count]]
-        count += 1
-    return count, probability[most]
-
-
-@jitable
-def score_tags(parser, records, top, word, given, negligible, heuristic, work, slot):
-    """Compute a result for `best_tokens`, without tags whose share beside the best one's is `negligible`."""
+    model, work, heuristic = task.model, task.work, task.heuristic[word]
     memo, distribution, word_row = work.tag.memo, work.tag.distribution, work.word.key[2:]
     most = memo.probability.shape[1] - 1
     tags, probabilities = memo.outcome[slot, :most], memo.probability[slot]
-    tag_row = work.tag.key[2 : 2 + len(parser.tag.elements)]
-    product_distribution(parser.tag, tag_row, 0, work.tag.scratch, distribution)
+    tag_row = work.tag.key[2 : 2 + len(model.tag.elements)]
+    predict(model.tag, tag_row, 0, work.tag.scratch, distribution)
     tags[:] = NONE
     probabilities[:] = 0.0
-    outcome, told = parser.outcomes[word], parser.told[parser.observed[word]]
+    form, outcome, given = task.blocks.words[word], task.outcomes[word], task.blocks.tags[word]
+    p_observed = model.p_observed[model.observed[form]]
     if given != NONE:
-        read_context(parser.word.elements, records, top, given, word_row)
+        read_context(model.word.elements, records, top, given, word_row)
         tags[0] = given
         probabilities[most] = distribution[given]
-        probability = mixture_probability(parser.word, word_row, outcome, work.word.scratch)
-        probabilities[0] = distribution[given] * probability * told[given]
+        probability = predict_one(model.word, word_row, outcome, work.word.scratch)
+        probabilities[0] = distribution[given] * probability * p_observed[given]
         return
-    first, last = parser.tag_offsets[word], parser.tag_offsets[word + 1]
-    likely, highest = 0.0, -inf
+    first, last = model.tag_offsets[form], model.tag_offsets[form + 1]
+    likely, highest, usual = 0.0, -inf, model.p_word_given_tag
     for i in range(first, last):
-        highest = max(highest, heuristic[parser.candidate_tags[i]])
+        highest = max(highest, heuristic[model.candidate_tags[i]])
     for i in range(first, last):
-        tag = parser.candidate_tags[i]
+        tag = model.candidate_tags[i]
         probabilities[most] += distribution[tag]
         work.promise[tag] = exp(heuristic[tag] - highest)
-        likely = max(likely, distribution[tag] * parser.usual[i] * work.promise[tag])
+        likely = max(likely, distribution[tag] * usual[i] * work.promise[tag])
     for i in range(first, last):
-        tag = parser.candidate_tags[i]
-        if distribution[tag] * parser.usual[i] * work.promise[tag] < negligible * likely:
+        tag = model.candidate_tags[i]
+        if distribution[tag] * usual[i] * work.promise[tag] < negligible * likely:
             continue
-        read_context(parser.word.elements, records, top, tag, word_row)
-        probability = mixture_probability(parser.word, word_row, outcome, work.word.scratch) * told[tag]
+        read_context(model.word.elements, records, top, tag, word_row)
+        probability = predict_one(model.word, word_row, outcome, work.word.scratch) * p_observed[tag]
         keep_best(tags, probabilities[:most], tag, distribution[tag] * probability * work.promise[tag])
     for i in range(most):
         if tags[i] != NONE:
             probabilities[i] /= work.promise[tags[i]]
+
+
+# Sampling.
+
+
+@jitable
+def find_directions(model, records, top, work):
+    """Find p(shift), p(end) and the directions of a factored model, or all actions of another one."""
+    depth, action, direction = records[top, column.DEPTH], work.actions, work.transition.distribution
+    action[:] = 0.0
+    if not is_factored(model):
+        ask_all(model.transition, records, top, 0, 0, work.transition)
+        for outcome in range(len(direction)):
+            if POSSIBLE[kind_of(depth), class_of(outcome)]:
+                action[outcome] = direction[outcome]
+    elif depth == 1:
+        direction[:] = 0.0
+        action[SHIFT] = 1.0
+    else:
+        ask_all(model.transition, records, top, 0, kind_of(depth), work.transition)
+        action[SHIFT], action[END] = direction[SHIFTS], direction[ENDS]
+
+
+@jitable
+def find_arcs(model, records, top, work):
+    """Divide the directions of a factored model between its arcs, which completes `work.actions`."""
+    if not is_factored(model):
+        return
+    share, found = work.transition.distribution, work.label.distribution
+    for direction in (LEFT_ARCS, RIGHT_ARCS):
+        if share[direction] > 0.0:
+            ask_all(model.label, records, top, direction, 0, work.label)
+            for label in range(len(found)):
+                work.actions[arc_of(direction, label)] = share[direction] * found[label]
+
+
+@jitable
+def _all_actions(task, records, top, word, end):
+    work, direction = task.work, task.work.transition.distribution
+    find_directions(task.model, records, top, work)
+    # A sentence ends after its last word.
+    work.actions[SHIFT if word == end else END] = 0.0
+    if is_factored(task.model):
+        arcs = direction[LEFT_ARCS] + direction[RIGHT_ARCS]
+    else:
+        arcs = work.actions[FIRST_ARC:].sum()
+    return work.actions[SHIFT], work.actions[END] + arcs
+
+
+@jitable
+def _enter(options, count, first, probabilities):
+    """Enter all outcomes that have a probability, numbered from `first` on. Returns how many there are."""
+    for i in range(len(probabilities)):
+        if probabilities[i] > 0.0:
+            options.outcome[count], options.probability[count] = first + i, probabilities[i]
+            count += 1
+    return count
+
+
+@jitable
+def _all_tags(task, records, top, word):
+    model, query, options, found = task.model, task.work.word, task.work.options, task.work.tag.distribution
+    ask_all(model.tag, records, top, 0, 0, task.work.tag)
+    form, p_tags = task.blocks.words[word], 0.0
+    first, last = model.tag_offsets[form], model.tag_offsets[form + 1]
+    for i in range(first, last):
+        tag = model.candidate_tags[i]
+        read_context(model.word.elements, records, top, tag, query.key[2:])
+        p_word = predict_one(model.word, query.key[2:], form, query.scratch)
+        options.outcome[i - first], options.probability[i - first] = tag, found[tag] * p_word
+        p_tags += found[tag]
+    return last - first, p_tags
+
+
+# A given tree.
+
+
+@jitable
+def _gold_actions(task, records, top, word):
+    """Find the shift and the arc that lead to the gold tree; the arc is the only option."""
+    arc, may_shift = allowed_actions(task.gold, records, top)
+    p_shift, p_arc = 0.0, 0.0
+    if may_shift:
+        p_shift = action_probability(task.model, records, top, np.int64(SHIFT), task.work)
+    if arc != NO_ARC:
+        p_arc = action_probability(task.model, records, top, arc, task.work)
+    task.work.options.outcome[0], task.work.options.probability[0] = arc, p_arc
+    return p_shift, p_arc

@@ -27,7 +27,7 @@ from ..annotation.guides import write_guides
 from ..annotation.syntactic_words import words_as_tokens
 from ..annotation.words import layout_of
 from ..arc_standard.decoding import decode, mixture, posteriors
-from ..inference.rounding import Search
+from ..arc_standard.search import Search
 from ..interrupts import interrupts_deferred
 from ..language_model.generation import check_drawing, generate_docs
 from ..language_model.increments import Increment, find_increments

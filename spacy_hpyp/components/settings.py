@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ..inference.rounding import ROUND, TOP, Search
+from ..arc_standard.search import ROUND, TOP, Search
 from ..settings import HIGHEST_PARTICLES, NAME, SEED, TRUTH, Number, OneOf, Settings, Whole, setting
 
 

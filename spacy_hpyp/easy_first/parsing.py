@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, jit, jitable, overwrite, struct
-from ..inference.memo import recall
+from ..memo import recall
 from .arcs import PAIR_KEY, TAG, WINDOW, L, R, Scorer, add_up, find_weights, sentence_of, share_of, write_key
 from .labels import label_tree, new_workbench
 from .partial_trees import (

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, jit, overwrite, struct
-from ..inference.memo import mixed
+from ..memo import mixed
 
 #: Columns of a record: positions of the head and of its outermost and next children on each side, or `NONE`.
 HEAD, LEFT, RIGHT, LEFT2, RIGHT2 = range(5)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, jit, jitable
-from ..inference.gibbs import enter_event, new_events, read_events
+from ..pools.gibbs import enter_event, new_events, read_events
 from .contexts import (
     CASE,
     CASES,

@@ -47,7 +47,7 @@ from ..hpyp.franchise import (
 )
 from ..hpyp.franchise import PARENT as PARENT_RESTAURANT
 from ..hpyp.seating import add, remove
-from ..inference.drawing import draw
+from ..pools.gibbs import draw
 from .chart import ChartScores, best_tree
 
 DEPENDENCIES, SYNTACTIC, SEMANTIC, LDA = "dependencies", "syntactic", "semantic", "lda"

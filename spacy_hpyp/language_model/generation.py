@@ -11,9 +11,9 @@ from ..annotation.arrays import sentence_blocks, with_letters
 from ..annotation.documents import Layout, write_parses
 from ..arc_standard.configuration import tree_of
 from ..arc_standard.decoding import decode
-from ..arc_standard.likelihood import new_queries
+from ..arc_standard.likelihood import new_workspace
 from ..arc_standard.sampling import Derivation, draw_sentence
-from ..inference.rounding import Search
+from ..arc_standard.search import Search
 from ..models.joint_model import JointModel
 from ..models.spelling import write_out
 from ..settings import whole
@@ -77,9 +77,9 @@ def _draw(model: JointModel, max_length: int, rng: np.random.Generator) -> Deriv
         tags=np.empty(max_length, dtype=np.int32),
         words=np.empty(max_length, dtype=np.int32),
     )
-    frozen, queries = model.frozen, new_queries(model.frozen, 1)
+    frozen, work = model.frozen, new_workspace(model.frozen, remembered=1)
     for _ in range(ATTEMPTS):
-        if n := draw_sentence(frozen, queries, rng, drawn):
+        if n := draw_sentence(frozen, work, rng, drawn):
             return Derivation(drawn.actions[: 2 * n], drawn.tags[:n], drawn.words[:n])
     raise unfound("derivations", max_length)
 

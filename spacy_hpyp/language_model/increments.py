@@ -17,7 +17,7 @@ from spacy.tokens import Doc
 from ..annotation.arrays import Blocks
 from ..annotation.documents import Layout, encode_docs
 from ..arc_standard.increments import OPEN, Increments, follow
-from ..inference.rounding import Search
+from ..arc_standard.search import Search
 from ..models.joint_model import JointModel
 from .surprisal import entropy
 

@@ -20,9 +20,10 @@ from spacy.util import minibatch
 
 from ..annotation.arrays import sentence_blocks
 from ..arc_standard.decoding import decode
-from ..arc_standard.likelihood import new_queries
-from ..arc_standard.sampling import sample_parse
-from ..inference.rounding import Search
+from ..arc_standard.likelihood import new_workspace
+from ..arc_standard.proposals import sampling_task
+from ..arc_standard.sampling import sample_derivation, with_every_tag
+from ..arc_standard.search import Search
 from ..models.joint_model import JointModel
 from ..settings import HIGHEST_PARTICLES, whole
 
@@ -118,7 +119,7 @@ def search_for_sums(search: Search) -> Search:
 
 def search_for_reading(search: Search, particles: int | None = None) -> Search:
     """Return a search for the surprisals of words: each is predicted from the words before it alone, summed
-    over all places where sentences may end, see `arc_standard.running_text`.
+    over all places where sentences may end, see `arc_standard.particle_filter`.
 
     particles (int | None): How many particles, instead of the parser's, or 5,000 if these are fewer.
     """
@@ -174,14 +175,10 @@ def score_by_particles(
 
     def score(job: tuple[int, Sequence[str]]) -> Perplexity:
         number, forms = job
-        words, none, rng = (
-            _numbers(model, forms),
-            np.empty(0, np.int32),
-            np.random.default_rng([seed, number]),
-        )
-        filters = model.frozen, new_queries(model.frozen, 1), words, particles, none, none, True, rng
+        words, rng = _numbers(model, forms), np.random.default_rng([seed, number])
+        task = sampling_task(every_tag, new_workspace(every_tag, remembered=1), words, particles)
         found = np.empty(2 * len(words), np.int32), np.empty(len(words), np.int32)
-        estimates = np.array([sample_parse(*filters, *found) for _ in range(replicates)])
+        estimates = np.array([sample_derivation(task, rng, *found) for _ in range(replicates)])
         highest = estimates.max()
         if highest == -np.inf:
             return score_of(model, forms, words, -np.inf)
@@ -189,6 +186,7 @@ def score_by_particles(
         variance = float(ratios.var(ddof=1) / (replicates * ratios.mean() ** 2))
         return score_of(model, forms, words, float(highest + np.log(ratios.mean())), variance)
 
+    every_tag = with_every_tag(model.frozen, len(model.tags))
     with ThreadPoolExecutor(threads) as pool:
         for batch in minibatch(enumerate(sentences), _BATCH):
             yield from pool.map(score, batch)

@@ -11,7 +11,7 @@ from ..annotation.arrays import Parses
 from ..annotation.documents import encode_docs
 from ..arc_standard.decoding import decode
 from ..arc_standard.distributions import ContextLists
-from ..inference.rounding import Search
+from ..arc_standard.search import Search
 from ..settings import taking
 from ..text.unknown_words import RULES, UnknownWordRule
 from ..text.vocabulary import VocabularySettings

@@ -21,8 +21,8 @@ from ..hpyp.franchise import Franchise, copied, dish_counts, reserve, reserve_to
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import compact, pack, unpack
 from ..hpyp.table import FrozenTable
-from ..inference.gibbs import remove_sentences, visit_sentences
 from ..memory import giving_back
+from ..pools.gibbs import remove_sentences, visit_sentences
 from ..pools.pool import Conditional, FrozenPool, SeatedPool, Weights
 from ..storage.format import dump, load
 from ..text.vocabulary import Vocabulary, VocabularySettings
@@ -111,7 +111,7 @@ class CountModel(ClassedModel):
 
     @abstractmethod
     def generated(self, name: str, sentences: Sentences, derivations: Any) -> Any:
-        """What one of the distributions has generated in some sentences, for `inference.gibbs.read_events`.
+        """What one of the distributions has generated in some sentences, for `pools.gibbs.read_events`.
 
         derivations (Any): How they are derived, if there is more to that than the sentences say.
         """

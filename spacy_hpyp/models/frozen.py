@@ -6,10 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..annotation.arrays import Sentences
-from ..arc_standard.derivations import sample_derivation, tree_log_probability
-from ..arc_standard.likelihood import new_queries
+from ..arc_standard.derivations import tree_log_probability
+from ..arc_standard.distributions import Distributions
+from ..arc_standard.likelihood import new_workspace
 from ..arc_standard.lookahead import tag_chain, usual_probabilities
-from ..arc_standard.proposals import SearchModel
+from ..arc_standard.proposals import sampling_task
+from ..arc_standard.sampling import sample_derivation
 from ..pools.pool import FrozenPool
 from ..text.vocabulary import Vocabulary
 
@@ -31,7 +33,7 @@ class TreeLogProbs(NamedTuple):
     exact: np.ndarray
 
 
-def search_model(pools: Sequence[FrozenPool], vocabulary: Vocabulary) -> SearchModel:
+def search_model(pools: Sequence[FrozenPool], vocabulary: Vocabulary) -> Distributions:
     """Pools as what a search goes by, with what they say of each word and of the tags that it may have.
 
     pools (Sequence[FrozenPool]): Of the transitions, labels, tags and words.
@@ -49,22 +51,22 @@ def search_model(pools: Sequence[FrozenPool], vocabulary: Vocabulary) -> SearchM
     rows += np.minimum(vocabulary.observed_form + 1, len(forms) - 1)
     told = (told[:, None] * forms).reshape(-1, count)
     of_candidates = np.repeat(rows, np.diff(vocabulary.tag_offsets)), vocabulary.candidate_tags
-    return SearchModel(
+    return Distributions(
         transition=transition,
         label=label,
         tag=tag,
         word=word,
         tag_offsets=vocabulary.tag_offsets,
         candidate_tags=vocabulary.candidate_tags,
-        usual=usual_probabilities(word, *tags, vocabulary.outcomes) * told[of_candidates],
+        p_word_given_tag=usual_probabilities(word, *tags, vocabulary.outcomes) * told[of_candidates],
         chain=tag_chain(tag),
         outcomes=vocabulary.outcomes,
         observed=rows,
-        told=told,
+        p_observed=told,
     )
 
 
-def tree_log_probs(parser: SearchModel, sentences: Sentences, *, seed: int = 0) -> TreeLogProbs:
+def tree_log_probs(parser: Distributions, sentences: Sentences, *, seed: int = 0) -> TreeLogProbs:
     """The log-probability of each sentence with its tags and its tree, in nats, summed over the tree's
     derivations.
 
@@ -74,16 +76,17 @@ def tree_log_probs(parser: SearchModel, sentences: Sentences, *, seed: int = 0) 
     sentences (Sentences): Projective trees.
     seed (int): Fixes the estimates.
     """
-    queries = new_queries(parser, _REMEMBERED)
+    work = new_workspace(parser, remembered=_REMEMBERED)
     rng = np.random.default_rng(seed)
     count = len(sentences.offsets) - 1
     found = TreeLogProbs(np.empty(count), np.empty(count, dtype=bool))
     for i, (start, end) in enumerate(zip(sentences.offsets[:-1], sentences.offsets[1:])):
         words, *rows = (part[start:end] for part in sentences[:4])
         rows.insert(0, parser.outcomes[words])
-        found.log_prob[i], found.exact[i] = tree_log_probability(parser, *rows, _AFFORDABLE, queries)
+        found.log_prob[i], found.exact[i] = tree_log_probability(parser, *rows, _AFFORDABLE, work)
         if not found.exact[i]:
-            none, actions = np.empty(0, dtype=np.int32), np.empty(2 * (end - start), dtype=np.int32)
-            found.log_prob[i] = sample_derivation(parser, *rows, _PARTICLES, none, rng, queries, actions)
-        found.log_prob[i] += np.log(parser.told[parser.observed[words], rows[1]]).sum()
+            task = sampling_task(parser, work, rows[0], _PARTICLES, rows[1:])
+            actions, tags = np.empty(2 * (end - start), np.int32), np.empty(end - start, np.int32)
+            found.log_prob[i] = sample_derivation(task, rng, actions, tags)
+        found.log_prob[i] += np.log(parser.p_observed[parser.observed[words], rows[1]]).sum()
     return found

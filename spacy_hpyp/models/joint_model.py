@@ -21,8 +21,7 @@ from ..arc_standard.distributions import (
     conditionals,
     static_derivations,
 )
-from ..arc_standard.latent import latent_derivations, visit_latent
-from ..arc_standard.proposals import SearchModel
+from ..arc_standard.latent import visit_latent
 from ..hpyp.franchise import Franchise, new_franchise
 from ..pools.pool import Conditional, FrozenPool, SeatedPool
 from ..text.vocabulary import VocabularySettings
@@ -147,12 +146,10 @@ class JointModel(CountModel):
         """
         candidates = self.vocabulary.tag_offsets, self.vocabulary.candidate_tags
         model = Distributions(*pools.values(), *candidates)
-        latent = latent_derivations(
-            model, sentences, derivations, given_trees=given_trees, particles=particles
-        )
-        return visit_latent(latent, seated, rng, totals, self.draws)
+        how = {"given_trees": given_trees, "particles": particles}
+        return visit_latent(model, sentences, derivations, seated, rng, totals, self.draws, **how)
 
-    def predicting(self, pools: Mapping[str, FrozenPool]) -> SearchModel:
+    def predicting(self, pools: Mapping[str, FrozenPool]) -> Distributions:
         """See `CountModel`."""
         self.check_classes()
         return search_model([*pools.values()], self.vocabulary)

@@ -20,10 +20,10 @@ from ..annotation.confidence import (
 )
 from ..annotation.documents import GoldSentence, join
 from ..arc_standard.decoding import decode
+from ..arc_standard.search import Search
 from ..compiled import NONE
 from ..easy_first.learning import Learning, Lessons
 from ..easy_first.parsing import SentencesToParse
-from ..inference.rounding import Search
 from ..models.joint_model import JointModel
 from ..models.tree_model import UNLEARNED as UNLEARNED_TREES
 from ..models.tree_model import ParserProgress, TreeModel, confidence_features

@@ -14,9 +14,15 @@ from thinc.api import Adam
 from ..annotation.arrays import Blocks, sentence_blocks
 from ..annotation.documents import join
 from ..arc_standard.contrast import add_contrasts
-from ..arc_standard.distributions import DISTRIBUTIONS, Derivations, static_derivations
-from ..arc_standard.proposals import SearchModel, new_workspace, with_weights
-from ..inference.rounding import Search
+from ..arc_standard.distributions import (
+    DISTRIBUTIONS,
+    Derivations,
+    Distributions,
+    static_derivations,
+    with_weights,
+)
+from ..arc_standard.proposals import new_task
+from ..arc_standard.search import Search
 from ..models.joint_model import JointModel
 from ..models.parameters import GATE_PACE, no_gradient
 from ..pools.pool import Weights
@@ -94,9 +100,9 @@ def _weights(parameters: Mapping[tuple[str, str], np.ndarray], scale: dict[str, 
 
 
 def _contrast(
-    parser: SearchModel, blocks: Blocks, derivations: Derivations, search: Search, chosen: np.ndarray
+    parser: Distributions, blocks: Blocks, derivations: Derivations, search: Search, chosen: np.ndarray
 ) -> tuple[float, dict[str, Weights]]:
     """The log-likelihood of some sentences and its gradient, see `add_contrasts`."""
     gradient = no_gradient({name: getattr(parser, name).weights for name in DISTRIBUTIONS})
-    work, parts = new_workspace(parser, search), tuple(gradient.values())
-    return add_contrasts(parser, work, blocks, chosen, derivations, search, _JOINT, parts), gradient
+    task, parts, unused = new_task(parser, blocks, search), tuple(gradient.values()), np.random.default_rng(0)
+    return add_contrasts(task, chosen, derivations, _JOINT, parts, unused), gradient

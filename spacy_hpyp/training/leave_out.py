@@ -13,7 +13,7 @@ import numpy as np
 from ..annotation.arrays import Guides, no_guides, sentence_blocks
 from ..annotation.documents import GoldDocument, join
 from ..arc_standard.decoding import decode
-from ..inference.rounding import Search
+from ..arc_standard.search import Search
 from ..models.joint_model import JointModel
 from .derivations import JointTreebank
 from .treebank import deal_out

@@ -13,7 +13,7 @@ import numpy as np
 from ..annotation.arrays import Sentences, sentence_blocks
 from ..arc_standard.decoding import decode
 from ..arc_standard.distributions import DISTRIBUTIONS, static_derivations
-from ..inference.rounding import Search
+from ..arc_standard.search import Search
 from ..interrupts import interrupts_deferred
 from ..models.joint_model import JointModel
 

@@ -8,7 +8,7 @@ from test_enumeration import POOLS, Counter, make_model, with_random_weights
 from test_sampling import assert_drawn_from
 
 from spacy_hpyp.arc_standard.configuration import FIRST_SYMBOL, PREVIOUS, ROOT, WORD, derivation
-from spacy_hpyp.arc_standard.likelihood import new_queries
+from spacy_hpyp.arc_standard.likelihood import new_workspace
 from spacy_hpyp.arc_standard.sampling import Derivation, draw_sentence
 
 LIMIT = 3
@@ -20,7 +20,7 @@ class Generator:
     def __init__(self, name, **settings):
         joint = with_random_weights(make_model(POOLS[name], **settings))
         self.joint, self.distributions = joint, joint.frozen
-        self.queries = new_queries(self.distributions, 1)
+        self.queries = new_workspace(self.distributions, remembered=1)
         counter = Counter(joint)
         self.derivations = {}
         for n in range(1, LIMIT + 1):

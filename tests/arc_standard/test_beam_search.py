@@ -13,8 +13,8 @@ from test_posterior import blocks_of
 from spacy_hpyp.arc_standard.configuration import DEPTH, END, ROOT, SHIFT, class_of, reduce
 from spacy_hpyp.arc_standard.configuration import shift as push
 from spacy_hpyp.arc_standard.decoding import decode
-from spacy_hpyp.arc_standard.likelihood import action_probability, new_queries, token_probability
-from spacy_hpyp.inference.rounding import TOP, Search
+from spacy_hpyp.arc_standard.likelihood import action_probability, new_workspace, token_probability
+from spacy_hpyp.arc_standard.search import TOP, Search
 
 WORDS = [1, 0, 0, 1, 0]
 #: All labels and tags that there are.
@@ -35,7 +35,7 @@ class Plain(Counter):
         self.records = np.zeros((100_000, 16), dtype=np.int32)
         self.records[: self.first] = Counter(model).records[: self.first]
         self.used, self.words, self.kept, self.lookahead = self.first, words, kept, lookahead
-        self.queries = new_queries(model.frozen, 64)
+        self.queries = new_workspace(model.frozen, remembered=64)
 
     def run(self):
         """The log-weights of the final beam, in order."""

@@ -6,7 +6,7 @@ from test_enumeration import EVERYTHING, POOLS, make_model, with_random_weights
 
 from spacy_hpyp.annotation.arrays import sentence_blocks
 from spacy_hpyp.arc_standard.decoding import decode
-from spacy_hpyp.inference.rounding import Search
+from spacy_hpyp.arc_standard.search import Search
 
 # Everything is tried.
 SEARCH = Search(EVERYTHING, 0.0, marginals=True, tags_per_word=2, tag_threshold=0.0)

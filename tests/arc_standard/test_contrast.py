@@ -8,9 +8,9 @@ import pytest
 from spacy_hpyp.annotation.arrays import sentence_blocks
 from spacy_hpyp.annotation.documents import join, raw_sentences, read_gold
 from spacy_hpyp.arc_standard.contrast import add_contrasts
-from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, static_derivations
-from spacy_hpyp.arc_standard.proposals import new_workspace, with_weights
-from spacy_hpyp.inference.rounding import Search
+from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, static_derivations, with_weights
+from spacy_hpyp.arc_standard.proposals import new_task
+from spacy_hpyp.arc_standard.search import Search
 from spacy_hpyp.models.parameters import no_gradient
 from spacy_hpyp.pools.pool import Weights
 
@@ -42,10 +42,8 @@ def contrasts(parser, task, joint_share):
     pools = {name: getattr(parser, name).weights for name in DISTRIBUTIONS}
     gradient = no_gradient(pools)
     every = np.arange(len(blocks.offsets) - 1)
-    work = new_workspace(parser, SEARCH)
-    found = add_contrasts(
-        parser, work, blocks, every, derivations, SEARCH, joint_share, tuple(gradient.values())
-    )
+    task, parts = new_task(parser, blocks, SEARCH), tuple(gradient.values())
+    found = add_contrasts(task, every, derivations, joint_share, parts, np.random.default_rng(0))
     return found, gradient
 
 

@@ -10,8 +10,8 @@ from test_posterior import ROUNDING, blocks_of
 
 from spacy_hpyp.annotation.arrays import Blocks
 from spacy_hpyp.arc_standard.decoding import cut, decode, mixture, posteriors
+from spacy_hpyp.arc_standard.search import Search
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.inference.rounding import Search
 
 WORDS = [1, 0, 1, 0, 0, 1]
 RUNNING = blocks_of(WORDS, may_start=True)

@@ -20,8 +20,10 @@ from spacy_hpyp.arc_standard.configuration import (
     tree_of,
 )
 from spacy_hpyp.arc_standard.configuration import shift as push
-from spacy_hpyp.arc_standard.derivations import sample_derivation, tree_log_probability
-from spacy_hpyp.arc_standard.likelihood import new_queries
+from spacy_hpyp.arc_standard.derivations import tree_log_probability
+from spacy_hpyp.arc_standard.likelihood import new_workspace
+from spacy_hpyp.arc_standard.proposals import sampling_task
+from spacy_hpyp.arc_standard.sampling import sample_derivation
 from spacy_hpyp.pools.pool import Weights
 
 #: Heads with 1, 2, 6, 4 and 12 derivations.
@@ -41,7 +43,7 @@ def model_of(name):
         name: Weights(*(part + rng.normal(0, 1, part.shape) for part in w))
         for name, w in model.weights.items()
     }
-    return model, new_queries(model.frozen, 1024)
+    return model, new_workspace(model.frozen, remembered=1024)
 
 
 @pytest.fixture(params=POOLS)
@@ -111,8 +113,11 @@ def exact(model, rows, limit=1000):
 def draw(model, rows, particles, rng, retained=()):
     """A derivation, and the estimate of the tree's log-probability."""
     joint, queries = model
-    actions = np.full(2 * len(rows[0]), -1, dtype=np.int32)
-    estimate = sample_derivation(joint.frozen, *rows, particles, integers(retained), rng, queries, actions)
+    actions, tags = np.full(2 * len(rows[0]), -1, dtype=np.int32), np.empty(len(rows[0]), dtype=np.int32)
+    task = sampling_task(joint.frozen, queries, rows[0], particles, rows[1:])
+    if retained:
+        task.retained.actions[:], task.retained.tags[:] = retained, rows[1]
+    estimate = sample_derivation(task, rng, actions, tags)
     return tuple(actions.tolist()), estimate
 
 

@@ -33,9 +33,9 @@ from spacy_hpyp.arc_standard.configuration import (
 from spacy_hpyp.arc_standard.configuration import shift as push
 from spacy_hpyp.arc_standard.contexts import read_context
 from spacy_hpyp.arc_standard.distributions import ContextLists, static_derivations
+from spacy_hpyp.arc_standard.search import Search
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, TIER, deepest
-from spacy_hpyp.inference.rounding import Search
 from spacy_hpyp.models.joint_model import JointModel
 from spacy_hpyp.pools.pool import Weights, bucket_of
 from spacy_hpyp.text.unknown_words import universal_unknown_words

@@ -19,9 +19,9 @@ from spacy_hpyp.arc_standard.distributions import (
 )
 from spacy_hpyp.compiled import jit
 from spacy_hpyp.hpyp.franchise import N_SERVINGS, NONE, PARENT, RESTAURANT, SYMBOL, new_franchise
-from spacy_hpyp.inference.gibbs import visit_sentences
 from spacy_hpyp.models.frozen import tree_log_probs
 from spacy_hpyp.models.parameters import no_gradient
+from spacy_hpyp.pools.gibbs import visit_sentences
 
 #: One sentence whose five tags, words and labels fall into few restaurants.
 WORDS, TAGS, HEADS = [0, 1, 0, 0, 1], [0, 1, 0, 0, 1], [1, NONE, 1, 1, 1]

@@ -8,7 +8,7 @@ from spacy_hpyp.annotation.arrays import sentence_blocks
 from spacy_hpyp.arc_standard import increments
 from spacy_hpyp.arc_standard.decoding import decode
 from spacy_hpyp.arc_standard.increments import OPEN
-from spacy_hpyp.inference.rounding import Search
+from spacy_hpyp.arc_standard.search import Search
 
 # The search is compiled once more with somebody who looks on, which takes a minute.
 pytestmark = pytest.mark.slow

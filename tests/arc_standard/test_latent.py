@@ -25,15 +25,14 @@ from spacy_hpyp.arc_standard.distributions import (
 )
 from spacy_hpyp.arc_standard.latent import (
     add_weighing,
-    latent_derivations,
     remove_weighing,
     take_back,
     visit_latent,
 )
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.storage import pack
-from spacy_hpyp.inference.gibbs import put_back
 from spacy_hpyp.models.parameters import no_gradient
+from spacy_hpyp.pools.gibbs import put_back
 from spacy_hpyp.storage.format import dump
 
 #: The second word has a dependent on either side, so that the tree has two derivations.
@@ -75,11 +74,11 @@ def run(model, rows, given_trees, steps=STEPS):
         model.vocabulary.tag_offsets,
         model.vocabulary.candidate_tags,
     )
-    latent = latent_derivations(learner, rows, derivations, given_trees=given_trees, particles=3)
     rng, totals, visited = np.random.default_rng(5), np.zeros(4), []
     seated = np.ones(len(rows.offsets) - 1, dtype=bool)
     for _ in range(steps):
-        assert visit_latent(latent, seated, rng, totals, draws) == len(seated)
+        step = learner, rows, derivations, seated, rng, totals, draws
+        assert visit_latent(*step, given_trees=given_trees, particles=3) == len(seated)
         visited.append(
             tuple(
                 (*derivations.actions[2 * start : 2 * end].tolist(), *derivations.tags[start:end].tolist())

@@ -6,18 +6,18 @@ from itertools import product
 
 import numpy as np
 import pytest
-from searching import decode_all, lookahead_heuristic
+from searching import decode_all
 from seating import PRECISION
 from test_enumeration import EVERYTHING, POOLS, make_model, with_random_weights
 
 from spacy_hpyp.annotation.arrays import Blocks
 from spacy_hpyp.arc_standard import decoding, lookahead
 from spacy_hpyp.arc_standard.configuration import FIRST_SYMBOL, ROOT_SYMBOL
-from spacy_hpyp.arc_standard.distributions import ContextLists
+from spacy_hpyp.arc_standard.distributions import ContextLists, Distributions
 from spacy_hpyp.arc_standard.lookahead import tag_chain
+from spacy_hpyp.arc_standard.search import Search
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import child, restaurant_distribution
-from spacy_hpyp.inference.rounding import Search
 
 TAGS, FORMS = 3, 4
 SENTENCES = [list(words) for n in (1, 3, 5) for words in product(range(2), repeat=n)][::3]
@@ -49,7 +49,10 @@ class Chain:
         offsets = np.cumsum([0, *map(len, self.candidates)])
         candidates = np.concatenate(self.candidates).astype(np.int32)
         chain = self.chain if chain is None else chain
-        return lookahead_heuristic(chain, offsets, candidates, np.concatenate(self.usual), block, share)
+        model = Distributions(
+            *[0] * 4, offsets, candidates, p_word_given_tag=np.concatenate(self.usual), chain=chain
+        )
+        return lookahead.lookahead_heuristic(model, block, Search(1, 0.0, outlook=share))
 
     def step(self, before, tag, may_start):
         """p(tag | the tag before), where another sentence may begin or not."""

@@ -14,8 +14,8 @@ from spacy_hpyp.arc_standard import decoding
 from spacy_hpyp.arc_standard.configuration import DEPTH, END, ROOT, SHIFT, class_of, reduce
 from spacy_hpyp.arc_standard.configuration import shift as push
 from spacy_hpyp.arc_standard.posterior import choose, find_guides, find_marginals
+from spacy_hpyp.arc_standard.search import Search
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.inference.rounding import Search
 
 SENTENCES = [[1], [0, 1], [1, 0, 1], [0, 0, 1, 0]]
 

@@ -10,12 +10,12 @@ from test_enumeration import POOLS, Counter, make_model, with_random_weights
 from spacy_hpyp.arc_standard.configuration import DEPTH, END, FIRST_ARC, ROOT, SHIFT, derivation, reduce
 from spacy_hpyp.arc_standard.configuration import shift as push
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, Distributions
-from spacy_hpyp.arc_standard.likelihood import new_queries
-from spacy_hpyp.arc_standard.sampling import sample_parse
+from spacy_hpyp.arc_standard.likelihood import new_workspace
+from spacy_hpyp.arc_standard.proposals import sampling_task
+from spacy_hpyp.arc_standard.sampling import sample_derivation, with_every_tag
 from spacy_hpyp.models.parameters import no_gradient
 
 WORDS = {1: [1], 2: [0, 1], 3: [1, 0, 1], 4: [0, 1, 1, 0]}
-NOTHING = np.empty(0, dtype=np.int32)
 
 
 def integers(values):
@@ -34,7 +34,7 @@ class Tiny:
             pools = [joint.pool(name, joint.weights, gradient) for name in DISTRIBUTIONS]
             vocabulary = joint.vocabulary
             self.distributions = Distributions(*pools, vocabulary.tag_offsets, vocabulary.candidate_tags)
-        self.queries = new_queries(self.distributions, 1)
+        self.queries = new_workspace(self.distributions, remembered=1)
         self._found = {}
 
     def derivations(self, words):
@@ -72,22 +72,15 @@ class Tiny:
             push(counter.records, used, top, tag, words[shifted])
             yield from self._grow(q, used, used + 1, words, shifted + 1)
 
-    def sample(self, words, rng, particles, *, retained=(NOTHING, NOTHING), every_tag=True):
+    def sample(self, words, rng, particles, *, retained=None, every_tag=True):
         """A derivation, and the estimate of the words' log-probability."""
         n = len(words)
         actions, tags = np.full(2 * n, -9, dtype=np.int32), np.full(n, -9, dtype=np.int32)
-        before = map(integers, retained)
-        estimate = sample_parse(
-            self.distributions,
-            self.queries,
-            integers(words),
-            particles,
-            *before,
-            every_tag,
-            rng,
-            actions,
-            tags,
-        )
+        model = with_every_tag(self.distributions, 2) if every_tag else self.distributions
+        task = sampling_task(model, self.queries, integers(words), particles)
+        if retained is not None:
+            task.retained.actions[:], task.retained.tags[:] = retained
+        estimate = sample_derivation(task, rng, actions, tags)
         return (tuple(actions.tolist()), tuple(tags.tolist())), estimate
 
 

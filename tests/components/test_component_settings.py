@@ -17,6 +17,7 @@ from spacy.tokens import Doc
 
 from spacy_hpyp import HPYPParser
 from spacy_hpyp.annotation.documents import UnknownTagWarning
+from spacy_hpyp.arc_standard.search import ROUND, TOP
 from spacy_hpyp.components.settings import (
     EasyFirstParserSettings,
     HeadOutwardSettings,
@@ -25,7 +26,6 @@ from spacy_hpyp.components.settings import (
     SenterSettings,
     StateSettings,
 )
-from spacy_hpyp.inference.rounding import ROUND, TOP
 from spacy_hpyp.models.settings import (
     ClassifierSettings,
     EstimatorSettings,

@@ -5,7 +5,7 @@ import pytest
 
 from spacy_hpyp.annotation.arrays import sentence_blocks
 from spacy_hpyp.arc_standard.decoding import decode
-from spacy_hpyp.inference.rounding import Search
+from spacy_hpyp.arc_standard.search import Search
 from spacy_hpyp.language_model import scoring
 from spacy_hpyp.language_model.scoring import (
     perplexity_of,
@@ -97,11 +97,10 @@ def test_without_its_bias_an_estimate_is_right_on_average(model, monkeypatch):
     zero.
     """
 
-    def estimate(*arguments):
-        rng = arguments[7]
+    def estimate(task, rng, actions, tags):
         return np.log(rng.gamma(5.0, 0.2))
 
-    monkeypatch.setattr(scoring, "sample_parse", estimate)
+    monkeypatch.setattr(scoring, "sample_derivation", estimate)
     found = [
         perplexity_of(score_by_particles(model, [["stop"]] * 500, particles=1, replicates=20, seed=seed))
         for seed in range(12)

@@ -6,20 +6,26 @@ import numpy as np
 import pytest
 from test_beam import beam_of
 
-from spacy_hpyp.inference.drawing import resample, split
+from spacy_hpyp.arc_standard.configuration import END, SHIFT
+from spacy_hpyp.arc_standard.particle_filter import resample, split_particles
+from spacy_hpyp.arc_standard.search import SYSTEMATIC
+from spacy_hpyp.compiled import NONE
 
 DRAWS = 4000
 
 
 def counts_after(weights, counts, rng, held=-1):
-    """The numbers of particles after resampling, and the derivation that is held then."""
+    """The numbers of particles after resampling; the derivation that is held still is."""
     beam = beam_of(np.log(weights), counts)
-    left, new_held = resample(beam, len(weights), held, sum(counts), rng)
+    if held >= 0:
+        beam["step"][held] = 0
+    beam = beam[: resample(beam, sum(counts), rng)]
     found = np.zeros(len(weights), dtype=int)
-    found[beam.record[:left]] = beam.particles[:left]
+    found[beam["record"]] = beam["k"]
     assert found.sum() == sum(counts)
-    assert np.allclose(np.exp(beam.weight[:left]) * sum(counts), np.dot(weights, counts))
-    return found, beam.record[new_held] if new_held >= 0 else -1
+    assert np.allclose(np.exp(beam["theta"]) * sum(counts), np.dot(weights, counts))
+    assert beam["record"][beam["step"] != NONE].tolist() == [held] * (held >= 0)
+    return found
 
 
 def standard_error(samples):
@@ -30,34 +36,32 @@ def standard_error(samples):
 def test_numbers_of_particles_are_their_expectations_rounded_up_or_down(weights, counts):
     rng = np.random.default_rng(0)
     expected = np.multiply(weights, counts) * sum(counts) / np.dot(weights, counts)
-    found = [counts_after(weights, counts, rng)[0] for _ in range(DRAWS)]
+    found = [counts_after(weights, counts, rng) for _ in range(DRAWS)]
     assert np.all(np.abs(found - expected) < 1)
     assert np.all(np.abs(np.mean(found, axis=0) - expected) < 4 * standard_error(found))
 
 
 def test_particles_that_weigh_about_the_same_are_left_alone():
     beam = beam_of(np.log([1.0, 1.2]), [3, 5])
-    assert resample(beam, 2, 1, 8, np.random.default_rng(0)) == (2, 1)
-    assert beam.particles.tolist() == [3, 5]
-    assert beam.weight.tolist() == [0.0, log(1.2)]
+    assert resample(beam, 8, np.random.default_rng(0)) == 2
+    assert beam["k"].tolist() == [3, 5]
+    assert beam["theta"].tolist() == [0.0, log(1.2)]
 
 
 def test_a_particle_that_is_held_always_goes_on_however_little_it_weighs():
     rng = np.random.default_rng(0)
     for _ in range(200):
-        found, held = counts_after([exp(-40), 1.0, 0.01], [1, 2, 4], rng, held=0)
-        assert held == 0
-        assert found[0] == 1
+        assert counts_after([exp(-40), 1.0, 0.01], [1, 2, 4], rng, held=0)[0] == 1
 
 
 def test_numbers_given_a_held_particle_are_those_without_reweighted_by_its_own():
     """What is drawn given that a particle goes on, weighted by how often it does, is what is drawn anyway."""
     weights, counts = [12, 1, 2], [1, 3, 2]
     rng = np.random.default_rng(0)
-    free = np.array([counts_after(weights, counts, rng)[0] for _ in range(DRAWS)])
+    free = np.array([counts_after(weights, counts, rng) for _ in range(DRAWS)])
     for held in range(3):
         expected = np.multiply(weights, counts)[held] * sum(counts) / np.dot(weights, counts)
-        conditional = np.array([counts_after(weights, counts, rng, held)[0] for _ in range(DRAWS)])
+        conditional = np.array([counts_after(weights, counts, rng, held) for _ in range(DRAWS)])
         biased = free * free[:, [held]] / expected
         error = np.hypot(standard_error(biased), standard_error(conditional))
         assert np.all(np.abs(biased.mean(axis=0) - conditional.mean(axis=0)) < 4 * error)
@@ -67,15 +71,15 @@ def test_numbers_given_a_held_particle_are_those_without_reweighted_by_its_own()
 def test_particles_are_divided_in_proportion(first, second):
     rng = np.random.default_rng(0)
     expected = 7 * first / (first + second)
-    found = [split(7, first, second, False, False, rng) for _ in range(DRAWS)]
+    found = [split_particles(SYSTEMATIC, 7, first, second, NONE, rng) for _ in range(DRAWS)]
     assert np.all(np.abs(np.subtract(found, expected)) < 1)
     assert abs(np.mean(found) - expected) < 4 * standard_error(found)
 
 
 def test_division_leaves_everything_to_the_only_option():
     rng = np.random.default_rng(0)
-    assert split(7, 0.5, 0.0, False, False, rng) == 7
-    assert split(7, 0.0, 0.5, False, False, rng) == 0
+    assert split_particles(SYSTEMATIC, 7, 0.5, 0.0, NONE, rng) == 7
+    assert split_particles(SYSTEMATIC, 7, 0.0, 0.5, NONE, rng) == 0
 
 
 @pytest.mark.parametrize(("first", "second"), [(0.3, 0.4), (1e-30, 1.0), (1.0, 1e-30)])
@@ -88,7 +92,8 @@ def test_a_held_particle_finds_its_option_open_and_larger_numbers_likelier(first
         (True, least + rest * (least + 1) / (7 * share)),
         (False, 7 - (6 - least + (1 - rest) * (7 - least) / (7 * (1 - share) or 1.0))),
     ]:
-        found = [split(7, first, second, True, holds_first, rng) for _ in range(DRAWS)]
+        follows = SHIFT if holds_first else END
+        found = [split_particles(SYSTEMATIC, 7, first, second, follows, rng) for _ in range(DRAWS)]
         assert (min(found) >= 1) if holds_first else (max(found) <= 6)
         if second > 1e-20 < first:
             assert abs(np.mean(found) - expected) < 4 * standard_error(found)

@@ -8,32 +8,28 @@ from searching import search_block
 from spacy.tokens import Doc
 
 from spacy_hpyp.annotation.documents import encode_docs
-from spacy_hpyp.arc_standard.configuration import FIELDS, FIRST_RECORD
+from spacy_hpyp.arc_standard.configuration import FIRST_RECORD
 from spacy_hpyp.arc_standard.posterior import read_posterior
-from spacy_hpyp.arc_standard.proposals import new_workspace
-from spacy_hpyp.inference.rounding import Search
+from spacy_hpyp.arc_standard.proposals import new_task
+from spacy_hpyp.arc_standard.search import Search
 
 # So much room that no record has to be forgotten.
 PLENTY = 500_000
 
 
 def run(nlp, words, settings, room):
-    """Algorithm 1 on a block of words: the records, the final beam and its size, and what it says of each
-    word.
-    """
+    """Algorithm 1 on a block of words: the records, the final beam, and what it says of each word."""
     joint = nlp.get_pipe("hpyp_parser").joint
     blocks, _ = encode_docs([Doc(nlp.vocab, words=words)], joint.encoder, given_tags=False)
-    records = np.empty((room, FIELDS), dtype=np.int32)
-    found = [np.empty(len(words)) for _ in range(3)]
-    parser = joint.frozen
-    return *search_block(parser, blocks, settings, new_workspace(parser, settings), records, *found), found
+    task = new_task(joint.frozen, blocks, settings)
+    return *search_block(task, room=room), task.sums[:3]
 
 
 def count_records(nlp, words, settings):
     """How many records are made for a block of words."""
-    _, beam, size, _ = run(nlp, words, settings, PLENTY)
+    _, beam, _ = run(nlp, words, settings, PLENTY)
     # The last record is the last word's or one that was reduced after it.
-    return beam.record[:size].max()
+    return beam["record"].max()
 
 
 def running_text(toy, count):
@@ -58,8 +54,8 @@ def test_what_is_found_does_not_depend_on_the_room_for_records(
     settings = Search(particles, 0.5, marginals=marginals)
     alike = []
     for room in (FIRST_RECORD, 64, PLENTY):
-        records, beam, size, found = run(trained_on_documents, words, settings, room)
-        alike.append([*read_posterior(records, beam, size, len(words), 1.0), *found])
+        records, beam, found = run(trained_on_documents, words, settings, room)
+        alike.append([*read_posterior(records, beam, len(words), 1.0), *found])
     for first, second, third in zip(*alike):
         assert np.array_equal(first, third)
         assert np.array_equal(second, third)
@@ -69,7 +65,7 @@ def test_room_for_records_grows_with_the_words_alone(toy, trained_on_documents):
     rng, settings = random.Random(0), Search(100, 0.5)
     # In no order, so that there is much to try.
     words = [word for s in toy.sentences(60) * 8 for word in rng.sample(s.words, len(s.words))]
-    records, _, _, _ = run(trained_on_documents, words, settings, FIRST_RECORD)
+    records, _, _ = run(trained_on_documents, words, settings, FIRST_RECORD)
     # Each word is shifted and attached, by derivations that do not quite agree; and as much again is free.
     assert len(records) < 30 * len(words)
     assert count_records(trained_on_documents, words, settings) > 50 * len(words)

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..compiled import dispatch, jit, jitable
 from ..hpyp.seating import open_restaurants
-from ..pools.pool import (
+from .pool import (
     is_plain,
     learn_event,
     move_all,
@@ -27,6 +27,20 @@ from ..pools.pool import (
     seat_event,
     unseat_all_noting,
 )
+
+
+@jit
+def draw(weights, mass, rng):
+    """Draw an option in proportion to its weight (float64[*]); `mass` is the sum of the weights."""
+    threshold = rng.random() * mass
+    last = 0
+    for option in range(len(weights)):
+        if weights[option] > 0.0:
+            last = option
+            threshold -= weights[option]
+            if threshold < 0.0:
+                break
+    return last
 
 
 class Events(NamedTuple):

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from searching import only, search_block
+from searching import search_block
 
 from spacy_hpyp.annotation.documents import encode_docs
-from spacy_hpyp.arc_standard.configuration import FIELDS
+from spacy_hpyp.arc_standard.decoding import only
 from spacy_hpyp.arc_standard.posterior import read_posterior
-from spacy_hpyp.arc_standard.proposals import new_workspace
+from spacy_hpyp.arc_standard.proposals import new_task
+from spacy_hpyp.arc_standard.search import Search
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.inference.memo import keep_best, new_memo, recall
-from spacy_hpyp.inference.rounding import Search
+from spacy_hpyp.memo import keep_best, new_memo, recall
 
 # Few keys, many of which share a slot, among them symbols as large as they get.
 PARTS = st.sampled_from([-1, 0, 1, 2, 3, 2**31 - 1])
@@ -44,23 +44,14 @@ def test_contexts_of_few_symbols_have_fingerprints_of_their_own():
     assert len(found) == len(symbols) ** 4
 
 
-def decode(joint, blocks, work, particles=40):
-    """Every block on the same workspace, or each on a new one; everything that was found."""
+def decode(task_of, blocks):
+    """Everything that is found in each block, by the task for it."""
     found = []
     for block, n in enumerate(np.diff(blocks.offsets)):
-        syntactic, lexical, log_probability = np.empty(n), np.empty(n), np.empty(n)
-        records, beam, size = search_block(
-            joint.frozen,
-            only(blocks, block),
-            Search(particles, 0.5),
-            work() if callable(work) else work,
-            np.empty((1024, FIELDS), dtype=np.int32),
-            syntactic,
-            lexical,
-            log_probability,
-        )
-        parses = read_posterior(records, beam, size, n, 1.0)
-        found.append([part.tolist() for part in (*parses, syntactic, lexical, log_probability)])
+        task, place, start = task_of(block)
+        parses = read_posterior(*search_block(task, place), n, 1.0)
+        sums = [part[start : start + n] for part in task.sums[:3]]
+        found.append([part.tolist() for part in (*parses, *sums)])
     return found
 
 
@@ -81,20 +72,25 @@ def test_parses_do_not_depend_on_what_is_remembered(toy, kind):
         " ".join(" ".join(s.words) for s in toy.sentences(40, seed=1)[i : i + 2]) for i in range(0, 40, 2)
     ]
     blocks, _ = encode_docs([nlp.make_doc(text) for text in texts], joint.encoder, given_tags=False)
-    shared = new_workspace(joint.frozen, Search(40, 0.5))
-    smallest = shared._replace(
-        **{
-            name: query._replace(memo=new_memo(1, query.memo.outcome.shape[1]))
-            for name, query in shared._asdict().items()
-            if name in ("transition", "label", "tag")
-        }
-    )
-    expected = decode(joint, blocks, lambda: new_workspace(joint.frozen, Search(40, 0.5)))
-    assert decode(joint, blocks, shared) == expected
-    assert decode(joint, blocks, smallest) == expected
+
+    def alone(block, particles=40):
+        return new_task(joint.frozen, only(blocks, block), Search(particles, 0.5)), 0, 0
+
+    def together(particles, size=None):
+        task = new_task(joint.frozen, blocks, Search(particles, 0.5))
+        if size:
+            queries = {name: getattr(task.work, name) for name in ("transition", "label", "tag")}
+            memos = {name: new_memo(size, query.memo.outcome.shape[1]) for name, query in queries.items()}
+            smaller = {name: query._replace(memo=memos[name]) for name, query in queries.items()}
+            task = task._replace(work=task.work._replace(**smaller))
+        return lambda block: (task, block, blocks.offsets[block])
+
+    expected = decode(alone, blocks)
+    assert decode(together(40), blocks) == expected
+    assert decode(together(40, size=1), blocks) == expected
     # With fewer particles, fewer tags are found for the same context.
-    few = decode(joint, blocks, lambda: new_workspace(joint.frozen, Search(40, 0.5)), particles=3)
-    assert decode(joint, blocks, shared, particles=3) == few != expected
+    few = decode(lambda block: alone(block, 3), blocks)
+    assert decode(together(3), blocks) == few != expected
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)

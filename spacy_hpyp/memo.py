@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, jit, jitable, struct
+from .compiled import NONE, jit, jitable, struct
 
 _SPREAD, _TOP = np.uint64(0x9E3779B97F4A7C15), np.uint64(1) << np.uint64(63)
 

@@ -7,23 +7,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spacy_hpyp.inference.beam import append, log_sum, new_beam
-from spacy_hpyp.inference.rounding import Search, reallocate, share
+from spacy_hpyp.arc_standard.particle_filter import DERIVATION, log_sum, reallocate, share
+from spacy_hpyp.arc_standard.search import Search
+from spacy_hpyp.compiled import NONE
 
 WEIGHTS = st.lists(st.floats(-200, 0), min_size=1, max_size=20)
 
 
 def beam_of(weights, particles, depths=None, heuristics=None):
-    beam = new_beam(len(weights))
-    for i, (weight, count) in enumerate(zip(weights, particles)):
-        append(beam, i, i, weight, count, depths[i] if depths else 1, heuristics[i] if heuristics else 0.0)
+    beam = np.empty(len(weights), DERIVATION)
+    beam["theta"], beam["k"], beam["record"] = weights, particles, range(len(weights))
+    beam["depth"], beam["heuristic"], beam["step"] = depths or 1, heuristics or 0.0, NONE
     return beam
 
 
 @settings(deadline=None, derandomize=True)
 @given(WEIGHTS)
 def test_log_sum_is_the_log_of_the_sum(weights):
-    assert log_sum(np.array(weights), len(weights)) == pytest.approx(np.logaddexp.reduce(weights), abs=1e-9)
+    assert log_sum(np.array(weights)) == pytest.approx(np.logaddexp.reduce(weights), abs=1e-9)
 
 
 @settings(deadline=None, derandomize=True)
@@ -46,35 +47,35 @@ def test_shares_use_up_the_particles_and_give_each_option_its_due(particles, pro
 def test_selection_reallocates_in_proportion_to_particles_times_weight(weights, particles, data):
     counts = data.draw(st.lists(st.integers(1, 1000), min_size=len(weights), max_size=len(weights)))
     beam = beam_of(weights, counts)
-    left = reallocate(beam, len(weights), particles, Search(particles, 0.0))
+    left = reallocate(beam, particles, Search(particles, 0.0))
     proportion = np.array(weights) + np.log(counts)
     proportion = np.exp(proportion - np.logaddexp.reduce(proportion))
-    kept = {int(record): int(count) for record, count in zip(beam.record[:left], beam.particles[:left])}
+    kept = {int(record): int(count) for record, count in zip(beam["record"][:left], beam["k"][:left])}
     if np.floor(particles * proportion.max() - 1e-6) >= 1:
         for i, part in enumerate(proportion):
             assert abs(kept.get(i, 0) - np.floor(particles * part)) <= 1
     else:
         assert len(kept) >= 1
     assert sum(kept.values()) <= particles
-    assert {i: weights[i] for i in kept} == dict(zip(kept, beam.weight[:left]))
+    assert {i: weights[i] for i in kept} == dict(zip(kept, beam["theta"][:left]))
 
 
 def test_selection_that_leaves_nothing_keeps_the_best():
     beam = beam_of([log(0.3), log(0.4), log(0.3)], [1, 1, 1])
-    assert reallocate(beam, 3, 1, Search(1, 0.0)) == 1
-    assert beam.record[0] == 1
-    assert beam.particles[0] == 1
+    assert reallocate(beam, 1, Search(1, 0.0)) == 1
+    assert beam["record"][0] == 1
+    assert beam["k"][0] == 1
 
 
 def test_lookahead_prefers_derivations_that_attached_more_and_leaves_weights_alone():
     depths = [5, 1]
     beam = beam_of([0.0, -1.0], [1, 1], depths)
-    assert reallocate(beam, 2, 1, Search(1, 0.0)) == 1
-    assert beam.record[0] == 0
+    assert reallocate(beam, 1, Search(1, 0.0)) == 1
+    assert beam["record"][0] == 0
     beam = beam_of([0.0, -1.0], [1, 1], depths)
-    assert reallocate(beam, 2, 1, Search(1, 0.5)) == 1
-    assert beam.record[0] == 1
-    assert beam.weight[0] == -1.0
+    assert reallocate(beam, 1, Search(1, 0.5)) == 1
+    assert beam["record"][0] == 1
+    assert beam["theta"][0] == -1.0
 
 
 @settings(deadline=None, derandomize=True)
@@ -87,10 +88,10 @@ def test_selection_goes_by_weight_and_outlook_and_leaves_both_alone(weights, par
         beam_of(weights, counts, depths, heuristics),
         beam_of(np.add(weights, heuristics), counts, depths),
     )
-    left = reallocate(beam, len(weights), search.particles, search)
-    assert left == reallocate(expected, len(weights), search.particles, search)
-    kept = beam.record[:left].tolist()
-    assert kept == expected.record[:left].tolist()
-    assert beam.particles[:left].tolist() == expected.particles[:left].tolist()
-    assert beam.weight[:left].tolist() == [weights[i] for i in kept]
-    assert beam.heuristic[:left].tolist() == [heuristics[i] for i in kept]
+    left = reallocate(beam, search.particles, search)
+    assert left == reallocate(expected, search.particles, search)
+    kept = beam["record"][:left].tolist()
+    assert kept == expected["record"][:left].tolist()
+    assert beam["k"][:left].tolist() == expected["k"][:left].tolist()
+    assert beam["theta"][:left].tolist() == [weights[i] for i in kept]
+    assert beam["heuristic"][:left].tolist() == [heuristics[i] for i in kept]

@@ -1,1 +1,0 @@
-"""Particle filters, Gibbs and Metropolis-Hastings steps, of whatever model."""

@@ -2,20 +2,16 @@
 
 import numpy as np
 
-from spacy_hpyp.arc_standard import decoding
+from spacy_hpyp.arc_standard import decoding, particle_filter
 from spacy_hpyp.arc_standard.configuration import FIELDS
 from spacy_hpyp.arc_standard.proposals import new_task
-from spacy_hpyp.compiled import jit
-
-
-@jit
-def run(task, block, records, rng):
-    return decoding.search_block(task, block, records, rng)
 
 
 def search_block(task, block=0, room=1024):
     """The records and the final beam."""
-    return run(task, block, np.empty((room, FIELDS), dtype=np.int32), decoding.UNUSED)
+    return particle_filter.search_block(
+        task, block, np.empty((room, FIELDS), dtype=np.int32), decoding.UNUSED
+    )
 
 
 def decode_all(model, blocks, block, search):

@@ -15,10 +15,9 @@ from ..pools.prediction import add_mixture_gradient, add_product_gradient
 from . import configuration as column
 from .configuration import FIELDS, FIRST_RECORD, FIRST_SYMBOL, ROOT, SHIFT, execute
 from .contexts import read_context
-from .decoding import search_block
 from .distributions import event_of
 from .likelihood import is_factored
-from .particle_filter import log_sum
+from .particle_filter import log_sum, search_block
 
 _SMALLEST = 1024
 _NEGLIGIBLE = 1e-3  # Smaller shares are passed over

@@ -16,11 +16,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from ..annotation.arrays import Blocks, Parses, Posterior, Share, block_starts, no_guides, offsets_of
-from ..compiled import NONE, jit, jitable
+from ..compiled import NONE, jit
 from .configuration import FIELDS
 from .distributions import Distributions
 from .lookahead import lookahead_heuristic
-from .particle_filter import DERIVATION, log_sum, particle_filter
+from .particle_filter import log_sum, search_block
 from .posterior import choose, find_guides, find_marginals, highest, read_parse, read_posterior
 from .proposals import new_task
 from .search import Search
@@ -42,13 +42,6 @@ def only(blocks: Blocks, block: int) -> Blocks:
     """Return one of some blocks by itself."""
     start, end = blocks.offsets[block], blocks.offsets[block + 1]
     return Blocks(*(part[start:end] for part in blocks[:3]), np.array([0, end - start]))
-
-
-@jitable
-def search_block(task, block, records, rng):
-    """Run Algorithm 1 on one block. Returns the records and the final beam."""
-    n = task.blocks.offsets[block + 1] - task.blocks.offsets[block]
-    return particle_filter(task, block, 0, n + 1, np.empty(0, DERIVATION), records, rng)
 
 
 @jit
@@ -77,7 +70,7 @@ def decode_blocks(task, chosen, parses, rng):
 def decode_all(task, rng):
     """Return all derivations of the final beam of the only block (Posterior)."""
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
-    records, beam = search_block(task, 0, records, rng)
+    records, beam = search_block(task, np.int64(0), records, rng)
     return read_posterior(records, beam, len(task.outcomes), task.search.temperature)
 
 

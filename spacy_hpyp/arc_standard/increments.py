@@ -233,10 +233,11 @@ def _add_up(pool, gathered, expected):
 def follow_block(task, ahead, gathered, increments, rng):
     """Run Algorithm 1 on the only block, with a look at the beam after each word; see `foresee`."""
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
-    records, beam = particle_filter(task, 0, 0, 0, np.empty(0, DERIVATION), records, rng)
+    only = np.int64(0)
+    records, beam = particle_filter(task, only, only, only, np.empty(0, DERIVATION), records, rng)
     foresee(ahead, gathered, increments, records, beam, 0)
     for word in range(len(task.outcomes)):
-        records, beam = particle_filter(task, 0, word, word + 1, beam, records, rng)
+        records, beam = particle_filter(task, only, word, word + 1, beam, records, rng)
         _note_analyses(increments, records, beam, word)
         foresee(ahead, gathered, increments, records, beam, word + 1)
 

@@ -48,6 +48,8 @@ NEGLIGIBLE = 1e-3
 # Bounds of all sentences that may be left, with the next one.
 _BOUNDS = int(1.0 / NEGLIGIBLE) + 3
 _SMALLEST = 1024
+# A constant of NumPy, for which nothing is compiled anew.
+_FIRST = np.int64(0)
 # A derivation that is behind is kept if attaching so many words for nothing could bring it a particle.
 _ATTACHMENTS = 10
 # Particles are resampled when their effective number falls below this part of them.
@@ -56,7 +58,7 @@ _EFFECTIVE = 0.5
 _ROUNDING = 1e-12
 
 
-@jitable
+@jit
 def particle_filter(task, block, first, last, beam, records, rng):
     """Pass over words `first` to `last` - 1 of a block of n words; pass n ends the derivations.
 
@@ -152,6 +154,13 @@ def particle_filter(task, block, first, last, beam, records, rng):
         beam, shifted, bounds, new_bounds = shifted, beam, new_bounds, bounds
         sentences = select(task, i, end, beam, bounds, begun, ended, best, rng)
     return records, beam[: bounds[sentences]]
+
+
+@jit
+def search_block(task, block, records, rng):
+    """Run the particle filter over all words of a block. Returns the records and the final beam."""
+    n = task.blocks.offsets[block + 1] - task.blocks.offsets[block]
+    return particle_filter(task, block, _FIRST, n + 1, np.empty(0, DERIVATION), records, rng)
 
 
 @jit

@@ -19,7 +19,7 @@ from .configuration import END, FIELDS, FIRST_RECORD, ROOT, SHIFT, begin, deriva
 from .contexts import read_context
 from .distributions import Distributions
 from .likelihood import ask_all, is_factored
-from .particle_filter import DERIVATION, log_sum, particle_filter
+from .particle_filter import log_sum, search_block
 from .proposals import find_arcs, find_directions
 
 _SMALLEST = 1024
@@ -41,8 +41,8 @@ def sample_derivation(task, rng, actions, tags):
     RETURNS (float): The log of the estimate of the probability of the words, in nats; with a given tree, of
         the words, tags and tree. Without a retained derivation the estimate (not its log) is unbiased.
     """
-    records, n = np.empty((_SMALLEST, FIELDS), dtype=np.int32), len(task.outcomes)
-    records, beam = particle_filter(task, 0, 0, n + 1, np.empty(0, DERIVATION), records, rng)
+    records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
+    records, beam = search_block(task, np.int64(0), records, rng)
     if len(beam) == 0:
         return -inf
     weight = np.empty(len(beam))

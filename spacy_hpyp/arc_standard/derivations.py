@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import jit, jitable
+from ..compiled import NONE, jit, jitable
 from . import configuration as column
-from .configuration import FIELDS, LEFT_ARCS, ROOT, SHIFT, begin, class_of, execute
+from .configuration import FIELDS, ROOT, SHIFT, begin, execute
 from .likelihood import action_probability, token_probability
 from .oracle import NO_ARC, allowed_actions, gold_tree
 from .particle_filter import log_add, log_sum, longer
@@ -28,8 +28,7 @@ class ConfigurationSet(NamedTuple):
 
     record: np.ndarray  # int32[*]
     weight: np.ndarray  # float64[*]: log-sums over their derivations
-    signature: np.ndarray  # uint64[*]: hashes of their stacks
-    slots: np.ndarray  # int32[2**i]: open addressing from the signature to the place in the chart, or -1
+    slots: np.ndarray  # int32[2**i]: open addressing by the stack to the place here, or `NONE`
 
 
 @jit
@@ -39,28 +38,26 @@ def new_configurations(size):
     while slots < 2 * size:
         slots *= 2
     return ConfigurationSet(
-        np.empty(size, dtype=np.int32),
-        np.empty(size),
-        np.empty(size, dtype=np.uint64),
-        np.full(slots, -1, dtype=np.int32),
+        np.empty(size, dtype=np.int32), np.empty(size), np.full(slots, NONE, dtype=np.int32)
     )
 
 
 @jit
-def enter(chart, size, records, record, weight, signature, by_action):
+def enter(chart, size, records, record, weight, by_action):
     """Enter a configuration, or add its weight to that of an equal one. Returns the new size."""
-    last = np.uint64(len(chart.slots) - 1)
-    slot = signature & last
-    while chart.slots[slot] >= 0:
+    slot, item = 0, record
+    while item != ROOT:
+        slot = (slot + records[item, column.POSITION]) * 0x9E3779B1
+        item = records[item, column.BELOW]
+    slot = (slot >> 8) & (len(chart.slots) - 1)
+    while chart.slots[slot] != NONE:
         i = chart.slots[slot]
-        if chart.signature[i] == signature and is_equal(records, chart.record[i], record, by_action):
+        if is_equal(records, chart.record[i], record, by_action):
             chart.weight[i] = log_add(chart.weight[i], weight)
             return size
-        slot = (slot + np.uint64(1)) & last
+        slot = (slot + 1) & (len(chart.slots) - 1)
     chart.slots[slot] = size
-    chart.record[size] = record
-    chart.weight[size] = weight
-    chart.signature[size] = signature
+    chart.record[size], chart.weight[size] = record, weight
     return size + 1
 
 
@@ -76,21 +73,6 @@ def is_equal(records, one, other, by_action):
             return False
         one, other = records[one, column.BELOW], records[other, column.BELOW]
     return True
-
-
-@jit
-def sign(records, signature, top, action, new):
-    """The signature of the stack after an action: with the word that was shifted, or without its
-    dependent.
-    """
-    moved = top
-    if action == SHIFT:
-        moved = new
-    elif class_of(action) == LEFT_ARCS:
-        moved = records[top, column.BELOW]
-    mixed = np.uint64(records[moved, column.POSITION]) * np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    return signature ^ mixed ^ (mixed >> np.uint64(27))
 
 
 @jitable
@@ -117,7 +99,7 @@ def tree_log_probability(parser, words, tags, heads, labels, limit, work):
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
     used = begin(records)
     chart = new_configurations(1)
-    size = enter(chart, 0, records, ROOT, 0.0, np.uint64(0), by_action)
+    size = enter(chart, 0, records, ROOT, 0.0, by_action)
     for _ in range(2 * len(words)):
         while used + 2 * size > len(records):
             records = longer(records)
@@ -135,8 +117,7 @@ def tree_log_probability(parser, words, tags, heads, labels, limit, work):
                 if action == SHIFT:
                     weight += log(token_probability(parser, records, top, tag, form, work))
                 execute(records, used, top, action, tag, form)
-                signature = sign(records, chart.signature[i], top, action, used)
-                larger = enter(following, found, records, used, weight, signature, by_action)
+                larger = enter(following, found, records, used, weight, by_action)
                 # The record of a configuration that was there already is written over.
                 used += larger - found
                 found = larger

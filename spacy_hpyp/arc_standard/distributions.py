@@ -182,15 +182,9 @@ class Generated(NamedTuple):
 @jit
 def _read_events(generated, number, pool):
     start, end = generated.offsets[number], generated.offsets[number + 1]
+    words, tags = generated.words[start:end], generated.derivations.tags[start:end]
     actions = generated.derivations.actions[2 * start : 2 * end]
-    return events_of(
-        pool,
-        generated.distribution,
-        generated.factored,
-        generated.words[start:end],
-        generated.derivations.tags[start:end],
-        actions,
-    )
+    return events_of(pool, generated.distribution, generated.factored, words, tags, actions)
 
 
 @jit
@@ -200,19 +194,15 @@ def events_of(pool, distribution, factored, words, tags, actions):
     if distribution == LABEL and not factored:
         return events
     records = np.empty((FIRST_RECORD + len(actions), FIELDS), dtype=np.int32)
-    used = begin(records)
-    top = ROOT
-    shifted = 0
+    top, used, shifted = ROOT, begin(records), 0
     for action in actions:
         word = min(shifted, len(words) - 1)
-        known, kind, dish = event_of(
-            distribution, factored, records[top, column.DEPTH], action, tags[word], words[word]
-        )
+        depth = records[top, column.DEPTH]
+        known, kind, dish = event_of(distribution, factored, depth, action, tags[word], words[word])
         if dish != NONE:
             read_context(pool.elements, records, top, known, events.row)
             enter_event(pool, events, kind, dish)
         execute(records, used, top, action, tags[word], words[word])
         shifted += action == SHIFT
-        top = used
-        used += 1
+        top, used = used, used + 1
     return events

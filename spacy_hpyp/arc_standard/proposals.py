@@ -162,12 +162,16 @@ def best_arcs(task, records, top, particles):
 
     RETURNS (int): How many there are.
     """
-    work, options = task.work, task.work.options
+    work, options, count = task.work, task.work.options, 0
     if len(task.gold.heads) > 0:
         return 1
     if task.search.scheme == SYSTEMATIC:
         find_arcs(task.model, records, top, work)
-        return _enter(options, 0, END, work.actions[END:])
+        for action in range(END, len(work.actions)):
+            if work.actions[action] > 0.0:
+                options.outcome[count], options.probability[count] = action, work.actions[action]
+                count += 1
+        return count
     found = work.best_probability
     if is_factored(task.model):
         most = max(found[ENDS, 0], found[LEFT_ARCS, 0], found[RIGHT_ARCS, 0])
@@ -177,7 +181,6 @@ def best_arcs(task, records, top, particles):
                 found[direction, 0] = 0.0
             elif found[direction, 0] > 0.0:
                 _best_labels(task.model, records, top, direction, work)
-    count = 0
     for group in range(ENDS, DIRECTIONS):
         for k in range(found.shape[1]):
             if found[group, k] > 0.0:
@@ -391,16 +394,6 @@ def _all_actions(task, records, top, word, end):
     else:
         arcs = work.actions[FIRST_ARC:].sum()
     return work.actions[SHIFT], work.actions[END] + arcs
-
-
-@jitable
-def _enter(options, count, first, probabilities):
-    """Enter all outcomes that have a probability, numbered from `first` on. Returns how many there are."""
-    for i in range(len(probabilities)):
-        if probabilities[i] > 0.0:
-            options.outcome[count], options.probability[count] = first + i, probabilities[i]
-            count += 1
-    return count
 
 
 @jitable

@@ -11,7 +11,7 @@ from math import exp
 import numpy as np
 
 from ..compiled import NONE, jit, jitable, overwrite
-from ..pools.prediction import add_mixture_gradient, add_product_gradient
+from ..pools.prediction import add_event_gradient
 from . import configuration as column
 from .configuration import FIELDS, FIRST_RECORD, FIRST_SYMBOL, ROOT, SHIFT, execute
 from .contexts import read_context

@@ -22,9 +22,8 @@ import numpy as np
 
 from ..annotation.arrays import Blocks
 from ..compiled import NONE, jit, jitable, overwrite, struct
-from ..pools.pool import is_plain
+from ..hpyp.table import distribution
 from ..pools.prediction import alphabet_of, find_shares
-from ..pools.view import deepest_in, view_distribution
 from . import configuration as column
 from .configuration import ENDS, FIELDS, LEFT_ARCS, ROOT, SHIFT, class_of, reduce
 from .contexts import read_context
@@ -196,8 +195,8 @@ def _gather_words(ahead, records, top, share, gathered, expected):
         read_context(pool.elements, records, top, tag, row)
         mass = find_shares(pool, row, 0, scratch)
         for expert in range(len(scratch.weight)):
-            place, share = np.int64(scratch.place[expert]), scratch.weight[expert] / mass
-            _gather(pool, expert, place, row, weight * share, gathered, expected)
+            place, part = np.int64(scratch.place[expert]), weight * scratch.weight[expert] / mass
+            _gather(pool, expert, place, row, part, gathered, expected)
 
 
 @jitable
@@ -233,11 +232,11 @@ def _add_up(pool, gathered, expected):
 def follow_block(task, ahead, gathered, increments, rng):
     """Run Algorithm 1 on the only block, with a look at the beam after each word; see `foresee`."""
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
-    only = np.int64(0)
-    records, beam = particle_filter(task, only, only, only, np.empty(0, DERIVATION), records, rng)
+    block = np.int64(0)
+    records, beam = particle_filter(task, block, block, block, np.empty(0, DERIVATION), records, rng)
     foresee(ahead, gathered, increments, records, beam, 0)
     for word in range(len(task.outcomes)):
-        records, beam = particle_filter(task, only, word, word + 1, beam, records, rng)
+        records, beam = particle_filter(task, block, word, word + 1, beam, records, rng)
         _note_analyses(increments, records, beam, word)
         foresee(ahead, gathered, increments, records, beam, word + 1)
 

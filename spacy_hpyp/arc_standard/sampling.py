@@ -11,10 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import jit, jitable
+from ..hpyp.table import distribution
 from ..pools.gibbs import draw
-from ..pools.pool import is_plain
 from ..pools.prediction import alphabet_of, find_shares
-from ..pools.view import view_distribution
 from .configuration import END, FIELDS, FIRST_RECORD, ROOT, SHIFT, begin, derivation, reduce, shift
 from .contexts import read_context
 from .distributions import Distributions

@@ -12,6 +12,7 @@ import spacy.lang
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.tokens import Doc, DocBin
+from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.util import load_config
 
@@ -224,6 +225,12 @@ def test_belief_in_sentence_ends_is_a_probability_of_each_token(nlp):
     doc = nlp("Il va au port. Il mange")
     assert [token._.sent_end_prob > 0.5 for token in doc] == [False, False, False, False, True, False, True]
     assert nlp.make_doc(" \n ")[0]._.sent_end_prob is None
+
+
+def test_tokens_are_scored_and_explained(nlp, treebank):
+    examples = [Example(nlp.make_doc(doc.text), doc) for doc in read_treebank(treebank, nlp.vocab)]
+    assert nlp.tokenizer.score(examples)["token_f"] == 1.0
+    assert nlp.tokenizer.explain("Il va\n au port.")[1:3] == [("LEARNED", "va"), ("LEARNED à le", "au")]
 
 
 def test_a_pipeline_of_each_language_starts(treebank):

@@ -42,6 +42,8 @@ _ROUNDING = 1.5 * 2.0**52
 _BIAS, _EXPONENT = 1023, 52
 # Below it exp(x) is taken for 0: it would have fewer bits than other numbers.
 _LOWEST = -708.0
+#: Values of items in a chart.
+BEST, SUM = 0, 1
 # Of Taylor's series; what comes after is less than the error of rounding.
 _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (1.0 / factorial(i) for i in range(2, 14))
 
@@ -73,6 +75,11 @@ def log_sum(weights):
     for i in range(len(weights)):
         total += weights[i]
     return scale + log(total)
+
+
+@jit
+def _value(weights, value):
+    return log_sum(weights) if value == SUM else highest(weights)
 
 
 @jit
@@ -190,9 +197,9 @@ def facing(head, child):
     return head + 1 if child > head else head
 
 
-@jitable
-def _fill(scores, worth):
-    """Return a chart in which `worth` maps the scores of the derivations of an item to its value."""
+@jit
+def _fill(scores, value):
+    """Return a chart of the best (`BEST`) or the summed (`SUM`) score of each item's derivations."""
     n = len(scores.root)
     chart = Chart(
         np.empty((n, n + 1)), np.empty((n + 1, n)), np.empty((n, n)), np.empty((n, n)), np.empty((n, n)), 0.0
@@ -205,15 +212,15 @@ def _fill(scores, worth):
         for a in range(n - width):
             b = a + width
             low, high = options(scores, chart, SIBLING, a, b, weights)
-            chart.sibling[a, b] = chart.sibling[b, a] = worth(weights[low:high])
+            chart.sibling[a, b] = chart.sibling[b, a] = _value(weights[low:high], value)
             for h, d, boundary in ((a, b, b + 1), (b, a, a)):
                 low, high = options(scores, chart, INCOMPLETE, h, d, weights)
-                chart.incomplete[h, d] = worth(weights[low:high])
+                chart.incomplete[h, d] = _value(weights[low:high], value)
                 chart.closed[h, d] = chart.incomplete[h, d] + scores.last[h, d]
                 low, high = options(scores, chart, COMPLETE, h, boundary, weights)
-                chart.complete[h, boundary] = chart.across[boundary, h] = worth(weights[low:high])
+                chart.complete[h, boundary] = chart.across[boundary, h] = _value(weights[low:high], value)
     low, high = options(scores, chart, TREE, 0, 0, weights)
-    total = worth(weights[low:high])
+    total = _value(weights[low:high], value)
     return Chart(chart.complete, chart.across, chart.incomplete, chart.closed, chart.sibling, total)
 
 
@@ -250,13 +257,13 @@ def _descend(scores, chart):
 @jit
 def best_chart(scores):
     """Return the best score of each item (the Viterbi algorithm in Eisner's chart)."""
-    return _fill(scores, highest)
+    return _fill(scores, BEST)
 
 
 @jit
 def inside(scores):
     """Return the log-sum of each item's derivations (the inside algorithm in Eisner's chart)."""
-    return _fill(scores, log_sum)
+    return _fill(scores, SUM)
 
 
 @jit

@@ -23,7 +23,7 @@ def blaming(problem: str) -> Iterator[None]:
 
 
 # The number of the format, and a line end that a transfer as text would change.
-_MARK = b"\xc1hpyp\x02\r\n"
+_MARK = b"\xc1hpyp\x03\r\n"
 _DIGEST = 16
 
 

@@ -1,28 +1,27 @@
-"""The chart of all projective trees of a sentence, whose scores are factored by heads, children and siblings
-(Eisner 1996).
+"""The chart of all projective trees of a sentence (Eisner 1996).
 
-Each head has its children on either side from the inside out: the first, the next ones, and STOP. The items
-are
+The score of a tree is a sum over its heads, children and siblings. Each head generates its children
+on either side from the inside out: the first, the next ones, and STOP. The items are
 
-| item | words | what is complete |
+| item | words | content |
 | --- | --- | --- |
 | `TREE` | all | a tree with the root's only child |
 | `COMPLETE` h, b | from h to the boundary b | one side of h, with STOP; b ≤ h is on the left |
 | `INCOMPLETE` h, d | from h to d | d as a child of h, with its side that faces h |
 | `SIBLING` a, b | from a to b, a < b | right side of a, left side of b: adjacent children of a head |
 
-and each is made of two others, or one, in as many ways as there are splits:
+Each split of an item combines two other items, or extends one:
 
     TREE               = COMPLETE d, 0     + COMPLETE d, n                        d is the root's child
     COMPLETE h, b      = INCOMPLETE h, s   + COMPLETE s, b                        s is the last child
     INCOMPLETE h, d    = INCOMPLETE h, s   + SIBLING of s and d, or COMPLETE d    d follows s, or is the first
     SIBLING a, b       = COMPLETE a, r     + COMPLETE b, r                        they meet at boundary r
 
-Every tree has one derivation. There are O(n²) items and O(n³) splits. `options` gives the score of a split,
-and `parts` the items that it combines.
+Every tree has one derivation. There are O(n²) items and O(n³) splits. `options` gives the score of
+a split, and `parts` the items that it combines.
 
-The exponential function of many numbers at once is arithmetic and no call, so that a loop is compiled to
-instructions for several numbers each: calls of the C library would take most of the time of a sum over trees.
+`exponentiate` does not call the C library, so that the compiler can vectorise it: these calls would
+dominate the time of a sum over trees.
 """
 
 from math import factorial, inf, log, log2
@@ -36,37 +35,37 @@ from ..compiled import NONE, jit, jitable
 _LOG2_OF_E = log2(np.e)
 # log(2) in two parts, so that k times the first is exact (Cody & Waite 1980).
 _LOG_OF_2, _REST_OF_LOG_OF_2 = float.fromhex("0x1.62e42feep-1"), float.fromhex("0x1.a39ef35793c76p-33")
-# A number with this added is rounded to a whole one, which the last bits of the sum are.
+# Adding it to a number rounds that to an integer, the last bits of the sum.
 _ROUNDING = 1.5 * 2.0**52
-# Of a float64: what is added to its exponent, and where that begins.
+# The bias and the first bit of a float64's exponent.
 _BIAS, _EXPONENT = 1023, 52
-# Below it exp(x) is taken for 0: it would have fewer bits than other numbers.
+# Below it exp(x) would be subnormal and is set to 0.
 _LOWEST = -708.0
 #: Values of items in a chart.
 BEST, SUM = 0, 1
-# Of Taylor's series; what comes after is less than the error of rounding.
+# Taylor coefficients; the remainder is less than the rounding error.
 _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (1.0 / factorial(i) for i in range(2, 14))
 
 
 @jit
 def highest(weights):
-    """Return the highest of some numbers (float64[*]), at least one."""
-    found = weights[0]
+    """Return the highest of at least one number (float64[*])."""
+    best = weights[0]
     for i in range(1, len(weights)):
-        found = max(found, weights[i])
-    return found
+        best = max(best, weights[i])
+    return best
 
 
 @jit
 def exponentiate(weights, scale):
-    """Replace logs (float64[*]), at most 700 above a finite scale, by the numbers divided by exp(scale)."""
+    """Replace x (float64[*]) by exp(x - scale); the scale is finite, x - scale at most 700."""
     for i in range(len(weights)):
         weights[i] = _exp(weights[i] - scale)
 
 
 @jit
 def log_sum(weights):
-    """Return the log of a sum of numbers whose logs are given (float64[*], at least one; overwritten)."""
+    """Return the log of the sum of exp(weights) (float64[*], at least one; overwritten)."""
     scale = highest(weights)
     if scale == -inf or len(weights) == 1:
         return scale
@@ -89,7 +88,7 @@ def _exp(x):
     rounded = x * _LOG2_OF_E + _ROUNDING
     k = rounded - _ROUNDING
     r = (x - k * _LOG_OF_2) - k * _REST_OF_LOG_OF_2
-    # By Horner's rule, in two halves that do not wait for each other.
+    # Horner's rule for the even and the odd terms, which run in parallel.
     power = r * r
     even = ((((_C12 * power + _C10) * power + _C8) * power + _C6) * power + _C4) * power + _C2
     odd = ((((_C13 * power + _C11) * power + _C9) * power + _C7) * power + _C5) * power + _C3
@@ -98,9 +97,8 @@ def _exp(x):
     return 0.0 if is_tiny else series * two_to_k
 
 
-#: Kinds of items.
+#: Kinds of items, and their number.
 TREE, COMPLETE, INCOMPLETE, SIBLING = range(4)
-#: How many kinds there are.
 KINDS = 4
 #: Sides of a head, the rows of `ChartScores.stop`.
 LEFT, RIGHT = 0, 1
@@ -113,29 +111,28 @@ class ChartScores(NamedTuple):
     """
 
     root: np.ndarray  # float64[n]: word d is the root's only child
-    # At h, d: d is the first child of h on its side, which is the right if d > h.
-    first: np.ndarray  # float64[n, n]
-    # At h, s, d: d is the child of h after s on the same side, h < s < d or d < s < h; the rest is not read.
-    # In models without siblings s is always 0.
+    first: np.ndarray  # float64[n, n]: [h, d]: d is the first child of h on its side
+    # [h, s, d]: d is the child of h after s on the same side, h < s < d or d < s < h; other entries
+    # are not read. In models without siblings, s is always 0.
     next: np.ndarray  # float64[n, n, n] | float64[n, 1, n]
-    stop: np.ndarray  # float64[2, n]: at `LEFT` or `RIGHT`, h: h has no child on that side
-    last: np.ndarray  # float64[n, n]: at h, s: s is the last child of h on its side
+    stop: np.ndarray  # float64[2, n]: [`LEFT` or `RIGHT`, h]: h has no child on that side
+    last: np.ndarray  # float64[n, n]: [h, s]: s is the last child of h on its side
 
 
 class Chart(NamedTuple):
-    """Log-sums over the derivations of the items of a sentence of n words, or scores of the best ones."""
+    """Log-sums over the derivations of each item of a sentence of n words, or the best scores."""
 
     complete: np.ndarray  # float64[n, n + 1]: `COMPLETE` items
-    across: np.ndarray  # float64[n + 1, n]: the same, transposed, for reading in order
+    across: np.ndarray  # float64[n + 1, n]: the transpose, for sequential reads
     incomplete: np.ndarray  # float64[n, n]: `INCOMPLETE` items
-    closed: np.ndarray  # float64[n, n]: the same, with STOP after them
-    sibling: np.ndarray  # float64[n, n]: `SIBLING` items, from both ends
+    closed: np.ndarray  # float64[n, n]: `INCOMPLETE` items, with STOP after the child
+    sibling: np.ndarray  # float64[n, n]: `SIBLING` items, symmetric
     total: float  # The `TREE`
 
 
 @jitable
 def choose(weights):
-    """Return the best split of an item, the lowest among equals, given logs (float64[*])."""
+    """Return the index of the best split, the lowest among equals, given scores (float64[*])."""
     scale = highest(weights)
     best = 0
     while weights[best] < scale:
@@ -145,12 +142,12 @@ def choose(weights):
 
 @jit
 def options(scores, chart, kind, i, j, weights):
-    """Compute the scores of the derivations of an item by their splits, into `weights` (float64[n + 1]).
+    """Write the score of each split of an item into `weights` (float64[n + 1]).
 
     A split is the root's child of a `TREE`, the last child in a `COMPLETE` item, the sibling in an
-    `INCOMPLETE` one (the head, if there is none), and the boundary in a `SIBLING` item.
+    `INCOMPLETE` one (the head for a first child), and the boundary in a `SIBLING` item.
 
-    RETURNS (tuple[int, int]): The range of the splits, empty for `COMPLETE` items of a head alone.
+    RETURNS (tuple[int, int]): The range of the splits, empty for the `COMPLETE` item of one word.
     """
     if kind == SIBLING:
         for split in range(i + 1, j + 1):
@@ -162,7 +159,7 @@ def options(scores, chart, kind, i, j, weights):
             weights[split] = chart.closed[i, split] + chart.across[j, split]
         return low, high
     if kind == INCOMPLETE:
-        # A step of 0 in the array: there may be one row for all siblings.
+        # Models without siblings have one row for all.
         step = 1 if scores.next.shape[1] > 1 else 0
         low, high = (i + 1, j) if j > i else (j + 1, i)
         for split in range(low, high):
@@ -179,7 +176,7 @@ def options(scores, chart, kind, i, j, weights):
 
 @jit
 def parts(n, kind, i, j, split):
-    """Return the items that a split of an item combines; a second kind of `NONE` says that it is one."""
+    """Return the items that a split combines; the second kind is `NONE` if there is only one."""
     if kind == SIBLING:
         return COMPLETE, i, split, COMPLETE, j, split
     if kind == COMPLETE:
@@ -230,7 +227,7 @@ def _descend(scores, chart):
     n = len(scores.root)
     heads = np.empty(n, dtype=np.int32)
     weights = np.empty(n + 1)
-    # On it are at most two sides of each word that are empty, and items between each two words.
+    # At most two empty sides of each word, and the items between neighbours.
     stack = np.empty((3 * n, 3), dtype=np.int32)
     stack[0] = TREE, 0, 0
     size = 1
@@ -262,7 +259,7 @@ def best_chart(scores):
 
 @jit
 def inside(scores):
-    """Return the log-sum of each item's derivations (the inside algorithm in Eisner's chart)."""
+    """Return the log-sum over each item's derivations (the inside algorithm in Eisner's chart)."""
     return _fill(scores, SUM)
 
 
@@ -270,7 +267,7 @@ def inside(scores):
 def best_tree(scores):
     """Return the heads (int32[n]) of the projective tree with the highest score, and the score.
 
-    The score is minus infinity if no tree is possible; then the tree is any projective one.
+    If no tree is possible, the score is minus infinity and the tree any projective one.
     """
     chart = best_chart(scores)
     return _descend(scores, chart), chart.total
@@ -280,22 +277,21 @@ def best_tree(scores):
 def marginals(scores, chart):
     """Return the probability of each arc, given the chart of `inside`.
 
-    From the tree down, the probability of each item is divided between its derivations in proportion to their
-    inside sums (the outside algorithm without overflow).
+    From the tree down, the splits of an item share its probability in proportion to their inside
+    sums (the outside algorithm without overflow).
 
-    RETURNS (float64[n, n]): At h, d: h is the head of d; at d, d: d is the root's child. Each column sums to
-        1. Zeros if no tree is possible.
+    RETURNS (float64[n, n]): [h, d]: h is the head of d; [d, d]: d is the root's child. Each column
+        sums to 1. Zeros if no tree is possible.
     """
     n = len(scores.root)
-    # Of items, by kind.
     probability = np.zeros((KINDS, n, n + 1))
     weights = np.zeros(n + 1)
     if chart.total > -inf:
         probability[TREE, 0, 0] = 1.0
     _divide(scores, chart, TREE, 0, 0, chart.total, probability, weights)
-    found = np.empty((n, n))
+    arcs = np.empty((n, n))
     for d in range(n):
-        found[d, d] = weights[d]
+        arcs[d, d] = weights[d]
     for width in range(n - 1, 0, -1):
         for a in range(n - width):
             b = a + width
@@ -304,16 +300,15 @@ def marginals(scores, chart):
                     scores, chart, COMPLETE, h, boundary, chart.complete[h, boundary], probability, weights
                 )
                 _divide(scores, chart, INCOMPLETE, h, d, chart.incomplete[h, d], probability, weights)
-                found[h, d] = probability[INCOMPLETE, h, d]
+                arcs[h, d] = probability[INCOMPLETE, h, d]
             _divide(scores, chart, SIBLING, a, b, chart.sibling[a, b], probability, weights)
-    return found
+    return arcs
 
 
 @jit
 def _divide(scores, chart, kind, i, j, total, probability, weights):
-    """Divide the probability of an item among its parts; `weights` gets the share of each split."""
+    """Add the probability of an item to its parts; `weights` gets the share of each split."""
     whole = probability[kind, i, j]
-    # As an impossible item has.
     if whole == 0.0:
         return
     low, high = options(scores, chart, kind, i, j, weights)
@@ -328,11 +323,12 @@ def _divide(scores, chart, kind, i, j, total, probability, weights):
 
 @jit
 def minimum_bayes_risk_tree(probability):
-    """Return the projective tree with the greatest sum of arc probabilities (float64[n, n]), and the sum."""
+    """Return the projective tree with the highest sum of arc probabilities, and the sum.
+
+    probability (float64[n, n]): See `marginals`.
+    """
     n = len(probability)
-    root = np.empty(n)
-    for d in range(n):
-        root[d] = probability[d, d]
+    root = np.diag(probability).copy()
     scores = ChartScores(
         root, probability, probability.reshape((n, 1, n)), np.zeros((2, n)), np.zeros((n, n))
     )

@@ -1,40 +1,34 @@
-"""The conditional distributions that generate a tree from its heads outward (Eisner 1996; Wallach, Sutton &
-McCallum 2008).
+"""The conditional distributions of a head-outward model (Eisner 1996; Wallach et al. 2008).
 
-ROOT generates one child. Every word then generates its left and its right children, the nearest first, until
-it generates STOP in the place of another one's tag. Of a child come its tag, its word, its case; and, where
-there are lists for them, whether it has children, its distance from its parent (Sangati, Zuidema & Bod 2009,
-equation 3), and the label of its arc. A distribution without a list generates nothing.
+ROOT generates one child. Every word then generates its left and its right children, the nearest
+first, and STOP in place of a further child's tag. A child generates its tag, word and case; and,
+with context lists for them, whether it has children, its distance from its parent (Sangati, Zuidema
+& Bod 2009, equation 3), and the label of its arc. A distribution without a list generates nothing.
 
-All sentences with all of their trees together have at most the probability 1. They have less by what the
-model wastes: on a ROOT that generates STOP in the place of its child, and on distances that are not those of
-the tree.
+The probabilities of all sentences with all trees sum to at most 1: some is lost on STOP in place
+of ROOT's child, and on distances that the tree does not have.
 
-Context elements are what a distribution may be conditioned on, by name.
+A context element is the path of a word and its attribute, such as `parent.tag`, or the name of a
+property of the event.
 
-An element is a path of a word and what is read of it, as in `parent.tag`, or the name of a property of the
-event.
-
-* words: `parent`; `sibling`, the child of the parent that was generated before, on the same side;
-  `grandparent`; and `child`, as far as it has been generated already: its tag comes first, then its word,
-  then its case;
-* what is read: `tag`, `word` (uncased), `case` (lower, upper, first letter upper, mixed), `class` and
-  `class:2` to `class:16` (the path to the class of the uncased word, or so many steps of it, see
+* words: `parent`; `sibling`, the previous child of the parent on the same side; `grandparent`; and
+  `child`, in the order of generation: tag, word, case;
+* attributes: `tag`, `word` (uncased), `case` (lower, upper, first letter upper, mixed), `class` and
+  `class:2` to `class:16` (the class path of the uncased word, or its first steps, see
   `text.word_classes`);
-* `direction`, the side on which the child stands; `grandparent.direction`, that of the parent;
-  `sibling.distance`, how far the sibling is from the parent, in classes (1, 2, 3 to 6, 7 and more);
-* `child.children`, whether the child has children of its own, and `distance`, that of the child from its
-  parent in the same classes, where these are generated before (Sangati et al. 2009, equation 3);
-* of the outermost children of the child, `child.left` and `child.right`, what is read; for labels only, which
-    come last.
+* `direction`, the side of the child; `grandparent.direction`, that of the parent;
+  `sibling.distance`, from the sibling to the parent, binned (1, 2, 3 to 6, 7 and more);
+* `child.children`, whether the child has children, and `distance`, from the child to its parent in
+  the same bins, if generated before (Sangati et al. 2009, equation 3);
+* for labels, which come last: the attributes of the outermost children of the child, `child.left`
+  and `child.right`.
 
-What does not exist has the symbol NULL: the sibling of the first child, the parent of the root's child's
-parent, and so on.
+A missing word, such as the sibling of the first child, has the symbol NULL.
 
-Elements that are joined by `+` are one: `parent.word+parent.case` are dropped together by back-off, as the
-paper's lists have it. Classes are not joined with others: what is read of them is behind the element.
+Elements joined by `+` are one: back-off drops `parent.word+parent.case` together, as in the paper's
+lists. Classes cannot be joined.
 
-A *context row* holds the symbols of all elements that a pool's experts name, each once; an expert's context
+A *context row* holds the symbol of each element of a pool's experts once; the context of an expert
 is a list of columns of that row.
 """
 
@@ -54,13 +48,13 @@ from ..text.elements import (
     with_class_symbols,
 )
 
-#: Which word an element reads, or that it reads a property of the event.
+#: The word of an element, or `EVENT`.
 PARENT, SIBLING, GRANDPARENT, CHILD, CHILD_LEFT, CHILD_RIGHT, EVENT = range(7)
-#: What is read of a word.
+#: Attributes of a word.
 TAG_OF, WORD_OF, CASE_OF = range(3)
-#: What is read of an event.
+#: Properties of an event.
 DIRECTION_OF, GRAND_DIRECTION_OF, CHILDREN_OF, DISTANCE_OF, SIBLING_DISTANCE_OF = range(5)
-# What is read of classes is behind all of these.
+# The first class attribute, after all of these.
 _CLASS_OF = 5
 
 #: The sides of a parent.
@@ -69,13 +63,13 @@ LEFT, RIGHT = range(2)
 DISTRIBUTIONS = ("tag", "word", "case", "children", "distance", "label")
 TAG, WORD, CASE, CHILDREN, DISTANCE, LABEL = range(6)
 
-#: How many classes of distances there are, and of cases.
+#: The numbers of bins of distances, and of cases.
 DISTANCES, CASES = 4, 4
 
+# The largest number of joined elements, and the length of their row.
 _PARTS = 4
-# How long a row of elements is.
 _WIDTH = 2 * _PARTS
-# How many values there are of what is read of an event.
+# The number of values of each property of an event.
 _EVENT_SIZES = (2, 3, 2, DISTANCES, DISTANCES + 1)
 _WORDS = {
     "parent": PARENT,
@@ -106,26 +100,25 @@ def _elements() -> dict[str, tuple[int, int, int]]:
     return known
 
 
-#: Every element by its name: which word, what is read, and the first distribution that may be conditioned on
-#: it.
+#: The word, the attribute and the first distribution that may read it, for each element by name.
 ELEMENTS = _elements()
 
 
 class Alphabets(NamedTuple):
-    """How many outcomes there are."""
+    """The sizes of the alphabets."""
 
-    tags: int  # Tags, with one behind them for those that are not known
+    tags: int  # Tags, and one for unknown tags
     words: int  # Words and word classes
     labels: int
 
     def of(self, name: str) -> int:
-        """The number of outcomes of a distribution. Behind the tags there is STOP."""
+        """Return the number of outcomes of a distribution; STOP is the last outcome of `tag`."""
         sizes = (self.tags + 1, self.words, CASES, 2, DISTANCES, self.labels)
         return max(1, sizes[DISTRIBUTIONS.index(name)])
 
     @property
     def symbols(self) -> np.ndarray:
-        """The numbers of symbols of tags, words and cases (int32[3]), with ROOT and what does not exist."""
+        """The numbers of symbols of tags, words and cases (int32[3]), with ROOT and NULL."""
         return np.array([self.tags + 2, self.words + 2, CASES + 2], dtype=np.int32)
 
 
@@ -135,17 +128,17 @@ def compile_contexts(
     """Compile context lists.
 
     experts (Sequence[Sequence[str]]): A list of element names for each expert, most important first.
-    gates (Sequence[str]): Elements that are read besides.
-    RETURNS (tuple): elements (int32[elements, 8]), up to four pairs of rows of `ELEMENTS`, then `NONE`;
-        columns (int32[experts, depth]), each expert's positions in the context row, then `NONE`; and the
-        positions of the gates (int32[gates]).
+    gates (Sequence[str]): More elements of the context row.
+    RETURNS (tuple): elements (int32[elements, 8]), up to four pairs of word and attribute, then
+        `NONE`; columns (int32[experts, depth]), each expert's columns of the context row, then
+        `NONE`; and the columns of the gates (int32[gates]).
     RAISES (ValueError): If a name is unknown, repeated within an expert, or not generated yet.
     """
 
     def check(part: str) -> None:
         if ELEMENTS[part][2] > DISTRIBUTIONS.index(distribution):
             raise ValueError(
-                f"'{part}' in '{distribution}' is not known yet when the {distribution} is generated."
+                f"'{part}' in '{distribution}' is not generated before the {distribution}. Remove it."
             )
 
     names, columns, places = compile_lists(
@@ -155,7 +148,7 @@ def compile_contexts(
     for row, name in zip(elements, names):
         if "+" in name and reads_classes(name.split("+")):
             raise ValueError(
-                f"'{name}' in '{distribution}' joins a class with something else: name it by itself."
+                f"'{name}' in '{distribution}' joins a class with other elements. Separate them."
             )
         pairs = np.ravel([ELEMENTS[part][:2] for part in name.split("+")])
         row[: len(pairs)] = pairs
@@ -163,40 +156,37 @@ def compile_contexts(
 
 
 def with_classes(elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
-    """Return elements that read classes of words, given the path to that of each word."""
+    """Return elements with the symbols of word classes, given the class path of each word."""
     return with_class_symbols(elements, 1, _CLASS_OF, [*paths, "", ""])
 
 
-def reads(elements: np.ndarray, which: int, what: int = NONE) -> bool:
-    """Return whether elements (int32[elements, 8 + *]) read a word, or `EVENT`; `what` restricts what of
-    it.
-    """
-    pairs = elements[:, :_WIDTH].reshape(-1, 2)
-    return bool(np.any((pairs[:, 0] == which) & ((what == NONE) | (pairs[:, 1] == what))))
+def reads(elements: np.ndarray, word: int, attribute: int = NONE) -> bool:
+    """Return whether elements (int32[elements, 8 + *]) read a word (or `EVENT`), or its attribute."""
+    words, attributes = elements[:, :_WIDTH].reshape(-1, 2).T
+    return bool(np.any((words == word) & ((attribute == NONE) | (attributes == attribute))))
 
 
 class Event(NamedTuple):
-    """The place where a child is generated, in the order of what is read."""
+    """The place where a child is generated; fields in the order of words and properties above."""
 
-    # Rows of the table of symbols, the last one for what does not exist.
+    # Rows of the table of symbols, the last one for a missing word.
     parent: int
     sibling: int
     grandparent: int
     child: int
     child_left: int
     child_right: int
-    # `LEFT` or `RIGHT`; for the latter 2 if there is none.
-    direction: int
-    grand_direction: int
+    direction: int  # `LEFT` or `RIGHT`
+    grand_direction: int  # `LEFT`, `RIGHT`, or 2 without a grandparent
     children: int  # Whether the child has children
-    # Classes of distances; `DISTANCES` if there is no sibling.
+    # Binned.
     distance: int
-    sibling_distance: int
+    sibling_distance: int  # `DISTANCES` without a sibling
 
 
 @jit
 def distance_class(distance):
-    """The class of a distance in words, at least one: 1, 2, 3 to 6, 7 and more (Sangati et al. 2009)."""
+    """Return the bin of a distance in words: 1, 2, 3 to 6, 7 and more (Sangati et al. 2009)."""
     if distance < 3:
         return distance - 1
     return 2 if distance < 7 else 3
@@ -204,26 +194,26 @@ def distance_class(distance):
 
 @jit
 def read_context(elements, sizes, symbols, event, row):
-    """Read a context row into `row` (int32[elements]), given the result of `symbols_of` for the sentence."""
+    """Read a context row into `row` (int32[elements]), given the `symbols` from `symbols_of`."""
     for i in range(len(elements)):
         if elements[i, 1] >= _CLASS_OF:
             row[i] = elements[i, _WIDTH + symbols[event[elements[i, 0]], WORD_OF]]
             continue
         symbol = 0
         for part in range(0, _WIDTH, 2):
-            which, what = elements[i, part], elements[i, part + 1]
-            if which == NONE:
+            word, attribute = elements[i, part], elements[i, part + 1]
+            if word == NONE:
                 break
-            if which == EVENT:
-                symbol = symbol * _EVENT_SIZES[what] + event[EVENT + what]
+            if word == EVENT:
+                symbol = symbol * _EVENT_SIZES[attribute] + event[EVENT + attribute]
             else:
-                symbol = symbol * sizes[what] + symbols[event[which], what]
+                symbol = symbol * sizes[attribute] + symbols[event[word], attribute]
         row[i] = symbol
 
 
 @jitable
 def symbols_of(words, tags, sizes):
-    """Return the symbols of a sentence (int32[n + 2, 3]); the last two rows are ROOT and what does not exist.
+    """Return the symbols of a sentence (int32[n + 2, 3]); the last two rows are ROOT and NULL.
 
     words, tags (int32[n]): Cased words (the uncased word times `CASES`, and the case), and tags.
     sizes (int32[3]): The numbers of symbols.
@@ -234,13 +224,12 @@ def symbols_of(words, tags, sizes):
         symbols[i, TAG_OF] = tags[i]
         symbols[i, WORD_OF] = words[i] // CASES
         symbols[i, CASE_OF] = words[i] % CASES
-    for what in range(3):
-        symbols[n, what] = sizes[what] - 2
-        symbols[n + 1, what] = sizes[what] - 1
+    symbols[n] = sizes - 2
+    symbols[n + 1] = sizes - 1
     return symbols
 
 
-#: The elements whose symbols add to the weights of a pool's experts.
+#: The gates of each pool, elements that modify the weights of its experts.
 GATES = {
     "tag": ("parent.tag", "sibling.tag"),
     "word": ("child.tag", "parent.tag"),
@@ -249,13 +238,13 @@ GATES = {
     "distance": ("child.tag", "parent.tag"),
     "label": ("child.tag", "parent.tag"),
 }
-#: How many events a word has at most: for tags its own and two STOPs.
+#: Upper bounds on the events of a word, which has a tag and two STOPs.
 _EVENTS = {"tag": 4}
 
 
 @dataclass(frozen=True)
 class HeadOutwardContexts:
-    """The context lists of the experts of each distribution; without lists, nothing is generated but tags."""
+    """The context lists of the experts of each distribution."""
 
     tag: Sequence[Sequence[str]]
     word: Sequence[Sequence[str]]
@@ -267,7 +256,7 @@ class HeadOutwardContexts:
 
 @struct
 class HeadOutwardDistributions(NamedTuple):
-    """What trees are generated from, frozen (`FrozenPool`) or while it learns (`SeatedPool`)."""
+    """The distributions, frozen (`FrozenPool`) or in training (`SeatedPool`)."""
 
     tag: Any
     word: Any
@@ -275,42 +264,35 @@ class HeadOutwardDistributions(NamedTuple):
     children: Any
     distance: Any
     label: Any
-    sizes: np.ndarray  # int32[3]: how many symbols of tags, words and cases contexts have
-    generated: np.ndarray  # bool[6]: which of them have experts
-    reads_sibling: np.ndarray  # bool[6]: which of them are conditioned on the sibling
+    sizes: np.ndarray  # int32[3]: the numbers of symbols of tags, words and cases
+    generated: np.ndarray  # bool[6]: whether each distribution has experts
+    reads_sibling: np.ndarray  # bool[6]: whether each distribution reads the sibling
 
 
 def conditionals(contexts: HeadOutwardContexts, *, is_classed: bool = True) -> dict[str, Conditional]:
-    """Return the distributions by name, with lists that read classes of words or without.
+    """Return the distributions by name; without `is_classed`, leave out word classes.
 
     RAISES (ValueError): If a context list is invalid.
     """
     if not contexts.tag:
-        raise ValueError("'tag' needs at least one context list, even if that is an empty one: [[]].")
-    given = (lambda lists: lists) if is_classed else contexts_without_classes
-    found = {name: _conditional(name, given(getattr(contexts, name))) for name in DISTRIBUTIONS}
-    # Words, tags and cases are given; whether there are children is a part of the tree, and would have no
-    # probability.
-    if reads(found["distance"].elements, EVENT, CHILDREN_OF) and not found["children"].experts:
+        raise ValueError("'tag' needs at least one context list. It may be empty: [[]].")
+    compiled = {}
+    for name in DISTRIBUTIONS:
+        lists = getattr(contexts, name)
+        experts = tuple(map(tuple, lists if is_classed else contexts_without_classes(lists)))
+        rows = compile_contexts(experts, name, GATES[name] if len(experts) > 1 else ())
+        events = _EVENTS.get(name, 1)
+        compiled[name] = Conditional(name, experts, *rows, mixed=name == "word", events_of_word=events)
+    if reads(compiled["distance"].elements, EVENT, CHILDREN_OF) and not compiled["children"].experts:
         raise ValueError(
-            "'child.children' in 'distance' is not generated. Leave it out, or give 'children' a context "
-            "list, if an empty one: [[]]."
+            "'child.children' in 'distance' is not generated. Remove it, or give 'children' a context "
+            "list, such as [[]]."
         )
-    return found
-
-
-def _conditional(name: str, lists: Sequence[Sequence[str]]) -> Conditional:
-    experts = tuple(tuple(expert) for expert in lists)
-    gates = () if len(experts) < 2 else GATES[name]
-    elements, columns, places = compile_contexts(experts, name, gates)
-    mixed = name == "word"
-    return Conditional(
-        name, experts, elements, columns, places, mixed=mixed, events_of_word=_EVENTS.get(name, 1)
-    )
+    return compiled
 
 
 def unchartable(conditionals: dict[str, Conditional]) -> str | None:
-    """Return what a distribution reads but the chart does not know. Labels may read whole trees."""
+    """Return why the chart cannot be used, or None. Only labels may read the whole tree."""
     if conditionals["children"].experts:
         return "'children' are generated"
     for name in ("tag", "word", "case", "distance"):
@@ -323,13 +305,13 @@ def unchartable(conditionals: dict[str, Conditional]) -> str | None:
 def make_distributions(
     conditionals: dict[str, Conditional], pools: Mapping[str, Any], alphabets: Alphabets
 ) -> HeadOutwardDistributions:
-    """Return pools, by their names, with what compiled code needs to know of them."""
+    """Return the distributions of a model, given its pools by name."""
     elements = [conditionals[name].elements for name in DISTRIBUTIONS]
     return HeadOutwardDistributions(
         *(pools[name] for name in DISTRIBUTIONS),
         sizes=alphabets.symbols,
         generated=np.array([len(conditionals[name].experts) > 0 for name in DISTRIBUTIONS]),
         reads_sibling=np.array(
-            [reads(each, SIBLING) or reads(each, EVENT, SIBLING_DISTANCE_OF) for each in elements]
+            [reads(rows, SIBLING) or reads(rows, EVENT, SIBLING_DISTANCE_OF) for rows in elements]
         ),
     )

@@ -1,4 +1,4 @@
-"""The events of a tree: what each distribution has generated in it, and given what."""
+"""The events of a tree: the outcomes and contexts of each distribution."""
 
 from typing import NamedTuple
 
@@ -23,16 +23,15 @@ from .contexts import (
     symbols_of,
 )
 
-# The direction of a parent that has none itself.
+# The direction of a parent without a grandparent.
 _NEITHER = 2
 
 
 class GeneratedInTrees(NamedTuple):
-    """What one distribution has generated in some sentences."""
+    """The sentences of a batch, for the events of one distribution."""
 
     distribution: int  # `TAG`, `WORD`, `CASE`, `CHILDREN`, `DISTANCE` or `LABEL`
-    # The sentences; words are cased.
-    words: np.ndarray  # int32[tokens]
+    words: np.ndarray  # int32[tokens]: cased words
     tags: np.ndarray  # int32[tokens]
     heads: np.ndarray  # int32[tokens]
     labels: np.ndarray  # int32[tokens]
@@ -42,7 +41,7 @@ class GeneratedInTrees(NamedTuple):
 
 @jitable
 def sentence_of(sentences, number):
-    """The words, tags, heads and labels (int32[n]) of one of some sentences."""
+    """Return the words, tags, heads and labels (int32[n]) of a sentence."""
     start, end = sentences.offsets[number], sentences.offsets[number + 1]
     words, tags = sentences.words[start:end], sentences.tags[start:end]
     return words, tags, sentences.heads[start:end], sentences.labels[start:end]
@@ -55,23 +54,22 @@ def _read_events(generated, number, pool):
 
 
 class Family(NamedTuple):
-    """Who stands where in a tree of n words; ROOT is n, and what does not exist is n + 1."""
+    """The relatives of each word in a tree of n words; ROOT is n, and a missing word n + 1."""
 
-    parent: np.ndarray  # int32[n]: the head of each word
-    sibling: np.ndarray  # int32[n]: the child of the same head that was generated before it on the same side
-    last: np.ndarray  # int32[2, n]: the outermost child of each word on each side
+    parent: np.ndarray  # int32[n]
+    sibling: np.ndarray  # int32[n]: the previous child of the parent on the same side
+    last: np.ndarray  # int32[2, n]: the outermost child on each side
 
 
 @jit
 def family_of(heads):
-    """Return who stands where in a tree, given heads (int32[n]), `NONE` for the root."""
+    """Return the relatives in a tree, given heads (int32[n]), `NONE` for the root."""
     n = len(heads)
     family = Family(
         np.empty(n, dtype=np.int32), np.full(n, n + 1, dtype=np.int32), np.full((2, n), n + 1, dtype=np.int32)
     )
     for i in range(n):
         family.parent[i] = n if heads[i] == NONE else heads[i]
-    # Outward on the right is with the words, on the left against them.
     for i in range(n):
         head = heads[i]
         if head != NONE and head < i:
@@ -87,7 +85,7 @@ def family_of(heads):
 
 @jitable
 def _place(parent, sibling, grandparent, child, left, right, direction, n):
-    """Where a child is generated, `left` and `right` being its own outermost children."""
+    """Return the event of a child whose outermost children are `left` and `right`."""
     if grandparent > n:
         grand_direction = _NEITHER
     else:
@@ -109,19 +107,19 @@ def _place(parent, sibling, grandparent, child, left, right, direction, n):
 
 @jitable
 def place_child(parent, sibling, child, n):
-    """Return where a child is generated, as far as known without its own children and its grandparent."""
+    """Return the event of a child without its grandparent and its children."""
     return _place(parent, sibling, n + 1, child, n + 1, n + 1, LEFT if child < parent < n else RIGHT, n)
 
 
 @jitable
 def place_stop(parent, last, grandparent, direction, n):
-    """Where a word generates STOP on one of its sides, after its last child there."""
+    """Return the event of STOP on a side of a word, after its last child there."""
     return _place(parent, last, grandparent, n + 1, n + 1, n + 1, direction, n)
 
 
 @jitable
 def place_in_tree(family, child, n):
-    """Where a child is generated in a tree that is known."""
+    """Return the event of a child in a complete tree."""
     parent = family.parent[child]
     grandparent = family.parent[parent] if parent < n else n + 1
     left, right = family.last[LEFT, child], family.last[RIGHT, child]
@@ -152,7 +150,7 @@ def _enter(pool, events, sizes, symbols, event, dish):
 
 @jit
 def events_of(pool, distribution, words, tags, heads, labels, sizes):
-    """Read the events of one distribution off a tree; the root's child has no distance and no label."""
+    """Return the events of one distribution; the root's child has no distance and no label."""
     n = len(words)
     events = new_events(pool, 3 * n if distribution == TAG else n)
     if pool.franchise.columns.shape[0] == 0:

@@ -1,9 +1,8 @@
 """The k best trees (Huang & Chiang 2005, algorithm 2).
 
-Each item gets the list of its k best derivations, the best first, from smaller items to larger ones. A
-derivation is a split and the rank of a derivation of each part. The candidates that follow it replace one of
-these by its next derivation; the first part only if the second is its item's best, so that each is reached in
-one way.
+Each item, from small to large, gets the list of its k best derivations. A derivation is a split and
+the rank of a derivation of each part. Its successors replace one part by the next derivation; the
+first part only if the second has rank 0, so that each derivation is reached in one way.
 """
 
 from heapq import heapify, heappop, heappush
@@ -17,16 +16,16 @@ from .chart import COMPLETE, INCOMPLETE, KINDS, LEFT, RIGHT, SIBLING, TREE, best
 
 @jit
 def k_best(scores, k):
-    """Return at most k projective trees with the highest scores, all different and possible, the best first.
+    """Return the k best projective trees, or all possible ones if they are fewer, the best first.
 
-    RETURNS (tuple[int32[found, n], float64[found]]): Their heads, `NONE` for the root's child, and scores.
+    RETURNS (tuple[int32[m, n], float64[m]]): Heads, `NONE` for the root's child, and scores.
     """
     n = len(scores.root)
     chart = best_chart(scores)
     weights = np.empty(n + 1)
-    # Score, split, and the ranks of the derivations of the parts; one item after the other.
+    # Score, split, and the ranks of the parts; one item after the other.
     derivations = [(0.0, 0, 0, 0) for _ in range(0)]
-    # The first derivation of each item, and the end of its derivations.
+    # The range of each item's derivations.
     first, end = np.zeros(KINDS * n * (n + 1), dtype=np.int64), np.zeros(KINDS * n * (n + 1), dtype=np.int64)
     for h in range(n):
         for side, boundary in ((LEFT, h), (RIGHT, h + 1)):
@@ -42,12 +41,12 @@ def k_best(scores, k):
                 _rank(scores, chart, COMPLETE, h, boundary, k, weights, derivations, first, end)
     _rank(scores, chart, TREE, 0, 0, k, weights, derivations, first, end)
     item = _number(n, TREE, 0, 0)
-    found = end[item] - first[item]
-    heads, found_scores = np.empty((found, n), dtype=np.int32), np.empty(found)
-    for rank in range(found):
-        found_scores[rank] = derivations[first[item] + rank][0]
+    count = end[item] - first[item]
+    heads, totals = np.empty((count, n), dtype=np.int32), np.empty(count)
+    for rank in range(count):
+        totals[rank] = derivations[first[item] + rank][0]
         _read(n, derivations, first, rank, heads[rank])
-    return heads, found_scores
+    return heads, totals
 
 
 @jit
@@ -57,7 +56,7 @@ def _number(n, kind, i, j):
 
 @jitable
 def _rank(scores, chart, kind, i, j, k, weights, derivations, first, end):
-    """Find the k best derivations of an item whose parts have theirs."""
+    """Find the k best derivations of an item, given those of its parts."""
     n = len(scores.root)
     low, high = options(scores, chart, kind, i, j, weights)
     waiting = [(-weights[split], split, 0, 0) for split in range(low, high) if weights[split] > -inf]
@@ -68,7 +67,7 @@ def _rank(scores, chart, kind, i, j, k, weights, derivations, first, end):
         cost, split, one, other = heappop(waiting)
         derivations.append((-cost, split, one, other))
         left, a, b, right, c, d = parts(n, kind, i, j, split)
-        # Never above the score of what it follows, as it would be if the sum were made anew.
+        # Adding differences keeps the scores in order; new sums could round upwards.
         place = _number(n, left, a, b)
         if other == 0 and first[place] + one + 1 < end[place]:
             gain = derivations[first[place] + one + 1][0] - derivations[first[place] + one][0]
@@ -82,7 +81,7 @@ def _rank(scores, chart, kind, i, j, k, weights, derivations, first, end):
 
 @jitable
 def _read(n, derivations, first, rank, heads):
-    """Read the heads of the words from the derivation of the `TREE` with some rank."""
+    """Read the heads from the derivation of the `TREE` with the given rank."""
     stack = [(TREE, 0, 0, rank)]
     while len(stack) > 0:
         kind, i, j, rank = stack.pop()

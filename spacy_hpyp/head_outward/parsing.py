@@ -1,6 +1,4 @@
-"""Scores of the trees of a sentence, labels, and the most probable tree or the one with the fewest expected
-wrong heads.
-"""
+"""Head-outward parsing: chart scores, labels, and Viterbi or minimum Bayes risk trees."""
 
 from concurrent.futures import ThreadPoolExecutor
 from math import log
@@ -29,19 +27,16 @@ from .k_best import k_best
 
 @struct
 class Room(NamedTuple):
-    """Workspace for predictions of a pool.
+    """Workspace for predictions of a pool."""
 
-    scratch: See `pools.prediction.workspace`.
-    """
-
-    scratch: Any
-    row: np.ndarray  # int32[elements]: A context row
-    out: np.ndarray  # float64[alphabet]: A distribution
+    scratch: Any  # See `pools.prediction.workspace`
+    row: np.ndarray  # int32[elements]: a context row
+    out: np.ndarray  # float64[alphabet]: a distribution
 
 
 @jitable
 def pools_in_order(model):
-    """The pools of a model in the order of `DISTRIBUTIONS`."""
+    """Return the pools of a model in the order of `DISTRIBUTIONS`."""
     return model.tag, model.word, model.case, model.children, model.distance, model.label
 
 
@@ -58,7 +53,7 @@ def _room(pool):
 
 @jitable
 def _log_probability(model, distribution, symbols, event, outcome, rooms):
-    """The log-probability of what one of the distributions generates."""
+    """Return the log-probability of an outcome of a distribution."""
     pool, room = pools_in_order(model)[distribution], rooms[distribution]
     read_context(pool.elements, model.sizes, symbols, event, room.row)
     if distribution == WORD:
@@ -69,7 +64,7 @@ def _log_probability(model, distribution, symbols, event, outcome, rooms):
 
 @jit
 def chart_scores(model, words, tags):
-    """Return the scores of all events in trees of a sentence, in nats, without labels; words are cased."""
+    """Return the scores of all events of a sentence, in nats, without labels; words are cased."""
     n = len(words)
     symbols, rooms = symbols_of(words, tags, model.sizes), _rooms(model)
     siblings = n if model.reads_sibling[TAG] or _reads_sibling(model) else min(n, 1)
@@ -77,7 +72,7 @@ def chart_scores(model, words, tags):
         np.empty(n), np.empty((n, n)), np.empty((n, siblings, n)), np.empty((2, n)), np.empty((n, n))
     )
     tag_room, stop = rooms[TAG], alphabet_of(model.tag) - 1
-    rest = np.empty(n)
+    without_tag = np.empty(n)
     for child in range(n):
         event = place_child(n, n + 1, child, n)
         score = _log_probability(model, TAG, symbols, event, tags[child], rooms)
@@ -88,8 +83,8 @@ def chart_scores(model, words, tags):
             end = n if direction == 1 else -1
             for child in range(parent + step, end, step):
                 event = place_child(parent, n + 1, child, n)
-                rest[child] = _log_child(model, symbols, event, words, rooms)
-            # The children after a sibling, the first of them after none; and that there is none.
+                without_tag[child] = _log_child(model, symbols, event, words, rooms)
+            # The first child and STOP, then both after each sibling.
             sibling = parent
             while sibling != end:
                 is_first = sibling == parent
@@ -111,7 +106,7 @@ def chart_scores(model, words, tags):
                         event = place_child(parent, before, child, n)
                         score += _log_child(model, symbols, event, words, rooms)
                     else:
-                        score += rest[child]
+                        score += without_tag[child]
                     if is_first:
                         scores.first[parent, child] = score
                     else:
@@ -127,7 +122,7 @@ def _reads_sibling(model):
 
 @jitable
 def _log_child(model, symbols, event, words, rooms):
-    """The log-probability of all of a child but its tag and what the chart does not know, in nats."""
+    """Return the log-probability of a child's word, case and distance, in nats."""
     word = words[event.child]
     score = _log_probability(model, WORD, symbols, event, word // CASES, rooms)
     if model.generated[CASE]:
@@ -139,15 +134,15 @@ def _log_child(model, symbols, event, words, rooms):
 
 @jit
 def tree_log_probabilities(model, words, tags, heads, labels, given_labels):
-    """Return the log-probability of each word of a tree with whatever is generated with it.
+    """Return the log-probability of each word with its tag, its arc and its STOPs.
 
     words, tags, heads (int32[n]): The sentence; words are cased.
-    labels (int32[n]): The labels of the arcs, read if `given_labels`.
+    labels (int32[n]): The labels of the arcs, ignored unless `given_labels`.
     RETURNS (float64[n]): In nats.
     """
     n = len(words)
     symbols, family, rooms = symbols_of(words, tags, model.sizes), family_of(heads), _rooms(model)
-    found = np.zeros(n)
+    log_probability = np.zeros(n)
     stop = alphabet_of(model.tag) - 1
     for child in range(n):
         event = place_in_tree(family, child, n)
@@ -160,31 +155,36 @@ def tree_log_probabilities(model, words, tags, heads, labels, given_labels):
         for direction in range(2):
             event = place_stop(child, family.last[direction, child], family.parent[child], direction, n)
             score += _log_probability(model, TAG, symbols, event, stop, rooms)
-        found[child] = score
-    return found
+        log_probability[child] = score
+    return log_probability
 
 
 @jit
 def candidate_log_probabilities(model, words, tags, heads, labels):
-    """Return the log-probabilities of several trees of a sentence, in nats (float64[k, 2]): of words, tags
-    and tree; and of its labels given these. An unknown label (`NONE`) has the uniform probability.
+    """Return the log-probabilities of k trees of a sentence, in nats.
+
+    An unknown label (`NONE`) has the uniform probability.
+
+    RETURNS (float64[k, 2]): Of the words, tags and tree; and of the labels given these.
     """
     k, n = heads.shape
-    found = np.zeros((k, 2))
+    scores = np.zeros((k, 2))
     rooms = _rooms(model)
     unknown = -log(max(1, alphabet_of(model.label)))
     given_labels = np.bool_(False)
     for i in range(k):
-        found[i, 0] = np.sum(tree_log_probabilities(model, words, tags[i], heads[i], labels[i], given_labels))
+        scores[i, 0] = np.sum(
+            tree_log_probabilities(model, words, tags[i], heads[i], labels[i], given_labels)
+        )
         if model.generated[LABEL]:
             symbols, family = symbols_of(words, tags[i], model.sizes), family_of(heads[i])
             for child in range(n):
                 if heads[i, child] != NONE and labels[i, child] == NONE:
-                    found[i, 1] += unknown
+                    scores[i, 1] += unknown
                 elif heads[i, child] != NONE:
                     event = place_in_tree(family, child, n)
-                    found[i, 1] += _log_probability(model, LABEL, symbols, event, labels[i, child], rooms)
-    return found
+                    scores[i, 1] += _log_probability(model, LABEL, symbols, event, labels[i, child], rooms)
+    return scores
 
 
 @jit
@@ -201,18 +201,17 @@ def find_labels(model, words, tags, heads, labels):
             labels[child] = np.argmax(room.out)
 
 
-# Sentences are handed to threads in parts of so many.
+# The number of sentences that a thread takes at a time.
 _PART = 16
 
 
 class HeadOutwardTrees(NamedTuple):
-    """The trees that were found for some sentences."""
+    """The best tree of each sentence."""
 
     heads: np.ndarray  # int32[words]: positions in the sentence, `NONE` for the root's child
     labels: np.ndarray  # int32[words]: `NONE` for the root's child
-    # The sum of the probabilities of all trees that have the arc, given the sentence.
-    head_probability: np.ndarray  # float64[words]
-    # Of the words and tags, summed over all projective trees, in nats.
+    head_probability: np.ndarray  # float64[words]: the posterior probability of the arc
+    # The log-probability of words and tags, summed over all projective trees, in nats.
     log_probability: np.ndarray  # float64[sentences]
 
 
@@ -229,8 +228,8 @@ def parse(
 
     words, tags (int32[words]): The sentences, one after the other; words are cased.
     offsets (int64[sentences + 1]): Their starts; none is empty.
-    consensus (bool): Whether to find the tree with the fewest expected wrong heads, not the most probable
-        one.
+    consensus (bool): Whether to minimise the expected number of wrong heads; else return the most
+        probable tree.
     """
     trees = HeadOutwardTrees(
         np.empty(len(words), dtype=np.int32),
@@ -265,8 +264,10 @@ def _parse(model, words, tags, offsets, consensus, first, last, trees):
 
 @jit
 def best_trees(model, words, tags, k):
-    """Return the k most probable trees of a sentence, the best first: heads and labels (int32[found, n]), and
-    log-probabilities of words, tags and unlabelled tree (float64[found], in nats).
+    """Return the k most probable trees of a sentence, the best first, see `k_best`.
+
+    RETURNS (tuple[int32[m, n], int32[m, n], float64[m]]): Heads, labels, and the log-probabilities
+        of words, tags and unlabelled tree, in nats.
     """
     heads, score = k_best(chart_scores(model, words, tags), k)
     labels = np.empty_like(heads)

@@ -1,24 +1,24 @@
 """Dependency models of words with latent states (Wallach, Sutton & McCallum 2008).
 
-Words are untagged, uncased, and independent of their siblings: each is generated from its parent word, or
-from `root`. Between the two there may be a latent state:
+Words are untagged, uncased, and independent of their siblings. A parent word, or `root`, generates
+each child, in some kinds through a latent state:
 
     dependencies   word | parent
     syntactic      state | parent       word | state, parent
     semantic       state | document     word | state, parent
     lda            state | document     word | state
 
-All distributions have hierarchical Dirichlet priors: franchises whose discounts are 0. A word backs off from
-state and parent to the state alone, then to no context and to the uniform distribution; a state backs off to
-how frequent it is anywhere.
+All distributions have hierarchical Dirichlet priors: franchises with discount 0. A word backs off
+from state and parent to the state, to no context and to the uniform distribution; a state backs off
+to its overall frequency.
 
-Each word has one event in each of two franchises. A step of the collapsed Gibbs sampler takes both out, draws
-the state in proportion to the prediction from all other words, and seats both again. The sum over the states
-is the leave-one-out probability of the word.
+Each word has one event in each of two franchises. A step of the collapsed Gibbs sampler removes
+both, draws the state in proportion to its probability given all other words, and seats both again.
+The sum over the states is the leave-one-out probability of the word.
 
-As children are independent of each other given their parent, and there is no STOP, the probability of a tree
-is a product over its arcs: of word d from its parent h, the sum over s of p(s | h or document) p(d | s, h).
-With the counts held fixed these are scores of a chart.
+Children are independent given their parent, and there is no STOP. So the probability of a tree is a
+product over arcs: for word d and its parent h, the sum over s of p(s | h or document) p(d | s, h).
+With fixed counts, these are scores of a chart.
 """
 
 from math import log
@@ -51,26 +51,26 @@ from ..pools.gibbs import draw
 from .chart import ChartScores, best_tree
 
 DEPENDENCIES, SYNTACTIC, SEMANTIC, LDA = "dependencies", "syntactic", "semantic", "lda"
-#: What a state depends on and what a word depends on, by the kind of model.
+#: The kinds of models.
 KINDS = (DEPENDENCIES, SYNTACTIC, SEMANTIC, LDA)
-#: The entries of a word's context row.
+#: The columns of a word's context row.
 STATE, PARENT = range(2)
-#: The kinds whose words are generated from their parents.
+#: The kinds with words that depend on their parents.
 OF_PARENTS = (DEPENDENCIES, SYNTACTIC, SEMANTIC)
-#: The kinds whose states are those of documents.
+#: The kinds with states that depend on the document.
 OF_DOCUMENTS = (SEMANTIC, LDA)
 
 _FIRST_STRENGTH = 1.0
-# Room is made for so many words at a time.
+# The number of words to reserve space for at a time.
 _CHUNK = 8192
 
 
 @struct
 class StateModel(NamedTuple):
-    """What words are generated from."""
+    """The distributions of states and words."""
 
-    states: Franchise  # Of states, given what they depend on: the parent word, or the document
-    words: Franchise  # Of words, given the state and the parent word
+    states: Franchise  # Given the parent word, or the document
+    words: Franchise  # Given the state and the parent word
     of_documents: np.ndarray  # bool[1]: whether states depend on documents
 
     @property
@@ -80,21 +80,21 @@ class StateModel(NamedTuple):
 
     @property
     def root(self) -> int:
-        """The parent of the words that have none: a word of its own."""
+        """The word number of the root."""
         return int(self.words.alphabet[0])
 
 
 class Dependents(NamedTuple):
     """Words with their parents, one sentence after the other."""
 
-    word: np.ndarray  # int32[n]: the numbers of the words
-    head: np.ndarray  # int32[n]: the positions of their parents among the words, `NONE` for the root's
-    document: np.ndarray  # int32[n]: the numbers of their documents
-    offsets: np.ndarray  # int64[sentences + 1]: where each sentence begins
+    word: np.ndarray  # int32[n]
+    head: np.ndarray  # int32[n]: the positions of the parents in these arrays, or `NONE`
+    document: np.ndarray  # int32[n]
+    offsets: np.ndarray  # int64[sentences + 1]: the start of each sentence
 
 
 def new_model(kind: str, states: int, vocabulary: int) -> StateModel:
-    """Return a model of one of the `KINDS` that has seen no words; `DEPENDENCIES` have 1 state."""
+    """Return an untrained model of one of the `KINDS`; `DEPENDENCIES` have 1 state."""
     of_states, of_words = columns_of(kind)
     return StateModel(
         new_franchise(of_states, states, 0.0, _FIRST_STRENGTH),
@@ -104,21 +104,23 @@ def new_model(kind: str, states: int, vocabulary: int) -> StateModel:
 
 
 def columns_of(kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the contexts of states and of words (int32[1, *] each), dropped from the last on."""
-    read = {DEPENDENCIES: [PARENT], LDA: [STATE]}.get(kind, [STATE, PARENT])
-    return np.array([[] if kind == DEPENDENCIES else [0]], dtype=np.int32), np.array([read], dtype=np.int32)
+    """Return the contexts of states and of words (int32[1, *] each), most important first."""
+    columns = {DEPENDENCIES: [PARENT], LDA: [STATE]}.get(kind, [STATE, PARENT])
+    return np.array([[] if kind == DEPENDENCIES else [0]], dtype=np.int32), np.array(
+        [columns], dtype=np.int32
+    )
 
 
 @jit
 def enter_context(model, parent, document, condition, context):
-    """Write what a state (int32[1]) and, but for the state, a word (int32[2]) are generated from."""
+    """Write the context of a state (int32[1]), and the parent into that of a word (int32[2])."""
     condition[0] = document if model.of_documents[0] else parent
     context[PARENT] = parent
 
 
 @jit
 def enter_word(model, dependents, i, condition, context):
-    """`enter_context` of a word with its present parent."""
+    """Write the contexts of word i."""
     head = dependents.head[i]
     parent = model.words.alphabet[0] if head == NONE else dependents.word[head]
     enter_context(model, parent, dependents.document[i], condition, context)
@@ -126,9 +128,9 @@ def enter_word(model, dependents, i, condition, context):
 
 @jit
 def word_probabilities(model, word, context, place, probability):
-    """Find the probability of a word given each state and its context (float64[states]).
+    """Find the probability of a word given its context and each state (float64[states]).
 
-    All states take a step before any takes the next, so that their look-ups overlap.
+    The inner loops are over states, so that their look-ups overlap.
     """
     franchise = model.words
     place[:] = 0
@@ -149,7 +151,7 @@ def word_probabilities(model, word, context, place, probability):
 
 @jit
 def state_weights(model, word, condition, context, place, probability, weight):
-    """Find the probability of each state together with a word, into `weight`. Returns the sum."""
+    """Write the joint probability of each state and a word into `weight`. Return the sum."""
     restaurant_distribution(model.states, deepest(model.states, 0, condition), weight)
     word_probabilities(model, word, context, place, probability)
     total = 0.0
@@ -169,7 +171,7 @@ def seat_word(model, word, state, condition, context, rng):
 
 @jit
 def unseat_word(model, word, state, condition, context, rng):
-    """Take a word and its state away."""
+    """Remove a word and its state."""
     context[STATE] = state
     remove(model.states, 0, condition, state, rng)
     remove(model.words, 0, context, word, rng)
@@ -177,11 +179,11 @@ def unseat_word(model, word, state, condition, context, rng):
 
 @jit
 def visit_words(model, dependents, first, last, state, rng, probability):
-    """Make a Gibbs step for the state of each word from `first` to before `last`.
+    """Resample the states of the words `first` to `last` - 1 by Gibbs sampling.
 
-    model (StateModel): With room for so many events.
-    state (int32[n]): Overwritten; `NONE` is not seated yet.
-    probability (float64[n]): Overwritten with the probability of each visited word given all others.
+    model (StateModel): With space for them, see `reserve_words`.
+    state (int32[n]): Overwritten; `NONE` for unseated words.
+    probability (float64[n]): Overwritten with the probability of each word given all others.
     """
     states = model.states.alphabet[0]
     place, generated, weight = np.empty(states, dtype=np.int64), np.empty(states), np.empty(states)
@@ -197,17 +199,18 @@ def visit_words(model, dependents, first, last, state, rng, probability):
 
 
 def reserve_words(model: StateModel, words: int) -> StateModel:
-    """Make room for visits of words. The model passed in must not be used any more."""
+    """Reserve space for more words. Do not use the given model afterwards."""
     return model._replace(states=reserve(model.states, words), words=reserve(model.words, words))
 
 
 @jit
 def believe_states(model, word, parent, sweeps, rng, belief, log_probability):
-    """Find the posterior of the states of the words of a new document, with the counts held fixed.
+    """Find the posterior of the states of a new document's words, with fixed counts.
 
-    Exact where states depend on parents. Where they depend on the document they are drawn by Gibbs sampling,
-    and the predictive distributions of the second half of the sweeps are averaged. The mean of the inverse of
-    a word's predictions is the inverse of its probability given all other words, states summed out.
+    It is exact if states depend on parents. If they depend on the document, Gibbs sampling draws
+    them, and the predictive distributions of the second half of the sweeps are averaged. The mean
+    inverse of a word's predictions is the inverse of its probability given all other words, states
+    summed out.
 
     word, parent (int32[n]): The numbers of the words and of their parents.
     sweeps (int): At least 2.
@@ -216,7 +219,7 @@ def believe_states(model, word, parent, sweeps, rng, belief, log_probability):
     """
     n, states = belief.shape
     condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
-    # Of each word given its parent and each state.
+    # The probability of each word given its parent and each state.
     generated, place = np.empty((n, states)), np.empty(states, dtype=np.int64)
     for i in range(n):
         enter_context(model, parent[i], NONE, condition, context)
@@ -227,7 +230,6 @@ def believe_states(model, word, parent, sweeps, rng, belief, log_probability):
         return
     frequency, weight = np.empty(states), np.empty(states)
     restaurant_distribution(model.states, 0, frequency)
-    # The strength of documents.
     frequency *= model.states.strength[1]
     count, inverse = np.zeros(states), np.zeros(n)
     drawn = np.empty(n, dtype=np.int64)
@@ -243,21 +245,20 @@ def believe_states(model, word, parent, sweeps, rng, belief, log_probability):
             if sweep >= sweeps - sweeps // 2:
                 belief[i] += weight / total
                 inverse[i] += 1.0 / total
-    kept = sweeps // 2
-    others = model.states.strength[1] + n - 1
-    belief /= kept
-    log_probability[:] = -np.log(inverse / kept * others)
+    belief /= sweeps // 2
+    normaliser = model.states.strength[1] + n - 1
+    log_probability[:] = -np.log(inverse / (sweeps // 2) * normaliser)
 
 
 @jit
 def score_arcs(model, word, document):
-    """Score the arcs of a sentence for the chart, with counts held fixed and states summed out."""
+    """Return the chart scores of a sentence, with fixed counts and states summed out."""
     n, states = len(word), model.states.alphabet[0]
     frequency, place = np.empty(states), np.empty(states, dtype=np.int64)
     condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
     root, first = np.empty(n), np.zeros((n, n))
     for h in range(n + 1):
-        # What is the same for all children. The last parent is the root.
+        # The last parent is the root.
         enter_context(model, word[h] if h < n else model.words.alphabet[0], document, condition, context)
         restaurant_distribution(model.states, deepest(model.states, 0, condition), frequency)
         for state in range(states):
@@ -277,13 +278,13 @@ def score_arcs(model, word, document):
 
 @jit
 def parse_sentences(model, word, offsets, heads):
-    """Find the best trees of sentences of unknown documents, with counts held fixed."""
+    """Find the best trees of sentences of unknown documents, with fixed counts."""
     for number in range(len(offsets) - 1):
         start, end = offsets[number], offsets[number + 1]
         if start < end:
-            found, _ = best_tree(score_arcs(model, word[start:end], NONE))
+            tree, _ = best_tree(score_arcs(model, word[start:end], NONE))
             for i in range(end - start):
-                heads[start + i] = NONE if found[i] == NONE else start + found[i]
+                heads[start + i] = NONE if tree[i] == NONE else start + tree[i]
 
 
 def sweep(
@@ -293,7 +294,7 @@ def sweep(
     rng: np.random.Generator,
     probability: np.ndarray,
 ) -> StateModel:
-    """Make a Gibbs step for the state of every word. The model passed in must not be used any more."""
+    """Resample the state of every word once. Do not use the given model afterwards."""
     for first in range(0, len(state), _CHUNK):
         last = min(first + _CHUNK, len(state))
         model = reserve_words(model, last - first)
@@ -302,13 +303,13 @@ def sweep(
 
 
 def word_counts(model: StateModel) -> np.ndarray:
-    """Return how often each state has generated each word (int64[states, words])."""
+    """Return the counts of words by state (int64[states, words])."""
     franchise = model.words
     restaurants, columns = franchise.restaurants, franchise.columns[0]
     rows = franchise.servings[: franchise.used[N_SERVINGS]]
     rows = rows[restaurants[rows[:, RESTAURANT], TIER] == len(columns)]
     place = rows[:, RESTAURANT]
-    # The state is the first element of a context, if there is one.
+    # Walk up to the restaurant of the first element, the state.
     for _ in columns[1:]:
         place = restaurants[place, PARENT_RESTAURANT]
     state = restaurants[place, SYMBOL] if columns[0] == STATE else np.zeros(len(rows), dtype=np.int64)

@@ -217,7 +217,7 @@ def test_each_element_is_known_from_one_distribution_on():
             if place >= first:
                 compile_contexts([[name]], distribution)
             else:
-                with pytest.raises(ValueError, match="not known yet"):
+                with pytest.raises(ValueError, match="not generated before"):
                     compile_contexts([[name]], distribution)
     # A child is generated tag by word by case.
     assert [ELEMENTS[f"child.{what}"][2] for what in ("tag", "word", "case", "children")] == [1, 2, 3, 4]

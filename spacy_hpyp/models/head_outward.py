@@ -1,6 +1,4 @@
-"""The head-outward model: what it generates sentences by, how it estimates, and its registered
-architecture.
-"""
+"""The head-outward model and its registered architecture."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -43,19 +41,17 @@ from .stored import model_holding
 HEAD_OUTWARD = "head_outward"
 #: Longer sentences are parsed in parts: time and memory grow with the third power of the length.
 LONGEST = 150
-# Eisner's constants (1996): what a context's counts are smoothed with by the next coarser context, and the
-# last one by a uniform distribution.
+# Eisner's smoothing constants (1996): the strength of the next coarser context, and of the uniform
+# distribution.
 _FINER, _COARSEST = 3.0, 0.5
 _LOWER, _UPPER, _CAPITALISED, _MIXED = range(CASES)
 
 
 class CasedEncoder(Encoder):
-    """Sentences as numbers: a word is the number of its uncased form times `CASES`, and its case."""
+    """An encoder with cased words: the number of the uncased form times `CASES`, plus the case."""
 
     def encode(self, sentence: GoldSentence) -> np.ndarray | str:
-        """Return a sentence as int32[4, tokens] (cased words, tags, heads, labels), or why it cannot be
-        used.
-        """
+        """Return int32[4, tokens] (cased words, tags, heads, labels), or why this is impossible."""
         lower = GoldSentence(
             [word.lower() for word in sentence.words], sentence.tags, sentence.heads, sentence.labels
         )
@@ -65,7 +61,7 @@ class CasedEncoder(Encoder):
         return rows
 
     def encode_words(self, forms: Sequence[str]) -> np.ndarray:
-        """Words as cased words (int32[words])."""
+        """Return the cased words of forms (int32[words])."""
         numbers = self.vocabulary.numbers([form.lower() for form in forms])
         return np.array(numbers, dtype=np.int32) * CASES + np.array(
             [case_of(form) for form in forms], dtype=np.int32
@@ -77,7 +73,7 @@ def case_of(word: str) -> int:
     if word == word.lower():
         return _LOWER
     if word == word.upper():
-        # A single letter, too, is capitalised rather than written in capitals.
+        # A single capital letter counts as capitalised.
         return _UPPER if sum(letter.isalpha() for letter in word) > 1 else _CAPITALISED
     return _CAPITALISED if word[:1].isupper() and word[1:] == word[1:].lower() else _MIXED
 
@@ -85,15 +81,13 @@ def case_of(word: str) -> int:
 class HeadOutwardModel(CountModel):
     """A distribution over sentences with their tags and trees (Eisner 1996; Wallach, Sutton & McCallum 2008).
 
-    vocabulary_settings (VocabularySettings): How its vocabulary is made, of uncased words.
-
-    progress (Progress): How far training is.
+    vocabulary_settings (VocabularySettings): The settings of its vocabulary of uncased words.
+    progress (Progress): The progress of training.
     """
 
     called = "a head-outward model"
     with_classes = staticmethod(with_classes)
-    # One of tags that are not known, ROOT, and what does not exist.
-    other_symbols = 3
+    other_symbols = 3  # Unknown tag, ROOT, NULL
 
     def __init__(
         self,
@@ -104,8 +98,7 @@ class HeadOutwardModel(CountModel):
         self.contexts = contexts
         self.settings = settings
         own_tables = settings.prior == "eisner"
-        # Whatever is wrong with lists is to be known now, also of those that are left out where there are no
-        # classes of words.
+        # Check all lists now, including those that need word classes.
         self.unchartable = unchartable(self._conditionals(is_classed=True))
         super().__init__(
             vocabulary_settings,
@@ -123,7 +116,7 @@ class HeadOutwardModel(CountModel):
 
     @property
     def alphabets(self) -> Alphabets:
-        """How many outcomes there are, by what they are of."""
+        """The sizes of the alphabets."""
         words = 1 if self._vocabulary is None else len(self._vocabulary)
         return Alphabets(len(self.tags) + 1, words, len(self.labels))
 
@@ -151,14 +144,14 @@ class HeadOutwardModel(CountModel):
         experts, depth = conditional.columns.shape
         level = np.tile(np.arange(depth + 1), experts)
         lengths = np.repeat(np.sum(conditional.columns != NONE, axis=1), depth + 1)
-        # The distribution without any context is left out, where there is another one.
+        # With `uniform_roots`, back-off skips the distribution without context.
         passed = (level == 0) & (lengths > 0) & self.settings.uniform_roots
         coarsest = np.where(lengths > 0, int(self.settings.uniform_roots), 0)
         franchise.strength[level == coarsest] = _COARSEST
         franchise.discount[passed], franchise.strength[passed] = 1.0, 0.0
         return franchise
 
-    # Trees: there are no derivations besides
+    # Trees have no further derivations
 
     def generated(self, name: str, sentences: Sentences, derivations: None) -> GeneratedInTrees:
         """See `CountModel`; words are cased."""
@@ -173,12 +166,12 @@ class HeadOutwardModel(CountModel):
     # Storage
 
     def _fixed(self) -> dict[str, tuple[Any, str]]:
-        kept = ("prior", "counts", "uniform_roots")
+        names = ("prior", "counts", "uniform_roots")
         fixed = {
             "contexts": {name: [*map(list, getattr(self.contexts, name))] for name in DISTRIBUTIONS},
-            "estimators": {name: value for name, value in asdict(self.settings).items() if name in kept},
+            "estimators": {name: value for name, value in asdict(self.settings).items() if name in names},
         }
-        problem = "are not those of the config: a trained model cannot change how it counts"
+        problem = "differ from the config, and cannot change after training"
         return {name: (value, f"its {name} {problem}") for name, value in fixed.items()}
 
 
@@ -194,7 +187,7 @@ def HeadOutward(
     label: Sequence[Sequence[str]] = (),
     **settings: Any,
 ) -> Model[list[Doc], HeadOutwardTrees]:
-    """Make the head-outward model of Eisner (1996) with the priors of Wallach, Sutton & McCallum (2008).
+    """Make the head-outward model of Eisner (1996) with the priors of Wallach et al. (2008).
 
     tag, word, case, children, distance, label (Sequence[Sequence[str]]): The context lists of each
         distribution's experts, most important element first; see `spacy_hpyp.head_outward.contexts`.
@@ -204,12 +197,10 @@ def HeadOutward(
     RETURNS (Model): Maps Docs with tags to their trees. Its parameters are the weights of pools.
     RAISES (ValueError): If a context element is unknown or a setting is invalid.
     """
-    found = EstimatorSettings(**settings)
-    contexts = HeadOutwardContexts(
-        tag=tag, word=word, case=case, children=children, distance=distance, label=label
-    )
-    vocabulary = VocabularySettings(unknown_words, found.min_count)
-    model = HeadOutwardModel(contexts, vocabulary, found)
+    checked = EstimatorSettings(**settings)
+    contexts = HeadOutwardContexts(tag, word, case, children, distance, label)
+    vocabulary = VocabularySettings(unknown_words, checked.min_count)
+    model = HeadOutwardModel(contexts, vocabulary, checked)
     return set_pooled(model_holding(model, "head_outward", HEAD_OUTWARD, _parse), HEAD_OUTWARD, model)
 
 
@@ -221,12 +212,11 @@ def _parse(model: HeadOutwardModel, docs: list[Doc]) -> HeadOutwardTrees:
 def read_docs(
     model: HeadOutwardModel, docs: Sequence[Doc]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, Words]:
-    """Encode the words of Docs for the parser, sentence by sentence, long sentences in parts of `LONGEST`
-    words.
+    """Encode the sentences of Docs for the parser, in parts of at most `LONGEST` words.
 
-    docs (Sequence[Doc]): With tags; an unknown tag has a number of its own.
-    RETURNS (tuple): Cased words and tags (int32[words]), the start of each part (int64[parts + 1]), and the
-        words with their layout.
+    docs (Sequence[Doc]): Docs with tags; unknown tags share one number.
+    RETURNS (tuple): Cased words and tags (int32[words]), the start of each part (int64[parts + 1]),
+        and the words with their layout.
     """
     words = read_words(docs)
     names, tag = read_written(docs, words.layout, "tag")

@@ -1,6 +1,4 @@
-"""A model of words with latent states: its vocabulary, what is seated, and how far its training is; and its
-registered architecture.
-"""
+"""The model of words with latent states and its registered architecture."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -38,7 +36,7 @@ from .stored import StoredModel, model_holding
 
 #: The attribute of a thinc Model that holds a `LatentStates`.
 LATENT_STATES = "latent_states"
-# How the states of Docs are found that come without a component and its settings.
+# The sweeps of `Model.predict`, which has no component's settings.
 _SWEEPS_OF_DOCS = 2
 
 
@@ -46,11 +44,11 @@ _SWEEPS_OF_DOCS = 2
 class StateTraining:
     """The progress of training.
 
-    documents (dict[bytes, int]): The number of each seated document, by its key.
-    states (list[int32[words]]): The states of the words of each.
+    documents (dict[bytes, int]): The number of each seated document, by key.
+    states (list[int32[words]]): The states of the words of each document.
     size (int): The number of words of the training part.
-    visited (int): How many have been visited since the strengths were last sampled.
-    steps (int): The number of visits of documents.
+    visited (int): The number of words resampled since the strengths were.
+    steps (int): The number of calls of `LatentStates.visit`.
     """
 
     documents: dict[bytes, int] = field(default_factory=dict)
@@ -61,14 +59,13 @@ class StateTraining:
 
 
 class LatentStates(StoredModel):
-    """A model of words with latent states (Wallach, Sutton & McCallum 2008), see
-    `spacy_hpyp.head_outward.states`.
+    """A model of words with latent states (Wallach et al. 2008), see `head_outward.states`.
 
     kind (str): One of the `KINDS` of models.
-    reads_parents (bool): Whether words are generated from their parents.
+    reads_parents (bool): Whether words depend on their parents.
     vocabulary (Vocabulary | None), seating (StateModel | None): The words, and the seating of words and
         states; None before training.
-    RAISES (ValueError): If a model without states is to have some.
+    RAISES (ValueError): If `states` is not 1 for the kind `DEPENDENCIES`.
     """
 
     learned = "seating"
@@ -76,7 +73,7 @@ class LatentStates(StoredModel):
 
     def __init__(self, kind: str, states: int, vocabulary_settings: VocabularySettings) -> None:
         if kind == DEPENDENCIES and states != 1:
-            raise ValueError(f"A model of the kind '{kind}' has no states: 'states' must be 1, not {states}.")
+            raise ValueError(f"The kind '{kind}' has no states. Set 'states' to 1, not {states}.")
         self.kind, self.reads_parents = kind, kind in OF_PARENTS
         self.states = states
         self.vocabulary_settings = vocabulary_settings
@@ -89,30 +86,29 @@ class LatentStates(StoredModel):
 
     @property
     def is_initialized(self) -> bool:
-        """Whether the model knows its words."""
+        """Whether the model has a vocabulary."""
         return self.vocabulary is not None
 
     def initialize(self, vocabulary: Vocabulary, seating: StateModel | None = None) -> None:
-        """Fix the words, and forget what was learned, or put in a seating."""
+        """Set the vocabulary and the seating, by default an empty one."""
         self.vocabulary = vocabulary
         self.seating = seating or new_model(self.kind, self.states, len(vocabulary))
         self.training = StateTraining()
 
     def collect(self, texts: Iterable[UncasedWords]) -> Vocabulary:
-        """The vocabulary of some texts by the settings of the model."""
-        # All words have one and the same tag.
+        """Return the vocabulary of texts by the model's settings."""
         untagged = ((words.forms, [0] * len(words.forms)) for words in texts)
         return Vocabulary.collect(untagged, ["_"], self.vocabulary_settings)
 
     def usable(self, words: UncasedWords) -> UncasedWords:
-        """What can be learned from: where parents are read, the sentences with complete trees."""
+        """Return the words, without sentences with incomplete trees if the model reads parents."""
         return words.complete() if self.reads_parents else words
 
     def visit(self, texts: Sequence[tuple[bytes, UncasedWords]], rng: np.random.Generator) -> np.ndarray:
-        """Make a Gibbs step for every word of some documents; new ones are seated.
+        """Resample the state of every word of some documents; new documents are seated.
 
-        texts (Sequence[tuple[bytes, UncasedWords]]): Different documents, and their keys.
-        RETURNS (float64[words]): The probability of each word given all others that are seated.
+        texts (Sequence[tuple[bytes, UncasedWords]]): Unique keys and their documents.
+        RETURNS (float64[words]): The probability of each word given all other seated words.
         """
         training = self.training
         numbers = [training.documents.setdefault(key, len(training.documents)) for key, _ in texts]
@@ -139,7 +135,7 @@ class LatentStates(StoredModel):
         self.training.visited = 0
 
     def encode(self, texts: Sequence[UncasedWords], numbers: Sequence[int]) -> Dependents:
-        """Some documents as arrays."""
+        """Return documents as arrays."""
         sizes = [len(words.forms) for words in texts]
         starts = np.cumsum([0, *sizes]).tolist()
         empty = np.empty(0, dtype=np.int32)
@@ -158,10 +154,10 @@ class LatentStates(StoredModel):
     def find_states(
         self, words: UncasedWords, sweeps: int, rng: np.random.Generator
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Find the most probable state of each word of a document, with the counts of the model held fixed.
+        """Find the most probable state of each word of a document, with fixed counts.
 
         words (UncasedWords): The words, with parents if the model reads them.
-        sweeps (int): Gibbs sweeps where states depend on the document, at least 2.
+        sweeps (int): Gibbs sweeps if states depend on the document, at least 2.
         RETURNS (tuple[int64[n], float64[n]]): The states, and the log-probability of each word given the
             others of the document, in nats.
         """
@@ -173,36 +169,35 @@ class LatentStates(StoredModel):
         return np.argmax(belief, axis=1), log_probability
 
     def parse(self, text: UncasedWords) -> np.ndarray:
-        """Return the heads of the best trees of a document (int32[n]); states of documents are as
-        anywhere.
-        """
+        """Return the heads of the best trees (int32[n]); the document counts as unknown."""
         dependents = self.encode([text], [0])
         parse_sentences(self.seating, dependents.word, dependents.offsets, dependents.head)
         return dependents.head
 
     def top_words(self, count: int) -> list[list[tuple[str, float]]]:
-        """Return words of each state with p(word | state), ordered by that times log(p(word | state) /
-        p(word)).
+        """Return the top words of each state with p(word | state).
+
+        They are ordered by p(word | state) log(p(word | state) / p(word)).
         """
         counts = word_counts(self.seating).astype(np.float64)
-        everywhere = counts.sum(axis=0) / max(1.0, counts.sum())
-        found = []
+        overall = counts.sum(axis=0) / max(1.0, counts.sum())
+        top = []
         for row in counts:
             probability = row / max(1.0, row.sum())
             gain = np.full(len(row), -np.inf)
             used = np.flatnonzero(row)
-            gain[used] = probability[used] * np.log(probability[used] / everywhere[used])
+            gain[used] = probability[used] * np.log(probability[used] / overall[used])
             best = np.argsort(-gain, kind="stable")[: min(count, len(used))].tolist()
-            found.append([(self.vocabulary.name(i), float(probability[i])) for i in best])
-        return found
+            top.append([(self.vocabulary.name(i), float(probability[i])) for i in best])
+        return top
 
     # Storage
 
     def _fixed(self) -> dict[str, tuple[Any, str]]:
         fixed = {"kind": self.kind, "states": self.states}
         return {
-            name: (own, f"its '{name}' is {{}}, and that of the config {own!r}")
-            for name, own in fixed.items()
+            name: (value, f"its '{name}' is {{}}, but that of the config is {value!r}")
+            for name, value in fixed.items()
         }
 
     def _write(self) -> Message:
@@ -227,16 +222,16 @@ class LatentStates(StoredModel):
 @registry.architectures("spacy-hpyp.LatentStates.v1")
 @taking(StateModelSettings)
 def LatentStatesModel(unknown_words: UnknownWordRule, **settings: Any) -> Model[list[Doc], list[np.ndarray]]:
-    """Make a model of words with latent states (Wallach, Sutton & McCallum 2008).
+    """Make a model of words with latent states (Wallach et al. 2008).
 
     unknown_words (UnknownWordRule): Maps rare words to classes.
     **settings: See `spacy_hpyp.models.settings`.
     RETURNS (Model): Maps Docs with trees to the states of their words.
     RAISES (ValueError): If a setting is invalid.
     """
-    found = StateModelSettings(**settings)
-    vocabulary = VocabularySettings(unknown_words, found.min_count)
-    model = LatentStates(found.kind, found.states, vocabulary)
+    checked = StateModelSettings(**settings)
+    vocabulary = VocabularySettings(unknown_words, checked.min_count)
+    model = LatentStates(checked.kind, checked.states, vocabulary)
     return model_holding(model, "latent_states", LATENT_STATES, _find)
 
 

@@ -1,4 +1,4 @@
-"""The settings of the models, besides their lists of elements and their rules for unknown words."""
+"""The settings of the models, except lists of elements and rules for unknown words."""
 
 from dataclasses import dataclass
 
@@ -37,7 +37,7 @@ class EstimatorSettings(Settings):
 
 @dataclass(frozen=True)
 class ClassifierSettings(Settings):
-    """All settings of the models of `easy_first_senter`, `_tagger`, `_morphologizer` and `_lemmatizer`."""
+    """All settings of the easy-first tagger, senter, morphologizer and lemmatizer models."""
 
     min_count: int = setting(2, Whole(0))
     places: int = setting(2**22, _PLACES)

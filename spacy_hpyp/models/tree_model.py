@@ -1,4 +1,4 @@
-"""The model of an easy-first parser: its alphabets, what it has learned, and how far its training is."""
+"""The model of an easy-first parser and its registered architecture."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,38 +49,36 @@ from .stored import ClassedModel, model_holding
 
 #: The attribute of a thinc Model that holds a `TreeModel`.
 TREE_MODEL = "tree_model"
-# Beyond these log-odds, and these differences of scores in units of `SCALE`, nothing more is said.
+# Confidence features are clipped: probabilities at _CERTAIN, margins at _EASIEST times `SCALE`.
 _CERTAIN = 1e-4
 _EASIEST = 10.0
-#: How the features of confidence are weighed before anything has been learned.
+#: The weights of the features of confidence before learning.
 UNLEARNED = np.array([0.0, 0.5, 0.5, 0.5, 0.0, 0.0])
 _SUFFIX = 3
 
 
 class _Task(NamedTuple):
-    """The elements (int32[elements, 4]), by name, and templates of a perceptron, and the size of its
-    table.
-    """
+    """The elements and templates of a perceptron, and the size of its table."""
 
-    names: list[str]
-    elements: np.ndarray
+    names: list[str]  # Of the elements
+    elements: np.ndarray  # int32[elements, 4]
     templates: Templates
     places: int
 
     def scorer(self, weights: np.ndarray | Rounded) -> Scorer:
-        """What scores by it."""
+        """Return a scorer with the given weights."""
         return new_scorer(self.elements, self.templates, weights)
 
 
 @dataclass
 class ParserProgress:
-    """The progress of training. Sentences are known by their keys (`RawSentence.key`).
+    """The progress of training. The keys of sentences are `RawSentence.key`.
 
-    sentences, visited (int): How many there are, and how many the present pass has visited.
+    sentences, visited (int): The number of sentences, and of those visited in the current pass.
     passes, steps (int): The number of passes, and of calls of `learn`.
-    counts (dict[str, int]): How often each word occurs, if more than once.
+    counts (dict[str, int]): The frequency of each word that occurs more than once.
     tags (dict[bytes, int32[*]]): The jack-knifed tags of sentences, `NONE` where unknown.
-    held_out (dict[bytes, Lessons]): Sentences that only confidence is learned from.
+    held_out (dict[bytes, Lessons]): The sentences held out to learn confidence.
     """
 
     sentences: int = 0
@@ -92,9 +90,7 @@ class ParserProgress:
     held_out: dict[bytes, Lessons] = field(default_factory=dict)
 
     def to_message(self) -> Message:
-        """Return what is saved of it: of `held_out` not how rare words are, which confidence does not
-        read.
-        """
+        """Return the progress; in `held_out`, zeros replace `rarity`, which confidence ignores."""
         held_out = {
             key: [*self.held_out[key]._replace(rarity=np.zeros_like(self.held_out[key].rarity))]
             for key in sorted(self.held_out)
@@ -104,12 +100,12 @@ class ParserProgress:
     @classmethod
     def from_message(cls, message: Message) -> "ParserProgress":
         """Read what `to_message` wrote."""
-        held_out = {key: Lessons(*each) for key, each in message["held_out"].items()}
+        held_out = {key: Lessons(*arrays) for key, arrays in message["held_out"].items()}
         return cls(**{**message, "held_out": held_out})
 
 
 class TreeModel(ClassedModel):
-    """Scores of actions that join partial trees, and of labels of the arcs that they make.
+    """A model that scores the actions of easy-first parsing and the labels of arcs.
 
     arc_templates, label_templates (Sequence[Sequence[str]]): See `spacy_hpyp.easy_first.arcs` and `labels`.
     arc_places, label_places (int): The sizes of their tables of weights, powers of two.
@@ -162,9 +158,7 @@ class TreeModel(ClassedModel):
         self._forms = FormRows(4 + len(CLASS_ATTRIBUTES))
 
     def initialize(self, vocabulary: Vocabulary, labels: Sequence[str], *, empty: bool = False) -> None:
-        """Give the model its alphabets, and forget what it has learned; `empty` leaves out the
-        perceptrons.
-        """
+        """Set the alphabets and untrained perceptrons; with `empty`, no perceptrons."""
         self._forget()
         self.vocabulary = vocabulary
         self.tags, self.labels = vocabulary.tags, list(labels)
@@ -174,30 +168,30 @@ class TreeModel(ClassedModel):
 
     @property
     def is_initialized(self) -> bool:
-        """Whether the model knows its words, tags and labels."""
+        """Whether the model has its alphabets."""
         return self.vocabulary is not None
 
     @property
     def encoder(self) -> Encoder:
-        """What its numbers stand for."""
+        """The encoder of words, tags and labels."""
         return Encoder(self.vocabulary, self.labels)
 
     @property
     def is_guided(self) -> bool:
-        """Whether it reads guides."""
+        """Whether features read guides."""
         return arcs.reads_guides({*self._arcs.names, *self._labels.names})
 
     # Words
 
     def _row(self, form: str) -> list[int]:
-        """What a form alone says: word, lower, suffix, usual, and classes."""
+        """Return the symbols of a form: word, lower, suffix, usual, and classes."""
         form, vocabulary = fold(form), self.vocabulary
         lower = form.lower()
         number = vocabulary.number(form)
         usual = vocabulary.candidate_tags[vocabulary.tag_offsets[number]]
         path = path_of(self.classes or {}, form) if self.is_classed else ""
-        own = number + 1, string_number(lower) >> 1, string_number(lower[-_SUFFIX:]) >> 1, int(usual) + 1
-        return [*own, *class_symbols(path)]
+        lower_symbols = [string_number(part) >> 1 for part in (lower, lower[-_SUFFIX:])]
+        return [number + 1, *lower_symbols, int(usual) + 1, *class_symbols(path)]
 
     def encode(
         self,
@@ -209,8 +203,9 @@ class TreeModel(ClassedModel):
     ) -> SentencesToParse:
         """Encode words for the parser.
 
-        forms (Sequence[str]), place (int64[words]): Different forms, and that of each word.
-        tags (int32[words]): Their tags, `NONE` where unknown.
+        forms (Sequence[str]), place (int64[words]): Unique forms, and the index of each word's
+            form.
+        tags (int32[words]): The tags of the words, `NONE` where unknown.
         offsets (int64[sentences + 1]): The start of each sentence.
         """
         word, lower, suffix, usual, *classes = self._forms.of(forms, self._row)[place].T
@@ -226,7 +221,7 @@ class TreeModel(ClassedModel):
         )
 
     def read_docs(self, docs: Sequence[Doc], *, reader: str = "model") -> tuple[SentencesToParse, Words]:
-        """Encode the words of Docs with tags, and with guides if features read them."""
+        """Encode the words of Docs with tags, and guides if features read them."""
         words = read_words(docs)
         names, tag = read_written(docs, words.layout, "tag")
         numbers = self.encoder.tags
@@ -258,7 +253,7 @@ class TreeModel(ClassedModel):
     def k_best(
         self, sentences: SentencesToParse, i: int, width: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the trees of the final beam of a sentence with their scores, see `parse_beam`."""
+        """Return the trees and scores of a sentence's final beam, see `parse_beam`."""
         return parse_beam(*self._scorers(), sentences, i, width)
 
     # Training
@@ -266,17 +261,15 @@ class TreeModel(ClassedModel):
     def learn(
         self, lessons: Lessons, learning: Learning, rng: np.random.Generator, threads: int = 1
     ) -> Report:
-        """Learn from some sentences, see `learn_parsing`; a compact model cannot."""
-        self._predicting, how = None, []
+        """Learn from sentences, see `learn_parsing`; fails for a compact model."""
+        self._predicting, pairs = None, []
         for task, perceptron in ((self._arcs, self.arc_perceptron), (self._labels, self.label_perceptron)):
             check_can_learn(perceptron)
-            how.append((perceptron, task.scorer(perceptron.weights)))
-        return learn_parsing(*how, lessons, learning, rng, threads)
+            pairs.append((perceptron, task.scorer(perceptron.weights)))
+        return learn_parsing(*pairs, lessons, learning, rng, threads)
 
     def compact(self) -> None:
-        """Forget what only further training needs. Trees may differ where two arcs are all but equally
-        easy.
-        """
+        """Remove the data for further training. Rounding may change trees with nearly equal scores."""
         self.arc_perceptron = averages_alone(self.arc_perceptron)
         self.label_perceptron = averages_alone(self.label_perceptron)
         self.progress, self._predicting = ParserProgress(), None
@@ -288,7 +281,7 @@ class TreeModel(ClassedModel):
             "templates": [self.arc_templates, self.label_templates],
             "places": [self.arc_places, self.label_places],
         }
-        problem = "are not those of the config: a trained model cannot change what it reads, nor the size of its tables"
+        problem = "differ from the config, and cannot change after training"
         return {name: (value, f"its {name} {problem}") for name, value in fixed.items()}
 
     def _write(self) -> Message:
@@ -326,12 +319,12 @@ def _task(
 
 
 def _sides(guides: Guides, offsets: np.ndarray) -> np.ndarray:
-    """On which side of each word a guide takes its head to be, and how sure it is, as symbols."""
+    """Return the side and the binned probability of the guide's head of each word, as symbols."""
     position = np.arange(len(guides.heads)) - block_starts(offsets)
     head, probability = guides.heads[:, 0], guides.head_probability[:, 0]
     side = np.where(head == NONE, 0, np.where(head < position, 1, 2))
-    sure = np.digitize(probability, [0.5, 0.8, 0.95])
-    return np.where(probability > 0.0, 1 + 4 * side + sure, arcs.NULL)
+    symbol = 1 + 4 * side + np.digitize(probability, [0.5, 0.8, 0.95])
+    return np.where(probability > 0.0, symbol, arcs.NULL)
 
 
 def guide_rows(
@@ -343,9 +336,8 @@ def guide_rows(
     if guides is None:
         nothing = np.empty((n, 0), dtype=np.int32)
         return nothing, nothing.astype(np.float32), nothing, expected
-    # A head whose probability is 0 is none: it is not to be found among the heads, nor taken for ROOT.
-    none = guides.head_probability <= 0.0
-    heads = np.where(none, -2, guides.heads).astype(np.int32)
+    # Heads with probability 0 are padding, which must not match a head or ROOT.
+    heads = np.where(guides.head_probability <= 0.0, -2, guides.heads).astype(np.int32)
     begin = block_starts(offsets)
     position = np.arange(n) - begin
     for rank in range(heads.shape[1]):
@@ -357,11 +349,11 @@ def guide_rows(
 
 
 def confidence_features(trees: EasyFirstTrees, offsets: np.ndarray, *, guided: bool) -> np.ndarray:
-    """What confidence in arcs is learned from.
+    """Return the features of arc confidence.
 
-    offsets (int64[sentences + 1]): Where each sentence begins.
-    RETURNS (float64[words, 6]): 1; how much easier the arc was than others; the log-odds of its share of the
-        beam, and of its probability to a guide; log(1 + its length in words); whether it is a root's.
+    offsets (int64[sentences + 1]): The start of each sentence.
+    RETURNS (float64[words, 6]): 1; the margin of the arc; the log-odds of its share of the beam,
+        and of the guide's probability; log(1 + length in words); whether it is the root's.
     """
     is_root = trees.heads == NONE
     position = np.arange(len(trees.heads)) - block_starts(offsets)
@@ -390,19 +382,21 @@ def EasyFirstParser(
 ) -> Model[list[Doc], EasyFirstTrees]:
     """Make an easy-first parser (Ma et al. 2013).
 
-    arcs, labels (Sequence[Sequence[str]]): The elements that the features of actions and of labels read, see
+    arcs, labels (Sequence[Sequence[str]]): Lists of elements for actions and for labels, see
         `spacy_hpyp.easy_first.arcs` and `spacy_hpyp.easy_first.labels`.
     unknown_words (UnknownWordRule): Maps rare words to classes.
-    guided (bool): Whether to use the templates that read guides.
+    guided (bool): Whether to use the templates with guides.
     **settings: See `spacy_hpyp.models.settings`.
     RETURNS (Model): Maps Docs with tags to their trees, by greedy search.
     RAISES (ValueError): If an element is unknown or a setting is invalid.
     """
-    found = TreeModelSettings(**settings)
-    vocabulary = VocabularySettings(unknown_words, found.min_count)
+    checked = TreeModelSettings(**settings)
+    vocabulary = VocabularySettings(unknown_words, checked.min_count)
     if not guided:
         arcs, labels = without_guides(arcs), without_guides(labels)
-    model = TreeModel(arcs, labels, vocabulary, arc_places=found.arc_places, label_places=found.label_places)
+    model = TreeModel(
+        arcs, labels, vocabulary, arc_places=checked.arc_places, label_places=checked.label_places
+    )
     return model_holding(model, "easy_first_parser", TREE_MODEL, _parse)
 
 

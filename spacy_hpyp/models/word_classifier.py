@@ -1,4 +1,4 @@
-"""An easy-first model of words' outcomes: what it reads, what it has learned, and how far its training is."""
+"""The easy-first model of word outcomes and its registered architectures."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -67,7 +67,7 @@ from .stored import ClassedModel, model_holding
 CLASSIFIER = "decider"
 # Rarer words may have any open-class tag.
 _OPEN_CLASS_BELOW = 50
-# How much higher the score of the right outcome of a word should be.
+# The margin between the gold outcome and the others.
 _MARGIN = 5.0
 
 
@@ -76,8 +76,8 @@ class WordClassifier(ClassedModel):
 
     places (int): The size of its table of weights, a power of two.
     outcomes (list[str]): The outcomes.
-    lexicon (Lexicon | None), perceptron (Perceptron | None): The symbols of words, and the weights; None
-        before training.
+    lexicon (Lexicon | None), perceptron (Perceptron | None): The symbols of words, and the weights;
+        None before training.
     RAISES (ValueError): If a template names an unknown element.
     """
 
@@ -117,7 +117,7 @@ class WordClassifier(ClassedModel):
 
     @property
     def is_initialized(self) -> bool:
-        """Whether the model knows its words and outcomes."""
+        """Whether the model has a vocabulary and outcomes."""
         return self.lexicon is not None
 
     @property
@@ -136,7 +136,7 @@ class WordClassifier(ClassedModel):
         candidates: WordOutcomes | None = None,
         perceptron: Perceptron | None = None,
     ) -> None:
-        """Fix the words and outcomes, and forget what was learned, or put in a perceptron."""
+        """Set the vocabulary, the outcomes and the perceptron, by default an untrained one."""
         self.outcomes, self.candidates = vocabulary.tags, candidates
         paths = self._path_of if self.is_classed else None
         self.lexicon = Lexicon(vocabulary, self.attributes, self.task, candidates, paths)
@@ -145,12 +145,10 @@ class WordClassifier(ClassedModel):
         self._weights = None
 
     def read_docs(self, docs: Sequence[Doc], *, reader: str = "model") -> tuple[Sequences, Words]:
-        """Encode the words of Docs: sentence by sentence for tags and attributes, whole Docs for
-        boundaries.
-        """
+        """Encode the words of Docs, one sequence per sentence; for the senter, per Doc."""
         words = read_words(docs)
         more = self.symbols(docs, words, reader=reader)
-        # Not `is`: a model may come from another process.
+        # `is` fails for a model from another process.
         if self.task == STARTS:
             given, offsets = words.starts, words.layout.docs
         else:
@@ -159,27 +157,23 @@ class WordClassifier(ClassedModel):
         return Sequences(symbols, kind, given, offsets.astype(np.int64)), words
 
     def symbols(self, docs: Sequence[Doc], words: Words, *, reader: str) -> dict[str, np.ndarray]:
-        """Return what is read of words besides their forms, by attribute (int32[words] each)."""
-        read = set(self.attributes)
-        found = {"space": read_spaces(docs, words.layout)} if "space" in read else {}
-        for name in sorted(read & set(WRITTEN_ATTRIBUTES)):
+        """Return the attributes of words that do not depend on the form (int32[words] each)."""
+        attributes = set(self.attributes)
+        symbols = {"space": read_spaces(docs, words.layout)} if "space" in attributes else {}
+        for name in sorted(attributes & set(WRITTEN_ATTRIBUTES)):
             names, place = read_written(docs, words.layout, name.removeprefix("written."))
-            found[name] = np.array(list(name_symbols(names).values()), dtype=np.int32)[place]
+            symbols[name] = np.array(list(name_symbols(names).values()), dtype=np.int32)[place]
         if self.is_guided:
-            tags, labels = (
-                name_symbols(names_in_guides(docs, "tag_names")),
-                names_in_guides(docs, "label_names"),
-            )
+            tags = name_symbols(names_in_guides(docs, "tag_names"))
+            labels = name_symbols(names_in_guides(docs, "label_names"))
             if self.task == TAGS:
                 tags = {outcome: number for number, outcome in enumerate(self.outcomes)}
-            guides = block_guides(docs, words.layout, name_symbols(labels), tags, reader=reader)
-            found |= guide_symbols(guides, words.layout.offsets)
-        return found
+            guides = block_guides(docs, words.layout, labels, tags, reader=reader)
+            symbols |= guide_symbols(guides, words.layout.offsets)
+        return symbols
 
     def learn(self, sequences: Sequences, gold: np.ndarray, search: EasyFirstSearch) -> np.ndarray:
-        """Learn from some sequences. Returns the numbers of early and of full updates, see
-        `learn_outcomes`.
-        """
+        """Learn from sequences. Return the numbers of early and of full updates."""
         check_can_learn(self.perceptron)
         counts = np.zeros(2, dtype=np.int64)
         self._weights = None
@@ -190,34 +184,33 @@ class WordClassifier(ClassedModel):
         return counts
 
     def compact(self) -> None:
-        """Forget what only further training needs. Outcomes may differ where two score all but the same."""
+        """Remove the data for further training. Rounding may change outcomes with nearly equal scores."""
         self.perceptron, self._weights = averages_alone(self.perceptron), None
 
     def decide(self, sequences: Sequences, search: EasyFirstSearch, threads: int = 1) -> np.ndarray:
-        """Find the outcomes of some sequences (int32[words]); the number of threads makes no difference."""
-        found = np.full(len(sequences.kind), NONE, dtype=np.int32)
+        """Return the outcomes of sequences (int32[words]), the same for any number of threads."""
+        outcomes = np.full(len(sequences.kind), NONE, dtype=np.int32)
         weights = self._average().multiples
 
         def decide_some(begin: int, end: int) -> None:
             board = new_board(self._reading, self._possible, search)
-            decide(self._reading, weights, sequences, self._possible, begin, end, search, board, found)
+            decide(self._reading, weights, sequences, self._possible, begin, end, search, board, outcomes)
 
-        ends = np.searchsorted(sequences.offsets, np.linspace(0, len(found), threads + 1)[1:])
+        ends = np.searchsorted(sequences.offsets, np.linspace(0, len(outcomes), threads + 1)).tolist()
         ends[-1] = len(sequences.offsets) - 1
-        parts = [(begin, end) for begin, end in zip([0, *ends[:-1].tolist()], ends.tolist()) if begin < end]
-        if len(parts) <= 1:
-            for part in parts:
-                decide_some(*part)
-        else:
+        parts = [(begin, end) for begin, end in zip(ends, ends[1:]) if begin < end]
+        if len(parts) == 1:
+            decide_some(*parts[0])
+        elif parts:
             with ThreadPoolExecutor(len(parts)) as executor:
                 list(executor.map(decide_some, *zip(*parts)))
-        return found
+        return outcomes
 
     def leads(self, sequences: Sequences, outcomes: np.ndarray) -> np.ndarray:
-        """Return how far the second outcome of each word is ahead of the first (float64[words])."""
-        found, weights = np.empty(len(outcomes)), self._average()
-        find_leads(self._reading, weights.multiples, sequences, outcomes, found)
-        return found * weights.step
+        """Return the score of outcome 1 minus that of outcome 0 for each word (float64[words])."""
+        leads, weights = np.empty(len(outcomes)), self._average()
+        find_leads(self._reading, weights.multiples, sequences, outcomes, leads)
+        return leads * weights.step
 
     def _average(self) -> Rounded:
         if self._weights is None:
@@ -228,7 +221,7 @@ class WordClassifier(ClassedModel):
 
     def _fixed(self) -> dict[str, tuple[Any, str]]:
         fixed = {"outcome": self.task.outcome, "templates": self.templates, "places": self.places}
-        problem = "are not those of the config: the weights of a trained model are for its own"
+        problem = "setting differs from the config, and cannot change after training"
         return {name: (value, f"its '{name}' {problem}") for name, value in fixed.items()}
 
     def _write(self) -> Message:
@@ -250,7 +243,7 @@ class WordClassifier(ClassedModel):
 
 
 def _architecture(name: str, task: ClassificationTask) -> Callable[..., Model[list[Doc], np.ndarray]]:
-    """Register the architecture of a model that classifies words."""
+    """Register the architecture of a word classifier."""
 
     def make(
         templates: Sequence[Sequence[str]],
@@ -260,20 +253,19 @@ def _architecture(name: str, task: ClassificationTask) -> Callable[..., Model[li
     ) -> Model[list[Doc], np.ndarray]:
         """Make an easy-first word classifier (Ma et al. 2012, 2013).
 
-        templates (Sequence[Sequence[str]]): The elements that each feature reads, see
-            `spacy_hpyp.easy_first.words`.
+        templates (Sequence[Sequence[str]]): Lists of elements, see `spacy_hpyp.easy_first.words`.
         unknown_words (UnknownWordRule): Maps rare words to classes.
-        guided (bool): Whether to use the templates that read guides.
+        guided (bool): Whether to use the templates with guides.
         **settings: See `spacy_hpyp.models.settings`.
         RETURNS (Model): Maps Docs to the outcome of each word (int32[words]), by greedy search.
         RAISES (ValueError): If an element is unknown or a setting is invalid.
         """
-        found = ClassifierSettings(**settings)
+        checked = ClassifierSettings(**settings)
         vocabulary = VocabularySettings(
-            unknown_words, found.min_count, open_class_below=_OPEN_CLASS_BELOW if task == TAGS else 0
+            unknown_words, checked.min_count, open_class_below=_OPEN_CLASS_BELOW if task == TAGS else 0
         )
         templates = templates if guided else without_guides(templates)
-        model = WordClassifier(task, templates, vocabulary, places=found.places)
+        model = WordClassifier(task, templates, vocabulary, places=checked.places)
         return model_holding(model, f"easy_first_{task.outcome}", CLASSIFIER, _decide)
 
     make.__name__ = make.__qualname__ = name

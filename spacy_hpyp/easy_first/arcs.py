@@ -203,7 +203,7 @@ def _split(elements: np.ndarray, templates: Templates) -> tuple[Reading, Reading
     is_beyond = np.logical_or.reduceat(beyond[templates.columns], templates.offsets[:-1])
     around = {(L - 1, HEAD), (R + 1, HEAD)}
     for kind, place, column, _ in elements[beyond & ~is_pair].tolist():
-        around |= {(place, each) for each in (HEAD, *_columns_read(kind, column))}
+        around |= {(place, read) for read in (HEAD, *_columns_read(kind, column))}
     parts = [part_of(templates, np.flatnonzero(chosen).tolist()) for chosen in (~is_beyond, is_beyond)]
     pair, beyond = (Reading(elements[columns], part) for columns, part in parts)
     return pair, beyond, np.array(sorted(around), dtype=np.int32)

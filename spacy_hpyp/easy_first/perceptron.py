@@ -133,10 +133,10 @@ class Unpacked:
         self._name = f"stored_{name}"
 
     def __get__(self, model: Any, owner: type | None = None) -> Any:
-        found = self if model is None else vars(model)[self._name]
-        if isinstance(found, StoredPerceptron):
-            found = vars(model)[self._name] = found.unpack()
-        return found
+        value = self if model is None else vars(model)[self._name]
+        if isinstance(value, StoredPerceptron):
+            value = vars(model)[self._name] = value.unpack()
+        return value
 
     def __set__(self, model: Any, value: Any) -> None:
         vars(model)[self._name] = value
@@ -180,8 +180,9 @@ def perceptron_from_message(message: bytes, places: int, outcomes: int) -> Perce
 
 def _read(message: bytes) -> tuple[int, np.ndarray, np.ndarray, np.ndarray | None, bool]:
     """Return the clock, the places and values of weights, the sums, and whether it is compact."""
-    found = load(message)
-    weights, compact = found["weights"], found["sums"] is None
+    stored = load(message)
+    weights, compact = stored["weights"], stored["sums"] is None
     if compact:
         weights = (weights * np.float32(PRECISION)).astype(np.float32)
-    return found["clock"], np.cumsum(found["gaps"], dtype=np.int64), weights, found["sums"], compact
+    places = np.cumsum(stored["gaps"], dtype=np.int64)
+    return stored["clock"], places, weights, stored["sums"], compact

@@ -68,7 +68,7 @@ def part_of(templates: Templates, numbers: Sequence[int]) -> tuple[np.ndarray, T
     """Return some templates for a row of only the columns that they read, and these columns (int32[*])."""
     columns = [templates.columns[templates.offsets[i] : templates.offsets[i + 1]] for i in numbers]
     read = np.unique(np.concatenate([np.empty(0, dtype=np.int32), *columns]))
-    return read, _lay_out([np.searchsorted(read, each).tolist() for each in columns], numbers)
+    return read, _lay_out([np.searchsorted(read, row).tolist() for row in columns], numbers)
 
 
 @jit

@@ -57,7 +57,7 @@ def rank(
     text is a paragraph, in which the pipeline finds sentences. Only the sentences to write are kept in
     memory.
     """
-    prepare_output(output, texts, f".{form}", ".txt")
+    prepare_output(output, texts, ".txt", *(() if form == "list" else (f".{form}",)))
     nlp, parsers = prepared(model, threads=threads, particles=particles)
     for parser in parsers:
         if isinstance(parser, HPYPParser):

@@ -106,7 +106,7 @@ WITH_OUTPUT = [
     "generate trained -o {}",
     "learn-text trained text.txt {}",
     "ngram text.txt {}",
-    "rank trained text.txt -o {}",
+    "rank trained text.txt -f jsonl -o {}",
 ]
 SETTINGS = {"-K 0": "'particles' must be", "-t 0": "'threads' must be"}
 
@@ -142,7 +142,7 @@ ROWS = [
     ("nonsense", "nonsense", USAGE),
     ("evaluate trained gold.spacy --components.hpyp_parser.decoding nonsense", "'decoding' must be"),
     ("evaluate trained gold.spacy --decoding best", "--decoding"),
-    ("rank trained text.txt -o out.conllu", "should end with .jsonl or .txt, not 'out.conllu'"),
+    ("rank trained text.txt -o out.conllu", "should end with .txt, not 'out.conllu'"),
 ]
 
 

@@ -46,7 +46,7 @@ def new_configurations(size):
 def enter(chart, size, records, record, weight, by_action):
     """Enter a configuration, or add its weight to that of an equal one. Returns the new size."""
     slot, item = 0, record
-    while item != ROOT:
+    while item > ROOT:
         slot = (slot + records[item, column.POSITION]) * 0x9E3779B1
         item = records[item, column.BELOW]
     slot = (slot >> 8) & (len(chart.slots) - 1)

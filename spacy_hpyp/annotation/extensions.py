@@ -88,10 +88,14 @@ def _surprisal(token: Token) -> float | None:
     return None if None in parts else sum(parts)
 
 
+def _parses(doc: Doc) -> Any:
+    return kept_parses(words_as_tokens(doc))
+
+
 _ATTRIBUTES: dict[tuple[type, str], dict[str, Any]] = {
     (Token, "state"): {"default": None},
     (Doc, "guide"): {"default": None},
-    (Doc, "parses"): {"getter": lambda doc: kept_parses(words_as_tokens(doc))},
+    (Doc, "parses"): {"getter": _parses},
     **{
         (Token, name): {"getter": partial(_probability if name in _PROBABILITIES else _value, name)}
         for name in WRITTEN

@@ -34,12 +34,13 @@ _BOUNDS = {"sure": (0.9, 0.1), "all": (0.4, 0.4), "none": None}
 
 @registry.tokenizers("spacy-hpyp.LearnedTokenizer.v1")
 def create_learned_tokenizer(
-    sentences: str = "all", seed: int = 0
+    sentences: str = "sure", seed: int = 0
 ) -> Callable[[Language], "LearnedTokenizer"]:
     """Create a tokenizer that learns from the training data, in `nlp.initialize`.
 
-    sentences (str): The sentence boundaries to set. "all": those with a probability of 0.4 and more. "sure":
-        those with 0.9 and more; up to 0.1 none is possible, and later components decide the others. "none".
+    sentences (str): The sentence boundaries to set. "sure": those with a probability of 0.9 and more; up to 0.1
+        none is possible, and later components decide the others. "all": those with 0.4 and more, for
+        treebanks without punctuation. "none".
     seed (int): The seed of its training.
     RETURNS (Callable): Makes the tokenizer of a pipeline.
     RAISES (ValueError): If a setting is not valid.
@@ -68,7 +69,7 @@ class LearnedTokenizer:
     sentences (str), seed (int): See `create_learned_tokenizer`.
     """
 
-    def __init__(self, vocab: Vocab, lang: str, *, sentences: str = "all", seed: int = 0) -> None:
+    def __init__(self, vocab: Vocab, lang: str, *, sentences: str = "sure", seed: int = 0) -> None:
         self.vocab = vocab
         self.lang = lang
         self.sentences = sentences

@@ -282,26 +282,13 @@ def _hash(places, weights, first):
 
 
 @jit
-def find_token_features(places, weights, padded, i, token, before):
-    """Find the places of the features that tell whether a token ends with a character.
-
-    places (int64[templates]): Overwritten.
-    i (int): The character; it is no white space.
-    token, before (int): Where its token begins, and the one before.
-    """
+def _find_character_features(places, padded, i, stop):
+    """Write the features of the characters around one into `places`, none of those from `stop` on."""
     lower, kind = padded.lower, padded.kind
     exact, lowered, power = padded.exact, padded.lowered, padded.power
-    begin, end = padded.begin[i], padded.end[i]
-    stop = end if i + 1 < end else padded.end[padded.following[i]]
-    own = np.uint64(kind[i])
-    here, own_lower = np.uint64(kind[i] * 32 + kind[i + 1]), np.uint64(lower[i])
-    so_far, rest = _part(lowered, power, token, i + 1), _part(lowered, power, i + 1, stop)
-    previous = _part(lowered, power, before, token)
-    place, rest_place = _place_of(weights, so_far), _place_of(weights, rest)
-    known, rest_known = np.uint64(weights.often[place]), np.uint64(weights.often[rest_place])
+    here = np.uint64(kind[i] * 32 + kind[i + 1])
     by_2, by_3, by_4, by_5 = min(i + 2, stop), min(i + 3, stop), min(i + 4, stop), min(i + 5, stop)
     places[0] = np.uint64(0)
-    # The characters around: kinds, as they are, and in lower case.
     places[1] = _kinds(padded, i - 3, by_4)
     places[2] = _kinds(padded, i - 1, by_3)
     places[3] = here
@@ -319,6 +306,27 @@ def find_token_features(places, weights, padded, i, token, before):
     places[15] = _part(lowered, power, i + 1, by_5)
     places[16] = _part(lowered, power, i - 2, by_3)
     places[17] = np.uint64(lower[i - 1]) * np.uint64(131) + np.uint64(kind[i - 2] * 32 + kind[i + 1])
+
+
+@jit
+def find_token_features(places, weights, padded, i, token, before):
+    """Find the places of the features that tell whether a token ends with a character.
+
+    places (int64[templates]): Overwritten.
+    i (int): The character; it is no white space.
+    token, before (int): Where its token begins, and the one before.
+    """
+    lower, kind = padded.lower, padded.kind
+    exact, lowered, power = padded.exact, padded.lowered, padded.power
+    begin, end = padded.begin[i], padded.end[i]
+    stop = end if i + 1 < end else padded.end[padded.following[i]]
+    own = np.uint64(kind[i])
+    here, own_lower = np.uint64(kind[i] * 32 + kind[i + 1]), np.uint64(lower[i])
+    so_far, rest = _part(lowered, power, token, i + 1), _part(lowered, power, i + 1, stop)
+    previous = _part(lowered, power, before, token)
+    place, rest_place = _place_of(weights, so_far), _place_of(weights, rest)
+    known, rest_known = np.uint64(weights.often[place]), np.uint64(weights.often[rest_place])
+    _find_character_features(places, padded, i, stop)
     # The token so far, and the rest up to white space.
     places[18] = _part(exact, power, token, i + 1)
     places[19] = so_far * np.uint64(31) + np.uint64(lower[i + 1])
@@ -326,7 +334,7 @@ def find_token_features(places, weights, padded, i, token, before):
     places[21] = rest
     places[22] = _part(lowered, power, begin, i + 1) * np.uint64(7) + rest
     places[23] = known * np.uint64(8) + rest_known + np.uint64(64) * here
-    places[24] = known * np.uint64(1024) + _kinds(padded, i - 1, by_3)
+    places[24] = known * np.uint64(1024) + _kinds(padded, i - 1, min(i + 3, stop))
     places[25] = np.uint64(min(i + 1 - token, 12)) * np.uint64(1024) + here
     places[26] = np.uint64(min(stop - i - 1, 8)) * np.uint64(1024) + here
     places[27] = np.uint64(token == begin) * np.uint64(1024) + here
@@ -380,25 +388,7 @@ def find_sentence_features(places, weights, padded, i, token, before, length):
     place, next_place = _place_of(weights, so_far), _place_of(weights, upcoming)
     known, next_known = np.uint64(weights.often[place]), np.uint64(weights.often[next_place])
     sentence = np.uint64(min(length, 20))
-    places[0] = np.uint64(0)
-    # The characters around: kinds, as they are, and in lower case.
-    places[1] = _kinds(padded, i - 3, i + 4)
-    places[2] = _kinds(padded, i - 1, i + 3)
-    places[3] = here
-    places[4] = _part(exact, power, i, i + 1)
-    places[5] = _part(exact, power, i + 1, i + 2)
-    places[6] = _part(exact, power, i, i + 2)
-    places[7] = _part(exact, power, i - 1, i + 1)
-    places[8] = _part(exact, power, i - 1, i + 2)
-    places[9] = _part(exact, power, i, i + 3)
-    places[10] = _part(lowered, power, i - 2, i + 2)
-    places[11] = _part(lowered, power, i - 1, i + 3)
-    places[12] = _part(lowered, power, i + 1, i + 4)
-    places[13] = _part(lowered, power, i - 2, i + 1)
-    places[14] = _part(lowered, power, i - 3, i + 1)
-    places[15] = _part(lowered, power, i + 1, i + 5)
-    places[16] = _part(lowered, power, i - 2, i + 3)
-    places[17] = np.uint64(lower[i - 1]) * np.uint64(131) + np.uint64(kind[i - 2] * 32 + kind[i + 1])
+    _find_character_features(places, padded, i, i + MARGIN)
     # The token and its chunk.
     places[18] = _part(exact, power, token, i + 1)
     places[19] = so_far * np.uint64(31) + np.uint64(lower[i + 1])

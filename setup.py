@@ -6,7 +6,7 @@ setup(
     packages=[*find_packages(include=["spacy_hpyp*"]), "spacy_hpyp.configs"],
     package_dir={"spacy_hpyp.configs": "configs"},
     package_data={
-        "spacy_hpyp.components": ["defaults.cfg"],
+        "spacy_hpyp.pipeline": ["defaults.cfg"],
         "spacy_hpyp.configs": ["*.cfg"],
         "spacy_hpyp.report": ["page.html"],
     },

@@ -2,20 +2,20 @@
 
     python scripts/convert_lm.py corpus/UD_English-EWT/en_ewt-ud corpus/UD_English-EWT/en_ewt-ud-lm
 
-reads `corpus/UD_English-EWT/en_ewt-ud-{train,dev,test}.conllu` and writes files of the same names that begin with the second
-argument; and the halves of the training part, `-half.conllu` and `-text.conllu`, for a model that learns from
-half of it as raw text.
+reads `corpus/UD_English-EWT/en_ewt-ud-{train,dev,test}.conllu` and writes files of the same names
+that begin with the second argument; and the halves of the training part, `-half.conllu` and
+`-text.conllu`, for a model that learns from half of it as raw text.
 
-Punctuation is left out, numbers and symbols become one word, and words that are not among the 10,000 most
-frequent ones another. Decisions that the paper does not report:
+Punctuation is left out, numbers and symbols become one word, and words that are not among the
+10,000 most frequent ones another. Decisions that the paper does not report:
 
 * Punctuation has the universal tag PUNCT or a Penn tag of punctuation, or the label `punct` or `P`.
-* A number has digits, and the tag NUM or CD or no letters. Words such as "million" and "three" are none, as
-  in the paper's Table 7. A symbol has the tag SYM, $ or #, or neither letters nor digits, unless its tag says
-  that it stands for a word, as the sign & does.
-* A word below punctuation is attached to the nearest word above. If the root is punctuation, the word right
-  below it with the largest subtree is the new root, and the others are attached to it. A projective tree
-  stays projective.
+* A number has digits, and the tag NUM or CD or no letters. Words such as "million" and "three" are
+  none, as in the paper's Table 7. A symbol has the tag SYM, $ or #, or neither letters nor digits,
+  unless its tag says that it stands for a word, as the sign & does.
+* A word below punctuation is attached to the nearest word above. If the root is punctuation, the
+  word right below it with the largest subtree is the new root, and the others are attached to it. A
+  projective tree stays projective.
 * Of equally frequent words, the first ones in the order of Unicode are kept.
 """
 
@@ -43,7 +43,8 @@ NUMBER, UNKNOWN = "<num>", "<unk>"
 SIZE = 10_000
 #: Sentences of a part that is in one half.
 TOGETHER = 10
-# Punctuation of later releases: hyphens within words, and anything that is not part of the sentence.
+# Punctuation of later releases: hyphens within words, and anything that is not part of the
+# sentence.
 _PUNCTUATION = PUNCTUATION | {"HYPH", "NFP"}
 _NUMBERS = {"NUM", "CD"}
 _SYMBOLS = {"SYM", "$", "#"}
@@ -65,13 +66,16 @@ class Sentence(NamedTuple):
 def read(path: Path) -> list[Sentence]:
     """The sentences of a treebank that have complete trees."""
     return [
-        Sentence(block.words, tuple(comment for comment in block.comments if comment.startswith(_KEPT)))
+        Sentence(
+            block.words, tuple(comment for comment in block.comments if comment.startswith(_KEPT))
+        )
         for block in select(read_blocks(path), lambda block: block.problem is None)
     ]
 
 
 def simplify(sentences: Iterable[Sentence]) -> list[Sentence]:
-    """Sentences without punctuation, in lower case and with one word for numbers; empty ones are dropped.
+    """Sentences without punctuation, in lower case and with one word for numbers; empty ones are
+    dropped.
 
     A document that begins with an empty sentence begins with the next one.
     """
@@ -84,12 +88,16 @@ def simplify(sentences: Iterable[Sentence]) -> list[Sentence]:
             found.append(Sentence(words, pending + sentence.comments))
             pending = ()
         else:
-            pending += tuple(comment for comment in sentence.comments if not comment.startswith("sent_id"))
+            pending += tuple(
+                comment for comment in sentence.comments if not comment.startswith("sent_id")
+            )
     return found
 
 
 def frequent_words(sentences: Iterable[Sentence], size: int = SIZE) -> set[str]:
-    """The most frequent words of simplified sentences, with the words for numbers and for all others."""
+    """The most frequent words of simplified sentences, with the words for numbers and for all
+    others.
+    """
     counts = Counter(word.form for sentence in sentences for word in sentence.words)
     words = sorted(counts.keys() - {NUMBER, UNKNOWN}, key=lambda word: (-counts[word], word))
     return {NUMBER, UNKNOWN, *words[: size - 2]}
@@ -99,7 +107,10 @@ def limit(sentences: Iterable[Sentence], vocabulary: set[str]) -> list[Sentence]
     """Sentences with one word for all that are not in the vocabulary."""
     return [
         Sentence(
-            [word if word.form in vocabulary else word._replace(form=UNKNOWN) for word in sentence.words],
+            [
+                word if word.form in vocabulary else word._replace(form=UNKNOWN)
+                for word in sentence.words
+            ],
             sentence.comments,
         )
         for sentence in sentences
@@ -146,7 +157,9 @@ def _without(words: list[ConlluWord], left_out: Sequence[bool]) -> list[ConlluWo
         words = words.copy()
         words[root] = words[root]._replace(deprel="root" if _is_punctuation_label(label) else label)
     numbers = {i: number for number, i in enumerate(heads, start=1)}
-    above_of = {i: 0 if i == root else numbers[root if head < 0 else head] for i, head in heads.items()}
+    above_of = {
+        i: 0 if i == root else numbers[root if head < 0 else head] for i, head in heads.items()
+    }
     return [words[i]._replace(head=head) for i, head in above_of.items()]
 
 
@@ -165,15 +178,20 @@ def convert(
     output: Annotated[str, typer.Argument(help="The beginning of the names of the parts to write")],
 ) -> None:
     """Rewrite the three parts, with the vocabulary of the training part."""
-    parts = {part: simplify(read(Path(f"{source}-{part}.conllu"))) for part in ("train", "dev", "test")}
+    parts = {
+        part: simplify(read(Path(f"{source}-{part}.conllu"))) for part in ("train", "dev", "test")
+    }
     vocabulary = frequent_words(parts["train"])
     parts = {part: limit(sentences, vocabulary) for part, sentences in parts.items()}
     train = parts["train"]
     parts["half"], parts["text"] = (
-        [sentence for i, sentence in enumerate(train) if (i // TOGETHER) % 2 == half] for half in (0, 1)
+        [sentence for i, sentence in enumerate(train) if (i // TOGETHER) % 2 == half]
+        for half in (0, 1)
     )
     for part, sentences in parts.items():
-        write_blocks(Path(f"{output}-{part}.conllu"), (block_of(*sentence) for sentence in sentences))
+        write_blocks(
+            Path(f"{output}-{part}.conllu"), (block_of(*sentence) for sentence in sentences)
+        )
     words = sum(len(sentence.words) for sentence in train)
     msg.good(f"Wrote {len(train):,} training sentences with {words:,} words: {output}-*.conllu")
 

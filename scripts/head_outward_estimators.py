@@ -1,10 +1,11 @@
-"""Compare the estimators of Wallach, Sutton & McCallum (2008): Eisner's, and hierarchical Dirichlet and
-Pitman-Yor processes.
+"""Compare the estimators of Wallach, Sutton & McCallum (2008): Eisner's, and hierarchical Dirichlet
+and Pitman-Yor processes.
 
-    python scripts/head_outward_estimators.py corpus/train.spacy corpus/dev.spacy --output figure.json
+    python scripts/head_outward_estimators.py corpus/train.spacy corpus/dev.spacy --output
+    figure.json
 
-Each is trained on gold tokens, tags and trees, with the paper's context lists, and parses gold sentences with
-gold tags, or with those of a tagger. UAS leaves punctuation out.
+Each is trained on gold tokens, tags and trees, with the paper's context lists, and parses gold
+sentences with gold tags, or with those of a tagger. UAS leaves punctuation out.
 """
 
 import json
@@ -18,7 +19,7 @@ from wasabi import msg
 
 from spacy_hpyp.cli.evaluate import give_tags
 from spacy_hpyp.cli.raw_text import read_corpus
-from spacy_hpyp.components.corpus import create_gold_corpus
+from spacy_hpyp.pipeline.corpus import create_gold_corpus
 
 FACTORY = "head_outward_parser"
 #: Prior, counts and hyperparameters. Raw counts, which come first, know neither of the others.
@@ -35,7 +36,9 @@ def compare(
     *,
     lang: Annotated[str, typer.Option(help="Language")] = "en",
     sweeps: Annotated[int, typer.Option(help="Gibbs sweeps, if anything is sampled")] = 10,
-    tags_from: Annotated[str | None, typer.Option(help="Parse with the tags of this pipeline")] = None,
+    tags_from: Annotated[
+        str | None, typer.Option(help="Parse with the tags of this pipeline")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Fixes the figures")] = 0,
     threads: Annotated[int, typer.Option(help="Threads")] = 1,
 ) -> None:
@@ -67,8 +70,12 @@ def compare(
             }
         )
         nlp.remove_pipe(FACTORY)
-        msg.text(f"{prior}, {counts} counts, {hyperparameters} hyperparameters: UAS {100 * uas:.2f}")
-    output.write_text(json.dumps({"sweeps": sweeps, **settings, "models": models}, indent=1), encoding="utf8")
+        msg.text(
+            f"{prior}, {counts} counts, {hyperparameters} hyperparameters: UAS {100 * uas:.2f}"
+        )
+    output.write_text(
+        json.dumps({"sweeps": sweeps, **settings, "models": models}, indent=1), encoding="utf8"
+    )
 
 
 if __name__ == "__main__":

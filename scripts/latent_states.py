@@ -1,10 +1,10 @@
-"""Compare models of words with latent states (Wallach, Sutton & McCallum 2008): bits a word, accuracy and top
-words.
+"""Compare models of words with latent states (Wallach, Sutton & McCallum 2008): bits a word,
+accuracy and top words.
 
     python scripts/latent_states.py train.conllu dev.conllu --output states.json
 
-Bits a word are leave-one-out: each word is predicted from all others and their states, in the mean over the
-samples of the second half of the sweeps. All models have the same vocabulary and words.
+Bits a word are leave-one-out: each word is predicted from all others and their states, in the mean
+over the samples of the second half of the sweeps. All models have the same vocabulary and words.
 """
 
 import json
@@ -21,9 +21,9 @@ from wasabi import msg
 
 from spacy_hpyp.annotation.syntactic_words import words_as_tokens
 from spacy_hpyp.annotation.uncased import UncasedWords, read_uncased, uncased_key
-from spacy_hpyp.components.documents import read_treebank
+from spacy_hpyp.head_outward.latent_states import LatentStates
 from spacy_hpyp.head_outward.states import DEPENDENCIES, LDA, SEMANTIC, SYNTACTIC
-from spacy_hpyp.models.latent_states import LatentStates
+from spacy_hpyp.pipeline.documents import read_treebank
 from spacy_hpyp.text.unknown_words import unknown_words
 from spacy_hpyp.text.vocabulary import VocabularySettings
 
@@ -42,9 +42,9 @@ def study_states(
     model (LatentStates): A model with a vocabulary that has seen nothing.
     texts (Sequence[tuple[bytes, UncasedWords]]): Documents with complete trees, and their keys.
     dev (Sequence[UncasedWords]): Other documents with complete trees.
-    RETURNS (dict[str, Any]): "bits"; "exact_bits", by the harmonic mean over the samples, which makes up for
-        states that were drawn with the word in sight; "accuracy", the share of right heads in dev;
-        "top_words" of each state.
+    RETURNS (dict[str, Any]): "bits"; "exact_bits", by the harmonic mean over the samples, which
+        makes up for states that were drawn with the word in sight; "accuracy", the share of right
+        heads in dev; "top_words" of each state.
     """
     rng = np.random.default_rng(seed)
     kept = sweeps // 2
@@ -66,7 +66,8 @@ def study_states(
         "exact_bits": float(np.mean(np.log2(inverses / kept))),
         "accuracy": accuracy,
         "top_words": [
-            [{"word": word, "probability": p} for word, p in words] for words in model.top_words(top_words)
+            [{"word": word, "probability": p} for word, p in words]
+            for words in model.top_words(top_words)
         ],
     }
 

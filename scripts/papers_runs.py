@@ -1,10 +1,11 @@
 """Train and measure the models of a table of the papers.
 
-    python scripts/papers_runs.py 000-table-3 corpus/UD_English-EWT/en_ewt-ud metrics/papers --lang en
+    python scripts/papers_runs.py 000-table-3 corpus/UD_English-EWT/en_ewt-ud metrics/papers --lang
+    en
 
-The table's runs, each one command with one output, are those that `papers_tables.py` names. An output that is
-newer than the files it is made of is not made again. The workflow `papers` of the project calls this for each
-table.
+The table's runs, each one command with one output, are those that `papers_tables.py` names. An
+output that is newer than the files it is made of is not made again. The workflow `papers` of the
+project calls this for each table.
 """
 
 import argparse
@@ -29,9 +30,9 @@ OF_WORDS = ["s1.tag", "s1.right.tag", "s1.left.tag"]
 class Run(NamedTuple):
     """A command and its output.
 
-    arguments (list[str]): After `python -m spacy`, or after `python` where the first one is a script.
-        `{name}` is the output of another run, a file of the corpus (`FILES`), or with `{output}` that of the
-        run.
+    arguments (list[str]): After `python -m spacy`, or after `python` where the first one is a
+        script. `{name}` is the output of another run, a file of the corpus (`FILES`), or with
+        `{output}` that of the run.
     suffix (str): The end of the output's name; without one it is a folder.
     """
 
@@ -41,14 +42,22 @@ class Run(NamedTuple):
 
 def _options(settings: dict[str, Any]) -> list[str]:
     values = {
-        name: value if isinstance(value, str) else json.dumps(value) for name, value in settings.items()
+        name: value if isinstance(value, str) else json.dumps(value)
+        for name, value in settings.items()
     }
     return [part for name, value in values.items() for part in (f"--{name}", value)]
 
 
-def train(config: str, settings: dict[str, Any], corpus: tuple[str, str] = ("{train}", "{dev}")) -> Run:
+def train(
+    config: str, settings: dict[str, Any], corpus: tuple[str, str] = ("{train}", "{dev}")
+) -> Run:
     """Train one of the project's configs."""
-    paths = {"output": "{output}", "paths.train": corpus[0], "paths.dev": corpus[1], "nlp.lang": "{lang}"}
+    paths = {
+        "output": "{output}",
+        "paths.train": corpus[0],
+        "paths.dev": corpus[1],
+        "nlp.lang": "{lang}",
+    }
     tokenizer = {"nlp.tokenizer.@tokenizers": "spacy.Tokenizer.v1"}
     return Run(["train", f"configs/{config}.cfg", *_options({**paths, **tokenizer, **settings})])
 
@@ -57,14 +66,19 @@ def generative(settings: dict[str, Any], corpus: tuple[str, str] = ("{train}", "
     """Train Buys & Blunsom's model. Its scores while it is trained are of no use."""
     last = {"training.eval_frequency": 20, "corpora.dev.limit": 2}
     settings = {
-        name if name.startswith("corpora.") else PARSER + name: value for name, value in settings.items()
+        name if name.startswith("corpora.") else PARSER + name: value
+        for name, value in settings.items()
     }
     return train("paper", {**last, **settings}, corpus)
 
 
 def contexts(elements: list[str], word: list[str]) -> Run:
     """Train it with other context lists."""
-    lists = {"model.transition": [elements], "model.tag": [elements], "model.word": [["next.tag", *word]]}
+    lists = {
+        "model.transition": [elements],
+        "model.tag": [elements],
+        "model.word": [["next.tag", *word]],
+    }
     return generative(lists)
 
 
@@ -78,7 +92,8 @@ def easy_first(*pipeline: str, beam: int) -> Run:
 def evaluate(pipeline: str, *options: str, corpus: str = "{dev}") -> Run:
     """Measure the accuracy and speed of a pipeline on gold tokens and sentences."""
     return Run(
-        ["hpyp", "evaluate", pipeline, corpus, "--output", "{output}", "--threads", "1", *options], ".json"
+        ["hpyp", "evaluate", pipeline, corpus, "--output", "{output}", "--threads", "1", *options],
+        ".json",
     )
 
 
@@ -90,13 +105,21 @@ def perplexity(model: str, *options: str) -> Run:
 def ngram(*texts: str, vocabulary: str) -> Run:
     """Train a 5-gram model with the vocabulary of a pipeline."""
     return Run(
-        ["hpyp", "ngram", *texts, "{output}", "--lang", "{lang}", "--vocab-from", vocabulary], ".ngram"
+        ["hpyp", "ngram", *texts, "{output}", "--lang", "{lang}", "--vocab-from", vocabulary],
+        ".ngram",
     )
 
 
 def estimators(corpus: str) -> Run:
     """Train and measure the head-outward models of all estimators."""
-    options = ["--output", "{output}", "--lang", "{lang}", "--tags-from", "{tagger_beam_1}/model-best"]
+    options = [
+        "--output",
+        "{output}",
+        "--lang",
+        "{lang}",
+        "--tags-from",
+        "{tagger_beam_1}/model-best",
+    ]
     return Run(["scripts/head_outward_estimators.py", "{train}", corpus, *options], ".json")
 
 
@@ -118,7 +141,9 @@ RUNS = {
     **{f"context_{i}": contexts(TAGS[: i + 1], OF_WORDS[:i]) for i in range(1, 6)},
     "context_6": contexts([*TAGS, "s1.word"], [*OF_WORDS, "s1.word"]),
     "derivations": generative({"latent": "derivations", **_LATENT}),
-    "one_unknown_word": generative({"model.unknown_words": {"@misc": "spacy-hpyp.OneUnknownWord.v1"}}),
+    "one_unknown_word": generative(
+        {"model.unknown_words": {"@misc": "spacy-hpyp.OneUnknownWord.v1"}}
+    ),
     "unlexicalised_dev": evaluate("{unlexicalised}/model-last", *_K1000, *_TAGGER),
     "gold_tags_dev": evaluate("{lexicalised}/model-last", *_K1000, "--gold-tags"),
     "lexicalised_test": evaluate("{lexicalised}/model-last", *_K1000, corpus="{test}"),
@@ -132,7 +157,10 @@ RUNS = {
         for name, tags in (("joint", []), ("tagged", _TAGGER))
         for search, options in (
             *((str(k), ["--particles", str(k)]) for k in (10, 100, 1000, 5000)),
-            *((f"beam_{k}", [f"--{PARSER}decoding", "beam", "--particles", str(k)]) for k in (10, 100)),
+            *(
+                (f"beam_{k}", [f"--{PARSER}decoding", "beam", "--particles", str(k)])
+                for k in (10, 100)
+            ),
         )
     },
     # Language models, Table 6.
@@ -197,7 +225,14 @@ RUNS = {
         },
     ),
     "reranked": Run(
-        ["scripts/rerank_table.py", "{reranker}/model-last", "{dev}", "--output", "{output}", "--gold-tags"],
+        [
+            "scripts/rerank_table.py",
+            "{reranker}/model-last",
+            "{dev}",
+            "--output",
+            "{output}",
+            "--gold-tags",
+        ],
         ".json",
     ),
 }
@@ -228,12 +263,15 @@ class Runner:
 
     def __init__(self, corpus: str, folder: Path, lang: str) -> None:
         self._folder = folder
-        self._values = {"lang": lang, **{name: f"{corpus}{ending}" for name, ending in FILES.items()}}
+        self._values = {
+            "lang": lang,
+            **{name: f"{corpus}{ending}" for name, ending in FILES.items()},
+        }
         folder.mkdir(parents=True, exist_ok=True)
 
     def make(self, name: str) -> Path:
-        """Return the output of a run, or a file of the corpus; make it if it is not there or older than its
-        inputs.
+        """Return the output of a run, or a file of the corpus; make it if it is not there or older
+        than its inputs.
         """
         if name in FILES:
             return Path(self._values[name])
@@ -247,7 +285,11 @@ class Runner:
         }
         newest = max(path.stat().st_mtime for path in inputs.values())
         if not output.exists() or output.stat().st_mtime < newest:
-            self._run(run, output, {**self._values, **{other: str(path) for other, path in inputs.items()}})
+            self._run(
+                run,
+                output,
+                {**self._values, **{other: str(path) for other, path in inputs.items()}},
+            )
         return output
 
     def _run(self, run: Run, output: Path, values: dict[str, str]) -> None:
@@ -255,7 +297,9 @@ class Runner:
         unfinished = output.with_name(f"unfinished-{output.name}")
         shutil.rmtree(unfinished, ignore_errors=True)
         values = {**values, "output": str(unfinished)}
-        arguments = [_NAME.sub(lambda match: values[match[1]], argument) for argument in run.arguments]
+        arguments = [
+            _NAME.sub(lambda match: values[match[1]], argument) for argument in run.arguments
+        ]
         program = [] if arguments[0].startswith("scripts/") else ["-m", "spacy"]
         print("python", *program, *arguments, flush=True)
         done = subprocess.run(
@@ -273,7 +317,11 @@ class Runner:
 def read_output(path: Path) -> Any:
     """The figures of an output."""
     text = path.read_text(encoding="utf8")
-    return [json.loads(line) for line in text.splitlines()] if path.suffix == ".jsonl" else json.loads(text)
+    return (
+        [json.loads(line) for line in text.splitlines()]
+        if path.suffix == ".jsonl"
+        else json.loads(text)
+    )
 
 
 def main() -> None:

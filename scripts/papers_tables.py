@@ -2,8 +2,8 @@
 
     python scripts/papers_tables.py metrics/UD_English-EWT-papers
 
-reads what `scripts/papers_runs.py` has written to the folder, one JSON file a table, and writes `papers.md`
-there. A row names the run that its figures come from, see `papers_runs.py`.
+reads what `scripts/papers_runs.py` has written to the folder, one JSON file a table, and writes
+`papers.md` there. A row names the run that its figures come from, see `papers_runs.py`.
 """
 
 import argparse
@@ -81,7 +81,9 @@ _ESTIMATORS = [
     *(
         Row(
             f"{name}, {counts} counts, {hyperparameters} hyperparameters",
-            (None, 26.0) if (pick := _estimator(prior, counts, hyperparameters)) == _BEST_ESTIMATOR else (),
+            (None, 26.0)
+            if (pick := _estimator(prior, counts, hyperparameters)) == _BEST_ESTIMATOR
+            else (),
             "estimators",
             pick,
         )
@@ -193,7 +195,9 @@ TABLES = {
             Row("Semi-supervised: HPYP-DP", (163.96,), "lm_learned_test"),
             Row("Semi-supervised: HPYP-DP, all distributions", (), "lm_learned_all_test"),
             Row("Semi-supervised: HPYP-DP, whole sums", (), "lm_learned_sum"),
-            Row("Semi-supervised: HPYP-DP, all distributions, whole sums", (), "lm_learned_all_sum"),
+            Row(
+                "Semi-supervised: HPYP-DP, all distributions, whole sums", (), "lm_learned_all_sum"
+            ),
         ],
         "On the test part, if there is one. The models of a block share a vocabulary; blocks cannot be "
         "compared. The parser's "
@@ -329,7 +333,9 @@ def _section(name: str, table: Table, outputs: dict[str, Any]) -> list[str]:
     sections = [f"## {table.title}", f"{table.paper} (`{name}`). {table.note}".rstrip()]
     if table.rows:
         header = ["", *(name for column in table.columns for name in (f"{column}, paper", column))]
-        sections.append(MarkdownRenderer().table([_cells(table, row, outputs) for row in table.rows], header))
+        sections.append(
+            MarkdownRenderer().table([_cells(table, row, outputs) for row in table.rows], header)
+        )
     for sample in table.samples:
         lines = [
             *_lines(_picked(outputs[sample.run], sample.pick)),
@@ -349,7 +355,10 @@ def _cells(table: Table, row: Row, outputs: dict[str, Any]) -> list[str]:
     for i, column in enumerate(table.columns):
         key, factor, digits = COLUMNS[column]
         own = record.get(key)
-        values = (row.published[i] if i < len(row.published) else None, None if own is None else own * factor)
+        values = (
+            row.published[i] if i < len(row.published) else None,
+            None if own is None else own * factor,
+        )
         cells += ["–" if value is None else f"{value:,.{digits}f}" for value in values]
     return cells
 
@@ -361,7 +370,9 @@ def _picked(output: Any, pick: dict[str, Any] | None) -> Any:
 
 
 def _lines(output: Any) -> list[str]:
-    """The text of sentences, or the words of states, ten at most. Class names, as <LOW>, are no markup."""
+    """The text of sentences, or the words of states, ten at most. Class names, as <LOW>, are no
+    markup.
+    """
     if isinstance(output, dict):
         lines = [" ".join(entry["word"] for entry in words) for words in output["top_words"]]
     else:

@@ -1,11 +1,11 @@
-"""Compare the k best trees of a parser with the choice of a generative model among them (Sangati, Zuidema &
-Bod 2009, table 2).
+"""Compare the k best trees of a parser with the choice of a generative model among them (Sangati,
+Zuidema & Bod 2009, table 2).
 
     python scripts/rerank_table.py training/reranked/model-best dev.spacy --output table.json
 
-On gold tokens and sentences, UAS without punctuation: the best and the worst of k trees ("oracle_best",
-"oracle_worst"), the choice of the generative model alone, as in the paper ("generative"), and that of the
-component ("reranked_uas").
+On gold tokens and sentences, UAS without punctuation: the best and the worst of k trees
+("oracle_best", "oracle_worst"), the choice of the generative model alone, as in the paper
+("generative"), and that of the component ("reranked_uas").
 """
 
 import json
@@ -18,9 +18,9 @@ import typer
 from wasabi import msg
 
 from spacy_hpyp.annotation.documents import problem_of, raw_sentences
-from spacy_hpyp.components.corpus import create_gold_corpus
-from spacy_hpyp.components.parse_reranker import agreement
-from spacy_hpyp.models.reranker import UNLEARNED
+from spacy_hpyp.combining.reranker import UNLEARNED
+from spacy_hpyp.pipeline.corpus import create_gold_corpus
+from spacy_hpyp.pipeline.parse_reranker import agreement
 
 SCORES = "oracle_best", "oracle_worst", "generative", "reranked_uas", "reranked_las"
 
@@ -31,7 +31,9 @@ def compare(
     output: Annotated[Path, typer.Option(help="JSON file for the table")],
     *,
     k: Annotated[str, typer.Option(help="Numbers of trees")] = "1,2,3,4,5,6,7,8,9,10,100,1000",
-    gold_tags: Annotated[bool, typer.Option("--gold-tags", help="Give the parser gold tags")] = False,
+    gold_tags: Annotated[
+        bool, typer.Option("--gold-tags", help="Give the parser gold tags")
+    ] = False,
 ) -> None:
     """Print a row for each k and save them."""
     nlp = spacy.load(model)

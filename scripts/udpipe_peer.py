@@ -1,9 +1,10 @@
 """Train UDPipe 1 on a treebank, and print its official scores beside those of `hpyp udeval`.
 
-    python scripts/udpipe_peer.py corpus/UD_English-EWT/en_ewt-ud training/en_ewt.udpipe --output metrics/udpipe.json
+    python scripts/udpipe_peer.py corpus/UD_English-EWT/en_ewt-ud training/en_ewt.udpipe --output
+    metrics/udpipe.json
 
-reads `corpus/UD_English-EWT/en_ewt-ud-{train,dev,test}.conllu`. Training takes from ten minutes to hours; a model that is
-there is used.
+reads `corpus/UD_English-EWT/en_ewt-ud-{train,dev,test}.conllu`. Training takes from ten minutes to
+hours; a model that is there is used.
 """
 
 from pathlib import Path

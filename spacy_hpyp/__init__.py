@@ -1,4 +1,6 @@
-"""The generative parser for spaCy: tags, trees and probabilities by hierarchical Pitman-Yor processes."""
+"""The generative parser for spaCy: tags, trees and probabilities by hierarchical Pitman-Yor
+processes.
+"""
 
 from .about import __version__
 from .memory import collecting_rarely
@@ -6,10 +8,10 @@ from .memory import collecting_rarely
 # Python would look through all of spaCy again and again, for cycles among what stays.
 with collecting_rarely():
     from .annotation.alternatives import Alternative, Marginals
-    from .components.hpyp_parser import HPYPParser
-    from .components.surprisal import surprisal
     from .language_model.increments import Increment, PartialParse
     from .language_model.ngram import NGramModel
+    from .pipeline.hpyp_parser import HPYPParser
+    from .pipeline.surprisal import surprisal
 
 __all__ = [
     "Alternative",

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 import numba
 import numpy as np
 
-# Numba reads `numpy.ma` to find the type of an array, and NumPy imports it then, without a lock: of two
-# threads that do so at once one would recurse until the stack is full.
+# Numba reads `numpy.ma` to find the type of an array, and NumPy imports it then, without a lock: of
+# two threads that do so at once one would recurse until the stack is full.
 import numpy.ma
 from llvmlite import ir
 from numba import extending, njit, typeof, types
@@ -39,15 +39,17 @@ _OPTIONS = {"nogil": True, "error_model": "numpy"}
 def _cache_directory() -> str | None:
     """Return the directory of the code that is compiled from the present sources, or None.
 
-    Numba compiles a function again if its own file changes, but not if that of a function that it calls does.
-    So the directory is named after the content of all folders with compiled code.
+    Numba compiles a function again if its own file changes, but not if that of a function that it
+    calls does. So the directory is named after the content of all folders with compiled code.
     """
     sources = {file: file.read_bytes() for file in sorted(_PACKAGE.rglob("*.py"))}
     folders = {file.parent for file, source in sources.items() if b"\n@jit\n" in source}
     stamp = sha256(b"".join(source for file, source in sources.items() if file.parent in folders))
     name = f"spacy_hpyp-numba-{numba.__version__}-{stamp.hexdigest()[:16]}"
     places = [Path(numba.config.CACHE_DIR)] if numba.config.CACHE_DIR else []
-    places = [place / name for place in places or [_PACKAGE / "__pycache__", Path.home() / ".cache"]]
+    places = [
+        place / name for place in places or [_PACKAGE / "__pycache__", Path.home() / ".cache"]
+    ]
     for place in places:
         with suppress(OSError):
             place.mkdir(parents=True, exist_ok=True)
@@ -103,13 +105,19 @@ def jitable(function: Callable) -> Any:
 
 
 def dispatch(function: Callable) -> Any:
-    """Make a function `functools.singledispatch`, for compiled code, too; classes are NamedTuples."""
+    """Make a function `functools.singledispatch`, for compiled code, too; classes are
+    NamedTuples.
+    """
     generic = singledispatch(function)
 
     @extending.overload(generic, jit_options=_OPTIONS, strict=False)
     def choose(first: Any, *others: Any) -> Any:
         implementation = generic.dispatch(getattr(first, "instance_class", object))
-        return None if implementation is function else getattr(implementation, "py_func", implementation)
+        return (
+            None
+            if implementation is function
+            else getattr(implementation, "py_func", implementation)
+        )
 
     return generic
 
@@ -138,11 +146,14 @@ def overwrite(target, source):
         target[i] = source[i]
 
 
-# Numba unpacks a tuple into an argument for each number and seven for each array: hundreds for a parser. A
-# struct is one argument, the address of a block of 64-bit words: its scalars and those of the tuples in it,
-# and the address and shape of each array. The Python tuple keeps the arrays and the block alive.
+# Numba unpacks a tuple into an argument for each number and seven for each array: hundreds for a
+# parser. A struct is one argument, the address of a block of 64-bit words: its scalars and those of
+# the tuples in it, and the address and shape of each array. The Python tuple keeps the arrays and
+# the block alive.
 class Struct(types.NamedTuple):
-    """Numba's type of a `struct`, named by a digest: its name is in those of functions that take it."""
+    """Numba's type of a `struct`, named by a digest: its name is in those of functions that take
+    it.
+    """
 
     def __init__(self, members: tuple[types.Type, ...], instance_class: type) -> None:
         super().__init__(members, instance_class)
@@ -156,7 +167,11 @@ class Struct(types.NamedTuple):
 def _words(member: types.Type) -> int:
     if isinstance(member, Struct):
         return sum(map(_words, member))
-    return 1 + member.ndim * (1 if member.layout == "C" else 2) if isinstance(member, types.Array) else 1
+    return (
+        1 + member.ndim * (1 if member.layout == "C" else 2)
+        if isinstance(member, types.Array)
+        else 1
+    )
 
 
 #: Types by what they depend on: `typeof` takes longer, and hashes of types are slow.
@@ -178,7 +193,9 @@ def _lay_out(value: Any) -> tuple[Struct, list[int]]:
             words += inside
         else:
             member = typeof(part)
-            words.append(int(np.float64(part).view(np.int64) if isinstance(member, types.Float) else part))
+            words.append(
+                int(np.float64(part).view(np.int64) if isinstance(member, types.Float) else part)
+            )
         members.append(member)
     key = type(value), *map(id, members)
     if key not in _STRUCTS:
@@ -190,7 +207,8 @@ class _ByPointer:
     @cached_property
     def _layout(self) -> tuple[Struct, list[int], np.ndarray]:
         struct, words = _lay_out(self)
-        # Threads that come together all keep the first one's block: compiled code may be reading it.
+        # Threads that come together all keep the first one's block: compiled code may be reading
+        # it.
         return self.__dict__.setdefault("_layout", (struct, words, np.array(words, dtype=np.int64)))
 
     @cached_property
@@ -242,7 +260,9 @@ def _read(context: Any, builder: Any, struct: Struct, block: Any, name: str) -> 
     if isinstance(member, types.Boolean):
         return builder.icmp_unsigned("!=", words[0], _WORD(0))
     if isinstance(member, types.Float):
-        return context.cast(builder, builder.bitcast(words[0], ir.DoubleType()), types.float64, member)
+        return context.cast(
+            builder, builder.bitcast(words[0], ir.DoubleType()), types.float64, member
+        )
     if not isinstance(member, types.Array):
         return context.cast(builder, words[0], types.int64, member)
     array, size = context.make_array(member)(context, builder), _WORD(1)
@@ -252,8 +272,15 @@ def _read(context: Any, builder: Any, struct: Struct, block: Any, name: str) -> 
         if member.layout == "C":
             strides.insert(0, builder.mul(itemsize, size))
         size = builder.mul(size, length)
-    array.data, array.itemsize, array.nitems = builder.inttoptr(words[0], array.data.type), itemsize, size
-    array.shape, array.strides = cgutils.pack_array(builder, shape), cgutils.pack_array(builder, strides)
+    array.data, array.itemsize, array.nitems = (
+        builder.inttoptr(words[0], array.data.type),
+        itemsize,
+        size,
+    )
+    array.shape, array.strides = (
+        cgutils.pack_array(builder, shape),
+        cgutils.pack_array(builder, strides),
+    )
     for owner in ("meminfo", "parent"):
         setattr(array, owner, cgutils.get_null_value(getattr(array, owner).type))
     return array._getvalue()

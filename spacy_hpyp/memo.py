@@ -29,7 +29,9 @@ class Memo(NamedTuple):
 def new_memo(size, best):
     """Return an empty memo, whose size is a power of two."""
     return Memo(
-        np.zeros(size, dtype=np.uint64), np.empty((size, best), dtype=np.int32), np.empty((size, best))
+        np.zeros(size, dtype=np.uint64),
+        np.empty((size, best), dtype=np.int32),
+        np.empty((size, best)),
     )
 
 
@@ -61,14 +63,17 @@ def recall(fingerprints, key):
 
 @jit
 def keep_best(dish, probability, found, value):
-    """Enter a dish into a list of the best in descending order; of equals the lower number comes first.
+    """Enter a dish into a list of the best in descending order; of equals the lower number comes
+    first.
 
     dish (int32[best]), probability (float64[best]): The list, `NONE` and 0 where it is not full.
     """
     place = len(dish)
     while place > 0:
         other = probability[place - 1]
-        if dish[place - 1] != NONE and (value < other or (value == other and found > dish[place - 1])):
+        if dish[place - 1] != NONE and (
+            value < other or (value == other and found > dish[place - 1])
+        ):
             break
         place -= 1
     for i in range(len(dish) - 1, place, -1):

@@ -1,5 +1,5 @@
-"""Newton's method for penalised log-likelihoods, above all of log-linear models: they are concave, so that
-there is one maximum.
+"""Newton's method for penalised log-likelihoods, above all of log-linear models: they are concave,
+so that there is one maximum.
 """
 
 from collections.abc import Callable
@@ -23,8 +23,8 @@ def maximize(
     """Find weights where a concave function is highest.
 
     objective (Callable): Its value at float64[m].
-    derivatives (Callable): Its gradient (float64[m]), and minus its second derivatives (float64[m, m]), which
-        can be inverted.
+    derivatives (Callable): Its gradient (float64[m]), and minus its second derivatives (float64[m,
+        m]), which can be inverted.
     start (float64[m]): Where to begin.
     highest (float): No weight gets beyond it, on either side of 0.
     close (float): A step that moves no weight further than this is the last one.

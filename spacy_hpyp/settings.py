@@ -1,8 +1,8 @@
 """Settings: each is declared once, with its type, its default and its possible values.
 
-A group of settings is a frozen dataclass derived from `Settings`, each of whose fields is made by `setting`.
-They are checked when the object is made. `attributes` makes them attributes of a component, and `taking`
-arguments of a function. docs/settings.md says what they mean.
+A group of settings is a frozen dataclass derived from `Settings`, each of whose fields is made by
+`setting`. They are checked when the object is made. `attributes` makes them attributes of a
+component, and `taking` arguments of a function. docs/settings.md says what they mean.
 """
 
 import inspect
@@ -42,7 +42,9 @@ def Whole(least: int = 1, highest: float = _HIGHEST) -> Possible:
     return Possible(
         f"a whole number of at least {least:,}{limit}",
         lambda value: (
-            isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) <= highest
+            isinstance(value, Integral)
+            and not isinstance(value, bool)
+            and least <= int(value) <= highest
         ),
     )
 
@@ -61,10 +63,13 @@ def Number(least: float, highest: float = inf) -> Possible:
     )
 
 
-def OneOf(known: tuple[str, ...]) -> Possible:
-    """Some strings."""
-    *others, last = (f'"{name}"' for name in known)
-    return Possible(f"{', '.join(others)} or {last}", lambda value: isinstance(value, str) and value in known)
+def OneOf(known: tuple[str | None, ...]) -> Possible:
+    """Some strings; None is null in a config."""
+    *others, last = ("null" if name is None else f'"{name}"' for name in known)
+    return Possible(
+        f"{', '.join(others)} or {last}",
+        lambda value: (value is None or isinstance(value, str)) and value in known,
+    )
 
 
 #: Seeds of NumPy may have any size; "" is the name of none.
@@ -105,7 +110,8 @@ class Settings:
             value, default = getattr(self, declared.name), declared.default
             check(declared.name, value, declared.metadata["possible"])
             # Compiled code and files have neither numbers of NumPy nor whole numbers for others.
-            object.__setattr__(self, declared.name, type(default)(value))
+            if default is not None:
+                object.__setattr__(self, declared.name, type(default)(value))
 
 
 def attributes(group: type[Settings]) -> Callable[[type[Decorated]], type[Decorated]]:
@@ -120,24 +126,30 @@ def attributes(group: type[Settings]) -> Callable[[type[Decorated]], type[Decora
 
     def decorate(component: type[Decorated]) -> type[Decorated]:
         for declared in fields(group):
-            setattr(component, declared.name, attribute(declared.name, declared.metadata["possible"]))
+            setattr(
+                component, declared.name, attribute(declared.name, declared.metadata["possible"])
+            )
         return component
 
     return decorate
 
 
 def taking(group: type[Settings]) -> Callable[[Callable], Callable]:
-    """Put a group of settings into the signature of a function that takes `**settings`: spaCy reads there
-    what a config may have.
+    """Put a group of settings into the signature of a function that takes `**settings`: spaCy reads
+    there what a config may have.
     """
 
     def decorate(function: Callable) -> Callable:
         signature = inspect.signature(function)
-        named = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
-        # Without a type: some versions of spaCy would make a 1 of 1.5 where a whole number has to be, and
-        # nobody would see it.
+        named = [
+            each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD
+        ]
+        # Without a type: some versions of spaCy would make a 1 of 1.5 where a whole number has to
+        # be, and nobody would see it.
         settings = [
-            inspect.Parameter(declared.name, inspect.Parameter.KEYWORD_ONLY, default=declared.default)
+            inspect.Parameter(
+                declared.name, inspect.Parameter.KEYWORD_ONLY, default=declared.default
+            )
             for declared in fields(group)
         ]
         function.__signature__ = signature.replace(parameters=[*named, *settings])  # type: ignore[attr-defined]

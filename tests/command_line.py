@@ -13,7 +13,9 @@ from spacy_hpyp.cli import trainings
 
 
 def run(*arguments: Any, exit_code: int = 0) -> Result:
-    """Run `spacy` with some arguments, and assert how it ends: never with an error that is not reported."""
+    """Run `spacy` with some arguments, and assert how it ends: never with an error that is not
+    reported.
+    """
     registry.cli.get_all()
     done = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert done.exit_code == exit_code, done.output
@@ -22,8 +24,8 @@ def run(*arguments: Any, exit_code: int = 0) -> Result:
 
 
 def interrupt_after_one_training(monkeypatch: pytest.MonkeyPatch) -> Callable[..., NoReturn]:
-    """Let one pipeline be trained by a command, and no second one; returns what is in the place of training
-    then.
+    """Let one pipeline be trained by a command, and no second one; returns what is in the place of
+    training then.
     """
     train = trainings.train
 

@@ -36,14 +36,14 @@ except ImportError:  # On Windows.
 
 pytest.register_assert_rewrite("tree_parsers")
 
-# Compiling makes many objects that stay, which Python would look through again and again: a tenth of the
-# time.
+# Compiling makes many objects that stay, which Python would look through again and again: a tenth
+# of the time.
 gc.set_threshold(100_000, 50, 50)
 
-# What tests would wait for longest, and none of them looks at: English tokenizers learn 1,300 exceptions as
-# "can't" one by one whenever they are made or loaded, typer makes all of spaCy's commands anew for each one
-# that is run, and msgpack asks all packages for encoders at each call, and looks through all that is
-# registered for them.
+# What tests would wait for longest, and none of them looks at: English tokenizers learn 1,300
+# exceptions as "can't" one by one whenever they are made or loaded, typer makes all of spaCy's
+# commands anew for each one that is run, and msgpack asks all packages for encoders at each call,
+# and looks through all that is registered for them.
 English.Defaults.tokenizer_exceptions = {
     word: English.Defaults.tokenizer_exceptions[word] for word in ("don't", "Don't", "cannot")
 }
@@ -65,8 +65,8 @@ ADJECTIVES = "old small green".split()
 
 @pytest.fixture(scope="session", autouse=True)
 def compiled_once(tmp_path_factory):
-    """Of workers that need the same compiled function at once, one compiles it, and the others wait and find
-    it on disk.
+    """Of workers that need the same compiled function at once, one compiles it, and the others wait
+    and find it on disk.
     """
     if fcntl is None or "PYTEST_XDIST_WORKER" not in os.environ:
         yield
@@ -126,7 +126,9 @@ POOLS = {
 
 #: The settings of Buys & Blunsom's model, which is trained faster than the default.
 _PAPER = load_config(Path(__file__).parent.parent / "configs" / "paper.cfg")
-PAPER = load_model_from_config(_PAPER, auto_fill=True).config.interpolate()["components"]["hpyp_parser"]
+PAPER = load_model_from_config(_PAPER, auto_fill=True).config.interpolate()["components"][
+    "hpyp_parser"
+]
 PAPER["model"]["unknown_words"] = {"@misc": "spacy-hpyp.UniversalUnknownWords.v1"}
 del PAPER["factory"]
 
@@ -210,7 +212,8 @@ class ToyTreebank:
         """An annotated Doc of words with two of them, which stand side by side, under one token."""
         texts = [token.text for token in doc]
         tokens = Doc(
-            doc.vocab, words=[*texts[:first], "".join(texts[first : first + 2]), *texts[first + 2 :]]
+            doc.vocab,
+            words=[*texts[:first], "".join(texts[first : first + 2]), *texts[first + 2 :]],
         )
         write_words(tokens, first, [Analysis(text) for text in texts[first : first + 2]])
         words = words_as_tokens(tokens)
@@ -247,7 +250,9 @@ class ToyTreebank:
         self, sentences: Sequence[Sentence] | None = None, sweeps: int = 3, **settings: Any
     ) -> Language:
         """A trained pipeline."""
-        return self.train(self.nlp(**settings), self.sentences() if sentences is None else sentences, sweeps)
+        return self.train(
+            self.nlp(**settings), self.sentences() if sentences is None else sentences, sweeps
+        )
 
     def parser(self, nlp: Language) -> HPYPParser:
         """The parser of a pipeline."""
@@ -256,13 +261,17 @@ class ToyTreebank:
         return parser
 
     def copy(self, nlp: Language, **settings: Any) -> Language:
-        """A pipeline of its own with the same model, and perhaps other settings of the component."""
+        """A pipeline of its own with the same model, and perhaps other settings of the
+        component.
+        """
         config = nlp.config.copy()
         config["components"]["hpyp_parser"].update(settings)
         return spacy.util.load_model_from_config(config).from_bytes(nlp.to_bytes())
 
     def customers(self, nlp: Language) -> dict[str, int]:
-        """The number of events that each distribution has seated, and seated in all of its experts alike."""
+        """The number of events that each distribution has seated, and seated in all of its experts
+        alike.
+        """
         events = {}
         for name, franchise in self.parser(nlp).joint.franchises.items():
             depth = franchise.columns.shape[1]
@@ -279,7 +288,9 @@ class ToyTreebank:
             events[name] = found.pop() if found else 0
         return events
 
-    def customers_of(self, sentences: Iterable[Sentence], *, factored: bool = False) -> dict[str, int]:
+    def customers_of(
+        self, sentences: Iterable[Sentence], *, factored: bool = False
+    ) -> dict[str, int]:
         """The number of events that sentences should have seated, perhaps with labels apart from
         directions.
         """
@@ -338,8 +349,8 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 
 def assert_forest(doc: Doc, *, generative: bool = True) -> None:
-    """Assert that every token has a tag and a label, and every sentence is a tree of its own, in one piece;
-    and that a generative parser has found probabilities.
+    """Assert that every token has a tag and a label, and every sentence is a tree of its own, in
+    one piece; and that a generative parser has found probabilities.
     """
     assert sum(len(sentence) for sentence in doc.sents) == len(doc)
     for sentence in doc.sents:

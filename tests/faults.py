@@ -1,17 +1,20 @@
 """Attack the components: random documents, damaged files, and processes that are killed.
 
-    python tests/faults.py [documents] [files] [kills] [--documents N] [--files N] [--kills N] [--seed S]
+    python tests/faults.py [documents] [files] [kills] [--documents N] [--files N] [--kills N]
+    [--seed S]
 
 Trains every component on a few sentences of assets/sample, saves the pipeline, and then
 
-* parses random documents: each sentence must be a tree, boundaries that were set must stay, probabilities
-  must be from 0 to 1, and a document must be parsed the same alone and in a batch;
-* cuts saved files short and flips their bytes: a model must be refused with an error that names its file,
-  and the component must stay as it was;
-* kills processes that save components, or learn and save: all files must load, and learning must go on.
+* parses random documents: each sentence must be a tree, boundaries that were set must stay,
+  probabilities must be from 0 to 1, and a document must be parsed the same alone and in a batch;
+* cuts saved files short and flips their bytes: a model must be refused with an error that names its
+  file, and the component must stay as it was;
+* kills processes that save components, or learn and save: all files must load, and learning must go
+  on.
 
-Each part runs in a process of its own, so that a crash of compiled code is seen. Prints what went wrong, and
-the counts. The exit code is 1 if anything went wrong. The same seed gives the same documents and files.
+Each part runs in a process of its own, so that a crash of compiled code is seen. Prints what went
+wrong, and the counts. The exit code is 1 if anything went wrong. The same seed gives the same
+documents and files.
 """
 
 import argparse
@@ -32,8 +35,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_hpyp.annotation.syntactic_words import words_as_tokens
-from spacy_hpyp.components.base import TrainableComponent
-from spacy_hpyp.components.documents import read_treebank
+from spacy_hpyp.pipeline.base import TrainableComponent
+from spacy_hpyp.pipeline.documents import read_treebank
 
 SAMPLE = Path(__file__).parents[1] / "assets" / "sample" / "en_sample-ud-train.conllu"
 #: The parts, and how many documents, files and processes they take.
@@ -106,7 +109,10 @@ def trainable(nlp: Language) -> list[str]:
 
 def annotation(doc: Doc) -> list[tuple]:
     """Return what the components have written."""
-    return [(t.tag_, t.dep_, t.head.i, t.is_sent_start, t.lemma_, str(t.morph), t._.head_prob) for t in doc]
+    return [
+        (t.tag_, t.dep_, t.head.i, t.is_sent_start, t.lemma_, str(t.morph), t._.head_prob)
+        for t in doc
+    ]
 
 
 # Random documents
@@ -130,11 +136,18 @@ def problem_of(doc: Doc, given: list[bool | None]) -> str | None:
         if i > 0 and start is not None and bool(doc[i].is_sent_start) != start:
             return f"the boundary before token {i} has changed"
     for sentence in doc.sents if len(doc) else ():
-        if len(list(sentence.root.subtree)) != len(sentence) or sum(t.head == t for t in sentence) != 1:
+        if (
+            len(list(sentence.root.subtree)) != len(sentence)
+            or sum(t.head == t for t in sentence) != 1
+        ):
             return f"'{sentence.text}' is no tree"
     for token in doc:
         values = token._.head_prob, token._.tag_prob
-        if not token.tag_ or not token.dep_ or any(p is not None and not 0 <= p <= 1 for p in values):
+        if (
+            not token.tag_
+            or not token.dep_
+            or any(p is not None and not 0 <= p <= 1 for p in values)
+        ):
             return f"token {token.i} has no tag or label, or the impossible probabilities {values}"
     return None
 
@@ -163,7 +176,9 @@ def attack_files(folder: Path, count: int, seed: int) -> Counter[str]:
     """Damage saved files, one at a time, and load them."""
     nlp, rng, found = spacy.load(folder), random.Random(seed), Counter[str]()
     expected = annotation(nlp(_SENTENCE))
-    files = [file for name in trainable(nlp) for file in (folder / name).iterdir() if file.is_file()]
+    files = [
+        file for name in trainable(nlp) for file in (folder / name).iterdir() if file.is_file()
+    ]
     for _ in range(count):
         file = rng.choice(files)
         data = file.read_bytes()
@@ -216,7 +231,9 @@ def attack_by_kills(folder: Path, count: int, seed: int) -> Counter[str]:
             is_ready = process.stdout.readline() == "ready\n"
             time.sleep(rng.random() * 3)
             process.kill()
-        problem = None if is_ready and process.returncode == -signal.SIGKILL else "the process has failed"
+        problem = (
+            None if is_ready and process.returncode == -signal.SIGKILL else "the process has failed"
+        )
         try:
             nlp = spacy.load(folder)
             problem = problem or problem_of(nlp(_SENTENCE), [])
@@ -243,7 +260,9 @@ def count_case(found: Counter[str], problem: str | None) -> None:
 
 def main() -> int:
     """Run the parts; returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("parts", nargs="*", metavar="part")
     for part, count in PARTS.items():
         parser.add_argument(f"--{part}", type=int, default=count)

@@ -15,4 +15,6 @@ def search_block(task, block=0, room=1024):
 
 
 def decode_all(model, blocks, block, search):
-    return decoding.decode_all(new_task(model, decoding.only(blocks, block), search), decoding.UNUSED)
+    return decoding.decode_all(
+        new_task(model, decoding.only(blocks, block), search), decoding.UNUSED
+    )

@@ -18,15 +18,16 @@ from spacy_hpyp.hpyp.franchise import (
     reserve,
     restaurant_distribution,
 )
+from spacy_hpyp.hpyp.pool import FrozenPool
 from spacy_hpyp.hpyp.seating import add, remove
 from spacy_hpyp.hpyp.table import freeze
-from spacy_hpyp.pools.pool import FrozenPool
 
 Customer = tuple[tuple[int, ...], int]
 
-#: A frozen table has numbers of 32 bits. A probability multiplies one for each level of its context, or is
-#: made of two logs below 16, which are off by half of 2**-20 each: so much, relatively, may be lost for each
-#: unit of an expert's weight. Probabilities that are learned have 64 bits and are compared more closely.
+#: A frozen table has numbers of 32 bits. A probability multiplies one for each level of its
+#: context, or is made of two logs below 16, which are off by half of 2**-20 each: so much,
+#: relatively, may be lost for each unit of an expert's weight. Probabilities that are learned have
+#: 64 bits and are compared more closely.
 PRECISION = 2e-6
 #: What sums and products of 64 bits may differ by, in another order.
 ROUNDING = 1e-12
@@ -41,11 +42,13 @@ def seated_franchise(
     alphabet: int,
     one_table: bool = False,
 ) -> Franchise:
-    """Customers, each with a context and a dish, sit down under random hyperparameters, and some leave
-    again.
+    """Customers, each with a context and a dish, sit down under random hyperparameters, and some
+    leave again.
     """
     rng = np.random.default_rng(seed)
-    franchise = reserve(new_franchise(columns, alphabet, one_table=one_table), len(customers) + len(leaving))
+    franchise = reserve(
+        new_franchise(columns, alphabet, one_table=one_table), len(customers) + len(leaving)
+    )
     franchise.discount[:] = rng.uniform(0.05, 0.95, len(franchise.discount))
     franchise.strength[:] = rng.exponential(size=len(franchise.strength)) - franchise.discount
     for change, moving in ((add, customers), (remove, leaving)):
@@ -61,8 +64,12 @@ def predictive_probability(franchise: Franchise, expert: int, row: np.ndarray, d
 
 
 @jit
-def predictive_distribution(franchise: Franchise, expert: int, row: np.ndarray, out: np.ndarray) -> None:
-    """The probabilities of all dishes in a context under one expert, into `out` (float64[alphabet])."""
+def predictive_distribution(
+    franchise: Franchise, expert: int, row: np.ndarray, out: np.ndarray
+) -> None:
+    """The probabilities of all dishes in a context under one expert, into `out`
+    (float64[alphabet]).
+    """
     restaurant_distribution(franchise, deepest(franchise, expert, row), out)
 
 

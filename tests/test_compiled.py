@@ -1,5 +1,5 @@
-"""Compiled code is renewed when a source changes, read from where nothing can be written, and reads NamedTuples
-by pointer.
+"""Compiled code is renewed when a source changes, read from where nothing can be written, and reads
+NamedTuples by pointer.
 """
 
 import gc
@@ -51,7 +51,9 @@ def run(package, before=""):
     """What compiled code returns, and how often it was read from the cache; and warnings."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(package.parent / "cache")}
     command = [sys.executable, "-c", before + CALLS]
-    ran = subprocess.run(command, cwd=package.parent, env=environment, capture_output=True, text=True)
+    ran = subprocess.run(
+        command, cwd=package.parent, env=environment, capture_output=True, text=True
+    )
     return ran.stdout, ran.stderr
 
 
@@ -93,7 +95,9 @@ def total(pair):
     return -found if numbers.is_negative else found
 
 
-@pytest.mark.parametrize("matrix", [np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(4, 3)[::2]])
+@pytest.mark.parametrize(
+    "matrix", [np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(4, 3)[::2]]
+)
 def test_fields_are_read_by_pointer(matrix):
     pair = Pair(Numbers(np.arange(4, dtype=np.int32), 0.5, 3, True), 7, matrix)
     assert total(pair) == -(1.5 + matrix[1, 2] + 7)

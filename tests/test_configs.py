@@ -46,10 +46,14 @@ def test_filled_config_passes_the_checks_of_spacy(config, tmp_path):
 
 
 @pytest.mark.parametrize("documents", [3, 40, 1255])
-@pytest.mark.parametrize("config", sorted((PROJECT / "configs").glob("*.cfg")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "config", sorted((PROJECT / "configs").glob("*.cfg")), ids=lambda path: path.stem
+)
 def test_training_ends_with_an_evaluation_after_whole_passes_over_any_treebank(config, documents):
     nlp = spacy.blank("en")
-    examples = [Example(nlp.make_doc("a b c"), nlp.make_doc("a b c " * (i % 7))) for i in range(documents)]
+    examples = [
+        Example(nlp.make_doc("a b c"), nlp.make_doc("a b c " * (i % 7))) for i in range(documents)
+    ]
     training = load_config(config).interpolate()["training"]
     batcher = registry.resolve({"batcher": training["batcher"]})["batcher"]
     steps = list(create_train_batches(nlp, lambda _: examples, batcher, training["max_epochs"]))
@@ -100,7 +104,7 @@ def test_an_installed_wheel_has_the_defaults(tmp_path):
         PROJECT / "configs" / "pool.cfg"
     ).read_bytes()
     assert (installed / "report" / "page.html").is_file()
-    program = "from spacy_hpyp.components import factories; print(factories.__file__); factories.shipped_config('pool')"
+    program = "from spacy_hpyp.pipeline import factories; print(factories.__file__); factories.shipped_config('pool')"
     done = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,

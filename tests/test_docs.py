@@ -27,7 +27,10 @@ def prose(page):
 
 def anchors(page):
     """The anchors of a page's headings, for GitHub and MkDocs alike."""
-    bare = [re.sub(r"[^\w\s-]", "", heading).strip().lower() for heading in _HEADING.findall(prose(page))]
+    bare = [
+        re.sub(r"[^\w\s-]", "", heading).strip().lower()
+        for heading in _HEADING.findall(prose(page))
+    ]
     return [re.sub(r"\s+", "-", heading) for heading in bare]
 
 
@@ -65,15 +68,21 @@ def test_commands_in_a_page_are_there_with_their_options(page):
     for line in re.findall(r"python -m spacy hpyp (?!…)([^`\n]*)", text):
         name = next((name for name in COMMANDS if f"{line} ".startswith(f"{name} ")), None)
         assert name, line
-        known = {flag for each in COMMANDS[name].params for flag in (*each.opts, *each.secondary_opts)}
+        known = {
+            flag for each in COMMANDS[name].params for flag in (*each.opts, *each.secondary_opts)
+        }
         # A dot is in the name of a setting of a config.
-        given = set(re.findall(r"(?<!\S)--?[a-zA-Z][\w-]*(?![\w.-])", line.partition(" -m spacy ")[0]))
+        given = set(
+            re.findall(r"(?<!\S)--?[a-zA-Z][\w-]*(?![\w.-])", line.partition(" -m spacy ")[0])
+        )
         assert given <= known | {"--help"}, line
 
 
 @by_page
 def test_files_that_a_page_names_are_there(page):
-    named = re.findall(r"(?:configs|scripts|tests/\w+)/\w+\.(?:cfg|py)", page.read_text(encoding="utf8"))
+    named = re.findall(
+        r"(?:configs|scripts|tests/\w+)/\w+\.(?:cfg|py)", page.read_text(encoding="utf8")
+    )
     assert [name for name in named if not (PROJECT / name).is_file()] == []
 
 

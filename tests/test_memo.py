@@ -59,17 +59,23 @@ def decode(task_of, blocks):
     "kind",
     [
         "pools",
-        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("pools, actions whole", "the paper's")),
+        *(
+            pytest.param(kind, marks=pytest.mark.slow)
+            for kind in ("pools, actions whole", "the paper's")
+        ),
     ],
 )
 def test_parses_do_not_depend_on_what_is_remembered(toy, kind):
-    settings = {"pools": toy.pools, "pools, actions whole": {**toy.pools, "label": []}, "the paper's": {}}[
-        kind
-    ]
+    settings = {
+        "pools": toy.pools,
+        "pools, actions whole": {**toy.pools, "label": []},
+        "the paper's": {},
+    }[kind]
     nlp = toy.trained(**settings)
     joint = toy.parser(nlp).joint
     texts = [
-        " ".join(" ".join(s.words) for s in toy.sentences(40, seed=1)[i : i + 2]) for i in range(0, 40, 2)
+        " ".join(" ".join(s.words) for s in toy.sentences(40, seed=1)[i : i + 2])
+        for i in range(0, 40, 2)
     ]
     blocks, _ = encode_docs([nlp.make_doc(text) for text in texts], joint.encoder, given_tags=False)
 
@@ -80,7 +86,9 @@ def test_parses_do_not_depend_on_what_is_remembered(toy, kind):
         task = new_task(joint.frozen, blocks, Search(particles, 0.5))
         if size:
             queries = {name: getattr(task.work, name) for name in ("transition", "label", "tag")}
-            memos = {name: new_memo(size, query.memo.outcome.shape[1]) for name, query in queries.items()}
+            memos = {
+                name: new_memo(size, query.memo.outcome.shape[1]) for name, query in queries.items()
+            }
             smaller = {name: query._replace(memo=memos[name]) for name, query in queries.items()}
             task = task._replace(work=task.work._replace(**smaller))
         return lambda block: (task, block, blocks.offsets[block])
@@ -102,4 +110,6 @@ def test_best_are_kept_in_descending_order_and_equals_by_number(values, best, ra
     for found, value in order:
         keep_best(dish, probability, found, value)
     expected = sorted(order, key=lambda pair: (-pair[1], pair[0]))[:best]
-    assert [(found, value) for found, value in zip(dish.tolist(), probability) if found != NONE] == expected
+    assert [
+        (found, value) for found, value in zip(dish.tolist(), probability) if found != NONE
+    ] == expected

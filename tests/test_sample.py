@@ -17,15 +17,16 @@ from spacy_hpyp.treebanks.conllu import read_blocks
 
 PROJECT = Path(__file__).parent.parent
 SAMPLE = PROJECT / "assets" / "sample"
-# Characters of every plane of Unicode but the surrogates', control characters, some that have no width, no
-# language, and no spaces.
+# Characters of every plane of Unicode but the surrogates', control characters, some that have no
+# width, no language, and no spaces.
 BAD = [
     "".join(
         chr(plane << 16 | number)
         for plane in range(17)
         for number in (0x21, 0x1F5, 0x1F60, 0xA015, 0xF600, 0xFFFD)
     ),
-    "".join(map(chr, range(32))) + " a\u200bb \u200d\ufeff\u2066c\u2069 \u0301\u0301 \x7f\x85\u2028d",
+    "".join(map(chr, range(32)))
+    + " a\u200bb \u200d\ufeff\u2066c\u2069 \u0301\u0301 \x7f\x85\u2028d",
     "Qwx zrblg ptkfh mnw, vvv? Xyzzy grmpf. " * 20,
     "theferryleavesatnoonandtheharbourisempty" * 100,
     "\u200b" * 1000 + "\u00a0" * 1000,
@@ -34,8 +35,8 @@ RAW = "The ferry leaves at noon. Do not forget the bread. My sister sold her old
 
 
 PATHS = {f"paths.{part}": str(SAMPLE / f"en_sample-ud-{part}.conllu") for part in ("train", "dev")}
-#: What is different from the project's own training: fewer sweeps and particles for the one that no page
-#: shows.
+#: What is different from the project's own training: fewer sweeps and particles for the one that no
+#: page shows.
 QUICK = {
     "paper": {
         "training.max_epochs": 9,
@@ -57,7 +58,8 @@ SMALL = {
 }
 
 
-#: What a page shows: code or a command that uses the project's pipeline, and behind it what that prints.
+#: What a page shows: code or a command that uses the project's pipeline, and behind it what that
+#: prints.
 _EXAMPLE = re.compile(
     r"^```(python|)\n((?:(?!^```).)*?training/sample/(?:(?!^```).)*?)^```\n\n```\n(.*?)^```$",
     re.MULTILINE | re.DOTALL,
@@ -71,8 +73,8 @@ EXAMPLES = [
 
 
 def convert(part, folder):
-    """Write a part of the sample as a .spacy file, ten sentences a document, multiword tokens as one
-    token.
+    """Write a part of the sample as a .spacy file, ten sentences a document, multiword tokens as
+    one token.
     """
     options = ("--converter", "conllu", "--n-sents", 10, "--merge-subtokens")
     run("convert", SAMPLE / f"en_sample-ud-{part}.conllu", folder, *options)
@@ -103,11 +105,15 @@ def test_what_a_page_shows_is_what_comes_out(
     else:
         printed = run(*shlex.split(example.removeprefix("python -m spacy "))).output
     # Columns are as wide as they have to be.
-    lines, expected = ([line.split() for line in text.splitlines() if line] for text in (printed, shown))
+    lines, expected = (
+        [line.split() for line in text.splitlines() if line] for text in (printed, shown)
+    )
     assert [_NUMBER.sub("#", " ".join(line)) for line in lines] == [
         _NUMBER.sub("#", " ".join(line)) for line in expected
     ], printed
-    numbers, wanted = ([float(number) for number in _NUMBER.findall(text)] for text in (printed, shown))
+    numbers, wanted = (
+        [float(number) for number in _NUMBER.findall(text)] for text in (printed, shown)
+    )
     # In the last digits processors differ.
     assert numbers == pytest.approx(wanted, rel=0.01, abs=0.02), printed
 
@@ -117,7 +123,9 @@ def test_every_workflow_of_the_project_can_be_run(monkeypatch):
     project = load_project_config(PROJECT)
     monkeypatch.setattr("weasel.cli.run.load_project_config", lambda *_, **__: project)
     for workflow in project["workflows"]:
-        assert "Running command" in run("project", "run", workflow, PROJECT, "--dry", "--force").output
+        assert (
+            "Running command" in run("project", "run", workflow, PROJECT, "--dry", "--force").output
+        )
 
 
 def test_training_writes_the_best_and_the_last_pipeline(trained):
@@ -155,7 +163,13 @@ def test_a_trained_pipeline_finds_parts_of_speech_and_features_and_what_spacy_ma
     matcher.add("noun phrase", [[{"POS": "DET"}, {"POS": "ADJ", "OP": "*"}, {"POS": "NOUN"}]])
     assert "The ferry" in [doc[start:end].text for _, start, end in matcher(doc)]
     assert "NOUN" in displacy.render(doc, style="dep", jupyter=False)
-    run("evaluate", trained / "model-best", trained / "en_sample-ud-test.spacy", "-o", tmp_path / "raw.json")
+    run(
+        "evaluate",
+        trained / "model-best",
+        trained / "en_sample-ud-test.spacy",
+        "-o",
+        tmp_path / "raw.json",
+    )
     scores = srsly.read_json(tmp_path / "raw.json")
     assert scores["pos_acc"] > 0.8
     assert scores["morph_acc"] > 0.8
@@ -164,10 +178,26 @@ def test_a_trained_pipeline_finds_parts_of_speech_and_features_and_what_spacy_ma
 
 def test_evaluation_reports_tags_arcs_sentences_and_log_probability(trained, tmp_path):
     data = SAMPLE / "en_sample-ud-test.conllu"
-    run("evaluate", trained / "model-best", trained / "en_sample-ud-test.spacy", "-o", tmp_path / "raw.json")
+    run(
+        "evaluate",
+        trained / "model-best",
+        trained / "en_sample-ud-test.spacy",
+        "-o",
+        tmp_path / "raw.json",
+    )
     run("hpyp", "evaluate", trained / "model-best", data, "--output", tmp_path / "gold.json")
-    run("hpyp", "evaluate", trained / "model-best", data, "--output", tmp_path / "tags.json", "--gold-tags")
-    raw, gold, tags = (srsly.read_json(tmp_path / f"{name}.json") for name in ("raw", "gold", "tags"))
+    run(
+        "hpyp",
+        "evaluate",
+        trained / "model-best",
+        data,
+        "--output",
+        tmp_path / "tags.json",
+        "--gold-tags",
+    )
+    raw, gold, tags = (
+        srsly.read_json(tmp_path / f"{name}.json") for name in ("raw", "gold", "tags")
+    )
     assert 0.5 < raw["sents_f"] <= 1.0
     assert gold["sents_f"] == 1.0
     # Of tokens, and of words.
@@ -210,7 +240,14 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(
         assert found.text == text
         assert_forest(found)
     (tmp_path / "bad.txt").write_text("\n\n".join(BAD), encoding="utf8")
-    run("hpyp", "parse", tmp_path / "model-best", tmp_path / "bad.txt", "-o", tmp_path / "bad.conllu")
+    run(
+        "hpyp",
+        "parse",
+        tmp_path / "model-best",
+        tmp_path / "bad.txt",
+        "-o",
+        tmp_path / "bad.conllu",
+    )
     assert len(list(read_blocks(tmp_path / "bad.conllu"))) >= len(BAD)
     test = SAMPLE / "en_sample-ud-test.conllu"
     for name, options in (("gold", []), ("tags", ["--gold-tags"])):
@@ -221,7 +258,9 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(
     for keep in ("text", "sentences", "words"):
         path = tmp_path / f"{keep}.conllu"
         run("hpyp", "parse", tmp_path / "model-best", test, "--keep", keep, "-o", path)
-        validator = pytest.importorskip("udtools.validator").Validator(lang="en", level=2, output=None)
+        validator = pytest.importorskip("udtools.validator").Validator(
+            lang="en", level=2, output=None
+        )
         assert validator.validate_files([str(path)]).passed()
 
 

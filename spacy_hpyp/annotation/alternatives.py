@@ -19,8 +19,8 @@ class Alternative:
     """A parse of a document.
 
     doc (Doc): A copy of the document with the parse, without probabilities of tokens.
-    log_prob (float): The log-probability of words, tags and trees in nats, summed over the final beam: a
-        lower bound.
+    log_prob (float): The log-probability of words, tags and trees in nats, summed over the final
+        beam: a lower bound.
     """
 
     doc: Doc
@@ -29,8 +29,8 @@ class Alternative:
 
 @dataclass(frozen=True)
 class ScoredParse:
-    """A copy of a document with a parse, and a score that is comparable between parses of one document
-    only.
+    """A copy of a document with a parse, and a score that is comparable between parses of one
+    document only.
     """
 
     doc: Doc
@@ -54,8 +54,8 @@ class Marginals:
 
 
 def distinct_parses(posterior: Posterior) -> list[tuple[float, int]]:
-    """Return the distinct parses of a final beam, the best first: log-probabilities and a derivation of
-    each.
+    """Return the distinct parses of a final beam, the best first: log-probabilities and a
+    derivation of each.
     """
     rows = np.concatenate([posterior.heads, posterior.labels, posterior.tags], axis=1)
     _, first, parse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
@@ -71,7 +71,8 @@ def k_best(
     """Combine the candidates of sentences to the k best parses of a document.
 
     with_tags (bool): Whether to write the tags of candidates.
-    RETURNS (list[tuple[Doc, float]]): Copies of the document with the sums of the scores, the best first.
+    RETURNS (list[tuple[Doc, float]]): Copies of the document with the sums of the scores, the best
+    first.
     """
     found = []
     for score, chosen in best_combinations([each.score[:k].tolist() for each in candidates], k):
@@ -89,7 +90,9 @@ def best_combinations(scores: Sequence[Sequence[float]], k: int) -> list[tuple[f
     """Return the k best choices of one from each list: sums of scores, and places in the lists."""
     best: list[tuple[float, list[int]]] = [(0.0, [])]
     for each in scores:
-        longer = [(total + score, [*chosen, i]) for total, chosen in best for i, score in enumerate(each)]
+        longer = [
+            (total + score, [*chosen, i]) for total, chosen in best for i, score in enumerate(each)
+        ]
         best = sorted(longer, key=lambda pair: -pair[0])[:k]
     return best
 
@@ -105,7 +108,9 @@ def marginals(words: Doc, layout: Layout, shares: Sequence[Share], encoder: Enco
         columns = posterior.heads, posterior.labels, posterior.tags, posterior.probability
         for heads, labels, tags, probability in zip(*columns):
             np.add.at(
-                found.heads, (token, np.where(heads == NONE, token, token[heads])), probability * weight
+                found.heads,
+                (token, np.where(heads == NONE, token, token[heads])),
+                probability * weight,
             )
             np.add.at(found.labels, (token, labels), probability * weight)
             np.add.at(found.tags, (token, tags), probability * weight)

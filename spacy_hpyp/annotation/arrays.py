@@ -9,15 +9,16 @@ from ..compiled import NONE
 
 Stretches = TypeVar("Stretches", bound=Any)
 
-#: Heads and tags of each word in guides. Four heads nearly always have more than 0.99 of the probability.
+#: Heads and tags of each word in guides. Four heads nearly always have more than 0.99 of the
+#: probability.
 HEADS, TAGS = 4, 3
 
 
 class Sentences(NamedTuple):
     """Annotated sentences.
 
-    words, tags, heads, labels (int32[tokens]): Numbers; heads are positions in the sentence, -1 for the root.
-    offsets (int64[sentences + 1]): The first token of each sentence.
+    words, tags, heads, labels (int32[tokens]): Numbers; heads are positions in the sentence, -1 for
+    the root. offsets (int64[sentences + 1]): The first token of each sentence.
     """
 
     words: np.ndarray
@@ -32,8 +33,8 @@ class Blocks(NamedTuple):
 
     words (int32[tokens]): The numbers of the words.
     tags (int32[tokens]): Given tags, `NONE` where the tag is to be found.
-    may_start (bool[tokens]): Whether a sentence may begin here; the first word of a block always begins one.
-    offsets (int64[blocks + 1]): The first token of each block.
+    may_start (bool[tokens]): Whether a sentence may begin here; the first word of a block always
+    begins one. offsets (int64[blocks + 1]): The first token of each block.
     """
 
     words: np.ndarray
@@ -94,8 +95,11 @@ def is_projective(heads: np.ndarray) -> bool:
     if not is_tree(heads):
         return False
     found = heads.tolist()
-    # From the left to the right, the ends of arcs that are open; the root's spans all of the sentence.
-    arcs = sorted((min(word, head), -max(word, head)) for word, head in enumerate(found) if head != NONE)
+    # From the left to the right, the ends of arcs that are open; the root's spans all of the
+    # sentence.
+    arcs = sorted(
+        (min(word, head), -max(word, head)) for word, head in enumerate(found) if head != NONE
+    )
     root = found.index(NONE)
     open_ends: list[int] = []
     for left, right in arcs:
@@ -110,10 +114,10 @@ def is_projective(heads: np.ndarray) -> bool:
 class Guides(NamedTuple):
     """Beliefs of a parser about words, the most probable first; see `annotation.guides`.
 
-    heads (int32[words, k]): Positions in the block, `NONE` for ROOT. Entries of probability 0 mean nothing.
-    head_probability (float32[words, k]): The probability of each head.
-    head_labels (int32[words, k]): The best label of the arc from each head; `NONE` if unknown, and for ROOT.
-    tags (int32[words, m]): Tags, `NONE` for unknown ones.
+    heads (int32[words, k]): Positions in the block, `NONE` for ROOT. Entries of probability 0 mean
+    nothing. head_probability (float32[words, k]): The probability of each head.
+    head_labels (int32[words, k]): The best label of the arc from each head; `NONE` if unknown, and
+    for ROOT. tags (int32[words, m]): Tags, `NONE` for unknown ones.
     tag_probability (float32[words, m]): The probability of each tag.
     """
 
@@ -138,15 +142,17 @@ def no_guides(words: int) -> Guides:
 class Parses(NamedTuple):
     """The chosen parses of all blocks, with results of the beam.
 
-    heads, labels (int32[tokens]): Positions in the block, and labels; -1 for words attached to ROOT.
-    tags (int32[tokens]): The tags.
-    log_probability (float64[tokens]): Contribution of each word to the log-probability of its block, in nats;
-        the sum is that over the final beam. The end of the last sentence is counted with the last word.
-    syntactic, lexical (float64[tokens]): The log of the ratio of two prefix probabilities, in nats, in two
-        parts (Roark et al. 2009): that of the previous words and a tag of the word, summed over all tags; and
-        that of the word given its tag. Where no end is counted they add up to `log_probability`.
-    head_probability, tag_probability (float64[tokens]): Posterior probabilities of the chosen arc without its
-        label and of the chosen tag; NaN unless asked for.
+    heads, labels (int32[tokens]): Positions in the block, and labels; -1 for words attached to
+    ROOT. tags (int32[tokens]): The tags.
+    log_probability (float64[tokens]): Contribution of each word to the log-probability of its
+        block, in nats; the sum is that over the final beam. The end of the last sentence is counted
+        with the last word.
+    syntactic, lexical (float64[tokens]): The log of the ratio of two prefix probabilities, in nats,
+        in two parts (Roark et al. 2009): that of the previous words and a tag of the word, summed
+        over all tags; and that of the word given its tag. Where no end is counted they add up to
+        `log_probability`.
+    head_probability, tag_probability (float64[tokens]): Posterior probabilities of the chosen arc
+        without its label and of the chosen tag; NaN unless asked for.
     guides (Guides): Further possibilities in the final beam; without rows unless asked for.
     """
 
@@ -163,7 +169,9 @@ class Parses(NamedTuple):
 
 def with_letters(parses: Parses, letters: np.ndarray) -> Parses:
     """Add the log-probabilities of the letters of each word (float64[tokens], in nats)."""
-    return parses._replace(log_probability=parses.log_probability + letters, lexical=parses.lexical + letters)
+    return parses._replace(
+        log_probability=parses.log_probability + letters, lexical=parses.lexical + letters
+    )
 
 
 class Posterior(NamedTuple):

@@ -1,4 +1,6 @@
-"""Calibration: whether of the choices with probability p the proportion p is right (Guo et al. 2017)."""
+"""Calibration: whether of the choices with probability p the proportion p is right (Guo et al.
+2017).
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -23,13 +25,13 @@ class Calibration(NamedTuple):
     """A reliability table: tokens in bins of equal width by the probability of their choices.
 
     tokens (int64[bins]): Their number.
-    confidence, accuracy (float64[bins]): The mean probability, and the proportion of right choices; NaN in
-        empty bins.
+    confidence, accuracy (float64[bins]): The mean probability, and the proportion of right choices;
+        NaN in empty bins.
     mean_confidence, mean_accuracy (float): Those of all tokens; NaN of none.
-    error (float): The expected calibration error: the mean over all tokens of |accuracy - confidence| of
-        their bins.
-    auroc (float): The area under the receiver operating characteristic: the probability that a right choice
-        is surer than a wrong one; 0.5 is chance. NaN unless there are both.
+    error (float): The expected calibration error: the mean over all tokens of |accuracy -
+        confidence| of their bins.
+    auroc (float): The area under the receiver operating characteristic: the probability that a
+        right choice is surer than a wrong one; 0.5 is chance. NaN unless there are both.
     """
 
     tokens: np.ndarray
@@ -49,7 +51,9 @@ class Calibration(NamedTuple):
             "tokens": int(self.tokens.sum()),
             **{name: None if np.isnan(value) else value for name, value in zip(names, self[3:])},
             "bins": [
-                dict(zip(("from", "to", "tokens", "confidence", "accuracy"), row)) for row in rows if row[2]
+                dict(zip(("from", "to", "tokens", "confidence", "accuracy"), row))
+                for row in rows
+                if row[2]
             ],
         }
 
@@ -73,22 +77,27 @@ def calibrate(confidence: Sequence[float], correct: Sequence[bool], bins: int = 
     auroc = curve.score if 0 < right.sum() < len(right) else float("nan")
     with np.errstate(invalid="ignore"):
         means = [np.bincount(place, each, minlength=bins) / tokens for each in (p, right)]
-        figures = [np.nansum(each * tokens) / tokens.sum() for each in (*means, np.abs(means[1] - means[0]))]
+        figures = [
+            np.nansum(each * tokens) / tokens.sum()
+            for each in (*means, np.abs(means[1] - means[0]))
+        ]
     return Calibration(tokens, *means, *map(float, figures), auroc)
 
 
 def calibrate_heads(examples: Iterable[Example]) -> Calibration:
     """Return the calibration of `token._.head_prob` of parsed documents.
 
-    A head is right if it is the gold one, whatever the label, as in UAS. Punctuation, white space, sentences
-    without a complete gold tree, and tokens that are no gold tokens are left out.
+    A head is right if it is the gold one, whatever the label, as in UAS. Punctuation, white space,
+    sentences without a complete gold tree, and tokens that are no gold tokens are left out.
     """
     choices = [
         (token._.head_prob, head is not None and head == gold.head)
         for example in examples
         for in_tree in [words_in_trees(example.reference)]
         for token, gold, head in with_gold(example)
-        if token._.head_prob is not None and in_tree[gold.i] and gold.dep_.lower() not in PUNCTUATION
+        if token._.head_prob is not None
+        and in_tree[gold.i]
+        and gold.dep_.lower() not in PUNCTUATION
     ]
     return calibrate([sure for sure, _ in choices], [right for _, right in choices])
 
@@ -105,8 +114,8 @@ def calibrate_tags(examples: Iterable[Example]) -> Calibration:
 
 
 def with_gold(example: Example) -> Iterator[tuple[Token, Token, Token | None]]:
-    """Yield tokens that are gold tokens, neither a part of one nor with one as a part, with these and the
-    gold tokens that their heads are.
+    """Yield tokens that are gold tokens, neither a part of one nor with one as a part, with these
+    and the gold tokens that their heads are.
     """
     held, holding = example.alignment.x2y, example.alignment.y2x
     gold: list[Token | None] = [None] * len(example.predicted)

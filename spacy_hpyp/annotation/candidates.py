@@ -33,7 +33,9 @@ class Candidates:
         return len(self.heads)
 
     def sentences(self, doc: Doc) -> list[GoldSentence]:
-        """Return the candidates as projective sentences with decorated labels (Nivre & Nilsson 2005)."""
+        """Return the candidates as projective sentences with decorated labels (Nivre & Nilsson
+        2005).
+        """
         words = [doc[i].text for i in self.token.tolist()]
         heads = np.where(self.heads == NONE, np.arange(len(words)), self.heads).tolist()
         trees = map(projective_tree, heads, self.labels)
@@ -43,15 +45,21 @@ class Candidates:
 def lowered(
     heads: np.ndarray, labels: Sequence[str], doc: Doc, token: np.ndarray
 ) -> tuple[np.ndarray, list[str]]:
-    """Undo the lifting of arcs that decorated labels tell (Nivre & Nilsson 2005). `token` are the words."""
+    """Undo the lifting of arcs that decorated labels tell (Nivre & Nilsson 2005). `token` are the
+    words.
+    """
     labels = [ROOT_LABEL if head == NONE else label for head, label in zip(heads.tolist(), labels)]
     if not any(nonproj.is_decorated(label) for label in labels):
         return heads, labels
     own = np.where(heads == NONE, np.arange(len(heads)), heads).tolist()
     copy = Doc(doc.vocab, words=[doc[i].text for i in token.tolist()], heads=own, deps=labels)
     nonproj.deprojectivize(copy)
-    places = np.array([NONE if word.head.i == word.i else word.head.i for word in copy], dtype=np.int32)
-    return places, [ROOT_LABEL if head == NONE else word.dep_ for head, word in zip(places.tolist(), copy)]
+    places = np.array(
+        [NONE if word.head.i == word.i else word.head.i for word in copy], dtype=np.int32
+    )
+    return places, [
+        ROOT_LABEL if head == NONE else word.dep_ for head, word in zip(places.tolist(), copy)
+    ]
 
 
 def trees_of(
@@ -65,8 +73,8 @@ def trees_of(
 ) -> Candidates:
     """Make the candidates of a parser.
 
-    heads, labels (int32[k, n]), score (float64[k]): Projective trees of the words at `token`, the best first.
-    names (Sequence[str]): The labels, decorated for lifted arcs.
+    heads, labels (int32[k, n]), score (float64[k]): Projective trees of the words at `token`, the
+    best first. names (Sequence[str]): The labels, decorated for lifted arcs.
     tags (list[list[str]] | None): The tags of each candidate; by default those of the document.
     """
     if tags is None:
@@ -105,6 +113,8 @@ def write_candidates(
     names, labels = np.unique(
         [each for candidates, i in chosen for each in candidates.labels[i]], return_inverse=True
     )
-    heads = np.concatenate([np.empty(0, dtype=np.int32), *(candidates.heads[i] for candidates, i in chosen)])
+    heads = np.concatenate(
+        [np.empty(0, dtype=np.int32), *(candidates.heads[i] for candidates, i in chosen)]
+    )
     sure = np.full(len(heads), np.nan) if head_probability is None else head_probability
     write_trees([doc], layout, heads, labels, names.tolist(), sure)

@@ -1,8 +1,8 @@
 """Calibrated probabilities of arcs and tags.
 
-Posterior probabilities in a beam are too extreme, and how much so depends on the treebank. Platt scaling
-corrects them: a logistic regression on the log-odds of the posterior, with the length of an arc and whether
-it is a root's, or whether a tagged word is unknown.
+Posterior probabilities in a beam are too extreme, and how much so depends on the treebank. Platt
+scaling corrects them: a logistic regression on the log-odds of the posterior, with the length of an
+arc and whether it is a root's, or whether a tagged word is unknown.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,9 @@ class Confidence(NamedTuple):
     tags: np.ndarray
 
     def of(self, parses: Parses, offsets: np.ndarray, is_known: np.ndarray) -> Parses:
-        """Replace posterior probabilities by calibrated ones; the arguments are those of the features."""
+        """Replace posterior probabilities by calibrated ones; the arguments are those of the
+        features.
+        """
         return parses._replace(
             head_probability=logistic(features(parses, offsets) @ self.heads),
             tag_probability=logistic(tag_features(parses, is_known) @ self.tags),

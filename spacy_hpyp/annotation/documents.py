@@ -1,4 +1,6 @@
-"""Conversion between Docs and integer arrays: gold sentences, blocks to decode, and parses to write."""
+"""Conversion between Docs and integer arrays: gold sentences, blocks to decode, and parses to
+write.
+"""
 
 import hashlib
 import warnings
@@ -16,7 +18,13 @@ from ..compiled import NONE
 from ..text.vocabulary import Vocabulary
 from .arrays import Blocks, Parses, Sentences, block_starts, is_tree, offsets_of
 from .extensions import bits, write_extensions, write_head_probability
-from .syntactic_words import Analysis, has_multiword_tokens, multiword_tokens, write_back, write_words
+from .syntactic_words import (
+    Analysis,
+    has_multiword_tokens,
+    multiword_tokens,
+    write_back,
+    write_words,
+)
 from .words import SPACE_TAG, Layout, read_words, write_attribute
 
 ROOT_LABEL = "ROOT"
@@ -57,8 +65,8 @@ class GoldSentence:
 class RawSentence:
     """A sentence as a Doc holds it, unchecked.
 
-    rows (int64[tokens, 4]): ORTH, TAG, DEP and HEAD (relative) of the tokens that are not white space.
-    vocab (Vocab): The vocabulary of the numbers.
+    rows (int64[tokens, 4]): ORTH, TAG, DEP and HEAD (relative) of the tokens that are not white
+    space. vocab (Vocab): The vocabulary of the numbers.
     """
 
     rows: np.ndarray
@@ -132,8 +140,8 @@ def tree_problem(rows: np.ndarray) -> str | None:
     """Return why a sentence has no complete tree, given rows of `RawSentence`."""
     _, _, deps, offsets = rows.T
     n = len(rows)
-    # "spacy convert" makes a word without a head a root without a label. In a treebank without labels, no
-    # word has one.
+    # "spacy convert" makes a word without a head a root without a label. In a treebank without
+    # labels, no word has one.
     unlabelled = deps == NO_LABEL
     if not deps.all() or (unlabelled[offsets == 0].any() and (n == 1 or not unlabelled.all())):
         return "without a complete tree"
@@ -167,7 +175,9 @@ def with_words(doc: Doc) -> Doc:
 
 
 def with_tokens_of(doc: Doc, words: Doc) -> Doc:
-    """Return annotated words under the tokens of their Doc: a new Doc if there are multiword tokens."""
+    """Return annotated words under the tokens of their Doc: a new Doc if there are multiword
+    tokens.
+    """
     if not has_multiword_tokens(doc):
         return words
     new = with_words(doc)
@@ -185,7 +195,8 @@ def projective_tree(heads: Sequence[int], labels: Sequence[str]) -> tuple[list[i
     """Lift arcs until none cross, and decorate their labels (Nivre & Nilsson 2005).
 
     heads (Sequence[int]), labels (Sequence[str]): Positions, a root being its own head, and labels.
-    RETURNS (tuple[list[int], list[str]]): Positions, `NONE` for roots; and labels, "ROOT" for roots.
+    RETURNS (tuple[list[int], list[str]]): Positions, `NONE` for roots; and labels, "ROOT" for
+    roots.
     """
     projective, decorated = nonproj.projectivize(list(heads), list(labels))
     is_root = [head == i for i, head in enumerate(projective)]
@@ -214,17 +225,20 @@ class Encoder:
     labelled (bool): Whether it distinguishes labels.
     """
 
-    def __init__(self, vocabulary: Vocabulary, labels: Sequence[str], *, labelled: bool = True) -> None:
+    def __init__(
+        self, vocabulary: Vocabulary, labels: Sequence[str], *, labelled: bool = True
+    ) -> None:
         self.vocabulary = vocabulary
         self.tags = {tag: number for number, tag in enumerate(vocabulary.tags)}
         self.labels = {label: number for number, label in enumerate(labels)}
         self.labelled = labelled
 
     def encode(self, sentence: GoldSentence, *, learned: bool = False) -> np.ndarray | str:
-        """Encode a sentence as int32[4, tokens]: words, tags, heads and labels; or return why it cannot be
-        used.
+        """Encode a sentence as int32[4, tokens]: words, tags, heads and labels; or return why it
+        cannot be used.
 
-        learned (bool): Whether the model learns from it. Otherwise the tags of rare words are observed.
+        learned (bool): Whether the model learns from it. Otherwise the tags of rare words are
+        observed.
         """
         if not self.tags.keys() >= set(sentence.tags):
             return "with tags that the model does not have"
@@ -235,7 +249,10 @@ class Encoder:
         words, vocabulary = sentence.words, self.vocabulary
         tags = [self.tags[tag] for tag in sentence.tags]
         numbers = vocabulary.numbers(words) if learned else vocabulary.numbers_observed(words)
-        of_arc = [NONE if head == NONE else self.labels[label] for label, head in zip(labels, sentence.heads)]
+        of_arc = [
+            NONE if head == NONE else self.labels[label]
+            for label, head in zip(labels, sentence.heads)
+        ]
         return np.array([numbers, tags, sentence.heads, of_arc], dtype=np.int32)
 
 
@@ -245,18 +262,22 @@ def join(encoded: Sequence[np.ndarray]) -> Sentences:
     return Sentences(words, tags, heads, labels, offsets_of([rows.shape[1] for rows in encoded]))
 
 
-def encode_docs(docs: Sequence[Doc], encoder: Encoder, *, given_tags: bool) -> tuple[Blocks, Layout]:
+def encode_docs(
+    docs: Sequence[Doc], encoder: Encoder, *, given_tags: bool
+) -> tuple[Blocks, Layout]:
     """Encode Docs as blocks to decode, without white space.
 
-    A block spans from one given sentence boundary to the next. Inside, sentences may begin where nothing is
-    set.
+    A block spans from one given sentence boundary to the next. Inside, sentences may begin where
+    nothing is set.
 
     given_tags (bool): Whether to use `token.tag_`. An unknown tag is found instead, with a warning.
     RETURNS (tuple[Blocks, Layout]): The blocks, and the places of their tokens.
     RAISES (ValueError): If a tag is needed and missing.
     """
     words = read_words(docs)
-    numbers = np.array(encoder.vocabulary.numbers_observed(words.forms), dtype=np.int32)[words.place]
+    numbers = np.array(encoder.vocabulary.numbers_observed(words.forms), dtype=np.int32)[
+        words.place
+    ]
     tags = np.full(len(numbers), NONE, dtype=np.int32)
     if given_tags:
         tokens = ((doc, i) for doc, token in zip(docs, words.layout.tokens) for i in token.tolist())
@@ -274,7 +295,7 @@ def _tag_number(encoder: Encoder, doc: Doc, i: int) -> int:
     tag = doc[i].tag_
     if not tag:
         raise ValueError(
-            f"tags = \"given\", but token {i} ('{doc[i].text}') has no tag. Put a tagger before the parser, "
+            f"predict_tags = false, but token {i} ('{doc[i].text}') has no tag. Put a tagger before the parser, "
             'or set tags = "joint".'
         )
     if tag not in encoder.tags:
@@ -327,7 +348,9 @@ def _write_arcs(
         return
     strings = docs[0].vocab.strings
     label_ids = np.array([strings.add(label) for label in [*names, ROOT_LABEL]], dtype=np.uint64)
-    heads = np.where(heads == NONE, np.arange(len(layout.token)), heads + block_starts(layout.offsets))
+    heads = np.where(
+        heads == NONE, np.arange(len(layout.token)), heads + block_starts(layout.offsets)
+    )
     decorated = any(nonproj.is_decorated(label) for label in names)
     for doc, words in zip(docs, layout.words):
         if len(doc) == 0:
@@ -344,8 +367,8 @@ def _write_arcs(
 def rows_of_spaces(doc: Doc, token: np.ndarray) -> np.ndarray:
     """Return TAG, DEP and HEAD of the white space of a Doc: it is attached to the word before it.
 
-    White space at the beginning of a block is attached to the next word; if there is no word, to its first
-    token.
+    White space at the beginning of a block is attached to the next word; if there is no word, to
+    its first token.
 
     token (int64[words]): The positions of the words.
     RETURNS (uint64[tokens, 3]): As `doc.from_array` takes them; 0 for the words.

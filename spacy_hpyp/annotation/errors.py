@@ -30,8 +30,9 @@ class Confusion(NamedTuple):
 class Errors(NamedTuple):
     """The errors of a parser in a treebank, by the titles of tables.
 
-    tables (dict[str, list[dict]]): Rows with "name", a property of gold words, "tokens", and the proportions
-        of right heads, "uas", arcs with labels, "las", and tags, "tag_acc"; the most frequent first.
+    tables (dict[str, list[dict]]): Rows with "name", a property of gold words, "tokens", and the
+        proportions of right heads, "uas", arcs with labels, "las", and tags, "tag_acc"; the most
+        frequent first.
     confusions (dict[str, list[Confusion]]): The most frequent first.
     """
 
@@ -39,8 +40,11 @@ class Errors(NamedTuple):
     confusions: dict[str, list[Confusion]]
 
 
-def find_errors(examples: Iterable[Example], *, known: Callable[[str], bool] | None = None) -> Errors:
-    """Find the errors in parsed sentences with complete gold trees, but for punctuation by its gold label.
+def find_errors(
+    examples: Iterable[Example], *, known: Callable[[str], bool] | None = None
+) -> Errors:
+    """Find the errors in parsed sentences with complete gold trees, but for punctuation by its gold
+    label.
 
     examples (Iterable[Example]): Parsed sentences, and their references with the same tokens.
     known (Callable[[str], bool] | None): Whether training knew a word.
@@ -58,16 +62,24 @@ def find_errors(examples: Iterable[Example], *, known: Callable[[str], bool] | N
         "By label": _label,
     }
     if known is not None:
-        keys["By whether the word is known"] = lambda gold: "known" if known(gold.text) else "unknown"
+        keys["By whether the word is known"] = lambda gold: (
+            "known" if known(gold.text) else "unknown"
+        )
     tables = {
-        title: [_row(name, pairs) for name, pairs in _group(words, lambda pair, key=key: key(pair[1]))]
+        title: [
+            _row(name, pairs) for name, pairs in _group(words, lambda pair, key=key: key(pair[1]))
+        ]
         for title, key in keys.items()
     }
     labels = _group(words, lambda pair: (_label(pair[1]), _label(pair[0])))
-    tags = _group((pair for pair in words if pair[1].tag), lambda pair: (pair[1].tag_, pair[0].tag_))
+    tags = _group(
+        (pair for pair in words if pair[1].tag), lambda pair: (pair[1].tag_, pair[0].tag_)
+    )
     confusions = {
         title: [
-            Confusion(*names, len(pairs), _example(pairs)) for names, pairs in groups if len({*names}) > 1
+            Confusion(*names, len(pairs), _example(pairs))
+            for names, pairs in groups
+            if len({*names}) > 1
         ]
         for title, groups in (("Confusions of labels", labels), ("Confusions of tags", tags))
     }
@@ -102,7 +114,9 @@ def _row(name: str, pairs: list[Pair]) -> dict[str, Any]:
 
 
 def _example(pairs: list[Pair]) -> str:
-    """Return a short sentence with one of some words in brackets, its gold head, and the other one."""
+    """Return a short sentence with one of some words in brackets, its gold head, and the other
+    one.
+    """
     token, gold = min(pairs, key=lambda pair: abs(len(pair[0].doc) - _READABLE))
     words = [f"[{word.text}]" if word.i == token.i else word.text for word in token.doc]
     heads = [f"{token.doc[i]} {i + 1}" for i in dict.fromkeys((gold.head.i, token.head.i))]

@@ -12,7 +12,7 @@ from spacy.tokens import Doc, Span, Token
 
 from ..text.word_classes import classes_in, path_of
 from .syntactic_words import words_as_tokens, words_of_doc, words_of_token
-from .written import (
+from .user_data import (
     SENTENCE,
     SUMMED,
     WRITTEN,
@@ -32,12 +32,18 @@ _OF_PARSERS = frozenset({SENTENCE, _UNCALIBRATED, *WRITTEN})
 
 
 def _value(name: str, token: Token) -> Any:
-    """Return a value of a token: of one that was merged, the sum if it is one of `SUMMED`, else None."""
+    """Return a value of a token: of one that was merged, the sum if it is one of `SUMMED`, else
+    None.
+    """
     data, first = token.doc.user_data, token.idx
     value = data.get(attribute_key(name, first))
     if value is None or len(token) == 1:
         return value
-    rest = [data[key] for key in attribute_keys(name, range(first + 1, first + len(token))) if key in data]
+    rest = [
+        data[key]
+        for key in attribute_keys(name, range(first + 1, first + len(token)))
+        if key in data
+    ]
     return value if not rest else value + sum(rest) if name in SUMMED else None
 
 
@@ -71,7 +77,9 @@ def _sum_of_tokens(name: str, tokens: Doc | Span) -> float | None:
 
 
 def _sum_of_sentences(tokens: Doc | Span) -> float | None:
-    """Return the log-probability of whole sentences, where a parser writes theirs and not those of tokens."""
+    """Return the log-probability of whole sentences, where a parser writes theirs and not those of
+    tokens.
+    """
     total, end = 0.0, None
     for token in tokens:
         if end is None or token.idx >= end:
@@ -115,19 +123,21 @@ _registered: set[tuple[type, str]] = set()
 
 
 def register_extensions() -> None:
-    """Register the extension attributes. They are None until a component writes them; see docs/parser.md.
+    """Register the extension attributes. They are None until a component writes them; see
+    docs/parser.md.
 
-    log_prob (of tokens, spans and documents, in nats): Contribution of a token to the log-probability of the
-        text, summed over the beam; for several tokens the sum. After a `head_outward_parser`, of whole
-        sentences only.
-    surprisal (the same, in bits): Minus the binary log of the ratio of two prefix probabilities: the sum of
-        `surprisal_syntactic` and `surprisal_lexical` (Roark et al. 2009).
-    head_prob, tag_prob (of tokens): Probability that the arc without its label, and the tag, are right. Arcs
-        may be lifted ones.
-    guide, parses (of documents), words (of both): See `annotation.guides`, `written` and `syntactic_words`.
-    word_class (of tokens): The path to the class of the word, see `text.word_classes`; "" for none.
-    sent_end_prob (of tokens): Probability that a sentence ends with the token, by a learned tokenizer.
-    state (of tokens): Latent state, by `head_outward_states`.
+    log_prob (of tokens, spans and documents, in nats): Contribution of a token to the
+        log-probability of the text, summed over the beam; for several tokens the sum. After a
+        `head_outward_parser`, of whole sentences only.
+    surprisal (the same, in bits): Minus the binary log of the ratio of two prefix probabilities:
+        the sum of `surprisal_syntactic` and `surprisal_lexical` (Roark et al. 2009).
+    head_prob, tag_prob (of tokens): Probability that the arc without its label, and the tag, are
+        right. Arcs may be lifted ones.
+    guide, parses (of documents), words (of both): See `annotation.guides`, `written` and
+    `syntactic_words`. word_class (of tokens): The path to the class of the word, see
+    `text.word_classes`; "" for none. sent_end_prob (of tokens): Probability that a sentence ends
+    with the token, by a learned tokenizer. state (of tokens): Latent state, by
+    `head_outward_states`.
 
     Attributes that another package has registered are left to it, with a warning.
     """
@@ -187,8 +197,8 @@ def write_probability(doc: Doc, token: np.ndarray, name: str, values: np.ndarray
 def write_sentence_probabilities(doc: Doc, starts: np.ndarray, values: np.ndarray) -> None:
     """Write the log-probabilities of whole sentences in the place of those of tokens.
 
-    starts (int64[sentences]): The first token of each; white space belongs to the sentence before it.
-    values (float64[sentences]): In nats.
+    starts (int64[sentences]): The first token of each; white space belongs to the sentence before
+    it. values (float64[sentences]): In nats.
     """
     remove(doc.user_data, _OF_PARSERS - {"head_prob", "tag_prob", _UNCALIBRATED})
     offsets = doc.to_array(IDX).view(np.int64)[starts]

@@ -1,17 +1,21 @@
-"""Guides: the beliefs of a parser about the tokens of a Doc, for other components (Nivre & McDonald 2008).
+"""Guides: the beliefs of a parser about the tokens of a Doc, for other components (Nivre & McDonald
+2008).
 
-`doc._.guide` holds a dictionary that any parser can write. It is stored with the user data of the Doc:
+`doc._.guide` holds a dictionary that any parser can write. It is stored with the user data of the
+Doc:
 
-- "heads" (int32[tokens, k]): the most probable heads of each token as positions in the Doc, the most probable
-  first; its own position stands for a root.
+- "heads" (int32[tokens, k]): the most probable heads of each token as positions in the Doc, the
+  most probable first; its own position stands for a root.
 - "head_probs" (float32[tokens, k]): their probabilities.
-- "head_labels" (int32[tokens, k]): the most probable label of each arc, as a place in "label_names".
-- "tags" (int32[tokens, m]): the most probable tags as places in "tag_names", the most probable first.
+- "head_labels" (int32[tokens, k]): the most probable label of each arc, as a place in
+  "label_names".
+- "tags" (int32[tokens, m]): the most probable tags as places in "tag_names", the most probable
+  first.
 - "tag_probs" (float32[tokens, m]): their probabilities.
 - "label_names", "tag_names" (list[str]): labels and tags.
 
-Missing heads, tags and labels are -1, with the probability 0. A parser that lifts arcs to make trees
-projective (Nivre & Nilsson 2005) decorates their labels as spaCy does.
+Missing heads, tags and labels are -1, with the probability 0. A parser that lifts arcs to make
+trees projective (Nivre & Nilsson 2005) decorates their labels as spaCy does.
 """
 
 from collections.abc import Mapping, Sequence
@@ -48,7 +52,9 @@ def write_guides(docs: Sequence[Doc], layout: Layout, guides: Guides, encoder: E
     """Write what a parser believes about the words of blocks into their Docs."""
     is_none = guides.head_probability == 0.0
     own = np.arange(len(layout.token))[:, None]
-    heads = np.where(guides.heads == NONE, own, guides.heads + block_starts(layout.offsets)[:, None])
+    heads = np.where(
+        guides.heads == NONE, own, guides.heads + block_starts(layout.offsets)[:, None]
+    )
     places = np.where(is_none, NONE, layout.token[heads])
     for doc, words in zip(docs, layout.words):
         token = layout.token[words]
@@ -68,10 +74,17 @@ def read_guide(doc: Doc) -> Guide | None:
     found = doc._.guide
     if found is None:
         return None
-    integers = {name: np.asarray(found[name], dtype=np.int32) for name in ("heads", "head_labels", "tags")}
-    probs = {name: np.asarray(found[name], dtype=np.float32) for name in ("head_probs", "tag_probs")}
+    integers = {
+        name: np.asarray(found[name], dtype=np.int32) for name in ("heads", "head_labels", "tags")
+    }
+    probs = {
+        name: np.asarray(found[name], dtype=np.float32) for name in ("head_probs", "tag_probs")
+    }
     guide = Guide(
-        **integers, **probs, label_names=list(found["label_names"]), tag_names=list(found["tag_names"])
+        **integers,
+        **probs,
+        label_names=list(found["label_names"]),
+        tag_names=list(found["tag_names"]),
     )
     if len(guide.heads) != len(doc):
         raise ValueError(
@@ -82,19 +95,30 @@ def read_guide(doc: Doc) -> Guide | None:
 
 
 def names_in_guides(docs: Sequence[Doc], part: str) -> list[str]:
-    """The names of tags or labels ("tag_names", "label_names") that the guides of some Docs have."""
+    """The names of tags or labels ("tag_names", "label_names") that the guides of some Docs
+    have.
+    """
     guides = map(read_guide, docs)
-    return list(dict.fromkeys(name for guide in guides if guide is not None for name in getattr(guide, part)))
+    return list(
+        dict.fromkeys(
+            name for guide in guides if guide is not None for name in getattr(guide, part)
+        )
+    )
 
 
 def block_guides(
-    docs: Sequence[Doc], layout: Layout, labels: Mapping[str, int], tags: Mapping[str, int], *, reader: str
+    docs: Sequence[Doc],
+    layout: Layout,
+    labels: Mapping[str, int],
+    tags: Mapping[str, int],
+    *,
+    reader: str,
 ) -> Guides:
-    """Return the guides of the words of blocks, in the numbers of the component that reads them (a row a
-    word).
+    """Return the guides of the words of blocks, in the numbers of the component that reads them (a
+    row a word).
 
-    Heads outside a word's block are left out. An unknown decorated label is taken for the one it decorates;
-    other unknown labels and tags are `NONE`.
+    Heads outside a word's block are left out. An unknown decorated label is taken for the one it
+    decorates; other unknown labels and tags are `NONE`.
 
     layout (Layout): The positions of the words in the Docs.
     labels, tags (Mapping[str, int]): The component's numbers.
@@ -132,7 +156,9 @@ def block_guides(
         ordered = [np.take_along_axis(column, order, axis=1) for column in columns]
         parts.append(Guides(*ordered, tagged, _fit(guide.tag_probs[token], TAGS, 0.0)))
     kinds = [part.dtype for part in parts[0]]
-    return Guides(*(np.concatenate(column).astype(kind) for column, kind in zip(zip(*parts), kinds)))
+    return Guides(
+        *(np.concatenate(column).astype(kind) for column, kind in zip(zip(*parts), kinds))
+    )
 
 
 def _fit(table: np.ndarray, columns: int, nothing: float) -> np.ndarray:

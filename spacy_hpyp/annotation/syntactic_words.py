@@ -1,15 +1,17 @@
-"""Syntactic words of Universal Dependencies under the tokens of a Doc: French *du* is the words *de* and
-*le*.
+"""Syntactic words of Universal Dependencies under the tokens of a Doc: French *du* is the words
+*de* and *le*.
 
-A token with several words has them in the user data of the Doc. A token without is one word itself. spaCy's
-attributes of a token with several words are those of the highest word, the one nearest to the root, so that
-the tokens have a tree. So are values that components write; log-probabilities and surprisals are summed.
+A token with several words has them in the user data of the Doc. A token without is one word itself.
+spaCy's attributes of a token with several words are those of the highest word, the one nearest to
+the root, so that the tokens have a tree. So are values that components write; log-probabilities and
+surprisals are summed.
 
-Components read and write Docs whose tokens are words: `words_as_tokens` makes such a Doc, and `write_back`
-writes its annotation into the original. A Doc without multiword tokens stands for its own words.
+Components read and write Docs whose tokens are words: `words_as_tokens` makes such a Doc, and
+`write_back` writes its annotation into the original. A Doc without multiword tokens stands for its
+own words.
 
-User data refer to tokens by distances in characters, so that spaCy may merge other tokens. A token that is
-merged itself, or split, loses its words.
+User data refer to tokens by distances in characters, so that spaCy may merge other tokens. A token
+that is merged itself, or split, loses its words.
 """
 
 import warnings
@@ -24,11 +26,12 @@ from spacy.attrs import DEP, HEAD, IDX, LEMMA, LENGTH, MORPH, ORTH, POS, SENT_ST
 from spacy.morphology import Morphology
 from spacy.tokens import Doc, Token
 
-from .written import SENTENCE, SUMMED, attribute_key, entries_of
+from .user_data import SENTENCE, SUMMED, attribute_key, entries_of
 
-# Keys of user data of a token: its text with a list for each word (the fields of `Analysis`, but a distance in
-# characters to the token of the head); values written about these words; and the distance in characters to the
-# token of its head, with the number of the head among the words of that.
+# Keys of user data of a token: its text with a list for each word (the fields of `Analysis`, but a
+# distance in characters to the token of the head); values written about these words; and the
+# distance in characters to the token of its head, with the number of the head among the words of
+# that.
 _WORDS, _ABOUT_WORDS, _HEAD_WORD = _OWN = "multiword", "about_words", "head_word"
 _STRINGS = (TAG, POS, MORPH, LEMMA, DEP)
 _COLUMNS = [*_STRINGS, HEAD, SENT_START, SPACY, ORTH]
@@ -54,7 +57,9 @@ class Analysis(NamedTuple):
 
 
 def _attribute(column: int, of_token: str, meaning: str) -> Any:
-    """Make a property of words: a field of `Analysis`, or an attribute of a token that is one word."""
+    """Make a property of words: a field of `Analysis`, or an attribute of a token that is one
+    word.
+    """
 
     def read(word: "Word") -> str:
         rows = _rows_of(word.token)
@@ -141,18 +146,24 @@ def multiword_tokens(doc: Doc) -> Iterator[tuple[Token, list[Analysis]]]:
 def _several(doc: Doc) -> dict[int, list[Analysis]]:
     """Return the words of the tokens with several words, by position."""
     found = enumerate(entries_of(doc, _WORDS) if doc.user_data else [])
-    several = {i: rows for i, each in found if each is not None and (rows := _checked(doc[i], each))}
+    several = {
+        i: rows for i, each in found if each is not None and (rows := _checked(doc[i], each))
+    }
     if not several:
         return {}
     offsets, end = doc.to_array(IDX).tolist(), _end(doc)
 
-    def analysis(token: int, number: int, known: list[Any], distance: int, head_word: int) -> Analysis:
+    def analysis(
+        token: int, number: int, known: list[Any], distance: int, head_word: int
+    ) -> Analysis:
         place = offsets[token] + distance
         if not 0 <= place < end:
             # The head is outside of what has become a Doc of its own.
             return Analysis(*known, 0, number)
         head = bisect_right(offsets, place) - 1
-        return Analysis(*known, head - token, head_word if head_word < len(several.get(head, "_")) else 0)
+        return Analysis(
+            *known, head - token, head_word if head_word < len(several.get(head, "_")) else 0
+        )
 
     return {
         token: [analysis(token, i, row[:-2], *row[-2:]) for i, row in enumerate(rows)]
@@ -171,8 +182,8 @@ def has_multiword_tokens(doc: Doc) -> bool:
 
 
 def _head_word(token: Token, head: Token) -> int:
-    """Return the number of the head among the words of a token's head: by default of the highest one, the
-    first with a head outside.
+    """Return the number of the head among the words of a token's head: by default of the highest
+    one, the first with a head outside.
     """
     rows = _rows_of(head)
     distance, number = token.doc.user_data.get(attribute_key(_HEAD_WORD, token.idx), (0, 0))
@@ -187,12 +198,16 @@ def write_words(doc: Doc, token: int, words: Sequence[Analysis]) -> None:
     key = attribute_key(_WORDS, own.idx)
     doc.user_data.pop(key, None)
     if len(words) > 1 or words[0].form != own.text:
-        rows = [[*word[:-2], doc[token + word.head_token].idx - own.idx, word.head_word] for word in words]
+        rows = [
+            [*word[:-2], doc[token + word.head_token].idx - own.idx, word.head_word]
+            for word in words
+        ]
         doc.user_data[key] = [own.text, rows]
 
 
 def words_as_tokens(doc: Doc) -> Doc:
-    """Return a Doc whose tokens are the words of another; the same Doc if it has no multiword tokens.
+    """Return a Doc whose tokens are the words of another; the same Doc if it has no multiword
+    tokens.
 
     What components have written about a token with several words goes to its last word.
     """
@@ -205,7 +220,9 @@ def words_as_tokens(doc: Doc) -> Doc:
     spaces = np.zeros(len(own), dtype=bool)
     spaces[first + count - 1] = rows[first, 7] == 1
     orths = doc.to_array(ORTH)[own]
-    orths[count[own] > 1] = [strings.add(each.form) for analyses in several.values() for each in analyses]
+    orths[count[own] > 1] = [
+        strings.add(each.form) for analyses in several.values() for each in analyses
+    ]
     words = Doc(doc.vocab, words=orths.tolist(), spaces=spaces.tolist())
     words.has_unknown_spaces = doc.has_unknown_spaces
     # Of several words only the first may begin a sentence.
@@ -250,8 +267,8 @@ def words_as_tokens(doc: Doc) -> Doc:
 def spelled_apart(doc: Doc, kept: Container[int] = ()) -> Doc:
     """Return a Doc with the same text and no multiword tokens; the same Doc if it has none.
 
-    Words that spell their token, as those of "don't", become tokens. Other tokens are annotated as their
-    highest words.
+    Words that spell their token, as those of "don't", become tokens. Other tokens are annotated as
+    their highest words.
 
     kept (Container[int]): The multiword tokens that stay as they are, by their first character.
     """
@@ -280,8 +297,8 @@ def spelled_apart(doc: Doc, kept: Container[int] = ()) -> Doc:
 
 
 def word_spans(doc: Doc) -> np.ndarray:
-    """Return the offsets in the text of each token of `words_as_tokens` (int64[words, 2]). Words that do not
-    spell their token have those of the token.
+    """Return the offsets in the text of each token of `words_as_tokens` (int64[words, 2]). Words
+    that do not spell their token have those of the token.
     """
     rows = doc.to_array([IDX, LENGTH]).view(np.int64).reshape(-1, 2)
     several = _several(doc)
@@ -311,14 +328,20 @@ def write_back(words: Doc, doc: Doc) -> None:
     data: dict[Any, Any] = {}
 
     def link(token: int, at: int) -> list[int]:
-        """Return the distance in characters to the token of a head, and the number of the head in it."""
+        """Return the distance in characters to the token of a head, and the number of the head in
+        it.
+        """
         above = int(own[at])
         return [offsets[above] - offsets[token], int(at - first[above])]
 
     for token in several:
         places = range(first[token], first[token] + count[token])
         analyses = [
-            [words[at].text, *_known(words, rows[at]), *(link(token, head[at]) if parsed else (0, 0))]
+            [
+                words[at].text,
+                *_known(words, rows[at]),
+                *(link(token, head[at]) if parsed else (0, 0)),
+            ]
             for at in places
         ]
         data[attribute_key(_WORDS, offsets[token])] = [doc[token].text, analyses]
@@ -329,8 +352,14 @@ def write_back(words: Doc, doc: Doc) -> None:
     place, ends = words.to_array(IDX).view(np.int64), [*offsets, _end(doc)]
     begins, tokens = place.tolist(), [*own.tolist(), len(doc)]
     moved = _moved(place, _end(words), np.array(offsets)[own] - place)
-    about: dict[int, list[dict[str, Any]]] = {token: [{} for _ in words] for token, words in several.items()}
-    inside = {begins[at]: at for token in several for at in range(first[token], first[token] + count[token])}
+    about: dict[int, list[dict[str, Any]]] = {
+        token: [{} for _ in words] for token, words in several.items()
+    }
+    inside = {
+        begins[at]: at
+        for token in several
+        for at in range(first[token], first[token] + count[token])
+    }
     for key, value in words.user_data.items():
         if type(key) is not tuple or len(key) != 4 or key[2] is None or key[3] is not None:
             data[key] = value
@@ -344,7 +373,9 @@ def write_back(words: Doc, doc: Doc) -> None:
             token = tokens[at]
             about[token][at - first[token]][name] = own_value
             _put(data, ("._.", name, idx, None), value, bool(at == highest[token]))
-    data.update((attribute_key(_ABOUT_WORDS, offsets[token]), known) for token, known in about.items())
+    data.update(
+        (attribute_key(_ABOUT_WORDS, offsets[token]), known) for token, known in about.items()
+    )
     doc.user_data.clear()
     doc.user_data.update(data)
     chosen = rows[highest]
@@ -356,7 +387,8 @@ def write_back(words: Doc, doc: Doc) -> None:
 
 
 class WordsInFlight:
-    """The words of a Doc on its way through a pipeline, built once for components that follow one another.
+    """The words of a Doc on its way through a pipeline, built once for components that follow one
+    another.
 
     Whoever annotates a batch holds the words of it. Nothing else does, so they go with the batch.
     """
@@ -368,9 +400,15 @@ class WordsInFlight:
 
     @classmethod
     def of(cls, doc: Doc) -> "WordsInFlight":
-        """Return the words that the component before has written back, unless the Doc has changed since."""
+        """Return the words that the component before has written back, unless the Doc has changed
+        since.
+        """
         found = cls._all.get(id(doc))
-        return found if found is not None and found._doc() is doc and found._is_current(doc) else cls(doc)
+        return (
+            found
+            if found is not None and found._doc() is doc and found._is_current(doc)
+            else cls(doc)
+        )
 
     def _is_current(self, doc: Doc) -> bool:
         data, before = doc.user_data, self._data
@@ -390,14 +428,18 @@ class WordsInFlight:
 
 
 def _moved(offsets: np.ndarray, end: int, distance: np.ndarray) -> list[int]:
-    """Return where each character of a text with tokens at given offsets moves, given the distance of each."""
+    """Return where each character of a text with tokens at given offsets moves, given the distance
+    of each.
+    """
     lengths = np.diff(offsets, append=end)
     return (np.arange(end) + np.repeat(distance, lengths)).tolist()
 
 
 def _known(words: Doc, row: np.ndarray) -> list[str]:
     """Return the fields of `Analysis` from `lemma` to `dep`, given the numbers of `_STRINGS`."""
-    tag, pos, morph, lemma, dep = (words.vocab.strings[value] for value in row[:5].view(np.uint64).tolist())
+    tag, pos, morph, lemma, dep = (
+        words.vocab.strings[value] for value in row[:5].view(np.uint64).tolist()
+    )
     return [lemma, tag, pos, "" if morph == Morphology.EMPTY_MORPH else morph, dep]
 
 
@@ -420,9 +462,11 @@ def _put(data: dict[Any, Any], key: tuple, value: Any, is_highest: bool) -> None
         data[key] = value
 
 
-def _word_counts(doc: Doc, several: dict[int, list[Analysis]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the number of words and first word of each token (int64[tokens]), and the token of each word
-    (int64[words]).
+def _word_counts(
+    doc: Doc, several: dict[int, list[Analysis]]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the number of words and first word of each token (int64[tokens]), and the token of
+    each word (int64[words]).
     """
     count = np.ones(len(doc), dtype=np.int64)
     count[list(several)] = list(map(len, several.values()))

@@ -1,4 +1,6 @@
-"""The words of Docs in lower case with their parents, as models of untagged, uncased words read them."""
+"""The words of Docs in lower case with their parents, as models of untagged, uncased words read
+them.
+"""
 
 from dataclasses import dataclass
 
@@ -19,8 +21,8 @@ class UncasedWords:
 
     forms (list[str]): The words in lower case.
     token (int64[n]): Their positions in the Doc.
-    heads (int32[n]): The positions of their parents among the words; `NONE` for the root's children.
-    is_attached (bool[n]): Whether the parent is known; otherwise the head is `NONE`.
+    heads (int32[n]): The positions of their parents among the words; `NONE` for the root's
+    children. is_attached (bool[n]): Whether the parent is known; otherwise the head is `NONE`.
     offsets (int64[sentences + 1]): The start of each sentence.
     """
 
@@ -44,8 +46,8 @@ class UncasedWords:
 
 
 def read_uncased(doc: Doc) -> UncasedWords:
-    """Read the words of a Doc. Where the parent of a word is white space, the next one above is that is
-    not.
+    """Read the words of a Doc. Where the parent of a word is white space, the next one above is
+    that is not.
     """
     rows = doc.to_array(_READ).view(np.int64).reshape(-1, 5)
     is_word = rows[:, 4] == 0
@@ -70,7 +72,9 @@ def uncased_key(doc: Doc) -> bytes:
 
 
 def past_spaces(heads: np.ndarray, words: np.ndarray) -> np.ndarray:
-    """Lift heads (int64[tokens]; a root is its own) past white space; `words` (int64[n]) is what is none."""
+    """Lift heads (int64[tokens]; a root is its own) past white space; `words` (int64[n]) is what is
+    none.
+    """
     is_space = np.ones(len(heads), dtype=bool)
     is_space[words] = False
     # Bounded, in case they are no tree.

@@ -49,10 +49,14 @@ class Layout:
 
 
 def layout_of(places: Sequence[Sequence[np.ndarray]]) -> Layout:
-    """Return the layout of blocks, given the positions of their words (int64[*]) by Doc and block."""
+    """Return the layout of blocks, given the positions of their words (int64[*]) by Doc and
+    block.
+    """
     blocks = [place for doc in places for place in doc]
     token = np.concatenate([np.empty(0, dtype=np.int64), *blocks])
-    return Layout(token, offsets_of([sum(map(len, doc)) for doc in places]), offsets_of([*map(len, blocks)]))
+    return Layout(
+        token, offsets_of([sum(map(len, doc)) for doc in places]), offsets_of([*map(len, blocks)])
+    )
 
 
 @dataclass(frozen=True)
@@ -61,8 +65,8 @@ class Words:
 
     forms (list[str]): The distinct forms.
     place (int64[words]): The form of each word.
-    starts (int32[words]): Whether each begins a sentence: `BEGINS`, `GOES_ON`, or `NONE` where nothing is
-        set. The first word of a Doc does, and so does one after white space that does.
+    starts (int32[words]): Whether each begins a sentence: `BEGINS`, `GOES_ON`, or `NONE` where
+        nothing is set. The first word of a Doc does, and so does one after white space that does.
     layout (Layout): Their places; blocks span from one given sentence boundary to the next.
     """
 
@@ -98,7 +102,9 @@ def read_words(docs: Sequence[Doc]) -> Words:
         if found is None:
             found = _forms[orth] = docs[doc].vocab.strings[orth]
         forms.append(found)
-    layout = Layout(token, counts, np.append(np.flatnonzero(starts == BEGINS), len(starts)).astype(np.int64))
+    layout = Layout(
+        token, counts, np.append(np.flatnonzero(starts == BEGINS), len(starts)).astype(np.int64)
+    )
     return Words(forms, form.ravel(), starts, layout)
 
 
@@ -122,7 +128,9 @@ def _space(doc: Doc, first: int, end: int) -> int:
     return (SPACES, LINE_END)[lines] if lines < 2 else EMPTY_LINE
 
 
-def write_tags(docs: Sequence[Doc], layout: Layout, outcomes: np.ndarray, tags: Sequence[str]) -> None:
+def write_tags(
+    docs: Sequence[Doc], layout: Layout, outcomes: np.ndarray, tags: Sequence[str]
+) -> None:
     """Write tags into Docs, and forget their probabilities.
 
     outcomes (int32[words]), tags (Sequence[str]): The tag numbers of the words, and the tags.
@@ -160,8 +168,8 @@ def write_attribute(
 
 
 def write_starts(docs: Sequence[Doc], words: Words, outcomes: np.ndarray) -> None:
-    """Write sentence boundaries into Docs, where none is set. White space begins no sentence unless it is
-    first.
+    """Write sentence boundaries into Docs, where none is set. White space begins no sentence unless
+    it is first.
 
     outcomes (int32[words]): `BEGINS`, `GOES_ON`, or `NONE` where nothing is to be set.
     """
@@ -182,12 +190,19 @@ def write_starts(docs: Sequence[Doc], words: Words, outcomes: np.ndarray) -> Non
             doc.from_array([SENT_START], starts.view(np.uint64).reshape(-1, 1))
 
 
-def read_written(docs: Sequence[Doc], layout: Layout, attribute: str) -> tuple[list[str], np.ndarray]:
+def read_written(
+    docs: Sequence[Doc], layout: Layout, attribute: str
+) -> tuple[list[str], np.ndarray]:
     """Read tags, parts of speech, features or lemmas.
 
     attribute (str): "tag", "pos", "morph" or "lemma".
     RETURNS (tuple[list[str], int64[words]]): Distinct values, "" for none, and that of each word.
     """
-    rows = [doc.to_array([_WRITTEN[attribute]]).ravel()[token] for doc, token in zip(docs, layout.tokens)]
-    distinct, place = np.unique(np.concatenate([np.empty(0, dtype=np.uint64), *rows]), return_inverse=True)
+    rows = [
+        doc.to_array([_WRITTEN[attribute]]).ravel()[token]
+        for doc, token in zip(docs, layout.tokens)
+    ]
+    distinct, place = np.unique(
+        np.concatenate([np.empty(0, dtype=np.uint64), *rows]), return_inverse=True
+    )
     return [docs[0].vocab.strings[each] for each in distinct.tolist()], place.ravel()

@@ -1,23 +1,27 @@
-"""Configurations of the arc-standard system, with ROOT at the bottom of the stack, as immutable records.
+"""Configurations of the arc-standard system, with ROOT at the bottom of the stack, as immutable
+records.
 
-A record is a stack item: its tag, word and position, its outermost children with the labels of their arcs,
-their number, and the record of the item *below* it. Every transition makes exactly one record, so the top
-item also stands for a whole configuration, with the word that was shifted *last*, and with the *previous*
-configuration and the *action* that led here, for a whole derivation. Stacks that share their lower part share
-the records.
+A record is a stack item: its tag, word and position, its outermost children with the labels of
+their arcs, their number, and the record of the item *below* it. Every transition makes exactly one
+record, so the top item also stands for a whole configuration, with the word that was shifted
+*last*, and with the *previous* configuration and the *action* that led here, for a whole
+derivation. Stacks that share their lower part share the records.
 
-Records are rows of an int32[*, 16] array. Row `NOWHERE` is the item that does not exist and row `ROOT` the
-initial configuration. Symbols are 0 for NULL, 1 for ROOT, and from 2 on the tags, words, labels or actions.
+Records are rows of an int32[*, 16] array. Row `NOWHERE` is the item that does not exist and row
+`ROOT` the initial configuration. Symbols are 0 for NULL, 1 for ROOT, and from 2 on the tags, words,
+labels or actions.
 """
 
 import numpy as np
 
 from ..compiled import NONE, jit, overwrite
 
-# Columns of a record. Elsewhere they are called `column.TAG` and so on, as tags and words are distributions,
-# too.
+# Columns of a record. Elsewhere they are called `column.TAG` and so on, as tags and words are
+# distributions, too.
 TAG, WORD, LEFT, RIGHT, BELOW, PREVIOUS, ACTION, DEPTH = range(8)
-POSITION, LAST, SECOND_LEFT, SECOND_RIGHT, LEFT_LABEL, RIGHT_LABEL, LEFT_COUNT, RIGHT_COUNT = range(8, 16)
+POSITION, LAST, SECOND_LEFT, SECOND_RIGHT, LEFT_LABEL, RIGHT_LABEL, LEFT_COUNT, RIGHT_COUNT = range(
+    8, 16
+)
 FIELDS = 16
 # Those that refer to another record, one that was made before.
 _REFERENCES = (LEFT, RIGHT, BELOW, PREVIOUS, LAST, SECOND_LEFT, SECOND_RIGHT)
@@ -30,8 +34,8 @@ FIRST_RECORD = 2
 NULL_SYMBOL, ROOT_SYMBOL = 0, 1
 FIRST_SYMBOL = 2
 
-# Actions; from `FIRST_ARC` on, left-arcs are even and right-arcs are odd. `END` is the right-arc that
-# attaches the head word to ROOT, the last transition of a sentence.
+# Actions; from `FIRST_ARC` on, left-arcs are even and right-arcs are odd. `END` is the right-arc
+# that attaches the head word to ROOT, the last transition of a sentence.
 SHIFT, END = 0, 1
 FIRST_ARC = 2
 
@@ -78,12 +82,13 @@ def kind_of(depth):
     return min(depth, 3) - 1
 
 
-#: Which classes of actions exist at depth 1, 2, and 3 or more, ROOT counted. ROOT alone can only be shifted
-#: upon; beside one word,
-#: that word may be attached to it, which ends the sentence; two words may be attached to each other, but not
-#: to ROOT.
+#: Which classes of actions exist at depth 1, 2, and 3 or more, ROOT counted. ROOT alone can only be
+#: shifted upon; beside one word,
+#: that word may be attached to it, which ends the sentence; two words may be attached to each
+#: other, but not to ROOT.
 POSSIBLE = np.array(
-    [[True, False, False, False], [True, True, False, False], [True, False, True, True]], dtype=np.bool_
+    [[True, False, False, False], [True, True, False, False], [True, False, True, True]],
+    dtype=np.bool_,
 )
 
 
@@ -121,7 +126,9 @@ def shift(records, used, top, tag, word):
 
 @jit
 def reduce(records, used, top, action):
-    """Attach one of the two top items to the other, or the last item to ROOT. Writes record `used`."""
+    """Attach one of the two top items to the other, or the last item to ROOT. Writes record
+    `used`.
+    """
     second = records[top, BELOW]
     record = records[used]
     if action == END:
@@ -156,8 +163,8 @@ def execute(records, used, top, action, tag, word):
 
 @jit
 def derivation(records, last, actions, tags):
-    """Read off what led to a configuration into `actions` and `tags`; `NONE` follows the actions if there is
-    room.
+    """Read off what led to a configuration into `actions` and `tags`; `NONE` follows the actions if
+    there is room.
     """
     step, word = 0, 0
     record = last
@@ -209,11 +216,11 @@ def tree_of(actions, heads, labels):
 
 @jit
 def compact(records, used, tops):
-    """Forget the records that no configuration in `tops` was derived by; update `tops`. Returns how many are
-    left.
+    """Forget the records that no configuration in `tops` was derived by; update `tops`. Returns how
+    many are left.
     """
-    # What a record refers to is what its configuration was derived by, so that nothing is missing then. The
-    # order stays the same.
+    # What a record refers to is what its configuration was derived by, so that nothing is missing
+    # then. The order stays the same.
     place = np.zeros(used, dtype=np.int32)
     place[ROOT] = ROOT
     for top in tops:

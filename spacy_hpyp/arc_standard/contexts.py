@@ -1,19 +1,22 @@
-"""Context elements, by name: a path to a word and what is read there, as in `s1.tag` or `s1.right.tag`.
+"""Context elements, by name: a path to a word and what is read there, as in `s1.tag` or
+`s1.right.tag`.
 
-* words: `s1` to `s4`, the stack from its top, and `w1` to `w3`, the words shifted last, the latest first;
-* steps, up to two: `left` and `right` to the outermost children, `left2` and `right2` to those before them;
-* what is read: `tag`, `word`, `label` (of the arc to the outermost child, as in `s1.left.label`), `count` (of
-  the children on a side, as in `s1.left.count`), `class` and `class:2` to `class:16` (the path to the class
-  of the word, or so many steps of it, see `text.word_classes`; after one step at the most), and `distance`
-  (of a stack item to the next one towards the front of the sentence, for `s1` to the word that would be
-  shifted next; in classes);
+* words: `s1` to `s4`, the stack from its top, and `w1` to `w3`, the words shifted last, the latest
+  first;
+* steps, up to two: `left` and `right` to the outermost children, `left2` and `right2` to those
+  before them;
+* what is read: `tag`, `word`, `label` (of the arc to the outermost child, as in `s1.left.label`),
+  `count` (of the children on a side, as in `s1.left.count`), `class` and `class:2` to `class:16`
+  (the path to the class of the word, or so many steps of it, see `text.word_classes`; after one
+  step at the most), and `distance` (of a stack item to the next one towards the front of the
+  sentence, for `s1` to the word that would be shifted next; in classes);
 * `depth` is the depth of the stack and `action` the transition before;
 * `next.tag` is the tag of the word about to be generated (B&B's beta.t) and exists for words only;
   `next.direction` is the direction of the arc about to be labelled and exists for labels only.
 
-An item that does not exist has the symbol NULL. A *context row* holds the symbols of all elements that a
-pool's experts name, each once; an expert's context is a list of columns of that row. Classes are written
-behind the element.
+An item that does not exist has the symbol NULL. A *context row* holds the symbols of all elements
+that a pool's experts name, each once; an expert's context is a list of columns of that row. Classes
+are written behind the element.
 """
 
 from collections.abc import Sequence
@@ -75,8 +78,8 @@ def _elements() -> dict[str, tuple[int, int, int, int]]:
     return known
 
 
-#: Every context element by its name: what the path begins with, two steps (columns, or -1), and the column
-#: that is read.
+#: Every context element by its name: what the path begins with, two steps (columns, or -1), and the
+#: column that is read.
 ELEMENTS = _elements()
 
 
@@ -87,9 +90,11 @@ def compile_contexts(
 
     experts (Sequence[Sequence[str]]): Element names of each expert, most important first.
     gates (Sequence[str]): Names of elements that are read besides.
-    RETURNS (tuple): elements (int32[elements, 4]), rows of `ELEMENTS`; columns (int32[experts, depth]),
-        positions in the context row, -1 past the end; and the positions of the gates (int32[gates]).
-    RAISES (ValueError): If a name is not known, is repeated within an expert, or cannot be known yet.
+    RETURNS (tuple): elements (int32[elements, 4]), rows of `ELEMENTS`; columns (int32[experts,
+        depth]), positions in the context row, -1 past the end; and the positions of the gates
+        (int32[gates]).
+    RAISES (ValueError): If a name is not known, is repeated within an expert, or cannot be known
+    yet.
     """
 
     def check(name: str) -> None:
@@ -101,14 +106,19 @@ def compile_contexts(
             )
 
     names, columns, places = compile_lists(experts, ELEMENTS, distribution, more=gates, check=check)
-    return np.array([ELEMENTS[name] for name in names], dtype=np.int32).reshape(-1, _WIDTH), columns, places
+    return (
+        np.array([ELEMENTS[name] for name in names], dtype=np.int32).reshape(-1, _WIDTH),
+        columns,
+        places,
+    )
 
 
 def with_classes(elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
     """Append to each row what is read for each symbol of a word, if any row reads classes.
 
     elements (int32[elements, 4]): Rows of `ELEMENTS`.
-    paths (Sequence[str]): The path to the class of each word of the vocabulary, as far as it is known.
+    paths (Sequence[str]): The path to the class of each word of the vocabulary, as far as it is
+    known.
     """
     return with_class_symbols(elements, _WIDTH - 1, FIELDS, ["", "", *paths])
 
@@ -117,7 +127,8 @@ def with_classes(elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
 def read_context(elements, records, top, known, row):
     """Read a context row (int32[elements]) off a configuration.
 
-    known (int): The tag of the next word or the direction of the arc to be labelled, if an element names it.
+    known (int): The tag of the next word or the direction of the arc to be labelled, if an element
+    names it.
     """
     second = records[top, column.BELOW]
     third = records[second, column.BELOW]
@@ -166,7 +177,9 @@ def read_context(elements, records, top, known, row):
 
 @jit
 def _distance(position, front):
-    """The class of a distance: 1 to 3, 4 to 5, 6 to 9 and 10 or more; 0 from ROOT and from nowhere."""
+    """The class of a distance: 1 to 3, 4 to 5, 6 to 9 and 10 or more; 0 from ROOT and from
+    nowhere.
+    """
     distance = front - position
     if position == 0:
         return 0

@@ -2,8 +2,8 @@
 
     log p(derivation | words) = log p(derivation, words) - log of the sum over the final beam
 
-The gradient of the sum is the mean of the gradients of the beam's derivations, in proportion to their
-probabilities; an event that all of them share with the right one cancels out.
+The gradient of the sum is the mean of the gradients of the beam's derivations, in proportion to
+their probabilities; an event that all of them share with the right one cancels out.
 """
 
 from math import exp
@@ -11,7 +11,7 @@ from math import exp
 import numpy as np
 
 from ..compiled import NONE, jit, jitable, overwrite
-from ..pools.prediction import add_event_gradient
+from ..hpyp.predictive import add_event_gradient
 from . import configuration as column
 from .configuration import FIELDS, FIRST_RECORD, FIRST_SYMBOL, ROOT, SHIFT, execute
 from .contexts import read_context
@@ -30,8 +30,8 @@ def add_contrasts(task, chosen, derivations, joint, gradients, rng):
     task (Task): The sentences, with factored transitions.
     chosen (int64[*]): The numbers of the sentences to add.
     derivations (Derivations): The right derivation of all of them.
-    joint (float): The share of the gradient of the right derivation with its words that is added, too.
-    gradients (tuple[Weights, ...]): By distribution; added to.
+    joint (float): The share of the gradient of the right derivation with its words that is added,
+    too. gradients (tuple[Weights, ...]): By distribution; added to.
     rng (numpy.random.Generator): Not used.
     RETURNS (float): The sum of the log-likelihoods, in nats.
     """
@@ -87,12 +87,17 @@ def add_contrasts(task, chosen, derivations, joint, gradients, rng):
 def _add_events(parser, records, record, share, work, gradients):
     """Add the gradients of the events of one transition."""
     top, action = records[record, column.PREVIOUS], records[record, column.ACTION]
-    tag, word = records[record, column.TAG] - FIRST_SYMBOL, records[record, column.WORD] - FIRST_SYMBOL
+    tag, word = (
+        records[record, column.TAG] - FIRST_SYMBOL,
+        records[record, column.WORD] - FIRST_SYMBOL,
+    )
     pools = parser.transition, parser.label, parser.tag, parser.word
     queries = work.transition, work.label, work.tag, work.word
     for i in range(len(pools)):
         pool, query = pools[i], queries[i]
-        known, kind, outcome = event_of(i, is_factored(parser), records[top, column.DEPTH], action, tag, word)
+        known, kind, outcome = event_of(
+            i, is_factored(parser), records[top, column.DEPTH], action, tag, word
+        )
         if outcome == NONE:
             continue
         row = query.key[2:]

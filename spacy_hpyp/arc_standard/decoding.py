@@ -1,32 +1,42 @@
-"""Decoding by Algorithm 1 of Buys & Blunsom (2015): of many blocks in several threads, and of running text.
+"""Decoding by Algorithm 1 of Buys & Blunsom (2015): of many blocks in several threads, and of
+running text.
 
-By the end of a long block all derivations in a beam share their past. So a block without boundaries is
-decoded more than once:
+By the end of a long block all derivations in a beam share their past. So a block without boundaries
+is decoded more than once:
 
 1. Algorithm 1 finds the boundaries, and the probabilities of the words. It has up to four times the
-particles, as derivations that end a sentence elsewhere have to stay in the beam; but not without `outlook`,
-when a word's probability must not depend on the words to come.
+particles, as derivations that end a sentence elsewhere have to stay in the beam; but not without
+`future_cost`, when a word's probability must not depend on the words to come.
 2. Each sentence is decoded by itself.
-3. Neighbours that may plausibly be one sentence are decoded as one. The posterior probabilities of heads and
-tags are the mean over these possibilities, in proportion to the probabilities of the words.
+3. Neighbours that may plausibly be one sentence are decoded as one. The posterior probabilities of
+heads and tags are the mean over these possibilities, in proportion to the probabilities of the
+words.
 """
 
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from ..annotation.arrays import Blocks, Parses, Posterior, Share, block_starts, no_guides, offsets_of
+from ..annotation.arrays import (
+    Blocks,
+    Parses,
+    Posterior,
+    Share,
+    block_starts,
+    no_guides,
+    offsets_of,
+)
 from ..compiled import NONE, jit
 from .configuration import FIELDS
 from .distributions import Distributions
-from .lookahead import lookahead_heuristic
+from .future_cost import future_costs
 from .particle_filter import log_sum, search_block
 from .posterior import choose, find_guides, find_marginals, highest, read_parse, read_posterior
 from .proposals import new_task
 from .search import Search
 
-# Particles that are enough to see whether two sentences may be one, and how many nats less likely that may
-# then be.
+# Particles that are enough to see whether two sentences may be one, and how many nats less likely
+# that may then be.
 _QUICK = 10
 _IMPLAUSIBLE = 8.0
 # Boundaries are looked for with so many times the particles, if these are no more than so many.
@@ -53,14 +63,22 @@ def decode_blocks(task, chosen, parses, rng):
         records, beam = search_block(task, block, records, rng)
         if search.apart:
             continue
-        heads, labels, tags = parses.heads[start:end], parses.labels[start:end], parses.tags[start:end]
+        heads, labels, tags = (
+            parses.heads[start:end],
+            parses.labels[start:end],
+            parses.tags[start:end],
+        )
         if not search.marginals:
             read_parse(records, beam[highest(beam["theta"])].record, heads, labels, tags)
             continue
         posterior = read_posterior(records, beam, end - start, search.temperature)
         choose(posterior, search.consensus, heads, labels, tags)
         find_marginals(
-            posterior, heads, tags, parses.head_probability[start:end], parses.tag_probability[start:end]
+            posterior,
+            heads,
+            tags,
+            parses.head_probability[start:end],
+            parses.tag_probability[start:end],
         )
         if search.guides:
             find_guides(posterior, parses.guides, start)
@@ -100,15 +118,19 @@ def decode(parser: Distributions, blocks: Blocks, search: Search, threads: int =
     )
 
 
-def segment(parser: Distributions, blocks: Blocks, search: Search, threads: int = 1) -> tuple[Blocks, Parses]:
+def segment(
+    parser: Distributions, blocks: Blocks, search: Search, threads: int = 1
+) -> tuple[Blocks, Parses]:
     """Find the sentences of blocks.
 
-    RETURNS (tuple[Blocks, Parses]): The blocks cut into sentences; and the parses by which they were found,
-        for blocks in which sentences may begin.
+    RETURNS (tuple[Blocks, Parses]): The blocks cut into sentences; and the parses by which they
+        were found, for blocks in which sentences may begin.
     """
     search = search._replace(marginals=False, consensus=False, guides=False)
-    if search.outlook > 0.0:
-        search = search._replace(particles=max(search.particles, min(_TIMES * search.particles, _MANY)))
+    if search.future_cost > 0.0:
+        search = search._replace(
+            particles=max(search.particles, min(_TIMES * search.particles, _MANY))
+        )
     parses = _decode(parser, blocks, search, threads, np.flatnonzero(_is_open(blocks)))
     return cut(blocks, parses.heads), parses
 
@@ -122,13 +144,17 @@ def posteriors(
 
 
 def mixture(parser: Distributions, blocks: Blocks, search: Search, threads: int = 1) -> list[Share]:
-    """Return all parses of each sentence, and of plausible pairs of sentences as one, that are left in the
-    end. The weights of each word sum up to 1.
+    """Return all parses of each sentence, and of plausible pairs of sentences as one, that are left
+    in the end. The weights of each word sum up to 1.
     """
     sentences, found = posteriors(parser, blocks, search, threads)
     places = np.split(np.arange(len(blocks.tags)), sentences.offsets[1:-1])
-    alone = [Share(place, posterior, np.ones(len(place))) for place, posterior in zip(places, found)]
-    shares = alone + _pairs(parser, blocks, sentences, np.array(list(map(_evidence, found))), search, threads)
+    alone = [
+        Share(place, posterior, np.ones(len(place))) for place, posterior in zip(places, found)
+    ]
+    shares = alone + _pairs(
+        parser, blocks, sentences, np.array(list(map(_evidence, found))), search, threads
+    )
     total = np.zeros(len(blocks.tags))
     for words, _, weight in shares:
         total[words] += weight
@@ -136,7 +162,9 @@ def mixture(parser: Distributions, blocks: Blocks, search: Search, threads: int 
 
 
 def cut(blocks: Blocks, heads: np.ndarray) -> Blocks:
-    """Cut blocks where sentences have been found to begin, by heads (int32[tokens]) as in `Parses`."""
+    """Cut blocks where sentences have been found to begin, by heads (int32[tokens]) as in
+    `Parses`.
+    """
     roots = np.where(heads == NONE, np.arange(len(heads)), heads + block_starts(blocks.offsets))
     while np.any(roots[roots] != roots):
         roots = roots[roots]
@@ -155,7 +183,11 @@ def _is_open(blocks: Blocks) -> np.ndarray:
 
 
 def _decode(
-    parser: Distributions, blocks: Blocks, search: Search, threads: int, chosen: np.ndarray | None = None
+    parser: Distributions,
+    blocks: Blocks,
+    search: Search,
+    threads: int,
+    chosen: np.ndarray | None = None,
 ) -> Parses:
     """Parse some blocks, or all, each by itself. Parses of other blocks mean nothing."""
     tokens, lengths = len(blocks.tags), np.diff(blocks.offsets)
@@ -174,7 +206,7 @@ def _decode(
     # The longest first, dealt out in turn: the threads finish at about the same time.
     order = chosen[np.argsort(-lengths[chosen], kind="stable")]
 
-    heuristic = lookahead_heuristic(parser, blocks, search)
+    heuristic = future_costs(parser, blocks, search)
     # Copied, as the decoder would be compiled once more for an array with gaps.
     hands = [order[thread::threads].copy() for thread in range(min(threads, len(order)))]
 
@@ -189,7 +221,9 @@ def _decode(
     return parses
 
 
-def _decode_all(parser: Distributions, blocks: Blocks, search: Search, threads: int) -> list[Posterior]:
+def _decode_all(
+    parser: Distributions, blocks: Blocks, search: Search, threads: int
+) -> list[Posterior]:
     def decode_one(i: int) -> Posterior:
         return decode_all(new_task(parser, only(blocks, i), search), UNUSED)
 
@@ -198,9 +232,16 @@ def _decode_all(parser: Distributions, blocks: Blocks, search: Search, threads: 
 
 
 def _doubt_boundaries(
-    parser: Distributions, blocks: Blocks, sentences: Blocks, parses: Parses, search: Search, threads: int
+    parser: Distributions,
+    blocks: Blocks,
+    sentences: Blocks,
+    parses: Parses,
+    search: Search,
+    threads: int,
 ) -> None:
-    """Let the probabilities of heads and tags be means over one sentence and two, as in `mixture`."""
+    """Let the probabilities of heads and tags be means over one sentence and two, as in
+    `mixture`.
+    """
     evidence = np.add.reduceat(parses.log_probability, sentences.offsets[:-1])
     total = np.ones(len(parses.heads))
     starts = block_starts(sentences.offsets)
@@ -229,7 +270,9 @@ def _pairs(
     search: Search,
     threads: int,
 ) -> list[Share]:
-    """Neighbouring sentences as one, where that is plausible, with the odds against their being two."""
+    """Neighbouring sentences as one, where that is plausible, with the odds against their being
+    two.
+    """
     left = np.flatnonzero(~np.isin(sentences.offsets[1:-1], blocks.offsets))
     both = evidence[left] + evidence[left + 1]
     few = search._replace(

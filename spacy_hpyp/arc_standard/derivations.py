@@ -1,11 +1,12 @@
 """The sum over all derivations of a given tree (B&B sections 2 and 5).
 
-The exact sum is found by dynamic programming over the configurations that the non-deterministic oracle leads
-to. Given the tree, the words on the stack say which arcs have been added, and so everything that contexts can
-read but the action before; derivations with the same words on their stacks are continued as one.
+The exact sum is found by dynamic programming over the configurations that the non-deterministic
+oracle leads to. Given the tree, the words on the stack say which arcs have been added, and so
+everything that contexts can read but the action before; derivations with the same words on their
+stacks are continued as one.
 
-If there are too many configurations, and to draw a derivation from the posterior, the particle filter is
-constrained to the tree, see `sampling`.
+If there are too many configurations, and to draw a derivation from the posterior, the particle
+filter is constrained to the tree, see `sampling`.
 """
 
 from math import inf, log
@@ -63,8 +64,8 @@ def enter(chart, size, records, record, weight, by_action):
 
 @jit
 def is_equal(records, one, other, by_action):
-    """Whether configurations of one tree have the same words on the stack and, with `by_action`, the same
-    last action.
+    """Whether configurations of one tree have the same words on the stack and, with `by_action`,
+    the same last action.
     """
     if by_action and records[one, column.ACTION] != records[other, column.ACTION]:
         return False
@@ -87,12 +88,13 @@ def reads_action(parser):
 
 @jit
 def tree_log_probability(parser, words, tags, heads, labels, limit, work):
-    """Return the exact log-probability of a sentence with its tags and its tree, summed over derivations.
+    """Return the exact log-probability of a sentence with its tags and its tree, summed over
+    derivations.
 
     words, tags, heads, labels (int32[n]): The sentence; a head is a position, -1 for the root's.
     limit (int): How many configurations may be kept at a step.
-    RETURNS (tuple[float, bool]): The log-probability in nats, and whether the limit was high enough. Heads
-        that are not a projective tree with one root have probability 0.
+    RETURNS (tuple[float, bool]): The log-probability in nats, and whether the limit was high
+        enough. Heads that are not a projective tree with one root have probability 0.
     """
     tree = gold_tree(heads, labels)
     by_action = reads_action(parser)
@@ -113,7 +115,9 @@ def tree_log_probability(parser, words, tags, heads, labels, limit, work):
                     continue
                 word = min(records[records[top, column.LAST], column.POSITION], len(words) - 1)
                 tag, form = np.int64(tags[word]), np.int64(words[word])
-                weight = chart.weight[i] + log(action_probability(parser, records, top, action, work))
+                weight = chart.weight[i] + log(
+                    action_probability(parser, records, top, action, work)
+                )
                 if action == SHIFT:
                     weight += log(token_probability(parser, records, top, tag, form, work))
                 execute(records, used, top, action, tag, form)

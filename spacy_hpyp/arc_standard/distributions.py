@@ -1,5 +1,5 @@
-"""The four conditional distributions that generate a sentence: of transitions, labels, tags and words (B&B
-section 3.1), and their events in derivations.
+"""The four conditional distributions that generate a sentence: of transitions, labels, tags and
+words (B&B section 3.1), and their events in derivations.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,8 +10,8 @@ import numpy as np
 
 from ..annotation.arrays import Sentences
 from ..compiled import NONE, jit, struct
-from ..pools.gibbs import enter_event, new_events, read_events
-from ..pools.pool import Conditional, Weights
+from ..hpyp.gibbs import enter_event, new_events, read_events
+from ..hpyp.pool import Conditional, Weights
 from ..text.elements import contexts_without_classes
 from . import configuration as column
 from .configuration import (
@@ -47,9 +47,9 @@ GATES = {
 class ContextLists:
     """The context lists of each distribution: element names of each expert, most important first.
 
-    B&B Table 1 has one list for transitions, tags and words. A model without lists for words is unlexicalised
-    and needs the tags. With lists for labels a transition is a direction, and an arc has a label besides;
-    without any, the label is a part of the transition, as in the paper.
+    B&B Table 1 has one list for transitions, tags and words. A model without lists for words is
+    unlexicalised and needs the tags. With lists for labels a transition is a direction, and an arc
+    has a label besides; without any, the label is a part of the transition, as in the paper.
     """
 
     transition: Sequence[Sequence[str]]
@@ -66,10 +66,11 @@ class Distributions(NamedTuple):
     tag_offsets (int64[words + 1]): The first candidate tag of each word.
     candidate_tags (int32[*]): The tags that each word may have, likely ones first.
     outcomes (int32[words]): The words as outcomes. This and what follows is for decoding only.
-    p_word_given_tag (float64[candidates]): p(word | tag) for each candidate tag without further context.
-    chain (float64[tags + 1, tags]): See `tag_chain`; may be empty.
+    p_word_given_tag (float64[candidates]): p(word | tag) for each candidate tag without further
+    context. chain (float64[tags + 1, tags]): See `tag_chain`; may be empty.
     observed (int32[words]): The rows of `p_observed`.
-    p_observed (float64[*, tags]): The probability of other observations; in the first row of none: 1.
+    p_observed (float64[*, tags]): The probability of other observations; in the first row of none:
+    1.
     """
 
     transition: Any
@@ -87,7 +88,9 @@ class Distributions(NamedTuple):
 
 def with_weights(model: Distributions, weights: Mapping[str, Weights]) -> Distributions:
     """Return a frozen model with other weights of its pools, by the names of the distributions."""
-    pools = {name: getattr(model, name)._replace(weights=changed) for name, changed in weights.items()}
+    pools = {
+        name: getattr(model, name)._replace(weights=changed) for name, changed in weights.items()
+    }
     return model._replace(**pools)
 
 
@@ -124,16 +127,19 @@ def conditionals(contexts: ContextLists, *, is_classed: bool = True) -> dict[str
     """Return the distributions by name.
 
     is_classed (bool): Whether there are classes of words to read.
-    RAISES (ValueError): If a context element is not known, or a distribution that has to be there has no
-        list.
+    RAISES (ValueError): If a context element is not known, or a distribution that has to be there
+        has no list.
     """
     if not is_classed:
         contexts = replace(
-            contexts, **{name: contexts_without_classes(getattr(contexts, name)) for name in DISTRIBUTIONS}
+            contexts,
+            **{name: contexts_without_classes(getattr(contexts, name)) for name in DISTRIBUTIONS},
         )
     for name in ("transition", "tag"):
         if not getattr(contexts, name):
-            raise ValueError(f"'{name}' needs at least one context list, even if that is an empty one: [[]].")
+            raise ValueError(
+                f"'{name}' needs at least one context list, even if that is an empty one: [[]]."
+            )
     found = {}
     for name in DISTRIBUTIONS:
         experts = tuple(tuple(expert) for expert in getattr(contexts, name))
@@ -143,7 +149,14 @@ def conditionals(contexts: ContextLists, *, is_classed: bool = True) -> dict[str
         # A word is shifted and attached; all that is generated besides belongs to one of the two.
         events = 2 if name == "transition" else 1
         found[name] = Conditional(
-            name, experts, elements, columns, places, mixed=name == "word", events_of_word=events, **mask
+            name,
+            experts,
+            elements,
+            columns,
+            places,
+            mixed=name == "word",
+            events_of_word=events,
+            **mask,
         )
     return found
 
@@ -158,7 +171,9 @@ class Derivations(NamedTuple):
 
 
 def static_derivations(sentences: Sentences) -> Derivations:
-    """Return the static oracle's derivations. RAISES (ValueError): If a sentence is no projective tree."""
+    """Return the static oracle's derivations. RAISES (ValueError): If a sentence is no projective
+    tree.
+    """
     actions = np.empty(2 * len(sentences.words), dtype=np.int32)
     for start, end in zip(sentences.offsets, sentences.offsets[1:]):
         if not static_oracle(
@@ -169,7 +184,9 @@ def static_derivations(sentences: Sentences) -> Derivations:
 
 
 class Generated(NamedTuple):
-    """The events of one distribution in derivations; `factored` if an action is a direction and a label."""
+    """The events of one distribution in derivations; `factored` if an action is a direction and a
+    label.
+    """
 
     distribution: int
     factored: bool

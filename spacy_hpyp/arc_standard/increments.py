@@ -1,17 +1,17 @@
 """What a beam holds after each word: the analyses of the words so far, and what they expect next.
 
-The derivations that Algorithm 1 goes on with after a word are the *analyses* of the prefix. Their weights,
-normalised, are taken for the posterior distribution over what has been attached by then.
+The derivations that Algorithm 1 goes on with after a word are the *analyses* of the prefix. Their
+weights, normalised, are taken for the posterior distribution over what has been attached by then.
 
-Before the next word is generated, each of them may attach further words. What comes next, a word or the end
-of the sentence, is distributed as
+Before the next word is generated, each of them may attach further words. What comes next, a word or
+the end of the sentence, is distributed as
 
-    p(next | prefix) ∝ sum over d, and over what d may attach, of theta(d) p(attachments) p(shift) sum over
-    tags of p(tag) p(next | tag)
+    p(next | prefix) ∝ sum over d, and over what d may attach, of theta(d) p(attachments) p(shift)
+    sum over tags of p(tag) p(next | tag)
 
-and for the end with p(end) in place of the last factors. The sum is over all tags and words, and over
-attachments as long as what follows them has `NEGLIGIBLE` of the whole or more; what is left out below that,
-or with labels that are not tried, is shared out among the rest by normalising.
+and for the end with p(end) in place of the last factors. The sum is over all tags and words, and
+over attachments as long as what follows them has `NEGLIGIBLE` of the whole or more; what is left
+out below that, or with labels that are not tried, is shared out among the rest by normalising.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -22,8 +22,8 @@ import numpy as np
 
 from ..annotation.arrays import Blocks
 from ..compiled import NONE, jit, jitable, overwrite, struct
+from ..hpyp.predictive import alphabet_of, find_shares
 from ..hpyp.table import distribution
-from ..pools.prediction import alphabet_of, find_shares
 from . import configuration as column
 from .configuration import ENDS, FIELDS, LEFT_ARCS, ROOT, SHIFT, class_of, reduce
 from .contexts import read_context
@@ -56,15 +56,15 @@ class Increments(NamedTuple):
 
     size (int64[n]): How many derivations go on.
     log_weight (float64[n, K]): Log-probabilities of the prefix with each of them, in nats.
-    analysis (uint64[n, K]): Of the derivations that go on after a word those with the same number have the
-        same tags and arcs.
-    entropy_next (float64[n + 1]): Before the first word and after each, the entropy of the distribution of
-        what comes next, in bits.
-    heads, labels, tags (int32[n, K, n]): What has been attached in each, as in `Parses`, but `OPEN` for the
-        head of a word that is on the stack. Without rows unless asked for.
-    expected (float64[n + 1, words + 1]): Before the first word and after each, the distribution of the next
-        word of the vocabulary, or in the last column of the end of the sentence. One row, that of the last
-        one, unless asked for.
+    analysis (uint64[n, K]): Of the derivations that go on after a word those with the same number
+        have the same tags and arcs.
+    entropy_next (float64[n + 1]): Before the first word and after each, the entropy of the
+        distribution of what comes next, in bits.
+    heads, labels, tags (int32[n, K, n]): What has been attached in each, as in `Parses`, but `OPEN`
+        for the head of a word that is on the stack. Without rows unless asked for.
+    expected (float64[n + 1, words + 1]): Before the first word and after each, the distribution of
+        the next word of the vocabulary, or in the last column of the end of the sentence. One row,
+        that of the last one, unless asked for.
     """
 
     size: np.ndarray
@@ -79,12 +79,12 @@ class Increments(NamedTuple):
 
 @struct
 class Gathered(NamedTuple):
-    """Distributions of the experts of a pool, each with a weight, that are going to be added up: many
-    configurations lead an expert to the same restaurant.
+    """Distributions of the experts of a pool, each with a weight, that are going to be added up:
+    many configurations lead an expert to the same restaurant.
 
     place (int64[slots]): The restaurant, `NONE` where a slot is free.
-    expert (int32[slots]), row (int32[slots, elements]), weight (float64[slots]): What leads there, and how
-        much it weighs.
+    expert (int32[slots]), row (int32[slots, elements]), weight (float64[slots]): What leads there,
+        and how much it weighs.
     distribution (float64[alphabet]), used (int64[1]): Workspace, and how many slots are not free.
     """
 
@@ -108,7 +108,9 @@ def _note_analyses(found, records, beam, word):
         found.log_weight[word, i] = beam[i].theta
         found.analysis[word, i] = _number_of(records, record)
         if len(found.heads) > 0:
-            read_parse(records, record, found.heads[word, i], found.labels[word, i], found.tags[word, i])
+            read_parse(
+                records, record, found.heads[word, i], found.labels[word, i], found.tags[word, i]
+            )
 
 
 @jit
@@ -221,7 +223,9 @@ def _add_up(pool, gathered, expected):
     """Add what has been gathered to a distribution, and forget it."""
     for slot in range(len(gathered.place)):
         if gathered.place[slot] != NONE:
-            distribution(pool.finished, gathered.expert[slot], gathered.row[slot], gathered.distribution)
+            distribution(
+                pool.finished, gathered.expert[slot], gathered.row[slot], gathered.distribution
+            )
             for outcome in range(len(gathered.distribution)):
                 expected[outcome] += gathered.weight[slot] * gathered.distribution[outcome]
             gathered.place[slot] = NONE
@@ -233,7 +237,9 @@ def follow_block(task, ahead, gathered, increments, rng):
     """Run Algorithm 1 on the only block, with a look at the beam after each word; see `foresee`."""
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
     block = np.int64(0)
-    records, beam = particle_filter(task, block, block, block, np.empty(0, DERIVATION), records, rng)
+    records, beam = particle_filter(
+        task, block, block, block, np.empty(0, DERIVATION), records, rng
+    )
     foresee(ahead, gathered, increments, records, beam, 0)
     for word in range(len(task.outcomes)):
         records, beam = particle_filter(task, block, word, word + 1, beam, records, rng)
@@ -247,16 +253,16 @@ def follow(
     """Return what the beam holds after each word of some sentences (Increments).
 
     blocks (Blocks): The sentences; boundaries inside of a block are not looked for.
-    search (Search): How to search; its `outlook` should be 0, or it knows the words to come.
+    search (Search): How to search; its `future_cost` should be 0, or it knows the words to come.
     threads (int): How many threads share the sentences; the result does not depend on it.
-    parses (bool): Whether to tell what has been attached and what is expected, too: memory grows with
-        the square of a sentence's length.
+    parses (bool): Whether to tell what has been attached and what is expected, too: memory grows
+        with the square of a sentence's length.
     RAISES (ValueError): If that would be too much memory.
     """
     blocks = blocks._replace(may_start=np.zeros_like(blocks.may_start))
     outcomes = int(alphabet_of(model.word)) + 1
     # More labels are tried for what is expected next than for analyses.
-    wide = search._replace(labels_per_arc=max(search.labels_per_arc, _LABELS), outlook=0.0)
+    wide = search._replace(labels_per_arc=max(search.labels_per_arc, _LABELS), future_cost=0.0)
 
     def one(block: int) -> Increments:
         n, k = int(blocks.offsets[block + 1] - blocks.offsets[block]), search.particles

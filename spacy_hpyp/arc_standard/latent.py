@@ -1,33 +1,35 @@
 """Metropolis-Hastings steps for sentences whose derivations are latent (B&B section 5).
 
-Derivations depend on all distributions, so a sentence leaves all of them before a new one is drawn for it.
-It is drawn by the probabilities q that events have while the sentence is out and the counts are held fixed;
-but the events of one sentence see each other. A Metropolis-Hastings step corrects the difference (Johnson,
-Griffiths & Goldwater 2007).
+Derivations depend on all distributions, so a sentence leaves all of them before a new one is drawn
+for it. It is drawn by the probabilities q that events have while the sentence is out and the counts
+are held fixed; but the events of one sentence see each other. A Metropolis-Hastings step corrects
+the difference (Johnson, Griffiths & Goldwater 2007).
 
-Write R for the seating of all other sentences, D for the derivation of this one, and S for the way its
-customers sit, event after event, in R. The posterior is that of R, D and S together:
+Write R for the seating of all other sentences, D for the derivation of this one, and S for the way
+its customers sit, event after event, in R. The posterior is that of R, D and S together:
 
     p(R, D, S) = p(R) T(R, D, S) C(R, D, S),
 
-where T is the product of the predictive probabilities of D's events, each given R and the events before it as
-they sit, and C that of the probabilities of their tables. A stored seating is a histogram that does not tell
-whose customer sits where. Customers of one dish in one restaurant are exchangeable, so if those of D's events
-leave in reverse order, each drawn uniformly, then they are a draw of S given the histogram, and R remains.
+where T is the product of the predictive probabilities of D's events, each given R and the events
+before it as they sit, and C that of the probabilities of their tables. A stored seating is a
+histogram that does not tell whose customer sits where. Customers of one dish in one restaurant are
+exchangeable, so if those of D's events leave in reverse order, each drawn uniformly, then they are
+a draw of S given the histogram, and R remains.
 
-Given R, a new state (D', S') is proposed. D' comes from a conditional particle filter, which is a Gibbs step
-in the space of all particles and so reversible: q(D) K(D, D') = q(D') K(D', D). S' is how the events of D'
-sit down one after the other, with probability C(R, D', S'). In the Metropolis-Hastings ratio C cancels, and
-of K the ratio of the q is left:
+Given R, a new state (D', S') is proposed. D' comes from a conditional particle filter, which is a
+Gibbs step in the space of all particles and so reversible: q(D) K(D, D') = q(D') K(D', D). S' is
+how the events of D' sit down one after the other, with probability C(R, D', S'). In the
+Metropolis-Hastings ratio C cancels, and of K the ratio of the q is left:
 
     accept with probability min(1, T(R, D', S') q(D) / (T(R, D, S) q(D'))).
 
-If D' is D, S stays as well. On rejection the customers of D' leave and those of D sit where they sat. So the
-step keeps the posterior of derivations and seating, however few particles there are; and so does moving the
-customers of the sentence afterwards, one at a time, as is done where derivations are given.
+If D' is D, S stays as well. On rejection the customers of D' leave and those of D sit where they
+sat. So the step keeps the posterior of derivations and seating, however few particles there are;
+and so does moving the customers of the sentence afterwards, one at a time, as is done where
+derivations are given.
 
-Pools of several experts do not make exchangeable predictions, so their probabilities depend on the order of
-events. For them the step is that of a sentence that came last.
+Pools of several experts do not make exchangeable predictions, so their probabilities depend on the
+order of events. For them the step is that of a sentence that came last.
 """
 
 from math import log
@@ -36,8 +38,8 @@ import numpy as np
 
 from ..annotation.arrays import Sentences
 from ..compiled import jit, jitable, overwrite
-from ..pools.gibbs import add_events, put_back, visit_seated
-from ..pools.pool import predict_event, seat_all_noting, unseat_all_as, unseat_all_noting
+from ..hpyp.gibbs import add_events, put_back, visit_seated
+from ..hpyp.pool import predict_event, seat_all_noting, unseat_all_as, unseat_all_noting
 from .distributions import LABEL, TAG, TRANSITION, WORD, Derivations, Distributions, events_of
 from .likelihood import forget_all, is_factored, new_workspace
 from .proposals import sampling_task
@@ -59,7 +61,8 @@ def visit_latent(
     given_trees: bool,
     particles: int,
 ) -> int:
-    """Take a step for each of some sentences, in order: for its derivation, and then for its customers.
+    """Take a step for each of some sentences, in order: for its derivation, and then for its
+    customers.
 
     model (Distributions): The pools while they learn, until more room is reserved.
     derivations (Derivations): Overwritten with the new ones.
@@ -68,13 +71,15 @@ def visit_latent(
     draws (int64[2]): The numbers of new derivations and of those that were accepted are added.
     given_trees (bool): Whether only the order of the actions is latent.
     particles (int): The number of particles that draw a derivation.
-    RETURNS (int): The number of sentences visited: fewer than there are if the next one was not seated
-        as it should be.
+    RETURNS (int): The number of sentences visited: fewer than there are if the next one was not
+        seated as it should be.
     """
     work = new_workspace(model, remembered=_REMEMBERED)
     for number, (start, end) in enumerate(zip(sentences.offsets, sentences.offsets[1:])):
         actions, tags = derivations.actions[2 * start : 2 * end], derivations.tags[start:end]
-        tree = (tags, sentences.heads[start:end], sentences.labels[start:end]) if given_trees else None
+        tree = (
+            (tags, sentences.heads[start:end], sentences.labels[start:end]) if given_trees else None
+        )
         task = sampling_task(model, work, sentences.words[start:end], particles, tree)
         if not _visit(task, Derivations(actions, tags), seated[number], rng, totals, draws):
             return number
@@ -84,7 +89,11 @@ def visit_latent(
 @jit
 def _visit(task, derivation, is_seated, rng, totals, draws):
     """Take the steps for one sentence. Returns whether it was seated as it should be."""
-    if is_seated and _can_return(task, derivation) and not _draw_again(task, derivation, rng, draws):
+    if (
+        is_seated
+        and _can_return(task, derivation)
+        and not _draw_again(task, derivation, rng, draws)
+    ):
         return False
     pools, events = _pools_of(task), _read_all(task, derivation)
     for i in range(len(pools)):
@@ -142,11 +151,14 @@ def _predict(pool, events, i):
 def remove_weighing(pool, events, rng):
     """Remove the events of a sentence from one distribution, the last one first.
 
-    RETURNS (tuple[bool, float]): Whether they were all seated, and log T(D) - log q(D) of this distribution.
+    RETURNS (tuple[bool, float]): Whether they were all seated, and log T(D) - log q(D) of this
+    distribution.
     """
     weight = 0.0
     for i in range(events.count[0] - 1, -1, -1):
-        if not unseat_all_noting(pool.franchise, events.restaurants[i], events.dish[i], rng, events.moved[i]):
+        if not unseat_all_noting(
+            pool.franchise, events.restaurants[i], events.dish[i], rng, events.moved[i]
+        ):
             return False, weight
         weight += _predict(pool, events, i)
     for i in range(events.count[0]):
@@ -156,7 +168,9 @@ def remove_weighing(pool, events, rng):
 
 @jit
 def add_weighing(pool, events, rng):
-    """Add the events of a sentence to one distribution. Returns log T(D) - log q(D) of the distribution."""
+    """Add the events of a sentence to one distribution. Returns log T(D) - log q(D) of the
+    distribution.
+    """
     weight = 0.0
     for i in range(events.count[0]):
         weight -= _predict(pool, events, i)
@@ -175,7 +189,9 @@ def take_back(pool, events):
 
 @jitable
 def _draw_again(task, derivation, rng, draws):
-    """Take a Metropolis-Hastings step for a seated sentence. Returns whether it was seated as it should be."""
+    """Take a Metropolis-Hastings step for a seated sentence. Returns whether it was seated as it
+    should be.
+    """
     pools, old_events, old_weight = _pools_of(task), _read_all(task, derivation), 0.0
     old = task.retained
     overwrite(old.actions, derivation.actions)
@@ -187,7 +203,9 @@ def _draw_again(task, derivation, rng, draws):
         old_weight += weight
     forget_all(task.work)
     sample_derivation(task, rng, derivation.actions, derivation.tags)
-    if np.array_equal(derivation.actions, old.actions) and np.array_equal(derivation.tags, old.tags):
+    if np.array_equal(derivation.actions, old.actions) and np.array_equal(
+        derivation.tags, old.tags
+    ):
         for i in range(len(pools)):
             put_back(pools[i], old_events[i])
         return True

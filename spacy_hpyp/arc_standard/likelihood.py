@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiled import NONE, jit, jitable, struct
+from ..hpyp.pool import is_plain
+from ..hpyp.predictive import alphabet_of, predict, predict_one, workspace
 from ..memo import Memo, new_memo, recall
-from ..pools.pool import is_plain
-from ..pools.prediction import alphabet_of, predict, predict_one, workspace
 from . import configuration as column
 from .configuration import DIRECTIONS, SHIFT, action_count
 from .contexts import read_context
@@ -34,7 +34,7 @@ class Options(NamedTuple):
     outcome: np.ndarray  # int32[*]
     probability: np.ndarray  # float64[*]
     particles: np.ndarray  # int64[*]: how many particles take each
-    heuristic: np.ndarray  # float64[*]: the promise of a tag, see `lookahead`; else 0
+    heuristic: np.ndarray  # float64[*]: the promise of a tag, see `stack_penalty`; else 0
     priority: np.ndarray  # float64[*]: workspace
 
 
@@ -54,7 +54,12 @@ class Workspace(NamedTuple):
 
 
 def new_workspace(
-    model: Distributions, labels: int = 1, tags: int = 1, *, remembered: int, options: int | None = None
+    model: Distributions,
+    labels: int = 1,
+    tags: int = 1,
+    *,
+    remembered: int,
+    options: int | None = None,
 ) -> Workspace:
     """Make a workspace that fits a model.
 
@@ -66,7 +71,9 @@ def new_workspace(
     factored, elements = len(model.transition.possible) > 0, len(model.word.elements)
     size = max(actions, count) if options is None else options
     return Workspace(
-        transition=_new_query(model.transition, remembered, DIRECTIONS * (1 if factored else labels)),
+        transition=_new_query(
+            model.transition, remembered, DIRECTIONS * (1 if factored else labels)
+        ),
         label=_new_query(model.label, remembered if factored else 1, labels),
         tag=_new_query(model.tag, remembered, tags + 1, elements),
         word=_new_query(model.word, remembered, 1),
@@ -75,7 +82,11 @@ def new_workspace(
         best_probability=np.empty((DIRECTIONS, labels)),
         promise=np.empty(count),
         options=Options(
-            np.empty(size, np.int32), np.empty(size), np.empty(size, np.int64), np.zeros(size), np.empty(size)
+            np.empty(size, np.int32),
+            np.empty(size),
+            np.empty(size, np.int64),
+            np.zeros(size),
+            np.empty(size),
         ),
     )
 
@@ -132,7 +143,9 @@ def token_probability(model, records, top, tag, word, work):
     """Return p(tag | configuration) p(word | tag, configuration), the former if unlexicalised."""
     shift = np.int64(SHIFT)
     probability = _probability(model, TAG, model.tag, records, top, shift, tag, word, work.tag)
-    return probability * _probability(model, WORD, model.word, records, top, shift, tag, word, work.word)
+    return probability * _probability(
+        model, WORD, model.word, records, top, shift, tag, word, work.word
+    )
 
 
 @jitable

@@ -1,9 +1,9 @@
 """Oracles: from a projective tree to the derivations that lead to it (B&B section 2).
 
-An arc between the two top items is *valid* once its dependent has all its own dependents. The static oracle
-adds each arc as soon as it is valid. The non-deterministic oracle finds all derivations: while the top item
-has right dependents to come, a valid left-arc to the second item may be delayed. A valid right-arc cannot be:
-the two items would never meet again.
+An arc between the two top items is *valid* once its dependent has all its own dependents. The
+static oracle adds each arc as soon as it is valid. The non-deterministic oracle finds all
+derivations: while the top item has right dependents to come, a valid left-arc to the second item
+may be delayed. A valid right-arc cannot be: the two items would never meet again.
 """
 
 from typing import NamedTuple
@@ -54,9 +54,9 @@ def gold_tree(heads, labels):
 def allowed_actions(tree, records, top):
     """The non-deterministic oracle: what may come next in a derivation of a tree.
 
-    RETURNS (tuple[int, bool]): The valid arc (there is one at most) or `NO_ARC`, and whether the next word
-        may be shifted. Both: a left-arc that may be delayed. Neither, before the sentence has ended: the
-        heads are not a projective tree with one root.
+    RETURNS (tuple[int, bool]): The valid arc (there is one at most) or `NO_ARC`, and whether the
+        next word may be shifted. Both: a left-arc that may be delayed. Neither, before the sentence
+        has ended: the heads are not a projective tree with one root.
     """
     may_shift = records[records[top, column.LAST], column.POSITION] < len(tree.heads)
     if records[top, column.DEPTH] == 1 or (records[top, column.DEPTH] == 2 and may_shift):
@@ -74,11 +74,11 @@ def allowed_actions(tree, records, top):
 
 @jit
 def static_oracle(heads, labels, out):
-    """Find the derivation that attaches greedily. Returns whether the heads are a projective tree with one
-    root.
+    """Find the derivation that attaches greedily. Returns whether the heads are a projective tree
+    with one root.
 
-    heads, labels (int32[n]): The head of each word by position, -1 for the root, whose label is not read.
-    out (int32[2n]): Overwritten with the actions.
+    heads, labels (int32[n]): The head of each word by position, -1 for the root, whose label is not
+    read. out (int32[2n]): Overwritten with the actions.
     """
     tree = gold_tree(heads, labels)
     records = np.empty((FIRST_RECORD + len(out), FIELDS), dtype=np.int32)

@@ -4,21 +4,22 @@ A derivation d of the beam has a log-weight `theta`, log d.θ in the paper, and 
 
 * `ROUND`, as in the paper, divides particles by rounding their expected numbers.
 * `SYSTEMATIC` draws. Particles take an option in proportion to its probability, and are weighted by
-  the sum over the options, so that the mean weight is an unbiased estimate of the probability of the
-  words (Doucet, de Freitas & Gordon 2001). If one particle follows a *retained* derivation, this is the
-  conditional filter of particle Gibbs sampling (Andrieu, Doucet & Holenstein 2010): the numbers of
-  particles are drawn given that this one goes on (Chopin & Singh 2015, "On particle Gibbs sampling").
+  the sum over the options, so that the mean weight is an unbiased estimate of the probability of
+  the words (Doucet, de Freitas & Gordon 2001). If one particle follows a *retained* derivation,
+  this is the conditional filter of particle Gibbs sampling (Andrieu, Doucet & Holenstein 2010): the
+  numbers of particles are drawn given that this one goes on (Chopin & Singh 2015, "On particle
+  Gibbs sampling").
 * `TOP`, the paper's baseline, takes every option and keeps the K best derivations.
 
-The log-sum of the weights after word i is a lower bound of the log-probability of the words up to i.
-In running text (`Search.apart`) that is a sum over the places where sentences end. With α(s) for the
-probability of the words before s and that a sentence ends there,
+The log-sum of the weights after word i is a lower bound of the log-probability of the words up to
+i. In running text (`Search.apart`) that is a sum over the places where sentences end. With α(s) for
+the probability of the words before s and that a sentence ends there,
 
     α(t) = sum over s of α(s) p(words s to t - 1 are a sentence)
     p(words up to t) = sum over s of α(s) p(words s to t begin a sentence)
 
-where α(0) = 1. Each s has a beam of its own for the last factor: in one beam for all, a sentence that
-is improbable for a word or two would lose all of its particles.
+where α(0) = 1. Each s has a beam of its own for the last factor: in one beam for all, a sentence
+that is improbable for a word or two would lose all of its particles.
 """
 
 from math import ceil, exp, floor, inf, log, log1p, sqrt
@@ -26,7 +27,7 @@ from math import ceil, exp, floor, inf, log, log1p, sqrt
 import numpy as np
 
 from ..compiled import NONE, jit, jitable
-from ..pools.gibbs import draw
+from ..hpyp.gibbs import draw
 from .configuration import ROOT, SHIFT, begin, compact, reduce, shift
 from .proposals import action_probabilities, best_arcs, best_tags
 from .search import ROUND, SYSTEMATIC, TOP
@@ -36,7 +37,7 @@ DERIVATION = np.dtype(
     [
         ("theta", np.float64),  # The log-weight
         ("k", np.int64),  # The number of particles
-        ("heuristic", np.float64),  # The promise of the last tag, see `lookahead`
+        ("heuristic", np.float64),  # The promise of the last tag, see `stack_penalty`
         ("record", np.int32),  # The configuration
         ("depth", np.int32),  # The depth of its stack
         ("step", np.int32),  # The number of retained actions that a particle has followed, or NONE
@@ -50,7 +51,8 @@ _BOUNDS = int(1.0 / NEGLIGIBLE) + 3
 _SMALLEST = 1024
 # A constant of NumPy, for which nothing is compiled anew.
 _FIRST = np.int64(0)
-# A derivation that is behind is kept if attaching so many words for nothing could bring it a particle.
+# A derivation that is behind is kept if attaching so many words for nothing could bring it a
+# particle.
 _ATTACHMENTS = 10
 # Particles are resampled when their effective number falls below this part of them.
 _EFFECTIVE = 0.5
@@ -70,14 +72,20 @@ def particle_filter(task, block, first, last, beam, records, rng):
     """
     search, sums, options, retained = task.search, task.sums, task.work.options, task.retained
     scheme, start, end = search.scheme, task.blocks.offsets[block], task.blocks.offsets[block + 1]
-    shifted, best = np.empty(_SMALLEST, DERIVATION), np.empty(search.particles if scheme == TOP else 1)
+    shifted, best = (
+        np.empty(_SMALLEST, DERIVATION),
+        np.empty(search.particles if scheme == TOP else 1),
+    )
     # The beams of all sentences are parts of one; there is one sentence, except in running text.
     bounds, new_bounds, sentences = np.zeros(_BOUNDS, np.int64), np.zeros(_BOUNDS, np.int64), 1
     bounds[1], used, room = len(beam), unused_record(beam), 2 * len(options.outcome) + 1
     if first == 0:
         # Initialize the beam with parser configuration d with weight d.θ = 1 and d.k = K particles.
         beam, used = np.empty(_SMALLEST, DERIVATION), begin(records)
-        k, step = 2 if scheme == TOP else search.particles, NONE if retained.actions[0] == NONE else 0
+        k, step = (
+            2 if scheme == TOP else search.particles,
+            NONE if retained.actions[0] == NONE else 0,
+        )
         bounds[1] = append(beam, 0, 0.0, k, 0.0, ROOT, 1, step)
         sums.tagged[0], sums.before[0] = -inf, 0.0
     for i in range(start + first, start + last):
@@ -120,7 +128,11 @@ def particle_filter(task, block, first, last, beam, records, rng):
                 if n_reduce > 0:
                     arcs = best_arcs(task, records, d.record, n_reduce)
                     for a in range(allocate(scheme, options, arcs, n_reduce, follows, rng)):
-                        action, p, k = options.outcome[a], options.probability[a], options.particles[a]
+                        action, p, k = (
+                            options.outcome[a],
+                            options.probability[a],
+                            options.particles[a],
+                        )
                         theta = d.theta + log(p_action if scheme == SYSTEMATIC else p)
                         if search.apart and d.depth == 2:
                             ended = log_add(ended, theta)
@@ -214,24 +226,28 @@ def make_room(records, used, more, beam, shifted):
 
 @jit
 def expected_weight(d, search):
-    """Return the log-weight with the tag's promise, less the expected cost of attaching open words."""
-    return d.theta + d.heuristic - search.lookahead * d.depth
+    """Return the log-weight with the tag's promise, less the expected cost of attaching open
+    words.
+    """
+    return d.theta + d.heuristic - search.stack_penalty * d.depth
 
 
 @jitable
 def is_hopeless(d, best, search):
     """Whether a derivation cannot get a particle in the selection step.
 
-    best (float64[*]): The highest `expected_weight` of the pass; with `TOP` the K highest, in order.
+    best (float64[*]): The highest `expected_weight` of the pass; with `TOP` the K highest, in
+    order.
     """
     if search.scheme == SYSTEMATIC:
         return False
     if search.scheme == TOP:
         # After the word, there is one item on the stack at least.
-        return d.theta + d.heuristic - search.lookahead < best[-1]
-    # By k * theta, one particle against K, it needs 1 / K of the mass; for marginals the same without k.
+        return d.theta + d.heuristic - search.stack_penalty < best[-1]
+    # By k * theta, one particle against K, it needs 1 / K of the mass; for marginals the same
+    # without k.
     nats = search.temperature if search.marginals else 2.0
-    lead = nats * log(float(search.particles)) + _ATTACHMENTS * search.lookahead
+    lead = nats * log(float(search.particles)) + _ATTACHMENTS * search.stack_penalty
     return expected_weight(d, search) < best[0] - lead
 
 
@@ -265,7 +281,9 @@ def split_particles(scheme, k, p_shift, p_reduce, follows, rng):
         return k // 2
     reduces = follows != NONE and follows != SHIFT
     expected = k * ((p_reduce if reduces else p_shift) / (p_shift + p_reduce))
-    taken = floor(expected) + int(offset(expected, follows != NONE, rng) < expected - floor(expected))
+    taken = floor(expected) + int(
+        offset(expected, follows != NONE, rng) < expected - floor(expected)
+    )
     return np.int64(k - taken if reduces else taken)
 
 
@@ -380,10 +398,11 @@ def select(task, i, end, beam, bounds, sentences, ended, best, rng):
 def reallocate(beam, particles, search):
     """Reallocate K particles in proportion to k * theta, and drop the derivations that get none.
 
-    k * theta counts the past again at each step, and soon one derivation has all particles. That serves
-    the search for the best one; for marginals, K particles are shared by theta ** (1 / temperature)
-    alone. Derivations that delay attachments are under-penalised, so theta is reduced by the expected
-    cost of each open word. RETURNS (int): How many derivations are left, at least one.
+    k * theta counts the past again at each step, and soon one derivation has all particles. That
+    serves the search for the best one; for marginals, K particles are shared by theta ** (1 /
+    temperature) alone. Derivations that delay attachments are under-penalised, so theta is reduced
+    by the expected cost of each open word. RETURNS (int): How many derivations are left, at least
+    one.
     """
     temperature, highest, mass = search.temperature if search.marginals else 1.0, -inf, 0.0
     for d in beam:
@@ -415,8 +434,8 @@ def keep(beam, i, left, k):
 def reallocate_sentences(beam, bounds, sentences, search):
     """Reallocate the particles of each sentence of running text, and give up improbable sentences.
 
-    A sentence gets more particles than in proportion to its probability, as it may become the probable
-    one. RETURNS (int): How many are left.
+    A sentence gets more particles than in proportion to its probability, as it may become the
+    probable one. RETURNS (int): How many are left.
     """
     total = expected_sum(beam[: bounds[sentences]], search)
     left, end = 1, bounds[1]
@@ -436,7 +455,9 @@ def reallocate_sentences(beam, bounds, sentences, search):
 
 @jit
 def keep_best(beam, best, search):
-    """Keep the K best derivations, of equals those that were found first. Returns how many there are."""
+    """Keep the K best derivations, of equals those that were found first. Returns how many there
+    are.
+    """
     least, room, left = best[-1], len(best), 0
     for d in beam:
         room -= expected_weight(d, search) > least
@@ -450,7 +471,8 @@ def keep_best(beam, best, search):
 
 @jit
 def resample(beam, particles, rng):
-    """Resample systematically if weights have become too unequal; then all particles weigh the same.
+    """Resample systematically if weights have become too unequal; then all particles weigh the
+    same.
 
     RETURNS (int): How many derivations are left.
     """
@@ -464,14 +486,17 @@ def resample(beam, particles, rng):
         squares += beam[i].k * weight * weight
     if total * total >= _EFFECTIVE * particles * squares:
         return len(beam)
-    # Around the circle, from the held derivation on: where it begins makes no difference to the rest.
+    # Around the circle, from the held derivation on: where it begins makes no difference to the
+    # rest.
     first = max(held, 0)
     expected = particles * beam[first].k * exp(beam[first].theta - highest) / total
     start, reached, given, left = offset(expected, held != NONE, rng), 0.0, 0, 0
     for place in range(len(beam)):
         d = beam[(first + place) % len(beam)]
         reached += particles * d.k * exp(d.theta - highest) / total
-        until = particles if place == len(beam) - 1 else min(particles, np.int64(ceil(reached - start)))
+        until = (
+            particles if place == len(beam) - 1 else min(particles, np.int64(ceil(reached - start)))
+        )
         d.k = until - given
         given = until
     for i in range(len(beam)):
@@ -483,7 +508,8 @@ def resample(beam, particles, rng):
 
 @jit
 def offset(expected, is_held, rng):
-    """Draw the offset of the grid of whole numbers that an expected number of particles is rounded on.
+    """Draw the offset of the grid of whole numbers that an expected number of particles is rounded
+    on.
 
     Below the fraction of `expected`, it is rounded up. One of the particles may be held.
     """
@@ -536,8 +562,8 @@ def add_word(sums, word, prefix):
 
     prefix (float): The log-sum of the weights after it.
     """
-    # Nothing is added on the way, and where there is no choice nothing is lost: a number above 0 has
-    # been rounded.
+    # Nothing is added on the way, and where there is no choice nothing is lost: a number above 0
+    # has been rounded.
     tagged = sums.tagged[0]
     sums.syntactic[word] = min(tagged - sums.before[0], 0.0)
     sums.lexical[word] = prefix - tagged if prefix - tagged < -_ROUNDING else 0.0

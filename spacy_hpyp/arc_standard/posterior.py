@@ -1,7 +1,7 @@
 """Posterior probabilities of the derivations of a final beam, and the parse to choose by them.
 
-The normalised weights of the derivations are taken for the posterior over parses of the words. A temperature
-above 1 flattens it.
+The normalised weights of the derivations are taken for the posterior over parses of the words. A
+temperature above 1 flattens it.
 """
 
 from math import exp
@@ -24,7 +24,9 @@ def read_parse(records, last, heads, labels, tags):
 
 @jit
 def read_posterior(records, beam, n, temperature):
-    """Return the Posterior of a final beam of n words; log-weights are divided by the temperature."""
+    """Return the Posterior of a final beam of n words; log-weights are divided by the
+    temperature.
+    """
     heads = np.empty((len(beam), n), dtype=np.int32)
     labels, tags = np.empty_like(heads), np.empty_like(heads)
     log_weight, probability = np.empty(len(beam)), np.empty(len(beam))
@@ -61,11 +63,12 @@ def find_agreement(probability, one, other, agreement):
 
 @jit
 def choose(posterior, consensus, heads, labels, tags):
-    """Choose a parse: the best derivation's, or with `consensus` the one with the least expected loss (Kumar
-    & Byrne 2004).
+    """Choose a parse: the best derivation's, or with `consensus` the one with the least expected
+    loss (Kumar & Byrne 2004).
 
-    The loss is the number of words with a wrong head or label, so the tree has most in common with all of the
-    derivations', in proportion to their probabilities; and each word has its most probable tag.
+    The loss is the number of words with a wrong head or label, so the tree has most in common with
+    all of the derivations', in proportion to their probabilities; and each word has its most
+    probable tag.
     """
     m, n = posterior.heads.shape
     probability = posterior.probability
@@ -74,7 +77,9 @@ def choose(posterior, consensus, heads, labels, tags):
     if consensus:
         score = np.zeros(m)
         for word in range(n):
-            find_agreement(probability, posterior.heads[:, word], posterior.labels[:, word], agreement)
+            find_agreement(
+                probability, posterior.heads[:, word], posterior.labels[:, word], agreement
+            )
             for i in range(m):
                 score[i] += agreement[i]
     best = highest(score)
@@ -158,7 +163,11 @@ def find_guides(posterior, guides, start):
         head_probability, probability = guides.head_probability[row], posterior.probability
         find_leading(probability, own, heads, guides.heads[row], head_probability)
         find_leading(
-            probability, posterior.tags[:, word], tags, guides.tags[row], guides.tag_probability[row]
+            probability,
+            posterior.tags[:, word],
+            tags,
+            guides.tags[row],
+            guides.tag_probability[row],
         )
         for rank in range(guides.heads.shape[1]):
             for i in range(m):

@@ -1,7 +1,7 @@
 """The actions and tags that the particle filter may take, with their probabilities.
 
-Decoding asks for the best labels of an arc and the best tags of a word. Sampling (`SYSTEMATIC`) tries
-all of them. A gold tree leaves only the actions that lead to it.
+Decoding asks for the best labels of an arc and the best tags of a word. Sampling (`SYSTEMATIC`)
+tries all of them. A gold tree leaves only the actions that lead to it.
 """
 
 from math import exp, inf
@@ -11,8 +11,8 @@ import numpy as np
 
 from ..annotation.arrays import Blocks, Parses, sentence_blocks
 from ..compiled import NONE, jitable, struct
+from ..hpyp.predictive import alphabet_of, predict, predict_one
 from ..memo import keep_best, recall
-from ..pools.prediction import alphabet_of, predict, predict_one
 from . import configuration as column
 from .configuration import (
     DIRECTIONS,
@@ -30,6 +30,7 @@ from .configuration import (
 )
 from .contexts import read_context
 from .distributions import Derivations, Distributions
+from .future_cost import future_costs
 from .likelihood import (
     Workspace,
     action_probability,
@@ -39,7 +40,6 @@ from .likelihood import (
     new_workspace,
     token_probability,
 )
-from .lookahead import lookahead_heuristic
 from .oracle import NO_ARC, GoldTree, allowed_actions, gold_tree
 from .search import SYSTEMATIC, Search
 
@@ -55,7 +55,9 @@ class Sums(NamedTuple):
     syntactic: np.ndarray  # float64[tokens]
     lexical: np.ndarray  # float64[tokens]
     log_probability: np.ndarray  # float64[tokens]
-    tagged: np.ndarray  # float64[1]: the log-sum of the weights that generate this word with any tag
+    tagged: (
+        np.ndarray
+    )  # float64[1]: the log-sum of the weights that generate this word with any tag
     before: np.ndarray  # float64[1]: the log-sum of the weights after the word before
 
 
@@ -69,7 +71,7 @@ class Task(NamedTuple):
     sums: Sums
     blocks: Blocks
     outcomes: np.ndarray  # int32[tokens]: the words as outcomes
-    heuristic: np.ndarray  # float64[tokens, tags]: see `lookahead_heuristic`
+    heuristic: np.ndarray  # float64[tokens, tags]: see `future_costs`
     gold: GoldTree  # Of the only block, if its tree is given; else empty
     retained: Derivations  # Of the only block: what one particle follows; else `NONE`
 
@@ -96,7 +98,7 @@ def new_task(
         new_sums(len(blocks.tags), parses),
         blocks,
         outcomes=model.outcomes[blocks.words],
-        heuristic=lookahead_heuristic(model, blocks, search) if heuristic is None else heuristic,
+        heuristic=future_costs(model, blocks, search) if heuristic is None else heuristic,
         gold=_NO_TREE,
         retained=_nothing_retained(1),
     )
@@ -145,7 +147,8 @@ def _nothing_retained(words: int) -> Derivations:
 
 @jitable
 def action_probabilities(task, records, top, word, end):
-    """Return the probabilities of shifting `word` and of reducing; both are 0 if nothing is possible.
+    """Return the probabilities of shifting `word` and of reducing; both are 0 if nothing is
+    possible.
 
     end (int): The position behind the last word of the block, at which nothing can be shifted.
     """
@@ -197,8 +200,8 @@ def best_arcs(task, records, top, particles):
 def best_tags(task, records, top, word, particles):
     """Enter the tags that may get one of the particles in `task.work.options`.
 
-    RETURNS (tuple[int, float]): How many there are; and p(tag) summed over all tags that the word may
-        have, entered or not.
+    RETURNS (tuple[int, float]): How many there are; and p(tag) summed over all tags that the word
+        may have, entered or not.
     """
     options, query, given = task.work.options, task.work.tag, task.blocks.tags[word]
     if len(task.gold.heads) > 0:
@@ -246,7 +249,11 @@ def _best_actions(task, records, top, word, end):
     If actions are factored each class has its probability, and `_best_labels` fills in the labels.
     """
     model, work, query = task.model, task.work, task.work.transition
-    action, probability, kind = work.best_action, work.best_probability, kind_of(records[top, column.DEPTH])
+    action, probability, kind = (
+        work.best_action,
+        work.best_probability,
+        kind_of(records[top, column.DEPTH]),
+    )
     labels = action.shape[1]
     if not is_factored(model):
         slot, known = look_up(model.transition, records, top, 0, 0, query)
@@ -261,7 +268,10 @@ def _best_actions(task, records, top, word, end):
                 keep_best(best[first:last], found[first:last], outcome, query.distribution[outcome])
         for group in range(DIRECTIONS):
             for k in range(labels):
-                action[group, k], probability[group, k] = best[group * labels + k], found[group * labels + k]
+                action[group, k], probability[group, k] = (
+                    best[group * labels + k],
+                    found[group * labels + k],
+                )
     else:
         action[:] = NONE
         action[SHIFTS, 0], action[ENDS, 0] = SHIFT, END
@@ -308,8 +318,8 @@ def _best_labels(model, records, top, direction, work):
 def _score_tags(task, records, top, word, negligible, slot):
     """Compute the result of `best_tags` in a slot of the memo.
 
-    Tags are chosen by p(tag) p(word | tag) and their promise for the words to come, without those whose
-    share beside the best one's is `negligible`.
+    Tags are chosen by p(tag) p(word | tag) and their promise for the words to come, without those
+    whose share beside the best one's is `negligible`.
     """
     model, work, heuristic = task.model, task.work, task.heuristic[word]
     memo, distribution, word_row = work.tag.memo, work.tag.distribution, work.word.key[2:]
@@ -342,8 +352,12 @@ def _score_tags(task, records, top, word, negligible, slot):
         if distribution[tag] * usual[i] * work.promise[tag] < negligible * likely:
             continue
         read_context(model.word.elements, records, top, tag, word_row)
-        probability = predict_one(model.word, word_row, outcome, work.word.scratch) * p_observed[tag]
-        keep_best(tags, probabilities[:most], tag, distribution[tag] * probability * work.promise[tag])
+        probability = (
+            predict_one(model.word, word_row, outcome, work.word.scratch) * p_observed[tag]
+        )
+        keep_best(
+            tags, probabilities[:most], tag, distribution[tag] * probability * work.promise[tag]
+        )
     for i in range(most):
         if tags[i] != NONE:
             probabilities[i] /= work.promise[tags[i]]
@@ -354,8 +368,14 @@ def _score_tags(task, records, top, word, negligible, slot):
 
 @jitable
 def find_directions(model, records, top, work):
-    """Find p(shift), p(end) and the directions of a factored model, or all actions of another one."""
-    depth, action, direction = records[top, column.DEPTH], work.actions, work.transition.distribution
+    """Find p(shift), p(end) and the directions of a factored model, or all actions of another
+    one.
+    """
+    depth, action, direction = (
+        records[top, column.DEPTH],
+        work.actions,
+        work.transition.distribution,
+    )
     action[:] = 0.0
     if not is_factored(model):
         ask_all(model.transition, records, top, 0, 0, work.transition)
@@ -372,7 +392,9 @@ def find_directions(model, records, top, work):
 
 @jitable
 def find_arcs(model, records, top, work):
-    """Divide the directions of a factored model between its arcs, which completes `work.actions`."""
+    """Divide the directions of a factored model between its arcs, which completes
+    `work.actions`.
+    """
     if not is_factored(model):
         return
     share, found = work.transition.distribution, work.label.distribution
@@ -398,7 +420,12 @@ def _all_actions(task, records, top, word, end):
 
 @jitable
 def _all_tags(task, records, top, word):
-    model, query, options, found = task.model, task.work.word, task.work.options, task.work.tag.distribution
+    model, query, options, found = (
+        task.model,
+        task.work.word,
+        task.work.options,
+        task.work.tag.distribution,
+    )
     ask_all(model.tag, records, top, 0, 0, task.work.tag)
     form, p_tags = task.blocks.words[word], 0.0
     first, last = model.tag_offsets[form], model.tag_offsets[form + 1]

@@ -1,8 +1,9 @@
-"""Derivations that are drawn: of given words from their posterior, with unbiased sums, or with their words.
+"""Derivations that are drawn: of given words from their posterior, with unbiased sums, or with
+their words.
 
-Sentences are drawn action by action, tag by tag and word by word (B&B section 5.5). If labels are part of
-the actions, some probability falls on actions that a configuration does not have. A derivation that draws
-one is given up and begun again, and so is one that becomes too long.
+Sentences are drawn action by action, tag by tag and word by word (B&B section 5.5). If labels are
+part of the actions, some probability falls on actions that a configuration does not have. A
+derivation that draws one is given up and begun again, and so is one that becomes too long.
 """
 
 from math import exp, inf, log
@@ -11,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import jit, jitable
+from ..hpyp.gibbs import draw
+from ..hpyp.predictive import alphabet_of, find_shares
 from ..hpyp.table import distribution
-from ..pools.gibbs import draw
-from ..pools.prediction import alphabet_of, find_shares
 from .configuration import END, FIELDS, FIRST_RECORD, ROOT, SHIFT, begin, derivation, reduce, shift
 from .contexts import read_context
 from .distributions import Distributions
@@ -28,7 +29,9 @@ def with_every_tag(model: Distributions, tags: int) -> Distributions:
     """Return a model whose words may have any of the tags."""
     words = len(model.tag_offsets) - 1
     offsets = np.arange(0, (words + 1) * tags, tags)
-    return model._replace(tag_offsets=offsets, candidate_tags=np.tile(np.arange(tags, dtype=np.int32), words))
+    return model._replace(
+        tag_offsets=offsets, candidate_tags=np.tile(np.arange(tags, dtype=np.int32), words)
+    )
 
 
 @jit
@@ -36,9 +39,10 @@ def sample_derivation(task, rng, actions, tags):
     """Draw a derivation of a sentence from its posterior by a particle filter.
 
     task (Task): See `sampling_task`.
-    actions (int32[2n]), tags (int32[n]): Overwritten with one of the final particles, drawn by its weight.
-    RETURNS (float): The log of the estimate of the probability of the words, in nats; with a given tree, of
-        the words, tags and tree. Without a retained derivation the estimate (not its log) is unbiased.
+    actions (int32[2n]), tags (int32[n]): Overwritten with one of the final particles, drawn by its
+    weight. RETURNS (float): The log of the estimate of the probability of the words, in nats; with
+        a given tree, of the words, tags and tree. Without a retained derivation the estimate (not
+        its log) is unbiased.
     """
     records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
     records, beam = search_block(task, np.int64(0), records, rng)
@@ -64,7 +68,9 @@ class Derivation(NamedTuple):
 
 @jitable
 def draw_word(pool, row, scratch, out, rng):
-    """Draw a word from a frozen pool that mixes its experts: first the expert, then one of its words."""
+    """Draw a word from a frozen pool that mixes its experts: first the expert, then one of its
+    words.
+    """
     mass = find_shares(pool, row, 0, scratch)
     expert = draw(scratch.weight, mass, rng)
     distribution(pool.finished, expert, row, out)
@@ -77,8 +83,8 @@ def draw_sentence(model, work, rng, drawn):
 
     model (Distributions), work (Workspace): A frozen, lexicalised model, and its workspace.
     drawn (Derivation): Overwritten; its arrays have room for the longest sentence that is wanted.
-    RETURNS (int): The length of the sentence, or 0 if an action was drawn that does not exist, or one word
-        too many.
+    RETURNS (int): The length of the sentence, or 0 if an action was drawn that does not exist, or
+        one word too many.
     """
     query, p_tag = work.word, work.tag.distribution
     out = np.empty(alphabet_of(model.word))

@@ -14,7 +14,7 @@ class Search(NamedTuple):
     """How to search.
 
     particles (int): K, the number of particles that the derivations of a beam share.
-    lookahead (float): The expected cost of attaching a word on the stack, in nats. Algorithm 1: 0.
+    stack_penalty (float): The expected cost of attaching a word on the stack, in nats. Algorithm 1: 0.
     marginals (bool): Whether to find posterior probabilities. The selection step then keeps
         derivations that stand for the posterior, and not only those that may become the best one.
     consensus (bool): Whether to choose the parse with the least expected loss; needs `marginals`.
@@ -24,8 +24,8 @@ class Search(NamedTuple):
     tag_threshold (float): A tag, or a direction of an arc, is tried if it can expect this part of a
         particle beside the best one.
     guides (bool): Whether to find the most probable heads and tags; needs `marginals`.
-    outlook (float): The weight of a tag's promise for the words to come where particles are divided.
-        It never counts in a derivation's weight.
+    future_cost (float): The weight of a tag's promise for the words to come where particles are
+        divided. It never counts in a derivation's weight.
     spread (int): The number that particles are multiplied by after the selection step.
     apart (bool): Whether to find only the probabilities of the words of running text: sums over
         the places where sentences end, with a beam for each place (see `particle_filter`).
@@ -33,7 +33,7 @@ class Search(NamedTuple):
     """
 
     particles: int
-    lookahead: float
+    stack_penalty: float
     marginals: bool = False
     consensus: bool = False
     temperature: float = 1.0
@@ -41,7 +41,7 @@ class Search(NamedTuple):
     tags_per_word: int = 3
     tag_threshold: float = 0.5
     guides: bool = False
-    outlook: float = 0.0
+    future_cost: float = 0.0
     spread: int = 1
     apart: bool = False
     scheme: int = ROUND

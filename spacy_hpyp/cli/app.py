@@ -21,12 +21,12 @@ from spacy.tokens import Doc, DocBin
 from typer.core import TyperGroup
 from wasabi import msg
 
-from ..components.base import TrainableComponent
-from ..components.easy_first_parser import EasyFirstParser
-from ..components.head_outward_parser import HeadOutwardParser
-from ..components.hpyp_parser import HPYPParser
-from ..components.parse_combiner import ParseCombiner
-from ..components.word_classifiers import EasyFirstTagger
+from ..pipeline.base import TrainableComponent
+from ..pipeline.easy_first_parser import EasyFirstParser
+from ..pipeline.head_outward_parser import HeadOutwardParser
+from ..pipeline.hpyp_parser import HPYPParser
+from ..pipeline.parse_combiner import ParseCombiner
+from ..pipeline.word_classifiers import EasyFirstTagger
 from ..storage.checksum import DAMAGE
 from ..storage.files import prepare_folder, replace_file
 from .progress import telling_of_compilation
@@ -36,7 +36,9 @@ _OTHERS = DependencyParser, Tagger, EasyFirstTagger
 
 
 class Commands(TyperGroup):
-    """Commands that end with one message instead of a traceback. `--debug` prints the traceback, too."""
+    """Commands that end with one message instead of a traceback. `--debug` prints the traceback,
+    too.
+    """
 
     def invoke(self, ctx: typer.Context) -> Any:
         """Run a command."""
@@ -62,7 +64,9 @@ app.add_typer(hpyp)
 
 
 @hpyp.callback()
-def main(debug: bool = typer.Option(False, "--debug", help="Print the traceback of an error")) -> None:
+def main(
+    debug: bool = typer.Option(False, "--debug", help="Print the traceback of an error"),
+) -> None:
     """Commands of the generative parser, the component hpyp_parser."""
 
 
@@ -72,7 +76,9 @@ def note(text: str) -> None:
 
 
 def of_extra(module: str, advice: str) -> Any:
-    """Import a module that an extra installs. RAISES (ImportError): If it is missing, with the advice."""
+    """Import a module that an extra installs. RAISES (ImportError): If it is missing, with the
+    advice.
+    """
     try:
         return import_module(module)
     except ImportError as error:
@@ -95,7 +101,9 @@ def load_pipeline(name: str | Path, overrides: dict[str, Any] | None = None) -> 
     try:
         return spacy.load(name, config=overrides or {})
     except (*DAMAGE, EOFError, re.error, TokenError) as error:
-        problem = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        problem = (
+            str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        )
         raise ValueError(f"The pipeline '{name}' cannot be loaded. {problem}") from error
 
 
@@ -120,14 +128,20 @@ def prepared(
     parsers = [pipe for pipe in pipes if isinstance(pipe, _PARSERS)]
     if not parsers and not (others and any(isinstance(pipe, _OTHERS) for pipe in pipes)):
         wanted = "a parser or tagger" if others else "a parser of this package, such as hpyp_parser"
-        raise ValueError(f"The pipeline '{model}' should have {wanted}, but it has {nlp.pipe_names}")
+        raise ValueError(
+            f"The pipeline '{model}' should have {wanted}, but it has {nlp.pipe_names}"
+        )
     for parser in parsers:
         if not parser.is_trained:
-            raise ValueError(f"The {parser.factory} of the pipeline '{model}' has not been trained.")
+            raise ValueError(
+                f"The {parser.factory} of the pipeline '{model}' has not been trained."
+            )
     if particles is not None:
         generative = [parser for parser in parsers if isinstance(parser, HPYPParser)]
         if not generative:
-            raise ValueError(f"--particles needs an hpyp_parser, which the pipeline '{model}' does not have.")
+            raise ValueError(
+                f"--particles needs an hpyp_parser, which the pipeline '{model}' does not have."
+            )
         for parser in generative:
             parser.change(particles=particles)
     set_threads(nlp, threads)
@@ -137,7 +151,11 @@ def prepared(
 def set_threads(nlp: Language, threads: int | None) -> None:
     """Set the threads of all components of this package; None leaves them as they are."""
     for _, pipe in nlp.pipeline:
-        if threads is not None and isinstance(pipe, TrainableComponent) and hasattr(pipe, "threads"):
+        if (
+            threads is not None
+            and isinstance(pipe, TrainableComponent)
+            and hasattr(pipe, "threads")
+        ):
             pipe.change(threads=threads)
 
 
@@ -149,7 +167,9 @@ def prepare_output(path: Path | None, texts: Iterable[Path], *endings: str) -> N
     if path is None:
         return
     if path.suffix.lower() not in ("", *endings):
-        raise ValueError(f"The name of the output should end with {' or '.join(endings)}, not '{path}'.")
+        raise ValueError(
+            f"The name of the output should end with {' or '.join(endings)}, not '{path}'."
+        )
     if path.is_dir():
         raise ValueError(f"'{path}' is a folder, but one file is written.")
     if path.exists() and any(text.exists() and path.samefile(text) for text in texts):
@@ -169,5 +189,7 @@ def load_parser(
     nlp, parsers = prepared(model, threads=threads, particles=particles)
     generative = [parser for parser in parsers if isinstance(parser, HPYPParser)]
     if len(generative) != 1:
-        raise ValueError(f"The pipeline '{model}' should have one hpyp_parser, but it has {nlp.pipe_names}")
+        raise ValueError(
+            f"The pipeline '{model}' should have one hpyp_parser, but it has {nlp.pipe_names}"
+        )
     return nlp, generative[0]

@@ -22,14 +22,18 @@ def classes(
     ],
     *,
     output: Annotated[Path, option("File for the classes", "--output -o", **NEW_FILE)],
-    number: Annotated[int, option("Number of classes", "--classes -n", least=2, most=100_000)] = 512,
+    number: Annotated[
+        int, option("Number of classes", "--classes -n", least=2, most=100_000)
+    ] = 512,
     min_count: Annotated[int, option("Replace rarer words by their shape", least=1)] = 5,
-    iterations: Annotated[int, option("How often all words are looked at, at the most", least=1)] = 20,
+    iterations: Annotated[
+        int, option("How often all words are looked at, at the most", least=1)
+    ] = 20,
     lang: Annotated[str, option("Language of the tokenizer", "--lang -l")] = "en",
     tokenized: Tokenized = False,
 ) -> list[WordClass]:
-    """Learn classes of words, each with a path in a binary tree, for parsers to know words by that their
-    treebank has not.
+    """Learn classes of words, each with a path in a binary tree, for parsers to know words by that
+    their treebank has not.
 
     A line of the file has a path, a word and a count.
     """
@@ -43,10 +47,16 @@ def classes(
 
         def show(iteration: int, moved: int, likelihood: float) -> None:
             bar.set_description_str("Learning")
-            bar.set_postfix_str(f"{moved:,} moved, log-likelihood {likelihood:,.0f} nats", refresh=False)
+            bar.set_postfix_str(
+                f"{moved:,} moved, log-likelihood {likelihood:,.0f} nats", refresh=False
+            )
             bar.update()
 
-        learned = learn_classes(read, number, min_count=min_count, iterations=iterations, progress=show)
+        learned = learn_classes(
+            read, number, min_count=min_count, iterations=iterations, progress=show
+        )
     replace_file(output, "".join(class_lines(learned)).encode())
-    msg.good(f"Saved {len({one.path for one in learned}):,} classes of {len(learned):,} words to {output}")
+    msg.good(
+        f"Saved {len({one.path for one in learned}):,} classes of {len(learned):,} words to {output}"
+    )
     return learned

@@ -1,4 +1,6 @@
-"""`hpyp combine`: a trained pipeline whose parser votes with those of this package, or is rated by them."""
+"""`hpyp combine`: a trained pipeline whose parser votes with those of this package, or is rated by
+them.
+"""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,12 +11,12 @@ from spacy.training import Example
 from wasabi import msg
 
 from ..annotation.calibration import calibrate_heads
-from ..components.alignment import example_of_words
-from ..components.easy_first_parser import EasyFirstParser
-from ..components.hpyp_parser import HPYPParser
-from ..components.parse_combiner import ArcConfidence, ParseCombiner
-from ..components.scorer import score
-from ..components.word_classifiers import EasyFirstSenter, EasyFirstTagger
+from ..pipeline.alignment import example_of_words
+from ..pipeline.easy_first_parser import EasyFirstParser
+from ..pipeline.hpyp_parser import HPYPParser
+from ..pipeline.parse_combiner import ArcConfidence, ParseCombiner
+from ..pipeline.scorer import score
+from ..pipeline.word_classifiers import EasyFirstSenter, EasyFirstTagger
 from ..text.word_classes import TABLE
 from .app import load_pipeline
 from .evaluate import print_calibration
@@ -33,15 +35,17 @@ def combine(
     unseen: Annotated[Path, argument("Gold documents that no parser was trained on", exists=True)],
     *,
     others: Annotated[list[Path], option("Trained pipeline whose parsers vote, too", "--with")],
-    output: Annotated[Path, option("The pipeline to write, a folder", "--output -o", file_okay=False)],
+    output: Annotated[
+        Path, option("The pipeline to write, a folder", "--output -o", file_okay=False)
+    ],
     rate: Annotated[bool, option("Keep the parser's trees, and rate their arcs")] = False,
 ) -> None:
     """Make a pipeline whose parser votes with those of others, or with --rate, is rated by them.
 
-    The pipeline's tokenizer finds the tokens. The weights of the parsers are learned from documents that none
-    of them has been trained on; nothing else is trained. First the gain on every second document is printed,
-    by weights learned from the others. With --rate only generative parsers are taken, and labels may be of
-    another scheme than the treebank's.
+    The pipeline's tokenizer finds the tokens. The weights of the parsers are learned from documents
+    that none of them has been trained on; nothing else is trained. First the gain on every second
+    document is printed, by weights learned from the others. With --rate only generative parsers are
+    taken, and labels may be of another scheme than the treebank's.
     """
     nlp = load_pipeline(model)
     parsers = [name for name in nlp.pipe_names if "token.dep" in nlp.get_pipe_meta(name).assigns]
@@ -67,7 +71,9 @@ def combine(
             (name, *(percent(found[key] or None) for key in SCORES.values()))
             for name, found in scores.items()
         ]
-        print_table(("", *SCORES), rows, "Every second document, with weights learned from the others")
+        print_table(
+            ("", *SCORES), rows, "Every second document, with weights learned from the others"
+        )
     _learn(nlp, component, examples)
     nlp.to_disk(output)
     msg.good(f"Saved the pipeline, with {', '.join(nlp.pipe_names)}: {output}")
@@ -98,8 +104,8 @@ def _check_labels(examples: list[Example], parser: str) -> None:
 
 
 def _join(nlp: Language, parser: str, helpers: list[Language], *, rate: bool) -> ParseCombiner:
-    """Add the voters to a pipeline, and the component that weighs them: after its parser if that is rated,
-    otherwise before all of its components.
+    """Add the voters to a pipeline, and the component that weighs them: after its parser if that is
+    rated, otherwise before all of its components.
     """
     component = nlp.add_pipe(ArcConfidence.factory if rate else ParseCombiner.factory, after=parser)
     assert isinstance(component, ParseCombiner)
@@ -110,7 +116,9 @@ def _join(nlp: Language, parser: str, helpers: list[Language], *, rate: bool) ->
             pipe.cfg["overwrite"] = True
 
     def keep(name: str) -> None:
-        nlp.add_pipe("keep_parse", name=f"keep_{name}", config={"name_of_parse": name}, before=place)
+        nlp.add_pipe(
+            "keep_parse", name=f"keep_{name}", config={"name_of_parse": name}, before=place
+        )
 
     if rate:
         keep(parser)

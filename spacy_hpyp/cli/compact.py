@@ -6,7 +6,7 @@ from typing import Annotated
 import srsly
 from wasabi import msg
 
-from ..components.base import TrainableComponent
+from ..pipeline.base import TrainableComponent
 from .app import load_pipeline
 from .options import argument, option
 
@@ -15,12 +15,14 @@ def compact(
     pipeline: Annotated[str, argument("Name or path of a trained pipeline")],
     output: Annotated[Path, argument("Directory for the smaller pipeline", file_okay=False)],
     *,
-    scores: Annotated[str, option("Figures of udeval or cross-validate for the card of the package")] = "",
+    scores: Annotated[
+        str, option("Figures of udeval or cross-validate for the card of the package")
+    ] = "",
 ) -> None:
     """Write a pipeline without everything that only further training needs, to be packaged.
 
-    Easy-first components keep the averages of their weights, to a 32nd. hpyp_parser keeps its seating, from
-    which it predicts. 'python -m spacy package' makes a wheel of the result.
+    Easy-first components keep the averages of their weights, to a 32nd. hpyp_parser keeps its
+    seating, from which it predicts. 'python -m spacy package' makes a wheel of the result.
     """
     nlp = load_pipeline(pipeline)
     if output.resolve() == nlp.path.resolve():

@@ -1,4 +1,6 @@
-"""Parsed documents as valid sentences in CoNLL-U, and sentences in CoNLL-U as documents to parse."""
+"""Parsed documents as valid sentences in CoNLL-U, and sentences in CoNLL-U as documents to
+parse.
+"""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +13,9 @@ from ..annotation.syntactic_words import multiword_tokens, words_as_tokens
 from ..treebanks.conllu import EMPTY, Block
 
 #: The universal parts of speech.
-UPOS = frozenset("ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split())
+UPOS = frozenset(
+    "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split()
+)
 # Universal parts of speech that are tags of other tagsets, too.
 _IN_OTHER_TAGSETS = frozenset({"SYM", "X"})
 _LABEL = re.compile(r"[a-z]+(:[a-z]+)?")
@@ -25,16 +29,23 @@ Ranges = dict[int, tuple[int, str]]
 
 def to_doc(block: Block, vocab: Vocab) -> Doc:
     """Return a sentence as a document to parse."""
-    words = [(row[1], space and row is rows[-1]) for _, space, rows in block.tokens() for row in rows]
+    words = [
+        (row[1], space and row is rows[-1]) for _, space, rows in block.tokens() for row in rows
+    ]
     forms, spaces = zip(*words)
     return Doc(vocab, list(forms), list(spaces), sent_starts=[i == 0 for i in range(len(words))])
 
 
 def write_block(
-    block: Block, doc: Doc, sent_id: str, comments: Iterable[str] | None = None, *, bare: bool = False
+    block: Block,
+    doc: Doc,
+    sent_id: str,
+    comments: Iterable[str] | None = None,
+    *,
+    bare: bool = False,
 ) -> str:
-    """Write a sentence with new annotation. It keeps its multiword tokens, comments and MISC, and its lemmas,
-    tags and features if the pipeline does not find any.
+    """Write a sentence with new annotation. It keeps its multiword tokens, comments and MISC, and
+    its lemmas, tags and features if the pipeline does not find any.
 
     doc (Doc): The parsed document of `to_doc`.
     sent_id (str): Its name, if it has none.
@@ -52,7 +63,9 @@ def write_block(
                 if not bare and not doc.has_annotation(attribute):
                     new[column] = row[column]
             new[3] = new[3] if new[3] in UPOS else "X"
-            kept = [part for part in row[9].split("|") if part.split("=")[0] not in (EMPTY, *_WRITTEN)]
+            kept = [
+                part for part in row[9].split("|") if part.split("=")[0] not in (EMPTY, *_WRITTEN)
+            ]
             rows.append([*new[:9], kept + new[9]])
     own = block.comments if comments is None else comments
     return _serialized(rows, own, sent_id, block.text().strip(), doc)
@@ -107,10 +120,16 @@ def write_sentence(
     return _serialized(rows, comments, sent_id, text.strip(), span)
 
 
-def _serialized(rows: list[list], comments: Iterable[str], sent_id: str, text: str, found: Doc | Span) -> str:
+def _serialized(
+    rows: list[list], comments: Iterable[str], sent_id: str, text: str, found: Doc | Span
+) -> str:
     kept = [comment for comment in comments if _key(comment) != "log_prob"]
     keys = set(map(_key, kept))
-    kept += [f"{key} = {value}" for key, value in (("sent_id", sent_id), ("text", text)) if key not in keys]
+    kept += [
+        f"{key} = {value}"
+        for key, value in (("sent_id", sent_id), ("text", text))
+        if key not in keys
+    ]
     if found.has_extension("log_prob") and found._.log_prob is not None:
         kept.append(f"log_prob = {found._.log_prob:.4f}")
     return Block(0, kept, [[*row[:9], "|".join(row[9]) or EMPTY] for row in rows]).lines()
@@ -145,12 +164,21 @@ def _rows(tokens: list[Token]) -> list[list]:
             deprel = "dep"
             plain = "_".join(label.replace("|", "/").split())
             misc = [f"Label={plain}"] if plain and label.lower() != "root" else []
-        misc += [f"{name}={values[i]:.4f}" for name, values in sure.items() if values[i] is not None]
+        misc += [
+            f"{name}={values[i]:.4f}" for name, values in sure.items() if values[i] is not None
+        ]
         upos = token.pos_ or (token.tag_ if token.tag_ in UPOS else "")
         upos = "CCONJ" if upos == "CONJ" else upos
         lemma = " ".join(token.lemma_.split()) or EMPTY
         tag = "_".join(token.tag_.split()) * has_own_tags or EMPTY
-        columns = upos if upos in UPOS else "X", tag, str(token.morph) or EMPTY, str(head), deprel, EMPTY
+        columns = (
+            upos if upos in UPOS else "X",
+            tag,
+            str(token.morph) or EMPTY,
+            str(head),
+            deprel,
+            EMPTY,
+        )
         rows.append([str(i + 1), " ".join(token.text.split()), lemma, *columns, misc])
     return rows
 
@@ -169,4 +197,6 @@ def _heads(tokens: list[Token]) -> tuple[list[int], set[int]]:
         heads.append(0 if is_root else number.get(head.i, 0))
     cut_off = [i for i, head in enumerate(heads) if head == 0]
     root = next((i for i in cut_off if tokens[i].head.i == tokens[i].i), cut_off[0])
-    return [root + 1 if head == 0 and i != root else head for i, head in enumerate(heads)], set(roots)
+    return [root + 1 if head == 0 and i != root else head for i, head in enumerate(heads)], set(
+        roots
+    )

@@ -33,12 +33,15 @@ from .output import print_table
 _TRAIN, _DEV, _TEST = "train", "dev", "test"
 # Without a development part, one of so many documents is held out.
 _HELD_OUT = 10
-# The lines of each problem that are named, and the shortest sentence that should be in one part only.
+# The lines of each problem that are named, and the shortest sentence that should be in one part
+# only.
 _NAMED, _LONG = 3, 5
 
 
 def split(
-    treebank: Annotated[Path, argument("Folder, file or common prefix (assets/a/ta_ttb-ud) of the treebank")],
+    treebank: Annotated[
+        Path, argument("Folder, file or common prefix (assets/a/ta_ttb-ud) of the treebank")
+    ],
     output: Annotated[Path, argument("Folder for the parts", file_okay=False)] = Path("corpus"),
     *,
     parsed: Annotated[
@@ -50,11 +53,11 @@ def split(
 ) -> None:
     """Write the training, development and test part of a treebank, and print what is in them.
 
-    Without a development part, every tenth document of the training part becomes it, or every tenth run of
-    sentences; without a test part, the development part does. Prints counts, the lines of sentences without a
-    complete tree, which training skips, and of sentences in two parts. The exit code is 1 if a file is not
-    CoNLL-U. Parsed sentences become documents of the training part that teach nothing of tokens and sentence
-    ends.
+    Without a development part, every tenth document of the training part becomes it, or every tenth
+    run of sentences; without a test part, the development part does. Prints counts, the lines of
+    sentences without a complete tree, which training skips, and of sentences in two parts. The exit
+    code is 1 if a file is not CoNLL-U. Parsed sentences become documents of the training part that
+    teach nothing of tokens and sentence ends.
     """
     treebank = prefix_of(treebank)
     files = parts_of(treebank)
@@ -77,7 +80,9 @@ def split(
     if dry_run:
         return
     for block in read_blocks(parsed) if parsed is not None else ():
-        comments = [comment for comment in block.comments if not comment.startswith(("newdoc", "newpar"))]
+        comments = [
+            comment for comment in block.comments if not comment.startswith(("newdoc", "newpar"))
+        ]
         parts[_TRAIN].append(replace(block, comments=["newdoc", UNKNOWN_SPACES, *comments]))
     prepare_folder(output)
     written = output / (name or treebank.name)
@@ -104,7 +109,9 @@ def prefix_of(treebank: Path) -> Path:
 
 def parts_of(treebank: Path) -> dict[str, Path]:
     """Return the files of a treebank by part, from their common prefix."""
-    return {part: treebank.with_name(f"{treebank.name}-{part}.conllu") for part in (_TRAIN, _DEV, _TEST)}
+    return {
+        part: treebank.with_name(f"{treebank.name}-{part}.conllu") for part in (_TRAIN, _DEV, _TEST)
+    }
 
 
 def hold_out(blocks: Sequence[Block]) -> tuple[list[Block], list[Block]]:
@@ -113,12 +120,17 @@ def hold_out(blocks: Sequence[Block]) -> tuple[list[Block], list[Block]]:
     Those without any tree are not held out, if there are others.
     """
     pieces = documents_of(blocks, _HELD_OUT**2)
-    with_trees = [piece for piece in pieces if any(block.problem is None for block in piece)] or pieces
+    with_trees = [
+        piece for piece in pieces if any(block.problem is None for block in piece)
+    ] or pieces
     held_out = {
-        id(block) for piece in with_trees[_HELD_OUT // 2 :: _HELD_OUT] or with_trees[-1:] for block in piece
+        id(block)
+        for piece in with_trees[_HELD_OUT // 2 :: _HELD_OUT] or with_trees[-1:]
+        for block in piece
     }
     return tuple(
-        select(blocks, lambda block, held=held: (id(block) in held_out) is held) for held in (False, True)
+        select(blocks, lambda block, held=held: (id(block) in held_out) is held)
+        for held in (False, True)
     )
 
 
@@ -186,13 +198,13 @@ def convert(
 ) -> None:
     """Convert CoNLL-U to .spacy files, and bracketed trees to CoNLL-U.
 
-    CoNLL-U is converted as by 'spacy convert', but sentences without a complete tree keep their words and
-    tags alone, and parsed sentences of 'hpyp split' become a document each.
+    CoNLL-U is converted as by 'spacy convert', but sentences without a complete tree keep their
+    words and tags alone, and parsed sentences of 'hpyp split' become a document each.
 
-    Trees in brackets, as in the Penn Treebank, become dependency trees with the head rules of Yamada and
-    Matsumoto (2003) and the labels of Penn2Malt. Files of sections of the WSJ, as 02/wsj_0200.mrg, become
-    wsj-train, -dev and -test, and wsj-lm-train, -dev and -test, which are divided as for language models; all
-    other files become one.
+    Trees in brackets, as in the Penn Treebank, become dependency trees with the head rules of
+    Yamada and Matsumoto (2003) and the labels of Penn2Malt. Files of sections of the WSJ, as
+    02/wsj_0200.mrg, become wsj-train, -dev and -test, and wsj-lm-train, -dev and -test, which are
+    divided as for language models; all other files become one.
     """
     prepare_folder(output)
     bracketed = [path for path in inputs if path.is_dir() or path.suffix.lower() in SUFFIXES]
@@ -209,8 +221,12 @@ def convert(
             )
 
 
-def _documents(blocks: Sequence[Block], path: Path, n_sents: int, *, merge_subtokens: bool) -> Iterator[Doc]:
-    """Yield the documents of spaCy's converter; where white space is unknown, no more than the file names."""
+def _documents(
+    blocks: Sequence[Block], path: Path, n_sents: int, *, merge_subtokens: bool
+) -> Iterator[Doc]:
+    """Yield the documents of spaCy's converter; where white space is unknown, no more than the file
+    names.
+    """
     text = "\n\n".join("\n".join(map("\t".join, block.complete().rows)) for block in blocks)
     found = conllu_to_docs(text, n_sents=1, merge_subtokens=merge_subtokens, no_print=True)
     begins = [UNKNOWN_SPACES in block.comments and block.begins("newdoc") for block in blocks]
@@ -232,7 +248,11 @@ def _convert_brackets(paths: Iterable[Path], output: Path) -> None:
     by_section: dict[int | None, list[Block]] = defaultdict(list)
     files = [path for path in paths if path.is_file()]
     for path in paths:
-        files += [file for file in path.rglob("*") if file.suffix.lower() in SUFFIXES and file.name[0] != "."]
+        files += [
+            file
+            for file in path.rglob("*")
+            if file.suffix.lower() in SUFFIXES and file.name[0] != "."
+        ]
     # All is read before anything is written.
     for file in sorted(set(files)):
         by_section[section_of(file)] += _dependencies(file)

@@ -50,12 +50,14 @@ def cross_validate(
     folds: Annotated[int, option("Number of parts, each held out once", least=2)] = 5,
     curve: Annotated[bool, option("Train on a tenth, a third and two thirds, too")] = False,
 ) -> None:
-    """Train a pipeline on all but one part of a treebank, parse the raw text of that part, and so on.
+    """Train a pipeline on all but one part of a treebank, parse the raw text of that part, and so
+    on.
 
-    Each training is that of 'spacy train' with the same config and overrides (--training.max_epochs 3); a
-    tenth of its data chooses the best model. A part is every n-th document, or every n-th run of ten
-    sentences. Prints the F1 scores of 'hpyp udeval' over all documents, with bootstrap intervals; sentences
-    without a complete tree are left out. The same command goes on after the last part that was parsed.
+    Each training is that of 'spacy train' with the same config and overrides (--training.max_epochs
+    3); a tenth of its data chooses the best model. A part is every n-th document, or every n-th run
+    of ten sentences. Prints the F1 scores of 'hpyp udeval' over all documents, with bootstrap
+    intervals; sentences without a complete tree are left out. The same command goes on after the
+    last part that was parsed.
     """
     overrides = overrides_of(ctx)
     blocks = list(read_blocks(treebank))
@@ -86,16 +88,21 @@ def cross_validate(
                 train_pipeline(config_path, folder, *paths, overrides, parser=parser)
                 nlp = load_pipeline(folder / "model-best")
                 held_out = [
-                    select(own, lambda block: block.problem is None) for own in documents[fold::folds]
+                    select(own, lambda block: block.problem is None)
+                    for own in documents[fold::folds]
                 ]
-                kept[key] = [_counts(nlp, own, folder / "held-out.conllu") for own in held_out if own]
+                kept[key] = [
+                    _counts(nlp, own, folder / "held-out.conllu") for own in held_out if own
+                ]
                 replace_file(record, srsly.json_dumps(kept).encode())
                 shutil.rmtree(folder)
             counts[share] += kept[key]
     empty = empty_metrics(scored)
     found = {
         share: {
-            name: (None,) * 3 if name in empty else bootstrap(np.array([each[name] for each in own]))
+            name: (None,) * 3
+            if name in empty
+            else bootstrap(np.array([each[name] for each in own]))
             for name in METRICS
         }
         for share, own in counts.items()
@@ -107,7 +114,9 @@ def cross_validate(
         f"{LEVEL:.0%} of the scores of bootstrap samples of {len(counts['1']):,} documents are in 'from' - 'to'"
     )
     if curve:
-        points = [(share, *(percent(own[name][0]) for name in METRICS)) for share, own in found.items()]
+        points = [
+            (share, *(percent(own[name][0]) for name in METRICS)) for share, own in found.items()
+        ]
         print_table(("part", *METRICS), points, "Learning curve")
         figures = {share: {name: own[name][0] for name in METRICS} for share, own in found.items()}
         save_json(output / "curve.json", figures, "the learning curve")
@@ -119,7 +128,9 @@ def cross_validate(
 
 
 def _share(documents: Documents, share: float) -> list[Block]:
-    """Return the sentences of a random part of some documents; a larger part has those of a smaller one."""
+    """Return the sentences of a random part of some documents; a larger part has those of a smaller
+    one.
+    """
     order = list(range(len(documents)))
     random.Random(0).shuffle(order)
     sizes = list(accumulate(len(documents[i]) for i in order))

@@ -14,10 +14,10 @@ from wasabi import msg
 from ..annotation.calibration import PUNCTUATION, Calibration, calibrate_heads, calibrate_tags
 from ..annotation.documents import unannotated, words_in_trees
 from ..annotation.errors import Errors, find_errors
-from ..components.alignment import example_of_tokens
-from ..components.corpus import create_gold_corpus, mark_sentence
-from ..components.hpyp_parser import HPYPParser
-from ..components.scorer import score
+from ..pipeline.alignment import example_of_tokens
+from ..pipeline.corpus import create_gold_corpus, mark_sentence
+from ..pipeline.hpyp_parser import HPYPParser
+from ..pipeline.scorer import score
 from .app import load_pipeline, overrides_of, prepared
 from .options import Data, GoldTags, Json, Particles, Threads, argument, option
 from .output import SCORES, percent, print_table, save_json
@@ -52,10 +52,11 @@ def evaluate(
 ) -> dict[str, Any]:
     """Evaluate a pipeline on gold tokens and gold sentence boundaries.
 
-    Settings of its config can be overridden (--components.hpyp_parser.decoding mbr). For raw documents use
-    'spacy evaluate'. --errors prints scores by label, length of arc, and for known words; then confusions
-    with examples. --calibration prints how well token._.head_prob and token._.tag_prob are
-    calibrated, on raw documents and on gold sentences; the JSON has reliability tables.
+    Settings of its config can be overridden (--components.hpyp_parser.decoding mbr). For raw
+    documents use 'spacy evaluate'. --errors prints scores by label, length of arc, and for known
+    words; then confusions with examples. --calibration prints how well token._.head_prob and
+    token._.tag_prob are calibrated, on raw documents and on gold sentences; the JSON has
+    reliability tables.
     """
     nlp, parsers = prepared(
         model, others=True, threads=threads, particles=particles, overrides=overrides_of(ctx)
@@ -65,7 +66,7 @@ def evaluate(
     given = parsers and (gold_tags or tags_from is not None)
     for parser in parsers if given else ():
         if isinstance(parser, HPYPParser):
-            parser.tags = "given"
+            parser.predict_tags = False
     gold = read_examples(nlp, data_path, gold_tags=gold_tags, heads=errors)
     if tags_from is not None:
         give_tags(gold, tags_from)
@@ -78,15 +79,22 @@ def evaluate(
         scores, parsed = parse_examples(nlp, gold)
     words = sum(len(example.predicted) for example in gold)
     scores["sentences_per_second"] = scores["speed"] * len(gold) / words
-    shown = {name: percent(scores[key]) for name, key in _ROWS.items() if scores.get(key) is not None}
+    shown = {
+        name: percent(scores[key]) for name, key in _ROWS.items() if scores.get(key) is not None
+    }
     if scores.get("token_log_prob") is not None:
         shown["LOG PROB"] = f"{scores['token_log_prob']:.4f}"
-    shown |= {"SPEED": f"{scores['speed']:.0f}", "SENTENCES/S": f"{scores['sentences_per_second']:.0f}"}
+    shown |= {
+        "SPEED": f"{scores['speed']:.0f}",
+        "SENTENCES/S": f"{scores['sentences_per_second']:.0f}",
+    }
     msg.table(shown, title="Results (gold sentences)")
     if errors:
         wrong = find_errors(parsed, known=known)
         _print_errors(wrong)
-        confusions = {name: [own._asdict() for own in each] for name, each in wrong.confusions.items()}
+        confusions = {
+            name: [own._asdict() for own in each] for name, each in wrong.confusions.items()
+        }
         scores["errors"] = {**wrong.tables, **confusions}
     if calibration:
         scores["calibration"] = _calibrations(nlp, parsers, data_path)
@@ -109,12 +117,16 @@ def read_examples(
     gold = (token for example in examples for token in example.reference)
     if not any(token.has_dep() or (token.tag and not heads) for token in gold):
         missing = "head" if heads else "tag or a gold head"
-        raise ValueError(f"There is nothing to compare with in '{data_path}': no token has a gold {missing}.")
+        raise ValueError(
+            f"There is nothing to compare with in '{data_path}': no token has a gold {missing}."
+        )
     return examples
 
 
 def give_tags(examples: Sequence[Example], model: str | Path) -> None:
-    """Give the sentences to parse the tags of another pipeline. RAISES (ValueError): If it does not tag."""
+    """Give the sentences to parse the tags of another pipeline. RAISES (ValueError): If it does not
+    tag.
+    """
     tagger = load_pipeline(model)
     docs = [unannotated(example.predicted, tagger.vocab) for example in examples]
     for example, tagged in zip(examples, tagger.pipe(map(mark_sentence, docs))):
@@ -124,8 +136,12 @@ def give_tags(examples: Sequence[Example], model: str | Path) -> None:
             token.tag_ = found.tag_
 
 
-def parse_examples(nlp: Language, examples: Sequence[Example]) -> tuple[dict[str, Any], list[Example]]:
-    """Return the scores of a pipeline on some sentences, "complete_match" and "speed" too, and these parsed."""
+def parse_examples(
+    nlp: Language, examples: Sequence[Example]
+) -> tuple[dict[str, Any], list[Example]]:
+    """Return the scores of a pipeline on some sentences, "complete_match" and "speed" too, and
+    these parsed.
+    """
     start = perf_counter()
     docs = list(nlp.pipe(example.predicted.copy() for example in examples))
     seconds = perf_counter() - start
@@ -133,7 +149,9 @@ def parse_examples(nlp: Language, examples: Sequence[Example]) -> tuple[dict[str
     scores = {**Scorer(nlp).score(parsed), "speed": sum(map(len, docs)) / seconds}
     # Whatever scorer a component has, sentences without a tree are left out.
     trees = score(parsed) if scores.get("dep_uas") is not None else {}
-    scores |= {name: value for name, value in trees.items() if name.startswith(("dep_", "sents_without"))}
+    scores |= {
+        name: value for name, value in trees.items() if name.startswith(("dep_", "sents_without"))
+    }
     heads = [_right_heads(example) for example in parsed if words_in_trees(example.reference).any()]
     if any(count for _, count in heads):
         warn_of_few(heads, "UAS")
@@ -159,7 +177,10 @@ def known_words(nlp: Language) -> Callable[[str], bool] | None:
 
 def _print_errors(found: Errors) -> None:
     for title, rows in found.tables.items():
-        cells = [(*list(row.values())[:2], *map(percent, list(row.values())[2:])) for row in rows[:_SHOWN]]
+        cells = [
+            (*list(row.values())[:2], *map(percent, list(row.values())[2:]))
+            for row in rows[:_SHOWN]
+        ]
         print_table(("", "tokens", *SCORES), cells, title)
     for title, confusions in found.confusions.items():
         msg.divider(title)
@@ -181,7 +202,9 @@ def _calibrations(nlp: Language, parsers: Sequence[Any], data_path: Path) -> dic
         found[f"head_prob, {text}"] = calibrate_heads(examples)
         found[f"tag_prob, {text}"] = calibrate_tags(examples)
     if not found["head_prob, gold sentences"].tokens.any():
-        raise ValueError(f"Calibration needs gold heads in '{data_path}', and a parser of this package.")
+        raise ValueError(
+            f"Calibration needs gold heads in '{data_path}', and a parser of this package."
+        )
     print_calibration(found)
     raw_heads, raw_tags, heads, tags = (each.to_dict() for each in found.values())
     return {"heads": heads, "tags": tags, "raw": {"heads": raw_heads, "tags": raw_tags}}

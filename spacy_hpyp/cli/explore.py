@@ -12,13 +12,13 @@ from spacy.language import Language
 from spacy.tokens import Span, Token
 from spacy.util import is_package
 
-from spacy_hpyp.annotation.syntactic_words import words_as_tokens
-from spacy_hpyp.cli.app import of_extra
-from spacy_hpyp.cli.options import argument
-from spacy_hpyp.components.corpus import mark_sentence
-from spacy_hpyp.components.hpyp_parser import HPYPParser
-from spacy_hpyp.components.surprisal import surprisal
-from spacy_hpyp.report.trees import draw_tree
+from ..annotation.syntactic_words import words_as_tokens
+from ..pipeline.corpus import mark_sentence
+from ..pipeline.hpyp_parser import HPYPParser
+from ..pipeline.surprisal import surprisal
+from ..report.trees import draw_tree
+from .app import of_extra
+from .options import argument
 
 # Streamlit has been imported where it runs this file.
 st: Any = sys.modules.get("streamlit")
@@ -31,17 +31,22 @@ _SETTINGS |= {"browser.gatherUsageStats": "false", "client.toolbarMode": "viewer
 
 
 def explore(
-    ctx: typer.Context, model: Annotated[str, argument("Name or path of a trained pipeline with a parser")]
+    ctx: typer.Context,
+    model: Annotated[str, argument("Name or path of a trained pipeline with a parser")],
 ) -> None:
     """Open a page in the browser that shows the trees, surprisals and next words of texts.
 
-    Streamlit serves it on this machine, until Ctrl-C; the extra 'explore' installs it. Settings of Streamlit
-    can be given, as --server.port 8600 or --server.headless true, which opens no browser.
+    Streamlit serves it on this machine, until Ctrl-C; the extra 'explore' installs it. Settings of
+    Streamlit can be given, as --server.port 8600 or --server.headless true, which opens no browser.
     """
     of_extra("streamlit", 'The page needs Streamlit: pip install "spacy-hpyp[explore]"')
     if not is_package(model) and not (Path(model) / "config.cfg").is_file():
         raise ValueError(f"There is no pipeline '{model}': neither a package nor a directory.")
-    own = [f"--{key}={value}" for key, value in _SETTINGS.items() if not any(key in arg for arg in ctx.args)]
+    own = [
+        f"--{key}={value}"
+        for key, value in _SETTINGS.items()
+        if not any(key in arg for arg in ctx.args)
+    ]
     sys.argv = ["streamlit", "run", __file__, *own, *ctx.args, "--", model]
     runpy.run_module("streamlit", run_name="__main__")
 
@@ -128,8 +133,12 @@ def _show_next(parser: HPYPParser, doc: Any) -> None:
     steps = parser.increments(doc, 10)
     chosen = st.select_slider("After", range(len(steps)), format_func=lambda i: f"{i + 1}")
     step = steps[chosen]
-    st.caption(f"Entropies: next word {step.entropy_next:.2f}, parses {step.entropy_analyses:.2f} bits.")
-    words = [{"word": word or "(end of the sentence)", "probability": p} for word, p in step.next_words]
+    st.caption(
+        f"Entropies: next word {step.entropy_next:.2f}, parses {step.entropy_analyses:.2f} bits."
+    )
+    words = [
+        {"word": word or "(end of the sentence)", "probability": p} for word, p in step.next_words
+    ]
     st.dataframe(words, hide_index=True)
 
 

@@ -28,15 +28,17 @@ def generate(
     min_length: Annotated[int, option("Shorter sentences are not among the best")] = 10,
     max_length: Annotated[int, option("The most words of a sentence")] = 60,
     seed: Annotated[int, option("Fixes the sentences")] = 0,
-    output: Annotated[Path | None, option("File for the best, .jsonl", "--output -o", **NEW_FILE)] = None,
+    output: Annotated[
+        Path | None, option("File for the best, .jsonl", "--output -o", **NEW_FILE)
+    ] = None,
     particles: Particles = None,
     threads: Threads = None,
 ) -> None:
     """Draw sentences from a model and show the most probable ones of some length.
 
-    A sentence's probability is the sum over the parser's beam, not that of the derivation that was drawn; an
-    n-gram model's is exact. Rare words are spelled out, or appear as the name of their class in angle
-    brackets if the model does not spell.
+    A sentence's probability is the sum over the parser's beam, not that of the derivation that was
+    drawn; an n-gram model's is exact. Rare words are spelled out, or appear as the name of their
+    class in angle brackets if the model does not spell.
     """
     is_ngrams = is_ngram_model(model)
     if is_ngrams:
@@ -49,7 +51,10 @@ def generate(
     if is_ngrams:
         separated = nlp.vocab.writing_system["has_letters"]
         sentences = (
-            (one.log_prob, Doc(nlp.vocab, one.words, spaces_between(one.words, separated=separated)))
+            (
+                one.log_prob,
+                Doc(nlp.vocab, one.words, spaces_between(one.words, separated=separated)),
+            )
             for one in drawn
         )
     else:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from wasabi import msg
 
-from ..components.hpyp_parser import HPYPParser
+from ..pipeline.hpyp_parser import HPYPParser
 from ..storage.files import prepare_folder
 from ..training.raw_training import learn_from_text
 from .app import load_parser
@@ -23,16 +23,20 @@ def learn_text(
     learning: Annotated[
         Literal["words", "all"], option("Distributions to train: words only, or all")
     ] = "words",
-    tokenized: Annotated[bool, option("Words are between spaces; else the tokenizer finds them")] = False,
-    particles: Annotated[int, option("Number of particles for each sentence", "--particles -K")] = 100,
+    tokenized: Annotated[
+        bool, option("Words are between spaces; else the tokenizer finds them")
+    ] = False,
+    particles: Annotated[
+        int, option("Number of particles for each sentence", "--particles -K")
+    ] = 100,
     threads: Threads = None,
 ) -> None:
-    """Let a pipeline learn from raw text: parse a batch, take the best parses for trees, and add them to the
-    model.
+    """Let a pipeline learn from raw text: parse a batch, take the best parses for trees, and add
+    them to the model.
 
-    The text is read once and not held in memory. The progress bar shows the mean log-probability of a word in
-    nats, predicted before it was added. The pipeline is saved in the end; it can learn from another text
-    then.
+    The text is read once and not held in memory. The progress bar shows the mean log-probability of
+    a word in nats, predicted before it was added. The pipeline is saved in the end; it can learn
+    from another text then.
     """
     existing([text])
     nlp, saved = load_parser(model)

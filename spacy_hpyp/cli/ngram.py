@@ -1,4 +1,6 @@
-"""`hpyp ngram`: train an n-gram model, the baseline for a parser's perplexity; and loading n-gram models."""
+"""`hpyp ngram`: train an n-gram model, the baseline for a parser's perplexity; and loading n-gram
+models.
+"""
 
 from functools import partial
 from itertools import chain
@@ -9,13 +11,13 @@ import spacy
 from spacy.language import Language
 from wasabi import msg
 
-from ..components.tokenizer import LearnedTokenizer
 from ..language_model.ngram import (
     NGramVocabulary,
     collect_vocabulary,
     resolve_rule,
     train_ngram_model,
 )
+from ..pipeline.tokenizer import LearnedTokenizer
 from .app import load_parser
 from .options import NEW_FILE, MinClassCount, MinCount, Tokenized, argument, option
 from .progress import Bar
@@ -24,7 +26,8 @@ from .raw_text import read_sentences
 
 def ngram(
     train: Annotated[
-        list[Path], argument("Training data: .spacy or .conllu, or text, a sentence a line", exists=True)
+        list[Path],
+        argument("Training data: .spacy or .conllu, or text, a sentence a line", exists=True),
     ],
     output: Annotated[Path, argument("File for the model", **NEW_FILE)],
     *,
@@ -35,7 +38,9 @@ def ngram(
     lang: Annotated[
         str, option("Language: of the tokenizer, and of the classes of rare words", "--lang -l")
     ] = "en",
-    spelling: Annotated[bool, option("Spell rare words out in letters: an open vocabulary")] = False,
+    spelling: Annotated[
+        bool, option("Spell rare words out in letters: an open vocabulary")
+    ] = False,
     seed: Annotated[int, option("Fixes the model bit for bit")] = 0,
     tokenized: Tokenized = False,
     vocab_from: Annotated[
@@ -44,13 +49,19 @@ def ngram(
 ) -> None:
     """Train a hierarchical Pitman-Yor n-gram model by Gibbs sampling.
 
-    The progress bar shows the mean log-probability of a word or end of sentence in nats, each sentence
-    predicted from all others. With --vocab-from PIPELINE its rule for rare words, thresholds, spelling and
-    learned tokenizer hold.
+    The progress bar shows the mean log-probability of a word or end of sentence in nats, each
+    sentence predicted from all others. With --vocab-from PIPELINE its rule for rare words,
+    thresholds, spelling and learned tokenizer hold.
     """
-    rare: dict[str, Any] = {"min_count": min_count, "min_class_count": min_class_count, "spelling": spelling}
+    rare: dict[str, Any] = {
+        "min_count": min_count,
+        "min_class_count": min_class_count,
+        "spelling": spelling,
+    }
     words: Any = partial(collect_vocabulary, lang=lang, **rare, seed=seed)
-    if vocab_from is None or (Path(vocab_from).exists() and not (Path(vocab_from) / "config.cfg").exists()):
+    if vocab_from is None or (
+        Path(vocab_from).exists() and not (Path(vocab_from) / "config.cfg").exists()
+    ):
         nlp = None if tokenized else spacy.blank(lang)
         words = words if vocab_from is None else words(read_sentences(vocab_from, nlp))
     else:
@@ -73,9 +84,11 @@ def ngram(
     msg.good(f"Saved a {order}-gram model of {sizes} to {output}")
 
 
-def vocabulary_of_pipeline(model: str | Path, *, spelling: bool = False) -> tuple[Language, NGramVocabulary]:
-    """Load a trained pipeline, and return it with the vocabulary of its hpyp_parser, perhaps with the spelling
-    of rare words.
+def vocabulary_of_pipeline(
+    model: str | Path, *, spelling: bool = False
+) -> tuple[Language, NGramVocabulary]:
+    """Load a trained pipeline, and return it with the vocabulary of its hpyp_parser, perhaps with
+    the spelling of rare words.
 
     RAISES (ValueError): If an n-gram model cannot have it, or the parser does not spell.
     """

@@ -9,7 +9,12 @@ from ..storage.files import prepare_folder
 
 
 def option(
-    meaning: str, names: str = "", *, least: int | None = None, most: int | None = None, **settings: Any
+    meaning: str,
+    names: str = "",
+    *,
+    least: int | None = None,
+    most: int | None = None,
+    **settings: Any,
 ) -> Any:
     """Declare an option, with settings of `typer.Option`.
 
@@ -37,17 +42,27 @@ NEW_FILE: dict[str, Any] = {"dir_okay": False, "callback": writable}
 Pipeline = Annotated[str, argument("Name or path of a pipeline with a parser of this package")]
 AnyPipeline = Annotated[str, argument("Name or path of a trained pipeline with any parser")]
 Generative = Annotated[str, argument("Name or path of a trained pipeline with an hpyp_parser")]
-AnyModel = Annotated[str, argument("A trained pipeline with an hpyp_parser, or a model of 'hpyp ngram'")]
-TrainData = Annotated[Path, argument("Training data: .conllu or .spacy, or a directory", exists=True)]
+AnyModel = Annotated[
+    str, argument("A trained pipeline with an hpyp_parser, or a model of 'hpyp ngram'")
+]
+TrainData = Annotated[
+    Path, argument("Training data: .conllu or .spacy, or a directory", exists=True)
+]
 Data = Annotated[Path, argument("Evaluation data: .conllu or .spacy, or a directory", exists=True)]
 Json = Annotated[Path | None, option("JSON file for the figures", "--output -o", **NEW_FILE)]
-Particles = Annotated[int | None, option("Particles, instead of the pipeline's setting", "--particles -K")]
-Threads = Annotated[int | None, option("Threads, instead of the pipeline's setting", "--threads -t")]
+Particles = Annotated[
+    int | None, option("Particles, instead of the pipeline's setting", "--particles -K")
+]
+Threads = Annotated[
+    int | None, option("Threads, instead of the pipeline's setting", "--threads -t")
+]
 MinCount = Annotated[int, option("Rarer words are known by their class only")]
 MinClassCount = Annotated[int, option("Rarer classes give way to more general ones")]
 Printed = Annotated[Literal["table", "json"], option("Print a table, or JSON", "--output -o")]
 GoldTags = Annotated[bool, option("Give the gold tags to the parser")]
 PerLine = Annotated[bool, option("Each line of a text is one sentence", "--per-line -l")]
 Tokenized = Annotated[bool, option("Split text into words at white space")]
-RayAddress = Annotated[str | None, option("Ray cluster: 'local', 'local[N]', 'auto' or an address", "--ray")]
+RayAddress = Annotated[
+    str | None, option("Ray cluster: 'local', 'local[N]', 'auto' or an address", "--ray")
+]
 Workers = Annotated[int | None, option("With --ray: workers, instead of one a core", least=1)]

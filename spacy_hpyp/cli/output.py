@@ -29,8 +29,8 @@ def writing(path: Path | None, what: str) -> Iterator[TextIO]:
 
 
 def is_shown(path: Path | None) -> bool | None:
-    """Return whether output on the screen would be disturbed by a progress bar; else None, as tqdm takes
-    it.
+    """Return whether output on the screen would be disturbed by a progress bar; else None, as tqdm
+    takes it.
     """
     return (path is None and sys.stdout.isatty()) or None
 
@@ -55,7 +55,9 @@ def print_table(
     left: int = 1,
     **settings: Any,
 ) -> None:
-    """Print a table of figures whose first `left` columns are words; settings are those of wasabi."""
+    """Print a table of figures whose first `left` columns are words; settings are those of
+    wasabi.
+    """
     aligns = ["l"] * left + ["r"] * (len(header) - left)
     msg.table(list(rows), header=header, divider=True, aligns=aligns, title=title, **settings)
 

@@ -12,21 +12,14 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..annotation.syntactic_words import word_spans
-from ..components.corpus import mark_sentence
 from ..distributed.inputs import Document, Shard
 from ..distributed.run import Process, Task
+from ..pipeline.corpus import mark_sentence
 from ..text.paragraphs import paragraphs_of
 from ..treebanks.conllu import Block, blocks_of
 from .app import load_pipeline, prepare_output, set_threads
 from .conllu_format import to_doc, write_block, write_doc
-from .options import (
-    PerLine,
-    RayAddress,
-    Threads,
-    Workers,
-    argument,
-    option,
-)
+from .options import PerLine, RayAddress, Threads, Workers, argument, option
 from .output import is_shown, writing
 from .progress import Bar
 from .raw_text import STDIN, existing, is_conllu, lines_of, locate_paragraphs
@@ -53,7 +46,9 @@ class Source(NamedTuple):
 
 def parse(
     model: Annotated[str, argument("Name or path of a trained pipeline with a parser")],
-    texts: Annotated[list[Path] | None, argument("Texts or .conllu files; '-' or none is stdin")] = None,
+    texts: Annotated[
+        list[Path] | None, argument("Texts or .conllu files; '-' or none is stdin")
+    ] = None,
     *,
     output: Annotated[
         Path | None, option("CoNLL-U file, not stdout; with --ray a folder", "--output -o")
@@ -66,13 +61,13 @@ def parse(
 ) -> None:
     """Write the trees that a pipeline finds, in CoNLL-U.
 
-    A text has paragraphs, with empty lines between them; the pipeline finds words and sentences. CoNLL-U
-    keeps its words, sentences, multiword tokens and comments, or by --keep less. Empty nodes and enhanced
-    graphs are left out. '# log_prob' is the log-probability of a sentence in nats; HeadProb and TagProb in
-    MISC are the probabilities of a word's head and tag.
+    A text has paragraphs, with empty lines between them; the pipeline finds words and sentences.
+    CoNLL-U keeps its words, sentences, multiword tokens and comments, or by --keep less. Empty
+    nodes and enhanced graphs are left out. '# log_prob' is the log-probability of a sentence in
+    nats; HeadProb and TagProb in MISC are the probabilities of a word's head and tag.
 
-    With --ray, sentences are named after the place of their paragraph in its file, in characters. The same
-    command goes on after an interruption.
+    With --ray, sentences are named after the place of their paragraph in its file, in characters.
+    The same command goes on after an interruption.
     """
     texts = texts or [STDIN]
     if ray is not None:
@@ -91,7 +86,9 @@ def parse(
         for path in texts:
             stem = "stdin" if path == STDIN else "_".join(path.stem.split())
             seen[stem] += 1
-            source = Source(path, stem if seen[stem] == 1 else f"{stem}.{seen[stem]}", is_conllu(path))
+            source = Source(
+                path, stem if seen[stem] == 1 else f"{stem}.{seen[stem]}", is_conllu(path)
+            )
             for sentence in parsed(nlp, source, keep=keep, per_line=per_line):
                 file.write(sentence)
                 bar.update()
@@ -149,7 +146,9 @@ def _texts(source: Source, keep: Given, per_line: bool) -> Iterator[Text]:
 
 
 def lines_of_text(blocks: Iterable[Block]) -> Iterator[str]:
-    """Yield the text of sentences, and an empty line before each document and paragraph but the first."""
+    """Yield the text of sentences, and an empty line before each document and paragraph but the
+    first.
+    """
     for i, block in enumerate(blocks):
         if i and block.begins("newdoc", "newpar"):
             yield "\n"
@@ -169,7 +168,9 @@ def parse_each(nlp: Language, texts: Iterable[str | Block], *, whole: bool) -> I
 
     for doc in nlp.pipe(map(to_parse, texts), batch_size=_BATCH):
         if not doc.has_annotation("SENT_START"):
-            raise ValueError(f"The pipeline finds no sentences. Its components are {nlp.pipe_names}.")
+            raise ValueError(
+                f"The pipeline finds no sentences. Its components are {nlp.pipe_names}."
+            )
         yield doc
 
 
@@ -208,9 +209,13 @@ class ParseTask(Task):
             texts: list[Text] = []
             for one in documents:
                 if is_text:
-                    texts.append((one.text, [] if whole else [f"newpar id = {shard.name}-{one.place}"]))
+                    texts.append(
+                        (one.text, [] if whole else [f"newpar id = {shard.name}-{one.place}"])
+                    )
                 else:
-                    texts.append(_kept(next(blocks_of(one.text.splitlines(), shard.path)), self.keep))
+                    texts.append(
+                        _kept(next(blocks_of(one.text.splitlines(), shard.path)), self.keep)
+                    )
             with nlp.memory_zone():
                 docs = list(parse_each(nlp, (text for text, _ in texts), whole=whole))
                 for one, (text, comments), doc in zip(documents, texts, docs, strict=True):

@@ -6,7 +6,6 @@ from typing import Annotated, Any, Literal
 import srsly
 from wasabi import msg
 
-from ..components.surprisal import blank_pipeline
 from ..language_model.ngram import NGramModel
 from ..language_model.scoring import (
     perplexity_of,
@@ -14,6 +13,7 @@ from ..language_model.scoring import (
     score_by_particles,
     search_for_sums,
 )
+from ..pipeline.surprisal import blank_pipeline
 from .app import load_parser
 from .ngram import is_ngram_model, refuse
 from .options import AnyModel, Printed, Threads, Tokenized, argument, option
@@ -36,23 +36,28 @@ def perplexity(
     ] = None,
     particles: Annotated[
         int | None,
-        option(f"Of a parser: by default the pipeline's, or {_PARTICLES} for the estimate", "--particles -K"),
+        option(
+            f"Of a parser: by default the pipeline's, or {_PARTICLES} for the estimate",
+            "--particles -K",
+        ),
     ] = None,
     replicates: Annotated[
         int | None,
         option(
-            f"Independent particle filters for each sentence, by default {_REPLICATES}", "--replicates -R"
+            f"Independent particle filters for each sentence, by default {_REPLICATES}",
+            "--replicates -R",
         ),
     ] = None,
     threads: Threads = None,
     seed: Annotated[int | None, option("Fixes the particle estimate; by default 0")] = None,
 ) -> None:
-    """Print the perplexity of a text: exp of minus the mean log-probability of a word or end of sentence.
+    """Print the perplexity of a text: exp of minus the mean log-probability of a word or end of
+    sentence.
 
-    There is one prediction a word and one for the end of the sentence. A word that is rare or unknown in
-    training counts as its class, or where the model spells such words out, its letters count besides. Only
-    perplexities of models with the same vocabulary can be compared, see 'hpyp ngram --vocab-from', but bits a
-    character of all that spell.
+    There is one prediction a word and one for the end of the sentence. A word that is rare or
+    unknown in training counts as its class, or where the model spells such words out, its letters
+    count besides. Only perplexities of models with the same vocabulary can be compared, see 'hpyp
+    ngram --vocab-from', but bits a character of all that spell.
     """
     if not data.is_dir():
         existing([data])
@@ -67,7 +72,9 @@ def perplexity(
         if not is_estimate:
             refuse("the method 'particles', but here is the method 'beam'", **of_estimate)
         ngrams = None
-        nlp, parser = load_parser(model, particles=None if is_estimate else particles, threads=threads)
+        nlp, parser = load_parser(
+            model, particles=None if is_estimate else particles, threads=threads
+        )
     found = read_sentences(data, None if tokenized else nlp)
     with Bar(found, desc="Scoring", unit=" sentences") as sentences:
         if ngrams is not None:
@@ -105,4 +112,6 @@ def _print(found: dict[str, Any], method: str | None) -> None:
         error = found["perplexity"] * found["standard_error"]
         msg.info(f"An estimate: {found['perplexity']:.2f} ± {error:.2f}")
     elif method == "beam":
-        msg.info("Summed over the beam, which leaves derivations out: the perplexity is an upper bound")
+        msg.info(
+            "Summed over the beam, which leaves derivations out: the perplexity is an upper bound"
+        )

@@ -27,8 +27,9 @@ def precompile(
 ) -> None:
     """Compile the code that a pipeline needs, and cache it.
 
-    Compiled code is kept in the directory that the environment variable NUMBA_CACHE_DIR names; without it, beside
-    the package's files or in ~/.cache. Run this when you build an image. Later the directory may be read-only.
+    Compiled code is kept in the directory that the environment variable NUMBA_CACHE_DIR names;
+    without it, beside the package's files or in ~/.cache. Run this when you build an image. Later
+    the directory may be read-only.
     """
     start = perf_counter()
     for nlp in map(_trained, _COMPONENTS) if pipeline is None else [load_pipeline(pipeline)]:

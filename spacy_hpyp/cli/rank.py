@@ -15,7 +15,7 @@ from spacy.util import minibatch
 from ..annotation.extensions import probabilities_of
 from ..annotation.guides import read_guide
 from ..annotation.syntactic_words import words_as_tokens
-from ..components.hpyp_parser import HPYPParser
+from ..pipeline.hpyp_parser import HPYPParser
 from ..treebanks.conllu import Block, read_blocks
 from .app import prepare_output, prepared
 from .conllu_format import write_block, write_doc
@@ -36,13 +36,17 @@ By = Literal["arcs", "rate", "tags"]
 
 def rank(
     model: Pipeline,
-    texts: Annotated[list[Path], argument("Texts, '-' for stdin, or .conllu files", callback=existing)],
+    texts: Annotated[
+        list[Path], argument("Texts, '-' for stdin, or .conllu files", callback=existing)
+    ],
     *,
     output: Annotated[
         Path | None, option("File to write, instead of stdout", "--output -o", dir_okay=False)
     ] = None,
     top: Annotated[int | None, option("The number of sentences", "--top -n", least=1)] = None,
-    by: Annotated[By, option("Expected wrong arcs, or these a word, or expected wrong tags")] = "arcs",
+    by: Annotated[
+        By, option("Expected wrong arcs, or these a word, or expected wrong tags")
+    ] = "arcs",
     most_confident: Annotated[bool, option("The sentences with the fewest first")] = False,
     form: Annotated[
         Literal["list", "jsonl", "conllu"], option("The format of the output", "--format -f")
@@ -53,16 +57,18 @@ def rank(
 ) -> None:
     """Rank sentences by the number of errors that the parser expects: which to correct next.
 
-    An arc is wrong if its head is. CoNLL-U keeps its sentences, multiword tokens and comments. Each line of a
-    text is a paragraph, in which the pipeline finds sentences. Only the sentences to write are kept in
-    memory.
+    An arc is wrong if its head is. CoNLL-U keeps its sentences, multiword tokens and comments. Each
+    line of a text is a paragraph, in which the pipeline finds sentences. Only the sentences to
+    write are kept in memory.
     """
     prepare_output(output, texts, ".txt", *(() if form == "list" else (f".{form}",)))
     nlp, parsers = prepared(model, threads=threads, particles=particles)
     for parser in parsers:
         if isinstance(parser, HPYPParser):
             parser.decoding = "mbr"
-    rows = chain.from_iterable(rank_sentences(nlp, path, by=by, per_line=per_line) for path in texts)
+    rows = chain.from_iterable(
+        rank_sentences(nlp, path, by=by, per_line=per_line) for path in texts
+    )
     name, sign = _name(by), -1 if most_confident else 1
 
     def key(row: Row) -> float:
@@ -80,18 +86,23 @@ def rank(
                 file.write(f"# rank = {place}\n{row['conllu']}")
             else:
                 of = f"{row[name]:.2f} wrong {name.split('_')[-1]} of {row['words']} words expected"
-                file.write(f"{place}. {of} ({row['file']}, sentence {row['sentence']})\n   {row['text']}\n")
+                file.write(
+                    f"{place}. {of} ({row['file']}, sentence {row['sentence']})\n   {row['text']}\n"
+                )
 
 
 def _name(by: By) -> str:
     return "expected_wrong_tags" if by == "tags" else "expected_wrong_arcs"
 
 
-def rank_sentences(nlp: Language, path: Path, *, by: By = "arcs", per_line: bool = False) -> Iterator[Row]:
-    """Parse a file, and yield each sentence with its expected errors. The file is not held in memory.
+def rank_sentences(
+    nlp: Language, path: Path, *, by: By = "arcs", per_line: bool = False
+) -> Iterator[Row]:
+    """Parse a file, and yield each sentence with its expected errors. The file is not held in
+    memory.
 
-    YIELDS (dict): "expected_wrong_arcs" or "expected_wrong_tags", "words", "file", "sentence" (its number),
-        "text", and "conllu", the sentence in CoNLL-U.
+    YIELDS (dict): "expected_wrong_arcs" or "expected_wrong_tags", "words", "file", "sentence" (its
+        number), "text", and "conllu", the sentence in CoNLL-U.
     RAISES (ValueError): If the pipeline gives no probabilities.
     """
     number = 0
@@ -111,7 +122,9 @@ def rank_sentences(nlp: Language, path: Path, *, by: By = "arcs", per_line: bool
 
 def _rows(doc: Doc, block: Block | None, path: Path, number: int, by: By) -> list[Row]:
     words, rows = words_as_tokens(doc), []
-    wrong = 1.0 - (_tag_probabilities(words) if by == "tags" else _probabilities("head_prob", words))
+    wrong = 1.0 - (
+        _tag_probabilities(words) if by == "tags" else _probabilities("head_prob", words)
+    )
     if block is None:
         conllu = write_doc(doc, path.name, number)
     else:

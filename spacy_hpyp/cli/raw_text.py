@@ -1,5 +1,5 @@
-"""Sentences and documents of text files, of treebanks in CoNLL-U, and of `.spacy` files, read a little at a
-time. The name of a file says what it is.
+"""Sentences and documents of text files, of treebanks in CoNLL-U, and of `.spacy` files, read a
+little at a time. The name of a file says what it is.
 """
 
 from collections.abc import Iterator
@@ -14,9 +14,9 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotation.syntactic_words import words_as_tokens
-from ..components.corpus import create_conllu_corpus, mark_sentence, spans_of
-from ..components.documents import SPACY, read_treebank
 from ..language_model.tables import is_table
+from ..pipeline.corpus import create_conllu_corpus, mark_sentence, spans_of
+from ..pipeline.documents import SPACY, read_treebank
 from ..text.paragraphs import paragraphs_of
 from ..treebanks.conllu import read_blocks
 
@@ -50,18 +50,23 @@ def lines_of(path: Path) -> Iterator[tuple[int, str]]:
     RAISES (ValueError): If it is not UTF-8.
     """
     end = 0
-    with nullcontext(typer.get_binary_stream("stdin")) if path == STDIN else path.open("rb") as file:
+    with (
+        nullcontext(typer.get_binary_stream("stdin")) if path == STDIN else path.open("rb") as file
+    ):
         for number, data in enumerate(file, 1):
             try:
                 line = data.decode()
             except UnicodeDecodeError as error:
-                raise ValueError(f"'{path}' is not text in UTF-8 (line {number}: {error}).") from error
+                raise ValueError(
+                    f"'{path}' is not text in UTF-8 (line {number}: {error})."
+                ) from error
             yield end, line
             end += len(line)
 
 
 def locate_paragraphs(path: Path, *, per_line: bool = False) -> Iterator[tuple[int, str]]:
-    """Yield the paragraphs of a text file, each with the number of characters before it, see `paragraphs_of`.
+    """Yield the paragraphs of a text file, each with the number of characters before it, see
+    `paragraphs_of`.
 
     per_line (bool): Whether every line that is not empty is a paragraph, however long.
     RAISES (ValueError): If the file is not text in UTF-8, or is a table or CoNLL-U by its name.
@@ -71,14 +76,14 @@ def locate_paragraphs(path: Path, *, per_line: bool = False) -> Iterator[tuple[i
 
 
 def read_sentences(path: str | Path, nlp: Language | None = None) -> Iterator[list[str]]:
-    """Yield the words of each sentence of a file. White space is no word, and sentences without words are
-    left out. Text is not held in memory.
+    """Yield the words of each sentence of a file. White space is no word, and sentences without
+    words are left out. Text is not held in memory.
 
-    * A `.spacy` file, or a directory of treebanks: gold words and sentences; a document without sentence
-      boundaries is one sentence.
+    * A `.spacy` file, or a directory of treebanks: gold words and sentences; a document without
+      sentence boundaries is one sentence.
     * A treebank in CoNLL-U: its words and sentences.
-    * Text, one sentence a line: split at white space, or into the words that the tokenizer of a pipeline
-      finds, as `hpyp surprisal` does.
+    * Text, one sentence a line: split at white space, or into the words that the tokenizer of a
+      pipeline finds, as `hpyp surprisal` does.
 
     RAISES (ValueError): If there is no such file, or it is not what its name says.
     """
@@ -94,7 +99,9 @@ def read_sentences(path: str | Path, nlp: Language | None = None) -> Iterator[li
     if nlp is None:
         return (words for _, line in lines if (words := line.split()))
     return (
-        words for _, line in lines for words in _sentences(words_as_tokens(mark_sentence(nlp.make_doc(line))))
+        words
+        for _, line in lines
+        for words in _sentences(words_as_tokens(mark_sentence(nlp.make_doc(line))))
     )
 
 
@@ -105,8 +112,8 @@ def _sentences(doc: Doc) -> Iterator[list[str]]:
 
 
 def read_corpus(path: Path, nlp: Language, *, tokens: str = "tokenizer") -> list[Example]:
-    """Read the documents of a treebank, with what is to be found of them; a file, or a directory of files
-    that end with .conllu or .spacy.
+    """Read the documents of a treebank, with what is to be found of them; a file, or a directory of
+    files that end with .conllu or .spacy.
 
     tokens (str): The tokens of the documents to be parsed, "tokenizer" or "gold".
     """

@@ -17,7 +17,8 @@ _WIDTH = 120
 
 def reading(
     tables: Annotated[
-        list[Path], argument("Tables with one word a row, as 'hpyp surprisal' writes them", exists=True)
+        list[Path],
+        argument("Tables with one word a row, as 'hpyp surprisal' writes them", exists=True),
     ],
     *,
     time: Annotated[str, option("The column of reading times")],
@@ -26,16 +27,19 @@ def reading(
         list[str] | None, option("Predictors to test: a,b or a formula; default: surprisal")
     ] = None,
     baseline: Annotated[str, option("Control predictors: a,b or a formula")] = BASELINE,
-    reader_by: Annotated[str | None, option("Column of readers: effects are those of a mixed model")] = None,
+    reader_by: Annotated[
+        str | None, option("Column of readers: effects are those of a mixed model")
+    ] = None,
     output: Json = None,
 ) -> None:
     """Print how much better reading times are predicted by surprisals than without them.
 
-    Regressions (least squares) with and without them predict the times of each text from those of all others:
-    gain is the difference in log-likelihood, in nats, with a standard error by blocks of 100 words. Effects
-    are in the unit of times a bit, with 95 % confidence intervals that allow for neighbouring words to be
-    alike (Newey & West), or those of a mixed model with --reader-by. Of each column those of the words before
-    (--lags) go with it. Rows without a time are left out. Several tables have the same rows.
+    Regressions (least squares) with and without them predict the times of each text from those of
+    all others: gain is the difference in log-likelihood, in nats, with a standard error by blocks
+    of 100 words. Effects are in the unit of times a bit, with 95 % confidence intervals that allow
+    for neighbouring words to be alike (Newey & West), or those of a mixed model with --reader-by.
+    Of each column those of the words before (--lags) go with it. Rows without a time are left out.
+    Several tables have the same rows.
     """
     needs = "This needs pandas and statsmodels, of the extra 'reading': pip install 'spacy-hpyp[reading]'"
     pandas, _ = of_extra("pandas", needs), of_extra("statsmodels", needs)
@@ -43,7 +47,9 @@ def reading(
     for path in tables:
         text, separator = table_text(path)
         decimal = "," if separator == ";" and re.search(r";-?\d+,\d", text) else "."
-        read.append(pandas.read_csv(io.StringIO(text), sep=separator, decimal=decimal, low_memory=False))
+        read.append(
+            pandas.read_csv(io.StringIO(text), sep=separator, decimal=decimal, low_memory=False)
+        )
     predictors = {
         (f"{path.stem}: " if len(tables) > 1 else "") + formula: (number, formula)
         for number, path in enumerate(tables)
@@ -63,18 +69,29 @@ def reading(
             )
     header = ("predictors", "words", "left out", "gain", "variance %", "by text")
     print_table(header, rows, "Gain in log-likelihood (nats)", max_col=_WIDTH)
-    differences = [(*pair, f"{own.value:.1f} ± {own.error:.1f}") for pair, own in found.differences.items()]
+    differences = [
+        (*pair, f"{own.value:.1f} ± {own.error:.1f}") for pair, own in found.differences.items()
+    ]
     if differences:
         header = ("predictors", "less those of", "difference")
         print_table(header, differences, "Differences in gain (nats)", left=2, max_col=_WIDTH)
     header = ("predictors", "column", "effect", "95 %", "a standard deviation")
     print_table(header, effects, f"Effects ({time} a bit)", left=2, max_col=_WIDTH)
-    figures: dict[str, Any] = {"words": found.words, "left_out": found.left_out, "baseline": baseline}
+    figures: dict[str, Any] = {
+        "words": found.words,
+        "left_out": found.left_out,
+        "baseline": baseline,
+    }
     figures["predictors"] = {
-        name: {**one._asdict(), "gain": one.gain._asdict(), "effects": [own._asdict() for own in one.effects]}
+        name: {
+            **one._asdict(),
+            "gain": one.gain._asdict(),
+            "effects": [own._asdict() for own in one.effects],
+        }
         for name, one in found.predictions.items()
     }
     figures["differences"] = [
-        {"predictors": one, "less": other, **own._asdict()} for (one, other), own in found.differences.items()
+        {"predictors": one, "less": other, **own._asdict()}
+        for (one, other), own in found.differences.items()
     ]
     save_json(output, figures, "the figures")

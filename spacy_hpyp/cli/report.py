@@ -12,9 +12,9 @@ from wasabi import msg
 from ..annotation.calibration import calibrate_heads, calibrate_tags
 from ..annotation.documents import unannotated
 from ..annotation.errors import find_errors
-from ..components.corpus import mark_sentence
-from ..components.hpyp_parser import HPYPParser
 from ..language_model.scoring import search_for_reading
+from ..pipeline.corpus import mark_sentence
+from ..pipeline.hpyp_parser import HPYPParser
 from ..report import page
 from ..storage.files import replace_file
 from .app import load_pipeline, of_extra, set_threads
@@ -30,15 +30,19 @@ def report(
     data_path: Data,
     output: Annotated[Path, argument("HTML file to write", **NEW_FILE)],
     *,
-    sentences: Annotated[int, option("Number of worst sentences to show", "--sentences -n", least=0)] = 5,
+    sentences: Annotated[
+        int, option("Number of worst sentences to show", "--sentences -n", least=0)
+    ] = 5,
     threads: Threads = None,
 ) -> None:
     """Write a page about a pipeline: one HTML file, which loads nothing else.
 
-    It has scores, errors, the sentences with the most wrong arcs, calibration and surprisal along the data.
-    Sentences are parsed with gold tokens and boundaries, as in 'hpyp evaluate'.
+    It has scores, errors, the sentences with the most wrong arcs, calibration and surprisal along
+    the data. Sentences are parsed with gold tokens and boundaries, as in 'hpyp evaluate'.
     """
-    of_extra("matplotlib", "The figures of a report need matplotlib: pip install 'spacy-hpyp[report]'")
+    of_extra(
+        "matplotlib", "The figures of a report need matplotlib: pip install 'spacy-hpyp[report]'"
+    )
     nlp = load_pipeline(model)
     set_threads(nlp, threads)
     parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser) and pipe.is_trained]
@@ -66,10 +70,14 @@ def report(
     msg.good(f"Saved the report to {output}")
 
 
-def _surprisals(nlp: Language, parsers: Sequence[HPYPParser], gold: Sequence[Example]) -> list[Token]:
+def _surprisals(
+    nlp: Language, parsers: Sequence[HPYPParser], gold: Sequence[Example]
+) -> list[Token]:
     """Return the first tokens of gold sentences, with their surprisals."""
     reading = {
-        name: {"search": search_for_reading(pipe.search)} for name, pipe in nlp.pipeline if pipe in parsers
+        name: {"search": search_for_reading(pipe.search)}
+        for name, pipe in nlp.pipeline
+        if pipe in parsers
     }
     tokens: list[Token] = []
     for example in gold if parsers else ():

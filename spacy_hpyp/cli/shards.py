@@ -68,9 +68,17 @@ def distribute(
 
 def _digest(model: str) -> str:
     """Return a digest of the files of a pipeline."""
-    folder = Path(model) if Path(model).exists() else get_package_path(model) if is_package(model) else None
+    folder = (
+        Path(model)
+        if Path(model).exists()
+        else get_package_path(model)
+        if is_package(model)
+        else None
+    )
     if folder is None:
-        raise ValueError(f"There is no pipeline '{model}': neither a directory nor an installed package.")
+        raise ValueError(
+            f"There is no pipeline '{model}': neither a directory nor an installed package."
+        )
     found = blake2b(digest_size=16)
     for file in sorted(folder.rglob("*")):
         if file.is_file() and file.suffix != ".pyc":

@@ -1,5 +1,5 @@
-"""`hpyp surprisal`: the surprisal of each token, word or region of texts and tables of stimuli, as a
-table.
+"""`hpyp surprisal`: the surprisal of each token, word or region of texts and tables of stimuli, as
+a table.
 """
 
 import csv
@@ -19,7 +19,6 @@ import spacy
 import srsly
 
 from ..about import __version__
-from ..components.surprisal import NGramReader, ParserReader, Reader, read_rows
 from ..distributed.inputs import Document, Shard
 from ..distributed.run import Process, Task
 from ..language_model.align import Alignment
@@ -28,6 +27,7 @@ from ..language_model.ngram import NGramModel
 from ..language_model.stimuli import Columns, read_counts, read_passages
 from ..language_model.surprisal import PARTS, REGION, TOKEN, WORD, Frequencies, Row, TextPassage
 from ..language_model.tables import is_table
+from ..pipeline.surprisal import NGramReader, ParserReader, Reader, read_rows
 from ..storage.files import replace_file
 from .app import load_parser, load_pipeline, note, prepare_output
 from .ngram import is_ngram_model, refuse
@@ -45,17 +45,26 @@ _BATCH = 2000
 
 def surprisal(
     model: AnyModel,
-    texts: Annotated[list[Path], argument("Texts, '-' for stdin, or tables of stimuli (.csv, .tsv)")],
+    texts: Annotated[
+        list[Path], argument("Texts, '-' for stdin, or tables of stimuli (.csv, .tsv)")
+    ],
     *,
     output: Annotated[
-        Path | None, option("File for the table (.csv, .tsv, .txt); with --ray a folder", "--output -o")
+        Path | None,
+        option("File for the table (.csv, .tsv, .txt); with --ray a folder", "--output -o"),
     ] = None,
     words: Annotated[
         bool, option("One row a word between white space: sums over its tokens", "--words -w")
     ] = False,
-    regions: Annotated[bool, option("One row a region of a table of stimuli", "--regions -r")] = False,
-    context: Annotated[str | None, option("Stimuli: column with the context read before the text")] = None,
-    text_by: Annotated[str | None, option("One word a row: column with the text of each word")] = None,
+    regions: Annotated[
+        bool, option("One row a region of a table of stimuli", "--regions -r")
+    ] = False,
+    context: Annotated[
+        str | None, option("Stimuli: column with the context read before the text")
+    ] = None,
+    text_by: Annotated[
+        str | None, option("One word a row: column with the text of each word")
+    ] = None,
     word: Annotated[str, option("One word a row: column with the words")] = "word",
     reader_by: Annotated[str | None, option("One word a row: column with the readers")] = None,
     frequencies: Annotated[
@@ -63,24 +72,32 @@ def surprisal(
     ] = None,
     lags: Annotated[int, option("Columns of so many words before, too", least=0, most=_LAGS)] = 0,
     align: Annotated[
-        Path | None, option("Table of another model (.csv, .tsv), whose values get a column", exists=True)
+        Path | None,
+        option("Table of another model (.csv, .tsv), whose values get a column", exists=True),
     ] = None,
-    value: Annotated[str, option("Of --align: the column of values; --word is that of words")] = "surprisal",
+    value: Annotated[
+        str, option("Of --align: the column of values; --word is that of words")
+    ] = "surprisal",
     no_punctuation: Annotated[
-        bool, option("Punctuation has no rows, and is no part of words and regions", "--no-punctuation")
+        bool,
+        option("Punctuation has no rows, and is no part of words and regions", "--no-punctuation"),
     ] = False,
     entropy: Annotated[
-        bool, option("Columns of entropies over next words and analyses, and reductions", "--entropy -e")
+        bool,
+        option("Columns of entropies over next words and analyses, and reductions", "--entropy -e"),
     ] = False,
     per_line: Annotated[
         bool, option("Read each line, or text of --text-by, as one sentence", "--per-line -l")
     ] = False,
-    running: Annotated[bool, option("Let the parser split texts of a table into sentences")] = False,
+    running: Annotated[
+        bool, option("Let the parser split texts of a table into sentences")
+    ] = False,
     segment_with: Annotated[
         str | None, option("N-gram models: pipeline used to split text into sentences")
     ] = None,
     particles: Annotated[
-        int | None, option("Particles; by default the pipeline's, but 5,000 at least", "--particles -K")
+        int | None,
+        option("Particles; by default the pipeline's, but 5,000 at least", "--particles -K"),
     ] = None,
     threads: Threads = None,
     ray: RayAddress = None,
@@ -88,16 +105,17 @@ def surprisal(
 ) -> None:
     """Write a table of surprisals in bits, one row a token, with a header.
 
-    A table of stimuli has the columns item, perhaps condition, and text or regions, which are separated by
-    '|'; other columns are carried through, and each row is one sentence. Of a text, paragraphs are separated
-    by empty lines and parsed one by one; the parser finds their sentences. The columns start and end count
-    characters of the file or of the stimulus.
+    A table of stimuli has the columns item, perhaps condition, and text or regions, which are
+    separated by '|'; other columns are carried through, and each row is one sentence. Of a text,
+    paragraphs are separated by empty lines and parsed one by one; the parser finds their sentences.
+    The columns start and end count characters of the file or of the stimulus.
 
-    A table with one word a row, as those of reading times, is given back with columns added: name the column
-    of its texts (--text-by), whose words are put together to running text, and that of its words (--word).
+    A table with one word a row, as those of reading times, is given back with columns added: name
+    the column of its texts (--text-by), whose words are put together to running text, and that of
+    its words (--word).
 
-    With --ray a paragraph is known by where it begins in its file, in characters, and the columns start and
-    end count its own characters. The same command goes on where it was interrupted.
+    With --ray a paragraph is known by where it begins in its file, in characters, and the columns
+    start and end count its own characters. The same command goes on where it was interrupted.
     """
     by = REGION if regions else WORD if words else TOKEN
     if ray is not None:
@@ -138,7 +156,9 @@ def surprisal(
         _write_table(file, _rows(reader, bar, to_rows), dialect=dialect, header=header)
     if output is not None:
         provenance = _provenance(reader, model, texts)
-        replace_file(output.with_name(f"{output.name}.json"), srsly.json_dumps(provenance, indent=2).encode())
+        replace_file(
+            output.with_name(f"{output.name}.json"), srsly.json_dumps(provenance, indent=2).encode()
+        )
     if per_line:
         reader.coverage.joined.clear()
     aligned = [] if alignment is None else [alignment.message()]
@@ -146,7 +166,9 @@ def surprisal(
         note(f"Warning: {message}" if is_warning else message)
 
 
-def _reader(model: str, particles: int | None, threads: int | None, segment_with: str | None) -> Reader:
+def _reader(
+    model: str, particles: int | None, threads: int | None, segment_with: str | None
+) -> Reader:
     if is_ngram_model(model):
         segmenter = None if segment_with is None else load_pipeline(segment_with)
         return NGramReader(NGramModel.from_disk(model), segmenter)
@@ -162,7 +184,11 @@ def _provenance(reader: Reader, model: str, texts: Sequence[Path]) -> dict[str, 
         meta, path = reader.nlp.meta, Path(reader.nlp.path)
     return {
         "command": ["python", "-m", "spacy", *sys.argv[1:]],
-        "versions": {"spacy-hpyp": __version__, "spacy": spacy.__version__, "numpy": np.__version__},
+        "versions": {
+            "spacy-hpyp": __version__,
+            "spacy": spacy.__version__,
+            "numpy": np.__version__,
+        },
         "model": {
             "path": model,
             **{name: meta[name] for name in ("lang", "name", "version", "sources") if name in meta},
@@ -198,7 +224,9 @@ class SurprisalTask(Task):
     @property
     def header(self) -> str:
         """The columns of the table."""
-        return "\t".join(_header(not is_ngram_model(self.model), self.by, entropy=self.entropy)) + "\n"
+        return (
+            "\t".join(_header(not is_ngram_model(self.model), self.by, entropy=self.entropy)) + "\n"
+        )
 
     def process(self) -> Process:
         """Load the model."""
@@ -208,7 +236,9 @@ class SurprisalTask(Task):
 
         def read(shard: Shard, documents: Sequence[Document]) -> tuple[list[str], int]:
             passages = (
-                TextPassage(one.text, {"file": shard.path, "paragraph": one.place}, f"'{shard.path}'")
+                TextPassage(
+                    one.text, {"file": shard.path, "paragraph": one.place}, f"'{shard.path}'"
+                )
                 for one in documents
             )
             rows = list(_rows(reader, passages, to_rows))
@@ -222,12 +252,16 @@ class SurprisalTask(Task):
 
 
 def _rows(
-    reader: Reader, passages: Iterable[TextPassage], read: Callable[[Iterable[TextPassage]], Iterator[Row]]
+    reader: Reader,
+    passages: Iterable[TextPassage],
+    read: Callable[[Iterable[TextPassage]], Iterator[Row]],
 ) -> Iterator[Row]:
     """Yield the rows of passages, whose strings the pipeline forgets: nobody else has it."""
     passages = iter(passages)
     while batch := list(islice(passages, 1)):
-        while sum(len(passage.text) for passage in batch) < _BATCH and (one := next(passages, None)):
+        while sum(len(passage.text) for passage in batch) < _BATCH and (
+            one := next(passages, None)
+        ):
             batch.append(one)
         with reader.nlp.memory_zone():
             rows = list(read(batch))
@@ -250,7 +284,9 @@ def _passages(texts: Sequence[Path], columns: Columns, *, per_line: bool) -> Ite
     """Return the passages of files. Tables are read, and checked, at once."""
     if not all(map(is_table, texts)):
         if any(map(is_table, texts)):
-            raise ValueError("Tables and other texts have different columns: give them in two commands.")
+            raise ValueError(
+                "Tables and other texts have different columns: give them in two commands."
+            )
         for path in texts:
             check_text(path)
         return chain.from_iterable(_prose(path, per_line=per_line) for path in texts)

@@ -8,13 +8,14 @@ from typing import Annotated, Any
 from spacy.cli.train import train
 from wasabi import msg
 
-from ..components.alignment import example_of_words
+from ..pipeline.alignment import example_of_words
 from .app import load_parser, save_docs
 from .options import NEW_FILE, Generative, Threads, argument, option
 from .progress import Bar
 from .raw_text import read_training
 
-# The settings that a guided pipeline shares with its generative parser, by the beginnings of their names.
+# The settings that a guided pipeline shares with its generative parser, by the beginnings of their
+# names.
 _COMMON = ("nlp.", "system.", "paths.classes")
 _GUIDES = "components.hpyp_parser.guides"
 
@@ -28,7 +29,8 @@ def train_pipeline(
     *,
     parser: Path | None = None,
 ) -> None:
-    """Train a pipeline as 'spacy train' does, after the generative parser that guides it, if there is one.
+    """Train a pipeline as 'spacy train' does, after the generative parser that guides it, if there
+    is one.
 
     folder (Path): Gets "model-best" and "model-last".
     overrides (dict[str, Any]): Settings of the config. The parser has those of `_COMMON`, too.
@@ -43,7 +45,9 @@ def train_pipeline(
     with redirect_stdout(sys.stderr):
         if parser is not None:
             common = {name: value for name, value in overrides.items() if name.startswith(_COMMON)}
-            train_pipeline(parser, folder / "parser", train_path, dev_path, {**common, _GUIDES: True})
+            train_pipeline(
+                parser, folder / "parser", train_path, dev_path, {**common, _GUIDES: True}
+            )
             found, guided = folder / "parser" / "model-best", folder / "train-guided.spacy"
             guides(str(found), train_path, guided)
             own |= {"paths.train": str(guided), "paths.parser": str(found)}
@@ -52,7 +56,9 @@ def train_pipeline(
 
 def guides(
     model: Generative,
-    corpus: Annotated[Path, argument("Its training data: .conllu or .spacy, or a directory", exists=True)],
+    corpus: Annotated[
+        Path, argument("Its training data: .conllu or .spacy, or a directory", exists=True)
+    ],
     output: Annotated[Path, argument("The .spacy file to write", **NEW_FILE)],
     *,
     folds: Annotated[int, option("Number of parts, each left out once", least=2)] = 10,
@@ -60,9 +66,9 @@ def guides(
 ) -> None:
     """Write the training data of a parser with its guides, for guided components to learn from.
 
-    Each part is taken out of the model, parsed by the rest, and put back: no sentence is parsed by a parser
-    that has seen it. The documents have gold annotation on the tokens and words of the parser, and the
-    guides, which are about words, in `doc._.guide`.
+    Each part is taken out of the model, parsed by the rest, and put back: no sentence is parsed by
+    a parser that has seen it. The documents have gold annotation on the tokens and words of the
+    parser, and the guides, which are about words, in `doc._.guide`.
     """
     nlp, parser = load_parser(model, threads=threads)
     examples = read_training(corpus, nlp, nlp.config)
@@ -72,4 +78,6 @@ def guides(
     with Bar(total=words, desc="Annotating", unit=" words") as bar:
         docs, learned = parser.leave_out(examples, folds=folds, progress=bar.update)
     save_docs(output, docs)
-    msg.good(f"Annotated {words:,} words and left out {learned:,} learned sentences in turn: {output}")
+    msg.good(
+        f"Annotated {words:,} words and left out {learned:,} learned sentences in turn: {output}"
+    )

@@ -53,9 +53,9 @@ def udeval(
 ) -> dict[str, dict[str, float | None]]:
     """Evaluate a pipeline by the official script of Universal Dependencies, udtools.
 
-    Three times: on raw text, on the text of each gold sentence, and on gold words. The figures are F1 scores
-    in percent, with punctuation, and without subtypes of labels. Sentences without a complete tree are left
-    out. A score of a column that is empty in the treebank is "-".
+    Three times: on raw text, on the text of each gold sentence, and on gold words. The figures are
+    F1 scores in percent, with punctuation, and without subtypes of labels. Sentences without a
+    complete tree are left out. A score of a column that is empty in the treebank is "-".
     """
     with complete_part(treebank) as path:
         score = official(path.read_text(encoding="utf8"), str(treebank))
@@ -110,7 +110,9 @@ def show_scores(
         }
         if given == "text":
             words = sum(line.split("\t")[0].isdigit() for line in text.splitlines())
-            note(f"{words / seconds:,.0f} words of raw text in a second of processor time, of all threads")
+            note(
+                f"{words / seconds:,.0f} words of raw text in a second of processor time, of all threads"
+            )
         elif given == "sentences" and len(blocks) < FEW:
             pairs = zip(blocks, blocks_of(text.splitlines(), "the parses"))
             warn_of_few(
@@ -136,7 +138,9 @@ def official(gold: str, name: str) -> Callable[[str], Counts]:
     RAISES (ValueError): If the script cannot read the treebank.
     RAISES (ImportError): If it is not installed.
     """
-    script = of_extra("udtools.udeval", "The script is in the extra 'ud': pip install 'spacy-hpyp[ud]'")
+    script = of_extra(
+        "udtools.udeval", "The script is in the extra 'ud': pip install 'spacy-hpyp[ud]'"
+    )
 
     def load(text: str, name: str) -> Any:
         try:
@@ -148,7 +152,10 @@ def official(gold: str, name: str) -> Callable[[str], Counts]:
         # Scoring changes the gold sentences.
         found = script.evaluate(load(gold, name), load(text, "the parses"))
         return {
-            metric: (2 * found[metric].correct, found[metric].gold_total + found[metric].system_total)
+            metric: (
+                2 * found[metric].correct,
+                found[metric].gold_total + found[metric].system_total,
+            )
             for metric in METRICS
         }
 
@@ -159,7 +166,8 @@ def official(gold: str, name: str) -> Callable[[str], Counts]:
 def bootstrap(counts: np.ndarray) -> Interval:
     """Return a score with its percentile interval (Efron & Tibshirani 1993, chapter 13).
 
-    counts (int64[documents, 2]): The score of some documents is the ratio of the sums of the columns.
+    counts (int64[documents, 2]): The score of some documents is the ratio of the sums of the
+    columns.
     """
     rng, documents = np.random.default_rng(0), len(counts)
     draws = (rng.integers(documents, size=documents) for _ in range(RESAMPLES))
@@ -168,12 +176,16 @@ def bootstrap(counts: np.ndarray) -> Interval:
     # A sample may have nothing to count.
     scores = sums[sums[:, 1] > 0]
     ends = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    low, high = np.quantile(scores[:, 0] / scores[:, 1], ends).tolist() if len(scores) else (score, score)
+    low, high = (
+        np.quantile(scores[:, 0] / scores[:, 1], ends).tolist() if len(scores) else (score, score)
+    )
     return score, min(score, low), max(score, high)
 
 
 def warn_of_few(counts: Sequence[tuple[int, int]], score: str) -> None:
-    """Print the interval of a score, given its counts by sentence, if there are fewer than `FEW`."""
+    """Print the interval of a score, given its counts by sentence, if there are fewer than
+    `FEW`.
+    """
     if len(counts) < FEW:
         _, low, high = bootstrap(np.array(counts))
         msg.warn(
@@ -187,7 +199,9 @@ def of_pipeline(nlp: Language, treebank: Path) -> Callable[[Given], str]:
     source = Source(treebank, treebank.stem, is_conllu=True)
 
     def parse(keep: Given) -> str:
-        with Bar(parsed(nlp, source, keep=keep, bare=True), desc="Parsing", unit=" sentences") as sentences:
+        with Bar(
+            parsed(nlp, source, keep=keep, bare=True), desc="Parsing", unit=" sentences"
+        ) as sentences:
             return "".join(sentences)
 
     return parse

@@ -43,8 +43,8 @@ class Document(NamedTuple):
 def find_shards(paths: Iterable[Path]) -> list[Shard]:
     """Find the files to work on.
 
-    paths (Iterable[Path]): Files, and folders, of which the files are taken that are text or CoNLL-U by their
-        names.
+    paths (Iterable[Path]): Files, and folders, of which the files are taken that are text or
+        CoNLL-U by their names.
     RAISES (ValueError): If there is no such file at one of them.
     """
     found: dict[Path, None] = {}
@@ -74,7 +74,9 @@ def documents_of(shard: Shard, *, per_line: bool) -> Iterator[Document]:
         for block in blocks_of(_lines_of(shard)):
             yield Document(block[0][0], "".join(line for _, line in block))
     else:
-        yield from (Document(*found) for found in paragraphs_of(_lines_of(shard), per_line=per_line))
+        yield from (
+            Document(*found) for found in paragraphs_of(_lines_of(shard), per_line=per_line)
+        )
 
 
 def _lines_of(shard: Shard) -> Iterator[tuple[int, str]]:

@@ -72,7 +72,9 @@ class Folder:
             for name in run
             if run[name] != begun.get(name)
         ]:
-            raise ValueError(f"'{self.path}' has another run: {'; '.join(changed)}. Give another folder.")
+            raise ValueError(
+                f"'{self.path}' has another run: {'; '.join(changed)}. Give another folder."
+            )
         self.path.mkdir(parents=True, exist_ok=True)
         replace_file(self.path / "_run.json", json.dumps(run, indent=2, sort_keys=True).encode())
 
@@ -160,8 +162,8 @@ class Worker:
 def connected(address: str) -> Iterator[Any]:
     """Connect to a Ray cluster.
 
-    address (str): "local" or "local[N]" starts one on this machine, with all or N of its cores; "auto" is the
-        one that runs on it; others as of `ray.init`.
+    address (str): "local" or "local[N]" starts one on this machine, with all or N of its cores;
+        "auto" is the one that runs on it; others as of `ray.init`.
     RAISES (ImportError | ConnectionError): If Ray is not installed, or there is no such cluster.
     """
     try:
@@ -185,15 +187,21 @@ def connected(address: str) -> Iterator[Any]:
 
 
 def run_shards(
-    ray: Any, task: Task, folder: Folder, run: dict[str, Any], shards: Sequence[Shard], workers: int | None
+    ray: Any,
+    task: Task,
+    folder: Folder,
+    run: dict[str, Any],
+    shards: Sequence[Shard],
+    workers: int | None,
 ) -> Iterator[dict[str, Any]]:
-    """Have workers make the output of shards. A worker that dies is replaced, and its shard repeated twice.
+    """Have workers make the output of shards. A worker that dies is replaced, and its shard
+    repeated twice.
 
     ray (module): Ray, which is connected.
     run (dict[str, Any]): What the run is made of, see `Folder.begin`.
     workers (int | None): The number of workers; one for each core of the cluster by default.
-    YIELDS (dict[str, Any]): For each shard that has ended the numbers of "documents", "words" and "errors",
-        and the "problem", if there is one.
+    YIELDS (dict[str, Any]): For each shard that has ended the numbers of "documents", "words" and
+        "errors", and the "problem", if there is one.
     """
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     context = ray.data.DataContext.get_current()
@@ -205,7 +213,9 @@ def run_shards(
     with warnings.catch_warnings():
         # Arguments of actors have other names from Ray 2.64 on.
         warnings.simplefilter("ignore")
-        found = ray.data.from_items(items, override_num_blocks=min(len(items), _BLOCKS)).map_batches(
+        found = ray.data.from_items(
+            items, override_num_blocks=min(len(items), _BLOCKS)
+        ).map_batches(
             Worker,
             batch_size=1,
             batch_format="numpy",

@@ -1,7 +1,8 @@
 """Feature elements and scores of an arc between two neighbouring partial trees.
 
-An action joins the partial trees `l` and `r`. `l1` and `l2` are the trees to their left, the nearer first,
-`r1` and `r2` those to their right (Ma et al. 2013, Table 1: p of i - 2 to i + 2). The name of an element is a path:
+An action joins the partial trees `l` and `r`. `l1` and `l2` are the trees to their left, the nearer
+first, `r1` and `r2` those to their right (Ma et al. 2013, Table 1: p of i - 2 to i + 2). The name
+of an element is a path:
 
 | element | value |
 | --- | --- |
@@ -19,9 +20,10 @@ An action joins the partial trees `l` and `r`. `l1` and `l2` are the trees to th
 | `guide.l.other` | the highest probability of another head for the same child |
 | `guide.l.label` | the guide's label of this arc |
 
-The symbols of a word are its `word` (or class of unknown words), its `tag`, `lower`, `suffix` (the last
-three characters) and `usual` (the word's most frequent tag). With word classes (`text.word_classes`), `class`
-is the path of the word's class and `class:2` to `class:16` are its first steps.
+The symbols of a word are its `word` (or class of unknown words), its `tag`, `lower`, `suffix` (the
+last three characters) and `usual` (the word's most frequent tag). With word classes
+(`text.word_classes`), `class` is the path of the word's class and `class:2` to `class:16` are its
+first steps.
 """
 
 from collections.abc import Mapping, Sequence
@@ -64,8 +66,8 @@ WINDOW, L, R = 6, 2, 3
 #: Length of the key of `l` and `r`, see `write_key`.
 PAIR_KEY = 4
 _PLACES = ("l2", "l1", "l", "r", "r1", "r2")
-#: Kinds of elements: a symbol of a word in a tree, or near its head; a field of a record; a property of the
-#: pair `l` and `r`.
+#: Kinds of elements: a symbol of a word in a tree, or near its head; a field of a record; a
+#: property of the pair `l` and `r`.
 SYMBOL, NEAR, FIELD, PAIR, _MISSING, _SIZE = range(6)
 _STEPS = {"": HEAD, "left": LEFT, "right": RIGHT, "left2": LEFT2, "right2": RIGHT2}
 _NEIGHBOURS = {"before2": -2, "before": -1, "after": 1, "after2": 2}
@@ -90,8 +92,8 @@ _PAIRS = {
     "guide.r.label": (LABEL, R),
 }
 
-#: The row of an element: its kind, the place in the window, the column or the distance from the head, and the
-#: symbol. For a pair: its kind, the property, and the place of the child.
+#: The row of an element: its kind, the place in the window, the column or the distance from the
+#: head, and the symbol. For a pair: its kind, the property, and the place of the child.
 Element = tuple[int, int, int, int]
 
 
@@ -102,11 +104,18 @@ def word_elements(
     known = {}
     for number, symbol in enumerate((*SYMBOLS, *GUIDE_SYMBOLS, *CLASS_SYMBOLS)):
         for step, column in _STEPS.items():
-            known[".".join(part for part in (tree, step, symbol) if part)] = (SYMBOL, place, column, number)
+            known[".".join(part for part in (tree, step, symbol) if part)] = (
+                SYMBOL,
+                place,
+                column,
+                number,
+            )
         for name, offset in near.items():
             known[f"{tree}.{name}.{symbol}"] = (NEAR, place, offset, number)
     known |= {f"{tree}.{name}": (FIELD, place, column, 0) for name, column in _FIELDS.items()}
-    return {name: row for name, row in known.items() if not alone or row[:3] == (SYMBOL, place, HEAD)}
+    return {
+        name: row for name, row in known.items() if not alone or row[:3] == (SYMBOL, place, HEAD)
+    }
 
 
 def _elements() -> dict[str, Element]:
@@ -125,7 +134,9 @@ def _elements() -> dict[str, Element]:
 ELEMENTS = _elements()
 
 # Upper bounds of the bins of probabilities.
-_CLASSES = np.array([0.01, 0.03, 0.08, 0.16, 0.3, 0.45, 0.55, 0.7, 0.84, 0.92, 0.97, 0.99], dtype=np.float32)
+_CLASSES = np.array(
+    [0.01, 0.03, 0.08, 0.16, 0.3, 0.45, 0.55, 0.7, 0.84, 0.92, 0.97, 0.99], dtype=np.float32
+)
 # Of the bins of missing children.
 _EXPECTATIONS = np.array([0.1, 0.35, 0.65, 0.9, 1.4], dtype=np.float32)
 
@@ -153,7 +164,9 @@ class SentenceToParse(NamedTuple):
 
 @jitable
 def sentence_of(sentences, symbols, start, end):
-    """Return the sentence of the words `start` to `end` - 1, with the given symbols (int32[n, columns])."""
+    """Return the sentence of the words `start` to `end` - 1, with the given symbols (int32[n,
+    columns]).
+    """
     return SentenceToParse(
         symbols,
         sentences.heads[start:end],
@@ -180,8 +193,8 @@ class Scorer(NamedTuple):
     weights: np.ndarray  # float32[places, outcomes] | int16[places, outcomes]
     step: float  # 1 if weights are not rounded
     kept: np.ndarray  # bool[templates]: the templates left by dropout; empty for rounded weights
-    # The templates of `l` and `r` alone, and the others. Caching the sums of the former makes parsing with a
-    # beam of 8 a fifth faster.
+    # The templates of `l` and `r` alone, and the others. Caching the sums of the former makes
+    # parsing with a beam of 8 a fifth faster.
     pair: Reading
     beyond: Reading
     # The other templates read these, too: places in the window, and columns of the records there.
@@ -204,7 +217,9 @@ def _split(elements: np.ndarray, templates: Templates) -> tuple[Reading, Reading
     around = {(L - 1, HEAD), (R + 1, HEAD)}
     for kind, place, column, _ in elements[beyond & ~is_pair].tolist():
         around |= {(place, read) for read in (HEAD, *_columns_read(kind, column))}
-    parts = [part_of(templates, np.flatnonzero(chosen).tolist()) for chosen in (~is_beyond, is_beyond)]
+    parts = [
+        part_of(templates, np.flatnonzero(chosen).tolist()) for chosen in (~is_beyond, is_beyond)
+    ]
     pair, beyond = (Reading(elements[columns], part) for columns, part in parts)
     return pair, beyond, np.array(sorted(around), dtype=np.int32)
 
@@ -216,7 +231,9 @@ def _columns_read(kind: int, column: int) -> tuple[int, ...]:
 
 @jit
 def write_key(around, forest, window, key):
-    """Write a key (int32[* + `PAIR_KEY`]) that determines the features of a window; `l` and `r` come last."""
+    """Write a key (int32[* + `PAIR_KEY`]) that determines the features of a window; `l` and `r`
+    come last.
+    """
     n = len(around)
     for i in range(n):
         key[i] = forest.records[window[around[i, 0]], around[i, 1]]
@@ -297,7 +314,11 @@ def _read_pair(code, place, records, sentence, window):
     if code == DIRECTION:
         return 1 if left < right else 2
     if code == REACH:
-        return class_of_distance(right - left) if left < right else 10 + class_of_distance(left - right)
+        return (
+            class_of_distance(right - left)
+            if left < right
+            else 10 + class_of_distance(left - right)
+        )
     # In `labels` the neighbours are the siblings before and after the child.
     first = window[L - 1] == 0 or records[window[L - 1], HEAD] < right < left
     return (1 if first else 0) + (2 if window[R + 1] == 0 else 0) + (4 if left < right else 0)
@@ -318,7 +339,9 @@ def _missing(records, sentence, record, side):
 
 @jit
 def read_elements(elements, records, sentence, window, row):
-    """Write the values of the elements of a window of records (int32[6]) into `row` (int32[elements])."""
+    """Write the values of the elements of a window of records (int32[6]) into `row`
+    (int32[elements]).
+    """
     n = len(sentence.symbols)
     for i in range(len(elements)):
         kind, first, second, column = elements[i, 0], elements[i, 1], elements[i, 2], elements[i, 3]
@@ -337,7 +360,11 @@ def read_elements(elements, records, sentence, window, row):
             row[i] = _missing(records, sentence, window[first], second)
         else:
             record = window[first]
-            row[i] = class_of_distance(records[record, END] - records[record, FIRST]) if record > 0 else NULL
+            row[i] = (
+                class_of_distance(records[record, END] - records[record, FIRST])
+                if record > 0
+                else NULL
+            )
 
 
 @jit
@@ -358,7 +385,9 @@ def find_weights(reading, weights, records, sentence, window, row, places):
 
 @jit
 def add_up(scorer, reading, places, sums):
-    """Add the weights of the places from `find_weights`, for both actions, to `sums` (float32[2])."""
+    """Add the weights of the places from `find_weights`, for both actions, to `sums`
+    (float32[2]).
+    """
     numbers, weights, kept = reading.templates.numbers, scorer.weights, scorer.kept
     # A zero of the type of the weights: sums of whole numbers are faster.
     left = right = weights[0, 0] - weights[0, 0]

@@ -108,7 +108,10 @@ class Board(NamedTuple):
 def new_board(reading: Reading, possible: Possible, search: EasyFirstSearch) -> Board:
     """Return the workspace of a search."""
     window, beam = search.window, search.beam
-    size, padded = window * int(np.diff(possible.offsets).max(initial=1)), window + 2 * reading.reach
+    size, padded = (
+        window * int(np.diff(possible.offsets).max(initial=1)),
+        window + 2 * reading.reach,
+    )
     return Board(
         np.zeros(window + 1, dtype=np.int64),
         np.zeros(size, dtype=np.int32),
@@ -144,7 +147,8 @@ def _code(reading, sequences, start, end, word, template):
         at = word + reading.distance[element]
         within = start <= at < end
         code = read_symbol(
-            code, sequences.symbols[at, reading.attribute[element]] if within else np.int32(BOUNDARY)
+            code,
+            sequences.symbols[at, reading.attribute[element]] if within else np.int32(BOUNDARY),
         )
     return code
 
@@ -154,7 +158,9 @@ def place_of_feature(reading, board, word, template, decided, shift):
     """Return the place of a feature, or `NONE` if it reads an undecided word."""
     templates = reading.templates
     code = board.codes[word, template]
-    for i in range(templates.offsets[template] + reading.fixed[template], templates.offsets[template + 1]):
+    for i in range(
+        templates.offsets[template] + reading.fixed[template], templates.offsets[template + 1]
+    ):
         outcome = decided[word + reading.reach + reading.distance[templates.columns[i]]]
         if outcome == NONE:
             return np.int64(NONE)
@@ -181,7 +187,9 @@ def _find_weights(reading, board, weights, word, decided, shift):
         place = places[template] = place_of_feature(reading, board, word, template, decided, shift)
         if place != NONE:
             for slot in range(board.slots[word], board.slots[word + 1]):
-                fetch(weights, (place + board.parts[board.part_offsets[board.outcomes[slot]]]) & mask)
+                fetch(
+                    weights, (place + board.parts[board.part_offsets[board.outcomes[slot]]]) & mask
+                )
 
 
 @jit
@@ -229,7 +237,9 @@ def open_window(reading, sequences, possible, bounds, outcomes, board):
                 board.outcomes[slot], board.head_start[slot] = outcome, 0.0
                 slot += 1
             for template in range(len(reading.fixed)):
-                board.codes[i, template] = _code(reading, sequences, start, end, first + i, template)
+                board.codes[i, template] = _code(
+                    reading, sequences, start, end, first + i, template
+                )
         board.slots[i + 1] = slot
     return undecided
 
@@ -300,7 +310,10 @@ def easiest(reading, board, half, state, length):
     """Return the next word of a state, the first among equals."""
     easiest, lead = NONE, -np.inf
     for word in range(length):
-        if board.decided[half, state, word + reading.reach] == NONE and board.lead[half, state, word] > lead:
+        if (
+            board.decided[half, state, word + reading.reach] == NONE
+            and board.lead[half, state, word] > lead
+        ):
             easiest, lead = word, board.lead[half, state, word]
     return easiest
 
@@ -328,7 +341,11 @@ def extend(reading, weights, board, half, kept, step, length, goals):
     other = half if board.scores.shape[1] == 1 else 1 - half
     reach = reading.reach
     for i in range(kept):
-        state, word, slot = board.best_action[i, 0], board.best_action[i, 1], board.best_action[i, 2]
+        state, word, slot = (
+            board.best_action[i, 0],
+            board.best_action[i, 1],
+            board.best_action[i, 2],
+        )
         if other != half:
             overwrite(board.decided[other, i], board.decided[half, state, : length + 2 * reach])
             overwrite(board.lead[other, i], board.lead[half, state, :length])
@@ -386,10 +403,13 @@ def find_leads(reading, weights, sequences, outcomes, leads):
             for template in range(len(reading.fixed)):
                 code = _code(reading, sequences, start, end, word, template)
                 for j in range(
-                    templates.offsets[template] + reading.fixed[template], templates.offsets[template + 1]
+                    templates.offsets[template] + reading.fixed[template],
+                    templates.offsets[template + 1],
                 ):
                     at = word + reading.distance[templates.columns[j]]
-                    code = read_symbol(code, outcomes[at] if start <= at < end else np.int32(BOUNDARY))
+                    code = read_symbol(
+                        code, outcomes[at] if start <= at < end else np.int32(BOUNDARY)
+                    )
                 place = place_of(code, shift)
                 leads[word] += weights[(place + 1) & mask, 0] - weights[place & mask, 0]
 
@@ -488,7 +508,9 @@ def learn_outcomes(reading, perceptron, sequences, possible, gold, search, margi
                 while any_correct and steps < remaining:
                     score = _find_correct(reading, board, half, states, goals, length, action)
                     states = find_extensions(reading, board, half, states, search, length)
-                    half = extend(reading, perceptron.weights, board, half, states, steps, length, goals)
+                    half = extend(
+                        reading, perceptron.weights, board, half, states, steps, length, goals
+                    )
                     any_correct = board.correct[half, :states].any()
                     steps += 1
                 remaining -= steps
@@ -501,7 +523,8 @@ def learn_outcomes(reading, perceptron, sequences, possible, gold, search, margi
                 correct[steps - 1, 0], correct[steps - 1, 1] = action[1], action[2]
                 shared = 0
                 while (
-                    predicted[shared, 0] == correct[shared, 0] and predicted[shared, 1] == correct[shared, 1]
+                    predicted[shared, 0] == correct[shared, 0]
+                    and predicted[shared, 1] == correct[shared, 1]
                 ):
                     shared += 1
                 tick(perceptron)

@@ -54,7 +54,13 @@ _NEIGHBOURS = {"before": -1, "after": 1}
 
 
 def _elements() -> dict[str, Element]:
-    arc = {"direction": DIRECTION, "distance": REACH, "side": SIDE, "guide.label": LABEL, "guide": SHARE}
+    arc = {
+        "direction": DIRECTION,
+        "distance": REACH,
+        "side": SIDE,
+        "guide.label": LABEL,
+        "guide": SHARE,
+    }
     known = {name: (PAIR, code, _CHILD, 0) for name, code in arc.items()}
     known["prev.label"] = (FIELD, _BEFORE, _LABEL, 0)
     known["prev2.label"] = (FIELD, _BEFORE2, _LABEL, 0)
@@ -138,7 +144,11 @@ def _score_labels(scorer, sentence, child, workbench):
     records, window = workbench.records, workbench.window
     head, before = records[child, _PARENT], records[child, _PREV]
     window[_GRAND], window[_HEAD], window[_CHILD] = records[head, _PARENT], head, child
-    window[_BEFORE], window[_BEFORE2], window[_AFTER] = before, records[before, _PREV], records[child, _NEXT]
+    window[_BEFORE], window[_BEFORE2], window[_AFTER] = (
+        before,
+        records[before, _PREV],
+        records[child, _NEXT],
+    )
     read_elements(scorer.elements, records, sentence, window, workbench.row)
     weights, features, scores = scorer.weights, workbench.features, workbench.scores
     find_features(scorer.templates, workbench.row, len(weights), features)

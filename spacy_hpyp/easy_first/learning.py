@@ -119,7 +119,9 @@ def reward(perceptron, scorer, sentence, states, last, amount):
 def update(perceptron, scorer, sentence, right, correct, wrong, predicted, kind, report):
     """Reward a correct sequence and penalise a predicted one, given their last actions."""
     report.counts[kind] += 1
-    report.violation[0] = min(report.violation[0], wrong.reached[predicted] - right.reached[correct])
+    report.violation[0] = min(
+        report.violation[0], wrong.reached[predicted] - right.reached[correct]
+    )
     reward(perceptron, scorer, sentence, right, correct, np.float32(1.0))
     reward(perceptron, scorer, sentence, wrong, predicted, np.float32(-1.0))
 
@@ -154,7 +156,9 @@ def learn_early(perceptron, scorer, sentence, heads, children, learning, states,
 
 
 @jitable
-def learn_max_violation(perceptron, scorer, sentence, heads, children, learning, states, oracle, report):
+def learn_max_violation(
+    perceptron, scorer, sentence, heads, children, learning, states, oracle, report
+):
     """Learn from one sentence by max-violation; `oracle` is the beam of correct sequences."""
     n = len(heads)
     begin(states, n)
@@ -207,14 +211,18 @@ def learn_greedily(perceptron, scorer, sentence, heads, waiting, is_left, learni
             for action in range(2):
                 head, child = head_and_child(trees, place, action)
                 least = min(
-                    least, cost_of(heads, waiting, is_left, records[head, HEAD], records[child, HEAD])
+                    least,
+                    cost_of(heads, waiting, is_left, records[head, HEAD], records[child, HEAD]),
                 )
         right_place, right_action, right_score = 0, 0, _NOTHING
         place_taken, action_taken, score_taken, is_right = 0, 0, _NOTHING, True
         for place in range(MARGIN, MARGIN + length - 1):
             for action in range(2):
                 head, child = head_and_child(trees, place, action)
-                right = cost_of(heads, waiting, is_left, records[head, HEAD], records[child, HEAD]) == least
+                right = (
+                    cost_of(heads, waiting, is_left, records[head, HEAD], records[child, HEAD])
+                    == least
+                )
                 score = np.float64(scores[place, action])
                 if right and score > right_score:
                     right_place, right_action, right_score = place, action, score
@@ -228,8 +236,12 @@ def learn_greedily(perceptron, scorer, sentence, heads, waiting, is_left, learni
             report.violation[0] = min(report.violation[0], score_taken - right_score)
             right_window = trees[right_place - L : right_place - L + WINDOW]
             taken_window = trees[place_taken - L : place_taken - L + WINDOW]
-            reward_one(perceptron, scorer, sentence, states, right_window, right_action, np.float32(1.0))
-            reward_one(perceptron, scorer, sentence, states, taken_window, action_taken, np.float32(-1.0))
+            reward_one(
+                perceptron, scorer, sentence, states, right_window, right_action, np.float32(1.0)
+            )
+            reward_one(
+                perceptron, scorer, sentence, states, taken_window, action_taken, np.float32(-1.0)
+            )
             # Apply the new weights to all pairs.
             score_pairs(scorer, sentence, states, half, 0, MARGIN, MARGIN + length - 1)
             if not learning.explore:
@@ -278,7 +290,9 @@ def _learn_arcs(perceptron, scorer, lessons, kept, learning, report, states, ora
         overwrite(scorer.kept, kept[i])
         tick(perceptron)
         if learning.width == 1:
-            learn_greedily(perceptron, scorer, sentence, heads, children, is_left, learning, states, report)
+            learn_greedily(
+                perceptron, scorer, sentence, heads, children, is_left, learning, states, report
+            )
         elif learning.early:
             learn_early(perceptron, scorer, sentence, heads, children, learning, states, report)
         else:
@@ -296,7 +310,9 @@ def _learn_labels(perceptron, scorer, lessons, kept, margin, report, workbench):
         sentence = sentence_of(lessons, lessons.symbols[start:end], start, end)
         heads, labels = lessons.gold_heads[start:end], lessons.gold_labels[start:end]
         overwrite(scorer.kept, kept[i])
-        report.counts[LABELS] += learn_labels(perceptron, scorer, sentence, heads, labels, margin, workbench)
+        report.counts[LABELS] += learn_labels(
+            perceptron, scorer, sentence, heads, labels, margin, workbench
+        )
 
 
 def learn_parsing(

@@ -15,7 +15,19 @@ import numpy as np
 
 from ..compiled import NONE, jit, jitable, overwrite, struct
 from ..memo import recall
-from .arcs import PAIR_KEY, TAG, WINDOW, L, R, Scorer, add_up, find_weights, sentence_of, share_of, write_key
+from .arcs import (
+    PAIR_KEY,
+    TAG,
+    WINDOW,
+    L,
+    R,
+    Scorer,
+    add_up,
+    find_weights,
+    sentence_of,
+    share_of,
+    write_key,
+)
 from .labels import label_tree, new_workbench
 from .partial_trees import (
     HEAD,
@@ -162,8 +174,12 @@ def score_pairs(scorer, sentence, states, half, state, first, end):
                 pair, met = recall(states.pairs, states.key[-PAIR_KEY:])
         if not known:
             if not met:
-                find_weights(scorer.pair, weights, records, sentence, window, row, states.places[turn])
-            find_weights(scorer.beyond, weights, records, sentence, window, row, states.places[turn, n:])
+                find_weights(
+                    scorer.pair, weights, records, sentence, window, row, states.places[turn]
+                )
+            find_weights(
+                scorer.beyond, weights, records, sentence, window, row, states.places[turn, n:]
+            )
         if waiting != NONE and (not known or place == end):
             scores, of_pair = states.scores[half, state, waiting], states.sums[last_pair]
             if not last_met:
@@ -174,7 +190,13 @@ def score_pairs(scorer, sentence, states, half, state, first, end):
             scores[0], scores[1] = scores[0] * scorer.step, scores[1] * scorer.step
             overwrite(states.remembered[last_slot], scores)
         if not known:
-            waiting, last_slot, last_pair, last_met, turn = np.int64(place), slot, pair, met, 1 - turn
+            waiting, last_slot, last_pair, last_met, turn = (
+                np.int64(place),
+                slot,
+                pair,
+                met,
+                1 - turn,
+            )
 
 
 @jit
@@ -245,7 +267,9 @@ def find_best(states, half, size, length, width, heads, margin, children):
                     total += margin
                 if count == width and total <= states.chosen_total[count - 1]:
                     continue
-                mark = states.mark[half, state] ^ mark_of_arc(records[head, HEAD], records[child, HEAD])
+                mark = states.mark[half, state] ^ mark_of_arc(
+                    records[head, HEAD], records[child, HEAD]
+                )
                 count = choose(states, count, width, state, place, action, total, mark)
     return count
 
@@ -410,12 +434,20 @@ def _parse_beam(
 def parse_beam(
     arc_scorer: Scorer, label_scorer: Scorer, sentences: SentencesToParse, i: int, width: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return heads, labels (int32[m, n]) and scores (float64[m]) of the final beam, the best first."""
+    """Return heads, labels (int32[m, n]) and scores (float64[m]) of the final beam, the best
+    first.
+    """
     n = int(sentences.offsets[i + 1] - sentences.offsets[i])
-    workspace = new_states(arc_scorer, n, width), new_workbench(label_scorer, n), np.empty(n, dtype=np.int32)
+    workspace = (
+        new_states(arc_scorer, n, width),
+        new_workbench(label_scorer, n),
+        np.empty(n, dtype=np.int32),
+    )
     heads, labels = np.empty((2, width, n), dtype=np.int32)
     scores = np.empty(width)
-    size = _parse_beam(arc_scorer, label_scorer, sentences, i, width, *workspace, heads, labels, scores)
+    size = _parse_beam(
+        arc_scorer, label_scorer, sentences, i, width, *workspace, heads, labels, scores
+    )
     return heads[:size].copy(), labels[:size].copy(), scores[:size].copy()
 
 

@@ -1,11 +1,12 @@
 """Partial trees of easy-first parsing (Ma et al. 2013, section 2).
 
-A sentence of n words begins as n partial trees. An action makes one of two neighbours a child of the other.
-A partial tree covers consecutive words, and its children are attached from the inside out.
+A sentence of n words begins as n partial trees. An action makes one of two neighbours a child of
+the other. A partial tree covers consecutive words, and its children are attached from the inside
+out.
 
-A record holds the fields of a partial tree that features read, and points to two older records: the head
-before its last child was attached, and that child. So the last record holds a whole tree. Trees with the same
-arcs share a record in all states. Record 0 is beyond the ends of a sentence.
+A record holds the fields of a partial tree that features read, and points to two older records: the
+head before its last child was attached, and that child. So the last record holds a whole tree.
+Trees with the same arcs share a record in all states. Record 0 is beyond the ends of a sentence.
 """
 
 from typing import NamedTuple
@@ -15,13 +16,15 @@ import numpy as np
 from ..compiled import NONE, jit, overwrite, struct
 from ..memo import mixed
 
-#: Columns of a record: positions of the head and of its outermost and next children on each side, or `NONE`.
+#: Columns of a record: positions of the head and of its outermost and next children on each side,
+#: or `NONE`.
 HEAD, LEFT, RIGHT, LEFT2, RIGHT2 = range(5)
 #: The number of children on each side, and the set of their tags, see `bit_of`.
 LEFT_COUNT, RIGHT_COUNT, LEFT_TAGS, RIGHT_TAGS = range(5, 9)
 #: The guide's probability of the attached children, summed on each side, in thousandths.
 LEFT_SHARE, RIGHT_SHARE = range(9, 11)
-#: The record before the last child was attached, and that child's; the words covered, FIRST to END - 1.
+#: The record before the last child was attached, and that child's; the words covered, FIRST to END
+#: - 1.
 BASE, CHILD, FIRST, END = range(11, 15)
 #: The number of columns. The column for the right side follows that for the left side.
 COLUMNS = 15
@@ -43,7 +46,8 @@ class Forest(NamedTuple):
 
     records: np.ndarray  # int32[*, columns]: see the module's constants
     marks: np.ndarray  # uint64[*]: of each record a hash of its words and arcs
-    # A hash of the fields of each record that features may read: all before `BASE`, and the words covered.
+    # A hash of the fields of each record that features may read: all before `BASE`, and the words
+    # covered.
     looks: np.ndarray  # uint64[*]
     # A hash table of the records; 0 is a free slot, and the number of slots a power of two.
     slots: np.ndarray  # int32[*]
@@ -92,7 +96,9 @@ def begin_records(records, n):
 
 @jit
 def add_child(records, record, side, child, tag, share):
-    """Record a new outermost child on a side (0 left, 1 right), its tag, and its share in thousandths."""
+    """Record a new outermost child on a side (0 left, 1 right), its tag, and its share in
+    thousandths.
+    """
     records[record, LEFT2 + side] = records[record, LEFT + side]
     records[record, LEFT + side] = child
     records[record, LEFT_COUNT + side] += 1
@@ -140,7 +146,9 @@ def attach(forest, head, child, action, tag, share):
 
 @jit
 def read_heads(forest, root, heads, pending):
-    """Read the heads of a tree from its record into `heads` (int32[n]); `pending` (int32[n]) is workspace."""
+    """Read the heads of a tree from its record into `heads` (int32[n]); `pending` (int32[n]) is
+    workspace.
+    """
     records = forest.records
     heads[records[root, HEAD]] = NONE
     pending[0] = root

@@ -1,11 +1,11 @@
 """The averaged perceptron over hashed features (Collins 2002).
 
-The weights of a feature form a row, one weight for each outcome. Predictions use the average of the weights
-after each update. For lazy averaging, `sums` accumulates each change times the time before it: the average is
-the last weights minus the sums divided by the time.
+The weights of a feature form a row, one weight for each outcome. Predictions use the average of the
+weights after each update. For lazy averaging, `sums` accumulates each change times the time before
+it: the average is the last weights minus the sums divided by the time.
 
-Files store the weights, the sums and the clock, so that training can continue; or, after `hpyp compact`, only
-the averages, as multiples of `PRECISION`. Zeros are not stored.
+Files store the weights, the sums and the clock, so that training can continue; or, after
+`hpyp compact`, only the averages, as multiples of `PRECISION`. Zeros are not stored.
 """
 
 from typing import Any, NamedTuple
@@ -14,7 +14,14 @@ import numpy as np
 
 from ..compiled import jit, struct
 from ..memory import giving_back
+from ..settings import Possible, Whole
 from ..storage.format import dump, load
+
+#: Sizes of hashed weights that a config may set.
+PLACES = Possible(
+    "a power of two of at least 2 and at most 2^30",
+    lambda value: value in Whole(2, 2**30) and int(value).bit_count() == 1,
+)
 
 # The highest number of 16 bits.
 _HIGHEST = 32_767
@@ -26,7 +33,9 @@ PRECISION = 1 / 32
 class Perceptron(NamedTuple):
     """Weights in training."""
 
-    weights: np.ndarray  # float32[places, outcomes]: after the last update; the places are a power of two
+    weights: (
+        np.ndarray
+    )  # float32[places, outcomes]: after the last update; the places are a power of two
     sums: np.ndarray  # float64[places, outcomes]: the changes, each times the time before it
     clock: np.ndarray  # int64[1]: the number of updates, and of sequences without one
 
@@ -49,13 +58,17 @@ def new_perceptron(places: int, outcomes: int) -> Perceptron:
 
 
 def averages_alone(perceptron: Perceptron) -> Perceptron:
-    """Return a perceptron that can only predict: its weights are the rounded averages, at time 0."""
+    """Return a perceptron that can only predict: its weights are the rounded averages, at time
+    0.
+    """
     kept = np.round(table_of_averages(perceptron) / PRECISION) * PRECISION
     return new_perceptron(*kept.shape)._replace(weights=kept)
 
 
 def table_of_averages(perceptron: Perceptron) -> np.ndarray:
-    """Return the mean of the weights after each update (float32[places, outcomes]), not to be written to."""
+    """Return the mean of the weights after each update (float32[places, outcomes]), not to be
+    written to.
+    """
     if perceptron.clock[0] == 0:
         return perceptron.weights
     table = perceptron.sums / np.float64(perceptron.clock[0])

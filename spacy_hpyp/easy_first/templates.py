@@ -1,10 +1,10 @@
 """Feature templates.
 
-A template is a list of element names, such as `["left.tag", "right.tag"]`, with one binary feature for each
-combination of their symbols. Each task has its own elements (`arcs`, `labels`, `words`). A *feature row*
-holds the symbol of each element once; a compiled template is a list of columns of that row. The highest bits
-of a hash of the template and its symbols are the place of a feature in the table of weights. Features may
-share a place, so no alphabet is stored.
+A template is a list of element names, such as `["left.tag", "right.tag"]`, with one binary feature
+for each combination of their symbols. Each task has its own elements (`arcs`, `labels`, `words`). A
+*feature row* holds the symbol of each element once; a compiled template is a list of columns of
+that row. The highest bits of a hash of the template and its symbols are the place of a feature in
+the table of weights. Features may share a place, so no alphabet is stored.
 """
 
 from collections.abc import Collection, Sequence
@@ -40,16 +40,20 @@ def compile_templates(
     templates (Sequence[Sequence[str]]): Lists of names of elements.
     elements (Collection[str]): The known names.
     task (str): The name of the list, for errors.
-    RETURNS (tuple[list[str], Templates]): The names that occur, in the order of the feature row, and the
-        templates.
+    RETURNS (tuple[list[str], Templates]): The names that occur, in the order of the feature row,
+        and the templates.
     RAISES (ValueError): If a template is empty, there twice, or names an unknown element.
     """
     if not templates:
         raise ValueError(f"There is no template in '{task}'.")
     for template in templates:
         if isinstance(template, str) or not template:
-            raise ValueError(f"A template in '{task}' must be a list of names of elements, not {template!r}.")
-    names, padded, _ = compile_lists(templates, elements, task, element="an element", a_list="A template")
+            raise ValueError(
+                f"A template in '{task}' must be a list of names of elements, not {template!r}."
+            )
+    names, padded, _ = compile_lists(
+        templates, elements, task, element="an element", a_list="A template"
+    )
     seen = set()
     for template in templates:
         if frozenset(template) in seen:
@@ -65,7 +69,9 @@ def _lay_out(columns: Sequence[Sequence[int]], numbers: Sequence[int]) -> Templa
 
 
 def part_of(templates: Templates, numbers: Sequence[int]) -> tuple[np.ndarray, Templates]:
-    """Return some templates for a row of only the columns that they read, and these columns (int32[*])."""
+    """Return some templates for a row of only the columns that they read, and these columns
+    (int32[*]).
+    """
     columns = [templates.columns[templates.offsets[i] : templates.offsets[i + 1]] for i in numbers]
     read = np.unique(np.concatenate([np.empty(0, dtype=np.int32), *columns]))
     return read, _lay_out([np.searchsorted(read, row).tolist() for row in columns], numbers)
@@ -73,8 +79,8 @@ def part_of(templates: Templates, numbers: Sequence[int]) -> tuple[np.ndarray, T
 
 @jit
 def shift_for(size):
-    """Return the shift that makes the hash of a feature a place in a table of `size` places, a power of
-    two.
+    """Return the shift that makes the hash of a feature a place in a table of `size` places, a
+    power of two.
     """
     bits = 0
     while 1 << bits < size:
@@ -103,7 +109,9 @@ def place_of(code, shift):
 
 @jit
 def find_features(templates, row, size, places):
-    """Find the places (int64[templates]) of the features of a row in a table of some size, a power of two."""
+    """Find the places (int64[templates]) of the features of a row in a table of some size, a power
+    of two.
+    """
     shift = shift_for(size)
     for i in range(len(templates.numbers)):
         code = begin_feature(templates.numbers[i])

@@ -186,11 +186,16 @@ def compile_reading(
     def outcomes(template: Sequence[str]) -> list[int]:
         return [elements[name][0] for name in template if elements[name][1] == task.outcome]
 
-    ordered = [sorted(template, key=lambda name: elements[name][1] == task.outcome) for template in templates]
+    ordered = [
+        sorted(template, key=lambda name: elements[name][1] == task.outcome)
+        for template in templates
+    ]
     ordered.sort(key=lambda template: len(outcomes(template)) > 0)
     names, compiled = compile_templates(ordered, elements, "templates")
     attributes = sorted({elements[name][1] for name in names} - {task.outcome})
-    column = {attribute: number for number, attribute in enumerate(attributes)} | {task.outcome: NONE}
+    column = {attribute: number for number, attribute in enumerate(attributes)} | {
+        task.outcome: NONE
+    }
     reach = max([0, *(abs(distance) for template in ordered for distance in outcomes(template))])
     readers = [
         [number for number, template in enumerate(ordered) if distance in outcomes(template)]
@@ -198,7 +203,9 @@ def compile_reading(
     ]
     return attributes, Reading(
         templates=compiled,
-        fixed=np.array([len(template) - len(outcomes(template)) for template in ordered], dtype=np.int32),
+        fixed=np.array(
+            [len(template) - len(outcomes(template)) for template in ordered], dtype=np.int32
+        ),
         distance=np.array([elements[name][0] for name in names], dtype=np.int32),
         attribute=np.array([column[elements[name][1]] for name in names], dtype=np.int32),
         reach=reach,
@@ -303,7 +310,10 @@ class Lexicon:
         }
         if self._path_of is not None:
             symbols |= zip(CLASS_ATTRIBUTES, _symbols_of_path(self._path_of(form)))
-        return [self._kind(form, number), *(symbols.get(attribute, 0) for attribute in self.attributes)]
+        return [
+            self._kind(form, number),
+            *(symbols.get(attribute, 0) for attribute in self.attributes),
+        ]
 
     def _kind(self, form: str, number: int) -> int:
         if self._candidates is not None:

@@ -12,10 +12,11 @@ on either side from the inside out: the first, the next ones, and STOP. The item
 
 Each split of an item combines two other items, or extends one:
 
-    TREE               = COMPLETE d, 0     + COMPLETE d, n                        d is the root's child
-    COMPLETE h, b      = INCOMPLETE h, s   + COMPLETE s, b                        s is the last child
-    INCOMPLETE h, d    = INCOMPLETE h, s   + SIBLING of s and d, or COMPLETE d    d follows s, or is the first
-    SIBLING a, b       = COMPLETE a, r     + COMPLETE b, r                        they meet at boundary r
+    TREE               = COMPLETE d, 0     + COMPLETE d, n                        d is the root's
+    child COMPLETE h, b      = INCOMPLETE h, s   + COMPLETE s, b                        s is the
+    last child INCOMPLETE h, d    = INCOMPLETE h, s   + SIBLING of s and d, or COMPLETE d    d
+    follows s, or is the first SIBLING a, b       = COMPLETE a, r     + COMPLETE b, r
+    they meet at boundary r
 
 Every tree has one derivation. There are O(n²) items and O(n³) splits. `options` gives the score of
 a split, and `parts` the items that it combines.
@@ -34,7 +35,10 @@ from ..compiled import NONE, jit, jitable
 # exp(x) = 2^k exp(r), where k is a whole number and |r| is at most log(2) / 2.
 _LOG2_OF_E = log2(np.e)
 # log(2) in two parts, so that k times the first is exact (Cody & Waite 1980).
-_LOG_OF_2, _REST_OF_LOG_OF_2 = float.fromhex("0x1.62e42feep-1"), float.fromhex("0x1.a39ef35793c76p-33")
+_LOG_OF_2, _REST_OF_LOG_OF_2 = (
+    float.fromhex("0x1.62e42feep-1"),
+    float.fromhex("0x1.a39ef35793c76p-33"),
+)
 # Adding it to a number rounds that to an integer, the last bits of the sum.
 _ROUNDING = 1.5 * 2.0**52
 # The bias and the first bit of a float64's exponent.
@@ -44,7 +48,9 @@ _LOWEST = -708.0
 #: Values of items in a chart.
 BEST, SUM = 0, 1
 # Taylor coefficients; the remainder is less than the rounding error.
-_C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (1.0 / factorial(i) for i in range(2, 14))
+_C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (
+    1.0 / factorial(i) for i in range(2, 14)
+)
 
 
 @jit
@@ -105,7 +111,8 @@ LEFT, RIGHT = 0, 1
 
 
 class ChartScores(NamedTuple):
-    """Scores of the trees of a sentence of n words: natural logs, minus infinity for impossible events.
+    """Scores of the trees of a sentence of n words: natural logs, minus infinity for impossible
+    events.
 
     The score of a tree is the sum over its events. The arrays are contiguous.
     """
@@ -164,7 +171,9 @@ def options(scores, chart, kind, i, j, weights):
         low, high = (i + 1, j) if j > i else (j + 1, i)
         for split in range(low, high):
             weights[split] = (
-                chart.incomplete[i, split] + chart.sibling[j, split] + scores.next[i, split * step, j]
+                chart.incomplete[i, split]
+                + chart.sibling[j, split]
+                + scores.next[i, split * step, j]
             )
         weights[i] = scores.first[i, j] + chart.complete[j, facing(i, j)]
         return (i, j) if j > i else (j + 1, i + 1)
@@ -196,10 +205,17 @@ def facing(head, child):
 
 @jit
 def _fill(scores, value):
-    """Return a chart of the best (`BEST`) or the summed (`SUM`) score of each item's derivations."""
+    """Return a chart of the best (`BEST`) or the summed (`SUM`) score of each item's
+    derivations.
+    """
     n = len(scores.root)
     chart = Chart(
-        np.empty((n, n + 1)), np.empty((n + 1, n)), np.empty((n, n)), np.empty((n, n)), np.empty((n, n)), 0.0
+        np.empty((n, n + 1)),
+        np.empty((n + 1, n)),
+        np.empty((n, n)),
+        np.empty((n, n)),
+        np.empty((n, n)),
+        0.0,
     )
     weights = np.empty(n + 1)
     for h in range(n):
@@ -215,7 +231,9 @@ def _fill(scores, value):
                 chart.incomplete[h, d] = _value(weights[low:high], value)
                 chart.closed[h, d] = chart.incomplete[h, d] + scores.last[h, d]
                 low, high = options(scores, chart, COMPLETE, h, boundary, weights)
-                chart.complete[h, boundary] = chart.across[boundary, h] = _value(weights[low:high], value)
+                chart.complete[h, boundary] = chart.across[boundary, h] = _value(
+                    weights[low:high], value
+                )
     low, high = options(scores, chart, TREE, 0, 0, weights)
     total = _value(weights[low:high], value)
     return Chart(chart.complete, chart.across, chart.incomplete, chart.closed, chart.sibling, total)
@@ -297,9 +315,18 @@ def marginals(scores, chart):
             b = a + width
             for h, d, boundary in ((a, b, b + 1), (b, a, a)):
                 _divide(
-                    scores, chart, COMPLETE, h, boundary, chart.complete[h, boundary], probability, weights
+                    scores,
+                    chart,
+                    COMPLETE,
+                    h,
+                    boundary,
+                    chart.complete[h, boundary],
+                    probability,
+                    weights,
                 )
-                _divide(scores, chart, INCOMPLETE, h, d, chart.incomplete[h, d], probability, weights)
+                _divide(
+                    scores, chart, INCOMPLETE, h, d, chart.incomplete[h, d], probability, weights
+                )
                 arcs[h, d] = probability[INCOMPLETE, h, d]
             _divide(scores, chart, SIBLING, a, b, chart.sibling[a, b], probability, weights)
     return arcs

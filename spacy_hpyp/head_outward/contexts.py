@@ -39,7 +39,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiled import NONE, jit, jitable, struct
-from ..pools.pool import Conditional
+from ..hpyp.pool import Conditional
 from ..text.elements import (
     CLASS_ATTRIBUTES,
     compile_lists,
@@ -127,8 +127,8 @@ def compile_contexts(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Compile context lists.
 
-    experts (Sequence[Sequence[str]]): A list of element names for each expert, most important first.
-    gates (Sequence[str]): More elements of the context row.
+    experts (Sequence[Sequence[str]]): A list of element names for each expert, most important
+    first. gates (Sequence[str]): More elements of the context row.
     RETURNS (tuple): elements (int32[elements, 8]), up to four pairs of word and attribute, then
         `NONE`; columns (int32[experts, depth]), each expert's columns of the context row, then
         `NONE`; and the columns of the gates (int32[gates]).
@@ -161,7 +161,9 @@ def with_classes(elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
 
 
 def reads(elements: np.ndarray, word: int, attribute: int = NONE) -> bool:
-    """Return whether elements (int32[elements, 8 + *]) read a word (or `EVENT`), or its attribute."""
+    """Return whether elements (int32[elements, 8 + *]) read a word (or `EVENT`), or its
+    attribute.
+    """
     words, attributes = elements[:, :_WIDTH].reshape(-1, 2).T
     return bool(np.any((words == word) & ((attribute == NONE) | (attributes == attribute))))
 
@@ -269,7 +271,9 @@ class HeadOutwardDistributions(NamedTuple):
     reads_sibling: np.ndarray  # bool[6]: whether each distribution reads the sibling
 
 
-def conditionals(contexts: HeadOutwardContexts, *, is_classed: bool = True) -> dict[str, Conditional]:
+def conditionals(
+    contexts: HeadOutwardContexts, *, is_classed: bool = True
+) -> dict[str, Conditional]:
     """Return the distributions by name; without `is_classed`, leave out word classes.
 
     RAISES (ValueError): If a context list is invalid.
@@ -282,8 +286,13 @@ def conditionals(contexts: HeadOutwardContexts, *, is_classed: bool = True) -> d
         experts = tuple(map(tuple, lists if is_classed else contexts_without_classes(lists)))
         rows = compile_contexts(experts, name, GATES[name] if len(experts) > 1 else ())
         events = _EVENTS.get(name, 1)
-        compiled[name] = Conditional(name, experts, *rows, mixed=name == "word", events_of_word=events)
-    if reads(compiled["distance"].elements, EVENT, CHILDREN_OF) and not compiled["children"].experts:
+        compiled[name] = Conditional(
+            name, experts, *rows, mixed=name == "word", events_of_word=events
+        )
+    if (
+        reads(compiled["distance"].elements, EVENT, CHILDREN_OF)
+        and not compiled["children"].experts
+    ):
         raise ValueError(
             "'child.children' in 'distance' is not generated. Remove it, or give 'children' a context "
             "list, such as [[]]."

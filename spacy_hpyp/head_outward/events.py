@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, jit, jitable
-from ..pools.gibbs import enter_event, new_events, read_events
+from ..hpyp.gibbs import enter_event, new_events, read_events
 from .contexts import (
     CASE,
     CASES,
@@ -66,7 +66,9 @@ def family_of(heads):
     """Return the relatives in a tree, given heads (int32[n]), `NONE` for the root."""
     n = len(heads)
     family = Family(
-        np.empty(n, dtype=np.int32), np.full(n, n + 1, dtype=np.int32), np.full((2, n), n + 1, dtype=np.int32)
+        np.empty(n, dtype=np.int32),
+        np.full(n, n + 1, dtype=np.int32),
+        np.full((2, n), n + 1, dtype=np.int32),
     )
     for i in range(n):
         family.parent[i] = n if heads[i] == NONE else heads[i]
@@ -108,7 +110,9 @@ def _place(parent, sibling, grandparent, child, left, right, direction, n):
 @jitable
 def place_child(parent, sibling, child, n):
     """Return the event of a child without its grandparent and its children."""
-    return _place(parent, sibling, n + 1, child, n + 1, n + 1, LEFT if child < parent < n else RIGHT, n)
+    return _place(
+        parent, sibling, n + 1, child, n + 1, n + 1, LEFT if child < parent < n else RIGHT, n
+    )
 
 
 @jitable
@@ -161,7 +165,14 @@ def events_of(pool, distribution, words, tags, heads, labels, sizes):
         if heads[child] == NONE and (distribution == DISTANCE or distribution == LABEL):
             continue
         event = place_in_tree(family, child, n)
-        _enter(pool, events, sizes, symbols, event, _outcome_of(distribution, event, words, tags, labels))
+        _enter(
+            pool,
+            events,
+            sizes,
+            symbols,
+            event,
+            _outcome_of(distribution, event, words, tags, labels),
+        )
     if distribution == TAG:
         for parent in range(n):
             for direction in range(2):

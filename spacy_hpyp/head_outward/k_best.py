@@ -11,7 +11,18 @@ from math import inf
 import numpy as np
 
 from ..compiled import NONE, jit, jitable
-from .chart import COMPLETE, INCOMPLETE, KINDS, LEFT, RIGHT, SIBLING, TREE, best_chart, options, parts
+from .chart import (
+    COMPLETE,
+    INCOMPLETE,
+    KINDS,
+    LEFT,
+    RIGHT,
+    SIBLING,
+    TREE,
+    best_chart,
+    options,
+    parts,
+)
 
 
 @jit
@@ -26,7 +37,10 @@ def k_best(scores, k):
     # Score, split, and the ranks of the parts; one item after the other.
     derivations = [(0.0, 0, 0, 0) for _ in range(0)]
     # The range of each item's derivations.
-    first, end = np.zeros(KINDS * n * (n + 1), dtype=np.int64), np.zeros(KINDS * n * (n + 1), dtype=np.int64)
+    first, end = (
+        np.zeros(KINDS * n * (n + 1), dtype=np.int64),
+        np.zeros(KINDS * n * (n + 1), dtype=np.int64),
+    )
     for h in range(n):
         for side, boundary in ((LEFT, h), (RIGHT, h + 1)):
             item = _number(n, COMPLETE, h, boundary)
@@ -59,7 +73,9 @@ def _rank(scores, chart, kind, i, j, k, weights, derivations, first, end):
     """Find the k best derivations of an item, given those of its parts."""
     n = len(scores.root)
     low, high = options(scores, chart, kind, i, j, weights)
-    waiting = [(-weights[split], split, 0, 0) for split in range(low, high) if weights[split] > -inf]
+    waiting = [
+        (-weights[split], split, 0, 0) for split in range(low, high) if weights[split] > -inf
+    ]
     heapify(waiting)
     item = _number(n, kind, i, j)
     first[item] = len(derivations)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiled import NONE, jit, jitable, struct
-from ..pools.prediction import alphabet_of, predict, predict_one, workspace
+from ..hpyp.predictive import alphabet_of, predict, predict_one, workspace
 from .chart import ChartScores, best_tree, inside, marginals, minimum_bayes_risk_tree
 from .contexts import (
     CASE,
@@ -29,7 +29,7 @@ from .k_best import k_best
 class Room(NamedTuple):
     """Workspace for predictions of a pool."""
 
-    scratch: Any  # See `pools.prediction.workspace`
+    scratch: Any  # See `hpyp.predictive.workspace`
     row: np.ndarray  # int32[elements]: a context row
     out: np.ndarray  # float64[alphabet]: a distribution
 
@@ -48,7 +48,9 @@ def _rooms(model):
 
 @jitable
 def _room(pool):
-    return Room(workspace(pool), np.empty(len(pool.elements), dtype=np.int32), np.empty(alphabet_of(pool)))
+    return Room(
+        workspace(pool), np.empty(len(pool.elements), dtype=np.int32), np.empty(alphabet_of(pool))
+    )
 
 
 @jitable
@@ -69,7 +71,11 @@ def chart_scores(model, words, tags):
     symbols, rooms = symbols_of(words, tags, model.sizes), _rooms(model)
     siblings = n if model.reads_sibling[TAG] or _reads_sibling(model) else min(n, 1)
     scores = ChartScores(
-        np.empty(n), np.empty((n, n)), np.empty((n, siblings, n)), np.empty((2, n)), np.empty((n, n))
+        np.empty(n),
+        np.empty((n, n)),
+        np.empty((n, siblings, n)),
+        np.empty((2, n)),
+        np.empty((n, n)),
     )
     tag_room, stop = rooms[TAG], alphabet_of(model.tag) - 1
     without_tag = np.empty(n)
@@ -153,7 +159,9 @@ def tree_log_probabilities(model, words, tags, heads, labels, given_labels):
         if given_labels and model.generated[LABEL] and heads[child] != NONE:
             score += _log_probability(model, LABEL, symbols, event, labels[child], rooms)
         for direction in range(2):
-            event = place_stop(child, family.last[direction, child], family.parent[child], direction, n)
+            event = place_stop(
+                child, family.last[direction, child], family.parent[child], direction, n
+            )
             score += _log_probability(model, TAG, symbols, event, stop, rooms)
         log_probability[child] = score
     return log_probability
@@ -183,7 +191,9 @@ def candidate_log_probabilities(model, words, tags, heads, labels):
                     scores[i, 1] += unknown
                 elif heads[i, child] != NONE:
                     event = place_in_tree(family, child, n)
-                    scores[i, 1] += _log_probability(model, LABEL, symbols, event, labels[i, child], rooms)
+                    scores[i, 1] += _log_probability(
+                        model, LABEL, symbols, event, labels[i, child], rooms
+                    )
     return scores
 
 
@@ -191,7 +201,11 @@ def candidate_log_probabilities(model, words, tags, heads, labels):
 def find_labels(model, words, tags, heads, labels):
     """Find the most probable label of each arc of a tree, into `labels` (int32[n])."""
     n = len(words)
-    symbols, family, room = symbols_of(words, tags, model.sizes), family_of(heads), _room(model.label)
+    symbols, family, room = (
+        symbols_of(words, tags, model.sizes),
+        family_of(heads),
+        _room(model.label),
+    )
     for child in range(n):
         labels[child] = NONE if heads[child] == NONE else 0
         if heads[child] != NONE and model.generated[LABEL]:
@@ -239,7 +253,16 @@ def parse(
     )
 
     def work(first: int) -> None:
-        _parse(model, words, tags, offsets, consensus, first, min(first + _PART, len(offsets) - 1), trees)
+        _parse(
+            model,
+            words,
+            tags,
+            offsets,
+            consensus,
+            first,
+            min(first + _PART, len(offsets) - 1),
+            trees,
+        )
 
     with ThreadPoolExecutor(threads) as executor:
         list(executor.map(work, range(0, len(offsets) - 1, _PART)))

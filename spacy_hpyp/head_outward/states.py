@@ -46,8 +46,8 @@ from ..hpyp.franchise import (
     serving_of,
 )
 from ..hpyp.franchise import PARENT as PARENT_RESTAURANT
+from ..hpyp.gibbs import draw
 from ..hpyp.seating import add, remove
-from ..pools.gibbs import draw
 from .chart import ChartScores, best_tree
 
 DEPENDENCIES, SYNTACTIC, SEMANTIC, LDA = "dependencies", "syntactic", "semantic", "lda"
@@ -138,7 +138,9 @@ def word_probabilities(model, word, context, place, probability):
     for element in franchise.columns[0]:
         for state in range(len(place)):
             if place[state] != NONE:
-                place[state] = child(franchise, place[state], state if element == STATE else context[element])
+                place[state] = child(
+                    franchise, place[state], state if element == STATE else context[element]
+                )
         for state in range(len(place)):
             if place[state] != NONE:
                 serving = serving_of(franchise, place[state], word)
@@ -259,7 +261,9 @@ def score_arcs(model, word, document):
     root, first = np.empty(n), np.zeros((n, n))
     for h in range(n + 1):
         # The last parent is the root.
-        enter_context(model, word[h] if h < n else model.words.alphabet[0], document, condition, context)
+        enter_context(
+            model, word[h] if h < n else model.words.alphabet[0], document, condition, context
+        )
         restaurant_distribution(model.states, deepest(model.states, 0, condition), frequency)
         for state in range(states):
             context[STATE] = state
@@ -312,7 +316,9 @@ def word_counts(model: StateModel) -> np.ndarray:
     # Walk up to the restaurant of the first element, the state.
     for _ in columns[1:]:
         place = restaurants[place, PARENT_RESTAURANT]
-    state = restaurants[place, SYMBOL] if columns[0] == STATE else np.zeros(len(rows), dtype=np.int64)
+    state = (
+        restaurants[place, SYMBOL] if columns[0] == STATE else np.zeros(len(rows), dtype=np.int64)
+    )
     counts = np.zeros((model.count, model.root), dtype=np.int64)
     np.add.at(counts, (state, rows[:, DISH]), rows[:, SERVED])
     return counts

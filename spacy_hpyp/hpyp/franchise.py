@@ -1,19 +1,20 @@
 """Chinese restaurant franchises: the seating behind hierarchical Pitman-Yor processes.
 
-A *franchise* holds one or more *experts* that predict the same alphabet of dishes. An expert is one HPYP: a
-tree of restaurants in which the restaurant of a context prefix has the restaurant of the prefix that is one
-element shorter as its parent, and whose root's base distribution is uniform over the alphabet (B&B section
-3.1). Expert ``m`` reads the elements ``columns[m]`` of a context row, most important first; its root is
-restaurant ``m``. All restaurants of one expert at one depth form a *tier* and share a discount and a
-strength.
+A *franchise* holds one or more *experts* that predict the same alphabet of dishes. An expert is one
+HPYP: a tree of restaurants in which the restaurant of a context prefix has the restaurant of the
+prefix that is one element shorter as its parent, and whose root's base distribution is uniform over
+the alphabet (B&B section 3.1). Expert ``m`` reads the elements ``columns[m]`` of a context row,
+most important first; its root is restaurant ``m``. All restaurants of one expert at one depth form
+a *tier* and share a discount and a strength.
 
-A *serving* is a dish as one restaurant serves it: its customers, its tables and, once there are two tables,
-the histogram of table sizes as a chain of *cells* (Blunsom, Cohn, Goldwater & Johnson 2009). With one table
-the histogram is the number of customers and takes no room.
+A *serving* is a dish as one restaurant serves it: its customers, its tables and, once there are two
+tables, the histogram of table sizes as a chain of *cells* (Blunsom, Cohn, Goldwater & Johnson
+2009). With one table the histogram is the number of customers and takes no room.
 
-The state is a NamedTuple of flat arrays that compiled functions change in place. `reserve` makes room before
-a call; no compiled function allocates or writes beyond what has been reserved. Restaurants and servings that
-their last customer has left stay, since he may come back, until `storage.compact` lets them go.
+The state is a NamedTuple of flat arrays that compiled functions change in place. `reserve` makes
+room before a call; no compiled function allocates or writes beyond what has been reserved.
+Restaurants and servings that their last customer has left stay, since he may come back, until
+`storage.compact` lets them go.
 """
 
 from typing import NamedTuple
@@ -39,31 +40,32 @@ _FULLEST = 0.6
 class Franchise(NamedTuple):
     """The seating of all experts of one distribution.
 
-    columns (int32[experts, depth]): The context-row element that each level of each expert reads, `NONE` past
-        its end.
-    discount (float64[experts * (depth + 1)]): Discount d of each tier. With 0 its restaurants are Dirichlet
-        processes; with 1 every customer has a table of his own, so that they pass their parents'
-        probabilities on.
+    columns (int32[experts, depth]): The context-row element that each level of each expert reads,
+        `NONE` past its end.
+    discount (float64[experts * (depth + 1)]): Discount d of each tier. With 0 its restaurants are
+        Dirichlet processes; with 1 every customer has a table of his own, so that they pass their
+        parents' probabilities on.
     strength (float64[experts * (depth + 1)]): Strength theta of each tier, theta > -d.
     alphabet (int64[1]): The number of dishes.
-    one_table (bool[1]): Whether a restaurant has one table at most for each dish, instead of as many as are
-        sampled. These are the counts of interpolated Kneser-Ney smoothing (Teh 2006, section 5): the minimal
-        path.
-    own_tables (bool[1]): Whether every customer has a table of his own, so that each restaurant counts what
-        has been observed, as the estimators of Eisner (1996) do: the maximal path.
-    used (int64[5]): Restaurants, servings and cells in use, the first free cell, and servings in the index.
-    restaurants (int32[*, 6]): PARENT, SYMBOL (the context symbol that leads here from the parent), TIER,
-        CUSTOMERS, TABLES, FIRST (serving). A parent's number is smaller than its children's.
-    restaurant_index (int32[2**i]): Open addressing from (parent, symbol) to the restaurant. The key is read
-        off the restaurant itself, which is looked at next anyway.
-    servings (int32[*, 5 or 7]): RESTAURANT, DISH, SERVED (customers), ABOVE (the serving of the same dish in
-        the parent restaurant), NEXT (serving of this restaurant); and unless there is one table at most, OPEN
-        (tables) and CELL (first, or `NONE`).
-    serving_index (int32[2**i]): Open addressing from (restaurant, dish) to the serving, of all but the first
-        of each restaurant.
+    one_table (bool[1]): Whether a restaurant has one table at most for each dish, instead of as
+        many as are sampled. These are the counts of interpolated Kneser-Ney smoothing (Teh 2006,
+        section 5): the minimal path.
+    own_tables (bool[1]): Whether every customer has a table of his own, so that each restaurant
+        counts what has been observed, as the estimators of Eisner (1996) do: the maximal path.
+    used (int64[5]): Restaurants, servings and cells in use, the first free cell, and servings in
+    the index. restaurants (int32[*, 6]): PARENT, SYMBOL (the context symbol that leads here from
+        the parent), TIER, CUSTOMERS, TABLES, FIRST (serving). A parent's number is smaller than its
+        children's.
+    restaurant_index (int32[2**i]): Open addressing from (parent, symbol) to the restaurant. The key
+        is read off the restaurant itself, which is looked at next anyway.
+    servings (int32[*, 5 or 7]): RESTAURANT, DISH, SERVED (customers), ABOVE (the serving of the
+        same dish in the parent restaurant), NEXT (serving of this restaurant); and unless there is
+        one table at most, OPEN (tables) and CELL (first, or `NONE`).
+    serving_index (int32[2**i]): Open addressing from (restaurant, dish) to the serving, of all but
+        the first of each restaurant.
     cells (int32[*, 3]): SIZE of the table, COUNT of such tables, LINK to the next cell.
-    path (int32[depth + 1]), chain (int32[depth + 1]), value (float64[depth + 2]): Workspace of those who seat
-        customers.
+    path (int32[depth + 1]), chain (int32[depth + 1]), value (float64[depth + 2]): Workspace of
+        those who seat customers.
     """
 
     columns: np.ndarray
@@ -99,12 +101,14 @@ def new_franchise(
     alphabet (int): The number of dishes.
     discount, strength (float): The first value of every tier's hyperparameters.
     one_table, own_tables (bool): See `Franchise`; one of them at most.
-    passes_on (bool): Whether a discount may be 1, so that there are several tables for a dish in any case.
-    RETURNS (Franchise): With the experts' roots as its only restaurants.
+    passes_on (bool): Whether a discount may be 1, so that there are several tables for a dish in
+    any case. RETURNS (Franchise): With the experts' roots as its only restaurants.
     RAISES (ValueError): If the alphabet is empty.
     """
     if alphabet < 1:
-        raise ValueError(f"An HPYP needs at least one dish to serve, but its alphabet has {alphabet}.")
+        raise ValueError(
+            f"An HPYP needs at least one dish to serve, but its alphabet has {alphabet}."
+        )
     columns = np.ascontiguousarray(columns, dtype=np.int32)
     experts, depth = columns.shape
     tiers = experts * (depth + 1)
@@ -151,8 +155,8 @@ def reserve(franchise: Franchise, events: int) -> Franchise:
 
 
 def reserve_to_leave(franchise: Franchise, events: int) -> Franchise:
-    """Make room for any customers to leave, after a number of events has been looked for that are not there;
-    see `reserve`.
+    """Make room for any customers to leave, after a number of events has been looked for that are
+    not there; see `reserve`.
     """
     restaurants, servings, _ = _rows_for(franchise, events)
     # There are never more sizes of tables than tables.
@@ -177,8 +181,8 @@ def reserve_rows(
 ) -> Franchise:
     """Make room for a number of new restaurants, servings and cells; see `reserve`.
 
-    indexed (int | None): How many of the servings are not the first ones of their restaurants, if it is
-        known.
+    indexed (int | None): How many of the servings are not the first ones of their restaurants, if
+        it is known.
     """
     indexed = servings if indexed is None else indexed
     used, few = franchise.used, franchise.restaurants[:0]
@@ -186,11 +190,21 @@ def reserve_rows(
     served = _longer(franchise.servings, used[N_SERVINGS], servings)
     held = _longer(franchise.cells, used[N_CELLS], cells)
     index = _wider(
-        franchise.restaurant_index, used[N_RESTAURANTS] + restaurants, rows, used[N_RESTAURANTS], few
+        franchise.restaurant_index,
+        used[N_RESTAURANTS] + restaurants,
+        rows,
+        used[N_RESTAURANTS],
+        few,
     )
-    of_served = _wider(franchise.serving_index, used[N_INDEXED] + indexed, served, used[N_SERVINGS], rows)
+    of_served = _wider(
+        franchise.serving_index, used[N_INDEXED] + indexed, served, used[N_SERVINGS], rows
+    )
     return franchise._replace(
-        restaurants=rows, servings=served, cells=held, restaurant_index=index, serving_index=of_served
+        restaurants=rows,
+        servings=served,
+        cells=held,
+        restaurant_index=index,
+        serving_index=of_served,
     )
 
 
@@ -199,7 +213,9 @@ def _longer(rows: np.ndarray, used: int, more: int) -> np.ndarray:
     if needed <= len(rows):
         return rows
     if needed > np.iinfo(np.int32).max:
-        raise MemoryError(f"A franchise cannot hold {needed} entries. Use shorter contexts or less text.")
+        raise MemoryError(
+            f"A franchise cannot hold {needed} entries. Use shorter contexts or less text."
+        )
     longer = np.empty((max(needed, len(rows) + len(rows) // 2), rows.shape[1]), dtype=rows.dtype)
     longer[:used] = rows[:used]
     return longer
@@ -221,16 +237,18 @@ def _wider(
 
 @jit
 def fill_index(index, rows, used, restaurants):
-    """Enter rows [0, used) into an empty open-addressing index under their first two columns; where the first
-    is `NONE` (roots) there is no entry.
+    """Enter rows [0, used) into an empty open-addressing index under their first two columns; where
+    the first is `NONE` (roots) there is no entry.
 
-    restaurants (int32[*, 6]): Of servings, those that they belong to: the first one of each has no entry.
-        Otherwise nothing.
+    restaurants (int32[*, 6]): Of servings, those that they belong to: the first one of each has no
+        entry. Otherwise nothing.
     RETURNS (int): How many entries there are.
     """
     entries = 0
     for row in range(used):
-        if rows[row, 0] != NONE and (len(restaurants) == 0 or restaurants[rows[row, 0], FIRST] != row):
+        if rows[row, 0] != NONE and (
+            len(restaurants) == 0 or restaurants[rows[row, 0], FIRST] != row
+        ):
             index[slot_of(index, rows, rows[row, 0], rows[row, 1])] = row
             entries += 1
     return entries
@@ -250,8 +268,8 @@ def first_slot(index, first, second):
 
 @jit
 def slot_of(index, rows, first, second):
-    """Where the row with (first, second) in its first two columns stands in an open-addressing index, or the
-    empty slot where it belongs.
+    """Where the row with (first, second) in its first two columns stands in an open-addressing
+    index, or the empty slot where it belongs.
     """
     mask = np.int64(len(index) - 1)
     slot = first_slot(index, first, second)
@@ -282,7 +300,9 @@ def serving_of(franchise, restaurant, dish):
         return serving
     if franchise.servings[serving, NEXT] == NONE:
         return NONE
-    return franchise.serving_index[slot_of(franchise.serving_index, franchise.servings, restaurant, dish)]
+    return franchise.serving_index[
+        slot_of(franchise.serving_index, franchise.servings, restaurant, dish)
+    ]
 
 
 @jit
@@ -290,7 +310,8 @@ def walk_cells(franchise, rows):
     """The cells of some servings.
 
     rows (int64[*]): Which servings.
-    RETURNS (tuple[int64[*], int32[*, 3]]): How many each has, and the cells, one serving after the other.
+    RETURNS (tuple[int64[*], int32[*, 3]]): How many each has, and the cells, one serving after the
+    other.
     """
     kinds = np.zeros(len(rows), dtype=np.int64)
     cells = np.empty((franchise.used[N_CELLS], 3), dtype=np.int32)
@@ -385,10 +406,14 @@ def dish_probability(franchise, restaurant, dish):
     serving = NONE
     while restaurant != NONE:
         # What one restaurant serves, all above it serve too.
-        serving = serving_of(franchise, restaurant, dish) if serving == NONE else servings[serving, ABOVE]
+        serving = (
+            serving_of(franchise, restaurant, dish) if serving == NONE else servings[serving, ABOVE]
+        )
         if serving != NONE:
             served, tables = servings[serving, SERVED], tables_of(servings[serving])
-            probability += factor * restaurant_probability(franchise, restaurant, served, tables, 0.0)
+            probability += factor * restaurant_probability(
+                franchise, restaurant, served, tables, 0.0
+            )
         factor *= restaurant_probability(franchise, restaurant, 0, 0, 1.0)
         restaurant = restaurants[restaurant, PARENT]
     return probability + factor / franchise.alphabet[0]
@@ -403,7 +428,8 @@ def restaurant_distribution(franchise, restaurant, out):
     depth = franchise.restaurants[restaurant, TIER] % len(franchise.path)
     out[:] = 1.0 / franchise.alphabet[0]
     for level in range(depth + 1):
-        # Root first. To climb again for each level takes no workspace, so that several threads may ask at once.
+        # Root first. To climb again for each level takes no workspace, so that several threads may
+        # ask at once.
         here = restaurant
         for _ in range(depth - level):
             here = franchise.restaurants[here, PARENT]
@@ -411,5 +437,7 @@ def restaurant_distribution(franchise, restaurant, out):
         serving = franchise.restaurants[here, FIRST]
         while serving != NONE:
             row = franchise.servings[serving]
-            out[row[DISH]] += restaurant_probability(franchise, here, row[SERVED], tables_of(row), 0.0)
+            out[row[DISH]] += restaurant_probability(
+                franchise, here, row[SERVED], tables_of(row), 0.0
+            )
             serving = row[NEXT]

@@ -1,10 +1,10 @@
 """Discounts and strengths, slice-sampled from what a tier's seating adds up to.
 
-The likelihood of a seating depends on a tier's discount d and strength theta only through three histograms:
-customers of each restaurant, tables of each restaurant, and sizes of tables. They are counted once for each
-resampling, so that an evaluation costs a few hundred terms however many restaurants there are. Priors: d ~
-Beta(1, 1), that is uniform, and theta + d ~ Gamma(1, 1). A discount of 0, which makes a tier one of Dirichlet
-processes, stays as it is, and so does one of 1.
+The likelihood of a seating depends on a tier's discount d and strength theta only through three
+histograms: customers of each restaurant, tables of each restaurant, and sizes of tables. They are
+counted once for each resampling, so that an evaluation costs a few hundred terms however many
+restaurants there are. Priors: d ~ Beta(1, 1), that is uniform, and theta + d ~ Gamma(1, 1). A
+discount of 0, which makes a tier one of Dirichlet processes, stays as it is, and so does one of 1.
 """
 
 from math import exp, lgamma, log, nan
@@ -16,23 +16,27 @@ from ..compiled import NONE, jit
 from . import franchise as column
 from .franchise import Franchise, tables_of
 
-#: Below this discount the closed form of the likelihood loses its precision; a slice never goes there.
+#: Below this discount the closed form of the likelihood loses its precision; a slice never goes
+#: there.
 SMALLEST_DISCOUNT = 1e-6
-#: Nor does one of theta + d go below this. Its posterior has a long tail on the log scale where no restaurant
-#: has two tables:
-#: theta would be -d in floating point, and what such a restaurant has not seen would have the probability 0.
+#: Nor does one of theta + d go below this. Its posterior has a long tail on the log scale where no
+#: restaurant has two tables:
+#: theta would be -d in floating point, and what such a restaurant has not seen would have the
+#: probability 0.
 SMALLEST_SUM = 1e-14
 _DENSE = 128
-# A slice that shrinks has no room left after about a hundred steps, and one that steps out has left the
-# floating-point numbers after fewer than a thousand: whoever is still searching then searches for nothing.
+# A slice that shrinks has no room left after about a hundred steps, and one that steps out has left
+# the floating-point numbers after fewer than a thousand: whoever is still searching then searches
+# for nothing.
 _STEPS = 1000
 
 
 class Histograms(NamedTuple):
-    """How often each value occurs in each tier, as sparse triples (tier, value, count) sorted by tier.
+    """How often each value occurs in each tier, as sparse triples (tier, value, count) sorted by
+    tier.
 
-    customers, tables, sizes (int64[*, 3]): Customers of a restaurant, tables of a restaurant, customers of a
-        table.
+    customers, tables, sizes (int64[*, 3]): Customers of a restaurant, tables of a restaurant,
+        customers of a table.
     """
 
     customers: np.ndarray
@@ -63,8 +67,8 @@ def _tally(franchise, small, large):
     """Count customers of restaurants, their tables, and sizes of tables.
 
     small (int64[3, tiers, _DENSE]): How often each value occurs is added.
-    large (int64[*, 4]): Overwritten with other values: which of the three they are, tiers, values, and how
-        often.
+    large (int64[*, 4]): Overwritten with other values: which of the three they are, tiers, values,
+        and how often.
     RETURNS (int): How many of these there are.
     """
     restaurants, servings, cells = franchise.restaurants, franchise.servings, franchise.cells
@@ -80,7 +84,9 @@ def _tally(franchise, small, large):
             noted = _note(small, large, noted, 2, tier, row[column.SERVED], 1)
         cell = row[column.CELL] if len(row) > column.CELL else NONE
         while cell != NONE:
-            noted = _note(small, large, noted, 2, tier, cells[cell, column.SIZE], cells[cell, column.COUNT])
+            noted = _note(
+                small, large, noted, 2, tier, cells[cell, column.SIZE], cells[cell, column.COUNT]
+            )
             cell = cells[cell, column.LINK]
     return noted
 
@@ -95,21 +101,29 @@ def _note(small, large, noted, kind, tier, value, count):
 
 
 def _triples(small: np.ndarray, large: np.ndarray) -> np.ndarray:
-    """What `_tally` has counted of one kind, as `Histograms` have it: without those values that are 0."""
+    """What `_tally` has counted of one kind, as `Histograms` have it: without those values that are
+    0.
+    """
     tier, value = np.nonzero(small[:, 1:])
     keys, place = np.unique(large[:, :2].T, axis=1, return_inverse=True)
-    counts = np.concatenate([small[tier, value + 1], np.bincount(place.ravel(), large[:, 2], keys.shape[1])])
-    triples = np.stack([*np.concatenate([[tier, value + 1], keys], axis=1), counts], axis=1).astype(np.int64)
+    counts = np.concatenate(
+        [small[tier, value + 1], np.bincount(place.ravel(), large[:, 2], keys.shape[1])]
+    )
+    triples = np.stack([*np.concatenate([[tier, value + 1], keys], axis=1), counts], axis=1).astype(
+        np.int64
+    )
     return triples[np.lexsort((triples[:, 1], triples[:, 0]))]
 
 
 @jit
 def log_likelihood(customers, tables, sizes, discount, strength):
-    """Log-probability of one tier's seating given its discount and strength, base distributions left out.
+    """Log-probability of one tier's seating given its discount and strength, base distributions
+    left out.
 
     customers, tables, sizes (int64[*, 3]): One tier's rows of `Histograms`.
-    RETURNS (float): In nats: sum over restaurants of log [theta|d]_t / [theta|1]_c, with the first table's
-        factor cancelled, plus the sum over tables of log [1 - d|1]_(size - 1) (Teh 2006 equation 8).
+    RETURNS (float): In nats: sum over restaurants of log [theta|d]_t / [theta|1]_c, with the first
+        table's factor cancelled, plus the sum over tables of log [1 - d|1]_(size - 1) (Teh 2006
+        equation 8).
     """
     total = 0.0
     start = lgamma(strength + 1.0)
@@ -139,8 +153,8 @@ def sample_tier(customers, tables, sizes, discount, strength, rng):
 
     A discount of 0 is not sampled.
 
-    RETURNS (tuple[float, float]): The new discount and strength; NaN if there is no likelihood to be sampled
-        from.
+    RETURNS (tuple[float, float]): The new discount and strength; NaN if there is no likelihood to
+        be sampled from.
     """
     if discount != 0.0:
         discount = _sample_discount(customers, tables, sizes, discount, strength, rng)
@@ -149,8 +163,13 @@ def sample_tier(customers, tables, sizes, discount, strength, rng):
 
 @jit
 def _sample_discount(customers, tables, sizes, discount, strength, rng):
-    # The discount lives on an interval: shrink from all of it. The prior of theta + d changes with d.
-    height = log_likelihood(customers, tables, sizes, discount, strength) - discount + log(1.0 - rng.random())
+    # The discount lives on an interval: shrink from all of it. The prior of theta + d changes with
+    # d.
+    height = (
+        log_likelihood(customers, tables, sizes, discount, strength)
+        - discount
+        + log(1.0 - rng.random())
+    )
     # Wherever the discount is now belongs to the slice.
     low, high = min(discount, max(SMALLEST_DISCOUNT, SMALLEST_DISCOUNT - strength)), 1.0
     for _ in range(_STEPS):
@@ -176,7 +195,9 @@ def _sample_strength(customers, tables, sizes, discount, strength, rng):
     for _ in range(_STEPS):
         if not (
             low > lowest
-            and log_likelihood(customers, tables, sizes, discount, exp(low) - discount) - exp(low) + low
+            and log_likelihood(customers, tables, sizes, discount, exp(low) - discount)
+            - exp(low)
+            + low
             >= height
         ):
             break
@@ -184,7 +205,9 @@ def _sample_strength(customers, tables, sizes, discount, strength, rng):
     low = max(low, lowest)
     for _ in range(_STEPS):
         if (
-            not log_likelihood(customers, tables, sizes, discount, exp(high) - discount) - exp(high) + high
+            not log_likelihood(customers, tables, sizes, discount, exp(high) - discount)
+            - exp(high)
+            + high
             >= height
         ):
             break
@@ -194,7 +217,10 @@ def _sample_strength(customers, tables, sizes, discount, strength, rng):
     for _ in range(_STEPS):
         there = low + (high - low) * rng.random()
         proposal = exp(there) - discount
-        if log_likelihood(customers, tables, sizes, discount, proposal) - exp(there) + there >= height:
+        if (
+            log_likelihood(customers, tables, sizes, discount, proposal) - exp(there) + there
+            >= height
+        ):
             return proposal
         if there < here:
             low = there
@@ -210,8 +236,8 @@ def resample(franchise: Franchise, rng: np.random.Generator) -> None:
 
     franchise (Franchise): Its `discount` and `strength` are changed in place.
     rng (numpy.random.Generator): The source of randomness.
-    RAISES (ValueError): If the seating of a tier has no likelihood with its present discount and strength, or
-        none is found that is as likely; they are left as they are then.
+    RAISES (ValueError): If the seating of a tier has no likelihood with its present discount and
+        strength, or none is found that is as likely; they are left as they are then.
     """
     counted = histograms(franchise)
     tiers = np.arange(len(franchise.discount) + 1)

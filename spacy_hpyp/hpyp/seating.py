@@ -1,7 +1,8 @@
 """Seating and unseating customers in a franchise.
 
-`seat` draws a table for a customer, and `unseat` takes a customer from one. `seat_as` and `unseat_as` restore
-a noted change. `add` and `remove` do the same for an event: a dish in a context.
+`seat` draws a table for a customer, and `unseat` takes a customer from one. `seat_as` and
+`unseat_as` restore a noted change. `add` and `remove` do the same for an event: a dish in a
+context.
 """
 
 import numpy as np
@@ -43,7 +44,8 @@ from .franchise import (
 def open_restaurants(franchise, row, restaurants):
     """Find or found the restaurant of a context under every expert.
 
-    Nearly every step waits for memory, so those of all experts are fetched first, with the servings.
+    Nearly every step waits for memory, so those of all experts are fetched first, with the
+    servings.
 
     restaurants (int32[experts]): Overwritten.
     """
@@ -66,7 +68,9 @@ def open_restaurants(franchise, row, restaurants):
                     fetch(rows, np.int64(below) * rows.shape[1])
         for expert in range(len(restaurants)):
             if columns[expert, level] != NONE:
-                restaurants[expert] = _open_child(franchise, restaurants[expert], row[columns[expert, level]])
+                restaurants[expert] = _open_child(
+                    franchise, restaurants[expert], row[columns[expert, level]]
+                )
                 serving = rows[restaurants[expert], FIRST]
                 if serving != NONE:
                     fetch(servings, np.int64(serving) * servings.shape[1])
@@ -241,8 +245,8 @@ def _shrink_table(franchise, serving, size):
 
 @jit
 def open_path(franchise, restaurant, dish):
-    """Write the path to a restaurant, and its servings of a dish, into `path` and `chain`. Returns its
-    depth.
+    """Write the path to a restaurant, and its servings of a dish, into `path` and `chain`. Returns
+    its depth.
     """
     path = franchise.path
     depth = franchise.restaurants[restaurant, TIER] % len(path)
@@ -268,8 +272,8 @@ def seat(franchise, restaurant, dish, rng):
 def seat_noting(franchise, restaurant, dish, rng):
     """`seat`, with the information that `unseat_as` needs.
 
-    RETURNS (tuple[float, int, int]): The predictive probability; the number of opened tables, one restaurant
-        above the other; and the size of the table that the last customer joined, or 0.
+    RETURNS (tuple[float, int, int]): The predictive probability; the number of opened tables, one
+        restaurant above the other; and the size of the table that the last customer joined, or 0.
     """
     path, chain, value = franchise.path, franchise.chain, franchise.value
     restaurants, servings = franchise.restaurants, franchise.servings
@@ -332,8 +336,8 @@ def unseat(franchise, restaurant, dish, rng):
 def unseat_noting(franchise, restaurant, dish, rng):
     """`unseat`, with the information that `seat_as` needs.
 
-    RETURNS (tuple[int, int]): The number of closed tables, -1 if no customer is seated; and the size of the
-        table that the last customer left, with that customer, or 0.
+    RETURNS (tuple[int, int]): The number of closed tables, -1 if no customer is seated; and the
+        size of the table that the last customer left, with that customer, or 0.
     """
     serving = serving_of(franchise, restaurant, dish)
     if serving == NONE or franchise.servings[serving, SERVED] == 0:

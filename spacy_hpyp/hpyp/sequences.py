@@ -1,9 +1,9 @@
-"""Sequences of symbols: each symbol is generated given those before it and the sequence's group, up to an
-end.
+"""Sequences of symbols: each symbol is generated given those before it and the sequence's group, up
+to an end.
 
-A context row holds the group and then the symbols before, the nearest first; an expert's columns say which of
-these it reads. The end is the last dish of the alphabet; in a context it stands for anything before the
-beginning.
+A context row holds the group and then the symbols before, the nearest first; an expert's columns
+say which of these it reads. The end is the last dish of the alphabet; in a context it stands for
+anything before the beginning.
 """
 
 from math import log
@@ -36,13 +36,14 @@ def learn_sequences(
     sweeps: int,
     rng: np.random.Generator,
 ) -> Franchise:
-    """Seat sequences and resample the hyperparameters, by Gibbs sampling. Returns the franchise to go on
-    with.
+    """Seat sequences and resample the hyperparameters, by Gibbs sampling. Returns the franchise to
+    go on with.
 
     franchise (Franchise): Empty, of one expert; not to be used afterwards.
     symbols (int32[*]): The sequences one after the other, each with the end as its last symbol.
-    offsets (int64[sequences + 1]), group (int32[sequences]): Where each sequence begins, and its group.
-    sweeps (int): How often each customer is seated; hyperparameters are resampled after each sweep.
+    offsets (int64[sequences + 1]), group (int32[sequences]): Where each sequence begins, and its
+    group. sweeps (int): How often each customer is seated; hyperparameters are resampled after each
+    sweep.
     """
     franchise = reserve(franchise, len(symbols))
     for sweep in range(sweeps):
@@ -53,8 +54,8 @@ def learn_sequences(
 
 @jit
 def visit_sequences(franchise, symbols, offsets, group, seated, rng):
-    """Take one Gibbs step for each symbol of sequences, see `learn_sequences`: remove it, if it is seated,
-    and add it.
+    """Take one Gibbs step for each symbol of sequences, see `learn_sequences`: remove it, if it is
+    seated, and add it.
 
     RETURNS (float): The sum of the log-probabilities before each is added, in nats.
     """

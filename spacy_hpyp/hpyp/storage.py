@@ -1,8 +1,9 @@
 """Franchises as columns of small numbers, which compress to a few bits each.
 
-Restaurants and servings without customers are left out. Restaurants are numbered breadth first; of each the
-number of its children and its symbol are kept. Dishes and customers are listed for the restaurants of whole
-contexts alone: all others serve what is served below them, a customer for each table there.
+Restaurants and servings without customers are left out. Restaurants are numbered breadth first; of
+each the number of its children and its symbol are kept. Dishes and customers are listed for the
+restaurants of whole contexts alone: all others serve what is served below them, a customer for each
+table there.
 """
 
 from typing import Any
@@ -50,10 +51,11 @@ def pack(franchise: Franchise) -> dict[str, Any]:
 
 
 def _number_occupied(franchise: Franchise) -> tuple[np.ndarray, np.ndarray]:
-    """Number roots and restaurants that are not empty breadth first, children in the order of their symbols.
+    """Number roots and restaurants that are not empty breadth first, children in the order of their
+    symbols.
 
-    RETURNS (tuple[int64[*], int64[*]]): The restaurants in the order of their numbers, and the number of each
-        restaurant.
+    RETURNS (tuple[int64[*], int64[*]]): The restaurants in the order of their numbers, and the
+        number of each restaurant.
     """
     restaurants = franchise.restaurants[: franchise.used[column.N_RESTAURANTS]]
     number = np.arange(len(restaurants))
@@ -87,8 +89,9 @@ def _list_cells(franchise: Franchise, rows: np.ndarray) -> tuple[np.ndarray, np.
 def unpack(packed: Any, franchise: Franchise) -> Franchise:
     """Rebuild a franchise from what `pack` made of it.
 
-    franchise (Franchise): An empty one that the seating fits. With one table at most for each dish, or one
-        for each customer, it is a seating that could have been sampled too, but not the other way round.
+    franchise (Franchise): An empty one that the seating fits. With one table at most for each dish,
+        or one for each customer, it is a seating that could have been sampled too, but not the
+        other way round.
     RETURNS (Franchise): The seating; later draws from it are those of the original.
     """
     columns = franchise.columns
@@ -147,7 +150,9 @@ def _enter_cells(franchise: Franchise, rows: np.ndarray, packed: Any) -> None:
 
 @jit
 def _add_up(franchise):
-    """Enter the customers whom tables below have sent, and the customers and tables of each restaurant."""
+    """Enter the customers whom tables below have sent, and the customers and tables of each
+    restaurant.
+    """
     servings, restaurants = franchise.servings, franchise.restaurants
     for serving in range(franchise.used[column.N_SERVINGS]):
         above = servings[serving, column.ABOVE]
@@ -163,7 +168,8 @@ def _add_up(franchise):
 
 
 def compact(franchise: Franchise) -> Franchise:
-    """Let go of restaurants and servings without customers, if they are many; no later draw changes.
+    """Let go of restaurants and servings without customers, if they are many; no later draw
+    changes.
 
     RETURNS (Franchise): The franchise to go on with; the one passed in must not be used any more.
     """

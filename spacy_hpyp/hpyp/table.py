@@ -37,8 +37,9 @@ EMPTY = 0xFFFFFFFF
 #: From here on `dishes` is a single dish, and from there on the number of a row.
 SINGLE, ROW = 0x80000000, 0xC0000000
 #: The symbol stands above so many bits of a restaurant's key. With these in one number a restaurant
-#: has 16 bytes, and all that the way down reads of it is in one line of a processor's cache. Children in
-#: the order of hashes, with the end of a room in the next restaurant, took 30 % more time to be found.
+#: has 16 bytes, and all that the way down reads of it is in one line of a processor's cache.
+#: Children in the order of hashes, with the end of a room in the next restaurant, took 30 % more
+#: time to be found.
 SYMBOL_SHIFT = 8
 _BUCKET_BITS, _ROOM_BITS = np.uint32(3), np.uint32(31)
 # Up to so many children have a room without gaps, and more a power of two.
@@ -135,7 +136,11 @@ def child_of(table, restaurant, symbol):
     """The restaurant one context symbol below a restaurant, or `NONE`."""
     here = table.restaurants[restaurant]
     place = find(
-        table.restaurants, np.int64(here.children), np.int64(room_of(here.key)), SYMBOL_SHIFT, symbol
+        table.restaurants,
+        np.int64(here.children),
+        np.int64(room_of(here.key)),
+        SYMBOL_SHIFT,
+        symbol,
     )
     return place if place != NONE and table.restaurants[place].key != EMPTY else NONE
 
@@ -210,7 +215,11 @@ def distribution(table, expert, row, out):
         out[:] = 0.0
         add_row(table, with_row, 1.0, out)
         add_excesses(
-            table, table.restaurants[restaurant].dishes, table.restaurants[restaurant].value, 1.0, out
+            table,
+            table.restaurants[restaurant].dishes,
+            table.restaurants[restaurant].value,
+            1.0,
+            out,
         )
         mass = 0.0
         for dish in range(len(out)):
@@ -225,7 +234,10 @@ def _enter_dishes(table, restaurant, out):
     """Turn the probabilities of a restaurant's parent, under an expert that is mixed, into its
     own.
     """
-    listed, back_off = np.int64(table.restaurants[restaurant].dishes), back_off_of(table, restaurant)
+    listed, back_off = (
+        np.int64(table.restaurants[restaurant].dishes),
+        back_off_of(table, restaurant),
+    )
     if SINGLE <= listed < ROW:
         dish = listed - SINGLE
         above, out[dish] = out[dish], 0.0
@@ -297,9 +309,13 @@ def freeze(franchise: Franchise, *, multiplied: bool = False) -> FrozenTable:
     entries = np.empty(int((served + 1).sum(dtype=np.int64, where=served > 1)), dtype=ENTRY)
     entries["key"] = EMPTY
     if max(len(restaurants), len(entries)) >= SINGLE:
-        raise MemoryError("A table cannot hold so many restaurants. Use shorter contexts or less text.")
+        raise MemoryError(
+            "A table cannot hold so many restaurants. Use shorter contexts or less text."
+        )
     if multiplied:
-        _enter_logs(franchise, place, served, probability, back_off, restaurants, entries, own_row, row)
+        _enter_logs(
+            franchise, place, served, probability, back_off, restaurants, entries, own_row, row
+        )
     else:
         _enter_probabilities(franchise, place, served, probability, back_off, restaurants, entries)
     return FrozenTable(franchise.columns, franchise.alphabet, restaurants, entries, row)
@@ -322,7 +338,11 @@ def finish(franchise):
             above = servings[serving, column.ABOVE]
             base = 1.0 / franchise.alphabet[0] if above == NONE else probability[above]
             probability[serving] = restaurant_probability(
-                franchise, restaurant, servings[serving, column.SERVED], tables_of(servings[serving]), base
+                franchise,
+                restaurant,
+                servings[serving, column.SERVED],
+                tables_of(servings[serving]),
+                base,
             )
             serving = servings[serving, column.NEXT]
     return probability, back_off
@@ -431,7 +451,9 @@ def _number_rows(franchise, served, least):
 
 
 @jit
-def _enter_logs(franchise, places, listed, probability, back_off, restaurants, entries, own_row, row):
+def _enter_logs(
+    franchise, places, listed, probability, back_off, restaurants, entries, own_row, row
+):
     """Fill `dishes`, `value`, lists and rows, if experts are multiplied.
 
     probability (float64[*]), back_off (float64[*]): See `finish`; the second is overwritten.

@@ -17,10 +17,11 @@ _WINDOW = 1000
 
 
 class Alignment:
-    """Another model's table, as minicons and pangoling make them, read beside rows by their characters.
+    """Another model's table, as minicons and pangoling make them, read beside rows by their
+    characters.
 
-    A row has the sum of the values of its sub-words. It has none if a word of the other table reaches over
-    its border, or if the texts differ there.
+    A row has the sum of the values of its sub-words. It has none if a word of the other table
+    reaches over its border, or if the texts differ there.
 
     path (Path): The table, with a row for each word or sub-word, in the order of the text.
     word (str): The column of its words; if it has none of this name, `token` or `word`.

@@ -12,10 +12,10 @@ from ..annotation.documents import Layout, write_parses
 from ..arc_standard.configuration import tree_of
 from ..arc_standard.decoding import decode
 from ..arc_standard.likelihood import new_workspace
+from ..arc_standard.model import JointModel
 from ..arc_standard.sampling import Derivation, draw_sentence
 from ..arc_standard.search import Search
-from ..models.joint_model import JointModel
-from ..models.spelling import write_out
+from ..hpyp.spelling import write_out
 from ..settings import whole
 from ..text.spacing import spaces_between
 
@@ -51,7 +51,9 @@ def generate_docs(
     """
     search = search._replace(marginals=False, consensus=False)
     for numbers in minibatch(range(count), _BATCH):
-        drawn = [_draw(model, max_length, np.random.default_rng([seed, number])) for number in numbers]
+        drawn = [
+            _draw(model, max_length, np.random.default_rng([seed, number])) for number in numbers
+        ]
         blocks = sentence_blocks([one.words for one in drawn])
         offsets = blocks.offsets
         # The trees are those that were drawn; the beam sums up the probabilities of the words.
@@ -60,7 +62,9 @@ def generate_docs(
         for one, start, end in zip(drawn, offsets[:-1], offsets[1:]):
             tree_of(one.actions, parses.heads[start:end], parses.labels[start:end])
         layout = Layout(
-            token=np.concatenate([np.arange(len(one.words)) for one in drawn]), docs=offsets, offsets=offsets
+            token=np.concatenate([np.arange(len(one.words)) for one in drawn]),
+            docs=offsets,
+            offsets=offsets,
         )
         docs = [
             _doc(model, vocab, one.words, np.random.default_rng([seed, number, 1]))
@@ -93,6 +97,8 @@ def unfound(drawn: str, max_length: int) -> ValueError:
 
 
 def _doc(model: JointModel, vocab: Vocab, numbers: np.ndarray, rng: np.random.Generator) -> Doc:
-    words = [write_out(model.vocabulary, model.spelling, number, rng) for number in numbers.tolist()]
+    words = [
+        write_out(model.vocabulary, model.spelling, number, rng) for number in numbers.tolist()
+    ]
     spaces = spaces_between(words, separated=vocab.writing_system["has_letters"])
     return Doc(vocab, words=words, spaces=spaces)

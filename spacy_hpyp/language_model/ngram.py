@@ -1,12 +1,12 @@
-"""The n-gram model: a hierarchical Pitman-Yor process over the previous words (Teh 2006), the baseline of B&B
-section 5.2.
+"""The n-gram model: a hierarchical Pitman-Yor process over the previous words (Teh 2006), the
+baseline of B&B section 5.2.
 
-The n - 1 words before it predict a word or the end of the sentence; each back-off level drops the farthest
-one. Rare words are their class, by the same rules as in the parser. The last seating of Gibbs sampling
-predicts.
+The n - 1 words before it predict a word or the end of the sentence; each back-off level drops the
+farthest one. Rare words are their class, by the same rules as in the parser. The last seating of
+Gibbs sampling predicts.
 
-The end of a sentence is the *boundary*, the last dish of the alphabet. As an element of a context it stands
-for what is before the beginning of the sentence, see `spacy_hpyp.hpyp.sequences`.
+The end of a sentence is the *boundary*, the last dish of the alphabet. As an element of a context
+it stands for what is before the beginning of the sentence, see `spacy_hpyp.hpyp.sequences`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,9 +28,9 @@ from ..hpyp.franchise import (
 from ..hpyp.hyperparameters import resample
 from ..hpyp.seating import open_restaurant, seat, unseat
 from ..hpyp.sequences import BEFORE, draw_sequence, read_context
+from ..hpyp.spelling import Spelling, spell, write_out
 from ..hpyp.storage import pack, unpack
 from ..models.messages import vocabulary_from_message, vocabulary_to_message
-from ..models.spelling import Spelling, spell, write_out
 from ..settings import whole
 from ..storage.checksum import with_checksum, without_checksum
 from ..storage.files import replace_file
@@ -73,8 +73,8 @@ def next_distributions(franchise, words, out):
 
     franchise (Franchise): A seating that `visit` made.
     words (int32[n]): The words of the sentence.
-    out (float64[n + 1, alphabet]): Overwritten with p(word or boundary | the words before), before the first
-        word and after each.
+    out (float64[n + 1, alphabet]): Overwritten with p(word or boundary | the words before), before
+        the first word and after each.
     """
     row = np.empty(BEFORE + franchise.columns.shape[1], dtype=np.int32)
     for place in range(len(words) + 1):
@@ -101,10 +101,11 @@ class NGramVocabulary(NamedTuple):
     """A vocabulary with its rule for unknown words and perhaps its spelling.
 
     vocabulary (Vocabulary): The words and the classes of rare words.
-    unknown_words (dict[str, Any]): The rule as a block of a config, {"@misc": name, ...}; one of this
-        package's.
+    unknown_words (dict[str, Any]): The rule as a block of a config, {"@misc": name, ...}; one of
+        this package's.
     lang (str): The language code of the tokenizer that the words come from.
-    tokenizer (bytes): A learned tokenizer of a pipeline that reads text; if empty spaCy's of the language.
+    tokenizer (bytes): A learned tokenizer of a pipeline that reads text; if empty spaCy's of the
+    language.
     """
 
     vocabulary: Vocabulary
@@ -117,7 +118,8 @@ class NGramVocabulary(NamedTuple):
 class DrawnSentence(NamedTuple):
     """A sentence that has been drawn.
 
-    log_prob (float): Of the words and the end, and of the letters of words that are spelled out, in nats.
+    log_prob (float): Of the words and the end, and of the letters of words that are spelled out, in
+    nats.
     """
 
     words: list[str]
@@ -127,7 +129,8 @@ class DrawnSentence(NamedTuple):
 def resolve_rule(unknown_words: dict[str, Any]) -> UnknownWordRule:
     """Make the rule for unknown words that a block of a config describes.
 
-    RAISES (ValueError): If it is no rule of this package: a model's file does not say which code is run.
+    RAISES (ValueError): If it is no rule of this package: a model's file does not say which code is
+    run.
     """
     arguments = dict(unknown_words)
     name = arguments.pop("@misc")
@@ -155,8 +158,8 @@ def collect_vocabulary(
     sentences (Iterable[Sequence[str]]): The words of each sentence, in any order.
     min_count (int): Words seen less often are known by their class only.
     min_class_count (int): Classes seen less often give way to more general ones.
-    spelling (bool): Whether to learn how rare words are spelled, so that the vocabulary is an open one.
-    RAISES (ValueError): If a threshold is less than 1, or there are no sentences.
+    spelling (bool): Whether to learn how rare words are spelled, so that the vocabulary is an open
+    one. RAISES (ValueError): If a threshold is less than 1, or there are no sentences.
     """
     whole("min_count", min_count)
     whole("min_class_count", min_class_count)
@@ -168,7 +171,8 @@ def collect_vocabulary(
     def read() -> Iterator[tuple[Sequence[str], list[int]]]:
         for words in sentences:
             types.update(words)
-            # All words have one and the same tag, whose name is empty: it says nothing about a word's class.
+            # All words have one and the same tag, whose name is empty: it says nothing about a
+            # word's class.
             yield words, [0] * len(words)
 
     settings = VocabularySettings(resolve_rule(rule), min_count, min_class_count)
@@ -192,7 +196,9 @@ class NGramModel:
         self.words, self.order = words, order
         self.vocabulary, self.spelling = words.vocabulary, words.spelling
         self._seating = seating
-        self._franchise = unpack(seating, new_franchise(columns_of(order), len(self.vocabulary) + 1))
+        self._franchise = unpack(
+            seating, new_franchise(columns_of(order), len(self.vocabulary) + 1)
+        )
 
     def word_counts(self) -> np.ndarray:
         """Count how often each word and class of the vocabulary was seen in training (int64[words +
@@ -203,9 +209,9 @@ class NGramModel:
     def log_probs(self, words: Sequence[str]) -> np.ndarray:
         """Compute the log-probabilities of a sentence's words and of its end.
 
-        RETURNS (float64[n + 1]): In nats, of each word given those before it, and of the end. A word that is
-            not in the vocabulary has the probability of its class, times that of its letters if it is spelled
-            out.
+        RETURNS (float64[n + 1]): In nats, of each word given those before it, and of the end. A
+            word that is not in the vocabulary has the probability of its class, times that of its
+            letters if it is spelled out.
         """
         numbers = self._numbers(words)
         found = self._score(numbers)
@@ -215,8 +221,9 @@ class NGramModel:
     def next_words(self, words: Sequence[str]) -> np.ndarray:
         """Compute the distributions of the next word, or the end, after each prefix of a sentence.
 
-        RETURNS (float64[n + 1, outcomes]): Probabilities of all words and classes of the vocabulary by their
-            numbers, and in the last column of the end; before the first word and after each.
+        RETURNS (float64[n + 1, outcomes]): Probabilities of all words and classes of the vocabulary
+            by their numbers, and in the last column of the end; before the first word and after
+            each.
         """
         found = np.empty((len(words) + 1, len(self.vocabulary) + 1))
         next_distributions(self._franchise, self._numbers(words), found)
@@ -231,15 +238,19 @@ class NGramModel:
             numbers = self._numbers(words)
             yield score_of(self, words, numbers, float(self._score(numbers).sum()))
 
-    def generate(self, count: int, *, max_length: int = 60, seed: int = 0) -> Iterator[DrawnSentence]:
+    def generate(
+        self, count: int, *, max_length: int = 60, seed: int = 0
+    ) -> Iterator[DrawnSentence]:
         """Draw sentences from the model, word by word (B&B section 5.5).
 
-        They are drawn from its distribution given that they have a word and are not too long. Rare words are
-        spelled out where the model does that, and else written as the name of their class in angle brackets.
+        They are drawn from its distribution given that they have a word and are not too long. Rare
+        words are spelled out where the model does that, and else written as the name of their class
+        in angle brackets.
 
         max_length (int): The most words of a sentence.
         seed (int): Fixes the sentences. The first ones are the same for every count.
-        RAISES (ValueError): If a setting is out of its range, or no sentence that is short enough is found.
+        RAISES (ValueError): If a setting is out of its range, or no sentence that is short enough
+        is found.
         """
         count, max_length, seed = check_drawing(count, max_length, seed)
         room = np.empty(max_length, dtype=np.int32)
@@ -250,14 +261,16 @@ class NGramModel:
             drawn = room[: next((n for n in lengths if n > 0), 0)]
             if not len(drawn):
                 raise unfound("sentences", max_length)
-            words = [write_out(self.vocabulary, self.spelling, word, rng) for word in drawn.tolist()]
+            words = [
+                write_out(self.vocabulary, self.spelling, word, rng) for word in drawn.tolist()
+            ]
             log_prob = self._score(drawn).sum() + self.spell(words, drawn).sum()
             return DrawnSentence(words, float(log_prob))
 
         return map(draw, range(count))
 
     def spell(self, words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
-        """Compute the log-probabilities of the letters of rare words, see `models.spelling.spell`."""
+        """Compute the log-probabilities of the letters of rare words, see `hpyp.spelling.spell`."""
         return spell(self.spelling, len(self.vocabulary.words), words, numbers)
 
     def _numbers(self, words: Sequence[str]) -> np.ndarray:
@@ -285,8 +298,8 @@ class NGramModel:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> "NGramModel":
-        """Load what `to_bytes` wrote. RAISES (ValueError): If the bytes are damaged or are no n-gram
-        model.
+        """Load what `to_bytes` wrote. RAISES (ValueError): If the bytes are damaged or are no
+        n-gram model.
         """
         message = load(without_checksum(data))
         if (message.get("kind"), message.get("format")) != (KIND, FORMAT):
@@ -299,7 +312,9 @@ class NGramModel:
         return cls(words, message["order"], message["seating"])
 
     def to_disk(self, path: str | Path) -> None:
-        """Save the model to a file, which takes the place of a previous one only when it is complete."""
+        """Save the model to a file, which takes the place of a previous one only when it is
+        complete.
+        """
         replace_file(Path(path), self.to_bytes())
 
     @classmethod
@@ -314,15 +329,16 @@ class NGramModel:
 
 
 def columns_of(order: int) -> np.ndarray:
-    """Return the context elements of an n-gram model's only expert (int32[1, order - 1]): the previous words,
-    the nearest first.
+    """Return the context elements of an n-gram model's only expert (int32[1, order - 1]): the
+    previous words, the nearest first.
     """
     return np.arange(BEFORE, BEFORE + order - 1, dtype=np.int32).reshape(1, order - 1)
 
 
 def train_ngram_model(
     text: Iterable[Sequence[str]],
-    words: NGramVocabulary | Callable[[Iterable[Sequence[str]]], NGramVocabulary] = collect_vocabulary,
+    words: NGramVocabulary
+    | Callable[[Iterable[Sequence[str]]], NGramVocabulary] = collect_vocabulary,
     *,
     order: int = 5,
     sweeps: int = 20,
@@ -331,15 +347,15 @@ def train_ngram_model(
 ) -> NGramModel:
     """Train an n-gram model by Gibbs sampling.
 
-    The first sweep seats every n-gram, the others remove each and add it again, in an order that does not
-    depend on that of the text; after every sweep, discounts and strengths are resampled.
+    The first sweep seats every n-gram, the others remove each and add it again, in an order that
+    does not depend on that of the text; after every sweep, discounts and strengths are resampled.
 
     text (Iterable[Sequence[str]]): The words of each sentence, which are read once.
     words (NGramVocabulary | Callable): The vocabulary, or what makes one of all words.
     order (int): n, from 1 to 20.
     seed (int): Fixes the model bit for bit.
-    progress (Callable | None): Called after each sweep with its number and the mean log-probability of a
-        prediction in it, in nats.
+    progress (Callable | None): Called after each sweep with its number and the mean log-probability
+        of a prediction in it, in nats.
     RAISES (ValueError): If a setting is out of its range, or there are no sentences.
     """
     whole("order", order, highest=HIGHEST_ORDER)

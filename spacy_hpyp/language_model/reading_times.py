@@ -1,8 +1,8 @@
-"""Regressions of reading times with and without surprisals, on texts that were left out (Goodkind & Bicknell
-2018).
+"""Regressions of reading times with and without surprisals, on texts that were left out (Goodkind &
+Bicknell 2018).
 
-Times and predictors are deviations from the mean of their text, or of their text and reader: pace as a whole
-does not count.
+Times and predictors are deviations from the mean of their text, or of their text and reader: pace
+as a whole does not count.
 """
 
 import re
@@ -29,8 +29,8 @@ _LAG = re.compile(r"_lag(\d+)\b")
 class Effect(NamedTuple):
     """The time that one more of a predictor costs.
 
-    column (str): The predictor, of the word or of one before it; or its name and "total": of all of these.
-    value, low, high (float): In the unit of times, and a 95 % confidence interval.
+    column (str): The predictor, of the word or of one before it; or its name and "total": of all of
+    these. value, low, high (float): In the unit of times, and a 95 % confidence interval.
     standardized (float): The time that one more standard deviation costs.
     """
 
@@ -51,10 +51,10 @@ class Gain(NamedTuple):
 class Prediction(NamedTuple):
     """The prediction of times by some predictors and the baseline.
 
-    gain (Gain), texts (dict[str, float]): Over the baseline alone, by regressions learned from the other
-        texts, and its part in each text.
-    explained (float): The proportion of the baseline's errors, squared, that the predictors explain.
-    effects (list[Effect]): In all texts together.
+    gain (Gain), texts (dict[str, float]): Over the baseline alone, by regressions learned from the
+        other texts, and its part in each text.
+    explained (float): The proportion of the baseline's errors, squared, that the predictors
+    explain. effects (list[Effect]): In all texts together.
     """
 
     gain: Gain
@@ -78,8 +78,8 @@ class ReadingTimes(NamedTuple):
 
 
 def design(table: "DataFrame", formula: str) -> "DataFrame":
-    """Make the columns of a formula, and the same of the words before where there are any (`hpyp surprisal
-    --lags`).
+    """Make the columns of a formula, and the same of the words before where there are any
+    (`hpyp surprisal --lags`).
 
     formula (str): As of patsy and R: "a * b + np.log(c)", or "a,b" for "a + b".
     RAISES (ValueError): If it cannot be read, or a column is not there or has no numbers.
@@ -109,7 +109,9 @@ def design(table: "DataFrame", formula: str) -> "DataFrame":
 
 def _column(table: "DataFrame", name: str, *, numbers: bool = True) -> "Series":
     if name not in table:
-        raise ValueError(f"There is no column '{name}', but there are: {', '.join(map(str, table))}.")
+        raise ValueError(
+            f"There is no column '{name}', but there are: {', '.join(map(str, table))}."
+        )
     if numbers and table[name].dtype.kind not in "ifub":
         raise ValueError(f"The column '{name}' should have numbers only.")
     return table[name]
@@ -126,25 +128,32 @@ def predict_times(
 ) -> ReadingTimes:
     """Regress reading times on predictors and without them.
 
-    tables (Sequence[DataFrame]): One word a row, the rows of a text in their order, with columns as of `hpyp
-        surprisal --text-by`. All have the same rows; times and the baseline are those of the first one. Rows
-        where a predictor is missing, or the time is missing or 0, are left out.
-    predictors (Mapping[str, tuple[int, str]]): By name, the number of the table of each and its formula.
-    baseline (str): The formula of what all regressions have.
-    reader_by (str | None): The column of readers. Effects are then those of a mixed model with an intercept
-        and a slope of the first predictor for each reader.
-    RAISES (ValueError): If a column is missing or has no numbers, tables have different rows, or fewer than
-        two texts have enough words.
+    tables (Sequence[DataFrame]): One word a row, the rows of a text in their order, with columns as
+        of `hpyp surprisal --text-by`. All have the same rows; times and the baseline are those of
+        the first one. Rows where a predictor is missing, or the time is missing or 0, are left out.
+    predictors (Mapping[str, tuple[int, str]]): By name, the number of the table of each and its
+    formula. baseline (str): The formula of what all regressions have.
+    reader_by (str | None): The column of readers. Effects are then those of a mixed model with an
+        intercept and a slope of the first predictor for each reader.
+    RAISES (ValueError): If a column is missing or has no numbers, tables have different rows, or
+        fewer than two texts have enough words.
     """
     import pandas
 
     table = tables[0]
     if len({len(each) for each in tables}) > 1:
-        raise ValueError("The tables have different numbers of rows: compare predictors of the same words.")
-    times, texts = _column(table, time).astype(float), _column(table, text_by, numbers=False).astype(str)
+        raise ValueError(
+            "The tables have different numbers of rows: compare predictors of the same words."
+        )
+    times, texts = (
+        _column(table, time).astype(float),
+        _column(table, text_by, numbers=False).astype(str),
+    )
     readers = None if reader_by is None else _column(table, reader_by, numbers=False).astype(str)
     given = design(table, baseline)
-    wanted = {name: design(tables[number], formula) for name, (number, formula) in predictors.items()}
+    wanted = {
+        name: design(tables[number], formula) for name, (number, formula) in predictors.items()
+    }
     for columns in wanted.values():
         if both := {*given} & {*columns}:
             raise ValueError(f"'{min(both)}' is a predictor and is in the baseline, too.")
@@ -172,7 +181,9 @@ def predict_times(
             _gain(log_probs[name], blocks),
             log_probs[name].groupby(texts, sort=False).sum().to_dict(),
             1.0 - float(found["error"].sum() / without["error"].sum()),
-            _effects(*(_centred(each, [texts]) for each in (times, given, columns)), texts, readers),
+            _effects(
+                *(_centred(each, [texts]) for each in (times, given, columns)), texts, readers
+            ),
         )
     pairs = combinations(log_probs, 2)
     differences = {(one, two): _gain(log_probs[one] - log_probs[two], blocks) for one, two in pairs}
@@ -189,8 +200,8 @@ def _gain(log_probs: "Series", blocks: Sequence["Series"]) -> Gain:
 
 
 def _left_out(times: "Series", predictors: "DataFrame", texts: "Series") -> "DataFrame":
-    """Predict the times of each text by a regression of the others: log-probabilities in nats (`log_prob`),
-    and squared errors (`error`).
+    """Predict the times of each text by a regression of the others: log-probabilities in nats
+    (`log_prob`), and squared errors (`error`).
     """
     import pandas
     from statsmodels.api import OLS
@@ -231,7 +242,9 @@ def _effects(
                 found.t_test(chosen[None]),
             )
             low, high = np.squeeze(tested.conf_int()).tolist()
-            value, per_deviation = (float(np.squeeze(each.effect)) for each in (tested, of_deviations))
+            value, per_deviation = (
+                float(np.squeeze(each.effect)) for each in (tested, of_deviations)
+            )
             name = f"{term}, total" if len(some) > 1 else some[0]
             effects.append(Effect(name, value, low, high, per_deviation))
     return effects

@@ -1,13 +1,14 @@
 """Perplexity: how well a model predicts text, with a closed vocabulary or an open one.
 
-One prediction is counted for each word and one for the end of each sentence. With a closed vocabulary a word
-that the model knows by its class only counts as the class, so that perplexities can be compared only between
-models whose vocabularies and classes are the same.
+One prediction is counted for each word and one for the end of each sentence. With a closed
+vocabulary a word that the model knows by its class only counts as the class, so that perplexities
+can be compared only between models whose vocabularies and classes are the same.
 
-With an open vocabulary such a word is spelled out: its probability is that of its class times that of its
-letters (`spacy_hpyp.models.spelling`). Then perplexities can be compared between all models that spell, and
-bits a character with those of any model of the same text: minus the binary log of the text's probability,
-divided by the number of its characters. The end of each word is one of these.
+With an open vocabulary such a word is spelled out: its probability is that of its class times that
+of its letters (`spacy_hpyp.hpyp.spelling`). Then perplexities can be compared between all models
+that spell, and bits a character with those of any model of the same text: minus the binary log of
+the text's probability, divided by the number of its characters. The end of each word is one of
+these.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,18 +22,18 @@ from spacy.util import minibatch
 from ..annotation.arrays import sentence_blocks
 from ..arc_standard.decoding import decode
 from ..arc_standard.likelihood import new_workspace
+from ..arc_standard.model import JointModel
 from ..arc_standard.proposals import sampling_task
 from ..arc_standard.sampling import sample_derivation, with_every_tag
 from ..arc_standard.search import Search
-from ..models.joint_model import JointModel
 from ..settings import HIGHEST_PARTICLES, whole
 
 _BATCH = 256
-# With fewer particles, surprisals of long sentences are further than a few tenths of a bit from those with
-# very many.
+# With fewer particles, surprisals of long sentences are further than a few tenths of a bit from
+# those with very many.
 _READING = 5000
-# Labels of an arc and tags of a word that a derivation is divided between at least in sums of probabilities,
-# and the factor of its particles. With more of them the sums hardly grow.
+# Labels of an arc and tags of a word that a derivation is divided between at least in sums of
+# probabilities, and the factor of its particles. With more of them the sums hardly grow.
 _LABELS, _TAGS, _SPREAD = 5, 8, 10
 
 
@@ -40,11 +41,12 @@ class Perplexity(NamedTuple):
     """The score of a text, or of one of its sentences.
 
     log_prob (float): The log-probability of the words and of the ends of the sentences, in nats.
-    words, unknown, sentences (int): The numbers of words, of words that the model knows by their class only,
-        and of sentences.
+    words, unknown, sentences (int): The numbers of words, of words that the model knows by their
+        class only, and of sentences.
     variance (float): Of the log-probability where that is an estimate, else 0.
     characters (int): The number of characters of the words, without their ends.
-    spelling (float | None): The part of `log_prob` of letters of rare words; None in a closed vocabulary.
+    spelling (float | None): The part of `log_prob` of letters of rare words; None in a closed
+    vocabulary.
     """
 
     log_prob: float
@@ -68,8 +70,8 @@ class Perplexity(NamedTuple):
     def to_dict(self) -> dict[str, Any]:
         """Return all figures by name, and the convention.
 
-        The standard error and the bias are those of the log-probability of a prediction in nats: the log of
-        an unbiased estimate is too low by half of its variance on average.
+        The standard error and the bias are those of the log-probability of a prediction in nats:
+        the log of an unbiased estimate is too low by half of its variance on average.
         """
         unspelled, is_open = self.log_prob - (self.spelling or 0.0), self.spelling is not None
         kind, counts_as = ("open", "class and its letters") if is_open else ("closed", "class")
@@ -100,8 +102,9 @@ def perplexity_of(sentences: Iterable[Perplexity]) -> Perplexity:
 
 
 def search_for_sums(search: Search) -> Search:
-    """Return a slower search that leaves little out of sums, with the same number of particles: the beam
-    stands for the posterior, more labels and tags are tried, and derivations are divided more finely.
+    """Return a slower search that leaves little out of sums, with the same number of particles: the
+    beam stands for the posterior, more labels and tags are tried, and derivations are divided more
+    finely.
     """
     return search._replace(
         marginals=True,
@@ -112,21 +115,22 @@ def search_for_sums(search: Search) -> Search:
         tags_per_word=max(search.tags_per_word, _TAGS),
         tag_threshold=0.0,
         # A word is predicted from what stands before it alone.
-        outlook=0.0,
+        future_cost=0.0,
         spread=_SPREAD,
     )
 
 
 def search_for_reading(search: Search, particles: int | None = None) -> Search:
-    """Return a search for the surprisals of words: each is predicted from the words before it alone, summed
-    over all places where sentences may end, see `arc_standard.particle_filter`.
+    """Return a search for the surprisals of words: each is predicted from the words before it
+    alone, summed over all places where sentences may end, see `arc_standard.particle_filter`.
 
-    particles (int | None): How many particles, instead of the parser's, or 5,000 if these are fewer.
+    particles (int | None): How many particles, instead of the parser's, or 5,000 if these are
+    fewer.
     """
     return search._replace(
         particles=max(search.particles, _READING) if particles is None else particles,
         marginals=True,
-        outlook=0.0,
+        future_cost=0.0,
         apart=True,
         spread=_SPREAD,
     )
@@ -138,8 +142,8 @@ def score_by_beam(
     """Score each sentence by the sum over the final beam, a lower bound of its log-probability.
 
     model (JointModel): A trained model that generates words.
-    sentences (Iterable[Sequence[str]]): The words of each sentence, at least one; some are held in memory at
-        a time.
+    sentences (Iterable[Sequence[str]]): The words of each sentence, at least one; some are held in
+        memory at a time.
     RAISES (ValueError): If a sentence has no words, or the model gives no probability to words.
     """
     for batch in minibatch(sentences, _BATCH):
@@ -161,8 +165,9 @@ def score_by_particles(
 ) -> Iterator[Perplexity]:
     """Estimate the log-probability of each sentence by independent particle filters.
 
-    The mean of the filters' estimates is an unbiased estimate of the probability. Its log has the variance s²
-    / (R p²), where s² is the variance of the R estimates and p their mean (the delta method).
+    The mean of the filters' estimates is an unbiased estimate of the probability. Its log has the
+    variance s² / (R p²), where s² is the variance of the R estimates and p their mean (the delta
+    method).
 
     model, sentences, threads: As for `score_by_beam`.
     particles (int): The number of particles of a filter.
@@ -205,8 +210,8 @@ def _numbers(model: JointModel, words: Sequence[str]) -> np.ndarray:
 def score_of(
     model: Any, words: Sequence[str], numbers: np.ndarray, log_prob: float, variance: float = 0.0
 ) -> Perplexity:
-    """Score a sentence by the log-probability of its known words and classes, and add that of letters if rare
-    words are spelled out.
+    """Score a sentence by the log-probability of its known words and classes, and add that of
+    letters if rare words are spelled out.
 
     model (JointModel | NGramModel): The model with its vocabulary and spelling.
     words (Sequence[str]), numbers (int32[n]): Its words, and their numbers in the vocabulary.
@@ -214,4 +219,6 @@ def score_of(
     """
     spelling = None if model.spelling is None else float(model.spell(words, numbers).sum())
     unknown, characters = int(np.sum(numbers >= len(model.vocabulary.words))), sum(map(len, words))
-    return Perplexity(log_prob + (spelling or 0.0), len(words), unknown, variance, characters, spelling)
+    return Perplexity(
+        log_prob + (spelling or 0.0), len(words), unknown, variance, characters, spelling
+    )

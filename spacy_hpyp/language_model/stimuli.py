@@ -1,11 +1,11 @@
-"""Tables of stimuli: CSV or TSV with a header and the columns `item`, perhaps `condition`, and `text` or
-`regions`.
+"""Tables of stimuli: CSV or TSV with a header and the columns `item`, perhaps `condition`, and
+`text` or `regions`.
 
-In `regions`, the regions of a text are separated by `|`. Other columns are carried through to the table of
-surprisals; a column with a name of that table gets `input_` before its name.
+In `regions`, the regions of a text are separated by `|`. Other columns are carried through to the
+table of surprisals; a column with a name of that table gets `input_` before its name.
 
-Tables of words, as corpora of reading times are, have one word a row, and a column that says which text it
-belongs to.
+Tables of words, as corpora of reading times are, have one word a row, and a column that says which
+text it belongs to.
 """
 
 from collections import Counter
@@ -46,7 +46,8 @@ class Columns(NamedTuple):
 
 
 def read_passages(path: Path, columns: Columns) -> list[TextPassage]:
-    """Read the passages of a table of stimuli, or of one with one word a row if it has a column of texts.
+    """Read the passages of a table of stimuli, or of one with one word a row if it has a column of
+    texts.
 
     RAISES (ValueError): If it is no such table. The message says in which line.
     """
@@ -65,8 +66,8 @@ def read_passages(path: Path, columns: Columns) -> list[TextPassage]:
 
 
 def read_counts(path: Path) -> dict[str, int]:
-    """Read how often words were seen from a table with the columns `word` and `count`, or with those of
-    SUBTLEX.
+    """Read how often words were seen from a table with the columns `word` and `count`, or with
+    those of SUBTLEX.
 
     RAISES (ValueError): If there is no such column, or a count is no whole number.
     """
@@ -83,15 +84,16 @@ def read_counts(path: Path) -> dict[str, int]:
 def texts_of_words(
     rows: Iterable[tuple[str, Mapping[str, Any]]], names: Columns, columns: Mapping[str, Any]
 ) -> list[TextPassage]:
-    """Join the words of rows to texts, with a space between two. Each word is a region; a row may have none.
+    """Join the words of rows to texts, with a space between two. Each word is a region; a row may
+    have none.
 
-    The text of several readers is that of the one with most words; others may lack some of them. Without a
-    column of readers each text has one, whose rows stand together.
+    The text of several readers is that of the one with most words; others may lack some of them.
+    Without a column of readers each text has one, whose rows stand together.
 
     rows (Iterable[tuple[str, Mapping[str, Any]]]): The name of each row in errors, and its columns.
     names (Columns), columns (Mapping[str, Any]): The names of columns, and columns of all texts.
-    RAISES (ValueError): If a column is not there, a word is no string, the rows of a text seem to be of
-        several readers, or a text has no words.
+    RAISES (ValueError): If a column is not there, a word is no string, the rows of a text seem to
+        be of several readers, or a text has no words.
     """
     _, text_by, word, reader_by = names
     texts: dict[str, dict[str, list[tuple[str, Mapping[str, Any], str]]]] = {}
@@ -115,7 +117,9 @@ def texts_of_words(
         word_rows.append((name, row, "" if content.isspace() else content))
     passages = []
     for text, readers in texts.items():
-        words = max(([content for *_, content in own if content] for own in readers.values()), key=len)
+        words = max(
+            ([content for *_, content in own if content] for own in readers.values()), key=len
+        )
         first = f"the text '{text}', which begins with {next(iter(readers.values()))[0][0]}"
         if not words:
             raise ValueError(f"There are no words in {first}.")
@@ -123,7 +127,9 @@ def texts_of_words(
             raise ValueError(f"The words of {first}, repeat themselves. {_READERS}")
         ends = tuple(accumulate(len(each) + 1 for each in words))
         table = chain.from_iterable(_rows_of_reader(own, words, first) for own in readers.values())
-        passage = TextPassage(" ".join(words), dict(columns), first, ends=tuple(end - 1 for end in ends))
+        passage = TextPassage(
+            " ".join(words), dict(columns), first, ends=tuple(end - 1 for end in ends)
+        )
         passages.append(passage._replace(rows=tuple(table)))
     return passages
 
@@ -134,7 +140,9 @@ def _rows_of_reader(
     """Find the word of a text that each row of a reader has."""
     regions = enumerate(words, 1)
     for name, row, content in rows:
-        region = next((number for number, each in regions if each == content), None) if content else 0
+        region = (
+            next((number for number, each in regions if each == content), None) if content else 0
+        )
         if region is None:
             raise ValueError(
                 f"The word '{content}' of {name} does not come next in {text}, as another reader has it. Put "
@@ -144,10 +152,14 @@ def _rows_of_reader(
 
 
 def _seems_repeated(words: Sequence[str]) -> bool:
-    """Return whether words are those of a text several times, one after the other or all together."""
+    """Return whether words are those of a text several times, one after the other or all
+    together.
+    """
     runs = Counter(zip(words, words[1:], words[2:]))
     repeated = sum(count for count in runs.values() if count > 1)
-    return 2 * repeated > max(len(words), 4) or 3 * sum(map(eq, words, words[1:])) > max(len(words), 6)
+    return 2 * repeated > max(len(words), 4) or 3 * sum(map(eq, words, words[1:])) > max(
+        len(words), 6
+    )
 
 
 def stimulus(
@@ -156,8 +168,8 @@ def stimulus(
     """Make a passage of a row of a table.
 
     columns (Mapping[str, Any]): Columns that are to come first.
-    row (Mapping[str, Any]): The row, with the text as `text` or its regions as `regions`: a string with `|`,
-        or a list of strings.
+    row (Mapping[str, Any]): The row, with the text as `text` or its regions as `regions`: a string
+        with `|`, or a list of strings.
     name (str): The name of the row in errors.
     context (str | None): The column of what is read before the text.
     RAISES (ValueError): If the text or a region is empty or no string.
@@ -176,7 +188,9 @@ def stimulus(
             raise ValueError(f"The text of {name} is empty.")
     elif isinstance(content, Sequence) and not isinstance(content, str):
         # Only a string can say that a word and its clitic belong together.
-        passage = _passage([f" {string_of(name, {kind: part}, kind)} " for part in content], columns, name)
+        passage = _passage(
+            [f" {string_of(name, {kind: part}, kind)} " for part in content], columns, name
+        )
     else:
         string_of(name, row, kind)
         passage = _passage(content.split(SEPARATOR), columns, name)
@@ -191,14 +205,16 @@ def stimulus(
 
 
 def _passage(parts: Sequence[str], columns: dict[str, Any], name: str) -> TextPassage:
-    """Join regions to a passage. Where white space stands beside the border of two, there is a space between
-    them.
+    """Join regions to a passage. Where white space stands beside the border of two, there is a
+    space between them.
     """
     text, ends = "", []
     for number, part in enumerate(parts, 1):
         words = single_blanks(part)
         if not words:
-            raise ValueError(f"Region {number} of {name} is empty: join it with the one before or after.")
+            raise ValueError(
+                f"Region {number} of {name} is empty: join it with the one before or after."
+            )
         if text and (part[0] in WHITE or parts[number - 2][-1] in WHITE):
             text += " "
         text += words

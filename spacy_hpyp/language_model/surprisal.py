@@ -18,8 +18,8 @@ from .align import Alignment
 #: Units of rows.
 TOKEN, WORD, REGION = "token", "word", "region"
 ROWS = (TOKEN, WORD, REGION)
-#: Parts of a parser's surprisals: the first two are all of it, and the letters of rare words are in the first
-#: one.
+#: Parts of a parser's surprisals: the first two are all of it, and the letters of rare words are in
+#: the first one.
 PARTS = ("surprisal_lexical", "surprisal_syntactic", "surprisal_letters")
 
 # A larger share of words that a model does not know is worth a warning.
@@ -27,7 +27,15 @@ _MANY_UNKNOWN = 0.05
 # The prefix of carried columns that have the name of a column of the table.
 _INPUT = "input_"
 # Columns that are not repeated for the words before.
-_NOT_BEFORE = {"sentence", "tokens", "log_prob", "known", "class", "position", "position_in_sentence"}
+_NOT_BEFORE = {
+    "sentence",
+    "tokens",
+    "log_prob",
+    "known",
+    "class",
+    "position",
+    "position_in_sentence",
+}
 # Punctuation of a word: at the end of a sentence, at a pause, and around speech.
 _PUNCTUATION = {
     "final_punctuation": re.compile(r"[.!?…。！？]\W*$"),
@@ -54,12 +62,12 @@ class TableRow(NamedTuple):
 class TextPassage(NamedTuple):
     """A text that is read by itself: nothing before it is context of its words.
 
-    columns (dict[str, Any]): Columns of all of its rows, such as its file, or its item and condition.
-    name (str): Its name in errors.
+    columns (dict[str, Any]): Columns of all of its rows, such as its file, or its item and
+    condition. name (str): Its name in errors.
     offset (int): The number of characters of the file before it.
-    ends (tuple[int, ...]): The ends of its regions, in characters of the text; empty if it has none.
-    rows (tuple[TableRow, ...]): The rows of the table that it is made of, if it is; its regions are their
-        words.
+    ends (tuple[int, ...]): The ends of its regions, in characters of the text; empty if it has
+    none. rows (tuple[TableRow, ...]): The rows of the table that it is made of, if it is; its
+        regions are their words.
     context (int): The number of characters at its beginning whose words have no rows.
     """
 
@@ -74,14 +82,15 @@ class TextPassage(NamedTuple):
 
 @dataclass(frozen=True)
 class TokenScores:
-    """Scores of the n tokens of a Doc, which are syntactic words. Those of white space mean nothing.
+    """Scores of the n tokens of a Doc, which are syntactic words. Those of white space mean
+    nothing.
 
-    spans (int64[n, 2]): The beginning and end of each in the text; words of one token have those of the
-        token.
-    summed (dict[str, float64[n]]): Columns that add up over the tokens of a word, as surprisals do by the
-        chain rule.
-    classes (list[str]): The classes of words that are not in the model's vocabulary, "" for those that are.
-    tags (list[str] | None): Their tags, if the model finds any.
+    spans (int64[n, 2]): The beginning and end of each in the text; words of one token have those of
+        the token.
+    summed (dict[str, float64[n]]): Columns that add up over the tokens of a word, as surprisals do
+        by the chain rule.
+    classes (list[str]): The classes of words that are not in the model's vocabulary, "" for those
+    that are. tags (list[str] | None): Their tags, if the model finds any.
     entropies (dict[str, float64[n, 2]]): By name, in bits, before each token and after it.
     """
 
@@ -93,7 +102,8 @@ class TokenScores:
 
 
 class Coverage:
-    """What a model does not know of the texts that it reads, and what it reads otherwise than they look.
+    """What a model does not know of the texts that it reads, and what it reads otherwise than they
+    look.
 
     joined (list[str]): The names of texts that seem to have several sentences, and are read as one.
     """
@@ -103,15 +113,21 @@ class Coverage:
         self._counts: Counter[str] = Counter()
 
     def add(self, doc: Doc, scores: TokenScores, passage: TextPassage) -> None:
-        """Count the words of a passage, and its regions: the one that its column `critical` names, or all."""
+        """Count the words of a passage, and its regions: the one that its column `critical` names,
+        or all.
+        """
         words = [
-            token.i for token in doc if not token.is_space and scores.spans[token.i, 0] >= passage.context
+            token.i
+            for token in doc
+            if not token.is_space and scores.spans[token.i, 0] >= passage.context
         ]
         unknown = [i for i in words if scores.classes[i]]
         self._counts += Counter(words=len(words), unknown=len(unknown))
         if passage.ends and not passage.rows:
             critical = str(passage.columns.get("critical", ""))
-            regions = {int(critical)} if critical.isdecimal() else set(range(1, len(passage.ends) + 1))
+            regions = (
+                {int(critical)} if critical.isdecimal() else set(range(1, len(passage.ends) + 1))
+            )
             of_unknown = 1 + np.searchsorted(passage.ends, scores.spans[unknown, 1])
             self._counts += Counter(
                 regions=len(regions), unsure=len(regions.intersection(of_unknown.tolist()))
@@ -129,7 +145,9 @@ class Coverage:
         share = count["unknown"] / max(count["words"], 1)
         message = f"{count['unknown']:,} of {count['words']:,} words ({100 * share:.1f} %)"
         if count["regions"]:
-            message += f", and words in {count['unsure']:,} of {count['regions']:,} (critical) regions,"
+            message += (
+                f", and words in {count['unsure']:,} of {count['regions']:,} (critical) regions,"
+            )
         message += " are unknown to the model"
         if share > _MANY_UNKNOWN:
             message += ": their surprisals are those of classes of words, and of letters if the model spells"
@@ -137,8 +155,9 @@ class Coverage:
 
 
 class Frequencies:
-    """Frequencies of words on the Zipf scale (van Heuven et al. 2014): log10 of how often a word occurs in a
-    billion words. One is added to each count, so that unseen words have a frequency, too. Case is ignored.
+    """Frequencies of words on the Zipf scale (van Heuven et al. 2014): log10 of how often a word
+    occurs in a billion words. One is added to each count, so that unseen words have a frequency,
+    too. Case is ignored.
 
     counts (Mapping[str, int]): How often words were seen.
     total (int | None): How many words were seen, if not all of them are in the counts.
@@ -152,7 +171,8 @@ class Frequencies:
 
     @classmethod
     def of_training(cls, vocabulary: Vocabulary, seen: np.ndarray) -> "Frequencies":
-        """Make those of a model's training data. Words that it knows by their class alone count as unseen.
+        """Make those of a model's training data. Words that it knows by their class alone count as
+        unseen.
 
         seen (int64[words + classes]): How often each number of the vocabulary was seen.
         """
@@ -160,8 +180,8 @@ class Frequencies:
         return cls({**rare, **dict(zip(vocabulary.words, seen.tolist()))}, int(seen.sum()))
 
     def of(self, word: str, tokens: Sequence[str]) -> float:
-        """Return the frequency of a word without the punctuation around it, or if it was not seen like this,
-        that of its rarest token.
+        """Return the frequency of a word without the punctuation around it, or if it was not seen
+        like this, that of its rarest token.
         """
         places = [i for i, letter in enumerate(word) if letter.isalnum()]
         bare = word[places[0] : places[-1] + 1].lower() if places else word
@@ -173,7 +193,10 @@ class Frequencies:
 def rare_classes(vocabulary: Vocabulary, words: Iterable[str]) -> list[str]:
     """Return the classes by which a vocabulary knows rare words, "" for words that it knows."""
     known = len(vocabulary.words)
-    return [vocabulary.name(i)[1:-1] if i >= known else "" for i in vocabulary.numbers_observed(list(words))]
+    return [
+        vocabulary.name(i)[1:-1] if i >= known else ""
+        for i in vocabulary.numbers_observed(list(words))
+    ]
 
 
 def entropy(distribution: np.ndarray) -> np.ndarray:
@@ -182,8 +205,13 @@ def entropy(distribution: np.ndarray) -> np.ndarray:
 
 
 def carried(columns: Row, taken: Container[str], name: str) -> Row:
-    """Rename columns that have the name of one of the result. RAISES (ValueError): If two become the same."""
-    found = {f"{_INPUT}{column}" if column in taken else column: value for column, value in columns.items()}
+    """Rename columns that have the name of one of the result. RAISES (ValueError): If two become
+    the same.
+    """
+    found = {
+        f"{_INPUT}{column}" if column in taken else column: value
+        for column, value in columns.items()
+    }
     if len(found) < len(columns):
         raise ValueError(
             f"In {name} a column has the name of one of the result, and another one the same with '{_INPUT}' "
@@ -193,7 +221,12 @@ def carried(columns: Row, taken: Container[str], name: str) -> Row:
 
 
 def passage_rows(
-    doc: Doc, scores: TokenScores, passage: TextPassage, *, by: str = TOKEN, punctuation: bool = True
+    doc: Doc,
+    scores: TokenScores,
+    passage: TextPassage,
+    *,
+    by: str = TOKEN,
+    punctuation: bool = True,
 ) -> Iterator[Row]:
     """Yield the rows of a passage. White space has none.
 
@@ -201,15 +234,18 @@ def passage_rows(
 
     doc (Doc): Its words as tokens, with sentence boundaries.
     by (str): The unit of a row, one of `ROWS`.
-    punctuation (bool): Whether tokens that are punctuation have rows and are counted in sums. The others are
-        numbered alike.
-    RAISES (ValueError): If a region ends inside of a token, or there are no regions where they are asked for.
+    punctuation (bool): Whether tokens that are punctuation have rows and are counted in sums. The
+        others are numbered alike.
+    RAISES (ValueError): If a region ends inside of a token, or there are no regions where they are
+    asked for.
     """
     if by == REGION and not passage.ends:
         raise ValueError(
             f"There are no regions in {passage.name}: separate them by '|' in a column 'regions'."
         )
-    tokens = [row for row in _tokens(doc, scores, passage) if punctuation or not doc[row["i"]].is_punct]
+    tokens = [
+        row for row in _tokens(doc, scores, passage) if punctuation or not doc[row["i"]].is_punct
+    ]
     # Words and regions are numbered, as tokens are.
     for _, group in groupby(tokens, key=lambda row: row[by]):
         yield _row(doc, scores, passage, by, list(group))
@@ -225,8 +261,8 @@ def table_rows(
     punctuation: bool = True,
     alignment: Alignment | None = None,
 ) -> Iterator[Row]:
-    """Yield the rows that a passage is made of, with columns for their words. A row without a word, or with
-    punctuation that is not counted, has None there, and is none of the words before.
+    """Yield the rows that a passage is made of, with columns for their words. A row without a word,
+    or with punctuation that is not counted, has None there, and is none of the words before.
 
     doc (Doc), scores (TokenScores), passage (TextPassage), punctuation (bool): See `passage_rows`.
     lags (int): The number of words before that have columns, too.
@@ -234,7 +270,8 @@ def table_rows(
     RAISES (ValueError): If a token reaches over two rows, or two columns would have the same name.
     """
     found = {
-        row["region"]: row for row in passage_rows(doc, scores, passage, by=REGION, punctuation=punctuation)
+        row["region"]: row
+        for row in passage_rows(doc, scores, passage, by=REGION, punctuation=punctuation)
     }
     # Where a token stands, a region does: the words of one are found by where they end.
     forms: dict[int, list[str]] = {number: [] for number in found}
@@ -251,7 +288,9 @@ def table_rows(
     repeated = [name for name in names if name not in _NOT_BEFORE]
     words, first = [], {}
     for (number, row), other in zip(found.items(), values):
-        written = passage.text[passage.ends[number - 2] if number > 1 else 0 : passage.ends[number - 1]]
+        written = passage.text[
+            passage.ends[number - 2] if number > 1 else 0 : passage.ends[number - 1]
+        ]
         before = first.setdefault(row["sentence"], number) - 1
         frequency = frequencies.of(row["text"], forms[number])
         own = [sum(map(str.isalnum, row["text"])), frequency, number, number - before]
@@ -276,17 +315,29 @@ def _tokens(doc: Doc, scores: TokenScores, passage: TextPassage) -> Iterator[Row
             if token.is_space or start < passage.context:
                 continue
             before = sentence - 1 if before is None else before
-            own = 1 + bisect_right(passage.ends, start, hi=len(passage.ends) - 1) if passage.ends else 0
+            own = (
+                1 + bisect_right(passage.ends, start, hi=len(passage.ends) - 1)
+                if passage.ends
+                else 0
+            )
             word += (start != last[1] and (start, end) != last) or own != region
             number, last, region = number + 1, (start, end), own
             if passage.ends and end > passage.ends[own - 1]:
                 place = f"Region {own} of {passage.name}"
-                place = next((f"The word of {row.name}" for row in passage.rows if row.region == own), place)
+                place = next(
+                    (f"The word of {row.name}" for row in passage.rows if row.region == own), place
+                )
                 raise ValueError(
                     f"{place} ends inside of the token '{token.text}', whose surprisal cannot be divided. Let "
                     f"regions end between tokens, or between the words of one as in do|n't."
                 )
-            yield {"i": token.i, "region": own, "sentence": sentence - before, "word": word, "token": number}
+            yield {
+                "i": token.i,
+                "region": own,
+                "sentence": sentence - before,
+                "word": word,
+                "token": number,
+            }
 
 
 def _row(doc: Doc, scores: TokenScores, passage: TextPassage, by: str, tokens: list[Row]) -> Row:

@@ -28,8 +28,9 @@ def is_table(path: Path) -> bool:
 def table_text(path: Path) -> tuple[str, str]:
     """Read the text of a table, and return it with the delimiter of its columns.
 
-    path (Path): A file in UTF-8, or in UTF-16 with a byte order mark. The header decides between commas,
-        semicolons and tabs. Quotation marks that R has escaped by a backslash are doubled instead.
+    path (Path): A file in UTF-8, or in UTF-16 with a byte order mark. The header decides between
+        commas, semicolons and tabs. Quotation marks that R has escaped by a backslash are doubled
+        instead.
     RAISES (ValueError): If it is in another encoding.
     """
     data = path.read_bytes()
@@ -38,7 +39,9 @@ def table_text(path: Path) -> tuple[str, str]:
     except UnicodeDecodeError as error:
         raise ValueError(f"'{path}' is not text in UTF-8 ({error}). {_ADVICE}") from error
     head = text.lstrip("\r\n").split("\n", 1)[0]
-    delimiter = "\t" if path.suffix.lower() == ".tsv" and "\t" in head else max(",;\t", key=head.count)
+    delimiter = (
+        "\t" if path.suffix.lower() == ".tsv" and "\t" in head else max(",;\t", key=head.count)
+    )
     if '\\"' in text:
         try:
             deque(_reader(text, delimiter), maxlen=0)
@@ -50,8 +53,8 @@ def table_text(path: Path) -> tuple[str, str]:
 def read_table(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the rows of a table that are not empty, each with its name in errors.
 
-    Row names of R and the index of pandas, a first column without a name, are left out, and so are empty
-    columns at the end.
+    Row names of R and the index of pandas, a first column without a name, are left out, and so are
+    empty columns at the end.
 
     RAISES (ValueError): If it cannot be read. The message says in which line.
     """
@@ -67,7 +70,9 @@ def read_table(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
                 while not header[-1]:
                     header.pop()
                 if len(set(header)) < len(header) or "" in header[1:]:
-                    raise ValueError(f"The header in {name} has a column twice or without a name. {_ADVICE}")
+                    raise ValueError(
+                        f"The header in {name} has a column twice or without a name. {_ADVICE}"
+                    )
                 continue
             if len(fields) < len(header) or any(fields[len(header) :]):
                 raise ValueError(
@@ -89,14 +94,20 @@ def _reader(text: str, delimiter: str) -> Any:
 
 
 def cell(name: str, row: Mapping[str, Any], column: str) -> Any:
-    """Return the cell of a row, by its name in errors. RAISES (ValueError): If there is no such column."""
+    """Return the cell of a row, by its name in errors. RAISES (ValueError): If there is no such
+    column.
+    """
     if column not in row:
-        raise ValueError(f"There is no column '{column}' in {name}, but there are: {', '.join(row)}.")
+        raise ValueError(
+            f"There is no column '{column}' in {name}, but there are: {', '.join(row)}."
+        )
     return row[column]
 
 
 def string_of(name: str, row: Mapping[str, Any], column: str) -> str:
-    """Return a cell with single blanks. A no-break space stays. RAISES (ValueError): If it is no string."""
+    """Return a cell with single blanks. A no-break space stays. RAISES (ValueError): If it is no
+    string.
+    """
     content = cell(name, row, column)
     if not isinstance(content, str):
         # Pandas reads empty cells and "NA" as numbers.

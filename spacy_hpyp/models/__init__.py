@@ -1,1 +1,1 @@
-"""What a component's thinc Model holds: how it is made, checked and stored."""
+"""What the models of all systems share: storage in a thinc Model, and saved vocabularies."""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ..text.candidates import WordOutcomes
-from ..text.seen_tags import SeenForms, SeenTags
+from ..text.tag_history import SeenForms, SeenTags
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import Vocabulary
 
@@ -34,7 +34,10 @@ def vocabulary_to_message(vocabulary: Vocabulary) -> Message:
 def vocabulary_from_message(message: Message, rule: UnknownWordRule) -> Vocabulary:
     """Read what `vocabulary_to_message` wrote."""
     found = dict(message["vocabulary"])
-    rare = {word: tags.tolist() for word, tags in zip(found.pop("rare"), found.pop("rare_tags"), strict=True)}
+    rare = {
+        word: tags.tolist()
+        for word, tags in zip(found.pop("rare"), found.pop("rare_tags"), strict=True)
+    }
     seen, forms = found.pop("seen"), found.pop("forms")
     return Vocabulary(
         **found,

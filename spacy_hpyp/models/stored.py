@@ -1,5 +1,5 @@
-"""What the models of this package have in common: a thinc Model holds them, and they are saved with all that
-they have learned.
+"""What the models of this package have in common: a thinc Model holds them, and they are saved with
+all that they have learned.
 
 Those that read classes of words read the ones that they have learned with, and no others.
 """
@@ -24,8 +24,8 @@ _Stored = TypeVar("_Stored", bound="StoredModel")
 class StoredModel(ABC):
     """A model that an attribute of a thinc Model holds.
 
-    A subclass says what it is called, defines `_forget`, `_write` and `_read`, and calls `_forget` when its
-    settings are known.
+    A subclass says what it is called, defines `_forget`, `_write` and `_read`, and calls `_forget`
+    when its settings are known.
     """
 
     #: What errors call it, with an article.
@@ -54,8 +54,8 @@ class StoredModel(ABC):
         """
 
     def _fixed(self) -> dict[str, tuple[Any, str]]:
-        """What a trained model cannot change, by the name of the part: what it is, as srsly reads it, and
-        what is wrong with a file that has another one, which that may name: {}.
+        """What a trained model cannot change, by the name of the part: what it is, as srsly reads
+        it, and what is wrong with a file that has another one, which that may name: {}.
         """
         return {}
 
@@ -91,7 +91,9 @@ class StoredModel(ABC):
         """Forget what only further training needs, where that is most of the model."""
 
     def _join(self, model: Model, attribute: str) -> None:  # noqa: B027
-        """Become what an attribute of a thinc Model holds; not every model has anything to do for that."""
+        """Become what an attribute of a thinc Model holds; not every model has anything to do for
+        that.
+        """
 
 
 def model_holding(
@@ -100,8 +102,8 @@ def model_holding(
     """A thinc Model that holds a model, of which its component asks more than a thinc Model gives.
 
     name (str), attribute (str): That of the thinc Model, and that of its attribute.
-    predict (Callable): What the model says of Docs that come without a component and its settings, as `spacy
-        debug model` gives them.
+    predict (Callable): What the model says of Docs that come without a component and its settings,
+        as `spacy debug model` gives them.
     """
     model = Model(name, partial(_forward, attribute, predict))
     model.attrs[attribute] = learned
@@ -128,11 +130,11 @@ def _deserialize(default: StoredModel, value: bytes, name: str, model: Model) ->
 
 
 class ClassedModel(StoredModel):
-    """A model that reads classes of words (`text.word_classes`), if the pipeline has some when it is
-    initialized, and then always.
+    """A model that reads classes of words (`text.word_classes`), if the pipeline has some when it
+    is initialized, and then always.
 
-    A subclass defines `_read_with`, calls `use_classes` when its settings are known, and keeps `_classed` in
-    its messages.
+    A subclass defines `_read_with`, calls `use_classes` when its settings are known, and keeps
+    `_classed` in its messages.
 
     is_classed (bool): Whether it has learned with classes, or is going to.
     """
@@ -143,7 +145,9 @@ class ClassedModel(StoredModel):
 
     @abstractmethod
     def _read_with(self, *, is_classed: bool) -> bool:
-        """Read all that its lists name, or all but classes. Returns whether it needs classes then."""
+        """Read all that its lists name, or all but classes. Returns whether it needs classes
+        then.
+        """
 
     def _know_classes(self) -> None:
         """Read other classes than before; not every model has anything to do for that."""
@@ -177,8 +181,8 @@ class ClassedModel(StoredModel):
         self._know_classes()
 
     def check_classes(self, called: str = "model") -> None:
-        """See that it has classes, if it has learned with some: compiled code would read them behind the end
-        of what has none.
+        """See that it has classes, if it has learned with some: compiled code would read them
+        behind the end of what has none.
 
         RAISES (ValueError): If it has not.
         """
@@ -191,8 +195,8 @@ class ClassedModel(StoredModel):
             )
 
     def _classed(self) -> Message:
-        """The parts of a message, none without classes. Which classes these are the vocabulary of the
-        pipeline says, that may be another one by now.
+        """The parts of a message, none without classes. Which classes these are the vocabulary of
+        the pipeline says, that may be another one by now.
         """
         return {"classed": True, "learned_with": self._learned_with} if self.is_classed else {}
 
@@ -204,7 +208,9 @@ class ClassedModel(StoredModel):
 
 
 def _size_of(classes: Classes | None) -> list[int] | None:
-    """How many words classes have, and how often these have been counted: other classes of words have not
-    both.
+    """How many words classes have, and how often these have been counted: other classes of words
+    have not both.
     """
-    return None if classes is None else [len(classes), sum(count for _, _, count in classes.values())]
+    return (
+        None if classes is None else [len(classes), sum(count for _, _, count in classes.values())]
+    )

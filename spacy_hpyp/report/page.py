@@ -1,5 +1,5 @@
-"""A page about a pipeline: one HTML file of sections with figures, tables and trees, which loads nothing
-else.
+"""A page about a pipeline: one HTML file of sections with figures, tables and trees, which loads
+nothing else.
 """
 
 from base64 import b64encode
@@ -34,7 +34,12 @@ _SCORES = {
 }
 # The confusions of each kind.
 _LISTED = 20
-_FIGURE = {"svg.fonttype": "none", "svg.hashsalt": "report", "text.parse_math": False, "axes.grid": True}
+_FIGURE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "report",
+    "text.parse_math": False,
+    "axes.grid": True,
+}
 
 
 class Table(NamedTuple):
@@ -56,7 +61,9 @@ class Section:
     trees: list[tuple[str, Markup]] = field(default_factory=list)
 
     @contextmanager
-    def drawing(self, title: str, x_label: str, y_label: str = "", height: float = 3.0) -> "Iterator[Axes]":
+    def drawing(
+        self, title: str, x_label: str, y_label: str = "", height: float = 3.0
+    ) -> "Iterator[Axes]":
         """Add a figure that is drawn on the given axes."""
         import matplotlib
         from matplotlib.figure import Figure
@@ -69,7 +76,9 @@ class Section:
             axes.legend(fontsize=8)
             file = BytesIO()
             figure.savefig(file, format="svg", metadata={"Date": None})
-        self.figures.append((title, f"data:image/svg+xml;base64,{b64encode(file.getvalue()).decode()}"))
+        self.figures.append(
+            (title, f"data:image/svg+xml;base64,{b64encode(file.getvalue()).decode()}")
+        )
 
 
 def write_page(title: str, facts: Mapping[str, object], sections: Sequence[Section]) -> str:
@@ -110,7 +119,11 @@ def trees_section(examples: Sequence[Example], count: int) -> Section:
     """
     rated = []
     for number, example in enumerate(examples):
-        gold = [token for token in example.reference if token.dep and token.dep_.lower() not in PUNCTUATION]
+        gold = [
+            token
+            for token in example.reference
+            if token.dep and token.dep_.lower() not in PUNCTUATION
+        ]
         wrong = sum(_is_wrong(token, example.predicted[token.i]) for token in gold)
         if wrong:
             rated.append((-wrong, number, len(gold)))
@@ -121,7 +134,9 @@ def trees_section(examples: Sequence[Example], count: int) -> Section:
         title = f"Sentence {number + 1}: {-wrong} of {arcs} arcs wrong"
         docs = examples[number].reference, examples[number].predicted
         for name, doc, other in (("gold", *docs), ("predicted", *docs[::-1])):
-            tree = draw_tree(doc[:], lambda token, other=other: " ✗" * _is_wrong(token, other[token.i]))
+            tree = draw_tree(
+                doc[:], lambda token, other=other: " ✗" * _is_wrong(token, other[token.i])
+            )
             section.trees.append((f"{title}, {name}", tree))
     return section
 
@@ -134,7 +149,9 @@ def _is_wrong(token: Token, other: Token) -> bool:
 def calibration_section(heads: Calibration, tags: Calibration) -> Section:
     """Show whether the probabilities of heads and tags are right."""
     section = Section("Calibration", "No component gives the probabilities of heads or tags.")
-    shown = {name: found for name, found in (("heads", heads), ("tags", tags)) if found.tokens.any()}
+    shown = {
+        name: found for name, found in (("heads", heads), ("tags", tags)) if found.tokens.any()
+    }
     if not shown:
         return section
     section.text = (
@@ -146,10 +163,14 @@ def calibration_section(heads: Calibration, tags: Calibration) -> Section:
         axes.plot([0, 1], [0, 1], color="gray", linestyle=":")
         for name, found in shown.items():
             used = found.tokens > 0
-            axes.plot(found.confidence[used], found.accuracy[used], marker="o", markersize=3, label=name)
+            axes.plot(
+                found.confidence[used], found.accuracy[used], marker="o", markersize=3, label=name
+            )
     figures = ("tokens", "confidence", "accuracy", "expected_calibration_error", "auroc")
     rows = [(name, *map(found.to_dict().get, figures)) for name, found in shown.items()]
-    section.tables.append(Table("Calibration", ("", *(name.replace("_", " ") for name in figures)), rows))
+    section.tables.append(
+        Table("Calibration", ("", *(name.replace("_", " ") for name in figures)), rows)
+    )
     return section
 
 

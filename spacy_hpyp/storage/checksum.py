@@ -1,4 +1,6 @@
-"""Bytes with a checksum: a file that has changed since it was written is seen before anything reads it."""
+"""Bytes with a checksum: a file that has changed since it was written is seen before anything reads
+it.
+"""
 
 import hashlib
 from collections.abc import Iterator
@@ -15,7 +17,9 @@ DAMAGE = (
 
 @contextmanager
 def blaming(problem: str) -> Iterator[None]:
-    """Turn what damaged input raises into one ValueError that begins with a description of the problem."""
+    """Turn what damaged input raises into one ValueError that begins with a description of the
+    problem.
+    """
     try:
         yield
     except DAMAGE as error:
@@ -41,7 +45,9 @@ def without_checksum(data: bytes) -> bytes:
     if data[: len(_MARK)] != _MARK:
         raise ValueError("it was not written by this version of spacy-hpyp, or it is damaged")
     if data[len(_MARK) : begin] != _digest(data[begin:]):
-        raise ValueError("its content has changed since it was written: the checksum is another one")
+        raise ValueError(
+            "its content has changed since it was written: the checksum is another one"
+        )
     return data[begin:]
 
 

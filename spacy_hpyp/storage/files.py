@@ -21,15 +21,16 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def replacing(path: Path, mode: str = "wb", **settings: Any) -> Iterator[Any]:
-    """A file to write that takes the place of the one at a path when it is complete, and is dropped after an
-    error.
+    """A file to write that takes the place of the one at a path when it is complete, and is dropped
+    after an error.
 
-    Until then it stands in the same directory, under a name that nobody can guess. What a process that was
-    killed has left there of the path is removed by the next one that writes to it.
+    Until then it stands in the same directory, under a name that nobody can guess. What a process
+    that was killed has left there of the path is removed by the next one that writes to it.
 
     path (Path): Where the old or the new content stands at every moment.
     mode (str), settings: As of `open`.
-    RAISES (OSError): If the file cannot be written; it names the path, and the old file is still there then.
+    RAISES (OSError): If the file cannot be written; it names the path, and the old file is still
+    there then.
     """
     # A part of the name tells whose it is, whatever the length of the path's own.
     prefix = f".{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:12]}."
@@ -72,7 +73,8 @@ def _create(folder: Path, prefix: str, mode: str, settings: dict[str, Any]) -> t
 
 
 def remove_left(folder: Path, prefix: str = ".") -> None:
-    """Remove what processes that were killed have left in a directory while they were `replacing` files.
+    """Remove what processes that were killed have left in a directory while they were `replacing`
+    files.
 
     prefix (str): Of which path, see there; without one, of all.
     """
@@ -91,14 +93,16 @@ def remove_left(folder: Path, prefix: str = ".") -> None:
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write a file so that at every moment either the old or the new content stands under its name."""
+    """Write a file so that at every moment either the old or the new content stands under its
+    name.
+    """
     with replacing(path) as file:
         file.write(data)
 
 
 def prepare_folder(folder: Path) -> None:
-    """Make a directory that is to be written to after a long time, where it is not there yet, and try whether
-    that is possible.
+    """Make a directory that is to be written to after a long time, where it is not there yet, and
+    try whether that is possible.
 
     RAISES (OSError): If it is not.
     """
@@ -113,8 +117,8 @@ def prepare_folder(folder: Path) -> None:
 def _synchronise(folder: Path) -> None:
     """Write the names in a directory to the disk, where the platform can.
 
-    Where it cannot, the old content may stand under its name again after a power failure: that is complete,
-    too.
+    Where it cannot, the old content may stand under its name again after a power failure: that is
+    complete, too.
     """
     if os.name == "nt":
         return

@@ -1,7 +1,8 @@
-"""The one format of everything that is saved: nested lists, dictionaries and arrays as compressed msgpack.
+"""The one format of everything that is saved: nested lists, dictionaries and arrays as compressed
+msgpack.
 
-Arrays are stored as planes of bytes of equal significance, which compress well: nearly all of the higher
-bytes of counts are zero. What is loaded is trusted, see `storage.checksum`.
+Arrays are stored as planes of bytes of equal significance, which compress well: nearly all of the
+higher bytes of counts are zero. What is loaded is trusted, see `storage.checksum`.
 """
 
 import zlib
@@ -40,13 +41,21 @@ def _encode_list(value: Any) -> Any:
     if len(value) > 1 and all(type(each) is type(first) for each in value):
         if isinstance(first, bytes) and all(len(each) == len(first) > 0 for each in value):
             return {"<bytes>": b"".join(value), "<width>": len(first)}
-        if isinstance(first, int) and not isinstance(first, bool) and 0 <= min(value) <= max(value) < 2**63:
+        if (
+            isinstance(first, int)
+            and not isinstance(first, bool)
+            and 0 <= min(value) <= max(value) < 2**63
+        ):
             return {"<integers>": _encode_array(np.array(value, dtype=np.int64))}
         if isinstance(first, np.ndarray) and all(
-            each.dtype == first.dtype and each.shape[:-1] == first.shape[:-1] and each.ndim for each in value
+            each.dtype == first.dtype and each.shape[:-1] == first.shape[:-1] and each.ndim
+            for each in value
         ):
             lengths = np.array([each.shape[-1] for each in value])
-            return {"<arrays>": _encode_array(np.concatenate(value, axis=-1)), "<lengths>": _encode(lengths)}
+            return {
+                "<arrays>": _encode_array(np.concatenate(value, axis=-1)),
+                "<lengths>": _encode(lengths),
+            }
     return [_encode(each) for each in value]
 
 
@@ -64,7 +73,13 @@ def _encode_array(array: np.ndarray) -> dict[str, Any]:
         _LEVEL, strategy=zlib.Z_RLE if array.dtype.kind == "f" else zlib.Z_DEFAULT_STRATEGY
     )
     data = packer.compress(planes.tobytes()) + packer.flush()
-    return {"<array>": data, "kind": kind, "as": little.dtype.str, "lowest": lowest, "shape": [*array.shape]}
+    return {
+        "<array>": data,
+        "kind": kind,
+        "as": little.dtype.str,
+        "lowest": lowest,
+        "shape": [*array.shape],
+    }
 
 
 def _decode(value: Any) -> Any:
@@ -83,12 +98,16 @@ def _decode(value: Any) -> Any:
         return _decode_array(value["<integers>"]).tolist()
     if "<arrays>" in value:
         ends = np.cumsum(_decode_array(value["<lengths>"]))
-        return [each.copy() for each in np.split(_decode_array(value["<arrays>"]), ends[:-1], axis=-1)]
+        return [
+            each.copy() for each in np.split(_decode_array(value["<arrays>"]), ends[:-1], axis=-1)
+        ]
     return {key: _decode(each) for key, each in value.items()}
 
 
 def _decode_array(value: dict[str, Any]) -> np.ndarray:
     stored = np.dtype(value["as"])
-    planes = np.frombuffer(zlib.decompress(value["<array>"]), dtype=np.uint8).reshape(stored.itemsize, -1)
+    planes = np.frombuffer(zlib.decompress(value["<array>"]), dtype=np.uint8).reshape(
+        stored.itemsize, -1
+    )
     array = np.ascontiguousarray(planes.T).view(stored).reshape(value["shape"])
     return array.astype(value["kind"]) + np.dtype(value["kind"]).type(value["lowest"])

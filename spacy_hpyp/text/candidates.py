@@ -1,7 +1,8 @@
 """Possible outcomes of words where there are many, as morphological features and lemma rules.
 
-A frequent word has the outcomes that it was seen with. A rare or new word also has those of rare words with
-the same ending: the longest that enough of them have. Capitalised words have endings of their own.
+A frequent word has the outcomes that it was seen with. A rare or new word also has those of rare
+words with the same ending: the longest that enough of them have. Capitalised words have endings of
+their own.
 """
 
 from collections import Counter
@@ -29,7 +30,8 @@ class WordOutcomes:
 
     forms (list[str]): Known words, the first kinds.
     endings (list[str]): Endings of words, the other kinds; every word has one of them.
-    offsets (int64[kinds + 1]), outcomes (int32[*]): The outcomes of each kind, the most frequent first.
+    offsets (int64[kinds + 1]), outcomes (int32[*]): The outcomes of each kind, the most frequent
+    first.
     """
 
     def __init__(
@@ -66,9 +68,15 @@ class WordOutcomes:
         for ending in ANY_ENDING:
             kept.setdefault(ending, by_frequency(everything)[:_MOST])
         # A word that only a capital tells from a known one may be that.
-        capital = {form[:1].upper() + form[1:]: own for form, own in counts.items() if own.total() > 1}
+        capital = {
+            form[:1].upper() + form[1:]: own for form, own in counts.items() if own.total() > 1
+        }
         table = {form: _joined(own, kept, form, frequent) for form, own in counts.items()}
-        table |= {form: _joined(own, kept, form, None) for form, own in capital.items() if form not in table}
+        table |= {
+            form: _joined(own, kept, form, None)
+            for form, own in capital.items()
+            if form not in table
+        }
         found = [*table.values(), *kept.values()]
         offsets = np.cumsum([0, *map(len, found)]).astype(np.int64)
         outcomes = np.array([outcome for own in found for outcome in own], dtype=np.int32)
@@ -80,11 +88,17 @@ class WordOutcomes:
         known = self._of_form.get(form)
         if known is not None:
             return known
-        return next(self._of_ending[ending] for ending in _endings(form) if ending in self._of_ending)
+        return next(
+            self._of_ending[ending] for ending in _endings(form) if ending in self._of_ending
+        )
 
 
-def _joined(own: Counter[int], by_ending: dict[str, list[int]], form: str, frequent: int | None) -> list[int]:
-    """Return the outcomes of a word, with those of its ending if it was seen less often than `frequent`."""
+def _joined(
+    own: Counter[int], by_ending: dict[str, list[int]], form: str, frequent: int | None
+) -> list[int]:
+    """Return the outcomes of a word, with those of its ending if it was seen less often than
+    `frequent`.
+    """
     found = by_frequency(own)
     if frequent is not None and own.total() >= frequent:
         return found
@@ -93,7 +107,11 @@ def _joined(own: Counter[int], by_ending: dict[str, list[int]], form: str, frequ
 
 
 def _endings(form: str) -> list[str]:
-    """Return the endings of a word in lower case, the longest first, each with a sign for capitals."""
+    """Return the endings of a word in lower case, the longest first, each with a sign for
+    capitals.
+    """
     sign = _CAPITAL if form[:1].isupper() else _OTHER
     lower = form.lower()
-    return [sign + lower[len(lower) - length :] for length in range(min(_LONGEST, len(lower)), -1, -1)]
+    return [
+        sign + lower[len(lower) - length :] for length in range(min(_LONGEST, len(lower)), -1, -1)
+    ]

@@ -1,4 +1,5 @@
-"""Lists of elements: conditions of a distribution, or features, by the names that a config gives them.
+"""Lists of elements: conditions of a distribution, or features, by the names that a config gives
+them.
 
 Elements are read once into a *row* of symbols; a list is then a list of columns of that row.
 """
@@ -8,8 +9,12 @@ from zlib import crc32
 
 import numpy as np
 
-#: What may be read of the class of a word (`text.word_classes`): all of its path, or as many steps of it.
-CLASS_ATTRIBUTES = {"class": 1_000, **{f"class:{steps}": steps for steps in (2, 4, 6, 8, 10, 12, 16)}}
+#: What may be read of the class of a word (`text.word_classes`): all of its path, or as many steps
+#: of it.
+CLASS_ATTRIBUTES = {
+    "class": 1_000,
+    **{f"class:{steps}": steps for steps in (2, 4, 6, 8, 10, 12, 16)},
+}
 
 #: Of so many words it is kept what they say.
 KEPT_FORMS = 1 << 16
@@ -32,13 +37,13 @@ def compile_lists(
 
     lists (Sequence[Sequence[str]]): Lists of names, most important first.
     known (Collection[str]): The elements that there are.
-    reader (str): The name of the lists, and `element` and `a_list` the terms for an element and a list, for
-        errors.
+    reader (str): The name of the lists, and `element` and `a_list` the terms for an element and a
+        list, for errors.
     more (Sequence[str]): Further elements to read.
     joined (int): The number of elements that `+` may join.
     check (Callable): Raises an error if an element may not be read.
-    RETURNS (tuple[list[str], int32[lists, longest], int32[more]]): The names of the row; the columns of each
-        list, -1 past its end; and the columns of `more`.
+    RETURNS (tuple[list[str], int32[lists, longest], int32[more]]): The names of the row; the
+        columns of each list, -1 past its end; and the columns of `more`.
     RAISES (ValueError): If a name is unknown, is repeated within a list, or too many are joined.
     """
     names: list[str] = []
@@ -47,7 +52,9 @@ def compile_lists(
         for part in parts:
             if part not in known:
                 every = ", ".join(sorted(known))
-                raise ValueError(f"'{part}' in '{reader}' is not {element}. The known ones are: {every}.")
+                raise ValueError(
+                    f"'{part}' in '{reader}' is not {element}. The known ones are: {every}."
+                )
             check(part)
         for name in own:
             if name.count("+") >= joined:
@@ -109,8 +116,8 @@ def without_classes(lists: Iterable[Sequence[str]]) -> list[Sequence[str]]:
 def contexts_without_classes(experts: Sequence[Sequence[str]]) -> list[list[str]]:
     """Return context lists for a pipeline without word classes.
 
-    Classes are left out of each list. A list that is then the beginning of another is dropped: that one backs
-    off to it.
+    Classes are left out of each list. A list that is then the beginning of another is dropped: that
+    one backs off to it.
     """
     own = [[name for name in names if not reads_classes([name])] for names in experts]
 
@@ -126,8 +133,8 @@ def contexts_without_classes(experts: Sequence[Sequence[str]]) -> list[list[str]
 
 
 def number_paths(paths: Sequence[str]) -> np.ndarray:
-    """Number the classes of words, and as many steps of their paths as `CLASS_ATTRIBUTES` has (int32[symbols,
-    *]).
+    """Number the classes of words, and as many steps of their paths as `CLASS_ATTRIBUTES` has
+    (int32[symbols, *]).
 
     paths (Sequence[str]): See `with_class_symbols`. Numbers of classes follow the symbols of words.
     """
@@ -144,15 +151,17 @@ def number_paths(paths: Sequence[str]) -> np.ndarray:
     )
 
 
-def with_class_symbols(elements: np.ndarray, column: int, first: int, paths: Sequence[str]) -> np.ndarray:
+def with_class_symbols(
+    elements: np.ndarray, column: int, first: int, paths: Sequence[str]
+) -> np.ndarray:
     """Append the class symbols of words to elements that read classes.
 
     elements (int32[elements, *]): Rows of numbers.
     column (int), first (int): The column that says what is read, and its value for the first of
         `CLASS_ATTRIBUTES`.
-    paths (Sequence[str]): The path to the class of each symbol of a word. Without a path, the symbol is read.
-    RETURNS (int32[elements, * + symbols]): Each row with the number read for each symbol; the same rows if
-        none reads classes.
+    paths (Sequence[str]): The path to the class of each symbol of a word. Without a path, the
+    symbol is read. RETURNS (int32[elements, * + symbols]): Each row with the number read for each
+        symbol; the same rows if none reads classes.
     """
     is_class = elements[:, column] >= first
     if not is_class.any():

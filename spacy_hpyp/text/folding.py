@@ -1,7 +1,7 @@
 """Spelling variants that look-ups take for the same word.
 
-Variants differ in the shape of quotes, apostrophes, dashes and spaces, in characters that are not seen, or in
-whether an accent is a character of its own. Texts themselves are never changed.
+Variants differ in the shape of quotes, apostrophes, dashes and spaces, in characters that are not
+seen, or in whether an accent is a character of its own. Texts themselves are never changed.
 """
 
 import re
@@ -24,9 +24,7 @@ _PLAIN = {
     **dict.fromkeys((0xA0, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000), " "),
 }
 # Soft hyphens, joiners, marks of direction, selectors of variants, byte order marks.
-_UNSEEN = (
-    "\xad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0020-\U000e007f"
-)
+_UNSEEN = "\xad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0020-\U000e007f"
 _ONE_UNSEEN = re.compile(f"[{_UNSEEN}]")
 # Behind white space they belong to the next character.
 _LEADING = re.compile(rf"(?<!\S)[{_UNSEEN}]+(?=\S)")
@@ -55,10 +53,11 @@ def plain(character: str) -> str:
 
 
 def compose(text: str) -> tuple[str, np.ndarray, np.ndarray]:
-    """Compose the accents of a text, and leave unseen characters out, but for those between white space.
+    """Compose the accents of a text, and leave unseen characters out, but for those between white
+    space.
 
-    RETURNS (tuple[str, int64[n + 1], bool[n]]): The text; where each of its characters begins in the given
-        one, and its length; and whether each begins a grapheme cluster.
+    RETURNS (tuple[str, int64[n + 1], bool[n]]): The text; where each of its characters begins in
+        the given one, and its length; and whether each begins a grapheme cluster.
     """
     place = np.arange(len(text) + 1)
     if text.isascii():
@@ -100,7 +99,9 @@ def _begin_clusters(text: str) -> np.ndarray:
 
 @lru_cache(1 << 12)
 def _continues(character: str) -> int:
-    """1 for what never begins a cluster, 2 for a regional indicator, 3 for white space, 0 for others."""
+    """1 for what never begins a cluster, 2 for a regional indicator, 3 for white space, 0 for
+    others.
+    """
     code = ord(character)
     if character.isspace():
         return 3

@@ -1,7 +1,7 @@
 """Rules that make lemmas of words, by spaCy's edit trees (Chrupała 2008).
 
-An edit tree says which parts of a word stay and how others change. A pair of a word and its lemma names it.
-Trees are of lower-case words if the lemma is in lower case.
+An edit tree says which parts of a word stay and how others change. A pair of a word and its lemma
+names it. Trees are of lower-case words if the lemma is in lower case.
 """
 
 from collections.abc import Iterable
@@ -13,16 +13,16 @@ from .folding import fold
 
 # Between a word and its lemma in the name of a rule.
 _BECOMES = "\t"
-#: Of words as they are written; of words in lower case; and of these, with a capital at the beginning of the
-#: lemma.
+#: Of words as they are written; of words in lower case; and of these, with a capital at the
+#: beginning of the lemma.
 _AS_WRITTEN, _LOWER, _CAPITAL = range(3)
 
 
 class LemmaRules:
     """Numbered rules for lemmas.
 
-    names (Iterable[str]): Words and lemmas with a tab between. Of several names of one rule the first is
-        kept.
+    names (Iterable[str]): Words and lemmas with a tab between. Of several names of one rule the
+        first is kept.
     RAISES (ValueError): If a name is not valid.
     """
 

@@ -1,10 +1,12 @@
-"""The words of a token: one as a rule; several where the token is a multiword one, as French *du* is *de le*.
+"""The words of a token: one as a rule; several where the token is a multiword one, as French *du*
+is *de le*.
 
-How a token comes apart is a rule: one of its words, the stem, shares a part of its characters with it, from
-some prefix to some suffix; the other words are always the same. *evdeki* is *evde ki* by a rule that takes
-the suffix *ki* away and puts the word *ki* behind the rest. So tokens come apart that were never seen. Which
-of the rules that a token allows is used, if any, is chosen by a log-linear model of its characters and of the
-tokens around it; what was seen of it is one of its features.
+How a token comes apart is a rule: one of its words, the stem, shares a part of its characters with
+it, from some prefix to some suffix; the other words are always the same. *evdeki* is *evde ki* by a
+rule that takes the suffix *ki* away and puts the word *ki* behind the rest. So tokens come apart
+that were never seen. Which of the rules that a token allows is used, if any, is chosen by a
+log-linear model of its characters and of the tokens around it; what was seen of it is one of its
+features.
 """
 
 from collections import Counter
@@ -30,7 +32,8 @@ _NEGLIGIBLE = 1e-3
 _LONGEST_SUFFIX, _LONGEST_PREFIX = 7, 4
 # A token that was seen so often, and always as one word, is one.
 _OFTEN = 3
-# Rules for multiword tokens give way to a model of characters where they would miss more than this part.
+# Rules for multiword tokens give way to a model of characters where they would miss more than this
+# part.
 _MISSED = 0.01
 # Of so many forms it is remembered which rules they allow.
 _KEPT_FORMS = 1 << 16
@@ -41,8 +44,8 @@ _WHOLE = -1
 class Rule(NamedTuple):
     """How a token comes apart. All characters are in lower case.
 
-    prefix, suffix (str): What is taken away from the token's ends to find the stem; of a token without a
-        stem, all of it is the prefix.
+    prefix, suffix (str): What is taken away from the token's ends to find the stem; of a token
+        without a stem, all of it is the prefix.
     stem (int): Which of its words the stem is, or -1 if none is.
     before, after (str): What the stem gets in their place.
     others (tuple[str, ...]): The other words.
@@ -59,7 +62,10 @@ class Rule(NamedTuple):
     def of(cls, token: str, words: Sequence[str]) -> "Rule":
         """The rule by which a token has some words, the longest common part being the stem."""
         token, words = token.lower(), [word.lower() for word in words]
-        matches = [SequenceMatcher(None, token, word, autojunk=False).find_longest_match() for word in words]
+        matches = [
+            SequenceMatcher(None, token, word, autojunk=False).find_longest_match()
+            for word in words
+        ]
         # Of several the first.
         stem = max(range(len(words)), key=lambda i: (matches[i].size, -i))
         begin, own, size = matches[stem]
@@ -67,13 +73,15 @@ class Rule(NamedTuple):
             return cls(token, "", -1, "", "", tuple(words))
         word = words[stem]
         others = tuple(other for i, other in enumerate(words) if i != stem)
-        return cls(token[:begin], token[begin + size :], stem, word[:own], word[own + size :], others)
+        return cls(
+            token[:begin], token[begin + size :], stem, word[:own], word[own + size :], others
+        )
 
     def apply(self, token: str) -> list[str] | None:
         """The words of a token, or None if it is not one that the rule is for.
 
-        The stem keeps its capitals. The first word begins with one if the token does, and all words are in
-        capitals if it is.
+        The stem keeps its capitals. The first word begins with one if the token does, and all words
+        are in capitals if it is.
         """
         lower = token.lower()
         words = list(self.others)
@@ -95,8 +103,8 @@ class Rule(NamedTuple):
 def are_cut(sentences: Iterable[Sequence[tuple[str, Sequence[str]]]]) -> bool:
     """Whether multiword tokens are cut by the model of characters, and not taken apart by rules.
 
-    They are if most of them are the words one after the other, and rules would miss more than one in a
-    hundred: as many as belong to a rule that was seen once (Good 1953).
+    They are if most of them are the words one after the other, and rules would miss more than one
+    in a hundred: as many as belong to a rule that was seen once (Good 1953).
 
     sentences: As of `MultiwordTokens.learn`.
     """
@@ -115,14 +123,18 @@ class MultiwordTokens:
     whole (Iterable[str]): Tokens in lower case that are one word, whatever the rules allow.
     """
 
-    def __init__(self, rules: Sequence[Rule], weights: np.ndarray, whole: Iterable[str] = ()) -> None:
+    def __init__(
+        self, rules: Sequence[Rule], weights: np.ndarray, whole: Iterable[str] = ()
+    ) -> None:
         self.rules = list(rules)
         self.weights = weights
         self.whole = frozenset(whole)
         # Rules by the end that a token must have.
         self._by_end: dict[str, list[int]] = {}
         for number, rule in enumerate(self.rules):
-            self._by_end.setdefault(rule.suffix if rule.stem >= 0 else rule.prefix, []).append(number)
+            self._by_end.setdefault(rule.suffix if rule.stem >= 0 else rule.prefix, []).append(
+                number
+            )
         self._lengths = sorted(set(map(len, self._by_end)))
         self._hashes = np.array([string_number(repr(rule)) for rule in self.rules], dtype=np.int64)
         self._known: dict[str, list[int]] = {}
@@ -133,16 +145,19 @@ class MultiwordTokens:
     ) -> "MultiwordTokens":
         """Learn from tokens whose words are known.
 
-        sentences (Iterable[Sequence[tuple[str, Sequence[str]]]]): Each token with its words, which are itself
-            or several.
+        sentences (Iterable[Sequence[tuple[str, Sequence[str]]]]): Each token with its words, which
+            are itself or several.
         seed (int): Fixes what is learned.
         """
         sentences = [
-            [(fold(token), list(map(fold, words))) for token, words in sentence] for sentence in sentences
+            [(fold(token), list(map(fold, words))) for token, words in sentence]
+            for sentence in sentences
         ]
         everything = [each for sentence in sentences for each in sentence]
         several = {token.lower() for token, words in everything if list(words) != [token]}
-        rules = dict.fromkeys(Rule.of(token, words) for token, words in everything if list(words) != [token])
+        rules = dict.fromkeys(
+            Rule.of(token, words) for token, words in everything if list(words) != [token]
+        )
         found = cls(list(rules), np.zeros(_PLACES, dtype=np.float32))
         number = {rule: i for i, rule in enumerate(found.rules)}
         whole: Counter[str] = Counter()
@@ -175,7 +190,9 @@ class MultiwordTokens:
                         found.weights[own] += _RATE * gradient / np.sqrt(square[own])
         # As they are stored.
         weights = found.weights.astype(np.float16).astype(np.float32)
-        return cls(found.rules, weights, (token for token, count in whole.items() if count >= _OFTEN))
+        return cls(
+            found.rules, weights, (token for token, count in whole.items() if count >= _OFTEN)
+        )
 
     def words(self, tokens: Sequence[str]) -> list[list[str]]:
         """The words of each token of running text; of one that is one word, that is the token."""
@@ -186,7 +203,9 @@ class MultiwordTokens:
             if token not in self._known:
                 self._known[token] = [] if token.lower() in self.whole else self._possible(token)
         found = [[token] for token in spelled]
-        open_ones = [(i, possible) for i, token in enumerate(tokens) if (possible := self._known[token])]
+        open_ones = [
+            (i, possible) for i, token in enumerate(tokens) if (possible := self._known[token])
+        ]
         rules = [rule for _, possible in open_ones for rule in possible]
         if rules:
             features = np.array([_hashes_at(tokens, i) for i, _ in open_ones])
@@ -204,11 +223,15 @@ class MultiwordTokens:
         lower = token.lower()
         ends = (lower[len(lower) - length :] for length in self._lengths if length <= len(lower))
         rules = ((i, self.rules[i]) for end in ends for i in self._by_end.get(end, ()))
-        return [i for i, rule in rules if lower.startswith(rule.prefix) and rule.apply(token) is not None]
+        return [
+            i
+            for i, rule in rules
+            if lower.startswith(rule.prefix) and rule.apply(token) is not None
+        ]
 
     def _places(self, features: np.ndarray, rules: Sequence[int]) -> np.ndarray:
-        """The places of the hashes of the features of a token together with each rule (int64[rules, *]): each
-        by itself, and for all rules.
+        """The places of the hashes of the features of a token together with each rule (int64[rules,
+        *]): each by itself, and for all rules.
         """
         own = (features ^ self._hashes[rules, None]) * 0x9E3779B1 >> 7
         return np.hstack([np.broadcast_to(features, own.shape), own]) & (_PLACES - 1)

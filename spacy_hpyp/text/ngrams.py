@@ -6,15 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-# So many words are gathered before they are counted: memory grows with different n-grams, not with the text.
+# So many words are gathered before they are counted: memory grows with different n-grams, not with
+# the text.
 _WAITING = 1 << 22
 
 
 class NGrams(NamedTuple):
     """The different n-grams of a text.
 
-    words (list[str]): Different words, sorted; "" at the head of them stands for the border of sentences.
-    rows (int32[m, n]): Different n-grams, sorted, by the numbers of their words.
+    words (list[str]): Different words, sorted; "" at the head of them stands for the border of
+    sentences. rows (int32[m, n]): Different n-grams, sorted, by the numbers of their words.
     counts (int64[m]): The count of each.
     """
 
@@ -29,8 +30,8 @@ class NGrams(NamedTuple):
 
 
 def _rows(text: np.ndarray, order: int) -> np.ndarray:
-    """Return a row of each word and each end of a sentence, with the words before it in the sentence, the
-    nearest first (int32[*, order]).
+    """Return a row of each word and each end of a sentence, with the words before it in the
+    sentence, the nearest first (int32[*, order]).
 
     text (int32[*]): The numbers of its words, with 0 before it and after each sentence.
     """
@@ -45,8 +46,8 @@ def _rows(text: np.ndarray, order: int) -> np.ndarray:
 
 
 def count_ngrams(sentences: Iterable[Sequence[str]], order: int) -> NGrams:
-    """Count the n-grams of a text, which is read once: those that end with a word, or with an end of a
-    sentence.
+    """Count the n-grams of a text, which is read once: those that end with a word, or with an end
+    of a sentence.
 
     sentences (Iterable[Sequence[str]]): The words of each sentence; empty sentences are left out.
     """
@@ -57,7 +58,9 @@ def count_ngrams(sentences: Iterable[Sequence[str]], order: int) -> NGrams:
 
     def added() -> tuple[np.ndarray, np.ndarray]:
         own = _rows(np.array(waiting, dtype=np.int32), order)
-        return add_up(np.concatenate([rows, own]), np.append(counts, np.ones(len(own), dtype=np.int64)))
+        return add_up(
+            np.concatenate([rows, own]), np.append(counts, np.ones(len(own), dtype=np.int64))
+        )
 
     for words in sentences:
         if words:

@@ -1,12 +1,12 @@
 """Log-linear models that find the ends of tokens and sentences in a text.
 
-From left to right, one model decides at each character whether the token goes on, or it ends, or one of its
-words ends. It reads the characters around, the token so far, the rest of the chunk between white space, and
-known words. Behind each token another model decides whether the sentence ends. It reads the words that
-follow, too. Where there are classes of words, both read these.
+From left to right, one model decides at each character whether the token goes on, or it ends, or
+one of its words ends. It reads the characters around, the token so far, the rest of the chunk
+between white space, and known words. Behind each token another model decides whether the sentence
+ends. It reads the words that follow, too. Where there are classes of words, both read these.
 
-The weights of hashed features are learned by AdaGrad (Duchi et al. 2011). A part of the features is left out
-at random, so that the models do not rely on the words of the training data alone.
+The weights of hashed features are learned by AdaGrad (Duchi et al. 2011). A part of the features is
+left out at random, so that the models do not rely on the words of the training data alone.
 """
 
 from collections import Counter
@@ -51,7 +51,8 @@ _NEGLIGIBLE = 1e-3
 
 # Of a class so many steps of its path are told apart: finer ones found no more.
 _STEPS_OF_PATH = 5
-# How often words have been seen, in steps: words seen once are as good as unknown, unless raw text has them.
+# How often words have been seen, in steps: words seen once are as good as unknown, unless raw text
+# has them.
 _OFTEN = (2, 5, 50)
 
 
@@ -90,7 +91,8 @@ class Segments(NamedTuple):
 class Features(NamedTuple):
     """Places of features in the table, and how much each counts.
 
-    places (int64[templates]), kept (float64[templates]): Where some are left out, the others count more.
+    places (int64[templates]), kept (float64[templates]): Where some are left out, the others count
+    more.
     """
 
     places: np.ndarray
@@ -126,7 +128,9 @@ def _drop(features, rng):
 
 @jit
 def _decide_token(weights, features, share, right, square):
-    """The most probable decision about a token, which the model learns to be `right` if there is `square`."""
+    """The most probable decision about a token, which the model learns to be `right` if there is
+    `square`.
+    """
     highest, total, decision = -np.inf, 0.0, np.int8(GOES_ON)
     for outcome in range(_OUTCOMES):
         share[outcome] = _score(weights, features, outcome)
@@ -147,11 +151,11 @@ def _decide_token(weights, features, share, right, square):
 def _pass(weights, padded, decisions, probability, tokens, sentences, share, square, rng):
     """Decide at each character of a text; or take the right decisions, and learn.
 
-    decisions (int8[n]): The decision at each character with margins: written, or right where it is learned.
-    probability (float32[n]): The probability that a sentence ends after each, written here.
-    tokens, sentences (Features), share (float64[outcomes]): Overwritten.
-    square (float32[places, outcomes] | None), rng (numpy.random.Generator | None): See `_descend`; without
-        them nothing is learned.
+    decisions (int8[n]): The decision at each character with margins: written, or right where it is
+    learned. probability (float32[n]): The probability that a sentence ends after each, written
+    here. tokens, sentences (Features), share (float64[outcomes]): Overwritten.
+    square (float32[places, outcomes] | None), rng (numpy.random.Generator | None): See `_descend`;
+        without them nothing is learned.
     """
     limit = len(padded.kind) - MARGIN
     i = padded.following[MARGIN - 1]
@@ -205,13 +209,17 @@ class Segmenter:
 
     @classmethod
     def learn(
-        cls, texts: Sequence[AnnotatedText], classes: Mapping[str, str] | None = None, *, seed: int = 0
+        cls,
+        texts: Sequence[AnnotatedText],
+        classes: Mapping[str, str] | None = None,
+        *,
+        seed: int = 0,
     ) -> "Segmenter":
         """Learn from annotated texts.
 
         texts (Sequence[AnnotatedText]): The texts. The end of each is that of a sentence.
-        classes (Mapping[str, str] | None): Words of raw text in lower case, each with the path to its class,
-            of "0" and "1".
+        classes (Mapping[str, str] | None): Words of raw text in lower case, each with the path to
+            its class, of "0" and "1".
         seed (int): Fixes what is learned.
         RAISES (ValueError): If there are no tokens.
         """
@@ -234,7 +242,9 @@ class Segmenter:
             numbers is not None
         )
         of_class = [] if numbers is None else [numbers.get(word, 0) for word in words.tolist()]
-        weights = _new_weights(words, often.astype(np.int8), np.array(of_class, dtype=np.uint8), joins)
+        weights = _new_weights(
+            words, often.astype(np.int8), np.array(of_class, dtype=np.uint8), joins
+        )
         square, room = np.zeros_like(weights.weight), _room(weights)
         rng = np.random.default_rng(seed)
         for _ in range(_EPOCHS):
@@ -261,8 +271,8 @@ class Segmenter:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """What has been learned, as NumPy's arrays by name: weights are rounded to 16 bits, and places
-        without any left out.
+        """What has been learned, as NumPy's arrays by name: weights are rounded to 16 bits, and
+        places without any left out.
         """
         # Where they stand depends on the order in which they were entered.
         words = np.flatnonzero(self.weights.words)
@@ -271,7 +281,9 @@ class Segmenter:
             **pack_weights(self.weights.weight),
             "words": self.weights.words[words],
             "often": self.weights.often[words],
-            "of_class": self.weights.of_class[words] if len(self.weights.of_class) else self.weights.of_class,
+            "of_class": self.weights.of_class[words]
+            if len(self.weights.of_class)
+            else self.weights.of_class,
             "joins": self.weights.joins,
         }
 
@@ -285,7 +297,9 @@ class Segmenter:
 
 
 def pack_weights(weights: np.ndarray) -> dict[str, np.ndarray]:
-    """Weights of hashed features as they are stored: rounded to 16 bits, and places without any left out."""
+    """Weights of hashed features as they are stored: rounded to 16 bits, and places without any
+    left out.
+    """
     rounded = weights.astype(np.float16)
     place = np.flatnonzero(rounded.reshape(len(rounded), -1).any(axis=1))
     return {"places": place.astype(np.uint32), "weights": rounded[place]}
@@ -297,7 +311,9 @@ def unpack_weights(stored: dict[str, Any], weights: np.ndarray) -> None:
 
 
 def _bounds_in(padded: PaddedText, each: AnnotatedText) -> list[np.ndarray]:
-    """Return the starts, ends and cuts of a text as places in the composed text with margins (int64[*])."""
+    """Return the starts, ends and cuts of a text as places in the composed text with margins
+    (int64[*]).
+    """
     starts = np.searchsorted(padded.place, each.starts)
     return [
         starts,
@@ -310,7 +326,9 @@ def _right_decisions(
 ) -> np.ndarray:
     """Return the right decision at each character (int8[n])."""
     right = np.zeros(len(padded.kind), dtype=np.int8)
-    right[ends - 1] = _ENDS_PERHAPS_SENTENCE if last is None else np.where(last, ENDS_SENTENCE, ENDS)
+    right[ends - 1] = (
+        _ENDS_PERHAPS_SENTENCE if last is None else np.where(last, ENDS_SENTENCE, ENDS)
+    )
     right[cuts - 1] = ENDS_WORD
     return right
 
@@ -330,10 +348,14 @@ def _class_numbers(classes: Mapping[str, str]) -> dict[int, int]:
     padded = pad(" ".join(classes))
     words = AnnotatedText("", ends - lengths, ends, None, ends[:0])
     hashes = _words(padded, *_bounds_in(padded, words))
-    return {word: int("1" + path[:_STEPS_OF_PATH], 2) for word, path in zip(hashes, classes.values())}
+    return {
+        word: int("1" + path[:_STEPS_OF_PATH], 2) for word, path in zip(hashes, classes.values())
+    }
 
 
-def _new_weights(known: np.ndarray, often: np.ndarray, of_class: np.ndarray, joins: np.ndarray) -> Weights:
+def _new_weights(
+    known: np.ndarray, often: np.ndarray, of_class: np.ndarray, joins: np.ndarray
+) -> Weights:
     """Weights of 0, with a table of words, half of whose places at least are empty."""
     size = 1 << (2 * len(known) + 1).bit_length()
     groups = np.zeros(size if len(of_class) else 0, dtype=np.uint8)

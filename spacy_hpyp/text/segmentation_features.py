@@ -1,10 +1,11 @@
 """Hashed features of the places in a text where tokens and sentences may end.
 
-A text is read with its accents composed and its spelling variants folded (`folding`). It has margins, so that
-features can be read anywhere. Polynomial hashes of its prefixes give the hash of any part in one step.
+A text is read with its accents composed and its spelling variants folded (`folding`). It has
+margins, so that features can be read anywhere. Polynomial hashes of its prefixes give the hash of
+any part in one step.
 
-Features of tokens read no further than the next white space, so that no token depends on the words that
-follow. Only a token that may go on behind white space, as "13 819", reads the next chunk, too.
+Features of tokens read no further than the next white space, so that no token depends on the words
+that follow. Only a token that may go on behind white space, as "13 819", reads the next chunk, too.
 """
 
 import sys
@@ -22,7 +23,9 @@ MARGIN = 6
 # Kinds of characters; letters stand together.
 KINDS = 19
 _SPACE, _LINE_END, _UPPER, _LOWER, _LETTER, _MARK, _DIGIT, _OPENING, _CLOSING = range(9)
-_FULL_STOP, _COMMA, _QUOTE, _DASH, _PUNCTUATION, _SYMBOL, _OTHER, _HAN, _HIRAGANA, _KATAKANA = range(9, 19)
+_FULL_STOP, _COMMA, _QUOTE, _DASH, _PUNCTUATION, _SYMBOL, _OTHER, _HAN, _HIRAGANA, _KATAKANA = (
+    range(9, 19)
+)
 # Kinds of letters in scripts without spaces, by the beginning of their names in Unicode.
 _SCRIPTS = {"CJK": _HAN, "HIRAGANA": _HIRAGANA, "KATAKANA": _KATAKANA}
 _BY_CATEGORY = {
@@ -49,7 +52,8 @@ _BASE = np.uint64(0x9E3779B97F4A7C15)
 _INVERSE = np.uint64(pow(int(_BASE), -1, 1 << 64))
 _MIXER = np.uint64(0xD6E8FEB86659FD93)
 _OF_TEMPLATE = np.uint64(0xA0761D6478BD642F)
-# The kind of each character, its folded form, and that in lower case, where it has been met; elsewhere 0.
+# The kind of each character, its folded form, and that in lower case, where it has been met;
+# elsewhere 0.
 _KIND_OF, _PLAIN_OF, _LOWER_OF = np.zeros((3, sys.maxunicode + 1), dtype=np.int64)
 # Powers are kept for texts of so many characters.
 _USUAL_LENGTH = 1 << 13
@@ -65,11 +69,12 @@ class Weights(NamedTuple):
     """What has been learned.
 
     weight (float32[places, outcomes]): Of hashed features; the places are a power of two.
-    words (uint64[*]), often (int8[*]): Hashes of words in lower case and how often they were seen, in steps:
-        an open table whose size is a power of two, 0 where it is empty.
-    of_class (uint8[*]): The number of each word's class, 0 where it has none; without entries if there are no
-        classes.
-    joins (bool[kinds, kinds]): The kinds of characters that white space within a token may stand between.
+    words (uint64[*]), often (int8[*]): Hashes of words in lower case and how often they were seen,
+        in steps: an open table whose size is a power of two, 0 where it is empty.
+    of_class (uint8[*]): The number of each word's class, 0 where it has none; without entries if
+        there are no classes.
+    joins (bool[kinds, kinds]): The kinds of characters that white space within a token may stand
+    between.
     """
 
     weight: np.ndarray
@@ -85,11 +90,11 @@ class PaddedText(NamedTuple):
 
     place (int64[n]): The place in the text of each character, and of the end.
     lower, kind (int64[n]): Each character in lower case, and its kind.
-    may_end (bool[n]): Whether a token may end with it: a grapheme cluster does, and it is no white space.
-    exact, lowered (uint64[n + 1]): Hashes of what stands before each position, as written and in lower case.
-    power (uint64[n + 1]): By which the hash of a part is found.
-    begin, end (int64[n]): The bounds of what stands between white space, around each character; an empty part
-        for white space.
+    may_end (bool[n]): Whether a token may end with it: a grapheme cluster does, and it is no white
+    space. exact, lowered (uint64[n + 1]): Hashes of what stands before each position, as written
+    and in lower case. power (uint64[n + 1]): By which the hash of a part is found.
+    begin, end (int64[n]): The bounds of what stands between white space, around each character; an
+        empty part for white space.
     following (int64[n]): The next character after each that is no white space.
     """
 
@@ -129,7 +134,9 @@ def pad(text: str) -> PaddedText:
         _LOWER_OF[new] = ord(chr(_PLAIN_OF[new]).lower()[0])
     lower, kind = _LOWER_OF[code], _KIND_OF[code]
     may_end = np.append(begins[1:], True) & (kind > _LINE_END)
-    return PaddedText(place - MARGIN, lower, kind, may_end, *_hashes(_PLAIN_OF[code], lower), *_bounds(kind))
+    return PaddedText(
+        place - MARGIN, lower, kind, may_end, *_hashes(_PLAIN_OF[code], lower), *_bounds(kind)
+    )
 
 
 @lru_cache(maxsize=1)
@@ -188,7 +195,9 @@ def _place_of(weights, word):
     return place
 
 
-def enter_words(weights: Weights, words: np.ndarray, often: np.ndarray, of_class: np.ndarray) -> None:
+def enter_words(
+    weights: Weights, words: np.ndarray, often: np.ndarray, of_class: np.ndarray
+) -> None:
     """Enter words that are not there yet, each once, into a table with room for them."""
     last = np.uint64(len(weights.words) - 1)
     place, left = _mixed.py_func(words.copy()) & last, np.arange(len(words))
@@ -206,11 +215,17 @@ def enter_words(weights: Weights, words: np.ndarray, often: np.ndarray, of_class
 
 @jit
 def may_go_on(weights, padded, i):
-    """Whether a token may go on behind a character: in its chunk, or behind one space as in training."""
+    """Whether a token may go on behind a character: in its chunk, or behind one space as in
+    training.
+    """
     after = i + 1
     if after != padded.end[i]:
         return True
-    if padded.kind[after] == _LINE_END or padded.lower[after] == _TAB or padded.following[i] != after + 1:
+    if (
+        padded.kind[after] == _LINE_END
+        or padded.lower[after] == _TAB
+        or padded.following[i] != after + 1
+    ):
         return False
     return weights.joins[padded.kind[i], padded.kind[after + 1]]
 
@@ -218,7 +233,11 @@ def may_go_on(weights, padded, i):
 def find_joins(padded: PaddedText, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Return `joins` of `Weights` for a text, given the bounds of its tokens in composed text."""
     joins = np.zeros((KINDS, KINDS), dtype=np.bool_)
-    last = np.flatnonzero(padded.following != np.arange(1, len(padded.kind) + 1)) if len(ends) else ends
+    last = (
+        np.flatnonzero(padded.following != np.arange(1, len(padded.kind) + 1))
+        if len(ends)
+        else ends
+    )
     token = np.searchsorted(starts, last, side="right") - 1
     last = last[(token >= 0) & (last < ends[token] - 1)]
     joins[padded.kind[last], padded.kind[padded.following[last]]] = True
@@ -243,7 +262,9 @@ def _longest_from(weights, padded, begin):
 
 @jit
 def _longest_to(weights, padded, token, i):
-    """The length of the longest known word in the token that ends with a character; 0 if there is none."""
+    """The length of the longest known word in the token that ends with a character; 0 if there is
+    none.
+    """
     for begin in range(max(token, i + 1 - _LONGEST_WORD), i + 1):
         if _is_known(weights, padded, begin, i + 1):
             return i + 1 - begin
@@ -252,7 +273,9 @@ def _longest_to(weights, padded, token, i):
 
 @jit
 def _longest_over(weights, padded, token, i):
-    """The length of the longest known word that begins in the token and goes on behind a character."""
+    """The length of the longest known word that begins in the token and goes on behind a
+    character.
+    """
     found = 0
     for begin in range(max(token, i + 2 - _LONGEST_WORD), i + 1):
         longest = min(_LONGEST_WORD, padded.end[begin] - begin)
@@ -274,7 +297,9 @@ def _kinds(padded, first, end):
 
 @jit
 def _hash(places, weights, first):
-    """Make features places in the table, different ones for each template, which are numbered from `first`."""
+    """Make features places in the table, different ones for each template, which are numbered from
+    `first`.
+    """
     mask = np.uint64(len(weights.weight) - 1)
     for template in range(len(places)):
         value = np.uint64(places[template]) + np.uint64(first + template) * _OF_TEMPLATE
@@ -283,7 +308,9 @@ def _hash(places, weights, first):
 
 @jit
 def _find_character_features(places, padded, i, stop):
-    """Write the features of the characters around one into `places`, none of those from `stop` on."""
+    """Write the features of the characters around one into `places`, none of those from `stop`
+    on.
+    """
     lower, kind = padded.lower, padded.kind
     exact, lowered, power = padded.exact, padded.lowered, padded.power
     here = np.uint64(kind[i] * 32 + kind[i + 1])
@@ -305,7 +332,9 @@ def _find_character_features(places, padded, i, stop):
     places[14] = _part(lowered, power, i - 3, i + 1)
     places[15] = _part(lowered, power, i + 1, by_5)
     places[16] = _part(lowered, power, i - 2, by_3)
-    places[17] = np.uint64(lower[i - 1]) * np.uint64(131) + np.uint64(kind[i - 2] * 32 + kind[i + 1])
+    places[17] = np.uint64(lower[i - 1]) * np.uint64(131) + np.uint64(
+        kind[i - 2] * 32 + kind[i + 1]
+    )
 
 
 @jit
@@ -355,7 +384,10 @@ def find_token_features(places, weights, padded, i, token, before):
     places[37] = own_lower * np.uint64(1009) + np.uint64(kind[i + 1] * 32 + kind[i - 1])
     # Classes of the token so far and of the rest.
     if len(places) > TOKEN_TEMPLATES:
-        group, rest_group = np.uint64(weights.of_class[place]), np.uint64(weights.of_class[rest_place])
+        group, rest_group = (
+            np.uint64(weights.of_class[place]),
+            np.uint64(weights.of_class[rest_place]),
+        )
         places[38] = group * np.uint64(1024) + here
         places[39] = group * np.uint64(4096) + rest_group
         places[40] = rest_group * np.uint64(64) + own
@@ -368,8 +400,8 @@ def find_sentence_features(places, weights, padded, i, token, before, length):
 
     places (int64[templates]): Overwritten.
     i (int): The token's last character.
-    token, before (int): Where the token begins, and the one before in its sentence, or else the token itself.
-    length (int): How many tokens of its sentence stand before.
+    token, before (int): Where the token begins, and the one before in its sentence, or else the
+    token itself. length (int): How many tokens of its sentence stand before.
     """
     lower, kind = padded.lower, padded.kind
     exact, lowered, power = padded.exact, padded.lowered, padded.power
@@ -407,7 +439,9 @@ def find_sentence_features(places, weights, padded, i, token, before, length):
     places[31] = (ahead * np.uint64(32) + own) * np.uint64(2) + ends
     more = np.uint64(kind[next_begin + 1] + kind[i] * 1024 + kind[i - 1] * 32768)
     places[32] = (ahead * np.uint64(32) + more) * np.uint64(2) + ends
-    places[33] = np.uint64(kind[second] * 1024 + kind[next_begin] * 32 + kind[i]) + ends * np.uint64(9999)
+    places[33] = np.uint64(
+        kind[second] * 1024 + kind[next_begin] * 32 + kind[i]
+    ) + ends * np.uint64(9999)
     places[34] = np.uint64(lower[second]) * np.uint64(1019) + upcoming + ends
     places[35] = own_lower * np.uint64(1009) + ahead * np.uint64(32) + np.uint64(kind[i - 1])
     places[36] = own_lower * np.uint64(1013) + np.uint64(lower[next_begin])
@@ -421,7 +455,10 @@ def find_sentence_features(places, weights, padded, i, token, before, length):
     places[43] = previous * np.uint64(23) + upcoming
     # Classes of the token and of the next one.
     if len(places) > SENTENCE_TEMPLATES:
-        group, next_group = np.uint64(weights.of_class[place]), np.uint64(weights.of_class[next_place])
+        group, next_group = (
+            np.uint64(weights.of_class[place]),
+            np.uint64(weights.of_class[next_place]),
+        )
         places[44] = group * np.uint64(1024) + here
         places[45] = group * np.uint64(4096) + next_group
         places[46] = next_group * np.uint64(64) + own

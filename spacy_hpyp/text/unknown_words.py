@@ -1,9 +1,9 @@
 """Classes of unknown words.
 
-A rule maps a form, and the usual tag of its lower-case form if known, to names of classes, the most specific
-first. The vocabulary takes the first class that is frequent enough. Rules are registered functions
-(`spacy.registry.misc`). They do not know whether a word begins a sentence: derivations can only be compared
-if they generate the same words.
+A rule maps a form, and the usual tag of its lower-case form if known, to names of classes, the most
+specific first. The vocabulary takes the first class that is frequent enough. Rules are registered
+functions (`spacy.registry.misc`). They do not know whether a word begins a sentence: derivations
+can only be compared if they generate the same words.
 """
 
 import unicodedata
@@ -26,8 +26,8 @@ _SIGNATURE_SUFFIXES = ("ed", "ing", "ion", "er", "est", "ly", "ity", "y", "al")
 
 
 def english_signatures() -> UnknownWordRule:
-    """Few classes for English, after the Stanford parser's signatures: capitalisation, digits, dash, a
-    suffix.
+    """Few classes for English, after the Stanford parser's signatures: capitalisation, digits,
+    dash, a suffix.
 
     They suit n-gram models, which have no tags to predict besides.
     """
@@ -35,17 +35,18 @@ def english_signatures() -> UnknownWordRule:
 
 
 def english_unknown_words() -> UnknownWordRule:
-    """Many classes for English: capitalisation, digits, dash, other punctuation, and the usual tag in lower
-    case or one of a list of suffixes.
+    """Many classes for English: capitalisation, digits, dash, other punctuation, and the usual tag
+    in lower case or one of a list of suffixes.
     """
     return _english_classes
 
 
 def universal_unknown_words(*, suffix_length: int = 6) -> UnknownWordRule:
-    """Classes for any language: script, case, digits, dash, other punctuation, and the last characters.
+    """Classes for any language: script, case, digits, dash, other punctuation, and the last
+    characters.
 
-    suffix_length (int): The length of the longest suffix; it is no more than about half of the word.
-    RAISES (ValueError): If the length is negative.
+    suffix_length (int): The length of the longest suffix; it is no more than about half of the
+    word. RAISES (ValueError): If the length is negative.
     """
     if suffix_length < 0:
         raise ValueError(f"'suffix_length' must not be negative, but it is {suffix_length}.")
@@ -72,14 +73,20 @@ RULES: dict[str, Callable[..., UnknownWordRule]] = {
 }
 
 
-# Rules are functions of the module, not closures, so that a pipeline can be sent to other processes.
+# Rules are functions of the module, not closures, so that a pipeline can be sent to other
+# processes.
 @lru_cache(_REMEMBERED)
 def _english_classes(form: str, lower_tag: str) -> list[str]:
     shape = _name(_case(form), _digits(form), _marks(form))
     lower = form.lower()
     # The longest one tells most.
     suffix = next(
-        (lower[-n:] for n in (4, 3, 2, 1) if len(lower) > n + 1 and lower[-n:] in _ENGLISH_SUFFIXES), ""
+        (
+            lower[-n:]
+            for n in (4, 3, 2, 1)
+            if len(lower) > n + 1 and lower[-n:] in _ENGLISH_SUFFIXES
+        ),
+        "",
     )
     return _chain(shape, lower_tag, [suffix] if suffix else [])
 
@@ -138,8 +145,8 @@ def _name(*parts: str) -> str:
     return "-".join(part for part in parts if part) or "OTHER"
 
 
-# Of most words all characters are letters. Strings know that of themselves in a tenth of the time that
-# looking at each takes.
+# Of most words all characters are letters. Strings know that of themselves in a tenth of the time
+# that looking at each takes.
 def _case(form: str) -> str:
     if form.isalpha() and form.islower():
         return "LOW"

@@ -1,4 +1,6 @@
-"""The vocabulary: frequent words as themselves, all others as classes, and the tags that each may have."""
+"""The vocabulary: frequent words as themselves, all others as classes, and the tags that each may
+have.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +13,7 @@ import numpy as np
 from ..compiled import NONE
 from ..settings import whole
 from .folding import fold
-from .seen_tags import SeenForms, SeenTags
+from .tag_history import SeenForms, SeenTags
 from .unknown_words import UnknownWordRule
 
 #: The class of words that belong to no class seen in training. It is part of every vocabulary.
@@ -28,9 +30,9 @@ class VocabularySettings:
     rule (UnknownWordRule): Maps rare words to classes.
     min_count (int): Words seen less often are known by their class only.
     min_class_count (int): Classes seen less often give way to more general ones.
-    open_class_below (int): Words seen less often may have every open-class tag besides those seen with them.
-    observed (bool): Whether the usual tag and the form of a rare word are observed, see `text.seen_tags`.
-    RAISES (ValueError): If a threshold is not a whole number, 0 or more.
+    open_class_below (int): Words seen less often may have every open-class tag besides those seen
+    with them. observed (bool): Whether the usual tag and the form of a rare word are observed, see
+    `text.tag_history`. RAISES (ValueError): If a threshold is not a whole number, 0 or more.
     """
 
     rule: UnknownWordRule
@@ -47,22 +49,22 @@ class VocabularySettings:
 class Vocabulary:
     """Words and word classes as numbers, frequent words first.
 
-    With observations (`seen`), a class has further numbers: one for each usual tag and form of its rare
-    words. The generated words and classes are the first `len` numbers; words to be parsed have those of
-    `numbers_observed`.
+    With observations (`seen`), a class has further numbers: one for each usual tag and form of its
+    rare words. The generated words and classes are the first `len` numbers; words to be parsed have
+    those of `numbers_observed`.
 
     Spelling variants are one word, see `folding`.
 
     words (Sequence[str]): The known words, each as it is mostly spelled.
     classes (Sequence[str]): The word classes; the first is for words of no other class.
     tags (Sequence[str]): The names of the tags.
-    tag_offsets (int64[numbers + 1]), candidate_tags (int32[*]): Possible tags of each word and class, the
-        most frequent first.
+    tag_offsets (int64[numbers + 1]), candidate_tags (int32[*]): Possible tags of each word and
+        class, the most frequent first.
     rule (UnknownWordRule): Maps unknown words to classes.
-    rare (Mapping[str, Sequence[int]]): The tags of all tokens of the rare words, if they are observed.
-    seen (SeenTags | None): The distribution of observed tags.
-    forms (SeenForms | None): The distribution of observed forms of words that are generated as something
-        else.
+    rare (Mapping[str, Sequence[int]]): The tags of all tokens of the rare words, if they are
+    observed. seen (SeenTags | None): The distribution of observed tags.
+    forms (SeenForms | None): The distribution of observed forms of words that are generated as
+        something else.
 
     outcomes (int32[numbers]): The word or class that is generated, for each number.
     observed (int32[numbers]): The observed tag, or `NONE`.
@@ -95,7 +97,9 @@ class Vocabulary:
         self._form = {name: place for place, name in enumerate(forms.names)} if of_form else {}
         # What is generated that does not say the form.
         self._formless = {
-            self._class[name] for name in self.classes if of_form and name not in {UNKNOWN, *self._form}
+            self._class[name]
+            for name in self.classes
+            if of_form and name not in {UNKNOWN, *self._form}
         }
         found = sorted(set(self._observations())) if seen else []
         self._observed = {each: len(self) + number for number, each in enumerate(found)}
@@ -108,17 +112,23 @@ class Vocabulary:
         self.candidate_tags = np.concatenate([self.candidate_tags, *candidates])
 
     def _observations(self) -> Iterator[tuple[int, int, int]]:
-        """Yield the class, usual tag and form of each rare word, and each class of words with each form."""
+        """Yield the class, usual tag and form of each rare word, and each class of words with each
+        form.
+        """
         for word, tags in self.rare.items():
             number = self.number(word)
             yield number, _usual(tags), self._form_of(word, number)
-        yield from ((number, NONE, form) for number in self._formless for form in self._form.values())
+        yield from (
+            (number, NONE, form) for number in self._formless for form in self._form.values()
+        )
 
     def _form_of(self, word: str, number: int) -> int:
         """Return the observed form of a word, `NONE` if it is generated as its form."""
         if number not in self._formless:
             return NONE
-        return next((self._form[name] for name in self.rule.rule(word, "") if name in self._form), NONE)
+        return next(
+            (self._form[name] for name in self.rule.rule(word, "") if name in self._form), NONE
+        )
 
     def _candidates(self, number: int, tag: int) -> np.ndarray:
         """Return the tags of a class, with the given tag if any (int32[*])."""
@@ -133,7 +143,15 @@ class Vocabulary:
         offsets = self.tag_offsets[: len(self) + 1]
         candidates = self.candidate_tags[: offsets[-1]]
         return Vocabulary(
-            self.words, self.classes, self.tags, offsets, candidates, rule, self.rare, self.seen, self.forms
+            self.words,
+            self.classes,
+            self.tags,
+            offsets,
+            candidates,
+            rule,
+            self.rare,
+            self.seen,
+            self.forms,
         )
 
     @classmethod
@@ -153,7 +171,9 @@ class Vocabulary:
         for (word, tag), count in seen.items():
             counts.setdefault(fold(word), Counter())[tag] += count
             spelled.setdefault(fold(word), Counter())[word] += count
-        by_word = {word: found for word, found in counts.items() if found.total() >= settings.min_count}
+        by_word = {
+            word: found for word, found in counts.items() if found.total() >= settings.min_count
+        }
         known = sorted(by_word, key=lambda word: (-by_word[word].total(), word))
         rare = {word: found for word, found in counts.items() if word not in by_word}
 
@@ -175,7 +195,9 @@ class Vocabulary:
         for found in rare.values():
             rare_tags.update(found)
         least = max(1.0, _OPEN_CLASS_SHARE * rare_tags.total())
-        open_class = [tag for tag in range(len(tags)) if rare_tags[tag] >= least] or list(range(len(tags)))
+        open_class = [tag for tag in range(len(tags)) if rare_tags[tag] >= least] or list(
+            range(len(tags))
+        )
         candidates = [
             by_frequency(found, open_class if found.total() < settings.open_class_below else ())
             for found in (by_word[word] for word in known)
@@ -215,13 +237,17 @@ class Vocabulary:
         return [self.number(word) for word in words]
 
     def numbers_observed(self, words: Sequence[str]) -> list[int]:
-        """Return the numbers of words to be parsed: rare ones with the tags that they had elsewhere."""
+        """Return the numbers of words to be parsed: rare ones with the tags that they had
+        elsewhere.
+        """
         forms = map(fold, words)
-        return [self._with_observed(word, self.number(word), self.rare.get(word, ())) for word in forms]
+        return [
+            self._with_observed(word, self.number(word), self.rare.get(word, ())) for word in forms
+        ]
 
     def _with_observed(self, word: str, number: int, elsewhere: Sequence[int]) -> int:
-        """Return the number of a class with the usual tag and the form of a word, as far as they are
-        observed.
+        """Return the number of a class with the usual tag and the form of a word, as far as they
+        are observed.
         """
         if not self.seen or number < len(self.words):
             return number
@@ -229,16 +255,22 @@ class Vocabulary:
         plain = self._observed.get((number, NONE, form), number)
         return self._observed.get((number, _usual(elsewhere), form), plain) if elsewhere else plain
 
-    def numbers_by_counts(self, numbers: np.ndarray, counts: np.ndarray, min_count: int) -> np.ndarray:
-        """Return the numbers of words as if they had been seen only so often: too rare ones become classes.
+    def numbers_by_counts(
+        self, numbers: np.ndarray, counts: np.ndarray, min_count: int
+    ) -> np.ndarray:
+        """Return the numbers of words as if they had been seen only so often: too rare ones become
+        classes.
 
-        numbers (int32[*]), counts (int64[len]): Their numbers, and how often each number was seen elsewhere.
-        min_count (int): As in `VocabularySettings`.
+        numbers (int32[*]), counts (int64[len]): Their numbers, and how often each number was seen
+        elsewhere. min_count (int): As in `VocabularySettings`.
         """
         found = np.arange(len(self.outcomes), dtype=np.int32)
         for number in np.unique(numbers[self.is_known(numbers)]).tolist():
             if counts[number] < min_count:
-                word, usual = fold(self.words[number]), self.candidate_tags[self.tag_offsets[number]]
+                word, usual = (
+                    fold(self.words[number]),
+                    self.candidate_tags[self.tag_offsets[number]],
+                )
                 elsewhere = [usual] if counts[number] else ()
                 found[number] = self._with_observed(word, self._class_number(word), elsewhere)
         return found[numbers]
@@ -260,7 +292,9 @@ class Vocabulary:
 
 
 def by_frequency(found: Counter[Any], more: Iterable[Any] = ()) -> list[Any]:
-    """Return counted items in descending order of counts, ties in their own order; `more` with count 0."""
+    """Return counted items in descending order of counts, ties in their own order; `more` with
+    count 0.
+    """
     return sorted({*found, *more}, key=lambda each: (-found[each], each))
 
 
@@ -269,7 +303,9 @@ def _usual(tags: Sequence[int]) -> int:
 
 
 def _seen_again(counts: Iterable[Counter[int]], most: int) -> Iterator[tuple[int, int]]:
-    """Yield the tag of each token of rare words, and the usual tag of the other tokens of the word."""
+    """Yield the tag of each token of rare words, and the usual tag of the other tokens of the
+    word.
+    """
     for found in counts:
         if 1 < found.total() <= most:
             for tag, count in found.items():

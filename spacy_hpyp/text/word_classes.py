@@ -1,12 +1,13 @@
-"""Classes of words, learned from raw text: learning, look-up, and a file that a person can read and edit.
+"""Classes of words, learned from raw text: learning, look-up, and a file that a person can read and
+edit.
 
-A class is known by its path from the root of a binary tree, as "0110": words whose paths begin alike stand in
-like places, and the first steps of a path are a coarser class. In a file each line has a path, a word and its
-count, with tabs between (the format of P. Liang's `wcluster`). Words that are too rare for a class of their
-own are there by their looks, as `<LOW-ing>`.
+A class is known by its path from the root of a binary tree, as "0110": words whose paths begin
+alike stand in like places, and the first steps of a path are a coarser class. In a file each line
+has a path, a word and its count, with tabs between (the format of P. Liang's `wcluster`). Words
+that are too rare for a class of their own are there by their looks, as `<LOW-ing>`.
 
-Generative models know words by them that the treebank has seldom or not at all: `ClassedRule` makes an
-unknown word of raw text one of its class.
+Generative models know words by them that the treebank has seldom or not at all: `ClassedRule` makes
+an unknown word of raw text one of its class.
 """
 
 from collections import Counter
@@ -39,8 +40,8 @@ class WordClass(NamedTuple):
     count: int
 
 
-#: The table of `nlp.vocab.lookups` that has the classes of a pipeline. It knows keys by their hashes alone,
-#: and the items of a saved table are lists.
+#: The table of `nlp.vocab.lookups` that has the classes of a pipeline. It knows keys by their
+#: hashes alone, and the items of a saved table are lists.
 TABLE = "word_classes"
 #: Words with their classes, by word.
 Classes = Mapping[str, WordClass]
@@ -49,12 +50,19 @@ _COARSER = (16, 12, 10, 8, 6, 4)
 
 
 def read_classes(path: Path) -> list[WordClass]:
-    """Read a file of classes. RAISES (ValueError): If a line is none, with its number, or there are none."""
+    """Read a file of classes. RAISES (ValueError): If a line is none, with its number, or there are
+    none.
+    """
     found: dict[str, WordClass] = {}
     with path.open(encoding="utf8") as lines:
         for number, line in enumerate(lines, 1):
             parts = line.rstrip("\n").split("\t")
-            if len(parts) != 3 or set(parts[0]) - {"0", "1"} or not parts[2].isdecimal() or parts[1] in found:
+            if (
+                len(parts) != 3
+                or set(parts[0]) - {"0", "1"}
+                or not parts[2].isdecimal()
+                or parts[1] in found
+            ):
                 raise ValueError(
                     f"Line {number} of '{path}' is no path of 0 and 1, new word and count with tabs between."
                 )
@@ -83,8 +91,8 @@ def without_digits(word: str) -> str:
 
 
 def path_of(classes: Classes, word: str) -> str:
-    """Return the path to the class of a word: of itself; with other digits; in lower case; of words that look
-    like it. "" if there is none.
+    """Return the path to the class of a word: of itself; with other digits; in lower case; of words
+    that look like it. "" if there is none.
     """
     plain = fold(word)
     digits = without_digits(plain)
@@ -109,8 +117,8 @@ def classes_in(vocab: Vocab) -> Classes | None:
 
 
 def in_raw_text(classes: Classes, word: str) -> str:
-    """Return the form of a word in raw text: itself, or in lower case if it begins with a capital or has
-    nothing else; "" if raw text has neither.
+    """Return the form of a word in raw text: itself, or in lower case if it begins with a capital
+    or has nothing else; "" if raw text has neither.
 
     Digits are one there, and words that are too rare are known by their looks alone.
     """
@@ -129,8 +137,8 @@ def capitals_of(word: str) -> set[str]:
 
 @dataclass(frozen=True)
 class ClassedRule:
-    """A rule for unknown words by which those of raw text are of their class, or of a coarser one, and all
-    others follow another rule.
+    """A rule for unknown words by which those of raw text are of their class, or of a coarser one,
+    and all others follow another rule.
     """
 
     rule: UnknownWordRule
@@ -148,7 +156,9 @@ class ClassedRule:
 
 
 def path_in(name: str) -> str:
-    """Return the path in the name of a class of unknown words, "" if it has none: see `ClassedRule`."""
+    """Return the path in the name of a class of unknown words, "" if it has none: see
+    `ClassedRule`.
+    """
     path = name.rpartition(_CLASS)[2]
     return path if _CLASS in name and not set(path) - {"0", "1"} else ""
 
@@ -165,11 +175,11 @@ def learn_classes(
     iterations: int = 20,
     progress: Callable[[int, int, float], None] | None = None,
 ) -> list[WordClass]:
-    """Learn classes from text. The first word of a sentence is counted in lower case where it is more
-    frequent so elsewhere. Spelling variants are one word, see `folding`.
+    """Learn classes from text. The first word of a sentence is counted in lower case where it is
+    more frequent so elsewhere. Spelling variants are one word, see `folding`.
 
-    read (Callable[[], Iterable[Sequence[str]]]): Reads the words of each sentence; it is called twice.
-    classes (int): The number of classes.
+    read (Callable[[], Iterable[Sequence[str]]]): Reads the words of each sentence; it is called
+    twice. classes (int): The number of classes.
     min_count (int): Words seen less often are known by their looks.
     iterations, progress: As for `exchange`.
     RETURNS (list[WordClass]): The words with their classes.
@@ -192,7 +202,10 @@ def learn_classes(
             f"There cannot be {classes} classes of {len(known)} words: ask for fewer, or give more text."
         )
     named = (
-        [names[word] for word in (*(folded.get(word, word) for word in sentence[:1]), *sentence[1:])]
+        [
+            names[word]
+            for word in (*(folded.get(word, word) for word in sentence[:1]), *sentence[1:])
+        ]
         for sentence in (list(map(fold, words)) for words in read())
     )
     pairs = count_ngrams(named, 2)
@@ -209,7 +222,9 @@ def learn_classes(
 
 
 def _names(counts: Counter[str], min_count: int) -> dict[str, str]:
-    """Return the name that each word is known by: itself, or its looks, if enough words have them."""
+    """Return the name that each word is known by: itself, or its looks, if enough words have
+    them.
+    """
     rare = [word for word, count in counts.items() if count < min_count]
     sizes: Counter[str] = Counter()
     for word in rare:

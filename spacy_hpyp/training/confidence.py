@@ -1,7 +1,7 @@
 """Calibration by sentences that a parser has not learned from (`annotation.confidence`).
 
-A joint model takes folds of training sentences out. An easy-first parser holds some sentences of the treebank
-out, or, if that has few, others like it learn from parts of it.
+A joint model takes folds of training sentences out. An easy-first parser holds some sentences of
+the treebank out, or, if that has few, others like it learn from parts of it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,32 +11,27 @@ import numpy as np
 
 from ..annotation.arrays import Blocks, block_starts, joined, offsets_of
 from ..annotation.calibration import is_counted
-from ..annotation.confidence import (
-    UNLEARNED,
-    UNLEARNED_TAGS,
-    Confidence,
-    features,
-    tag_features,
-)
+from ..annotation.confidence import UNLEARNED, UNLEARNED_TAGS, Confidence, features, tag_features
 from ..annotation.documents import GoldSentence, join
 from ..arc_standard.decoding import decode
+from ..arc_standard.model import JointModel
 from ..arc_standard.search import Search
+from ..combining.votes import fit_confidence
 from ..compiled import NONE
 from ..easy_first.learning import Learning, Lessons
 from ..easy_first.parsing import SentencesToParse
-from ..models.joint_model import JointModel
-from ..models.tree_model import UNLEARNED as UNLEARNED_TREES
-from ..models.tree_model import ParserProgress, TreeModel, confidence_features
-from ..models.votes import fit_confidence
+from ..easy_first.tree_model import UNLEARNED as UNLEARNED_TREES
+from ..easy_first.tree_model import ParserProgress, TreeModel, confidence_features
 from .treebank import deal_out
 
 _FOLDS = 5
-# A joint model is calibrated by about so many tokens after each sweep, in passages of about so many. Without
-# a twentieth of its treebank it is as good as without less: one fold in place of five takes 3 s on EWT, not 12.
+# A joint model is calibrated by about so many tokens after each sweep, in passages of about so
+# many. Without a twentieth of its treebank it is as good as without less: one fold in place of five
+# takes 3 s on EWT, not 12.
 _TOKENS, _PASSAGE, _TWENTIETH = 5000, 400, 20
-# An easy-first parser holds about so many sentences out, and no more than one in so many. In a treebank of
-# fewer than `_CROSS_FITTED_BELOW` sentences it is calibrated by all of them instead, as they are parsed by
-# others like it, which pass over the remaining folds so often.
+# An easy-first parser holds about so many sentences out, and no more than one in so many. In a
+# treebank of fewer than `_CROSS_FITTED_BELOW` sentences it is calibrated by all of them instead, as
+# they are parsed by others like it, which pass over the remaining folds so often.
 _HELD_OUT, _LEAST_PARTS = 250, 30
 _CROSS_FITTED_BELOW, _FOLD_PASSES = 1000, 5
 
@@ -60,8 +55,9 @@ def learn_confidence(
     threads: int,
     given_tags: bool,
 ) -> None:
-    """Calibrate arcs and tags by training sentences (by key, in order), as the model without them parses
-    them. Where some are missing, as after an interruption, an earlier calibration stays as it is.
+    """Calibrate arcs and tags by training sentences (by key, in order), as the model without them
+    parses them. Where some are missing, as after an interruption, an earlier calibration stays as
+    it is.
     """
     rows = [own for key, own in sentences.items() if model.progress.seated.get(key)]
     if len(rows) < len(model.progress.seated) or not rows:
@@ -75,18 +71,23 @@ def learn_confidence(
     count = min(_FOLDS, len(chosen), -(-_TWENTIETH // every))
     folds = [chosen[i::count] for i in range(count)]
     arcs, tags = zip(
-        *(_observe(model, fold, seen, search, rng, threads=threads, given_tags=given_tags) for fold in folds)
+        *(
+            _observe(model, fold, seen, search, rng, threads=threads, given_tags=given_tags)
+            for fold in folds
+        )
     )
     model.confidence = Confidence(
         _fit(arcs, UNLEARNED), UNLEARNED_TAGS if given_tags else _fit(tags, UNLEARNED_TAGS)
     )
 
 
-def running_text(passages: Sequence[Sequence[np.ndarray]]) -> tuple[Blocks, np.ndarray, GoldSentence]:
+def running_text(
+    passages: Sequence[Sequence[np.ndarray]],
+) -> tuple[Blocks, np.ndarray, GoldSentence]:
     """Make blocks of passages of consecutive sentences, whose boundaries are to be found.
 
-    RETURNS (tuple): The blocks; gold heads as positions in the block (int32[tokens]), `NONE` for roots; and
-        the sentences.
+    RETURNS (tuple): The blocks; gold heads as positions in the block (int32[tokens]), `NONE` for
+        roots; and the sentences.
     """
     rows = [sentence for passage in passages for sentence in passage]
     sentences = join(rows)
@@ -116,11 +117,16 @@ def _observe(
         # Words that occur nowhere else are unknown without the passages.
         elsewhere = seen - np.bincount(blocks.words, minlength=len(seen))
         min_count = model.vocabulary_settings.min_count
-        blocks = blocks._replace(words=model.vocabulary.numbers_by_counts(blocks.words, elsewhere, min_count))
+        blocks = blocks._replace(
+            words=model.vocabulary.numbers_by_counts(blocks.words, elsewhere, min_count)
+        )
     parses = decode(model.without(sentences, rng, threads).frozen, blocks, search, threads)
     counted = is_counted([*model.labels, ""])[sentences.labels]
     arcs = features(parses, blocks.offsets)[counted], (parses.heads == heads)[counted]
-    tags = tag_features(parses, model.vocabulary.is_known(blocks.words)), parses.tags == sentences.tags
+    tags = (
+        tag_features(parses, model.vocabulary.is_known(blocks.words)),
+        parses.tags == sentences.tags,
+    )
     return arcs, tags
 
 
@@ -143,13 +149,22 @@ def learn_from_held_out(parser: TreeModel, learning: Learning, *, threads: int) 
     held_out = parser.progress.held_out
     if held_out:
         lessons = joined([held_out[key] for key in sorted(held_out)])
-        parser.confidence = _fit([_observe_trees(parser, lessons, learning, threads)], UNLEARNED_TREES)
+        parser.confidence = _fit(
+            [_observe_trees(parser, lessons, learning, threads)], UNLEARNED_TREES
+        )
 
 
 def learn_from_all(
-    parser: TreeModel, lessons: Mapping[bytes, Lessons], learning: Learning, *, seed: int, threads: int
+    parser: TreeModel,
+    lessons: Mapping[bytes, Lessons],
+    learning: Learning,
+    *,
+    seed: int,
+    threads: int,
 ) -> None:
-    """Calibrate a parser by all sentences, parsed by others that have learned from the other folds."""
+    """Calibrate a parser by all sentences, parsed by others that have learned from the other
+    folds.
+    """
 
     def observe(fold: int) -> Observed:
         others = [key for key in lessons if key not in folds[fold]]
@@ -166,7 +181,9 @@ def learn_from_all(
             parser.confidence = _fit(executor.map(observe, range(len(folds))), UNLEARNED_TREES)
 
 
-def _observe_trees(parser: TreeModel, lessons: Lessons, learning: Learning, threads: int) -> Observed:
+def _observe_trees(
+    parser: TreeModel, lessons: Lessons, learning: Learning, threads: int
+) -> Observed:
     """Parse sentences; return arcs without punctuation."""
     sentences = SentencesToParse(*lessons[:5], lessons.offsets)
     trees = parser.parse(sentences, width=learning.width, threads=threads)

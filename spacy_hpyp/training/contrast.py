@@ -1,7 +1,8 @@
 """Discriminative weights: they learn from the errors of the beam.
 
-The likelihood of the right derivation *given* the words (`arc_standard.contrast`) is added to that of both.
-Weights learn from sentences that the model has not seen: a copy without them parses a part after the other.
+The likelihood of the right derivation *given* the words (`arc_standard.contrast`) is added to that
+of both. Weights learn from sentences that the model has not seen: a copy without them parses a part
+after the other.
 """
 
 from collections.abc import Mapping
@@ -21,11 +22,11 @@ from ..arc_standard.distributions import (
     static_derivations,
     with_weights,
 )
+from ..arc_standard.model import JointModel
 from ..arc_standard.proposals import new_task
 from ..arc_standard.search import Search
-from ..models.joint_model import JointModel
-from ..models.parameters import GATE_PACE, no_gradient
-from ..pools.pool import Weights
+from ..hpyp.parameters import GATE_PACE, no_gradient
+from ..hpyp.pool import Weights
 from .leave_out import without
 from .treebank import deal_out
 
@@ -49,13 +50,14 @@ def learn_contrasts(
     threads: int,
     given_tags: bool,
 ) -> tuple[dict[str, Weights], float]:
-    """Fit the weights of pools so that right derivations are more probable than others of the same words.
+    """Fit the weights of pools so that right derivations are more probable than others of the same
+    words.
 
     model (JointModel): A model of pools with factored transitions; it stays as it is.
     sentences (Mapping[bytes, int32[4, *]]): Rows of the treebank's sentences, by key in its order.
     weights (Mapping[str, Weights]): The initial weights, by distribution.
-    RETURNS (tuple): Means of the weights over all steps, and of the log-likelihood of a right derivation in
-        nats. Neither depends on the number of threads.
+    RETURNS (tuple): Means of the weights over all steps, and of the log-likelihood of a right
+        derivation in nats. Neither depends on the number of threads.
     """
     search = search._replace(particles=min(search.particles, _PARTICLES), marginals=True)
     scale = {"bucket": 1.0, "gate": GATE_PACE}
@@ -80,19 +82,27 @@ def learn_contrasts(
                 end = min(start + _BATCH, len(chosen))
                 now = with_weights(parser, _weights(parameters, scale))
                 contrast = partial(_contrast, now, blocks, derivations, search)
-                found = [*executor.map(contrast, [np.arange(start + i, end, _PARTS) for i in range(_PARTS)])]
+                found = [
+                    *executor.map(
+                        contrast, [np.arange(start + i, end, _PARTS) for i in range(_PARTS)]
+                    )
+                ]
                 total += sum(likelihood for likelihood, _ in found)
                 for name, part in parameters:
                     gradient = sum(getattr(gradients[name], part) for _, gradients in found)
                     gradient = (gradient * (-scale[part] / (end - start))).astype(np.float32)
-                    parameters[name, part], _ = optimizer((name, part), parameters[name, part], gradient)
+                    parameters[name, part], _ = optimizer(
+                        (name, part), parameters[name, part], gradient
+                    )
         # The next fold needs the memory.
         del parser, contrast, now
     learned = _weights(optimizer.averages, scale) if optimizer.averages else {}
     return {**weights, **learned}, total / max(1, sum(map(len, folds)))
 
 
-def _weights(parameters: Mapping[tuple[str, str], np.ndarray], scale: dict[str, float]) -> dict[str, Weights]:
+def _weights(
+    parameters: Mapping[tuple[str, str], np.ndarray], scale: dict[str, float]
+) -> dict[str, Weights]:
     return {
         name: Weights(*(scale[part] * parameters[name, part].astype(np.float64) for part in scale))
         for name in DISTRIBUTIONS
@@ -100,9 +110,17 @@ def _weights(parameters: Mapping[tuple[str, str], np.ndarray], scale: dict[str, 
 
 
 def _contrast(
-    parser: Distributions, blocks: Blocks, derivations: Derivations, search: Search, chosen: np.ndarray
+    parser: Distributions,
+    blocks: Blocks,
+    derivations: Derivations,
+    search: Search,
+    chosen: np.ndarray,
 ) -> tuple[float, dict[str, Weights]]:
     """The log-likelihood of some sentences and its gradient, see `add_contrasts`."""
     gradient = no_gradient({name: getattr(parser, name).weights for name in DISTRIBUTIONS})
-    task, parts, unused = new_task(parser, blocks, search), tuple(gradient.values()), np.random.default_rng(0)
+    task, parts, unused = (
+        new_task(parser, blocks, search),
+        tuple(gradient.values()),
+        np.random.default_rng(0),
+    )
     return add_contrasts(task, chosen, derivations, _JOINT, parts, unused), gradient

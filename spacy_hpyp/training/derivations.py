@@ -8,21 +8,25 @@ import numpy as np
 
 from ..annotation.documents import UNLABELLED, GoldDocument, GoldSentence, join
 from ..arc_standard.distributions import static_derivations
-from ..models.joint_model import JointModel
-from ..models.spelling import Spelling
-from ..pools.pool import Weights
+from ..arc_standard.model import JointModel
+from ..hpyp.pool import Weights
+from ..hpyp.spelling import Spelling
 from .treebank import GoldCorpus, Treebank
 
 
-def initialize(model: JointModel, corpus: GoldCorpus, label_data: dict[str, list[str]], *, seed: int) -> None:
-    """Give a model its tags, labels, and the vocabulary of the sentences that have no other tags, and learn
-    the spelling of rare words if that is wanted.
+def initialize(
+    model: JointModel, corpus: GoldCorpus, label_data: dict[str, list[str]], *, seed: int
+) -> None:
+    """Give a model its tags, labels, and the vocabulary of the sentences that have no other tags,
+    and learn the spelling of rare words if that is wanted.
     """
     vocabulary = corpus.vocabulary(label_data["tags"], model.own_settings)
     model.initialize(label_data["labels"] if model.labelled else [UNLABELLED], vocabulary)
     if model.spelled and model.is_lexicalised:
         types = {
-            word for sentence in corpus.with_tags(label_data["tags"]).values() for word in sentence.words
+            word
+            for sentence in corpus.with_tags(label_data["tags"]).values()
+            for word in sentence.words
         }
         model.spelling = Spelling.learn(vocabulary, types, np.random.default_rng([seed, 0, 4]))
 
@@ -32,7 +36,9 @@ class SentenceBatch:
     """Sentences to be visited."""
 
     keys: list[bytes] = field(default_factory=list)
-    rows: list[np.ndarray] = field(default_factory=list)  # int32[4, *]: words, tags, heads and labels
+    rows: list[np.ndarray] = field(
+        default_factory=list
+    )  # int32[4, *]: words, tags, heads and labels
     seated: list[bool] = field(default_factory=list)
 
     def __len__(self) -> int:
@@ -43,14 +49,22 @@ class JointTreebank(Treebank):
     """The sentences that a joint model is trained on."""
 
     def _encode(self, sentence: GoldSentence | str) -> np.ndarray | str:
-        return sentence if isinstance(sentence, str) else self.model.encoder.encode(sentence, learned=True)
+        return (
+            sentence
+            if isinstance(sentence, str)
+            else self.model.encoder.encode(sentence, learned=True)
+        )
 
     def batch(self, documents: Iterable[GoldDocument]) -> SentenceBatch:
-        """Return the sentences of documents, to be visited; `visit` seats those that are not yet seated."""
+        """Return the sentences of documents, to be visited; `visit` seats those that are not yet
+        seated.
+        """
         batch = SentenceBatch()
         progress, added = self.model.progress, Counter[bytes]()
         for key, rows in self.rows(documents):
-            is_seated = progress.seated.get(key, 0) + added[key] >= max(1, progress.sweep.copies[key])
+            is_seated = progress.seated.get(key, 0) + added[key] >= max(
+                1, progress.sweep.copies[key]
+            )
             added[key] += not is_seated
             batch.seated.append(is_seated)
             batch.rows.append(rows)
@@ -63,14 +77,15 @@ def visit(
     batch: SentenceBatch,
     rng: np.random.Generator,
     *,
-    latent: str = "nothing",
+    latent: str | None = None,
     particles: int = 1,
     threads: int = 1,
 ) -> tuple[dict[str, float], dict[str, Weights]]:
-    """Take a Gibbs step for each sentence of a batch, and for its derivation if that is latent; add those
-    that are not seated. A sentence has the derivation of the static oracle until another one has been drawn.
+    """Take a Gibbs step for each sentence of a batch, and for its derivation if that is latent; add
+    those that are not seated. A sentence has the derivation of the static oracle until another one
+    has been drawn.
 
-    latent (str): "nothing"; "derivations", given the trees and tags; or "parses", given the words.
+    latent (str, optional): None; "derivations", given the trees and tags; or "parses", given the words.
     RETURNS (tuple): See `CountModel.visit`.
     RAISES (ValueError): If the model has not seated the sentences as it says.
     """
@@ -79,11 +94,14 @@ def visit(
     seated = np.array(batch.seated)
     bounds = zip(sentences.offsets, sentences.offsets[1:])
     places = [
-        (derivations.actions[2 * start : 2 * end], derivations.tags[start:end]) for start, end in bounds
+        (derivations.actions[2 * start : 2 * end], derivations.tags[start:end])
+        for start, end in bounds
     ]
     progress, visited = model.progress, np.flatnonzero(seated)
-    taken = progress.take_drawn([batch.keys[i] for i in visited], [places[i] for i in visited], model.drawn)
-    if latent == "nothing":
+    taken = progress.take_drawn(
+        [batch.keys[i] for i in visited], [places[i] for i in visited], model.drawn
+    )
+    if latent is None:
         found = model.visit(sentences, derivations, seated, rng, threads)
         visited = visited[taken]
     else:

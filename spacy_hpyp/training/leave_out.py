@@ -1,8 +1,8 @@
 """Leave-out annotation: guides for training sentences, by the parser as if it had not seen them.
 
-Components that read guides have to learn from guides as good as those that they will read, and a parser is
-too sure of its training sentences. A count model need not be trained again: a part of the sentences is taken
-out of a copy of the seating, and parsed by the rest.
+Components that read guides have to learn from guides as good as those that they will read, and a
+parser is too sure of its training sentences. A count model need not be trained again: a part of the
+sentences is taken out of a copy of the seating, and parsed by the rest.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,8 +13,8 @@ import numpy as np
 from ..annotation.arrays import Guides, no_guides, sentence_blocks
 from ..annotation.documents import GoldDocument, join
 from ..arc_standard.decoding import decode
+from ..arc_standard.model import JointModel
 from ..arc_standard.search import Search
-from ..models.joint_model import JointModel
 from .derivations import JointTreebank
 from .treebank import deal_out
 
@@ -32,8 +32,8 @@ def leave_out(
 ) -> tuple[Guides, int]:
     """Annotate training sentences, a part of them after the other by the model without the part.
 
-    Sentences are left out in stretches, with all their copies. A sentence that the model has not learned from
-    is parsed along with those around it.
+    Sentences are left out in stretches, with all their copies. A sentence that the model has not
+    learned from is parsed along with those around it.
 
     model (JointModel): A trained model; it stays as it is.
     documents (Sequence[GoldDocument]): Its training data.
@@ -42,10 +42,10 @@ def leave_out(
     folds (int): How many parts there are, at least 2.
     given_tags (bool): Whether to parse with gold tags; sentences without them have no guides.
     progress (Callable[[int], None]): Called with the number of words of each part.
-    RETURNS (tuple[Guides, int]): The guides of all words, with heads as positions in the sentence; and how
-        many of the sentences the model has learned from.
-    RAISES (ValueError): If the model has learned from less than half of the usable sentences, or has latent
-        derivations.
+    RETURNS (tuple[Guides, int]): The guides of all words, with heads as positions in the sentence;
+        and how many of the sentences the model has learned from.
+    RAISES (ValueError): If the model has learned from less than half of the usable sentences, or
+        has latent derivations.
     """
     check_derivations(model)
     treebank = JointTreebank(model)
@@ -73,7 +73,9 @@ def leave_out(
         blocks = sentence_blocks([words[key] for key in keys])
         if given_tags:
             blocks = blocks._replace(tags=np.concatenate([gold[key][1] for key in keys]))
-        others = without(model, {key: gold[key] for key in keys if key in gold}, generator, threads=threads)
+        others = without(
+            model, {key: gold[key] for key in keys if key in gold}, generator, threads=threads
+        )
         guides = decode(others.frozen, blocks, search, threads).guides
         found |= zip(keys, zip(*(np.split(values, blocks.offsets[1:-1]) for values in guides)))
         progress(len(guides.heads))
@@ -82,12 +84,18 @@ def leave_out(
 
 
 def without(
-    model: JointModel, sentences: Mapping[bytes, np.ndarray], rng: np.random.Generator, *, threads: int
+    model: JointModel,
+    sentences: Mapping[bytes, np.ndarray],
+    rng: np.random.Generator,
+    *,
+    threads: int,
 ) -> JointModel:
-    """Return a model as if it had not learned from some sentences (int32[4, *], by key), with all their
-    copies.
+    """Return a model as if it had not learned from some sentences (int32[4, *], by key), with all
+    their copies.
     """
-    seated = [rows for key, rows in sentences.items() for _ in range(model.progress.seated.get(key, 0))]
+    seated = [
+        rows for key, rows in sentences.items() for _ in range(model.progress.seated.get(key, 0))
+    ]
     return model.without(join(seated), rng, threads) if seated else model
 
 
@@ -96,5 +104,5 @@ def check_derivations(model: JointModel) -> None:
     if model.progress.derivations:
         raise ValueError(
             "Sentences cannot be left out of a model that has latent derivations, as it has not learned them "
-            'from the trees of the documents. Train one with latent = "nothing".'
+            "from the trees of the documents. Train one with latent = null."
         )

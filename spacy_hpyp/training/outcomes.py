@@ -10,8 +10,8 @@ import numpy as np
 from ..annotation.arrays import offsets_of
 from ..compiled import NONE
 from ..easy_first.classification import EasyFirstSearch, Sequences
+from ..easy_first.word_model import WordClassifier
 from ..easy_first.words import CANDIDATES
-from ..models.word_classifier import WordClassifier
 from ..text.candidates import WordOutcomes
 from ..text.vocabulary import Vocabulary
 
@@ -23,12 +23,16 @@ class GoldWords:
     key: bytes  # Identifies its content
     forms: list[str]
     gold: np.ndarray  # int32[words]: their outcomes, `NONE` where unknown
-    given: np.ndarray  # int32[words]: the outcomes that are known before prediction, `NONE` elsewhere
+    given: (
+        np.ndarray
+    )  # int32[words]: the outcomes that are known before prediction, `NONE` elsewhere
     more: dict[str, np.ndarray] = field(default_factory=dict)  # int32[words]: by attribute
 
 
 class Encoded(NamedTuple):
-    """Some sequences as a model reads them, see `Sequences`, and their outcomes, `NONE` where unknown."""
+    """Some sequences as a model reads them, see `Sequences`, and their outcomes, `NONE` where
+    unknown.
+    """
 
     symbols: np.ndarray
     kind: np.ndarray
@@ -44,7 +48,9 @@ class Encoded(NamedTuple):
     def take(self, order: np.ndarray) -> "Encoded":
         """Some of the sequences, by number (int64[*]), in their new order."""
         offsets = offsets_of(np.diff(self.offsets)[order])
-        words = np.repeat(self.offsets[:-1][order] - offsets[:-1], np.diff(offsets)) + np.arange(offsets[-1])
+        words = np.repeat(self.offsets[:-1][order] - offsets[:-1], np.diff(offsets)) + np.arange(
+            offsets[-1]
+        )
         return Encoded(*(column[words] for column in self[:-1]), offsets)
 
 
@@ -54,7 +60,9 @@ class Corpus:
     def __init__(self, sequences: Sequence[GoldWords]) -> None:
         self.sequences = list(sequences)
         number: dict[str, int] = {}
-        place = [number.setdefault(form, len(number)) for words in self.sequences for form in words.forms]
+        place = [
+            number.setdefault(form, len(number)) for words in self.sequences for form in words.forms
+        ]
         self.forms = list(number)
         self.place = np.array(place, dtype=np.int64)
         self.gold = np.concatenate([words.gold for words in self.sequences])
@@ -62,20 +70,25 @@ class Corpus:
         self.offsets = offsets_of([len(words.forms) for words in self.sequences])
         attributes = self.sequences[0].more
         self.more = {
-            name: np.concatenate([words.more[name] for words in self.sequences]) for name in attributes
+            name: np.concatenate([words.more[name] for words in self.sequences])
+            for name in attributes
         }
 
     def teach_words(
         self, model: WordClassifier, outcomes: Sequence[str], left_out: Iterable[int] = ()
     ) -> None:
-        """Initialize a model with the words and their outcomes, without the sequences `left_out`."""
+        """Initialize a model with the words and their outcomes, without the sequences
+        `left_out`.
+        """
         dropped = set(left_out)
         sentences = [_known(words) for i, words in enumerate(self.sequences) if i not in dropped]
         candidates = None
         if model.task.possible == CANDIDATES:
             seen = (pair for words, gold in sentences for pair in zip(words, gold))
             candidates = WordOutcomes.collect(seen, model.task.frequent)
-        model.initialize(Vocabulary.collect(sentences, outcomes, model.vocabulary_settings), candidates)
+        model.initialize(
+            Vocabulary.collect(sentences, outcomes, model.vocabulary_settings), candidates
+        )
 
     def encode(self, model: WordClassifier) -> Encoded:
         """Encode all of it for a model."""
@@ -102,8 +115,8 @@ def jackknife(
     epochs: int,
     threads: int,
 ) -> Iterator[tuple[GoldWords, np.ndarray]]:
-    """Find the outcomes of sequences by models that have been trained on the others, as outcomes of training
-    sentences are too good. Sequences of the same content are in the same fold.
+    """Find the outcomes of sequences by models that have been trained on the others, as outcomes of
+    training sentences are too good. Sequences of the same content are in the same fold.
 
     model (WordClassifier): A model with the same settings; it stays as it is.
     folds (int): The number of parts, at least 2.

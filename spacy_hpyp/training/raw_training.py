@@ -1,8 +1,8 @@
 """Learning from raw text: the best parse of each sentence is taken for its tree (B&B section 5.4).
 
-Text is read once, a batch at a time. A batch is parsed with a frozen view of the model, then its events are
-added, to the word distribution alone or to all of them. What has been added stays: memory grows with the
-model, not with the text.
+Text is read once, a batch at a time. A batch is parsed with a frozen view of the model, then its
+events are added, to the word distribution alone or to all of them. What has been added stays:
+memory grows with the model, not with the text.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,13 +13,14 @@ import numpy as np
 from ..annotation.arrays import Sentences, sentence_blocks
 from ..arc_standard.decoding import decode
 from ..arc_standard.distributions import DISTRIBUTIONS, static_derivations
+from ..arc_standard.model import JointModel
 from ..arc_standard.search import Search
 from ..interrupts import interrupts_deferred
-from ..models.joint_model import JointModel
 
 #: Distributions that learn, by the name of the setting.
 LEARNING = {"words": ("word",), "all": DISTRIBUTIONS}
-# Words that are parsed before their parses are added, and between two samples of discounts and strengths.
+# Words that are parsed before their parses are added, and between two samples of discounts and
+# strengths.
 _BATCH, _BETWEEN = 50_000, 1_000_000
 
 
@@ -45,13 +46,15 @@ def learn_from_text(
     learning: str = "words",
     batch_words: int = _BATCH,
 ) -> Iterator[RawTextProgress]:
-    """Learn from raw text. Discounts and strengths are resampled after each million words, and in the end.
+    """Learn from raw text. Discounts and strengths are resampled after each million words, and in
+    the end.
 
     text (Iterable[Sequence[str]]): The words of each sentence, at least one.
     learning (str): "words" or "all", see `LEARNING`.
     batch_words (int): About how many words are parsed with the same view of the model.
     YIELDS (RawTextProgress): After each batch, what has been learned since the beginning.
-    RAISES (ValueError): If there are no words, or the parser has not been trained or generates no words.
+    RAISES (ValueError): If there are no words, or the parser has not been trained or generates no
+    words.
     """
     if not model.is_initialized or not model.is_lexicalised:
         raise ValueError(
@@ -91,7 +94,9 @@ def _parse(
     model: JointModel, batch: list[Sequence[str]], search: Search, threads: int
 ) -> tuple[float, Sentences]:
     """Parse some sentences: their log-probability, and their trees."""
-    numbers = [np.array(model.vocabulary.numbers_observed(words), dtype=np.int32) for words in batch]
+    numbers = [
+        np.array(model.vocabulary.numbers_observed(words), dtype=np.int32) for words in batch
+    ]
     blocks = sentence_blocks(numbers)
     parses = decode(model.frozen, blocks, search, threads)
     # The model learns the words that it generates.
@@ -100,7 +105,9 @@ def _parse(
     return float(parses.log_probability.sum()), found
 
 
-def _add(model: JointModel, sentences: Sentences, learning: str, *, seed: int, threads: int) -> None:
+def _add(
+    model: JointModel, sentences: Sentences, learning: str, *, seed: int, threads: int
+) -> None:
     """Add the events of trees to the model."""
     unseated = np.zeros(len(sentences.offsets) - 1, dtype=bool)
     derivations = static_derivations(sentences)

@@ -1,7 +1,7 @@
 """Training sentences, recognised by their content.
 
-So a model knows which sentences are seated, how they are derived, and when a sweep over the corpus is
-complete.
+So a model knows which sentences are seated, how they are derived, and when a sweep over the corpus
+is complete.
 """
 
 from collections import Counter
@@ -18,9 +18,9 @@ from ..text.vocabulary import Vocabulary, VocabularySettings
 
 Made = TypeVar("Made")
 
-# So many consecutive sentences are left out together, or fewer where a treebank is small. On EWT 84.6 % of
-# the heads are right then, and 84.2 % on dev; where every tenth document of ten sentences is left out, and
-# others of the same text stay, 85.8 %.
+# So many consecutive sentences are left out together, or fewer where a treebank is small. On EWT
+# 84.6 % of the heads are right then, and 84.2 % on dev; where every tenth document of ten sentences
+# is left out, and others of the same text stay, 85.8 %.
 _STRETCH = 200
 
 
@@ -36,7 +36,9 @@ class Seen(Generic[Made]):
         self.copies: Counter[bytes] = Counter()
 
     def take(self, key: bytes, make: Callable[[], Made | str]) -> Made | None:
-        """Return what was made of some content, None if it cannot be learned; make it when it is new."""
+        """Return what was made of some content, None if it cannot be learned; make it when it is
+        new.
+        """
         if key not in self.made:
             made = make()
             self.copies[key], self.made[key] = 1, made
@@ -73,7 +75,9 @@ class GoldCorpus(Seen[GoldSentence]):
         tags, labels = set(), set()
         for sentence in self.usable.values():
             tags.update(sentence.tags)
-            labels.update(label for label, head in zip(sentence.labels, sentence.heads) if head != NONE)
+            labels.update(
+                label for label, head in zip(sentence.labels, sentence.heads) if head != NONE
+            )
         return {"tags": sorted(tags), "labels": sorted(labels)}
 
     def vocabulary(
@@ -93,7 +97,9 @@ class GoldCorpus(Seen[GoldSentence]):
     def with_tags(self, tags: Sequence[str]) -> dict[bytes, GoldSentence]:
         """Return the usable sentences that have no other tags."""
         known = set(tags)
-        return {key: sentence for key, sentence in self.usable.items() if known >= set(sentence.tags)}
+        return {
+            key: sentence for key, sentence in self.usable.items() if known >= set(sentence.tags)
+        }
 
 
 class Treebank(Seen[np.ndarray]):

@@ -17,11 +17,12 @@ COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "de
 EMPTY = "_"
 #: A comment on a document whose tokens and sentence ends teach nothing.
 UNKNOWN_SPACES = "spaces = unknown"
-# A treebank without SpaceAfter=No, though it has so many words without letters and digits, does not say how
-# its tokens are written, unless comments give texts with spaces everywhere.
+# A treebank without SpaceAfter=No, though it has so many words without letters and digits, does not
+# say how its tokens are written, unless comments give texts with spaces everywhere.
 _LEAST_PUNCTUATION = 10
 _PUNCTUATION = re.compile(r"[0-9]+\t[^\w\t]+\t")
-# Comments that begin documents and paragraphs; the sentences of a document in a treebank that has too few.
+# Comments that begin documents and paragraphs; the sentences of a document in a treebank that has
+# too few.
 _MARKS, _SENTENCES = ("newdoc", "newpar"), 10
 _HEAD, _LABEL = COLUMNS.index("head"), COLUMNS.index("deprel")
 _MISSING = -1
@@ -103,14 +104,17 @@ class Block:
         return any(comment.split()[:1] == [name] for comment in self.comments for name in names)
 
     def complete(self) -> "Block":
-        """Return a sentence with one root: without a tree, all words hang on the first one without labels.
+        """Return a sentence with one root: without a tree, all words hang on the first one without
+        labels.
 
         A word that is alone has no label, so that it is no tree.
         """
         if self.problem is None:
             return self
         arcs = {"1": ("0", "root" if self.size > 1 else EMPTY)}
-        rows = [[*row[:_HEAD], *arcs.get(row[0], ("1", "")), *row[_LABEL + 1 :]] for row in self.rows]
+        rows = [
+            [*row[:_HEAD], *arcs.get(row[0], ("1", "")), *row[_LABEL + 1 :]] for row in self.rows
+        ]
         return replace(self, rows=rows)
 
     def lines(self) -> str:
@@ -124,7 +128,10 @@ def select(blocks: Iterable[Block], wanted: Callable[[Block], bool]) -> list[Blo
     chosen, marks = [], {}
     for block in blocks:
         begins = {
-            name: comment for comment in block.comments for name in _MARKS if comment.split()[:1] == [name]
+            name: comment
+            for comment in block.comments
+            for name in _MARKS
+            if comment.split()[:1] == [name]
         }
         marks |= begins
         if wanted(block):
@@ -135,7 +142,9 @@ def select(blocks: Iterable[Block], wanted: Callable[[Block], bool]) -> list[Blo
 
 
 def documents_of(blocks: Sequence[Block], least: int) -> list[list[Block]]:
-    """Return the documents of a treebank, or if there are fewer than `least`, runs of at most ten sentences."""
+    """Return the documents of a treebank, or if there are fewer than `least`, runs of at most ten
+    sentences.
+    """
     begins = [i for i, block in enumerate(blocks) if i == 0 or block.begins("newdoc")]
     if len(begins) < least:
         begins = list(range(0, len(blocks), max(1, min(_SENTENCES, len(blocks) // least))))
@@ -149,7 +158,9 @@ def blocks_of(lines: Iterable[str], name: str) -> Iterator[Block]:
     name (str): The name of the file, for errors.
     RAISES (ValueError): If a line is not one of CoNLL-U.
     """
-    numbered = ((i, text.removeprefix("\ufeff") if i == 1 else text) for i, text in enumerate(lines, 1))
+    numbered = (
+        (i, text.removeprefix("\ufeff") if i == 1 else text) for i, text in enumerate(lines, 1)
+    )
     for paragraph in paragraphs_of(numbered):
         block = Block(paragraph[0][0])
         for number, text in paragraph:
@@ -159,7 +170,9 @@ def blocks_of(lines: Iterable[str], name: str) -> Iterator[Block]:
                 raise ValueError(f"'{name}', line {number}: {error}") from error
         if not block.size or block.span[1] > block.size:
             problem = "ends within a multiword token" if block.size else "has no words"
-            raise ValueError(f"'{name}', line {block.line}: the sentence that begins here {problem}.")
+            raise ValueError(
+                f"'{name}', line {block.line}: the sentence that begins here {problem}."
+            )
         yield block
 
 
@@ -180,14 +193,17 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ValueError(f"'{path}', line {line}: this is not text in UTF-8 ({error.reason}).") from error
+        raise ValueError(
+            f"'{path}', line {line}: this is not text in UTF-8 ({error.reason})."
+        ) from error
     yield from enumerate((line.removesuffix("\r") for line in text.split("\n")), start=1)
 
 
 def read_blocks(path: Path) -> Iterator[Block]:
     """Read the sentences of a CoNLL-U file in UTF-8 as their lines, with trees or without.
 
-    Where the file does not say how tokens are written, each sentence gets the comment `UNKNOWN_SPACES`.
+    Where the file does not say how tokens are written, each sentence gets the comment
+    `UNKNOWN_SPACES`.
 
     RAISES (ValueError): If it has no sentences, or a line is not one of CoNLL-U.
     """
@@ -217,7 +233,9 @@ def _is_punctuation(line: str) -> bool:
 
 
 def _has_spaces(block: Block) -> bool:
-    """Return whether the text that comments give has spaces around all tokens, punctuation among them."""
+    """Return whether the text that comments give has spaces around all tokens, punctuation among
+    them.
+    """
     text = f"text = {block.text().strip()}"
     return text in block.comments and any(_is_punctuation("\t".join(row)) for row in block.rows)
 
@@ -225,7 +243,18 @@ def _has_spaces(block: Block) -> bool:
 def block_of(words: Iterable[ConlluWord], comments: Iterable[str] = ()) -> Block:
     """Make a sentence of words."""
     rows = [
-        [str(i), word.form, EMPTY, word.upos, word.xpos, EMPTY, str(word.head), word.deprel, EMPTY, EMPTY]
+        [
+            str(i),
+            word.form,
+            EMPTY,
+            word.upos,
+            word.xpos,
+            EMPTY,
+            str(word.head),
+            word.deprel,
+            EMPTY,
+            EMPTY,
+        ]
         for i, word in enumerate(words, start=1)
     ]
     return Block(0, [*comments], rows, len(rows))
@@ -244,12 +273,16 @@ def _read_line(block: Block, line: str) -> None:
         return
     columns = line.split("\t")
     if len(columns) != len(COLUMNS):
-        raise ValueError(f"a word has {len(COLUMNS)} columns with tabs between them, not {len(columns)}.")
+        raise ValueError(
+            f"a word has {len(COLUMNS)} columns with tabs between them, not {len(columns)}."
+        )
     index, following = columns[0], block.size + 1
     if found := _RANGE.fullmatch(index):
         first, last = int(found[1]), int(found[2])
         if not block.span[1] < first == following < last:
-            raise ValueError(f"the multiword token {index} does not stand before its words, or shares them.")
+            raise ValueError(
+                f"the multiword token {index} does not stand before its words, or shares them."
+            )
         block.span = first, last
     elif index == str(following):
         block.size = following

@@ -1,16 +1,18 @@
-"""Which child of a phrase of the Penn Treebank is its head: the rules of Yamada and Matsumoto (2003), as
-Penn2Malt uses them.
+"""Which child of a phrase of the Penn Treebank is its head: the rules of Yamada and Matsumoto
+(2003), as Penn2Malt uses them.
 
-The table has for each phrase where the search starts, and categories by their priority: the first child from
-there that has the first category is the head, else the first one that has the second, and so on; else the
-child where the search starts. Categories with a bar between them have the same priority. The directions are
-those of D. Magerman's table (1995), the priorities those of M. Collins' (1999) but for TO in verb phrases,
-and the row of NP is a simplification of his rule. The table was compared with two others that were published
-as Yamada and Matsumoto's, and is the same. Besides,
+The table has for each phrase where the search starts, and categories by their priority: the first
+child from there that has the first category is the head, else the first one that has the second,
+and so on; else the child where the search starts. Categories with a bar between them have the same
+priority. The directions are those of D. Magerman's table (1995), the priorities those of M.
+Collins' (1999) but for TO in verb phrases, and the row of NP is a simplification of his rule. The
+table was compared with two others that were published as Yamada and Matsumoto's, and is the same.
+Besides,
 
 * a child that has nothing but punctuation is no head, as long as there is another one;
 * a label counts without function tags and indices, and of `ADVP|PRT` the first part;
-* phrases that are not in the table are searched from the right, as X is, and NML, of later releases, as NX.
+* phrases that are not in the table are searched from the right, as X is, and NML, of later
+  releases, as NX.
 """
 
 import re
@@ -62,8 +64,8 @@ _FUNCTION_TAG = re.compile(r"[-=]([^-=|]*[^-=|0-9][^-=|]*)")
 
 
 def category(label: str) -> str:
-    """The label of a phrase, or a tag, without function tags, indices and alternatives: NP of NP-SBJ-1, ADVP
-    of ADVP|PRT.
+    """The label of a phrase, or a tag, without function tags, indices and alternatives: NP of
+    NP-SBJ-1, ADVP of ADVP|PRT.
     """
     found = _CATEGORY.match(label)
     return found[0] if found else label
@@ -77,12 +79,16 @@ def function_tags(label: str) -> list[str]:
 def find_head(phrase: str, children: Sequence[str], punctuation: Sequence[bool]) -> int:
     """Which child of a phrase is its head.
 
-    phrase (str), children (Sequence[str]): The categories of the phrase, and of its children, of which there
-        is one at least.
+    phrase (str), children (Sequence[str]): The categories of the phrase, and of its children, of
+        which there is one at least.
     punctuation (Sequence[bool]): Whether a child has nothing but punctuation, for each.
     """
     direction, priorities = HEAD_RULES.get(phrase, _ELSE)
-    candidates = [i for i, skipped in enumerate(punctuation) if not skipped] or list(range(len(children)))
+    candidates = [i for i, skipped in enumerate(punctuation) if not skipped] or list(
+        range(len(children))
+    )
     if direction == "right":
         candidates.reverse()
-    return next((i for wanted in priorities for i in candidates if children[i] in wanted), candidates[0])
+    return next(
+        (i for wanted in priorities for i in candidates if children[i] in wanted), candidates[0]
+    )

@@ -1,9 +1,10 @@
-r"""The Penn Treebank as dependencies: the heads of Yamada and Matsumoto (2003) and the labels of Penn2Malt.
+r"""The Penn Treebank as dependencies: the heads of Yamada and Matsumoto (2003) and the labels of
+Penn2Malt.
 
-Each phrase has a head child, and the head of a phrase is the head of that child; the heads of the other
-children depend on it. Such trees are projective and have one root. The labels are inferred from a phrase M,
-its head child H and another child D (J. Nivre, Inductive Dependency Parsing, 2006; documentation of
-    Penn2Malt):
+Each phrase has a head child, and the head of a phrase is the head of that child; the heads of the
+other children depend on it. Such trees are projective and have one root. The labels are inferred
+from a phrase M, its head child H and another child D (J. Nivre, Inductive Dependency Parsing, 2006;
+    documentation of Penn2Malt):
 
 1. D is punctuation: P.
 2. D has the function tag SBJ: SUB.
@@ -22,8 +23,8 @@ The head of the whole sentence is ROOT. What these rules leave open, and is deci
 * Words and tags stay as they are in the treebank: `-LRB-` for a bracket, `1\/2` for 1/2.
 * Traces and other empty elements are left out, and phrases that have nothing else.
 * Other conjuncts and the conjunction depend on the conjunct that the table makes the head.
-* A phrase of punctuation alone is punctuation, and a bracket without a label is a phrase that is not in the
-    table.
+* A phrase of punctuation alone is punctuation, and a bracket without a label is a phrase that is
+    not in the table.
 * M of NML, of later releases: NMOD.
 
 The labels were written from their description, and not compared with the output of Penn2Malt.
@@ -47,8 +48,8 @@ _MODIFIERS = {
     **dict.fromkeys(["PP", "WHPP"], "PMOD"),
 }
 
-#: The standard parts of the Wall Street Journal by its sections, for parsing, and for language modelling
-#: (Buys
+#: The standard parts of the Wall Street Journal by its sections, for parsing, and for language
+#: modelling (Buys
 #: and Blunsom 2015, section 5.4).
 PARTS = {
     "wsj-train": range(2, 22),
@@ -66,7 +67,9 @@ _FOLDER = re.compile(r"(?:wsj|section|sec|s)?[-_. ]?([0-9]{2})")
 
 
 def section_of(path: Path) -> int | None:
-    """Return the section of a file by its name or its folder: 2 of wsj_0203.mrg and of 02/203.mrg."""
+    """Return the section of a file by its name or its folder: 2 of wsj_0203.mrg and of
+    02/203.mrg.
+    """
     names = path.stem.lower(), path.parent.name.lower()
     found = _FILE.search(names[0]) or _FOLDER.fullmatch(names[0]) or _FOLDER.fullmatch(names[1])
     return int(found[1]) if found and int(found[1]) <= 24 else None
@@ -94,7 +97,9 @@ def relation(mother: str, dependent: str, *, head_is_word: bool) -> str:
 
 
 def dependencies(tree: Tree, comments: tuple[str, ...] = ()) -> Block | None:
-    """A phrase structure tree as a dependency tree with comments, or None if it has only empty elements."""
+    """A phrase structure tree as a dependency tree with comments, or None if it has only empty
+    elements.
+    """
     leaves: list[Tree] = []
     # The head and the label of each word.
     arcs: list[tuple[int, str]] = []

@@ -72,7 +72,11 @@ def test_probabilities_of_parses_are_sums_over_their_derivations(toy, nlp, text)
     posterior = posterior_of_block(toy, nlp, text)
     sums = {}
     for i, weight in enumerate(posterior.log_weight):
-        parse = (*posterior.heads[i].tolist(), *posterior.labels[i].tolist(), *posterior.tags[i].tolist())
+        parse = (
+            *posterior.heads[i].tolist(),
+            *posterior.labels[i].tolist(),
+            *posterior.tags[i].tolist(),
+        )
         sums[parse] = sums.get(parse, 0.0) + exp(weight)
     found = toy.parser(nlp).k_best(one_sentence(nlp, text), 10**6)
     assert [one.log_prob for one in found] == pytest.approx(
@@ -99,7 +103,9 @@ def test_alternatives_of_several_sentences_are_combined(toy, nlp):
     found = parser.k_best(both, 5)
     assert [one.log_prob for one in found] == pytest.approx(expected, rel=1e-12)
     assert len({parse_of(one.doc) for one in found}) == 5
-    assert [t.tag_ for t in found[0].doc] == [t.tag_ for one in (first[0], second[0]) for t in one.doc]
+    assert [t.tag_ for t in found[0].doc] == [
+        t.tag_ for one in (first[0], second[0]) for t in one.doc
+    ]
 
 
 def test_alternatives_are_of_the_words_under_tokens(toy, nlp, assert_forest):
@@ -111,7 +117,9 @@ def test_alternatives_are_of_the_words_under_tokens(toy, nlp, assert_forest):
         assert over.log_prob == each.log_prob
         flat = over.doc._.words
         assert [word.text for word in flat] == words
-        assert tuple((word.tag_, word.dep_, flat.index(word.head)) for word in flat) == parse_of(each.doc)
+        assert tuple((word.tag_, word.dep_, flat.index(word.head)) for word in flat) == parse_of(
+            each.doc
+        )
         assert_forest(over.doc, generative=False)
     found, expected = parser.posterior(tokens), parser.posterior(doc)
     for name in ("heads", "labels", "tags"):
@@ -128,7 +136,9 @@ def test_a_document_without_words_has_one_parse_that_is_certain(toy, nlp, text):
     assert found.heads.sum() == found.tags.sum() == found.labels.sum() == 0.0
 
 
-def test_alternatives_of_a_parsed_document_keep_its_sentences_and_not_its_probabilities(toy, with_marginals):
+def test_alternatives_of_a_parsed_document_keep_its_sentences_and_not_its_probabilities(
+    toy, with_marginals
+):
     doc = with_marginals(TEXTS[1])
     before = parse_of(doc), doc._.log_prob
     for one in toy.parser(with_marginals).k_best(doc, 5):
@@ -151,7 +161,9 @@ def test_probabilities_of_tokens_are_entries_of_the_posterior(toy, nlp):
             assert posterior.heads[token.i].sum() == posterior.labels[token.i].sum() == 0.0
             continue
         assert token._.head_prob == pytest.approx(posterior.heads[token.i, token.head.i], rel=1e-9)
-        assert token._.tag_prob == pytest.approx(posterior.tags[token.i, tags.index(token.tag_)], rel=1e-9)
+        assert token._.tag_prob == pytest.approx(
+            posterior.tags[token.i, tags.index(token.tag_)], rel=1e-9
+        )
         assert 0.0 < token._.head_prob <= 1.0
         assert 0.0 < token._.tag_prob <= 1.0
         for rows in (posterior.heads, posterior.labels, posterior.tags):
@@ -178,9 +190,18 @@ def test_consensus_expects_no_fewer_right_arcs_than_the_best_derivation(toy, nlp
         assert expected(consensus, posterior) >= expected(best, posterior) - 1e-12
 
 
-@pytest.mark.skipif(multiprocessing.get_start_method() == "spawn", reason="starting interpreters takes long")
+@pytest.mark.skipif(
+    multiprocessing.get_start_method() == "spawn", reason="starting interpreters takes long"
+)
 def test_probabilities_come_back_from_processes(with_marginals):
-    names = ("log_prob", "surprisal", "surprisal_lexical", "surprisal_syntactic", "head_prob", "tag_prob")
+    names = (
+        "log_prob",
+        "surprisal",
+        "surprisal_lexical",
+        "surprisal_syntactic",
+        "head_prob",
+        "tag_prob",
+    )
     one, two = (
         [
             [token._.get(name) for name in names for token in doc]

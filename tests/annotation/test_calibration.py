@@ -17,7 +17,9 @@ run = partial(command_line.run, "hpyp")
 
 
 def test_the_error_is_the_mean_distance_between_confidence_and_accuracy():
-    found = calibrate([0.1, 0.15, 0.55, 0.95, 1.0, 1.0], [False, True, True, True, True, False], bins=10)
+    found = calibrate(
+        [0.1, 0.15, 0.55, 0.95, 1.0, 1.0], [False, True, True, True, True, False], bins=10
+    )
     assert found.tokens.tolist() == [0, 2, 0, 0, 0, 1, 0, 0, 0, 3]
     assert found.confidence[[1, 5, 9]] == pytest.approx([0.125, 0.55, 2.95 / 3])
     assert found.accuracy[[1, 5, 9]] == pytest.approx([0.5, 1.0, 2 / 3])
@@ -35,7 +37,9 @@ def test_the_table_of_nothing_has_no_rows():
 
 def test_a_dictionary_lists_the_bins_that_are_not_empty():
     (row,) = calibrate([0.31, 0.39], [True, False], bins=5).to_dict()["bins"]
-    assert row == pytest.approx({"from": 0.2, "to": 0.4, "tokens": 2, "confidence": 0.35, "accuracy": 0.5})
+    assert row == pytest.approx(
+        {"from": 0.2, "to": 0.4, "tokens": 2, "confidence": 0.35, "accuracy": 0.5}
+    )
 
 
 @pytest.mark.parametrize("confidence", [1.5, -0.1, float("nan")])
@@ -55,9 +59,14 @@ def example_of(toy, nlp, sentence, heads, tags, probabilities):
 
 def test_heads_and_tags_are_compared_with_gold_ones(toy, trained):
     sentence = toy.sentence(
-        ["Ada", "sees", "Kim", "."], ["N", "V", "N", "."], [1, 1, 1, 1], ["nsubj", "ROOT", "obj", "punct"]
+        ["Ada", "sees", "Kim", "."],
+        ["N", "V", "N", "."],
+        [1, 1, 1, 1],
+        ["nsubj", "ROOT", "obj", "punct"],
     )
-    example = example_of(toy, trained, sentence, [1, 1, 0, 2], ["N", "V", "N", "N"], [0.95, 0.85, 0.75, 0.65])
+    example = example_of(
+        toy, trained, sentence, [1, 1, 0, 2], ["N", "V", "N", "N"], [0.95, 0.85, 0.75, 0.65]
+    )
     heads, tags = calibrate_heads([example]), calibrate_tags([example])
     assert heads.tokens.tolist() == [0, 0, 0, 0, 0, 0, 0, 1, 1, 1]
     assert heads.error == pytest.approx((0.05 + 0.15 + 0.75) / 3)
@@ -65,7 +74,9 @@ def test_heads_and_tags_are_compared_with_gold_ones(toy, trained):
 
 
 def test_white_space_and_what_has_no_gold_annotation_are_left_out(toy, trained):
-    sentence = toy.sentence(["Ada", "sleeps", " "], ["N", "V", "_SP"], [1, 1, 1], ["nsubj", "ROOT", "dep"])
+    sentence = toy.sentence(
+        ["Ada", "sleeps", " "], ["N", "V", "_SP"], [1, 1, 1], ["nsubj", "ROOT", "dep"]
+    )
     example = example_of(toy, trained, sentence, [1, 1, 1], ["N", "V", "_SP"], [1.0, 1.0, None])
     assert calibrate_heads([example]).tokens.sum() == calibrate_tags([example]).tokens.sum() == 2
     for token in example.reference:

@@ -9,7 +9,9 @@ from spacy_hpyp.compiled import NONE
 
 def test_trees_that_are_not_projective_are_made_so_and_back(toy):
     doc = toy.doc(Vocab(), toy.non_projective)
-    heads = np.array([NONE if token.head.i == token.i else token.head.i for token in doc], dtype=np.int32)
+    heads = np.array(
+        [NONE if token.head.i == token.i else token.head.i for token in doc], dtype=np.int32
+    )
     labels = [token.dep_ for token in doc]
     found = Candidates(np.arange(len(doc)), heads[None], [labels], [["T"] * len(doc)], np.zeros(1))
     (sentence,) = found.sentences(doc)
@@ -27,7 +29,9 @@ def test_a_generative_parser_gives_the_same_trees_as_documents_and_as_candidates
     (found,) = parser.candidates(doc, 4)
     alternatives = parser.k_best(doc, 4)
     assert found.score.tolist() == [each.log_prob for each in alternatives]
-    for heads, labels, tags, each in zip(found.heads.tolist(), found.labels, found.tags, alternatives):
+    for heads, labels, tags, each in zip(
+        found.heads.tolist(), found.labels, found.tags, alternatives
+    ):
         assert heads == [NONE if token.head.i == token.i else token.head.i for token in each.doc]
         assert labels == [token.dep_ for token in each.doc]
         assert tags == [token.tag_ for token in each.doc]

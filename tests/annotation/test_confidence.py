@@ -16,8 +16,8 @@ from spacy_hpyp.annotation.confidence import (
     features,
     tag_features,
 )
+from spacy_hpyp.combining.votes import fit_confidence
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.models.votes import fit_confidence
 from spacy_hpyp.training.confidence import running_text
 
 TEXTS = ["the dog sees a cat . the cat near the bird sleeps . Kim waits .", "a fish sings ."]
@@ -27,7 +27,9 @@ def parses_with(heads, head_probability):
     n = len(heads)
     nothing = np.zeros(n)
     heads = np.array(heads, dtype=np.int32)
-    return Parses(heads, heads, heads, nothing, nothing, nothing, np.array(head_probability), nothing)
+    return Parses(
+        heads, heads, heads, nothing, nothing, nothing, np.array(head_probability), nothing
+    )
 
 
 def test_features_are_log_odds_length_and_whether_it_is_a_root():
@@ -49,7 +51,9 @@ def test_features_of_a_tag_are_log_odds_and_whether_the_word_is_not_known():
 
 def test_weights_of_nothing_learned_leave_posterior_probabilities_as_they_are():
     parses = parses_with([1, NONE], [0.3, 1.0])._replace(tag_probability=np.array([0.9, 0.5]))
-    found = Confidence(UNLEARNED, UNLEARNED_TAGS).of(parses, np.array([0, 2]), np.array([True, False]))
+    found = Confidence(UNLEARNED, UNLEARNED_TAGS).of(
+        parses, np.array([0, 2]), np.array([True, False])
+    )
     assert found.head_probability == pytest.approx([0.3, 1.0], abs=1e-4)
     assert found.tag_probability == pytest.approx([0.9, 0.5])
 
@@ -91,7 +95,9 @@ def test_a_passage_is_running_text_with_the_words_of_its_sentences():
 
 def documents(toy, nlp, count=60, length=3):
     sentences = toy.sentences(count)
-    return [toy.doc(nlp.vocab, *sentences[i : i + length]) for i in range(0, len(sentences), length)]
+    return [
+        toy.doc(nlp.vocab, *sentences[i : i + length]) for i in range(0, len(sentences), length)
+    ]
 
 
 def trained_on(toy, sweeps=4, count=60, length=3, **settings):
@@ -167,7 +173,9 @@ def test_whoever_reads_what_was_not_calibrated_is_warned_once(toy, learned):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         for part in (doc, doc[3:6].as_doc(copy_user_data=True)):
-            assert all(token._.head_prob is not None and token._.tag_prob is not None for token in part)
+            assert all(
+                token._.head_prob is not None and token._.tag_prob is not None for token in part
+            )
     assert ["not calibrated" in str(each.message) for each in caught] == [True]
     with warnings.catch_warnings():
         warnings.simplefilter("error")

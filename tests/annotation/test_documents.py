@@ -1,5 +1,5 @@
-"""Parsing: whatever the text, every document becomes a forest, and boundaries that were set stay where they
-are.
+"""Parsing: whatever the text, every document becomes a forest, and boundaries that were set stay
+where they are.
 """
 
 import random
@@ -23,7 +23,9 @@ def test_training_sentences_are_parsed_as_they_were_annotated(toy, trained):
     sentences = toy.sentences()
     docs = list(trained.pipe(" ".join(s.words) for s in sentences))
     tokens = sum(map(len, docs))
-    heads = sum(t.head.i == head for doc, s in zip(docs, sentences) for t, head in zip(doc, s.heads))
+    heads = sum(
+        t.head.i == head for doc, s in zip(docs, sentences) for t, head in zip(doc, s.heads)
+    )
     tags = sum(t.tag_ == tag for doc, s in zip(docs, sentences) for t, tag in zip(doc, s.tags))
     assert heads / tokens > 0.9
     assert tags / tokens > 0.95
@@ -41,7 +43,12 @@ def test_boundaries_of_an_earlier_component_are_kept(toy, trained, assert_forest
     nlp.add_pipe("sentencizer", first=True)
     plain = Language()
     plain.add_pipe("sentencizer")
-    for text in ("the dog . sees a cat .", "Ada sleeps . . Kim waits", "no end here", "stop ! the ! cat"):
+    for text in (
+        "the dog . sees a cat .",
+        "Ada sleeps . . Kim waits",
+        "no end here",
+        "stop ! the ! cat",
+    ):
         doc = nlp(text)
         assert_forest(doc)
         assert [s.text for s in doc.sents] == [s.text for s in plain(text).sents]
@@ -125,12 +132,16 @@ def test_any_text_becomes_a_forest(trained, assert_forest, text):
 @SMALL
 @given(
     words=st.lists(
-        st.sampled_from("the a dog cat Kim sees sleeps near . issue \n Xyz".split(" ") + [" ", "\n\n"]),
+        st.sampled_from(
+            "the a dog cat Kim sees sleeps near . issue \n Xyz".split(" ") + [" ", "\n\n"]
+        ),
         max_size=25,
     ),
     data=st.data(),
 )
-def test_any_words_with_any_boundaries_become_a_forest(trained_on_documents, assert_forest, words, data):
+def test_any_words_with_any_boundaries_become_a_forest(
+    trained_on_documents, assert_forest, words, data
+):
     words = [word for word in words if word]
     sent_starts = data.draw(
         st.lists(st.sampled_from([1, -1, 0, 0]), min_size=len(words), max_size=len(words)),

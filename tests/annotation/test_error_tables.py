@@ -30,7 +30,9 @@ def example(vocab, gold=(TAGS, HEADS, DEPS), predicted=(TAGS, HEADS, DEPS), word
 
 @pytest.fixture(name="examples")
 def parsed_examples(vocab):
-    """A right sentence and one in which a label, a tag, two heads and the head of punctuation are wrong."""
+    """A right sentence and one in which a label, a tag, two heads and the head of punctuation are
+    wrong.
+    """
     tags = "DT NN NN DT NN .".split()
     deps = "det obl ROOT det obj punct".split()
     return [example(vocab), example(vocab, predicted=(tags, [1, 2, 2, 2, 1, 0], deps))]

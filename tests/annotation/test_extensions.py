@@ -7,7 +7,7 @@ from math import log
 import pytest
 from spacy.tokens import Doc, DocBin
 
-from spacy_hpyp.annotation.written import WRITTEN
+from spacy_hpyp.annotation.user_data import WRITTEN
 
 TEXTS = [
     "the dog sees a cat .",
@@ -31,7 +31,9 @@ def with_boundaries(vocab, sentences):
 @pytest.mark.parametrize("text", TEXTS)
 def test_document_is_the_sum_of_its_sentences_and_of_its_tokens(trained, text):
     doc = trained(text)
-    assert doc._.log_prob == pytest.approx(sum(sentence._.log_prob for sentence in doc.sents), rel=1e-9)
+    assert doc._.log_prob == pytest.approx(
+        sum(sentence._.log_prob for sentence in doc.sents), rel=1e-9
+    )
     assert doc._.log_prob == pytest.approx(sum(token._.log_prob for token in doc), rel=1e-9)
     assert doc._.log_prob < 0.0
 
@@ -56,7 +58,9 @@ def test_tokens_do_not_depend_on_what_follows_but_the_last(trained):
 
 
 def test_more_particles_sum_over_more(toy, trained):
-    few, many = (toy.copy(trained, particles=particles, lookahead=0.0) for particles in (1, 1000))
+    few, many = (
+        toy.copy(trained, particles=particles, stack_penalty=0.0) for particles in (1, 1000)
+    )
     for text in TEXTS:
         assert many(text)._.log_prob >= few(text)._.log_prob
 
@@ -112,7 +116,7 @@ def test_nothing_is_surprising_before_parsing(trained):
 
 
 def test_where_there_is_no_choice_there_is_no_surprise(toy):
-    nlp = toy.trained([toy.one_word] * 5, tags="given", **{**toy.pools, "word": []})
+    nlp = toy.trained([toy.one_word] * 5, predict_tags=False, **{**toy.pools, "word": []})
     doc = nlp.make_doc("stop")
     doc[0].tag_ = "VB"
     assert nlp(doc)[0]._.surprisal == 0.0
@@ -120,7 +124,7 @@ def test_where_there_is_no_choice_there_is_no_surprise(toy):
 
 
 def test_model_without_words_is_surprised_by_tags_only(toy):
-    nlp = toy.trained(tags="given", word=[])
+    nlp = toy.trained(predict_tags=False, word=[])
     doc = toy.doc(nlp.vocab, toy.sentences()[0])
     for token in nlp(doc):
         assert token._.surprisal_lexical == 0.0

@@ -1,5 +1,5 @@
-"""Guides: what a parser believes, as other components read it; nothing that is damaged or of another document
-is read.
+"""Guides: what a parser believes, as other components read it; nothing that is damaged or of
+another document is read.
 """
 
 import pickle
@@ -49,7 +49,9 @@ def layout(*blocks, docs=1):
 
 
 def same(one, other):
-    return all(np.array_equal(getattr(one, each.name), getattr(other, each.name)) for each in fields(Guide))
+    return all(
+        np.array_equal(getattr(one, each.name), getattr(other, each.name)) for each in fields(Guide)
+    )
 
 
 STORED = {
@@ -71,7 +73,9 @@ def test_the_guide_of_a_document_of_another_length_is_refused():
     write_guide(doc, guide())
     with doc.retokenize() as retokenizer:
         retokenizer.merge(doc[0:2])
-    with pytest.raises(ValueError, match=r"is about 5 tokens, but the document has 4.*parse it again"):
+    with pytest.raises(
+        ValueError, match=r"is about 5 tokens, but the document has 4.*parse it again"
+    ):
         read_guide(doc)
 
 
@@ -116,13 +120,18 @@ def test_documents_that_are_read_together_may_have_guides_with_other_names_and_c
     # The same, but that the names stand the other way round.
     for numbers, names in (("head_labels", "label_names"), ("tags", "tag_names")):
         wider[names] = wider[names][::-1]
-        wider[numbers] = np.where(wider[numbers] == -1, -1, len(wider[names]) - 1 - wider[numbers]).astype(
-            np.int32
-        )
+        wider[numbers] = np.where(
+            wider[numbers] == -1, -1, len(wider[names]) - 1 - wider[numbers]
+        ).astype(np.int32)
     wide._.guide = wider
     write_guide(
         two,
-        Guide(**{name: v[3:] * 0 if isinstance(v, np.ndarray) else v for name, v in vars(guide()).items()}),
+        Guide(
+            **{
+                name: v[3:] * 0 if isinstance(v, np.ndarray) else v
+                for name, v in vars(guide()).items()
+            }
+        ),
     )
     places = Layout(
         np.array([0, 1, 3, 4, 0, 1, 0, 1, 3, 4]), np.array([0, 4, 6, 10]), np.array([0, 4, 6, 10])
@@ -163,11 +172,13 @@ def test_a_parser_writes_the_most_probable_heads_and_tags_of_its_posterior(toy, 
         (guide.heads, guide.head_probs, posterior.heads),
         (guide.tags, guide.tag_probs, posterior.tags),
     ):
-        assert [bool(share > 0.0) for share in shares[:, 0]] == [not token.is_space for token in doc]
+        assert [bool(share > 0.0) for share in shares[:, 0]] == [
+            not token.is_space for token in doc
+        ]
         there = shares > 0.0
         right = np.take_along_axis(expected, np.where(there, numbers, 0), axis=1)
-        # What is left out of one of the possibilities is missing; probabilities are stored in half the
-        # precision.
+        # What is left out of one of the possibilities is missing; probabilities are stored in half
+        # the precision.
         left_out = 1.0 - shares.sum(axis=1, keepdims=True, dtype=np.float64)
         assert np.all((shares <= right + 1e-4)[there])
         assert np.all((shares >= right - left_out - 1e-4)[there])
@@ -185,7 +196,10 @@ def test_guides_agree_with_the_parse(guiding):
             assert token._.tag_prob == pytest.approx(guide.tag_probs[token.i, 0], rel=1e-5)
             assert guide.tag_names[guide.tags[token.i, 0]] == token.tag_
             if token.head.i != token.i:
-                assert guide.label_names[guide.head_labels[token.i, place]].split("||")[0] == token.dep_
+                assert (
+                    guide.label_names[guide.head_labels[token.i, place]].split("||")[0]
+                    == token.dep_
+                )
 
 
 def test_a_parse_is_the_same_with_a_guide(toy, guiding, annotation):

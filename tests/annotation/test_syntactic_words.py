@@ -22,7 +22,7 @@ from spacy_hpyp.annotation.syntactic_words import (
     write_back,
     write_words,
 )
-from spacy_hpyp.annotation.written import WRITTEN, current_parse, keep, take_back, write_entries
+from spacy_hpyp.annotation.user_data import WRITTEN, current_parse, keep, take_back, write_entries
 
 register_extensions()
 VOCAB = spacy.blank("xx").vocab
@@ -72,7 +72,9 @@ def test_what_is_written_of_words_is_read_again_and_tokens_have_a_tree(given):
     write_back(words, doc)
     again = words_as_tokens(doc)
     for name in ("text", "tag_", "pos_", "lemma_", "dep_", "whitespace_"):
-        assert [getattr(token, name) for token in again] == [getattr(token, name) for token in words]
+        assert [getattr(token, name) for token in again] == [
+            getattr(token, name) for token in words
+        ]
     assert [token.head.i for token in again] == heads
     assert [str(token.morph) for token in again] == [str(token.morph) for token in words]
     flat = doc._.words
@@ -90,7 +92,9 @@ def test_what_is_written_of_words_is_read_again_and_tokens_have_a_tree(given):
 
 @settings(deadline=None)
 @given(documents(), st.data())
-def test_words_that_are_spelled_as_their_token_are_tokens_and_others_are_as_the_highest_of_them(given, data):
+def test_words_that_are_spelled_as_their_token_are_tokens_and_others_are_as_the_highest_of_them(
+    given, data
+):
     _, counts, heads = given
     apart = [count > 1 and data.draw(st.booleans()) for count in counts]
     forms = [
@@ -112,7 +116,9 @@ def test_words_that_are_spelled_as_their_token_are_tokens_and_others_are_as_the_
     token_of = [begin[i] + (k - places.index(i)) * apart[i] for k, i in enumerate(places)]
     assert len(list(found.sents)) == 1
     assert all(
-        list(token.ancestors)[-1].head == list(token.ancestors)[-1] for token in found if token.head != token
+        list(token.ancestors)[-1].head == list(token.ancestors)[-1]
+        for token in found
+        if token.head != token
     )
     for i, token in zip(np.repeat(np.arange(len(forms)), list(map(len, forms))), found):
         own = [k for k, target in enumerate(token_of) if target == token.i]
@@ -127,7 +133,9 @@ def test_words_hang_on_tokens_that_were_merged_and_merged_tokens_lose_their_word
     words = ["Il", "parle", "au", "bon", "maire", *end]
     heads, deps = [1, 1, 4, 4, 1], ["nsubj", "ROOT", "case", "amod", "obl"]
     doc = Doc(VOCAB, words=words, heads=heads + [1] * len(end), deps=deps + ["punct"] * len(end))
-    write_words(doc, 2, [Analysis("à", dep="case", head_token=2), Analysis("le", dep="det", head_token=2)])
+    write_words(
+        doc, 2, [Analysis("à", dep="case", head_token=2), Analysis("le", dep="det", head_token=2)]
+    )
     whole = np.arange(len(doc))
     values = {name: -np.ones(len(doc)) for name in WRITTEN}
     write_extensions(doc, whole, values)
@@ -137,7 +145,11 @@ def test_words_hang_on_tokens_that_were_merged_and_merged_tokens_lose_their_word
     with doc.retokenize() as retokenizer:
         retokenizer.merge(doc[3:5])
     assert [word.head.text for word in doc._.words][2:5] == ["bon maire", "bon maire", "parle"]
-    assert [token.head.text for token in words_as_tokens(doc)][2:5] == ["bon maire", "bon maire", "parle"]
+    assert [token.head.text for token in words_as_tokens(doc)][2:5] == [
+        "bon maire",
+        "bon maire",
+        "parle",
+    ]
     assert (doc[3]._.log_prob, doc[3]._.head_prob, doc._.log_prob) == (-2.0, None, -5.0 - len(end))
     assert doc._.surprisal == 2.0 * doc._.log_prob
     with pytest.warns(UserWarning, match="these parses are dropped"):
@@ -155,7 +167,9 @@ def all_of(doc):
 
 
 @settings(deadline=None)
-@given(documents(), st.lists(st.sampled_from(["tag_", "lemma_", "tree", "doc", "nothing"]), max_size=6))
+@given(
+    documents(), st.lists(st.sampled_from(["tag_", "lemma_", "tree", "doc", "nothing"]), max_size=6)
+)
 def test_words_in_flight_are_those_that_would_be_made_anew(given, steps):
     doc, counts, _ = given
     flying = before = None
@@ -168,7 +182,9 @@ def test_words_in_flight_are_those_that_would_be_made_anew(given, steps):
             if step == "tree":
                 done = annotated(words, [max(0, i - number) for i in range(sum(counts))])
                 words.from_array([DEP, HEAD], done.to_array([DEP, HEAD]))
-                write_entries(words, "head_prob", [number / 10 + i / 100 for i in range(len(words))])
+                write_entries(
+                    words, "head_prob", [number / 10 + i / 100 for i in range(len(words))]
+                )
             elif step in ("tag_", "lemma_"):
                 for token in words:
                     setattr(token, step, f"{token.i}{number}")

@@ -1,5 +1,5 @@
-"""Words in lower case with their parents: white space is nobody's parent, and incomplete sentences can be
-left out.
+"""Words in lower case with their parents: white space is nobody's parent, and incomplete sentences
+can be left out.
 """
 
 import spacy
@@ -11,7 +11,9 @@ VOCAB = spacy.blank("en").vocab
 
 
 def doc_of(words, heads, deps=None, starts=None):
-    return Doc(VOCAB, words=words, heads=heads, deps=deps or ["dep"] * len(words), sent_starts=starts)
+    return Doc(
+        VOCAB, words=words, heads=heads, deps=deps or ["dep"] * len(words), sent_starts=starts
+    )
 
 
 def test_words_are_in_lower_case_and_know_their_parents_and_sentences():

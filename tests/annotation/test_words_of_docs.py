@@ -1,4 +1,6 @@
-"""Words of documents: white space is left out, and what is written back is kept where it was set before."""
+"""Words of documents: white space is left out, and what is written back is kept where it was set
+before.
+"""
 
 import numpy as np
 import pytest
@@ -49,7 +51,11 @@ def test_words_are_those_of_all_documents_without_white_space():
 def test_there_may_be_no_words(docs):
     words = read_words(docs)
     assert (
-        len(words.forms) == len(words.place) == len(words.starts) == len(read_spaces(docs, words.layout)) == 0
+        len(words.forms)
+        == len(words.place)
+        == len(words.starts)
+        == len(read_spaces(docs, words.layout))
+        == 0
     )
     assert words.layout.offsets.tolist() == [0]
     assert len(words.layout.docs) == len(docs) + 1
@@ -93,7 +99,9 @@ def test_tags_are_written_to_words_and_white_space():
 
 def test_starts_are_written_for_every_token():
     docs = [doc_of(["a", "b", "\n", "c"]), doc_of(["d", "e"])]
-    write_starts(docs, read_words(docs), np.array([BEGINS, GOES_ON, BEGINS, BEGINS, GOES_ON], dtype=np.int32))
+    write_starts(
+        docs, read_words(docs), np.array([BEGINS, GOES_ON, BEGINS, BEGINS, GOES_ON], dtype=np.int32)
+    )
     assert starts_of(docs[0]) == [True, False, False, True]
     assert starts_of(docs[1]) == [True, False]
     assert [sentence.text for sentence in docs[0].sents] == ["a b \n", "c"]
@@ -101,7 +109,9 @@ def test_starts_are_written_for_every_token():
 
 def test_what_was_set_before_is_kept():
     doc = doc_of(["a", "b", "c", "d"], [True, False, True, None])
-    write_starts([doc], read_words([doc]), np.array([BEGINS, BEGINS, GOES_ON, BEGINS], dtype=np.int32))
+    write_starts(
+        [doc], read_words([doc]), np.array([BEGINS, BEGINS, GOES_ON, BEGINS], dtype=np.int32)
+    )
     assert starts_of(doc) == [True, False, True, True]
 
 

@@ -42,7 +42,9 @@ class Generator:
     def draw(self, rng, *, limit=LIMIT, attempts=10_000):
         """A sentence as actions, tags and words; None if there is none."""
         drawn = Derivation(*(np.empty(size, dtype=np.int32) for size in (2 * limit, limit, limit)))
-        draws = (draw_sentence(self.distributions, self.queries, rng, drawn) for _ in range(attempts))
+        draws = (
+            draw_sentence(self.distributions, self.queries, rng, drawn) for _ in range(attempts)
+        )
         n = next(filter(None, draws), 0)
         parts = drawn.actions[: 2 * n], drawn.tags[:n], drawn.words[:n]
         return tuple(tuple(part.tolist()) for part in parts) if n else None

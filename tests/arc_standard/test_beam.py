@@ -50,7 +50,9 @@ def test_selection_reallocates_in_proportion_to_particles_times_weight(weights, 
     left = reallocate(beam, particles, Search(particles, 0.0))
     proportion = np.array(weights) + np.log(counts)
     proportion = np.exp(proportion - np.logaddexp.reduce(proportion))
-    kept = {int(record): int(count) for record, count in zip(beam["record"][:left], beam["k"][:left])}
+    kept = {
+        int(record): int(count) for record, count in zip(beam["record"][:left], beam["k"][:left])
+    }
     if np.floor(particles * proportion.max() - 1e-6) >= 1:
         for i, part in enumerate(proportion):
             assert abs(kept.get(i, 0) - np.floor(particles * part)) <= 1
@@ -80,9 +82,16 @@ def test_lookahead_prefers_derivations_that_attached_more_and_leaves_weights_alo
 
 @settings(deadline=None, derandomize=True)
 @given(WEIGHTS, st.integers(1, 1000), st.booleans(), st.data())
-def test_selection_goes_by_weight_and_outlook_and_leaves_both_alone(weights, particles, marginals, data):
-    heuristics = data.draw(st.lists(st.floats(-50, 0), min_size=len(weights), max_size=len(weights)))
-    counts, search = [1 + i % 3 for i in range(len(weights))], Search(particles, 0.5, marginals=marginals)
+def test_selection_goes_by_weight_and_outlook_and_leaves_both_alone(
+    weights, particles, marginals, data
+):
+    heuristics = data.draw(
+        st.lists(st.floats(-50, 0), min_size=len(weights), max_size=len(weights))
+    )
+    counts, search = (
+        [1 + i % 3 for i in range(len(weights))],
+        Search(particles, 0.5, marginals=marginals),
+    )
     depths = [1 + i % 4 for i in range(len(weights))]
     beam, expected = (
         beam_of(weights, counts, depths, heuristics),

@@ -1,5 +1,5 @@
-"""A beam of fixed size is the one that is found when everything is tried and nothing is given up on the
-way.
+"""A beam of fixed size is the one that is found when everything is tried and nothing is given up on
+the way.
 """
 
 from math import log
@@ -30,11 +30,16 @@ def model(request):
 class Plain(Counter):
     """Beam search in plain Python, with the probabilities of the frozen model."""
 
-    def __init__(self, model, words, kept, lookahead):
+    def __init__(self, model, words, kept, stack_penalty):
         super().__init__(model)
         self.records = np.zeros((100_000, 16), dtype=np.int32)
         self.records[: self.first] = Counter(model).records[: self.first]
-        self.used, self.words, self.kept, self.lookahead = self.first, words, kept, lookahead
+        self.used, self.words, self.kept, self.stack_penalty = (
+            self.first,
+            words,
+            kept,
+            stack_penalty,
+        )
         self.queries = new_workspace(model.frozen, remembered=64)
 
     def run(self):
@@ -42,7 +47,7 @@ class Plain(Counter):
         beam = [(0.0, ROOT)]
         for word in range(len(self.words) + 1):
             found = [one for weight, top in beam for one in self.after(weight, top, word)]
-            found.sort(key=lambda one: self.lookahead * self.records[one[1], DEPTH] - one[0])
+            found.sort(key=lambda one: self.stack_penalty * self.records[one[1], DEPTH] - one[0])
             beam = found[: self.kept]
         return sorted(weight for weight, _ in beam)
 
@@ -58,7 +63,9 @@ class Plain(Counter):
             p = action_probability(parser, self.records, top, action, self.queries)
             if action == SHIFT and word < len(self.words):
                 for tag in range(len(self.model.tags)):
-                    q = p * token_probability(parser, self.records, top, tag, self.words[word], self.queries)
+                    q = p * token_probability(
+                        parser, self.records, top, tag, self.words[word], self.queries
+                    )
                     push(self.records, self.used, top, tag, self.words[word])
                     self.used += 1
                     yield weight + log(q), self.used - 1
@@ -70,11 +77,11 @@ class Plain(Counter):
                 yield from self.after(weight + log(p), self.used - 1, word)
 
 
-@pytest.mark.parametrize(("kept", "lookahead"), [(1, 0.0), (20, 0.0), (3, 0.7)])
-def test_beam_is_that_of_a_search_that_gives_nothing_up(model, kept, lookahead):
-    search = Search(kept, lookahead, marginals=True, scheme=TOP, **EVERY)
+@pytest.mark.parametrize(("kept", "stack_penalty"), [(1, 0.0), (20, 0.0), (3, 0.7)])
+def test_beam_is_that_of_a_search_that_gives_nothing_up(model, kept, stack_penalty):
+    search = Search(kept, stack_penalty, marginals=True, scheme=TOP, **EVERY)
     found = decode_all(model.frozen, blocks_of(WORDS), 0, search).log_weight
-    assert sorted(found) == pytest.approx(Plain(model, WORDS, kept, lookahead).run(), abs=1e-9)
+    assert sorted(found) == pytest.approx(Plain(model, WORDS, kept, stack_penalty).run(), abs=1e-9)
     parses = decode(model.frozen, blocks_of(WORDS), search)
     assert parses.log_probability.sum() == pytest.approx(np.logaddexp.reduce(found), abs=1e-9)
 

@@ -1,4 +1,6 @@
-"""The probabilities of the words of running text are sums over all places where its sentences may end."""
+"""The probabilities of the words of running text are sums over all places where its sentences may
+end.
+"""
 
 import numpy as np
 import pytest
@@ -19,13 +21,15 @@ def model():
 
 
 def sums(model, search=SEARCH):
-    """The log-probability of each word given those before, and that of all of them with the end, by sentences
-    that are parsed alone.
+    """The log-probability of each word given those before, and that of all of them with the end, by
+    sentences that are parsed alone.
     """
     ends, words, before = [1.0], [], 1.0
     for t in range(1, len(TEXT) + 1):
         alone = [decode(model.frozen, sentence_blocks([TEXT[s:t]]), search) for s in range(t)]
-        prefix = sum(end * np.exp((one.syntactic + one.lexical).sum()) for end, one in zip(ends, alone))
+        prefix = sum(
+            end * np.exp((one.syntactic + one.lexical).sum()) for end, one in zip(ends, alone)
+        )
         ends.append(sum(end * np.exp(one.log_probability.sum()) for end, one in zip(ends, alone)))
         words.append(np.log(prefix / before))
         before = prefix
@@ -49,7 +53,8 @@ def test_few_particles_come_near_the_sum(model):
     off = [
         np.abs(found.syntactic + found.lexical - words).max()
         for found in (
-            read(model, [True] * 5, SEARCH._replace(particles=particles)) for particles in (10, 100, 10_000)
+            read(model, [True] * 5, SEARCH._replace(particles=particles))
+            for particles in (10, 100, 10_000)
         )
     ]
     assert off == sorted(off, reverse=True)

@@ -36,7 +36,12 @@ NAMES = [
     "depth",
     *(f"{word}.distance" for word in STACK),
     *(f"{path}.{field}" for path in [*PATHS, "w1", "w2", "w3"] for field in ["tag", "word"]),
-    *(f"{path}.{step}.{field}" for path in PATHS[4:] for step in STEPS for field in ["tag", "word"]),
+    *(
+        f"{path}.{step}.{field}"
+        for path in PATHS[4:]
+        for step in STEPS
+        for field in ["tag", "word"]
+    ),
     *(f"{path}.{side}.{field}" for path in PATHS for side in SIDES for field in ["label", "count"]),
 ]
 CLASSES = [f"{path}.{field}" for path in [*PATHS, "w1", "w2", "w3"] for field in CLASS_ATTRIBUTES]
@@ -46,7 +51,9 @@ CLASS_PATHS = ["0101", "0110", "0101101010101011010", "1", *12 * [""]]
 
 @st.composite
 def derivations(draw):
-    """Actions of one or two sentences, of all derivations that there are and not only those of the oracle."""
+    """Actions of one or two sentences, of all derivations that there are and not only those of the
+    oracle.
+    """
     actions = []
     for words in draw(st.lists(st.integers(1, 8), min_size=1, max_size=2)):
         depth, left = 0, words
@@ -64,8 +71,8 @@ def derivations(draw):
 
 
 class Simulation:
-    """A stack of word positions and a list of arcs; words are numbered by their positions, tags by twice
-    these.
+    """A stack of word positions and a list of arcs; words are numbered by their positions, tags by
+    twice these.
     """
 
     def __init__(self):
@@ -97,16 +104,26 @@ class Simulation:
     def children(self, word, side):
         """Dependents on one side with their labels, the outermost last."""
         found = [(dependent, label) for head, dependent, label in self.arcs if head == word]
-        return [] if word in ("ROOT", None) else [d for d in found if (d[0] < word) == (side == "left")]
+        return (
+            []
+            if word in ("ROOT", None)
+            else [d for d in found if (d[0] < word) == (side == "left")]
+        )
 
     def position(self, word):
         return 0 if word in ("ROOT", None) else word - self.first + 1
 
     def distance(self, name):
         place = int(name[1:])
-        front = self.words - self.first + 1 if place == 1 else self.position(self.item(f"s{place - 1}"))
+        front = (
+            self.words - self.first + 1 if place == 1 else self.position(self.item(f"s{place - 1}"))
+        )
         words = front - self.position(self.item(name))
-        return 0 if self.position(self.item(name)) == 0 else [0, 1, 2, 3, 4, 4, 5, 5, 5, 5, 6][min(words, 10)]
+        return (
+            0
+            if self.position(self.item(name)) == 0
+            else [0, 1, 2, 3, 4, 4, 5, 5, 5, 5, 6][min(words, 10)]
+        )
 
     def read(self, name):
         if name in ("next.tag", "next.direction"):
@@ -189,7 +206,9 @@ def test_columns_lead_each_expert_to_its_own_elements_in_their_order(experts):
     }
     assert columns.shape == (len(experts), max(map(len, experts), default=0))
     for expert, row in zip(experts, columns.tolist()):
-        assert [rows[column] for column in row[: len(expert)]] == [ELEMENTS[name] for name in expert]
+        assert [rows[column] for column in row[: len(expert)]] == [
+            ELEMENTS[name] for name in expert
+        ]
         assert set(row[len(expert) :]) <= {-1}
 
 
@@ -231,5 +250,7 @@ def test_what_comes_next_is_known_to_one_distribution(distribution, name, only):
 
 
 def test_an_expert_names_an_element_only_once():
-    with pytest.raises(ValueError, match=r"'tag' names an element twice: s1\.tag, s2\.tag, s1\.tag"):
+    with pytest.raises(
+        ValueError, match=r"'tag' names an element twice: s1\.tag, s2\.tag, s1\.tag"
+    ):
         compile_contexts([["s1.tag"], ["s1.tag", "s2.tag", "s1.tag"]], "tag")

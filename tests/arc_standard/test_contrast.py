@@ -1,5 +1,5 @@
-"""The gradient of the conditional likelihood of derivations is that of what it is said to be the gradient
-of.
+"""The gradient of the conditional likelihood of derivations is that of what it is said to be the
+gradient of.
 """
 
 import numpy as np
@@ -11,12 +11,19 @@ from spacy_hpyp.arc_standard.contrast import add_contrasts
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, static_derivations, with_weights
 from spacy_hpyp.arc_standard.proposals import new_task
 from spacy_hpyp.arc_standard.search import Search
-from spacy_hpyp.models.parameters import no_gradient
-from spacy_hpyp.pools.pool import Weights
+from spacy_hpyp.hpyp.parameters import no_gradient
+from spacy_hpyp.hpyp.pool import Weights
 
-# Few enough derivations, and all of them in the beam, so that it stays the same when weights change a little.
+# Few enough derivations, and all of them in the beam, so that it stays the same when weights change
+# a little.
 SEARCH = Search(
-    500_000, 0.0, marginals=True, labels_per_arc=20, tags_per_word=2, tag_threshold=0.0, outlook=0.0
+    500_000,
+    0.0,
+    marginals=True,
+    labels_per_arc=20,
+    tags_per_word=2,
+    tag_threshold=0.0,
+    future_cost=0.0,
 )
 
 
@@ -51,7 +58,9 @@ def contrasts(parser, task, joint_share):
 def test_gradient_is_the_slope_of_the_log_likelihood(joint, task, name):
     parser = joint.frozen
     _, gradient = contrasts(parser, task, 0.0)
-    weights = {name: Weights(*(part.copy() for part in joint.weights[name])) for name in DISTRIBUTIONS}
+    weights = {
+        name: Weights(*(part.copy() for part in joint.weights[name])) for name in DISTRIBUTIONS
+    }
     step = 1e-3
     for part, slopes in zip(weights[name], gradient[name]):
         # The steepest one of each kind, and one that nothing depends on.
@@ -62,8 +71,8 @@ def test_gradient_is_the_slope_of_the_log_likelihood(joint, task, name):
                 values.append(contrasts(with_weights(parser, weights), task, 0.0)[0])
                 part[at] -= sign * step
             slope = (values[0] - values[1]) / (2 * step)
-            # What is less probable than a thousandth is passed over, and the beam changes with the weights at
-            # its edges.
+            # What is less probable than a thousandth is passed over, and the beam changes with the
+            # weights at its edges.
             assert slope == pytest.approx(slopes[at], rel=0.03, abs=0.03)
 
 
@@ -76,4 +85,6 @@ def test_what_the_right_derivation_generates_can_be_added(joint, task):
     for name in DISTRIBUTIONS:
         for first, second, third in zip(alone[name], half[name], whole[name]):
             np.testing.assert_allclose(second - first, third - second, rtol=1e-6, atol=1e-3)
-    assert any(np.abs(whole[name].bucket - alone[name].bucket).max() > 0.01 for name in DISTRIBUTIONS)
+    assert any(
+        np.abs(whole[name].bucket - alone[name].bucket).max() > 0.01 for name in DISTRIBUTIONS
+    )

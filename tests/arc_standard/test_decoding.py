@@ -1,5 +1,5 @@
-"""Text whose sentences have to be found: cut, decoded again, and not surer of itself than there is reason to
-be.
+"""Text whose sentences have to be found: cut, decoded again, and not surer of itself than there is
+reason to be.
 """
 
 import numpy as np
@@ -45,18 +45,22 @@ def blocks_with(may_start, offsets):
 
 
 def test_blocks_are_cut_where_the_next_tree_begins():
-    # Two trees in the first block, whose heads are counted from its beginning, and one in the second.
+    # Two trees in the first block, whose heads are counted from its beginning, and one in the
+    # second.
     blocks = blocks_with([True] * 7, [0, 4, 7])
     found = cut(blocks, np.array([NONE, 0, 3, NONE, 1, NONE, 1], dtype=np.int32))
     assert found.offsets.tolist() == [0, 2, 4, 7]
     assert found.words.tolist() == blocks.words.tolist()
 
 
-@pytest.mark.parametrize("settings", [{}, {"marginals": True}, {"marginals": True, "consensus": True}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"marginals": True}, {"marginals": True, "consensus": True}]
+)
 def test_probabilities_of_words_know_nothing_of_what_follows_without_an_outlook(model, settings):
-    search = Search(20, 0.0, outlook=0.0, **settings)
+    search = Search(20, 0.0, future_cost=0.0, **settings)
     whole, beginning = (
-        decode(model.frozen, blocks_of(words, may_start=True), search) for words in (WORDS, WORDS[:4])
+        decode(model.frozen, blocks_of(words, may_start=True), search)
+        for words in (WORDS, WORDS[:4])
     )
     for name in ("syntactic", "lexical"):
         assert np.array_equal(getattr(whole, name)[:4], getattr(beginning, name))
@@ -85,7 +89,9 @@ def test_probabilities_are_means_over_what_the_words_may_be(model, search, possi
     assert parses.tag_probability == pytest.approx(tags, rel=ROUNDING)
 
 
-def test_two_sentences_are_one_in_proportion_to_what_the_words_are_as_one(model, search, possibilities):
+def test_two_sentences_are_one_in_proportion_to_what_the_words_are_as_one(
+    model, search, possibilities
+):
     sentences, found = posteriors(model.frozen, RUNNING, search)
     shares = possibilities
     number = len(found)

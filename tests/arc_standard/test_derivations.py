@@ -24,7 +24,7 @@ from spacy_hpyp.arc_standard.derivations import tree_log_probability
 from spacy_hpyp.arc_standard.likelihood import new_workspace
 from spacy_hpyp.arc_standard.proposals import sampling_task
 from spacy_hpyp.arc_standard.sampling import sample_derivation
-from spacy_hpyp.pools.pool import Weights
+from spacy_hpyp.hpyp.pool import Weights
 
 #: Heads with 1, 2, 6, 4 and 12 derivations.
 HEADS = [[1, -1], [1, -1, 1], [2, 2, -1, 2, 2], [1, -1, 3, 1, 3], [3, 2, 3, -1, 5, 3, 5, 3]]
@@ -55,12 +55,15 @@ def sentence(heads):
     """Words, tags, heads and labels."""
     words = range(len(heads))
     labels = [-1 if head == -1 else (3 * i + head) % 2 for i, head in enumerate(heads)]
-    return [integers(rows) for rows in ([i % 2 for i in words], [(i // 2) % 2 for i in words], heads, labels)]
+    return [
+        integers(rows)
+        for rows in ([i % 2 for i in words], [(i // 2) % 2 for i in words], heads, labels)
+    ]
 
 
 def enumerate_derivations(model, words, tags, heads, labels):
-    """All derivations of a tree and their log-probabilities, from all that the system can do with gold
-    arcs.
+    """All derivations of a tree and their log-probabilities, from all that the system can do with
+    gold arcs.
     """
     counter = Counter(model)
     found = {}
@@ -113,7 +116,10 @@ def exact(model, rows, limit=1000):
 def draw(model, rows, particles, rng, retained=()):
     """A derivation, and the estimate of the tree's log-probability."""
     joint, queries = model
-    actions, tags = np.full(2 * len(rows[0]), -1, dtype=np.int32), np.empty(len(rows[0]), dtype=np.int32)
+    actions, tags = (
+        np.full(2 * len(rows[0]), -1, dtype=np.int32),
+        np.empty(len(rows[0]), dtype=np.int32),
+    )
     task = sampling_task(joint.frozen, queries, rows[0], particles, rows[1:])
     if retained:
         task.retained.actions[:], task.retained.tags[:] = retained, rows[1]
@@ -163,8 +169,8 @@ def test_sum_over_the_trees_of_a_sentence_is_that_over_its_derivations(model):
 
 
 def test_configurations_that_contexts_cannot_tell_apart_are_merged():
-    """A word with ten dependents on either side has 184,756 derivations and eleven configurations at a step
-    at most.
+    """A word with ten dependents on either side has 184,756 derivations and eleven configurations
+    at a step at most.
     """
     rows = sentence([10] * 10 + [-1] + [10] * 10)
     assert exact(model_of("the paper's"), rows, limit=11)[1]
@@ -186,7 +192,9 @@ def test_estimate_of_the_trees_probability_is_unbiased(model, particles):
     rows = sentence(HEADS[-1])
     rng = np.random.default_rng(0)
     log_probability, _ = exact(model, rows)
-    ratios = np.array([exp(draw(model, rows, particles, rng)[1] - log_probability) for _ in range(3000)])
+    ratios = np.array(
+        [exp(draw(model, rows, particles, rng)[1] - log_probability) for _ in range(3000)]
+    )
     assert ratios.std() > 0.005
     assert abs(ratios.mean() - 1) < 4 * ratios.std() / len(ratios) ** 0.5
 
@@ -195,7 +203,9 @@ def test_derivations_are_drawn_from_their_posterior(model):
     rows = sentence(HEADS[-1])
     actions, probabilities = posterior(enumerate_derivations(model[0], *rows))
     rng = np.random.default_rng(0)
-    assert_frequencies([draw(model, rows, 500, rng)[0] for _ in range(2000)], actions, probabilities)
+    assert_frequencies(
+        [draw(model, rows, 500, rng)[0] for _ in range(2000)], actions, probabilities
+    )
 
 
 @pytest.mark.parametrize("particles", [2, 5])

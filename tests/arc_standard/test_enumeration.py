@@ -33,11 +33,11 @@ from spacy_hpyp.arc_standard.configuration import (
 from spacy_hpyp.arc_standard.configuration import shift as push
 from spacy_hpyp.arc_standard.contexts import read_context
 from spacy_hpyp.arc_standard.distributions import ContextLists, static_derivations
+from spacy_hpyp.arc_standard.model import JointModel
 from spacy_hpyp.arc_standard.search import Search
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, TIER, deepest
-from spacy_hpyp.models.joint_model import JointModel
-from spacy_hpyp.pools.pool import Weights, bucket_of
+from spacy_hpyp.hpyp.pool import Weights, bucket_of
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
 
@@ -79,7 +79,9 @@ def make_model(contexts, labels=1, sweeps=3, one_table=False):
     settings = VocabularySettings(universal_unknown_words(), min_count=1)
     named = [([f"word{w}" for w in words], tags) for words, tags, _ in TREES]
     model = JointModel(contexts, settings, one_table=one_table)
-    model.initialize([f"label{i}" for i in range(labels)], Vocabulary.collect(named, ["A", "B"], settings))
+    model.initialize(
+        [f"label{i}" for i in range(labels)], Vocabulary.collect(named, ["A", "B"], settings)
+    )
     rng = np.random.default_rng(1)
     rows = [
         np.array(
@@ -101,7 +103,9 @@ def make_model(contexts, labels=1, sweeps=3, one_table=False):
 
 
 @pytest.fixture(
-    scope="module", params=[(name, one_table) for name in POOLS for one_table in (False, True)], ids=str
+    scope="module",
+    params=[(name, one_table) for name in POOLS for one_table in (False, True)],
+    ids=str,
 )
 def model(request):
     name, one_table = request.param
@@ -118,7 +122,9 @@ def with_random_weights(model):
 
 
 class Counter:
-    """All derivations, one after the other, with probabilities from the live seating, expert by expert."""
+    """All derivations, one after the other, with probabilities from the live seating, expert by
+    expert.
+    """
 
     def __init__(self, model, best_labels=False):
         self.model = model
@@ -132,7 +138,9 @@ class Counter:
         row = np.zeros(len(elements), dtype=np.int32)
         read_context(elements, self.records, top, known, row)
         depth = int(self.records[top, DEPTH])
-        possible = self.possible_directions(depth) if name == "transition" else range(self.sizes[name])
+        possible = (
+            self.possible_directions(depth) if name == "transition" else range(self.sizes[name])
+        )
         return self._probability(name, dish, tuple(row.tolist()), tuple(possible))
 
     def possible_directions(self, depth):
@@ -157,10 +165,13 @@ class Counter:
         if name == "word":
             shares = np.exp(weight) / np.exp(weight).sum()
             return sum(
-                share * predictive_probability(franchise, m, row, dish) for m, share in enumerate(shares)
+                share * predictive_probability(franchise, m, row, dish)
+                for m, share in enumerate(shares)
             )
         product = {
-            y: np.prod([predictive_probability(franchise, m, row, y) ** w for m, w in enumerate(weight)])
+            y: np.prod(
+                [predictive_probability(franchise, m, row, y) ** w for m, w in enumerate(weight)]
+            )
             for y in possible
         }
         return product[dish] / sum(product.values()) if dish in product else 0.0
@@ -170,11 +181,15 @@ class Counter:
             return self.probability("transition", top, action)
         direction = class_of(action)
         p = self.probability("transition", top, direction)
-        return p if action < FIRST_ARC else p * self.probability("label", top, label_of(action), direction)
+        return (
+            p
+            if action < FIRST_ARC
+            else p * self.probability("label", top, label_of(action), direction)
+        )
 
     def derivations(self, n, words=None):
-        """Yield (probability, last record) of all derivations of sentences of n words, or of the given
-        words.
+        """Yield (probability, last record) of all derivations of sentences of n words, or of the
+        given words.
         """
         yield from self._grow(1.0, ROOT, self.first, n, words, 0)
 
@@ -203,10 +218,16 @@ class Counter:
                     range(len(self.model.tags)),
                     range(self.sizes["word"]) if words is None else [words[shifted]],
                 ):
-                    q = p * self.probability("tag", top, tag) * self.probability("word", top, word, tag)
+                    q = (
+                        p
+                        * self.probability("tag", top, tag)
+                        * self.probability("word", top, word, tag)
+                    )
                     push(self.records, used, top, tag, word)
                     yield from self._grow(q, used, used + 1, n, words, shifted + 1)
-            elif (action == END and depth == 2 and shifted == n) or (class_of(action) > 1 and depth > 2):
+            elif (action == END and depth == 2 and shifted == n) or (
+                class_of(action) > 1 and depth > 2
+            ):
                 reduce(self.records, used, top, action)
                 yield from self._grow(p, used, used + 1, n, words, shifted)
 
@@ -232,7 +253,9 @@ def decode(model, words, particles=EVERYTHING, tags=None, labels_per_arc=1):
         may_start=np.zeros(n, dtype=bool),
         offsets=np.array([0, n]),
     )
-    return decoding.decode(model.frozen, blocks, Search(particles, 0.0, labels_per_arc=labels_per_arc))
+    return decoding.decode(
+        model.frozen, blocks, Search(particles, 0.0, labels_per_arc=labels_per_arc)
+    )
 
 
 def test_probability_of_all_sentences_grows_with_their_length_and_stays_below_one(counter):
@@ -267,15 +290,17 @@ def test_given_tags_leave_only_their_derivations(model, counter):
 
 
 def test_words_of_a_prefix_have_what_all_derivations_that_shift_them_have(model, counter):
-    # With shifting as the only thing left out of the sum, p(w1) p(w2 | w1) is what has been generated up to
-    # w2.
+    # With shifting as the only thing left out of the sum, p(w1) p(w2 | w1) is what has been
+    # generated up to w2.
     first = sum(
         counter.action_probability(ROOT, SHIFT)
         * counter.probability("tag", ROOT, tag)
         * counter.probability("word", ROOT, 1, tag)
         for tag in range(2)
     )
-    assert decode(model, [1, 0, 0]).log_probability[0] == pytest.approx(log(first), abs=3 * PRECISION)
+    assert decode(model, [1, 0, 0]).log_probability[0] == pytest.approx(
+        log(first), abs=3 * PRECISION
+    )
 
 
 def test_fewer_particles_find_less_of_the_sum(model):
@@ -292,8 +317,8 @@ def test_first_visit_predicts_from_nothing_but_the_sentence_itself():
     found, _ = model.visit(
         sentence, static_derivations(sentence), np.array([False]), np.random.default_rng(0)
     )
-    # The shift and the end meet at the root only, where the one customer leaves (0.5 + 0.5) / (0.5 + 1) to
-    # the base.
+    # The shift and the end meet at the root only, where the one customer leaves (0.5 + 0.5) / (0.5
+    # + 1) to the base.
     assert sum(found.values()) == pytest.approx(
         log(1 / actions) + log(1 / 1.5 / actions) - log(tags) - log(words), abs=1e-12
     )
@@ -321,7 +346,9 @@ def test_beam_with_enough_particles_is_exhaustive_search_over_the_best_labels(mo
         assert parses.log_probability.sum() == pytest.approx(
             log(sum(p for p, _ in found)), abs=1e-4 + 4 * n * PRECISION
         )
-        assert (parses.tags.tolist(), parses.heads.tolist(), parses.labels.tolist()) == max(found)[1]
+        assert (parses.tags.tolist(), parses.heads.tolist(), parses.labels.tolist()) == max(found)[
+            1
+        ]
         labels_found.update(label for _, (_, _, labels) in found for label in labels)
     assert n < 3 or not model_with_labels.is_factored or len(labels_found - {NONE}) > 1
 
@@ -336,4 +363,6 @@ def test_beam_that_tries_all_labels_is_exhaustive_search(model_with_labels, n):
         assert parses.log_probability.sum() == pytest.approx(
             log(sum(p for p, _ in found)), abs=1e-4 + 4 * n * PRECISION
         )
-        assert (parses.tags.tolist(), parses.heads.tolist(), parses.labels.tolist()) == max(found)[1]
+        assert (parses.tags.tolist(), parses.heads.tolist(), parses.labels.tolist()) == max(found)[
+            1
+        ]

@@ -1,5 +1,5 @@
-"""Gibbs steps over sentences leave the seating as enumeration has it, also where one restaurant has several
-of their events.
+"""Gibbs steps over sentences leave the seating as enumeration has it, also where one restaurant has
+several of their events.
 """
 
 import numpy as np
@@ -17,17 +17,19 @@ from spacy_hpyp.arc_standard.distributions import (
     events_of,
     static_derivations,
 )
+from spacy_hpyp.arc_standard.frozen import tree_log_probs
 from spacy_hpyp.compiled import jit
 from spacy_hpyp.hpyp.franchise import N_SERVINGS, NONE, PARENT, RESTAURANT, SYMBOL, new_franchise
-from spacy_hpyp.models.frozen import tree_log_probs
-from spacy_hpyp.models.parameters import no_gradient
-from spacy_hpyp.pools.gibbs import visit_sentences
+from spacy_hpyp.hpyp.gibbs import visit_sentences
+from spacy_hpyp.hpyp.parameters import no_gradient
 
 #: One sentence whose five tags, words and labels fall into few restaurants.
 WORDS, TAGS, HEADS = [0, 1, 0, 0, 1], [0, 1, 0, 0, 1], [1, NONE, 1, 1, 1]
 STEPS = 20_000
 CONTEXTS = {
-    "plain": ContextLists(transition=[[]], label=[], tag=[["s1.tag"]], word=[["next.tag", "s1.tag"]]),
+    "plain": ContextLists(
+        transition=[[]], label=[], tag=[["s1.tag"]], word=[["next.tag", "s1.tag"]]
+    ),
     "pools": ContextLists(
         transition=[["s1.tag"], []],
         label=[["next.direction"], []],
@@ -38,7 +40,9 @@ CONTEXTS = {
 
 
 def sentence():
-    return join([np.array([WORDS, TAGS, HEADS, [NONE if h == NONE else 0 for h in HEADS]], dtype=np.int32)])
+    return join(
+        [np.array([WORDS, TAGS, HEADS, [NONE if h == NONE else 0 for h in HEADS]], dtype=np.int32)]
+    )
 
 
 def without_sentences(model):
@@ -62,8 +66,8 @@ def model_with_one_sentence(contexts):
 
 @jit
 def run(pool, generated, seated, steps, rng):
-    """Gibbs steps; returns after each the sum of squared table sizes of every serving, which tells partitions
-    apart.
+    """Gibbs steps; returns after each the sum of squared table sizes of every serving, which tells
+    partitions apart.
     """
     franchise = pool.franchise
     squares = np.zeros((steps, franchise.used[N_SERVINGS]), dtype=np.int64)
@@ -90,7 +94,9 @@ def test_seatings_are_visited_as_often_as_enumeration_says(kind, name):
     model, rows = model_with_one_sentence(CONTEXTS[kind])
     pool = model.pool(name, model.weights, no_gradient(model.weights))
     derivations = static_derivations(rows)
-    generated = Generated(DISTRIBUTIONS.index(name), model.is_factored, rows.words, derivations, rows.offsets)
+    generated = Generated(
+        DISTRIBUTIONS.index(name), model.is_factored, rows.words, derivations, rows.offsets
+    )
     squares = run(pool, generated, np.array([True]), STEPS, np.random.default_rng(7))
 
     events = events_of(pool, *generated[:3], rows.tags, derivations.actions)
@@ -103,7 +109,8 @@ def test_seatings_are_visited_as_often_as_enumeration_says(kind, name):
         ]
         reached = enumerate_seatings(customers, model.sizes[name])
         found = [
-            context_of(franchise, row[RESTAURANT]) for row in franchise.servings[: franchise.used[N_SERVINGS]]
+            context_of(franchise, row[RESTAURANT])
+            for row in franchise.servings[: franchise.used[N_SERVINGS]]
         ]
         mine = [serving for serving, (root, _) in enumerate(found) if root == expert]
         keys = [(found[serving][1], int(franchise.servings[serving, 1])) for serving in mine]

@@ -1,4 +1,6 @@
-"""What the beam holds after each word: analyses of the prefix, and the distribution of what comes next."""
+"""What the beam holds after each word: analyses of the prefix, and the distribution of what comes
+next.
+"""
 
 import numpy as np
 import pytest
@@ -14,7 +16,9 @@ from spacy_hpyp.arc_standard.search import Search
 pytestmark = pytest.mark.slow
 
 # Everything is tried.
-SEARCH = Search(EVERYTHING, 0.0, marginals=True, labels_per_arc=1, tags_per_word=2, tag_threshold=0.0)
+SEARCH = Search(
+    EVERYTHING, 0.0, marginals=True, labels_per_arc=1, tags_per_word=2, tag_threshold=0.0
+)
 
 
 @pytest.fixture(scope="module", params=POOLS)
@@ -34,7 +38,9 @@ def prefix_probability(model, words):
 
 def follow(model, sentences, threads=1, particles=1000, **options):
     blocks = sentence_blocks([np.array(words, dtype=np.int32) for words in sentences])
-    return increments.follow(model.frozen, blocks, SEARCH._replace(particles=particles), threads, **options)
+    return increments.follow(
+        model.frozen, blocks, SEARCH._replace(particles=particles), threads, **options
+    )
 
 
 def test_what_comes_next_is_in_proportion_to_the_prefix_probabilities(model):
@@ -46,7 +52,9 @@ def test_what_comes_next_is_in_proportion_to_the_prefix_probabilities(model):
         expected = [prefix_probability(model, [*prefix, word])[0] for word in range(outcomes)]
         expected.append(prefix_probability(model, prefix)[1])
         # Up to what is negligible in each of the configurations, and to the 32 bits of views.
-        np.testing.assert_allclose(found.expected[length], np.array(expected) / sum(expected), atol=1e-4)
+        np.testing.assert_allclose(
+            found.expected[length], np.array(expected) / sum(expected), atol=1e-4
+        )
 
 
 def test_analyses_are_different_and_sum_up_to_the_prefix(model):
@@ -66,7 +74,9 @@ def test_analyses_are_different_and_sum_up_to_the_prefix(model):
         assert np.all((tags >= 0) & (tags < len(model.tags)))
         # After the second word nothing can have been attached but in one way.
         if word < 2:
-            assert len({tuple(row) for row in tags.tolist()}) == size == len(model.tags) ** (word + 1)
+            assert (
+                len({tuple(row) for row in tags.tolist()}) == size == len(model.tags) ** (word + 1)
+            )
     assert np.any(heads != OPEN)
 
 

@@ -1,5 +1,5 @@
-"""Steps over latent derivations keep the posterior that enumeration finds, in which the events of a sentence
-see each other.
+"""Steps over latent derivations keep the posterior that enumeration finds, in which the events of a
+sentence see each other.
 """
 
 import itertools
@@ -23,16 +23,11 @@ from spacy_hpyp.arc_standard.distributions import (
     events_of,
     static_derivations,
 )
-from spacy_hpyp.arc_standard.latent import (
-    add_weighing,
-    remove_weighing,
-    take_back,
-    visit_latent,
-)
+from spacy_hpyp.arc_standard.latent import add_weighing, remove_weighing, take_back, visit_latent
 from spacy_hpyp.compiled import NONE
+from spacy_hpyp.hpyp.gibbs import put_back
+from spacy_hpyp.hpyp.parameters import no_gradient
 from spacy_hpyp.hpyp.storage import pack
-from spacy_hpyp.models.parameters import no_gradient
-from spacy_hpyp.pools.gibbs import put_back
 from spacy_hpyp.storage.format import dump
 
 #: The second word has a dependent on either side, so that the tree has two derivations.
@@ -45,7 +40,9 @@ SMALL = ContextLists(transition=[["s2.tag"]], label=[], tag=[["s2.tag"]], word=[
 def rows_of(*sentences):
     return join(
         [
-            np.array([words, tags, heads, [NONE if h == NONE else 0 for h in heads]], dtype=np.int32)
+            np.array(
+                [words, tags, heads, [NONE if h == NONE else 0 for h in heads]], dtype=np.int32
+            )
             for words, tags, heads in sentences
         ]
     )
@@ -65,7 +62,9 @@ def all_derivations(model, words, tags, heads, given_tree):
 
 
 def run(model, rows, given_trees, steps=STEPS):
-    """The derivations of all sentences after each step, and how many were accepted of those that were new."""
+    """The derivations of all sentences after each step, and how many were accepted of those that
+    were new.
+    """
     gradient = no_gradient(model.weights)
     derivations, draws = static_derivations(rows), np.zeros(2, dtype=np.int64)
     model.reserve(1000, DISTRIBUTIONS)
@@ -81,7 +80,10 @@ def run(model, rows, given_trees, steps=STEPS):
         assert visit_latent(*step, given_trees=given_trees, particles=3) == len(seated)
         visited.append(
             tuple(
-                (*derivations.actions[2 * start : 2 * end].tolist(), *derivations.tags[start:end].tolist())
+                (
+                    *derivations.actions[2 * start : 2 * end].tolist(),
+                    *derivations.tags[start:end].tolist(),
+                )
                 for start, end in itertools.pairwise(rows.offsets.tolist())
             )
         )
@@ -89,7 +91,9 @@ def run(model, rows, given_trees, steps=STEPS):
 
 
 class Marginal:
-    """The probability of derivations, summed over all ways in which the customers of all of them may sit."""
+    """The probability of derivations, summed over all ways in which the customers of all of them
+    may sit.
+    """
 
     def __init__(self, model):
         self.model = model
@@ -99,7 +103,9 @@ class Marginal:
         for name in DISTRIBUTIONS:
             pairs = zip(words, paths)
             customers = [
-                customer for pair in pairs for customer in self.customers(name, tuple(pair[0]), pair[1])
+                customer
+                for pair in pairs
+                for customer in self.customers(name, tuple(pair[0]), pair[1])
             ]
             probability *= self.of_customers(name, tuple(sorted(customers)))
         return probability
@@ -109,7 +115,9 @@ class Marginal:
         pool = self.model.pool(name, self.model.weights, no_gradient(self.model.weights))
         number, n = DISTRIBUTIONS.index(name), len(words)
         path = np.array(path, dtype=np.int32)
-        events = events_of(pool, number, False, np.array(words, dtype=np.int32), path[2 * n :], path[: 2 * n])
+        events = events_of(
+            pool, number, False, np.array(words, dtype=np.int32), path[2 * n :], path[: 2 * n]
+        )
         return [
             (context_of(pool.franchise, events.restaurants[i, 0])[1], int(events.dish[i]))
             for i in range(events.count[0])
@@ -123,7 +131,10 @@ class Marginal:
 @pytest.mark.parametrize("given_tree", [True, False])
 def test_derivations_are_visited_as_often_as_they_are_probable(given_tree):
     # Nothing but these sentences is seated, so that their own events are most of what they see.
-    sentences = [(WORDS, TAGS, HEADS), ([0, 0], [0, 0], [1, NONE]) if given_tree else ([0], [0], [NONE])]
+    sentences = [
+        (WORDS, TAGS, HEADS),
+        ([0, 0], [0, 0], [1, NONE]) if given_tree else ([0], [0], [NONE]),
+    ]
     model = without_sentences(make_model(SMALL))
     marginal = Marginal(without_sentences(make_model(SMALL)))
     marginal.model.reserve(1000, DISTRIBUTIONS)
@@ -145,7 +156,9 @@ def test_derivations_are_visited_as_often_as_they_are_probable(given_tree):
 @pytest.mark.parametrize(
     "name", [pytest.param("the paper's", marks=pytest.mark.slow), "directions and labels"]
 )
-def test_derivations_of_a_sentence_among_others_are_visited_as_often_as_they_are_probable(name, given_tree):
+def test_derivations_of_a_sentence_among_others_are_visited_as_often_as_they_are_probable(
+    name, given_tree
+):
     # With one table at most, the seating of the others is known.
     model = with_random_weights(make_model(POOLS[name], one_table=True))
     rows = rows_of((WORDS, TAGS, HEADS))

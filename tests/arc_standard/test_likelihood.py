@@ -22,15 +22,23 @@ def test_events_of_random_derivations_have_the_probabilities_of_the_seating(name
             depth = counter.records[top, DEPTH]
             possible = range(action_count(2))
             if model.is_factored:
-                possible = [a for a in possible if class_of(a) in counter.possible_directions(depth)]
+                possible = [
+                    a for a in possible if class_of(a) in counter.possible_directions(depth)
+                ]
             for action in possible:
                 found = action_probability(parser, counter.records, top, action, queries)
-                assert found == pytest.approx(counter.action_probability(top, action), rel=3 * PRECISION)
+                assert found == pytest.approx(
+                    counter.action_probability(top, action), rel=3 * PRECISION
+                )
             for tag in range(2):
-                expected = counter.probability("tag", top, tag) * counter.probability("word", top, 1, tag)
+                expected = counter.probability("tag", top, tag) * counter.probability(
+                    "word", top, 1, tag
+                )
                 found = token_probability(parser, counter.records, top, tag, 1, queries)
                 assert found == pytest.approx(expected, rel=3 * PRECISION)
-            action = int(rng.choice([a for a in possible if a == SHIFT or (class_of(a) > 1 and depth > 2)]))
+            action = int(
+                rng.choice([a for a in possible if a == SHIFT or (class_of(a) > 1 and depth > 2)])
+            )
             if action == SHIFT:
                 push(counter.records, used, top, int(rng.integers(2)), int(rng.integers(2)))
             else:
@@ -45,7 +53,8 @@ def test_actions_of_a_configuration_sum_to_one():
     push(counter.records, 3, 2, 1, 0)
     for top, possible in [(ROOT, [0]), (2, [0, 1]), (3, [0, 2, 3, 4, 5])]:
         found = [
-            action_probability(model.frozen, counter.records, top, action, queries) for action in possible
+            action_probability(model.frozen, counter.records, top, action, queries)
+            for action in possible
         ]
         assert sum(found) == pytest.approx(1.0)
 
@@ -53,5 +62,7 @@ def test_actions_of_a_configuration_sum_to_one():
 def test_an_unlexicalised_model_generates_tags_only():
     model = make_model(ContextLists(transition=[["s1.tag"]], label=[], tag=[["s1.tag"]], word=[]))
     counter, queries = Counter(model), new_workspace(model.frozen, remembered=64)
-    found = [token_probability(model.frozen, counter.records, ROOT, tag, 1, queries) for tag in range(2)]
+    found = [
+        token_probability(model.frozen, counter.records, ROOT, tag, 1, queries) for tag in range(2)
+    ]
     assert sum(found) == pytest.approx(1.0)

@@ -42,8 +42,8 @@ def replay(actions):
 
 
 def all_action_sequences(words):
-    """Everything that the system can do with a sentence, by the tree that it gives; with `labels_of` it as
-    labels.
+    """Everything that the system can do with a sentence, by the tree that it gives; with
+    `labels_of` it as labels.
     """
     trees = defaultdict(set)
 
@@ -89,8 +89,12 @@ def reachable_derivations(heads, labels):
 
 def count_derivations(heads):
     """The product of (l + r)! / (l! r!) over words with l left and r right dependents."""
-    dependents = [[other for other, head in enumerate(heads) if head == word] for word in range(len(heads))]
-    return prod(comb(len(own), sum(other < word for other in own)) for word, own in enumerate(dependents))
+    dependents = [
+        [other for other, head in enumerate(heads) if head == word] for word in range(len(heads))
+    ]
+    return prod(
+        comb(len(own), sum(other < word for other in own)) for word, own in enumerate(dependents)
+    )
 
 
 @pytest.mark.parametrize("words", [1, 2, 3, 4, 5])

@@ -180,7 +180,9 @@ def test_arcs_are_added_as_soon_as_they_are_valid(tree):
         arc = None
         if len(stack) >= 2:
             for head, dependent in [(stack[-1], stack[-2]), (stack[-2], stack[-1])]:
-                if heads[dependent] == head and not any(heads[other] == dependent for other in missing):
+                if heads[dependent] == head and not any(
+                    heads[other] == dependent for other in missing
+                ):
                     arc = head, dependent
         if arc:
             head, dependent = arc
@@ -249,7 +251,9 @@ def test_a_derivation_can_be_read_back_from_any_of_its_records(actions, data):
 @settings(deadline=None, derandomize=True)
 @given(derivations(), derivations(), st.data())
 def test_derivations_that_share_records_do_not_disturb_each_other(one, other, data):
-    """The second derivation branches off from a record of the first one where both have done the same."""
+    """The second derivation branches off from a record of the first one where both have done the
+    same.
+    """
     shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other)))
     shared = data.draw(st.integers(0, shared))
     records = np.zeros((FIRST_RECORD + len(one) + len(other), FIELDS), dtype=np.int32)

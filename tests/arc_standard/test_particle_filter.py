@@ -1,4 +1,6 @@
-"""The search does not lose itself in derivations that cannot win, and forgets what it needs no more."""
+"""The search does not lose itself in derivations that cannot win, and forgets what it needs no
+more.
+"""
 
 import random
 
@@ -18,7 +20,9 @@ PLENTY = 500_000
 
 
 def run(nlp, words, settings, room):
-    """Algorithm 1 on a block of words: the records, the final beam, and what it says of each word."""
+    """Algorithm 1 on a block of words: the records, the final beam, and what it says of each
+    word.
+    """
     joint = nlp.get_pipe("hpyp_parser").joint
     blocks, _ = encode_docs([Doc(nlp.vocab, words=words)], joint.encoder, given_tags=False)
     task = new_task(joint.frozen, blocks, settings)
@@ -66,6 +70,7 @@ def test_room_for_records_grows_with_the_words_alone(toy, trained_on_documents):
     # In no order, so that there is much to try.
     words = [word for s in toy.sentences(60) * 8 for word in rng.sample(s.words, len(s.words))]
     records, _, _ = run(trained_on_documents, words, settings, FIRST_RECORD)
-    # Each word is shifted and attached, by derivations that do not quite agree; and as much again is free.
+    # Each word is shifted and attached, by derivations that do not quite agree; and as much again
+    # is free.
     assert len(records) < 30 * len(words)
     assert count_records(trained_on_documents, words, settings) > 50 * len(words)

@@ -25,13 +25,15 @@ ROUNDING = 1e-4
 
 
 def rounding(model):
-    """How far sums over derivations of four words may be from those of exact probabilities: of 16 factors
-    each.
+    """How far sums over derivations of four words may be from those of exact probabilities: of 16
+    factors each.
     """
     return max(ROUNDING, 16 * PRECISION)
 
 
-@pytest.fixture(scope="module", params=[(name, labels) for name in POOLS for labels in (1, 2)], ids=str)
+@pytest.fixture(
+    scope="module", params=[(name, labels) for name in POOLS for labels in (1, 2)], ids=str
+)
 def model(request):
     name, labels = request.param
     return with_random_weights(make_model(POOLS[name], labels=labels))
@@ -55,14 +57,18 @@ def posterior_of(model, words, temperature=1.0, particles=EVERYTHING, may_start=
 def parses_of(posterior):
     return [
         tuple(map(tuple, parse))
-        for parse in zip(posterior.tags.tolist(), posterior.heads.tolist(), posterior.labels.tolist())
+        for parse in zip(
+            posterior.tags.tolist(), posterior.heads.tolist(), posterior.labels.tolist()
+        )
     ]
 
 
 def enumerated(model, words):
     counter = Counter(model, best_labels=True)
     n = len(words)
-    return [(p, tuple(map(tuple, counter.tree(last, n)))) for p, last in counter.derivations(n, words)]
+    return [
+        (p, tuple(map(tuple, counter.tree(last, n)))) for p, last in counter.derivations(n, words)
+    ]
 
 
 def sums(pairs):
@@ -107,12 +113,16 @@ def test_marginals_are_those_of_all_derivations(model, consensus):
         expected = enumerated(model, words)
         total = sum(p for p, _ in expected)
         parses = decoding.decode(
-            model.frozen, blocks_of(words), Search(EVERYTHING, 0.0, marginals=True, consensus=consensus)
+            model.frozen,
+            blocks_of(words),
+            Search(EVERYTHING, 0.0, marginals=True, consensus=consensus),
         )
         for word in range(len(words)):
             heads = sum(p for p, (_, heads, _) in expected if heads[word] == parses.heads[word])
             tags = sum(p for p, (tags, _, _) in expected if tags[word] == parses.tags[word])
-            assert parses.head_probability[word] == pytest.approx(heads / total, rel=rounding(model))
+            assert parses.head_probability[word] == pytest.approx(
+                heads / total, rel=rounding(model)
+            )
             assert parses.tag_probability[word] == pytest.approx(tags / total, rel=rounding(model))
 
 
@@ -146,14 +156,18 @@ def posteriors():
 def test_consensus_has_the_most_expected_arcs_of_all_parses_and_the_most_probable_tags(posteriors):
     for posterior in posteriors:
         heads, labels, tags = chosen(posterior, True)
-        scores = [expected_right(posterior, *tree) for tree in zip(posterior.heads, posterior.labels)]
+        scores = [
+            expected_right(posterior, *tree) for tree in zip(posterior.heads, posterior.labels)
+        ]
         assert expected_right(posterior, heads, labels) == pytest.approx(max(scores), abs=1e-12)
         assert any(
             np.array_equal(heads, h) and np.array_equal(labels, tree)
             for h, tree in zip(posterior.heads, posterior.labels)
         )
         for word, tag in enumerate(tags):
-            masses = [posterior.probability[posterior.tags[:, word] == other].sum() for other in range(3)]
+            masses = [
+                posterior.probability[posterior.tags[:, word] == other].sum() for other in range(3)
+            ]
             assert masses[tag] == pytest.approx(max(masses), abs=1e-12)
 
 
@@ -168,7 +182,9 @@ def test_marginals_are_sums_over_the_derivations(posteriors):
 
 
 def prefix_sums(model, words):
-    """For each word, the sums over what leads to it with its probability, and with its tag's only."""
+    """For each word, the sums over what leads to it with its probability, and with its tag's
+    only.
+    """
     counter = Counter(model, best_labels=True)
     with_word, with_tag = np.zeros(len(words)), np.zeros(len(words))
 
@@ -221,9 +237,9 @@ def test_parts_of_surprisal_add_up_to_the_log_probability_but_for_the_end(model)
 
 def leading(pairs, most):
     """The numbers with the highest sums of probabilities, of equals the lower one first."""
-    return sorted(((p, number) for number, p in sums(pairs).items()), key=lambda pair: (-pair[0], pair[1]))[
-        :most
-    ]
+    return sorted(
+        ((p, number) for number, p in sums(pairs).items()), key=lambda pair: (-pair[0], pair[1])
+    )[:most]
 
 
 def test_guides_are_the_most_probable_heads_labels_and_tags(posteriors):
@@ -242,14 +258,20 @@ def test_guides_are_the_most_probable_heads_labels_and_tags(posteriors):
                 expected = leading(zip(p, values), len(numbers))
                 missing = len(numbers) - len(expected)
                 assert numbers.tolist() == [number for _, number in expected] + [NONE] * missing
-                assert shares == pytest.approx([share for share, _ in expected] + [0.0] * missing, rel=1e-6)
+                assert shares == pytest.approx(
+                    [share for share, _ in expected] + [0.0] * missing, rel=1e-6
+                )
             for head, share, label in zip(
-                guides.heads[word].tolist(), guides.head_probability[word], guides.head_labels[word].tolist()
+                guides.heads[word].tolist(),
+                guides.head_probability[word],
+                guides.head_labels[word].tolist(),
             ):
                 if share == 0.0:
                     assert label == NONE
                 else:
-                    of_head = [(own_p, name) for own_p, name, its in zip(p, names, own) if its == head]
+                    of_head = [
+                        (own_p, name) for own_p, name, its in zip(p, names, own) if its == head
+                    ]
                     assert label == leading(of_head, 1)[0][1]
 
 
@@ -258,6 +280,7 @@ def test_finding_guides_changes_nothing_else(model, consensus):
     blocks = blocks_of([0, 1, 0, 0, 1], may_start=True)
     search = Search(50, 0.0, marginals=True, consensus=consensus)
     without, found = (
-        decoding.decode(model.frozen, blocks, search._replace(guides=guides)) for guides in (False, True)
+        decoding.decode(model.frozen, blocks, search._replace(guides=guides))
+        for guides in (False, True)
     )
     assert all(np.array_equal(one, other) for one, other in zip(without[:-1], found[:-1]))

@@ -32,7 +32,9 @@ def standard_error(samples):
     return np.std(samples, axis=0) / len(samples) ** 0.5 + 1e-9
 
 
-@pytest.mark.parametrize(("weights", "counts"), [([1, 50, 7, 2], [3, 1, 2, 4]), ([0.01, 1.0], [9, 1])])
+@pytest.mark.parametrize(
+    ("weights", "counts"), [([1, 50, 7, 2], [3, 1, 2, 4]), ([0.01, 1.0], [9, 1])]
+)
 def test_numbers_of_particles_are_their_expectations_rounded_up_or_down(weights, counts):
     rng = np.random.default_rng(0)
     expected = np.multiply(weights, counts) * sum(counts) / np.dot(weights, counts)
@@ -55,7 +57,9 @@ def test_a_particle_that_is_held_always_goes_on_however_little_it_weighs():
 
 
 def test_numbers_given_a_held_particle_are_those_without_reweighted_by_its_own():
-    """What is drawn given that a particle goes on, weighted by how often it does, is what is drawn anyway."""
+    """What is drawn given that a particle goes on, weighted by how often it does, is what is drawn
+    anyway.
+    """
     weights, counts = [12, 1, 2], [1, 3, 2]
     rng = np.random.default_rng(0)
     free = np.array([counts_after(weights, counts, rng) for _ in range(DRAWS)])

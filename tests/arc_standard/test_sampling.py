@@ -7,13 +7,21 @@ import numpy as np
 import pytest
 from test_enumeration import POOLS, Counter, make_model, with_random_weights
 
-from spacy_hpyp.arc_standard.configuration import DEPTH, END, FIRST_ARC, ROOT, SHIFT, derivation, reduce
+from spacy_hpyp.arc_standard.configuration import (
+    DEPTH,
+    END,
+    FIRST_ARC,
+    ROOT,
+    SHIFT,
+    derivation,
+    reduce,
+)
 from spacy_hpyp.arc_standard.configuration import shift as push
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, Distributions
 from spacy_hpyp.arc_standard.likelihood import new_workspace
 from spacy_hpyp.arc_standard.proposals import sampling_task
 from spacy_hpyp.arc_standard.sampling import sample_derivation, with_every_tag
-from spacy_hpyp.models.parameters import no_gradient
+from spacy_hpyp.hpyp.parameters import no_gradient
 
 WORDS = {1: [1], 2: [0, 1], 3: [1, 0, 1], 4: [0, 1, 1, 0]}
 
@@ -33,7 +41,9 @@ class Tiny:
             gradient = no_gradient(joint.weights)
             pools = [joint.pool(name, joint.weights, gradient) for name in DISTRIBUTIONS]
             vocabulary = joint.vocabulary
-            self.distributions = Distributions(*pools, vocabulary.tag_offsets, vocabulary.candidate_tags)
+            self.distributions = Distributions(
+                *pools, vocabulary.tag_offsets, vocabulary.candidate_tags
+            )
         self.queries = new_workspace(self.distributions, remembered=1)
         self._found = {}
 
@@ -89,8 +99,8 @@ def tiny(name, seated):
     return Tiny(name, seated)
 
 
-# From frozen models sentences are drawn, see test_ancestral_sampling.py; here drawing is compiled once more
-# for them.
+# From frozen models sentences are drawn, see test_ancestral_sampling.py; here drawing is compiled
+# once more for them.
 @pytest.fixture(
     params=[
         pytest.param((name, seated), marks=[] if seated else pytest.mark.slow)
@@ -109,7 +119,8 @@ def assert_mean_is_one(ratios):
 
 
 def assert_drawn_from(found, probabilities):
-    """Assert by a chi-square test at the level of 0.001 that draws have the probabilities of some outcomes.
+    """Assert by a chi-square test at the level of 0.001 that draws have the probabilities of some
+    outcomes.
 
     Outcomes that are expected fewer than five times are taken together.
     """

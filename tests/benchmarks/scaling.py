@@ -3,9 +3,10 @@
     python tests/benchmarks/scaling.py parse PIPELINE TEXT FOLDER --workers 1 2
     python tests/benchmarks/scaling.py kills PIPELINE TEXT FOLDER --times 5
 
-PIPELINE is a trained pipeline, TEXT is a file or folder of text in UTF-8, FOLDER is for the output. `parse`
-prints seconds and words a second with start-up; `kills` how often the output had the bytes of an undisturbed
-run, where a worker and then the driver were killed in each run. Nothing is asserted.
+PIPELINE is a trained pipeline, TEXT is a file or folder of text in UTF-8, FOLDER is for the output.
+`parse` prints seconds and words a second with start-up; `kills` how often the output had the bytes
+of an undisturbed run, where a worker and then the driver were killed in each run. Nothing is
+asserted.
 """
 
 import argparse
@@ -38,7 +39,10 @@ def parse(given: argparse.Namespace) -> None:
         subprocess.run(command(given, output, *options), check=True, stderr=subprocess.DEVNULL)
         seconds = time.perf_counter() - begun
         words = words or len(re.findall(r"^\d+\t", output.read_text("utf8"), re.MULTILINE))
-        print(f"{name}: {words:,} words in {seconds:.1f} s, {words / seconds:,.0f} words/s", flush=True)
+        print(
+            f"{name}: {words:,} words in {seconds:.1f} s, {words / seconds:,.0f} words/s",
+            flush=True,
+        )
 
 
 def workers_of(driver: int) -> list[int]:

@@ -1,11 +1,11 @@
-"""How often the search that hpyp_parser ships finds more probable parses than Algorithm 1 to the letter, and
-how often less probable ones.
+"""How often the search that hpyp_parser ships finds more probable parses than Algorithm 1 to the
+letter, and how often less probable ones.
 
     python tests/benchmarks/search.py PIPELINE DEV [--particles 50,100,1000]
 
-PIPELINE has a trained hpyp_parser; DEV is a treebank in CoNLL-U or .spacy files, whose tokens and sentences
-are given. Both searches look for the most probable derivation; what is compared is log p(words, tags, tree),
-in nats, of the trees that these belong to. Nothing is asserted.
+PIPELINE has a trained hpyp_parser; DEV is a treebank in CoNLL-U or .spacy files, whose tokens and
+sentences are given. Both searches look for the most probable derivation; what is compared is log
+p(words, tags, tree), in nats, of the trees that these belong to. Nothing is asserted.
 """
 
 import argparse
@@ -16,13 +16,10 @@ import numpy as np
 import spacy
 from thinc.api import NumpyOps, set_current_ops
 
-from spacy_hpyp.components.corpus import create_gold_corpus
+from spacy_hpyp.pipeline.corpus import create_gold_corpus
 
 #: What leaves derivations out, or looks ahead: without it the search is Algorithm 1 of the paper.
-TO_THE_LETTER = {
-    "lookahead": 0.0,
-    "outlook": 0.0,
-}
+TO_THE_LETTER = {"stack_penalty": 0.0, "future_cost": 0.0}
 # Sums over the derivations of a tree that are further apart differ.
 SAME = 1e-6
 
@@ -34,7 +31,9 @@ def main() -> None:
     )
     parser.add_argument("pipeline")
     parser.add_argument("dev", type=Path)
-    parser.add_argument("--particles", default="50,100,1000", help="numbers of particles of Algorithm 1")
+    parser.add_argument(
+        "--particles", default="50,100,1000", help="numbers of particles of Algorithm 1"
+    )
     given = parser.parse_args()
     set_current_ops(NumpyOps())
     nlp = spacy.load(given.pipeline)

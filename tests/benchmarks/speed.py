@@ -3,12 +3,13 @@
     python tests/benchmarks/speed.py PIPELINE TRAIN DEV
     python tests/benchmarks/speed.py FOLDER TRAIN DEV --train en
 
-PIPELINE is a trained pipeline; the treebank is in CoNLL-U or .spacy files. Prints words per second of
-processor time from raw documents, and of an hpyp_parser with given sentences and tokens; seconds of a Gibbs
-sweep; size on disk, start-up times and memory. Speeds are ratios to spaCy's tagger and parser, too, which are
-trained for a moment if they are not given (--peer). With --train the pipelines of configs/pool.cfg and
-configs/guided.cfg are trained first, into a folder; the time and memory of that and the size of a wheel are
-printed. Nothing is asserted: read the ratios, and read them twice.
+PIPELINE is a trained pipeline; the treebank is in CoNLL-U or .spacy files. Prints words per second
+of processor time from raw documents, and of an hpyp_parser with given sentences and tokens; seconds
+of a Gibbs sweep; size on disk, start-up times and memory. Speeds are ratios to spaCy's tagger and
+parser, too, which are trained for a moment if they are not given (--peer). With --train the
+pipelines of configs/pool.cfg and configs/guided.cfg are trained first, into a folder; the time and
+memory of that and the size of a wheel are printed. Nothing is asserted: read the ratios, and read
+them twice.
 """
 
 import argparse
@@ -28,8 +29,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import NumpyOps, set_current_ops
 
-from spacy_hpyp.components.corpus import create_gold_corpus
-from spacy_hpyp.components.documents import read_treebank
+from spacy_hpyp.pipeline.corpus import create_gold_corpus
+from spacy_hpyp.pipeline.documents import read_treebank
 
 START = """
 import time
@@ -45,7 +46,9 @@ print(taken, *(memory[name].split()[0] for name in ("VmRSS", "RssAnon")))
 """
 
 
-def words_per_second(parse: Callable[[list[Doc]], None], docs: list[Doc], repeats: int = 3) -> float:
+def words_per_second(
+    parse: Callable[[list[Doc]], None], docs: list[Doc], repeats: int = 3
+) -> float:
     words = sum(len(doc) for doc in docs)
     best = float("inf")
     for _ in range(repeats):
@@ -56,7 +59,9 @@ def words_per_second(parse: Callable[[list[Doc]], None], docs: list[Doc], repeat
     return words / best
 
 
-def raw_words_per_second(pipelines: list[Language], texts: list[str], repeats: int = 4) -> list[float]:
+def raw_words_per_second(
+    pipelines: list[Language], texts: list[str], repeats: int = 4
+) -> list[float]:
     """The fastest run of each, in turn; the first one over all texts is not counted."""
     found = [0.0 for _ in pipelines]
     for repeat in range(repeats + 1):
@@ -72,7 +77,9 @@ def cnn(examples: list[Example]) -> Language:
     nlp = spacy.blank("en")
     nlp.add_pipe("tok2vec")
     listener = {"@architectures": "spacy.Tok2VecListener.v1", "width": 96, "upstream": "*"}
-    nlp.add_pipe("tagger", config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}})
+    nlp.add_pipe(
+        "tagger", config={"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": listener}}
+    )
     parser = {
         "@architectures": "spacy.TransitionBasedParser.v2",
         "state_type": "parser",
@@ -98,8 +105,8 @@ def _own(nlp: Language, doc: Doc) -> Doc:
 
 
 def start_up(pipeline: Path, **variables: str) -> tuple[float, float, float]:
-    """Seconds to load the pipeline and parse once, without spaCy's import; the memory of the process, and the
-    unshared part of it, in MB.
+    """Seconds to load the pipeline and parse once, without spaCy's import; the memory of the
+    process, and the unshared part of it, in MB.
 
     variables: Of the environment.
     """
@@ -130,8 +137,8 @@ def size_of(path: Path) -> int:
 
 
 def train_all(folder: Path, train: Path, dev: Path, lang: str) -> list[Path]:
-    """Train a pool, let it annotate, and train the pipeline that it guides; print what each takes. Returns
-    both pipelines.
+    """Train a pool, let it annotate, and train the pipeline that it guides; print what each takes.
+    Returns both pipelines.
     """
     folder.mkdir(parents=True, exist_ok=True)
     pool, guided = folder / "pool" / "model-best", folder / "guided" / "model-best"
@@ -233,11 +240,14 @@ def main() -> None:
     options.add_argument("train", type=Path)
     options.add_argument("dev", type=Path)
     options.add_argument(
-        "--train", dest="lang", help="The language of pipelines that are trained first, into PIPELINE"
+        "--train",
+        dest="lang",
+        help="The language of pipelines that are trained first, into PIPELINE",
     )
     options.add_argument("--sweeps", type=int, default=3)
     options.add_argument(
-        "--peer", help="A trained pipeline to compare with, in place of a CNN that has learned little"
+        "--peer",
+        help="A trained pipeline to compare with, in place of a CNN that has learned little",
     )
     arguments = options.parse_args()
     set_current_ops(NumpyOps())
@@ -248,7 +258,9 @@ def main() -> None:
         measure(pipeline, arguments)
     if arguments.peer:
         print(f"load and first parse, spaCy's CNN: {start_up(Path(arguments.peer))[0]:.2f} s")
-    print(f"peak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
+    print(
+        f"peak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB"
+    )
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@ import command_line
 from spacy_hpyp.text.word_classes import read_classes
 
 run = partial(command_line.run, "hpyp")
-TEXT = "".join(f"the {noun} {verb} .\n" for noun in ("dog", "cat", "hen") for verb in ("eats", "naps"))
+TEXT = "".join(
+    f"the {noun} {verb} .\n" for noun in ("dog", "cat", "hen") for verb in ("eats", "naps")
+)
 
 
 def test_classes_of_text_are_written_and_shown(write, tmp_path):

@@ -7,7 +7,7 @@ from spacy.language import Language
 from spacy.tokens import DocBin
 from spacy.training import Example
 
-from spacy_hpyp.components.scorer import score
+from spacy_hpyp.pipeline.scorer import score
 
 
 @Language.factory("h_chain_parser", assigns=["token.dep"], default_config={"label": "dep"})
@@ -40,7 +40,14 @@ def folder(toy, trained, tmp_path_factory):
 
 
 def combine(folder, model, helper, output, *options, exit_code=0):
-    arguments = folder / model, folder / "unseen.spacy", "--with", folder / helper, "-o", folder / output
+    arguments = (
+        folder / model,
+        folder / "unseen.spacy",
+        "--with",
+        folder / helper,
+        "-o",
+        folder / output,
+    )
     return run("hpyp", "combine", *arguments, *options, exit_code=exit_code)
 
 
@@ -64,7 +71,9 @@ def test_arcs_of_a_parser_are_rated_whatever_its_labels(folder, model):
     nlp = spacy.load(folder / "rated")
     assert nlp.pipe_names[0] == "h_chain_parser"
     assert nlp.pipe_names[-1] == "arc_confidence"
-    doc, alone = (spacy.load(folder / name)("the old dog sees a bird .") for name in ("rated", "chain"))
+    doc, alone = (
+        spacy.load(folder / name)("the old dog sees a bird .") for name in ("rated", "chain")
+    )
     assert [token.head.i for token in doc] == [token.head.i for token in alone]
     # "old" is no modifier of "the".
     assert doc[1]._.head_prob < 0.5

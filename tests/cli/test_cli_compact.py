@@ -5,14 +5,23 @@ import srsly
 from command_line import run
 
 
-def test_a_compact_pipeline_predicts_the_same_and_its_package_requires_the_plugin(trained, tmp_path):
+def test_a_compact_pipeline_predicts_the_same_and_its_package_requires_the_plugin(
+    trained, tmp_path
+):
     trained.to_disk(tmp_path / "pipeline")
     scores = {
         "LAS": {"score": 0.5, "low": 0.4, "high": 0.75},
         "Lemmas": {"score": None, "low": None, "high": None},
     }
     srsly.write_json(tmp_path / "scores.json", scores)
-    run("hpyp", "compact", tmp_path / "pipeline", tmp_path / "compact", "--scores", tmp_path / "scores.json")
+    run(
+        "hpyp",
+        "compact",
+        tmp_path / "pipeline",
+        tmp_path / "compact",
+        "--scores",
+        tmp_path / "scores.json",
+    )
     text = "The dog sees Kim."
     found, expected = (spacy.load(tmp_path / name)(text) for name in ("compact", "pipeline"))
     assert found.to_json() == expected.to_json()

@@ -1,5 +1,5 @@
-"""The commands that convert treebanks: the files that they write, spaCy's reading of them, and their
-errors.
+"""The commands that convert treebanks: the files that they write, spaCy's reading of them, and
+their errors.
 """
 
 from pathlib import Path
@@ -40,7 +40,9 @@ def forms(path):
 def spacy_docs(path, folder, n_sents=1):
     """The documents that spaCy's converter makes of a CoNLL-U file."""
     run("convert", path, folder, "--converter", "conllu", "--n-sents", n_sents)
-    return [example.reference for example in Corpus(folder / f"{path.stem}.spacy")(spacy.blank("en"))]
+    return [
+        example.reference for example in Corpus(folder / f"{path.stem}.spacy")(spacy.blank("en"))
+    ]
 
 
 def test_sections_are_divided_into_the_standard_parts(wsj, tmp_path):
@@ -58,7 +60,10 @@ def test_sections_are_divided_into_the_standard_parts(wsj, tmp_path):
     for name, sections in parts.items():
         ids = [sentence.comments[-1] for sentence in read_blocks(out / f"{name}.conllu")]
         assert ids == [
-            f"sent_id = wsj_{s:02}{file:02}-{i}" for s in sections for file in (0, 1) for i in (1, 2)
+            f"sent_id = wsj_{s:02}{file:02}-{i}"
+            for s in sections
+            for file in (0, 1)
+            for i in (1, 2)
         ]
     assert "lacks" not in done.output
     assert forms(out / "wsj-dev.conllu")[:2] == ["The boat22 costs $ 5 .", "The Net costs $ 5 ."]
@@ -91,11 +96,15 @@ def test_spacy_reads_the_trees(tmp_path):
     ("content", "message"),
     [(b"(S (NN a))\n(S (NN b)", "a bracket is never closed"), (b"", "has no trees in brackets")],
 )
-def test_brackets_that_cannot_be_read_are_reported_and_nothing_is_written(tmp_path, content, message):
+def test_brackets_that_cannot_be_read_are_reported_and_nothing_is_written(
+    tmp_path, content, message
+):
     (tmp_path / "bad.mrg").write_bytes(content)
     (tmp_path / "good.mrg").write_text(TREE)
     files = tmp_path / "good.mrg", tmp_path / "bad.mrg"
-    assert message in " ".join(run("hpyp", "convert", *files, tmp_path / "out", exit_code=1).stderr.split())
+    assert message in " ".join(
+        run("hpyp", "convert", *files, tmp_path / "out", exit_code=1).stderr.split()
+    )
     assert not list((tmp_path / "out").iterdir())
 
 
@@ -124,7 +133,9 @@ def test_sentences_without_a_complete_tree_are_counted_when_they_are_converted_a
     toy, write, tmp_path
 ):
     bad = [("_", "_"), (0, 0, 1), (2, 2, 0), (0, "_")]
-    path = write("\ufeff" + "".join(conllu(*heads) for heads in [(2, 0), *bad, (0, 1)]), "x-train.conllu")
+    path = write(
+        "\ufeff" + "".join(conllu(*heads) for heads in [(2, 0), *bad, (0, 1)]), "x-train.conllu"
+    )
     done = run("hpyp", "convert", path, tmp_path)
     shown = " ".join(done.stderr.split())
     assert "2 of 6 sentences teach no tree: a head is missing (line 4, 15)" in shown
@@ -139,7 +150,9 @@ def test_sentences_without_a_complete_tree_are_counted_when_they_are_converted_a
 
 
 def test_words_without_heads_that_spacy_has_made_roots_are_no_trees(write, tmp_path):
-    (tmp_path / "a.conllu").write_text(conllu(2, 0) + conllu("_", "_") + conllu(0).replace("root", "_"))
+    (tmp_path / "a.conllu").write_text(
+        conllu(2, 0) + conllu("_", "_") + conllu(0).replace("root", "_")
+    )
     (doc,) = spacy_docs(tmp_path / "a.conllu", tmp_path, n_sents=10)
     assert [problem_of(sentence.rows) for sentence in raw_sentences(doc)] == [
         None,
@@ -155,7 +168,10 @@ def test_words_without_heads_that_spacy_has_made_roots_are_no_trees(write, tmp_p
     ("text", "problem"),
     [
         (conllu(0) + conllu(99, 0), "line 3: the head '99' is none of the 2 words"),
-        (conllu(0) + conllu(0).replace("\t", "   "), "line 3: a word has 10 columns with tabs between them"),
+        (
+            conllu(0) + conllu(0).replace("\t", "   "),
+            "line 3: a word has 10 columns with tabs between them",
+        ),
         (
             conllu(0) + "# only a comment\n\n" + conllu(0),
             "line 3: the sentence that begins here has no words",
@@ -169,6 +185,13 @@ def test_words_without_heads_that_spacy_has_made_roots_are_no_trees(write, tmp_p
     ],
 )
 def test_what_cannot_be_converted_is_said_with_its_line(text, problem, write, tmp_path):
-    done = run("hpyp", "convert", write(text, "x.conllu"), tmp_path / "out", "--merge-subtokens", exit_code=1)
+    done = run(
+        "hpyp",
+        "convert",
+        write(text, "x.conllu"),
+        tmp_path / "out",
+        "--merge-subtokens",
+        exit_code=1,
+    )
     assert problem in " ".join(done.stderr.split())
     assert not list((tmp_path / "out").iterdir())

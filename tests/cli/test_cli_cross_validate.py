@@ -1,5 +1,5 @@
-"""`hpyp cross-validate`: official scores of a treebank, of which each part is parsed by what has learned from
-the others.
+"""`hpyp cross-validate`: official scores of a treebank, of which each part is parsed by what has
+learned from the others.
 """
 
 import json
@@ -25,7 +25,10 @@ def files(toy, tmp_path):
     """A config that is quick to train, and a treebank without documents."""
     config = toy.nlp(particles=10).config
     for part in ("train", "dev"):
-        config["corpora"][part] = {"@readers": "spacy-hpyp.ConlluCorpus.v1", "path": f"${{paths.{part}}}"}
+        config["corpora"][part] = {
+            "@readers": "spacy-hpyp.ConlluCorpus.v1",
+            "path": f"${{paths.{part}}}",
+        }
     config.to_disk(tmp_path / "config.cfg")
     text = ""
     for sentence in toy.sentences(24):
@@ -81,7 +84,10 @@ def test_parts_that_are_done_are_not_done_again(folder, monkeypatch):
     assert "Part 1" not in validate(folder).stdout
     monkeypatch.setattr(trainings, "train", interrupted)
     validate(folder)
-    assert sorted(path.name for path in (folder / "folds").iterdir()) == ["folds.json", "scores.json"]
+    assert sorted(path.name for path in (folder / "folds").iterdir()) == [
+        "folds.json",
+        "scores.json",
+    ]
     assert "no power" in validate(folder, "--components.hpyp_parser.seed", "5", exit_code=1).stderr
 
 
@@ -98,11 +104,16 @@ def test_a_larger_part_has_the_sentences_of_a_smaller_one():
     documents = [[Block(10 * i + j) for j in range(3)] for i in range(20)]
     parts = [[block.line for block in _share(documents, share)] for share in (0.01, 0.1, 0.5, 1.0)]
     assert [len(part) for part in parts] == [3, 6, 30, 60]
-    assert all(set(one) < set(other) and other == sorted(other) for one, other in zip(parts, parts[1:]))
+    assert all(
+        set(one) < set(other) and other == sorted(other) for one, other in zip(parts, parts[1:])
+    )
 
 
 def test_what_is_learned_from_cannot_be_another_file(folder):
-    assert "--paths.train" in validate(folder, "--paths.train", folder / "gold.conllu", exit_code=1).stderr
+    assert (
+        "--paths.train"
+        in validate(folder, "--paths.train", folder / "gold.conllu", exit_code=1).stderr
+    )
 
 
 def test_the_parser_that_guides_has_the_classes_of_the_pipeline(tmp_path, monkeypatch):
@@ -136,8 +147,8 @@ def test_an_interval_is_that_of_the_normal_approximation():
     counts = np.stack([np.arange(400) < 300, np.ones(400)], axis=1)
     score, low, high = bootstrap(counts)
     error = (0.75 * 0.25 / 400) ** 0.5
-    # A quantile of 1,000 samples has a standard error of about 0.08 of `error`; scores are multiples of
-    # 1/400.
+    # A quantile of 1,000 samples has a standard error of about 0.08 of `error`; scores are
+    # multiples of 1/400.
     assert score == 0.75
     assert low == pytest.approx(0.75 - 1.96 * error, abs=4 * 0.08 * error + 1 / 400)
     assert high == pytest.approx(0.75 + 1.96 * error, abs=4 * 0.08 * error + 1 / 400)

@@ -1,5 +1,5 @@
-"""Wrong uses of the commands: each ends with one message on stderr that says what is wrong, and with no
-traceback.
+"""Wrong uses of the commands: each ends with one message on stderr that says what is wrong, and
+with no traceback.
 """
 
 import errno
@@ -34,7 +34,9 @@ def files(toy, tmp_path_factory):
     model = folder / "damaged" / "hpyp_parser" / "model"
     model.write_bytes(model.read_bytes()[:-1])
     (folder / "nothing").mkdir()
-    train_ngram_model([s.words for s in toy.sentences(20)], order=2, sweeps=2).to_disk(folder / "model.ngram")
+    train_ngram_model([s.words for s in toy.sentences(20)], order=2, sweeps=2).to_disk(
+        folder / "model.ngram"
+    )
     gold = [toy.doc(nlp.vocab, sentence) for sentence in toy.sentences(20)]
     docs = {
         "gold": gold,
@@ -60,8 +62,8 @@ def files_below(folder):
     return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
 
 
-# What is wrong with a pipeline, a treebank, a text or a place is said by all commands that use one, and by
-# the same functions.
+# What is wrong with a pipeline, a treebank, a text or a place is said by all commands that use one,
+# and by the same functions.
 WITH_PARSER = [
     "evaluate {} gold.spacy",
     "guides {} gold.spacy out.spacy",
@@ -112,8 +114,8 @@ SETTINGS = {"-K 0": "'particles' must be", "-t 0": "'threads' must be"}
 
 
 def in_turn(forms, problems):
-    """Each form of a command with one of some wrong words, and each of these in one of the forms, with what
-    is said of it.
+    """Each form of a command with one of some wrong words, and each of these in one of the forms,
+    with what is said of it.
     """
     pairs = zip(cycle(forms), cycle(problems.items()))
     return [
@@ -128,7 +130,10 @@ ROWS = [
     *in_turn(WITH_TREEBANK, TREEBANKS),
     *((form.format("nowhere.spacy"), "does not exist", USAGE) for form in WITH_TREEBANK),
     *in_turn(WITH_TEXT, TEXTS),
-    *((form.format("text.txt/new/out.jsonl"), "Not a directory: 'text.txt") for form in WITH_OUTPUT),
+    *(
+        (form.format("text.txt/new/out.jsonl"), "Not a directory: 'text.txt")
+        for form in WITH_OUTPUT
+    ),
     ("surprisal trained text.txt -o text.txt/new/out.tsv", "Not a directory: 'text.txt"),
     *(
         (form.format("nothing"), "is a directory", USAGE)
@@ -140,7 +145,10 @@ ROWS = [
     ("guides trained other.spacy out.spacy", "is this the training part of its treebank?"),
     ("guides trained gold.spacy out.spacy --folds 1", "--folds", USAGE),
     ("nonsense", "nonsense", USAGE),
-    ("evaluate trained gold.spacy --components.hpyp_parser.decoding nonsense", "'decoding' must be"),
+    (
+        "evaluate trained gold.spacy --components.hpyp_parser.decoding nonsense",
+        "'decoding' must be",
+    ),
     ("evaluate trained gold.spacy --decoding best", "--decoding"),
     ("rank trained text.txt -o out.conllu", "should end with .txt, not 'out.conllu'"),
 ]
@@ -169,18 +177,21 @@ def test_with_debug_the_traceback_is_shown_before_the_message(files):
     assert done.stderr.endswith(plain.stderr)
 
 
-@pytest.mark.parametrize("error", [RecursionError("x"), MemoryError("x"), TypeError("x"), NumbaError("x")])
+@pytest.mark.parametrize(
+    "error", [RecursionError("x"), MemoryError("x"), TypeError("x"), NumbaError("x")]
+)
 def test_an_error_of_the_program_is_not_taken_for_a_wrong_use(files, monkeypatch, error):
     def fail(*_, **__):
         raise error
 
-    monkeypatch.setattr("spacy_hpyp.components.hpyp_parser.encode_docs", fail)
+    monkeypatch.setattr("spacy_hpyp.pipeline.hpyp_parser.encode_docs", fail)
     done = CliRunner().invoke(hpyp, ["surprisal", str(files / "trained"), str(files / "text.txt")])
     assert done.exception is error
 
 
 @pytest.mark.parametrize(
-    "command", ["generate trained -n 3 -b 3 --min-length 1 -o out.jsonl", "ngram text.txt out.ngram"]
+    "command",
+    ["generate trained -n 3 -b 3 --min-length 1 -o out.jsonl", "ngram text.txt out.ngram"],
 )
 def test_a_full_disk_is_reported_and_leaves_what_was_there(files, monkeypatch, command):
     def full(*_):

@@ -68,7 +68,9 @@ def test_streamlit_is_run_on_this_machine_with_settings_of_its_own(folder, monke
     assert line[:3] == ["streamlit", "streamlit", "run"]
     assert "--server.address=localhost" in line
     assert line[-4:] == ["--server.port", "8600", "--", str(folder / "pipeline")]
-    assert "no pipeline" in command_line.run("hpyp", "explore", folder / "nowhere", exit_code=1).output
+    assert (
+        "no pipeline" in command_line.run("hpyp", "explore", folder / "nowhere", exit_code=1).output
+    )
     monkeypatch.setitem(sys.modules, "streamlit", None)
     said = command_line.run("hpyp", "explore", folder / "pipeline", exit_code=1).output
     assert '"spacy-hpyp[explore]"' in said

@@ -26,12 +26,16 @@ def ngrams(toy, tmp_path_factory):
     return path
 
 
-def test_the_most_probable_sentences_are_shown_and_saved_with_their_trees(toy, trained, pipeline, tmp_path):
+def test_the_most_probable_sentences_are_shown_and_saved_with_their_trees(
+    toy, trained, pipeline, tmp_path
+):
     drawn = {doc.text: doc for doc in toy.parser(trained).generate(100) if len(doc) >= 6}
     expected = sorted(drawn.values(), key=lambda doc: -doc._.log_prob)[:3]
     common = (pipeline, "--number", 100, "--best", 3, "--min-length", 6)
     shown = run(*common, "--output", tmp_path / "best.jsonl").stdout.splitlines()[:3]
-    assert [line.strip() for line in shown] == [f"{doc._.log_prob:.2f}  {doc.text}" for doc in expected]
+    assert [line.strip() for line in shown] == [
+        f"{doc._.log_prob:.2f}  {doc.text}" for doc in expected
+    ]
     saved = list(srsly.read_jsonl(tmp_path / "best.jsonl"))
     assert [record["text"] for record in saved] == [doc.text for doc in expected]
     assert saved[0]["heads"] == [token.head.i for token in expected[0]]
@@ -52,7 +56,9 @@ def test_an_n_gram_model_generates_as_a_parser_does(ngrams, tmp_path):
     different = {tuple(one.words): one.log_prob for one in drawn if len(one.words) >= 3}
     expected = sorted(different.items(), key=lambda entry: -entry[1])[:4]
     assert [tuple(record["words"]) for record in saved] == [words for words, _ in expected]
-    assert [record["log_prob"] for record in saved] == pytest.approx([log_prob for _, log_prob in expected])
+    assert [record["log_prob"] for record in saved] == pytest.approx(
+        [log_prob for _, log_prob in expected]
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from spacy.tokens import DocBin
 
 from spacy_hpyp.annotation.guides import read_guide
 from spacy_hpyp.annotation.syntactic_words import words_as_tokens
-from spacy_hpyp.components.corpus import create_conllu_corpus
+from spacy_hpyp.pipeline.corpus import create_conllu_corpus
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,9 @@ def folder(toy, trained, tmp_path_factory):
 
 
 def annotated(folder, corpus, output, *options):
-    done = command_line.run("hpyp", "guides", folder / "pipeline", folder / corpus, folder / output, *options)
+    done = command_line.run(
+        "hpyp", "guides", folder / "pipeline", folder / corpus, folder / output, *options
+    )
     assert done.stdout.count("✔") == 1
     return list(DocBin().from_disk(folder / output).get_docs(spacy.blank("en").vocab)), " ".join(
         done.stdout.split()

@@ -16,7 +16,8 @@ def folder(toy, tmp_path_factory):
     nlp.add_pipe("head_outward_parser")
     sentences = toy.sentences(90)
     confused = [
-        toy.sentence(each.words, ["NN"] * len(each.words), each.heads, each.deps) for each in sentences
+        toy.sentence(each.words, ["NN"] * len(each.words), each.heads, each.deps)
+        for each in sentences
     ]
     nlp.get_pipe("easy_first_tagger").initialize(lambda: toy.examples(nlp, confused), nlp=nlp)
     nlp.get_pipe("head_outward_parser").initialize(lambda: toy.examples(nlp, sentences), nlp=nlp)
@@ -26,7 +27,12 @@ def folder(toy, tmp_path_factory):
     nlp.to_disk(folder / "trained")
     # Few know nothing of the tags of one sentence.
     new = toy.sentences(120)[90:]
-    parts = {"train": sentences, "dev": new, "few": sentences[2:20], "hard": [toy.non_projective, *new]}
+    parts = {
+        "train": sentences,
+        "dev": new,
+        "few": sentences[2:20],
+        "hard": [toy.non_projective, *new],
+    }
     for name, part in parts.items():
         DocBin(docs=[toy.doc(nlp.vocab, *part[i : i + 3]) for i in range(0, len(part), 3)]).to_disk(
             folder / f"{name}.spacy"
@@ -42,7 +48,15 @@ def test_evaluation_with_gold_tags_takes_the_tagger_out(folder, tmp_path):
         ("mbr", ["--gold-tags", "--components.head_outward_parser.decoding", "mbr", "-t", 2]),
     ):
         output = tmp_path / f"{name}.json"
-        run("hpyp", "evaluate", folder / "trained", folder / "dev.spacy", "--output", output, *options)
+        run(
+            "hpyp",
+            "evaluate",
+            folder / "trained",
+            folder / "dev.spacy",
+            "--output",
+            output,
+            *options,
+        )
         found[name] = srsly.read_json(output)
     assert found["own"]["tag_acc"] < 0.5
     assert found["own"]["dep_uas"] < found["gold"]["dep_uas"]

@@ -23,7 +23,9 @@ SHORT = ("--order", 3, "--sweeps", 4)
 
 @pytest.fixture(scope="module")
 def files(toy, trained, tmp_path_factory):
-    """The toy treebank's sentences as a .spacy file and as plain text, other sentences, and a pipeline."""
+    """The toy treebank's sentences as a .spacy file and as plain text, other sentences, and a
+    pipeline.
+    """
     folder = tmp_path_factory.mktemp("ngram")
     docs = [toy.doc(trained.vocab, sentence) for sentence in toy.sentences(60)]
     DocBin(docs=docs).to_disk(folder / "train.spacy")
@@ -89,16 +91,23 @@ def test_the_vocabulary_can_come_from_other_data_or_a_parser(files, toy, tmp_pat
     theirs = toy.parser(nlp).joint
     for word in [*theirs.vocabulary.words, "Zyzzyva", "near-by", "CAT", "1999", "readily"]:
         assert by_parser.vocabulary.number(word) == theirs.vocabulary.number(word)
-    ours, expected = (dump(spelling.to_message()) for spelling in (by_parser.spelling, theirs.spelling))
+    ours, expected = (
+        dump(spelling.to_message()) for spelling in (by_parser.spelling, theirs.spelling)
+    )
     assert ours == expected
 
 
 def test_spelled_words_make_bits_a_character(files, saved, tmp_path):
     run("ngram", files / "train.spacy", tmp_path / "own", "--spelling", *SHORT)
-    shown, plain = (table(model, files / "dev.txt", "--tokenized") for model in (tmp_path / "own", saved))
+    shown, plain = (
+        table(model, files / "dev.txt", "--tokenized") for model in (tmp_path / "own", saved)
+    )
     assert "bits per character" in shown
     assert "bits per character" not in plain
-    assert shown.split("closed perplexity ")[1].split()[0] == plain.split("closed perplexity ")[1].split()[0]
+    assert (
+        shown.split("closed perplexity ")[1].split()[0]
+        == plain.split("closed perplexity ")[1].split()[0]
+    )
 
 
 def test_a_parser_sums_over_the_beam(toy, trained, files):
@@ -111,10 +120,24 @@ def test_a_parser_sums_over_the_beam(toy, trained, files):
 
 
 def test_particles_give_an_estimate_with_its_error(toy, trained, files):
-    arguments = ("--method", "particles", "-K", 20, "-R", 3, "--seed", 2, "--threads", 2, "--tokenized")
+    arguments = (
+        "--method",
+        "particles",
+        "-K",
+        20,
+        "-R",
+        3,
+        "--seed",
+        2,
+        "--threads",
+        2,
+        "--tokenized",
+    )
     found = figures(files / "pipeline", files / "dev.txt", *arguments)
     sentences = [sentence.words for sentence in toy.sentences(60, seed=1)]
-    scores = score_by_particles(toy.parser(trained).joint, sentences, particles=20, replicates=3, seed=2)
+    scores = score_by_particles(
+        toy.parser(trained).joint, sentences, particles=20, replicates=3, seed=2
+    )
     expected = perplexity_of(scores)
     assert found == pytest.approx(expected.to_dict())
     assert f"± {expected.perplexity * expected.to_dict()['standard_error']:.2f}" in table(

@@ -11,7 +11,7 @@ from spacy.training.converters import conllu_to_docs
 
 from spacy_hpyp.annotation.syntactic_words import Analysis, words_as_tokens, write_back, write_words
 from spacy_hpyp.cli.conllu_format import UPOS, to_doc, write_block, write_doc, write_sentence
-from spacy_hpyp.components.documents import read_treebank
+from spacy_hpyp.pipeline.documents import read_treebank
 from spacy_hpyp.treebanks.conllu import blocks_of
 
 TEXT = "The dog sees a cat near the old bird. Ada sleeps.\nKim waits.\n\n  \nthe parser\nlikes a horse.\n"
@@ -35,8 +35,8 @@ TREEBANK = """\
 
 
 def sentences_of(text):
-    """The sentences of CoNLL-U: comments, and rows of ten columns. Asserted is what the format's own checks
-    ask for.
+    """The sentences of CoNLL-U: comments, and rows of ten columns. Asserted is what the format's
+    own checks ask for.
     """
     assert text.endswith("\n\n")
     found = []
@@ -106,7 +106,10 @@ def test_a_text_comes_out_with_its_trees_probabilities_and_spaces(model, write, 
         assert [row[4] for row in rows] == [token.tag_ for token in tokens]
         assert [row[7] for row in rows] == [token.dep_.replace("ROOT", "root") for token in tokens]
     assert found[0][0]["newdoc id"] == "text"
-    assert [values["newpar id"] for values, _ in found if "newpar id" in values] == ["text-p1", "text-p2"]
+    assert [values["newpar id"] for values, _ in found if "newpar id" in values] == [
+        "text-p1",
+        "text-p2",
+    ]
 
 
 def test_what_is_sure_stands_in_misc(toy, tmp_path, write):
@@ -124,10 +127,14 @@ def test_what_comes_out_is_read_again_with_the_same_words(model, write, tmp_path
     run("hpyp", "parse", model, write(TEXT), write(TREEBANK, "bank.conllu"), "-o", path)
     text = path.read_text(encoding="utf8")
     words = [[row[1] for row in rows if row[0].isdigit()] for _, rows in sentences_of(text)]
-    theirs = [[token.text for token in doc] for doc in conllu_to_docs(text, n_sents=1, no_print=True)]
+    theirs = [
+        [token.text for token in doc] for doc in conllu_to_docs(text, n_sents=1, no_print=True)
+    ]
     ours = [
         [token.text for token in span if not token.is_space]
-        for doc in map(words_as_tokens, read_treebank(path, spacy.blank("en").vocab, n_sents=10_000))
+        for doc in map(
+            words_as_tokens, read_treebank(path, spacy.blank("en").vocab, n_sents=10_000)
+        )
         for span in doc.sents
     ]
     assert words == theirs == ours
@@ -139,7 +146,9 @@ def test_what_comes_out_is_read_again_with_the_same_words(model, write, tmp_path
 
 
 def test_words_sentences_multiword_tokens_and_comments_of_the_input_are_kept(model, write):
-    done = run("hpyp", "parse", model, write("\ufeff" + TREEBANK.replace("\n", "\r\n"), "bank.conllu"))
+    done = run(
+        "hpyp", "parse", model, write("\ufeff" + TREEBANK.replace("\n", "\r\n"), "bank.conllu")
+    )
     (values, rows), (other, _) = sentences_of(done.stdout)
     assert [row[0] for row in rows] == ["1", "2-3", "2", "3", "4", "5-6", "5", "6"]
     assert [row[1] for row in rows] == ["Ada", "sees", "see", "s", "the", "dog.", "dog", "."]
@@ -176,7 +185,12 @@ def test_comments_that_are_there_twice_are_written_twice(model, write):
     [
         (b"caf\xe9", "text.txt", [], "is not text in UTF-8"),
         (b"\n\n", "b.conllu", [], "There is no sentence in"),
-        (TREEBANK.replace("1\tAda", "2\tAda").encode(), "b.conllu", [], "line 5: the number of this word"),
+        (
+            TREEBANK.replace("1\tAda", "2\tAda").encode(),
+            "b.conllu",
+            [],
+            "line 5: the number of this word",
+        ),
         (b"", "b.conllu", ["--per-line"], "CoNLL-U has its own sentences"),
         (b"old", "out.conllu", [], "is also read"),
         (b"item,text", "table.csv", [], "is a table"),
@@ -232,7 +246,12 @@ def test_labels_words_and_features_of_any_pipeline_become_what_the_format_allows
 
 
 def test_white_space_that_is_the_root_leaves_the_tree_to_its_first_word():
-    doc = Doc(spacy.blank("en").vocab, words=["\n", "a", "b"], heads=[0, 0, 0], deps=["ROOT", "det", "obj"])
+    doc = Doc(
+        spacy.blank("en").vocab,
+        words=["\n", "a", "b"],
+        heads=[0, 0, 0],
+        deps=["ROOT", "det", "obj"],
+    )
     ((_, rows),) = sentences_of(write_sentence(doc[:], "s"))
     assert [row[6:8] for row in rows] == [["0", "root"], ["1", "parataxis"]]
     assert write_sentence(doc[:1], "s") == ""
@@ -245,9 +264,16 @@ def test_random_trees_over_words_and_white_space_pass():
         n = int(rng.integers(2, 9))
         words = [str(rng.choice(["a", "b", "\n", "."])) for _ in range(n)]
         heads = [0, *(int(rng.integers(0, i)) for i in range(1, n))]
-        labels = ["ROOT", *(str(rng.choice(["nsubj", "A||b", "root", "obl:agent"])) for _ in range(n - 1))]
+        labels = [
+            "ROOT",
+            *(str(rng.choice(["nsubj", "A||b", "root", "obl:agent"])) for _ in range(n - 1)),
+        ]
         doc = Doc(
-            vocab, words=words, heads=heads, deps=labels, spaces=rng.integers(0, 2, n).astype(bool).tolist()
+            vocab,
+            words=words,
+            heads=heads,
+            deps=labels,
+            spaces=rng.integers(0, 2, n).astype(bool).tolist(),
         )
         written = write_sentence(doc[:], "s")
         assert bool(written) == any(word != "\n" for word in words)
@@ -297,7 +323,9 @@ def test_multiword_tokens_are_written_with_their_words():
 
 @pytest.mark.parametrize(("pos", "expected"), [(["DET", ""], ["DET", "X"]), (["", ""], ["X", "X"])])
 def test_words_without_a_part_of_speech_are_x(pos, expected):
-    doc = Doc(spacy.blank("en").vocab, words=["the", "dog"], pos=pos, heads=[1, 1], deps=["det", "ROOT"])
+    doc = Doc(
+        spacy.blank("en").vocab, words=["the", "dog"], pos=pos, heads=[1, 1], deps=["det", "ROOT"]
+    )
     lines = [line.split("\t") for line in write_sentence(doc[:], "s").splitlines() if "\t" in line]
     assert [line[3] for line in lines] == expected
 
@@ -312,7 +340,9 @@ def test_words_without_a_part_of_speech_are_x(pos, expected):
     ],
 )
 def test_where_tags_are_parts_of_speech_there_are_no_others(tags, expected):
-    doc = Doc(spacy.blank("en").vocab, words=["the", "dog"], tags=tags, heads=[1, 1], deps=["det", "ROOT"])
+    doc = Doc(
+        spacy.blank("en").vocab, words=["the", "dog"], tags=tags, heads=[1, 1], deps=["det", "ROOT"]
+    )
     lines = [line.split("\t") for line in write_sentence(doc[:], "s").splitlines() if "\t" in line]
     assert [line[4] for line in lines] == expected
 
@@ -331,5 +361,7 @@ def test_of_conllu_only_sentences_or_only_the_text_may_be_kept(model, write):
     found = run("hpyp", "parse", model, bank, "--keep", "text").stdout
     assert (
         found
-        == run("hpyp", "parse", model, write("Ada sees the dog.stop \n\nKim waits\n", "bank.txt")).stdout
+        == run(
+            "hpyp", "parse", model, write("Ada sees the dog.stop \n\nKim waits\n", "bank.txt")
+        ).stdout
     )

@@ -25,7 +25,10 @@ def files(toy, trained, tmp_path_factory):
     sentences = toy.sentences(60)[40:]
     text = ""
     for sentence in sentences:
-        text += "".join(f"{i}\t{word}" + "\t_" * 8 + "\n" for i, word in enumerate(sentence.words, 1)) + "\n"
+        text += (
+            "".join(f"{i}\t{word}" + "\t_" * 8 + "\n" for i, word in enumerate(sentence.words, 1))
+            + "\n"
+        )
     (folder / "gold.conllu").write_text(text)
     (folder / "random.conllu").write_bytes(bytes(range(256)))
     return folder
@@ -50,7 +53,9 @@ def test_sentences_with_the_most_expected_wrong_arcs_come_first(folder):
         words = words_of(row)
         arcs = [float(re.search(r"HeadProb=([0-9.]+)", word[9])[1]) for word in words]
         # Every probability is rounded to four digits.
-        assert sum(1 - p for p in arcs) == pytest.approx(row["expected_wrong_arcs"], abs=1e-4 * row["words"])
+        assert sum(1 - p for p in arcs) == pytest.approx(
+            row["expected_wrong_arcs"], abs=1e-4 * row["words"]
+        )
         assert len(words) == row["words"]
         assert [word[6] for word in words].count("0") == 1
 
@@ -80,10 +85,15 @@ def test_sentences_are_ranked_by_their_tags_or_those_of_a_guide(folder):
     rows = ranked(folder, folder / "gold.conllu", "--by", "tags")
     for row in rows:
         tags = [float(re.search(r"TagProb=([0-9.]+)", word[9])[1]) for word in words_of(row)]
-        assert sum(1 - p for p in tags) == pytest.approx(row["expected_wrong_tags"], abs=1e-4 * row["words"])
+        assert sum(1 - p for p in tags) == pytest.approx(
+            row["expected_wrong_tags"], abs=1e-4 * row["words"]
+        )
     doc = spacy.tokens.Doc(spacy.blank("xx").vocab, words=["a", "b", "c"], tags=["X", "Y", "Z"])
     nothing = np.empty((3, 0))
-    tags, probabilities = np.array([[0, 1], [0, 1], [1, -1]]), np.array([[0.9, 0.1], [0.6, 0.4], [0.5, 0.0]])
+    tags, probabilities = (
+        np.array([[0, 1], [0, 1], [1, -1]]),
+        np.array([[0.9, 0.1], [0.6, 0.4], [0.5, 0.0]]),
+    )
     write_guide(doc, Guide(nothing, nothing, nothing, [], tags, probabilities, ["X", "Y"]))
     assert _tag_probabilities(doc) == pytest.approx([0.9, 0.4, 0.0])
 
@@ -103,7 +113,9 @@ def test_conllu_can_be_read_back(folder):
     )
     assert "Saved 20 sentences" in done.stdout
     text = output.read_text(encoding="utf8")
-    sentences = [sentence for doc in conllu_to_docs(text, n_sents=1, no_print=True) for sentence in doc.sents]
+    sentences = [
+        sentence for doc in conllu_to_docs(text, n_sents=1, no_print=True) for sentence in doc.sents
+    ]
     for row, sentence, block in zip(rows, sentences, text.strip().split("\n\n"), strict=True):
         assert [token.text for token in sentence] == [word[1] for word in words_of(row)]
         assert row["conllu"].strip() in block
@@ -152,6 +164,8 @@ def test_lemmas_are_kept_and_letters_of_every_language_are_written_as_they_are(f
 )
 def test_what_cannot_be_ranked_is_refused(folder, model, text, problem):
     output = folder / "refused.txt"
-    done = command_line.run("hpyp", "rank", folder / model, folder / text, "-o", output, exit_code=1)
+    done = command_line.run(
+        "hpyp", "rank", folder / model, folder / text, "-o", output, exit_code=1
+    )
     assert problem in " ".join(done.stderr.split())
     assert not output.exists()

@@ -25,7 +25,9 @@ def table(tmp_path):
     for name in ("surprisal", "random"):
         rows[f"{name}_lag1"] = rows.groupby("text")[name].shift(1)
     pace = rows["text"].map({"a": 200.0, "b": 300.0, "c": 400.0, "d": 500.0})
-    effect = 5.0 * rows["length"] + 3.0 * rows["surprisal"] + 2.0 * rows["surprisal_lag1"].fillna(0.0)
+    effect = (
+        5.0 * rows["length"] + 3.0 * rows["surprisal"] + 2.0 * rows["surprisal_lag1"].fillna(0.0)
+    )
     rows["time"] = pace + effect + rng.normal(0.0, 30.0, 1000)
     rows.to_csv(tmp_path / "times.tsv", sep="\t", index=False)
     return tmp_path / "times.tsv"
@@ -37,7 +39,9 @@ def change(table, **columns):
     return table
 
 
-def test_an_effect_is_found_within_its_interval_and_predicts_texts_that_were_left_out(table, tmp_path):
+def test_an_effect_is_found_within_its_interval_and_predicts_texts_that_were_left_out(
+    table, tmp_path
+):
     output = tmp_path / "figures.json"
     of_times(table, "--predict", "surprisal", "--predict", "random", "--output", output)
     figures = srsly.read_json(output)
@@ -46,8 +50,8 @@ def test_an_effect_is_found_within_its_interval_and_predicts_texts_that_were_lef
     assert [*found["texts"]] == [*"abcd"]
     assert all(gain > 20.0 for gain in found["texts"].values())
     assert found["gain"]["value"] == pytest.approx(sum(found["texts"].values()))
-    # Two predictors that have nothing to say lose about as many halves of a nat for each of the texts as they
-    # would win where they were learned.
+    # Two predictors that have nothing to say lose about as many halves of a nat for each of the
+    # texts as they would win where they were learned.
     assert -8.0 < random["gain"]["value"] < 2.0
     assert found["explained"] > 0.3
     (difference,) = figures["differences"]
@@ -78,10 +82,15 @@ def test_predictors_of_two_tables_are_compared_on_the_same_rows(table, tmp_path)
     rows.assign(surprisal=rows["random"]).to_csv(other, sep="\t", index=False)
     of_times(table, other, "-o", tmp_path / "f.json")
     (difference,) = srsly.read_json(tmp_path / "f.json")["differences"]
-    assert (difference["predictors"], difference["less"]) == ("times: surprisal", "other: surprisal")
+    assert (difference["predictors"], difference["less"]) == (
+        "times: surprisal",
+        "other: surprisal",
+    )
     assert difference["value"] > 100.0
     rows[:-1].to_csv(other, sep="\t", index=False)
-    assert "different numbers of rows" in " ".join(of_times(table, other, exit_code=1).stderr.split())
+    assert "different numbers of rows" in " ".join(
+        of_times(table, other, exit_code=1).stderr.split()
+    )
 
 
 def test_a_mixed_model_has_the_effects_of_several_readers(table, tmp_path):
@@ -90,7 +99,9 @@ def test_a_mixed_model_has_the_effects_of_several_readers(table, tmp_path):
     readers = []
     for who in range(12):
         pace = rng.normal(0.0, 50.0) + rng.normal(0.0, 1.0) * rows["surprisal"]
-        readers.append(rows.assign(who=who, time=rows["time"] + pace + rng.normal(0.0, 30.0, len(rows))))
+        readers.append(
+            rows.assign(who=who, time=rows["time"] + pace + rng.normal(0.0, 30.0, len(rows)))
+        )
     pd.concat(readers).to_csv(table, sep="\t", index=False)
     of_times(table, "--reader-by", "who", "-o", tmp_path / "f.json")
     effects = srsly.read_json(tmp_path / "f.json")["predictors"]["surprisal"]["effects"]

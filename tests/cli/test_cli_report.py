@@ -26,7 +26,9 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
-        self.links += [value for name, value in attributes if name in ("src", "href", "srcset", "action")]
+        self.links += [
+            value for name, value in attributes if name in ("src", "href", "srcset", "action")
+        ]
         if tag not in VOID:
             self.open.append(tag)
 
@@ -42,7 +44,9 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module", name="folder")
 def files(toy, trained, tmp_path_factory):
-    """A pipeline of this package, one with spaCy's own parser, and a treebank with strange names."""
+    """A pipeline of this package, one with spaCy's own parser, and a treebank with strange
+    names.
+    """
     pytest.importorskip("matplotlib")
     folder = tmp_path_factory.mktemp("report")
     trained.to_disk(folder / "pipeline")

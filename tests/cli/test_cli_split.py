@@ -4,7 +4,7 @@ import pytest
 from command_line import run
 from spacy.vocab import Vocab
 
-from spacy_hpyp.components.documents import read_treebank
+from spacy_hpyp.pipeline.documents import read_treebank
 from spacy_hpyp.treebanks.conllu import read_blocks, select
 
 WORD = "1\tw{0}\t_\tX\t_\t_\t0\troot\t_\t_\n"
@@ -21,7 +21,8 @@ def treebank(folder, **counts):
 
 def ids(folder, part):
     return [
-        block.comments[0].removeprefix("sent_id = ") for block in read_blocks(folder / f"xx-ud-{part}.conllu")
+        block.comments[0].removeprefix("sent_id = ")
+        for block in read_blocks(folder / f"xx-ud-{part}.conllu")
     ]
 
 
@@ -101,7 +102,9 @@ def test_what_cannot_be_split_is_said(tmp_path):
 def test_sentences_without_trees_are_counted_and_kept(tmp_path):
     name = treebank(tmp_path / "bank", train=3, dev=1)
     file = tmp_path / "bank" / "xx-ud-train.conllu"
-    file.write_text(file.read_text(encoding="utf8").replace("\t0\troot", "\t_\t_", 1), encoding="utf8")
+    file.write_text(
+        file.read_text(encoding="utf8").replace("\t0\troot", "\t_\t_", 1), encoding="utf8"
+    )
     done = run("hpyp", "split", name, tmp_path / "out")
     assert "1 of 3 sentences teach no tree: a head is missing" in " ".join(done.stderr.split())
     assert (tmp_path / "out" / file.name).read_bytes() == file.read_bytes()
@@ -119,7 +122,11 @@ def test_parsed_sentences_are_to_be_trained_on_each_a_document_of_unknown_spaces
     run("hpyp", "convert", tmp_path / "out" / "xx-self-train.conllu", tmp_path)
     converted = list(read_treebank(tmp_path / "xx-self-train.spacy", Vocab()))
     for found in (docs, converted):
-        assert [(len(doc), doc.has_unknown_spaces) for doc in found] == [(3, False), (1, True), (1, True)]
+        assert [(len(doc), doc.has_unknown_spaces) for doc in found] == [
+            (3, False),
+            (1, True),
+            (1, True),
+        ]
     assert len(list(read_blocks(tmp_path / "out" / "xx-self-dev.conllu"))) == 1
 
 

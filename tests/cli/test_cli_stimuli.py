@@ -1,5 +1,5 @@
-"""`hpyp surprisal` with tables of stimuli, by a parser and by an n-gram model, as a psycholinguist would use
-it.
+"""`hpyp surprisal` with tables of stimuli, by a parser and by an n-gram model, as a psycholinguist
+would use it.
 """
 
 import csv
@@ -91,7 +91,9 @@ def model(models, request):
 def test_a_table_is_read_row_by_row_and_its_columns_are_carried_through(model, write):
     path = write(TABLE, "stimuli.csv")
     found = rows(run(model, path).stdout)
-    assert list(found[0])[:9] == "file item condition group region sentence word token start".split()
+    assert (
+        list(found[0])[:9] == "file item condition group region sentence word token start".split()
+    )
     assert {row["file"] for row in found} == {str(path)}
     assert [row["text"] for row in found if row["item"] == "2"] == ["Ada", "sleeps", "."]
     assert {row["group"] for row in found if row["item"] == "2"} == {"b"}
@@ -101,7 +103,9 @@ def test_a_table_is_read_row_by_row_and_its_columns_are_carried_through(model, w
     for row in found:
         # Each row of the table is one sentence.
         assert row["sentence"] == "1"
-    assert [text[int(row["start"]) : int(row["end"])] for row in long] == [row["text"] for row in long]
+    assert [text[int(row["start"]) : int(row["end"])] for row in long] == [
+        row["text"] for row in long
+    ]
 
 
 def test_words_and_regions_are_sums_over_tokens_with_and_without_punctuation(model, write):
@@ -109,7 +113,9 @@ def test_words_and_regions_are_sums_over_tokens_with_and_without_punctuation(mod
     tokens = rows(run(model, path).stdout)
     for options, key in ((("--words",), "word"), (("--regions",), "region")):
         for punctuation in (True, False):
-            found = rows(run(model, path, *options, *([] if punctuation else ["--no-punctuation"])).stdout)
+            found = rows(
+                run(model, path, *options, *([] if punctuation else ["--no-punctuation"])).stdout
+            )
             for row in found:
                 own = [t for t in tokens if all(t[k] == row[k] for k in ("item", "condition", key))]
                 own = [t for t in own if punctuation or t["text"] not in ".,"]
@@ -132,9 +138,13 @@ def test_words_and_regions_are_sums_over_tokens_with_and_without_punctuation(mod
 
 @pytest.mark.parametrize("name", ["spelled", "spelled.ngram"])
 def test_a_rare_word_that_is_spelled_out_has_its_own_surprisal(models, write, name):
-    path = write("item,condition,text\n1,a,the zyzzyva sleeps .\n1,b,the byzzyva sleeps .\n", "t.csv")
+    path = write(
+        "item,condition,text\n1,a,the zyzzyva sleeps .\n1,b,the byzzyva sleeps .\n", "t.csv"
+    )
     found = rows(run(models / name, path).stdout)
-    one, other = (next(row for row in found if row["text"] == word) for word in ("zyzzyva", "byzzyva"))
+    one, other = (
+        next(row for row in found if row["text"] == word) for word in ("zyzzyva", "byzzyva")
+    )
     assert one["class"] == other["class"]
     assert one["surprisal"] != other["surprisal"]
 
@@ -175,7 +185,9 @@ def test_entropies_are_those_of_the_parses_and_next_words(toy, trained):
             assert parse.stack == [i for i, head in enumerate(parse.heads) if head is None]
             assert parse.stack[-1] == n - 1
             assert all((head is None) == (dep == "") for head, dep in zip(parse.heads, parse.deps))
-        assert len({str((parse.tags, parse.heads, parse.deps)) for parse in step.parses}) == len(step.parses)
+        assert len({str((parse.tags, parse.heads, parse.deps)) for parse in step.parses}) == len(
+            step.parses
+        )
 
 
 @pytest.mark.slow
@@ -218,12 +230,14 @@ def test_python_takes_strings_rows_and_lists_of_regions(trained, models):
         {"item": "y", "condition": 2, "regions": "Ada | sleeps ."},
     ]
     found = spacy_hpyp.surprisal(trained, table)
-    assert [(row["item"], row["region"]) for row in found] == [("x", 1)] * 2 + [("x", 2)] * 4 + [("y", 1)] + [
-        ("y", 2)
-    ] * 2
+    assert [(row["item"], row["region"]) for row in found] == [("x", 1)] * 2 + [("x", 2)] * 4 + [
+        ("y", 1)
+    ] + [("y", 2)] * 2
     assert [row["surprisal"] for row in found] == [row["surprisal"] for row in plain]
     ngrams = NGramModel.from_disk(models / "ngram")
-    assert [row["text"] for row in spacy_hpyp.surprisal(ngrams, table)] == [row["text"] for row in found]
+    assert [row["text"] for row in spacy_hpyp.surprisal(ngrams, table)] == [
+        row["text"] for row in found
+    ]
     with pytest.raises(ValueError, match="a list of texts"):
         spacy_hpyp.surprisal(trained, "the dog sees a cat .")
     with pytest.raises(ValueError, match="keep_default_na"):
@@ -268,11 +282,15 @@ def test_a_row_may_have_several_sentences(models, write):
     assert {row["sentence"] for row in rows(done.stdout)} == {"1"}
     with pytest.warns(UserWarning, match="running=True"):
         spacy_hpyp.surprisal(models / "pipeline", path)
-    assert {row["sentence"] for row in rows(run(models / "pipeline", path, "--running").stdout)} == {"1", "2"}
+    assert {
+        row["sentence"] for row in rows(run(models / "pipeline", path, "--running").stdout)
+    } == {"1", "2"}
 
 
 def test_a_table_needs_no_condition_and_may_have_columns_with_names_of_ours(models, write):
-    path = write("item;text;word;surprisal\r\n1;Ada sleeps.;Ada, or not;7\r\n2;Kim waits.;b;8\r\n", "t.csv")
+    path = write(
+        "item;text;word;surprisal\r\n1;Ada sleeps.;Ada, or not;7\r\n2;Kim waits.;b;8\r\n", "t.csv"
+    )
     found = rows(run(models / "ngram", path).stdout)
     assert list(found[0])[:5] == ["file", "item", "input_word", "input_surprisal", "sentence"]
     assert [(row["item"], row["input_word"], row["input_surprisal"]) for row in found] == [
@@ -285,11 +303,15 @@ def test_a_text_may_be_stdin(models, write):
     text = "the dog sees a cat.\n\nAda sleeps.\n"
     named = run(models / "pipeline", write(text)).stdout
     done = CliRunner().invoke(hpyp, ["surprisal", str(models / "pipeline"), "-"], input=text)
-    assert [row | {"file": ""} for row in rows(done.stdout)] == [row | {"file": ""} for row in rows(named)]
+    assert [row | {"file": ""} for row in rows(done.stdout)] == [
+        row | {"file": ""} for row in rows(named)
+    ]
 
 
 @pytest.mark.parametrize("name", ["pipeline", "ngram", "clitics", "clitics.ngram"])
-def test_a_region_that_cuts_a_token_is_an_error_and_one_that_cuts_a_word_is_not(models, name, write):
+def test_a_region_that_cuts_a_token_is_an_error_and_one_that_cuts_a_word_is_not(
+    models, name, write
+):
     model = models / name
     path = write("item,condition,regions\n1,a,Ada slee|ps.\n", "t.csv")
     shown = message(run(model, path, "-o", path.with_suffix(".tsv"), exit_code=1))
@@ -303,24 +325,33 @@ def test_a_region_that_cuts_a_token_is_an_error_and_one_that_cuts_a_word_is_not(
         ("n't", "2"),
         ("sleep.", "2"),
     ]
-    assert [row["text"] for row in rows(run(model, path, "--regions").stdout)] == ["Kim do", "n't sleep."]
+    assert [row["text"] for row in rows(run(model, path, "--regions").stdout)] == [
+        "Kim do",
+        "n't sleep.",
+    ]
 
 
 @pytest.mark.parametrize("name", ["clitics", "clitics.ngram"])
 def test_the_perplexity_of_a_text_is_the_sum_of_its_surprisals(models, name, write):
     path = write("Kim don't sleep.\nthe dog's cat cannot wait .\n")
     found = rows(run(models / name, path, "--per-line").stdout)
-    assert [row["text"] for row in found] == "Kim do n't sleep . the dog 's cat can not wait .".split()
+    assert [
+        row["text"] for row in found
+    ] == "Kim do n't sleep . the dog 's cat can not wait .".split()
     log_prob = sum(float(row["log_prob"]) for row in found)
     printed = command_line.run("hpyp", "perplexity", models / name, path, "--output", "json").stdout
     # A parser's beams are of different sizes.
-    assert json.loads(printed)["log_prob"] == pytest.approx(log_prob, rel=0.05 if name == "clitics" else 1e-6)
+    assert json.loads(printed)["log_prob"] == pytest.approx(
+        log_prob, rel=0.05 if name == "clitics" else 1e-6
+    )
 
 
 def test_what_stands_before_a_stimulus_is_read_and_has_no_rows(model, write):
     table = "item,before,note,regions\n1,the  old dog,x,sees | a cat.\n2,,y,Ada | sleeps.\n"
     found = rows(run(model, write(table, "t.csv"), "--context", "before").stdout)
-    whole = rows(run(model, write("item,text\n1,the old dog sees a cat.\n2,Ada sleeps.\n", "w.csv")).stdout)
+    whole = rows(
+        run(model, write("item,text\n1,the old dog sees a cat.\n2,Ada sleeps.\n", "w.csv")).stdout
+    )
     assert list(found[0])[:4] == ["file", "item", "note", "region"]
     assert [row["region"] for row in found] == list("1222122")
     assert [row["token"] for row in found] == list("1234123")
@@ -351,7 +382,9 @@ def test_sentences_before_a_stimulus_are_running_text_with_it(models, write):
 )
 def test_tables_are_read_as_r_pandas_and_spreadsheets_write_them(models, write, name, table):
     plain = write('item,text\n1,"Ada ""A"" sleeps."\n2,Kim waits.\n', "plain.csv")
-    expected, found = (rows(run(models / "ngram", path).stdout) for path in (plain, write(table, name)))
+    expected, found = (
+        rows(run(models / "ngram", path).stdout) for path in (plain, write(table, name))
+    )
     assert [row | {"file": ""} for row in found] == [row | {"file": ""} for row in expected]
 
 
@@ -374,21 +407,38 @@ def test_words_and_regions_that_the_model_does_not_know_are_counted(models, writ
     ],
 )
 def test_values_of_another_model_stand_beside_the_same_words(models, write, table):
-    other, stimuli = write(table, "gpt2.csv"), write("item,text\n1,The dog sleeps.\n2,Ada waits.\n", "t.csv")
+    other, stimuli = (
+        write(table, "gpt2.csv"),
+        write("item,text\n1,The dog sleeps.\n2,Ada waits.\n", "t.csv"),
+    )
     options = ("--align", other)
     found = rows(run(models / "ngram", stimuli, "--words", *options).stdout)
     assert [float(row["gpt2_surprisal"]) for row in found] == [1, 2, 12, 6, 15]
     words = "1,The\n1,dog\n1,sleeps.\n2,Ada\n2,waits.\n"
     options = ("--text-by", "text", "--per-line", "--lags", 1, *options)
     found = rows(run(models / "ngram", write(f"text,word\n{words}", "w.csv"), *options).stdout)
-    assert [row["gpt2_surprisal_lag1"] for row in found] == ["", "1.000000", "2.000000", "", "6.000000"]
+    assert [row["gpt2_surprisal_lag1"] for row in found] == [
+        "",
+        "1.000000",
+        "2.000000",
+        "",
+        "6.000000",
+    ]
 
 
 def test_words_that_another_table_lacks_or_joins_are_counted(models, write):
     other = write("token,lp\n[CLS],0\nthedog,1\nsees,2\nnear,NA\nadas,9\n.,5\n", "lp.csv")
     path = write("item,text\n1,the dog sees Kim near Ada.\n", "t.csv")
     done = run(models / "ngram", path, "--align", other, "--value", "lp")
-    assert [row["lp_lp"] for row in rows(done.stdout)] == ["", "", "2.000000", "", "", "", "5.000000"]
+    assert [row["lp_lp"] for row in rows(done.stdout)] == [
+        "",
+        "",
+        "2.000000",
+        "",
+        "",
+        "",
+        "5.000000",
+    ]
     assert "Warning: 5 of 7 rows have no lp_lp" in " ".join(done.stderr.split())
 
 
@@ -398,7 +448,16 @@ def test_reading_times_are_predicted_from_a_table_without_positions(toy, models,
     lines = "".join(f"{i // 30}\t{word}\t{300 + 7 * i % 50}\n" for i, word in enumerate(words[:90]))
     path = write(f"story\tword\ttime\n{lines}", "times.tsv")
     options = ("--text-by", "story", "--word", "word")
-    run(models / "ngram", path, *options, "--per-line", "--lags", 1, "-o", tmp_path / "predictors.tsv")
+    run(
+        models / "ngram",
+        path,
+        *options,
+        "--per-line",
+        "--lags",
+        1,
+        "-o",
+        tmp_path / "predictors.tsv",
+    )
     done = command_line.run(
         "hpyp", "reading", tmp_path / "predictors.tsv", "--time", "time", "--text-by", "story"
     )
@@ -426,8 +485,8 @@ def test_several_readers_read_the_same_words(models, write):
     assert "line 5" in " ".join(done.stderr.split())
 
 
-#: Reading times of two texts, with a row without a word, a dash by itself, and columns with names of the
-#: result.
+#: Reading times of two texts, with a row without a word, a dash by itself, and columns with names
+#: of the result.
 WORDS = """story\tword\tform\tsurprisal
 b\t1\tThe\t310.5
 b\t2\tdog\t300
@@ -456,9 +515,12 @@ def test_rows_with_one_word_have_the_surprisals_of_the_running_text(model, readi
     found = rows(run(model, write(WORDS, "times.tsv"), *BY_WORD, *reading_options).stdout)
     assert list(found[0])[:6] == ["story", "word", "form", "input_surprisal", "sentence", "tokens"]
     for ours, theirs in zip(found, table, strict=True):
-        assert [ours[name] for name in ("story", "word", "form", "input_surprisal")] == [*theirs.values()]
+        assert [ours[name] for name in ("story", "word", "form", "input_surprisal")] == [
+            *theirs.values()
+        ]
     texts = [
-        " ".join(row["form"] for row in table if row["form"] and row["story"] == story) for story in "ba"
+        " ".join(row["form"] for row in table if row["form"] and row["story"] == story)
+        for story in "ba"
     ]
     words = rows(run(model, write("\n\n".join(texts)), "--words", *reading_options).stdout)
     said = [row for row in found if row["form"]]
@@ -468,7 +530,19 @@ def test_rows_with_one_word_have_the_surprisals_of_the_running_text(model, readi
             assert ours[name] == theirs[name]
     (empty,) = (row for row in found if not row["form"])
     assert not any([*empty.values()][4:])
-    assert [row["length"] for row in said] == ["3", "3", "6", "5", "3", "0", "3", "5", "3", "3", "6"]
+    assert [row["length"] for row in said] == [
+        "3",
+        "3",
+        "6",
+        "5",
+        "3",
+        "0",
+        "3",
+        "5",
+        "3",
+        "3",
+        "6",
+    ]
     tokens = rows(run(model, write(texts[0]), *reading_options).stdout)
     total = sum(float(row["surprisal"]) for row in said if row["story"] == "b")
     assert total == pytest.approx(sum(float(row["surprisal"]) for row in tokens), abs=1e-4)
@@ -514,7 +588,9 @@ def test_frequencies_are_those_of_training_or_of_another_text_or_table(toy, mode
     for other in (
         write("The cat do the\nthe DOG do\n", "frequencies.txt"),
         write("word,count\nThe,2\nthe,1\ndog,1\ncat,1\ndo,2\n", "frequencies.csv"),
-        write("Word\tFREQcount\tCDcount\nthe\t3\t8\ndog\t1\t1\ncat\t1\t1\ndo\t2\t1\n", "subtlex.txt"),
+        write(
+            "Word\tFREQcount\tCDcount\nthe\t3\t8\ndog\t1\t1\ncat\t1\t1\ndo\t2\t1\n", "subtlex.txt"
+        ),
     ):
         assert frequencies("ngram", "--frequencies", other) == pytest.approx(expected, abs=1e-5)
 
@@ -534,7 +610,10 @@ BAD = {
 BAD_WORDS = {
     "no text column": ("t,word\n1,the\n", "no column 'story' in line 2"),
     "texts in pieces": ("story,word\n1,a\n2,b\n1,d\n", "--reader-by"),
-    "several readers, sorted": ("story,word\n" + "".join(f"1,{w}\n" * 2 for w in "abcd"), "--reader-by"),
+    "several readers, sorted": (
+        "story,word\n" + "".join(f"1,{w}\n" * 2 for w in "abcd"),
+        "--reader-by",
+    ),
     "several readers": ("story,word\n" + "1,a\n1,b\n1,c\n1,d\n1,e\n" * 2, "--reader-by"),
     "a text without words": ("story,word,x\n1,a,\n2,,y\n", "no words"),
     "speech without quotes": ('story,word,x\n1,a,y\n1,"Oh,y\n1,no.",y\n', "line end"),

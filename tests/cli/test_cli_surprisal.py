@@ -35,9 +35,9 @@ def rows(table):
 @pytest.fixture(scope="module")
 def model(toy, trained, tmp_path_factory):
     """The pipeline, set to look at the words to come, which the command does not."""
-    assert toy.parser(trained).outlook == 0.0
+    assert toy.parser(trained).future_cost == 0.0
     path = tmp_path_factory.mktemp("surprisal") / "model"
-    toy.copy(trained, outlook=1.0).to_disk(path)
+    toy.copy(trained, future_cost=1.0).to_disk(path)
     return path
 
 
@@ -58,7 +58,12 @@ def test_a_row_has_the_surprisal_of_a_token(model, trained, write):
 
 @pytest.mark.parametrize("options", [(), ("--words",), ("--per-line",), ("--per-line", "--words")])
 def test_offsets_point_at_the_text_in_the_file(model, write, options):
-    texts = [TEXT, "\n\n" + TEXT, "Zoë  sees 😀\tthe naïve\u00a0cat.\n\n日本 sleeps", "\ufeffAda sleeps."]
+    texts = [
+        TEXT,
+        "\n\n" + TEXT,
+        "Zoë  sees 😀\tthe naïve\u00a0cat.\n\n日本 sleeps",
+        "\ufeffAda sleeps.",
+    ]
     contents = {}
     for text, line_end in itertools.product(texts, ("\n", "\r\n")):
         content = text.replace("\n", line_end)
@@ -66,7 +71,9 @@ def test_offsets_point_at_the_text_in_the_file(model, write, options):
     found = rows(run(model, *contents, *options).stdout)
     for path, content in contents.items():
         own = [row for row in found if row["file"] == path]
-        assert "".join(row["text"] for row in own) == "".join(content.removeprefix("\ufeff").split())
+        assert "".join(row["text"] for row in own) == "".join(
+            content.removeprefix("\ufeff").split()
+        )
         for row in own:
             assert content[int(row["start"]) : int(row["end"])] == row["text"]
 

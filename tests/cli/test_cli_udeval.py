@@ -36,7 +36,9 @@ def files(toy, trained, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def scores(files):
-    done = run("hpyp", "udeval", files / "model", files / "gold.conllu", "-o", files / "scores.json")
+    done = run(
+        "hpyp", "udeval", files / "model", files / "gold.conllu", "-o", files / "scores.json"
+    )
     return done.output, json.loads((files / "scores.json").read_text(encoding="utf8"))
 
 
@@ -53,10 +55,13 @@ def test_scores_are_those_of_the_script_for_what_is_parsed(files, scores, keep):
         "-o",
         files / f"{keep}.conllu",
     )
-    gold, system = (udeval.load_conllu_file(str(files / name)) for name in ("gold.conllu", f"{keep}.conllu"))
+    gold, system = (
+        udeval.load_conllu_file(str(files / name)) for name in ("gold.conllu", f"{keep}.conllu")
+    )
     expected = udeval.evaluate(gold, system)
     for name in METRICS:
-        # Of lemmas and parts of speech this pipeline knows nothing, and what is kept of them is not its own.
+        # Of lemmas and parts of speech this pipeline knows nothing, and what is kept of them is not
+        # its own.
         if keep == "words" and name in ("Lemmas", "UPOS", "MLAS", "BLEX"):
             assert found[keep][name] == 0.0
         elif name != "UFeats":

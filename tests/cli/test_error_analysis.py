@@ -10,7 +10,9 @@ from spacy.training import Example
 
 @pytest.fixture(scope="module", name="folder")
 def files(toy, trained, tmp_path_factory):
-    """A pipeline of this package and one with spaCy's own parser, both trained too little, and treebanks."""
+    """A pipeline of this package and one with spaCy's own parser, both trained too little, and
+    treebanks.
+    """
     folder = tmp_path_factory.mktemp("errors")
     trained.to_disk(folder / "pipeline")
     sentences = toy.sentences(60)
@@ -27,7 +29,9 @@ def files(toy, trained, tmp_path_factory):
     spacy.blank("en").to_disk(folder / "blank")
     docs = {
         "dev": [toy.doc(nlp.vocab, *sentences[i : i + 3]) for i in range(30, 60, 3)],
-        "tagged": [Doc(nlp.vocab, words=sentence.words, tags=sentence.tags) for sentence in sentences],
+        "tagged": [
+            Doc(nlp.vocab, words=sentence.words, tags=sentence.tags) for sentence in sentences
+        ],
         "none": [],
     }
     for name, found in docs.items():
@@ -55,7 +59,9 @@ def test_words_under_a_token_of_conllu_have_their_own_tags_in_all_tables(toy, fo
                 text += f"{i}\t{token}\t_\t_\t{token.tag_}\t_\t{head}\t{label}\t_\t_\n"
             text += "\n"
     path.write_text(text, encoding="utf8")
-    of_words, expected = (errors(folder, "pipeline", data=name)[0] for name in ("dev.conllu", "dev.spacy"))
+    of_words, expected = (
+        errors(folder, "pipeline", data=name)[0] for name in ("dev.conllu", "dev.spacy")
+    )
     for scores in (of_words, expected):
         del scores["scores"]
     assert of_words == expected
@@ -70,7 +76,9 @@ def test_errors_are_those_of_the_scores(folder):
     for label, expected in found["scores"]["dep_las_per_type"].items():
         assert by_label[label]["las"] == pytest.approx(expected["r"])
     by_length = found["By length of the arc"]
-    assert sum(row["tokens"] for row in by_length) == sum(row["tokens"] for row in by_label.values())
+    assert sum(row["tokens"] for row in by_length) == sum(
+        row["tokens"] for row in by_label.values()
+    )
     assert [(row["name"], row["tokens"]) for row in found["By whether the word is known"][1:]] == [
         ("unknown", 1)
     ]
@@ -106,7 +114,9 @@ def test_any_parser_will_do(folder):
     ],
 )
 def test_what_cannot_be_analysed_is_refused(folder, model, data, problem):
-    done = command_line.run("hpyp", "evaluate", "--errors", folder / model, folder / data, exit_code=1)
+    done = command_line.run(
+        "hpyp", "evaluate", "--errors", folder / model, folder / data, exit_code=1
+    )
     assert problem in " ".join(done.stderr.split())
 
 

@@ -1,5 +1,5 @@
-"""Sentences of files: gold sentences, one a line, or found by a pipeline; and never the whole text at
-once.
+"""Sentences of files: gold sentences, one a line, or found by a pipeline; and never the whole text
+at once.
 """
 
 import pytest
@@ -18,12 +18,19 @@ def nlp():
 
 def test_words_of_tokenized_lines_are_what_stands_between_spaces(write):
     path = write("Do n't  stop .\n\n \t\nA\u00a0B C\r\nlast line")
-    assert list(read_sentences(path)) == [["Do", "n't", "stop", "."], ["A", "B", "C"], ["last", "line"]]
+    assert list(read_sentences(path)) == [
+        ["Do", "n't", "stop", "."],
+        ["A", "B", "C"],
+        ["last", "line"],
+    ]
 
 
 def test_a_tokenizer_finds_the_words_of_a_line_but_no_sentences(write, nlp):
     path = write("Don't stop.  Go on!\n\n  \nYes.")
-    assert list(read_sentences(path, nlp)) == [["Do", "n't", "stop", ".", "Go", "on", "!"], ["Yes", "."]]
+    assert list(read_sentences(path, nlp)) == [
+        ["Do", "n't", "stop", ".", "Go", "on", "!"],
+        ["Yes", "."],
+    ]
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])

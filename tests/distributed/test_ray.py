@@ -16,7 +16,9 @@ from spacy_hpyp.distributed.inputs import find_shards
 from spacy_hpyp.distributed.run import Folder, Task, run_shards
 
 pytestmark = pytest.mark.ray
-TEXT = "".join(f"The dog sees {i} cats. Ada sleeps.\n\nKim waits near the old bird.\n\n" for i in range(20))
+TEXT = "".join(
+    f"The dog sees {i} cats. Ada sleeps.\n\nKim waits near the old bird.\n\n" for i in range(20)
+)
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +29,11 @@ def ray():
         # Workers have to find the tasks of this file.
         patch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        settings = {"include_dashboard": False, "object_store_memory": 80_000_000, "log_to_driver": False}
+        settings = {
+            "include_dashboard": False,
+            "object_store_memory": 80_000_000,
+            "log_to_driver": False,
+        }
         ray.init("local", num_cpus=2, logging_level="error", **settings)
         yield ray
         ray.shutdown()
@@ -80,7 +86,9 @@ def without_names(text):
     return re.sub(r"^# (sent_id|newpar id|newdoc id) = .*\n", "", text, flags=re.MULTILINE)
 
 
-def test_parse_writes_the_same_without_ray_and_with_any_number_of_workers(ray, model, write, tmp_path):
+def test_parse_writes_the_same_without_ray_and_with_any_number_of_workers(
+    ray, model, write, tmp_path
+):
     paths = [write(TEXT, f"{name}.txt") for name in "abc"]
     run("hpyp", "parse", model, *paths, "-o", tmp_path / "alone.conllu")
     common = ("hpyp", "parse", model, *paths, "--ray", "auto")
@@ -102,7 +110,9 @@ def test_parse_writes_the_same_without_ray_and_with_any_number_of_workers(ray, m
 
 def test_surprisal_writes_tables(ray, model, write, tmp_path):
     paths = [write(TEXT, f"{name}.txt") for name in "abc"]
-    done = run("hpyp", "surprisal", model, *paths, "--ray", "auto", "-K", 50, "-o", tmp_path / "out")
+    done = run(
+        "hpyp", "surprisal", model, *paths, "--ray", "auto", "-K", 50, "-o", tmp_path / "out"
+    )
     assert "960 words" in " ".join(done.output.split())
     assert len(list((tmp_path / "out").glob("part=*/*.tsv"))) > 1
 
@@ -120,7 +130,9 @@ def undisturbed(ray, tmp_path_factory):
     return folder / "texts", folder, files_of(folder / "out")
 
 
-def test_a_worker_that_dies_is_replaced_and_a_shard_that_kills_three_is_left(ray, undisturbed, tmp_path):
+def test_a_worker_that_dies_is_replaced_and_a_shard_that_kills_three_is_left(
+    ray, undisturbed, tmp_path
+):
     text, marks, expected = undisturbed
     for word, times in (("17", 1), ("31", 3)):
         (marks / f"{word}.kills").write_text(str(times))

@@ -118,7 +118,9 @@ def test_trees_are_those_of_one_process(model, write, tmp_path):
         assert [row[:8] for row in found] == [row[:8] for row in rows]
 
 
-@pytest.mark.parametrize(("by", "option"), [("token", ()), ("word", ("--words", "--no-punctuation"))])
+@pytest.mark.parametrize(
+    ("by", "option"), [("token", ()), ("word", ("--words", "--no-punctuation"))]
+)
 def test_surprisals_are_those_of_one_process(model, write, tmp_path, by, option):
     path = write(SENTENCES)
     run("hpyp", "surprisal", model, path, *option, "-o", tmp_path / "alone.csv")

@@ -58,7 +58,9 @@ def steps_of(states, last):
     firsts = None
     for window, action in reversed(windows):
         if firsts is None:
-            firsts = list(range(1 + int(states.forest.records[: states.forest.size[0], HEAD].max())))
+            firsts = list(
+                range(1 + int(states.forest.records[: states.forest.size[0], HEAD].max()))
+            )
         left = int(states.forest.records[window[2], FIRST])
         place = firsts.index(left)
         # What two neighbours become begins where the left one did.

@@ -1,4 +1,6 @@
-"""Easy-first classification without anything that makes them fast: every score is summed up from scratch."""
+"""Easy-first classification without anything that makes them fast: every score is summed up from
+scratch.
+"""
 
 import itertools
 from dataclasses import dataclass
@@ -34,9 +36,11 @@ class Task:
     gold: np.ndarray
 
 
-def random_task(seed, lengths, *, kinds=4, outcomes=5, parts=3, places=1 << 10, templates=TEMPLATES):
-    """Words of a few symbols and kinds, the first of which has one outcome only. Outcomes share some
-    parts.
+def random_task(
+    seed, lengths, *, kinds=4, outcomes=5, parts=3, places=1 << 10, templates=TEMPLATES
+):
+    """Words of a few symbols and kinds, the first of which has one outcome only. Outcomes share
+    some parts.
     """
     rng = np.random.default_rng(seed)
     attributes, reading = compile_reading(templates, TAGS)
@@ -54,7 +58,9 @@ def random_task(seed, lengths, *, kinds=4, outcomes=5, parts=3, places=1 << 10, 
             offsets=np.cumsum([0, *lengths]).astype(np.int64),
         ),
         Possible(
-            np.cumsum([0, *sizes]).astype(np.int64), np.concatenate(chosen), *_parts(rng, outcomes, parts)
+            np.cumsum([0, *sizes]).astype(np.int64),
+            np.concatenate(chosen),
+            *_parts(rng, outcomes, parts),
         ),
         rng.normal(size=(places, 1)).astype(np.float32),
         np.array([rng.choice(chosen[each]) for each in kind], dtype=np.int32),
@@ -64,7 +70,8 @@ def random_task(seed, lengths, *, kinds=4, outcomes=5, parts=3, places=1 << 10, 
 def _parts(rng, outcomes, parts):
     """Every outcome is made of itself, and of some of as many other parts as there are."""
     found = [
-        np.append(outcome, outcomes + np.flatnonzero(rng.random(parts) < 0.5)) for outcome in range(outcomes)
+        np.append(outcome, outcomes + np.flatnonzero(rng.random(parts) < 0.5))
+        for outcome in range(outcomes)
     ]
     return np.cumsum([0, *map(len, found)]).astype(np.int64), np.concatenate(found).astype(np.int32)
 
@@ -80,13 +87,19 @@ def features(task, sequence, word, decided):
     for template in range(len(task.reading.fixed)):
         # From Python, numbers come back without their type.
         code = np.uint64(begin_feature(template))
-        for column in templates.columns[templates.offsets[template] : templates.offsets[template + 1]]:
+        for column in templates.columns[
+            templates.offsets[template] : templates.offsets[template + 1]
+        ]:
             at = start + word + int(task.reading.distance[column])
             attribute = task.reading.attribute[column]
             if not start <= at < end:
                 symbol = BOUNDARY
             else:
-                symbol = decided[at - start] if attribute == NONE else task.sequences.symbols[at, attribute]
+                symbol = (
+                    decided[at - start]
+                    if attribute == NONE
+                    else task.sequences.symbols[at, attribute]
+                )
             if attribute == NONE and symbol == NONE:
                 break
             code = np.uint64(read_symbol(code, np.int32(symbol)))
@@ -107,7 +120,9 @@ def scores(task, sequence, word, decided):
             for place in places
             for part in parts[part_offsets[outcome] : part_offsets[outcome + 1]].tolist()
         )
-        for outcome in possible[task.possible.offsets[kind] : task.possible.offsets[kind + 1]].tolist()
+        for outcome in possible[
+            task.possible.offsets[kind] : task.possible.offsets[kind + 1]
+        ].tolist()
     }
 
 
@@ -148,8 +163,8 @@ def search(task, sequence, beam, window):
 
 
 def enumerate_all(task, sequence):
-    """The best of all outcomes that the words of a sequence can have together, each in the order that it is
-    found in.
+    """The best of all outcomes that the words of a sequence can have together, each in the order
+    that it is found in.
     """
     start, end = task.sequences.offsets[sequence : sequence + 2].tolist()
     kinds = task.sequences.kind[start:end]

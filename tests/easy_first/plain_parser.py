@@ -1,9 +1,9 @@
-"""An easy-first parser in plain Python, slow and written from the paper, that the compiled one is compared
-with.
+"""An easy-first parser in plain Python, slow and written from the paper, that the compiled one is
+compared with.
 
-A state is a tuple of partial trees, and these are what they are in the paper: a word with children that are
-partial trees themselves. Scores are those of the compiled templates and weights for the windows that are
-given here, each found anew.
+A state is a tuple of partial trees, and these are what they are in the paper: a word with children
+that are partial trees themselves. Scores are those of the compiled templates and weights for the
+windows that are given here, each found anew.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,13 @@ import numpy as np
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first import arcs, labels
 from spacy_hpyp.easy_first.arcs import Scorer, SentenceToParse, new_scorer
-from spacy_hpyp.easy_first.partial_trees import LEFT_ARC, RIGHT_ARC, attach, begin_forest, new_forest
+from spacy_hpyp.easy_first.partial_trees import (
+    LEFT_ARC,
+    RIGHT_ARC,
+    attach,
+    begin_forest,
+    new_forest,
+)
 from spacy_hpyp.easy_first.templates import compile_templates
 
 ACTIONS = (LEFT_ARC, RIGHT_ARC)
@@ -23,8 +29,8 @@ ACTIONS = (LEFT_ARC, RIGHT_ARC)
 
 @dataclass(frozen=True)
 class Tree:
-    """A partial tree: the position of its head, and its children on both sides as they stand, from the left
-    to the right.
+    """A partial tree: the position of its head, and its children on both sides as they stand, from
+    the left to the right.
     """
 
     head: int
@@ -130,9 +136,15 @@ def random_derivation(n: int, rng: np.random.Generator) -> list[tuple[Action, St
 # What the compiled parser is asked
 
 
-def random_sentence(n: int, rng: np.random.Generator, *, symbols: int = 3, guide: int = 0) -> SentenceToParse:
-    """A sentence of random symbols, perhaps with a guide that says a number of heads of each word."""
-    columns = len(arcs.SYMBOLS) + (len(arcs.GUIDE_SYMBOLS) + len(arcs.CLASS_SYMBOLS) if guide else 0)
+def random_sentence(
+    n: int, rng: np.random.Generator, *, symbols: int = 3, guide: int = 0
+) -> SentenceToParse:
+    """A sentence of random symbols, perhaps with a guide that says a number of heads of each
+    word.
+    """
+    columns = len(arcs.SYMBOLS) + (
+        len(arcs.GUIDE_SYMBOLS) + len(arcs.CLASS_SYMBOLS) if guide else 0
+    )
     heads = np.full((n, guide), -2, dtype=np.int32)
     probability = np.zeros((n, guide), dtype=np.float32)
     expected = np.zeros((n, 2), dtype=np.float32)
@@ -148,14 +160,22 @@ def random_sentence(n: int, rng: np.random.Generator, *, symbols: int = 3, guide
                 expected[head, int(word > head)] += share
     labels = rng.integers(-1, 3, (n, guide)).astype(np.int32)
     return SentenceToParse(
-        rng.integers(0, symbols, (n, columns)).astype(np.int32), heads, probability, labels, expected
+        rng.integers(0, symbols, (n, columns)).astype(np.int32),
+        heads,
+        probability,
+        labels,
+        expected,
     )
 
 
-def arc_scorer(templates: list[list[str]], places: int, weights: np.ndarray | None = None) -> Scorer:
+def arc_scorer(
+    templates: list[list[str]], places: int, weights: np.ndarray | None = None
+) -> Scorer:
     """A scorer of actions; without weights they are zero."""
     return _scorer(
-        templates, arcs.ELEMENTS, np.zeros((places, 2), dtype=np.float32) if weights is None else weights
+        templates,
+        arcs.ELEMENTS,
+        np.zeros((places, 2), dtype=np.float32) if weights is None else weights,
     )
 
 
@@ -171,8 +191,8 @@ def _scorer(templates, elements, weights):
 
 
 def random_weights(places: int, rng: np.random.Generator, *, steps: int = 1024) -> np.ndarray:
-    """Weights between -1 and 1 whose sums, in any order, are exact; the fewer steps, the more sums are
-    equal.
+    """Weights between -1 and 1 whose sums, in any order, are exact; the fewer steps, the more sums
+    are equal.
     """
     return (rng.integers(-steps, steps + 1, (places, 2)) / steps).astype(np.float32)
 
@@ -188,8 +208,8 @@ class PlainParser:
         self.scorer = scorer
         self.sentence = sentence
         self.n = len(sentence.symbols)
-        # Scores need the records of the trees of a window: they are made here, for each tree from its words
-        # on.
+        # Scores need the records of the trees of a window: they are made here, for each tree from
+        # its words on.
         self._forest = new_forest(20_000)
         begin_forest(self._forest, self.n)
         self._records: dict[Tree, int] = {}
@@ -215,7 +235,9 @@ class PlainParser:
         return next((share for other, share in said if other == head), np.float32(0.0))
 
     def window(self, state: State, place: int) -> tuple[Tree | None, ...]:
-        """The trees that a pair's features read: two to the left, the pair, and two to the right."""
+        """The trees that a pair's features read: two to the left, the pair, and two to the
+        right.
+        """
         return tuple(state[i] if 0 <= i < len(state) else None for i in range(place - 2, place + 4))
 
     def features(self, state: State, place: int) -> list[int]:
@@ -225,7 +247,9 @@ class PlainParser:
             window = np.array([self.record(tree) for tree in trees], dtype=np.int32)
             row = np.empty(len(self.scorer.elements), dtype=np.int32)
             places = np.empty(len(self.scorer.templates.numbers), dtype=np.int64)
-            arcs.find_arc_features(self.scorer, self._forest.records, self.sentence, window, row, places)
+            arcs.find_arc_features(
+                self.scorer, self._forest.records, self.sentence, window, row, places
+            )
             # Where weights are rounded, all templates count.
             self._features[trees] = places[
                 self.scorer.kept if len(self.scorer.kept) else slice(None)
@@ -246,8 +270,8 @@ class PlainParser:
         return total
 
     def counts(self, steps: tuple[Action, ...]) -> np.ndarray:
-        """How often each weight is counted in the score of a sequence of actions, as the table of weights
-        (float64).
+        """How often each weight is counted in the score of a sequence of actions, as the table of
+        weights (float64).
         """
         found = np.zeros(self.scorer.weights.shape)
         state = first_state(self.n)
@@ -264,7 +288,8 @@ class PlainParser:
         penalty: "Penalty | None" = None,
         allowed: Callable[[State], bool] | None = None,
     ) -> "list[Hypothesis]":
-        """The best extensions of the states of a beam, the best first; ties are broken by what comes first.
+        """The best extensions of the states of a beam, the best first; ties are broken by what
+        comes first.
 
         penalty (Penalty | None): What is added to the scores of actions.
         allowed (Callable | None): Whether a state may be in the beam.
@@ -276,7 +301,9 @@ class PlainParser:
                     continue
                 more = 0.0 if penalty is None else penalty(hypothesis.state, step)
                 total = hypothesis.total + self.score(hypothesis.state, step) + more
-                found.append(Hypothesis((*hypothesis.steps, step), join(hypothesis.state, step), total))
+                found.append(
+                    Hypothesis((*hypothesis.steps, step), join(hypothesis.state, step), total)
+                )
         found.sort(key=lambda hypothesis: -hypothesis.total)
         first: dict[frozenset[tuple[int, int]], Hypothesis] = {}
         for hypothesis in found:
@@ -304,8 +331,8 @@ class Hypothesis:
 
 
 def is_correct(state: State, heads: Heads) -> bool:
-    """Whether a state can become the tree with these heads: all of its arcs are right, and what is a child
-    has all of its own.
+    """Whether a state can become the tree with these heads: all of its arcs are right, and what is
+    a child has all of its own.
     """
     arcs = arcs_of(state)
     gold = {(head, child) for child, head in enumerate(heads) if head != NONE}
@@ -314,8 +341,8 @@ def is_correct(state: State, heads: Heads) -> bool:
 
 
 def cost_of(state: State, step: Action, heads: Heads) -> int:
-    """How many of the right arcs can be made in a state, but not after an action; that the root is one counts
-    as an arc.
+    """How many of the right arcs can be made in a state, but not after an action; that the root is
+    one counts as an arc.
     """
     head, child = (tree.head for tree in head_and_child(state, step))
     words = {tree.head for tree in state}
@@ -328,7 +355,8 @@ class Update:
     """From a wrong sequence of actions to a right one.
 
     violation (float): By how much the score of the wrong one, with its penalties, is higher.
-    full (bool): Whether it is made at the end of the sentence, because the best sequence of all is wrong.
+    full (bool): Whether it is made at the end of the sentence, because the best sequence of all is
+    wrong.
     """
 
     right: tuple[Action, ...]
@@ -353,7 +381,9 @@ def early_update(parser: PlainParser, heads: Heads, width: int, *, margin: float
     return Update(right.steps, beam[0].steps, beam[0].total - right.total, full)
 
 
-def max_violation_update(parser: PlainParser, heads: Heads, width: int, *, margin: float) -> Update | None:
+def max_violation_update(
+    parser: PlainParser, heads: Heads, width: int, *, margin: float
+) -> Update | None:
     """The update of Huang et al. (2012), towards the best of a beam of correct states."""
     penalty = Penalty(heads, margin)
     beam = correct = [Hypothesis((), first_state(parser.n), 0.0)]
@@ -366,21 +396,33 @@ def max_violation_update(parser: PlainParser, heads: Heads, width: int, *, margi
             update = Update(correct[0].steps, beam[0].steps, violation, len(beam[0].state) == 1)
             if found is None or update.violation > found.violation:
                 found = update
-    return None if is_correct(beam[0].state, heads) or found is None or found.violation < 0.0 else found
+    return (
+        None
+        if is_correct(beam[0].state, heads) or found is None or found.violation < 0.0
+        else found
+    )
 
 
-def learn_greedily(parser: PlainParser, heads: Heads, *, margin: float, explore: bool) -> list[Update]:
-    """Change the weights of the parser after every wrong action of greedy search. Returns the updates."""
+def learn_greedily(
+    parser: PlainParser, heads: Heads, *, margin: float, explore: bool
+) -> list[Update]:
+    """Change the weights of the parser after every wrong action of greedy search. Returns the
+    updates.
+    """
     steps: tuple[Action, ...] = ()
     state, updates = first_state(parser.n), []
     while len(state) > 1:
         costs = {step: cost_of(state, step, heads) for step in actions_of(state)}
         good = [step for step in costs if costs[step] == min(costs.values())]
-        scores = {step: parser.score(state, step) + (0.0 if step in good else margin) for step in costs}
+        scores = {
+            step: parser.score(state, step) + (0.0 if step in good else margin) for step in costs
+        }
         right, taken = max(good, key=scores.__getitem__), max(scores, key=scores.__getitem__)
         if taken not in good:
             updates.append(
-                Update((*steps, right), (*steps, taken), scores[taken] - scores[right], len(state) == 2)
+                Update(
+                    (*steps, right), (*steps, taken), scores[taken] - scores[right], len(state) == 2
+                )
             )
             for step, amount in ((right, 1.0), (taken, -1.0)):
                 np.add.at(parser.scorer.weights, (parser.features(state, step[0]), step[1]), amount)

@@ -1,5 +1,5 @@
-"""Elements of a pair of neighbours: each reads what its name says, and what is not there is told from what
-is.
+"""Elements of a pair of neighbours: each reads what its name says, and what is not there is told
+from what is.
 """
 
 import itertools
@@ -27,7 +27,7 @@ from spacy_hpyp.easy_first.arcs import (
     write_key,
 )
 from spacy_hpyp.easy_first.perceptron import round_averages
-from spacy_hpyp.models.tree_model import TreeModel
+from spacy_hpyp.easy_first.tree_model import TreeModel
 from spacy_hpyp.text.elements import reads_classes
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import VocabularySettings
@@ -69,7 +69,9 @@ class Reader:
                 max((share for other, share, _ in said if other != head), default=0.0)
             )
         assert what == "label"
-        return next((label + 2 for other, share, label in said if other == head and share > 0), NULL)
+        return next(
+            (label + 2 for other, share, label in said if other == head and share > 0), NULL
+        )
 
     def of_tree(self, tree, rest):
         if rest in COLUMNS:
@@ -114,8 +116,8 @@ def bits(tags):
 
 @pytest.fixture(scope="module")
 def pairs():
-    """Pairs of neighbours in states of random sentences, with the symbols that compiled code reads, and a
-    reader of what is so.
+    """Pairs of neighbours in states of random sentences, with the symbols that compiled code reads,
+    and a reader of what is so.
     """
     found = []
     for seed in range(6):
@@ -125,16 +127,28 @@ def pairs():
         plain = PlainParser(arc_scorer([[name] for name in NAMES], 16), sentence)
         for state in (first_state(n), *(state for _, state in random_derivation(n, rng))):
             for place in range(len(state) - 1):
-                window = np.array([plain.record(tree) for tree in plain.window(state, place)], dtype=np.int32)
+                window = np.array(
+                    [plain.record(tree) for tree in plain.window(state, place)], dtype=np.int32
+                )
                 row = np.full(len(NAMES), -99, dtype=np.int32)
                 read_elements(plain.scorer.elements, plain._forest.records, sentence, window, row)
-                found.append((dict(zip(NAMES, row.tolist(), strict=True)), Reader(plain, state, place)))
+                found.append(
+                    (dict(zip(NAMES, row.tolist(), strict=True)), Reader(plain, state, place))
+                )
     return found
 
 
 def test_there_is_every_element_of_the_table():
     listed = {
-        *("l.word", "r1.tag", "l.left.tag", "r.right2.word", "l.after.tag", "r.before.word", "l.left.count"),
+        *(
+            "l.word",
+            "r1.tag",
+            "l.left.tag",
+            "r.right2.word",
+            "l.after.tag",
+            "r.before.word",
+            "l.left.count",
+        ),
         *(
             "r.right.tags",
             "l.size",
@@ -145,7 +159,14 @@ def test_there_is_every_element_of_the_table():
             "r2.guide.label",
             "l.guide.tag",
         ),
-        *("l.missing.left", "guide.l", "guide.r", "guide.l.other", "guide.l.label", "guide.r.label"),
+        *(
+            "l.missing.left",
+            "guide.l",
+            "guide.r",
+            "guide.l.other",
+            "guide.l.label",
+            "guide.r.label",
+        ),
         *("l.lower", "l.suffix", "l.usual"),
     }
     assert listed <= set(NAMES)
@@ -202,7 +223,13 @@ def test_only_what_a_guide_fills_in_reads_guides():
 @pytest.mark.parametrize("rounded", [False, True])
 def test_a_score_is_the_sum_of_the_weights_of_the_templates_that_count(rounded):
     rng = np.random.default_rng(1)
-    templates = [["l.tag", "r.tag"], ["r1.word"], ["r.word", "distance"], ["edge", "l.tag"], ["l.word"]]
+    templates = [
+        ["l.tag", "r.tag"],
+        ["r1.word"],
+        ["r.word", "distance"],
+        ["edge", "l.tag"],
+        ["l.word"],
+    ]
     weights = rng.normal(size=(256, 2)).astype(np.float32)
     scorer = arc_scorer(templates, 256, round_averages(weights) if rounded else weights)
     assert sorted(scorer.beyond.templates.numbers.tolist()) == [1, 3]
@@ -215,7 +242,9 @@ def test_a_score_is_the_sum_of_the_weights_of_the_templates_that_count(rounded):
         scorer.kept[:] = kept[: len(scorer.kept)]
         sums = np.zeros(2, dtype=np.float32)
         for reading in (scorer.pair, scorer.beyond):
-            find_weights(reading, scorer.weights, plain._forest.records, plain.sentence, window, row, places)
+            find_weights(
+                reading, scorer.weights, plain._forest.records, plain.sentence, window, row, places
+            )
             add_up(scorer, reading, places, sums)
         expected = weights[features[list(kept)]].sum(axis=0)
         np.testing.assert_allclose(
@@ -234,9 +263,13 @@ def test_windows_with_the_same_key_have_the_same_features(templates):
     for _ in range(100):
         for state in (first_state(7), *(state for _, state in random_derivation(7, rng))):
             for place in range(len(state) - 1):
-                window = np.array([plain.record(tree) for tree in plain.window(state, place)], dtype=np.int32)
+                window = np.array(
+                    [plain.record(tree) for tree in plain.window(state, place)], dtype=np.int32
+                )
                 write_key(scorer.around, plain._forest, window, key)
-                features, windows = found.setdefault(key.tobytes(), (plain.features(state, place), set()))
+                features, windows = found.setdefault(
+                    key.tobytes(), (plain.features(state, place), set())
+                )
                 assert features == plain.features(state, place)
                 windows.add(tuple(window.tolist()))
     assert max(len(windows) for _, windows in found.values()) > 1

@@ -1,4 +1,6 @@
-"""Easy-first classification: what is found is what a plain search finds, and every update is valid."""
+"""Easy-first classification: what is found is what a plain search finds, and every update is
+valid.
+"""
 
 import numpy as np
 import pytest
@@ -26,7 +28,17 @@ def decided(task, beam=1, window=100):
 def decided_some(task, begin, end, search):
     outcomes = np.full(len(task.gold), NONE, dtype=np.int32)
     board = new_board(task.reading, task.possible, search)
-    decide(task.reading, task.weights, task.sequences, task.possible, begin, end, search, board, outcomes)
+    decide(
+        task.reading,
+        task.weights,
+        task.sequences,
+        task.possible,
+        begin,
+        end,
+        search,
+        board,
+        outcomes,
+    )
     return outcomes
 
 
@@ -100,7 +112,8 @@ def test_leads_are_those_of_the_second_outcome_when_all_others_are_decided():
         for word in range(length):
             places = features(task, sequence, word, outcomes[start : start + length].tolist())
             expected = sum(
-                float(task.weights[(p + 1) % size, 0]) - float(task.weights[p % size, 0]) for p in places
+                float(task.weights[(p + 1) % size, 0]) - float(task.weights[p % size, 0])
+                for p in places
             )
             assert leads[start + word] == pytest.approx(expected)
 
@@ -125,7 +138,12 @@ def test_every_update_is_valid(beam, window, margin):
                     offsets=np.array([0, end - start], dtype=np.int64),
                 )
                 counts, least = learned(
-                    one, perceptron, beam=beam, window=window, margin=margin, gold=task.gold[start:end]
+                    one,
+                    perceptron,
+                    beam=beam,
+                    window=window,
+                    margin=margin,
+                    gold=task.gold[start:end],
                 )
                 assert (least == np.inf) == (counts.sum() == 0)
                 assert least >= 0.0

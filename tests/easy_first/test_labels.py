@@ -1,5 +1,5 @@
-"""The labeller: its elements read what their names say, and arcs are labelled from the root down, from the
-left to the right.
+"""The labeller: its elements read what their names say, and arcs are labelled from the root down,
+from the left to the right.
 """
 
 import numpy as np
@@ -123,7 +123,11 @@ def random_tree(seed, n=None):
     n = int(rng.integers(2, 16)) if n is None else n
     steps = random_derivation(n, rng)
     state = steps[-1][1] if steps else first_state(n)
-    return random_sentence(n, rng, symbols=70, guide=4), np.array(heads_of(state[0]), dtype=np.int32), rng
+    return (
+        random_sentence(n, rng, symbols=70, guide=4),
+        np.array(heads_of(state[0]), dtype=np.int32),
+        rng,
+    )
 
 
 def test_there_is_every_element_of_the_table():
@@ -153,8 +157,8 @@ def test_there_is_every_element_of_the_table():
 
 @pytest.fixture(scope="module")
 def arcs_read():
-    """Arcs of random trees while they are labelled: the symbols that compiled code reads, and those that the
-    names say.
+    """Arcs of random trees while they are labelled: the symbols that compiled code reads, and those
+    that the names say.
     """
     found = []
     for seed in range(25):
@@ -177,7 +181,11 @@ def arcs_read():
 @pytest.mark.parametrize("word", [*WORDS, "arc"])
 def test_an_element_reads_what_its_name_says(arcs_read, word):
     firsts = [name.partition(".")[0] for name in NAMES]
-    columns = [i for i, first in enumerate(firsts) if first == word or (word == "arc" and first not in WORDS)]
+    columns = [
+        i
+        for i, first in enumerate(firsts)
+        if first == word or (word == "arc" and first not in WORDS)
+    ]
     assert columns
     for read, expected in arcs_read:
         assert [read[i] for i in columns] == [expected[i] for i in columns]
@@ -196,7 +204,9 @@ def plain_labels(scorer, sentence, heads):
     names, _ = compile_templates(TEMPLATES, ELEMENTS, "labels")
     labels = {}
     for child in order_of(heads):
-        row = np.array([Reader(sentence, heads, labels).read(child, name) for name in names], dtype=np.int32)
+        row = np.array(
+            [Reader(sentence, heads, labels).read(child, name) for name in names], dtype=np.int32
+        )
         features = np.empty(len(TEMPLATES), dtype=np.int64)
         find_features(scorer.templates, row, len(scorer.weights), features)
         labels[child] = int(scorer.weights[features[scorer.kept]].sum(axis=0).argmax())

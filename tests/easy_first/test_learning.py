@@ -1,5 +1,5 @@
-"""Learning: every update is a valid one, from a predicted sequence of actions to a correct one, and the right
-trees are learned.
+"""Learning: every update is a valid one, from a predicted sequence of actions to a correct one, and
+the right trees are learned.
 """
 
 from functools import cache
@@ -105,7 +105,9 @@ def lessons_of(each):
 
 
 def random_lessons(count, seed, longest=8):
-    """Sentences with random trees, some of which occur again: a sentence, its heads and its lesson."""
+    """Sentences with random trees, some of which occur again: a sentence, its heads and its
+    lesson.
+    """
     rng = np.random.default_rng(seed)
     found = []
     for _ in range(count):
@@ -172,7 +174,11 @@ def test_correct_actions_are_those_after_which_the_right_tree_can_still_be_made(
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_the_correct_sequences_are_all_those_that_make_the_right_tree(n):
     for heads in trees_of(n):
-        every = {steps for steps, last in derivations(first_state(n)) if tuple(heads_of(last[0])) == heads}
+        every = {
+            steps
+            for steps, last in derivations(first_state(n))
+            if tuple(heads_of(last[0])) == heads
+        }
         found, pending = set(), [((), first_state(n))]
         while pending:
             steps, state = pending.pop()
@@ -192,8 +198,8 @@ def test_the_cost_of_an_action_is_how_many_right_arcs_can_no_longer_be_made_afte
 
         @cache
         def most(state, heads=heads):
-            """How many right arcs there are at the most in a tree that a state can become; the root's is
-            one.
+            """How many right arcs there are at the most in a tree that a state can become; the
+            root's is one.
             """
             return max(sum(map(int.__eq__, tree, heads)) for tree in trees_from(state))
 
@@ -219,9 +225,13 @@ def test_there_is_always_an_action_that_costs_nothing(n):
 # Updates, compared with those of the plain parser
 
 
-@pytest.mark.parametrize(("early", "margin"), [(True, 0.0), (True, 3.0), (False, 0.0), (False, 3.0)])
+@pytest.mark.parametrize(
+    ("early", "margin"), [(True, 0.0), (True, 3.0), (False, 0.0), (False, 3.0)]
+)
 @pytest.mark.parametrize("width", [2, pytest.param(4, marks=pytest.mark.slow)])
-def test_a_beam_s_update_is_from_the_predicted_to_the_correct_sequence_and_valid(width, early, margin):
+def test_a_beam_s_update_is_from_the_predicted_to_the_correct_sequence_and_valid(
+    width, early, margin
+):
     learning = Learning(width, margin=margin, label_margin=0.0, early=early)
     find = early_update if early else max_violation_update
     pupil = Pupil()
@@ -242,7 +252,8 @@ def test_a_beam_s_update_is_from_the_predicted_to_the_correct_sequence_and_valid
         assert violation >= 0.0
         assert pupil.report.violation[0] == violation == expected.violation
         assert np.array_equal(changed, plain.counts(expected.right) - plain.counts(expected.wrong))
-        # What makes the perceptron converge: no update agrees with the weights by more than the margin.
+        # What makes the perceptron converge: no update agrees with the weights by more than the
+        # margin.
         agreement = (plain.scorer.weights * changed).sum()
         assert agreement <= margin * wrong_arcs(expected.wrong, heads)
     assert kinds[EARLY] > 5
@@ -348,10 +359,15 @@ def test_nothing_is_learned_of_templates_that_are_left_out():
     rng = np.random.default_rng(0)
     left_out = 0
     for heads in PAIRS * 100:
-        changed = pupil.learn(lesson(sentence, heads), WAYS["beam"]._replace(dropout=0.5, margin=100.0), rng)
+        changed = pupil.learn(
+            lesson(sentence, heads), WAYS["beam"]._replace(dropout=0.5, margin=100.0), rng
+        )
         left_out += int(np.sum(~pupil.arc_scorer.kept))
-        assert np.flatnonzero(changed.any(axis=1)).tolist() == sorted(places_of_pair(pupil, sentence))
-    # Half of seven templates, two hundred times; the standard error is the root of a quarter of them.
+        assert np.flatnonzero(changed.any(axis=1)).tolist() == sorted(
+            places_of_pair(pupil, sentence)
+        )
+    # Half of seven templates, two hundred times; the standard error is the root of a quarter of
+    # them.
     assert abs(left_out - 700) < 4 * (1400 / 4) ** 0.5
 
 

@@ -1,15 +1,29 @@
-"""Parsing many sentences: the trees of the best states, how sure they are, and the other trees of the
-beam.
+"""Parsing many sentences: the trees of the best states, how sure they are, and the other trees of
+the beam.
 """
 
 import numpy as np
 import pytest
 from compiled_search import search_sentence, state_of
-from plain_parser import PlainParser, arc_scorer, heads_of, label_scorer, random_sentence, random_weights
+from plain_parser import (
+    PlainParser,
+    arc_scorer,
+    heads_of,
+    label_scorer,
+    random_sentence,
+    random_weights,
+)
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first.labels import label_tree, new_workbench
-from spacy_hpyp.easy_first.parsing import AHEAD, SCALE, SentencesToParse, new_states, parse, parse_beam
+from spacy_hpyp.easy_first.parsing import (
+    AHEAD,
+    SCALE,
+    SentencesToParse,
+    new_states,
+    parse,
+    parse_beam,
+)
 from spacy_hpyp.easy_first.perceptron import new_perceptron, table_of_averages
 
 PLACES = 1 << 12
@@ -25,8 +39,8 @@ LENGTHS = [5, 1, 9, 2, 12, 1, 7, 3, 8]
 
 @pytest.fixture(scope="module")
 def world():
-    """Scorers of arcs and of labels, whose scores are high enough for some trees to be surer than others, and
-    sentences.
+    """Scorers of arcs and of labels, whose scores are high enough for some trees to be surer than
+    others, and sentences.
     """
     rng = np.random.default_rng(0)
     arc = arc_scorer(TEMPLATES, PLACES, 20 * random_weights(PLACES, rng))

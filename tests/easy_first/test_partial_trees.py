@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain_parser import (
-    Tree,
-    arcs_of,
-    first_state,
-    heads_of,
-    random_derivation,
-    states_of,
-)
+from plain_parser import Tree, arcs_of, first_state, heads_of, random_derivation, states_of
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first.partial_trees import (
@@ -42,7 +35,9 @@ ROOM = 20_000
 
 
 class Grove:
-    """A forest and what its words are: tags, and in thousandths what a guide expects of each arc."""
+    """A forest and what its words are: tags, and in thousandths what a guide expects of each
+    arc.
+    """
 
     def __init__(self, n, seed=0):
         rng = np.random.default_rng(seed)
@@ -70,8 +65,8 @@ class Grove:
         return trees[0]
 
     def make(self, tree, rng):
-        """The record of a tree whose children are attached to it in a random order, each side from the inside
-        to the outside.
+        """The record of a tree whose children are attached to it in a random order, each side from
+        the inside to the outside.
         """
         record = tree.head + 1
         left, right = list(tree.left), list(tree.right)
@@ -102,7 +97,9 @@ class Grove:
             positions = [child.head for child in children]
             assert [outermost, second] == [*positions, NONE, NONE][:2]
             assert count == len(positions)
-            assert tags == sum(1 << tag for tag in {self.tags[position] % 31 for position in positions})
+            assert tags == sum(
+                1 << tag for tag in {self.tags[position] % 31 for position in positions}
+            )
             assert share == sum(self.shares[tree.head][position] for position in positions)
 
 
@@ -123,7 +120,9 @@ def test_a_record_says_what_is_true_of_its_tree_after_every_action(n, seed):
     for step, after in random_derivation(n, np.random.default_rng(seed)):
         place, action = step
         pair = records[place : place + 2]
-        records[place : place + 2] = [grove.attach(*(pair[::-1] if action == LEFT_ARC else pair), action)]
+        records[place : place + 2] = [
+            grove.attach(*(pair[::-1] if action == LEFT_ARC else pair), action)
+        ]
         state = after
         for record, tree in zip(records, state, strict=True):
             grove.assert_is(record, tree)

@@ -1,4 +1,6 @@
-"""The averaged perceptron: averages are those of the weights after each update, and storage loses nothing."""
+"""The averaged perceptron: averages are those of the weights after each update, and storage loses
+nothing.
+"""
 
 import numpy as np
 import pytest
@@ -29,7 +31,9 @@ def random_perceptron(updates, seed=0, outcomes=OUTCOMES):
         tick(perceptron)
         for amount in (1.0, -1.0):
             places = rng.integers(PLACES // 2, size=4)
-            change_kept(perceptron, places, np.ones(4, dtype=bool), int(rng.integers(outcomes)), amount)
+            change_kept(
+                perceptron, places, np.ones(4, dtype=bool), int(rng.integers(outcomes)), amount
+            )
         history.append(perceptron.weights.copy())
     return perceptron, history
 
@@ -45,7 +49,9 @@ def test_average_is_the_mean_of_the_weights_after_each_update(updates, outcomes)
 
 @pytest.mark.parametrize("scale", [0.0, 1e-3, 1.0, 3e4])
 def test_rounded_averages_are_less_than_a_step_away_and_the_largest_is_told(scale):
-    averages = np.random.default_rng(4).normal(size=(PLACES, 2)).astype(np.float32) * np.float32(scale)
+    averages = np.random.default_rng(4).normal(size=(PLACES, 2)).astype(np.float32) * np.float32(
+        scale
+    )
     multiples, step = round_averages(averages)
     assert multiples.dtype == np.int16
     assert np.abs(multiples.astype(np.int64)).max() == (32_767 if scale else 0)
@@ -68,7 +74,9 @@ def test_what_was_stored_predicts_as_what_is_unpacked(alone, rounded):
     perceptron, _ = random_perceptron(50)
     message = perceptron_to_message(averages_alone(perceptron) if alone else perceptron)
     stored = StoredPerceptron(message, PLACES, OUTCOMES, rounded=rounded)
-    for found, expected in zip(stored.averages, averages_in(stored.unpack(), rounded=rounded), strict=True):
+    for found, expected in zip(
+        stored.averages, averages_in(stored.unpack(), rounded=rounded), strict=True
+    ):
         assert np.array_equal(found, expected)
 
 

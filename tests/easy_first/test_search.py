@@ -63,25 +63,31 @@ def random_parser(n, seed, *, steps=1024, templates=TEMPLATES, symbols=3, rounde
 
 
 def compiled_beams(plain, width, *, penalty=None, states=None):
-    """The beam before the first action and after each: pairs of which half of the states it is in, and how
-    many there are.
+    """The beam before the first action and after each: pairs of which half of the states it is in,
+    and how many there are.
     """
     n = plain.n
     states = new_states(plain.scorer, n, width) if states is None else states
-    heads, margin = (np.zeros(n, dtype=np.int32), 0.0) if penalty is None else (penalty.heads, penalty.margin)
+    heads, margin = (
+        (np.zeros(n, dtype=np.int32), 0.0) if penalty is None else (penalty.heads, penalty.margin)
+    )
     heads = np.array(heads, dtype=np.int32)
     begin(plain.scorer, plain.sentence, states)
     half, size = 0, 1
     yield states, half, size
     for length in range(n, 1, -1):
-        size = advance(plain.scorer, plain.sentence, states, half, size, length, width, heads, margin)
+        size = advance(
+            plain.scorer, plain.sentence, states, half, size, length, width, heads, margin
+        )
         half = 1 - half
         yield states, half, size
 
 
 @pytest.mark.parametrize("width", [1, 8, 64])
 @pytest.mark.parametrize("rounded", [False, True])
-@pytest.mark.parametrize(("n", "templates"), [(1, TEMPLATES), (2, TEMPLATES), (7, TEMPLATES), (14, GUIDED)])
+@pytest.mark.parametrize(
+    ("n", "templates"), [(1, TEMPLATES), (2, TEMPLATES), (7, TEMPLATES), (14, GUIDED)]
+)
 def test_scores_that_are_kept_after_actions_are_those_that_are_found_from_scratch(
     n, width, templates, rounded
 ):
@@ -115,7 +121,9 @@ def test_what_is_remembered_of_windows_is_not_mistaken_for_what_is_known_of_othe
 
 @pytest.mark.parametrize("steps", [1024, 1])
 @pytest.mark.parametrize("width", [1, 2, 3, 8])
-def test_every_beam_is_that_of_the_plain_parser_and_ties_are_broken_by_what_comes_first(width, steps):
+def test_every_beam_is_that_of_the_plain_parser_and_ties_are_broken_by_what_comes_first(
+    width, steps
+):
     for seed in range(6):
         plain = random_parser(9, seed, steps=steps)
         for expected, (states, half, size) in zip(
@@ -147,13 +155,18 @@ def test_what_wrong_arcs_are_given_is_added_to_their_scores():
 def test_a_beam_that_holds_all_states_finds_the_best_of_all_sequences_of_actions(n):
     for seed in range(8 if n < 5 else 3):
         plain = random_parser(n, seed)
-        scores = {steps: (plain.score_of(steps), last) for steps, last in derivations(first_state(n))}
+        scores = {
+            steps: (plain.score_of(steps), last) for steps, last in derivations(first_state(n))
+        }
         highest = max(score for score, _ in scores.values())
         width = len(scores)
         states = new_states(plain.scorer, n, width)
         half, size = search_sentence(plain.scorer, plain.sentence, width, states)
         assert states.total[half, 0] == highest
-        assert scores[steps_of(states, states.last[half, 0])] == (highest, state_of(states, half, 0, 1))
+        assert scores[steps_of(states, states.last[half, 0])] == (
+            highest,
+            state_of(states, half, 0, 1),
+        )
         # Merging keeps the best sequence of every tree.
         best = {}
         for score, last in scores.values():
@@ -173,7 +186,9 @@ def test_the_final_beam_has_different_trees_where_states_are_merged(width, steps
 
 
 @pytest.mark.parametrize("width", [1, 4])
-def test_ease_is_how_much_better_an_action_was_than_any_other_that_its_child_could_take_part_in(width):
+def test_ease_is_how_much_better_an_action_was_than_any_other_that_its_child_could_take_part_in(
+    width,
+):
     plain = random_parser(8, 4)
     states = new_states(plain.scorer, 8, width)
     search_sentence(plain.scorer, plain.sentence, width, states)
@@ -184,7 +199,9 @@ def test_ease_is_how_much_better_an_action_was_than_any_other_that_its_child_cou
             state = join(state, each)
         _, child = head_and_child(state, step)
         others = [
-            other for other in actions_of(state) if other != step and child in head_and_child(state, other)
+            other
+            for other in actions_of(state)
+            if other != step and child in head_and_child(state, other)
         ]
         assert states.margin[number] == plain.score(state, step) - max(
             plain.score(state, other) for other in others

@@ -1,5 +1,5 @@
-"""Templates: features of different templates or symbols have places of their own, and wrong templates are
-refused.
+"""Templates: features of different templates or symbols have places of their own, and wrong
+templates are refused.
 """
 
 import numpy as np
@@ -20,7 +20,9 @@ def test_features_have_places_in_the_table():
     _, templates = compile_templates([["a"], ["b"], ["a", "b"]], ELEMENTS, "test")
     for size in (2, 8, 1 << 20):
         places = np.empty(3, dtype=np.int64)
-        for row in np.random.default_rng(0).integers(-(2**31), 2**31, size=(100, 2)).astype(np.int32):
+        for row in (
+            np.random.default_rng(0).integers(-(2**31), 2**31, size=(100, 2)).astype(np.int32)
+        ):
             find_features(templates, row, size, places)
             assert np.all((places >= 0) & (places < size))
 
@@ -32,13 +34,16 @@ def test_few_features_share_a_place():
     )
     size, found = 1 << 22, []
     places = np.empty(5, dtype=np.int64)
-    rows = np.array([(a, b, c) for a in range(-2, 18) for b in range(20) for c in range(20)], dtype=np.int32)
+    rows = np.array(
+        [(a, b, c) for a in range(-2, 18) for b in range(20) for c in range(20)], dtype=np.int32
+    )
     for row in rows:
         find_features(templates, row, size, places)
         found.append(places.copy())
     distinct = [len(np.unique(column)) for column in np.array(found).T]
     kinds = [20, 20, 400, 400, 8000]
-    # Of n features that are thrown at random, n² / 2 size share a place; that is 8 of the last, ± 3.
+    # Of n features that are thrown at random, n² / 2 size share a place; that is 8 of the last, ±
+    # 3.
     assert sum(kinds) - sum(distinct) < 20
     assert len(np.unique(found)) > sum(kinds) - 40
 

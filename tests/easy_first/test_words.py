@@ -1,4 +1,6 @@
-"""What is read of words: elements have names that are documented, and words the symbols that these say."""
+"""What is read of words: elements have names that are documented, and words the symbols that these
+say.
+"""
 
 import numpy as np
 import pytest
@@ -23,7 +25,9 @@ from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
 
 @pytest.fixture
 def vocabulary():
-    sentences = [(["the", "dog", "The", "the", "a", "Kim", "Kim", "a"], [0, 1, 0, 0, 0, 2, 2, 1])] * 3
+    sentences = [
+        (["the", "dog", "The", "the", "a", "Kim", "Kim", "a"], [0, 1, 0, 0, 0, 2, 2, 1])
+    ] * 3
     settings = VocabularySettings(universal_unknown_words(), open_class_below=0)
     return Vocabulary.collect([*sentences, (["axolotl"], [1])], ["D", "N", "P"], settings)
 
@@ -43,7 +47,12 @@ def test_elements_are_attributes_of_the_word_and_of_those_around_it():
 
 
 def test_reading_says_which_features_an_outcome_is_read_by():
-    templates = [["prev.tag", "word"], ["suffix2", "next2.word"], ["next2.tag", "prev.tag"], ["lower"]]
+    templates = [
+        ["prev.tag", "word"],
+        ["suffix2", "next2.word"],
+        ["next2.tag", "prev.tag"],
+        ["lower"],
+    ]
     attributes, reading = compile_reading(templates, TAGS)
     assert attributes == ["lower", "suffix2", "word"]
     assert reading.reach == 2
@@ -56,7 +65,11 @@ def test_reading_says_which_features_an_outcome_is_read_by():
 
 
 def test_affixes_and_shapes_are_those_of_the_form():
-    assert spelling("Running")["suffix3"] == spelling("SINGING")["suffix3"] != spelling("runner")["suffix3"]
+    assert (
+        spelling("Running")["suffix3"]
+        == spelling("SINGING")["suffix3"]
+        != spelling("runner")["suffix3"]
+    )
     assert spelling("Unable")["prefix2"] == spelling("under")["prefix2"]
     assert spelling("sing")["suffix5"] == spelling("dog")["prefix5"] == 0
     assert (
@@ -86,7 +99,9 @@ def test_words_with_a_capital_are_looked_up_in_lower_case(vocabulary):
 
 def test_what_stands_around_words_comes_from_outside(vocabulary):
     lexicon = Lexicon(vocabulary, ["space", "word"], STARTS)
-    symbols, kind = lexicon.read(["the"], np.array([0, 0]), {"space": np.array([4, 2], dtype=np.int32)})
+    symbols, kind = lexicon.read(
+        ["the"], np.array([0, 0]), {"space": np.array([4, 2], dtype=np.int32)}
+    )
     assert symbols[:, 0].tolist() == [4, 2]
     assert kind.tolist() == [0, 0]
 

@@ -1,5 +1,5 @@
-"""Models of two tags and two words, and in plain Python what they are made of: the events of a tree and what
-each is given.
+"""Models of two tags and two words, and in plain Python what they are made of: the events of a tree
+and what each is given.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,11 +21,10 @@ from spacy_hpyp.head_outward.contexts import (
     HeadOutwardDistributions,
     make_distributions,
 )
+from spacy_hpyp.head_outward.model import EstimatorSettings, HeadOutwardModel
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, TIER, deepest, reserve
-from spacy_hpyp.models.head_outward import HeadOutwardModel
-from spacy_hpyp.models.parameters import no_gradient
-from spacy_hpyp.models.settings import EstimatorSettings
-from spacy_hpyp.pools.pool import Weights, bucket_of
+from spacy_hpyp.hpyp.parameters import no_gradient
+from spacy_hpyp.hpyp.pool import Weights, bucket_of
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import UNKNOWN, Vocabulary, VocabularySettings
 
@@ -106,7 +105,12 @@ def random_trees(
         heads = trees[rng.integers(len(trees))]
         marks = [NONE if head == NONE else int(rng.integers(labels)) for head in heads]
         found.append(
-            Tree(rng.integers(2 * CASES, size=n).tolist(), rng.integers(2, size=n).tolist(), heads, marks)
+            Tree(
+                rng.integers(2 * CASES, size=n).tolist(),
+                rng.integers(2, size=n).tolist(),
+                heads,
+                marks,
+            )
         )
     return found
 
@@ -126,13 +130,16 @@ def make_model(
 ) -> HeadOutwardModel:
     """A model of two tags and two words that has seen some trees, with random weights.
 
-    sweeps (int): How often they are visited, with hyperparameters sampled after each sweep if they are.
+    sweeps (int): How often they are visited, with hyperparameters sampled after each sweep if they
+    are.
     settings: Of `EstimatorSettings`.
     """
     rule = VocabularySettings(universal_unknown_words(), 1, 1)
     model = HeadOutwardModel(contexts, rule, EstimatorSettings(**settings))
     # The other tag and the other word are those that are not known.
-    vocabulary = Vocabulary(["a"], [UNKNOWN], ["A"], np.zeros(3, np.int64), np.empty(0, np.int32), rule.rule)
+    vocabulary = Vocabulary(
+        ["a"], [UNKNOWN], ["A"], np.zeros(3, np.int64), np.empty(0, np.int32), rule.rule
+    )
     model.initialize([f"label{i}" for i in range(labels)], vocabulary)
     rng = np.random.default_rng(1)
     model.weights = {
@@ -151,7 +158,9 @@ def learning(model: HeadOutwardModel, events: int = 1000) -> HeadOutwardDistribu
     pools = {}
     for name, conditional in model.conditionals.items():
         model.franchises[name] = reserve(model.franchises[name], events)
-        pools[name] = conditional.seated(model.franchises[name], model.weights[name], gradient[name])
+        pools[name] = conditional.seated(
+            model.franchises[name], model.weights[name], gradient[name]
+        )
     return make_distributions(model.conditionals, pools, model.alphabets)
 
 
@@ -180,7 +189,9 @@ def _children(tree: Tree, head: int, direction: int) -> list[int]:
     """Those on one side, the nearest first."""
     children = [child for child, other in enumerate(tree.heads) if other == head]
     return (
-        [c for c in children if c > head] if direction == 1 else [c for c in reversed(children) if c < head]
+        [c for c in children if c > head]
+        if direction == 1
+        else [c for c in reversed(children) if c < head]
     )
 
 
@@ -211,7 +222,8 @@ def read(name: str, tree: Tree, event: Event) -> int | str | tuple:
         return int(event.child in tree.heads)
     word, what = name.rsplit(".", 1)
     outermost = [
-        [*_children(tree, event.child, side), NULL] if event.child != NULL else [NULL] for side in range(2)
+        [*_children(tree, event.child, side), NULL] if event.child != NULL else [NULL]
+        for side in range(2)
     ]
     position = {
         "parent": event.parent,
@@ -260,7 +272,9 @@ def outcomes_of(model: HeadOutwardModel, name: str) -> int:
 
 
 def probability(model: HeadOutwardModel, tree: Tree, event: Event) -> float:
-    """The probability of an event by the definition of pools, from the seating of each of their experts."""
+    """The probability of an event by the definition of pools, from the seating of each of their
+    experts.
+    """
     name = event.distribution
     franchise, weights = model.franchises[name], model.weights[name]
     conditional = model.conditionals[name]
@@ -284,9 +298,14 @@ def probability(model: HeadOutwardModel, tree: Tree, event: Event) -> float:
         weight.append(weights.bucket[place[TIER], bucket_of(place[CUSTOMERS])] + gated)
     if name == "word":
         shares = np.exp(weight) / np.exp(weight).sum()
-        return sum(share * predictive_probability(franchise, m, row, dish) for m, share in enumerate(shares))
+        return sum(
+            share * predictive_probability(franchise, m, row, dish)
+            for m, share in enumerate(shares)
+        )
     product = [
-        exp(sum(w * log(predictive_probability(franchise, m, row, y)) for m, w in enumerate(weight)))
+        exp(
+            sum(w * log(predictive_probability(franchise, m, row, y)) for m, w in enumerate(weight))
+        )
         for y in outcomes
     ]
     return product[dish] / sum(product)
@@ -297,5 +316,6 @@ def log_probability(model: HeadOutwardModel, tree: Tree, *, labelled: bool = Fal
     return sum(
         log(probability(model, tree, event))
         for event in events_of_tree(tree)
-        if model.conditionals[event.distribution].experts and (labelled or event.distribution != "label")
+        if model.conditionals[event.distribution].experts
+        and (labelled or event.distribution != "label")
     )

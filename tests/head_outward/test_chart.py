@@ -1,4 +1,6 @@
-"""The chart against enumeration of all projective trees of short sentences, and its trees in longer ones."""
+"""The chart against enumeration of all projective trees of short sentences, and its trees in longer
+ones.
+"""
 
 from itertools import product
 
@@ -18,11 +20,13 @@ from spacy_hpyp.head_outward.k_best import k_best
 
 TREES = {n: np.array(projective_trees(n), dtype=np.int32) for n in range(1, 6)}
 
-#: Scores of sentences of up to five words; of small and of great differences, with and without siblings and
-#: events that are impossible.
+#: Scores of sentences of up to five words; of small and of great differences, with and without
+#: siblings and events that are impossible.
 CASES = {
     n: [
-        random_scores(n, 8 * n + seed, scale=scale, impossible=impossible, with_siblings=with_siblings)
+        random_scores(
+            n, 8 * n + seed, scale=scale, impossible=impossible, with_siblings=with_siblings
+        )
         for seed, (scale, impossible, with_siblings) in enumerate(
             product((2.0, 300.0), (0.0, 0.1), (True, False))
         )
@@ -46,7 +50,9 @@ def probabilities(found):
 
 def equal_scores(n):
     """Scores by which all trees are equal."""
-    return ChartScores(np.zeros(n), np.zeros((n, n)), np.zeros((n, n, n)), np.zeros((2, n)), np.zeros((n, n)))
+    return ChartScores(
+        np.zeros(n), np.zeros((n, n)), np.zeros((n, n, n)), np.zeros((2, n)), np.zeros((n, n))
+    )
 
 
 def close(found, expected):
@@ -85,7 +91,9 @@ def test_marginals_are_those_of_all_trees(n):
 def test_k_best_trees_are_all_trees_from_the_best_on(n):
     for scores in CASES[n]:
         expected = enumerate_scores(n, scores)
-        possible = {tuple(heads) for heads, one in zip(TREES[n].tolist(), expected) if one > -np.inf}
+        possible = {
+            tuple(heads) for heads, one in zip(TREES[n].tolist(), expected) if one > -np.inf
+        }
         heads, found = k_best(scores, len(expected) + 10)
         assert len(heads) == len(possible)
         assert {tuple(tree) for tree in heads.tolist()} == possible
@@ -100,7 +108,10 @@ def test_k_best_trees_are_all_trees_from_the_best_on(n):
 def test_minimum_bayes_risk_tree_has_the_greatest_sum_of_marginals(n):
     for scores in CASES[n]:
         probability = marginals(scores, inside(scores))
-        sums = [sum(probability[d if h == NONE else h, d] for d, h in enumerate(heads)) for heads in TREES[n]]
+        sums = [
+            sum(probability[d if h == NONE else h, d] for d, h in enumerate(heads))
+            for heads in TREES[n]
+        ]
         heads, found = minimum_bayes_risk_tree(probability)
         assert is_projective_tree(heads.tolist())
         assert close(found, max(sums))
@@ -146,13 +157,15 @@ def test_long_sentences_have_the_same_properties(scores):
 
 
 def test_numbers_of_any_size_are_no_trouble():
-    """A sum over trees of all scores times e to the power of a constant for each word is that power times the
-    sum.
+    """A sum over trees of all scores times e to the power of a constant for each word is that power
+    times the sum.
     """
     scores = random_scores(30, 7)
     chart = inside(scores)
     shift = np.random.default_rng(0).normal(0.0, 1e4, 30)
-    moved = scores._replace(root=scores.root + shift, first=scores.first + shift, next=scores.next + shift)
+    moved = scores._replace(
+        root=scores.root + shift, first=scores.first + shift, next=scores.next + shift
+    )
     there = inside(moved)
     assert np.isclose(there.total, chart.total + shift.sum(), rtol=1e-12)
     assert np.allclose(marginals(moved, there), marginals(scores, chart), atol=1e-6)

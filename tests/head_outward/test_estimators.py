@@ -1,4 +1,6 @@
-"""Estimators by settings: each against its formula in plain Python, on counts that are made by hand."""
+"""Estimators by settings: each against its formula in plain Python, on counts that are made by
+hand.
+"""
 
 from collections import Counter
 from itertools import product
@@ -38,8 +40,8 @@ FINER, COARSEST = 3.0, 0.5
 
 
 class Estimate:
-    """Probabilities from the counts of some trees, by back-off from each context to the one that is one
-    element shorter.
+    """Probabilities from the counts of some trees, by back-off from each context to the one that is
+    one element shorter.
 
     model (HeadOutwardModel): What the context lists are read from, and hyperparameters.
     trees (list[Tree]): What has been seen.
@@ -61,23 +63,30 @@ class Estimate:
             # A coarser context counts one for each finer one that an outcome was seen in.
             for name, seen in self.seen.items():
                 for length in range(model.conditionals[name].columns.shape[1], 0, -1):
-                    finer = {(context, outcome) for context, outcome in seen if len(context) == length}
+                    finer = {
+                        (context, outcome) for context, outcome in seen if len(context) == length
+                    }
                     seen.update((context[:-1], outcome) for context, outcome in finer)
 
     def context(self, tree, event):
         return tuple(
-            read(element, tree, event) for element in self.model.conditionals[event.distribution].experts[0]
+            read(element, tree, event)
+            for element in self.model.conditionals[event.distribution].experts[0]
         )
 
     def log_probability(self, tree, back_off):
         total = 0.0
         for event in events_of_tree(tree):
             if self.model.conditionals[event.distribution].experts:
-                total += log(back_off(self, event.distribution, self.context(tree, event), event.outcome))
+                total += log(
+                    back_off(self, event.distribution, self.context(tree, event), event.outcome)
+                )
         return total
 
     def count(self, name, context, outcome):
-        """How often an outcome, all outcomes, and how many different ones were seen in a context."""
+        """How often an outcome, all outcomes, and how many different ones were seen in a
+        context.
+        """
         here = {dish: count for (where, dish), count in self.seen[name].items() if where == context}
         return here.get(outcome, 0), sum(here.values()), len(here)
 
@@ -86,10 +95,13 @@ class Estimate:
 
 
 def eisner(estimate, name, context, outcome):
-    """Raw counts, smoothed with 3 of the coarser context, and 0.5 of the uniform distribution at the end
-    (Eisner 1996).
+    """Raw counts, smoothed with 3 of the coarser context, and 0.5 of the uniform distribution at
+    the end (Eisner 1996).
     """
-    last = len(estimate.model.conditionals[name].experts[0]) > 0 and estimate.model.settings.uniform_roots
+    last = (
+        len(estimate.model.conditionals[name].experts[0]) > 0
+        and estimate.model.settings.uniform_roots
+    )
     seen, total, _ = estimate.count(name, context, outcome)
     if len(context) == int(last):
         return (seen + COARSEST * estimate.base(name)) / (total + COARSEST)
@@ -97,7 +109,9 @@ def eisner(estimate, name, context, outcome):
 
 
 def restaurants(estimate, name, context, outcome):
-    """With one table for each outcome, under the model's discounts and strengths (Teh 2006, equation 5)."""
+    """With one table for each outcome, under the model's discounts and strengths (Teh 2006,
+    equation 5).
+    """
     if (
         len(context) == 0
         and len(estimate.model.conditionals[name].experts[0]) > 0
@@ -110,7 +124,9 @@ def restaurants(estimate, name, context, outcome):
         return above
     franchise = estimate.model.franchises[name]
     discount, strength = franchise.discount[len(context)], franchise.strength[len(context)]
-    return (seen - discount * (seen > 0) + (strength + discount * different) * above) / (strength + total)
+    return (seen - discount * (seen > 0) + (strength + discount * different) * above) / (
+        strength + total
+    )
 
 
 def assert_agrees(model, estimate, back_off):
@@ -136,7 +152,8 @@ def test_eisners_formula_on_three_words():
         (2 + 3 * stop) / (2 + 3),
         (2 + 3 * stop) / (2 + 3),
     ]
-    # Parents of tag 1 have generated two children of tag 0 and two STOPs, one of each on either side.
+    # Parents of tag 1 have generated two children of tag 0 and two STOPs, one of each on either
+    # side.
     stop = (2 + 0.5 / 3) / 4.5
     tags += [(1 + 3 * stop) / (2 + 3)] * 2
     words = [(2 + 0.5 / 2) / 2.5, (1 + 0.5 / 2) / 1.5]
@@ -163,14 +180,22 @@ def test_minimal_paths_count_one_for_each_finer_context(prior, hyperparameters, 
 def test_raw_counts_have_neither_seating_nor_hyperparameters_to_be_sampled():
     models = [
         make_model(
-            LISTS, TREES, prior="eisner", counts=counts, hyperparameters=hyperparameters, discount=discount
+            LISTS,
+            TREES,
+            prior="eisner",
+            counts=counts,
+            hyperparameters=hyperparameters,
+            discount=discount,
         )
         for counts, hyperparameters, discount in product(
             ("sampled", "minimal"), ("sampled", "fixed"), (0.2, 0.8)
         )
     ]
     found = [
-        [tree_log_probabilities(model.frozen, *arrays_of([tree])[:4], True).sum() for tree in OTHERS]
+        [
+            tree_log_probabilities(model.frozen, *arrays_of([tree])[:4], True).sum()
+            for tree in OTHERS
+        ]
         for model in models
     ]
     assert all(values == found[0] for values in found)
@@ -199,7 +224,9 @@ def test_discounts_and_strengths_of_pitman_yor_processes_are_sampled():
     for name in ("tag", "word", "case", "distance", "label"):
         discount, strength = tiers_of(model, name)
         first = 0 if name == "distance" else 1
-        assert np.all((discount[first:] > 0.0) & (discount[first:] < 1.0) & (discount[first:] != 0.5))
+        assert np.all(
+            (discount[first:] > 0.0) & (discount[first:] < 1.0) & (discount[first:] != 0.5)
+        )
         assert not {FINER, COARSEST} & set(strength[first:].tolist())
 
 
@@ -220,7 +247,9 @@ def test_fixed_hyperparameters_are_those_of_the_settings_and_eisners_constants(p
 @pytest.mark.parametrize("counts", ["sampled", "minimal"])
 def test_the_first_back_off_is_uniform_where_roots_are(prior, counts):
     # A tag that was never seen has no words, whatever the other one has.
-    trees = [Tree([0] * len(tree.tags), [0] * len(tree.tags), tree.heads, tree.labels) for tree in TREES]
+    trees = [
+        Tree([0] * len(tree.tags), [0] * len(tree.tags), tree.heads, tree.labels) for tree in TREES
+    ]
     asked = Tree([CASES], [1], (NONE,), (NONE,))
     word = next(event for event in events_of_tree(asked) if event.distribution == "word")
     for uniform_roots in (True, False):

@@ -22,18 +22,24 @@ from spacy_hpyp.head_outward.events import events_of
 from spacy_hpyp.hpyp.franchise import SYMBOL
 from spacy_hpyp.text.elements import reads_classes
 
-#: Word 1 has the children 0, 2, 3, 4 and 9, word 4 has 7, and 7 has 5, 6 and 8; the other words have none.
+#: Word 1 has the children 0, 2, 3, 4 and 9, word 4 has 7, and 7 has 5, 6 and 8; the other words
+#: have none.
 HEADS = (1, NONE, 1, 1, 1, 7, 7, 4, 7, 1)
 TAGS = (0, 1, 0, 1, 1, 0, 0, 0, 1, 0)
 #: Uncased words times 4, and cases.
 WORDS = (0, 5, 2, 3, 4, 1, 6, 7, 0, 5)
 TREE = Tree(WORDS, TAGS, HEADS, tuple(NONE if head == NONE else 0 for head in HEADS))
 
-#: What each element reads where a word is generated: left children are generated from right to left.
+#: What each element reads where a word is generated: left children are generated from right to
+#: left.
 EXPECTED = {
     1: {
         **{f"parent.{what}": ROOT for what in ("tag", "word", "case")},
-        **{f"{who}.{what}": NULL for who in ("sibling", "grandparent") for what in ("tag", "word", "case")},
+        **{
+            f"{who}.{what}": NULL
+            for who in ("sibling", "grandparent")
+            for what in ("tag", "word", "case")
+        },
         **{"direction": 1, "grandparent.direction": NULL, "sibling.distance": NULL},
     },
     2: {
@@ -41,20 +47,48 @@ EXPECTED = {
         **{f"sibling.{what}": NULL for what in ("tag", "word", "case")},
         **{f"grandparent.{what}": ROOT for what in ("tag", "word", "case")},
         **{"child.tag": 0, "child.word": 0, "child.case": 2, "child.children": 0, "distance": 0},
-        **{f"child.{side}.{what}": NULL for side in ("left", "right") for what in ("tag", "word", "case")},
+        **{
+            f"child.{side}.{what}": NULL
+            for side in ("left", "right")
+            for what in ("tag", "word", "case")
+        },
         **{"direction": 1, "grandparent.direction": 1, "sibling.distance": NULL},
     },
-    3: {"sibling.tag": 0, "sibling.word": 0, "sibling.case": 2, "sibling.distance": 0, "distance": 1},
+    3: {
+        "sibling.tag": 0,
+        "sibling.word": 0,
+        "sibling.case": 2,
+        "sibling.distance": 0,
+        "distance": 1,
+    },
     4: {
-        **{"sibling.tag": 1, "sibling.word": 0, "sibling.case": 3, "sibling.distance": 1, "distance": 2},
+        **{
+            "sibling.tag": 1,
+            "sibling.word": 0,
+            "sibling.case": 3,
+            "sibling.distance": 1,
+            "distance": 2,
+        },
         **{f"child.left.{what}": NULL for what in ("tag", "word", "case")},
         **{"child.right.tag": 0, "child.right.word": 1, "child.right.case": 3, "child.children": 1},
         **{"direction": 1, "parent.tag": 1},
     },
     5: {
-        **{"parent.tag": 0, "parent.word": 1, "parent.case": 3, "direction": 0, "grandparent.direction": 1},
+        **{
+            "parent.tag": 0,
+            "parent.word": 1,
+            "parent.case": 3,
+            "direction": 0,
+            "grandparent.direction": 1,
+        },
         **{"grandparent.tag": 1, "grandparent.word": 1, "grandparent.case": 0},
-        **{"sibling.tag": 0, "sibling.word": 1, "sibling.case": 2, "sibling.distance": 0, "distance": 1},
+        **{
+            "sibling.tag": 0,
+            "sibling.word": 1,
+            "sibling.case": 2,
+            "sibling.distance": 0,
+            "distance": 1,
+        },
     },
     6: {"sibling.tag": NULL, "sibling.distance": NULL, "direction": 0, "distance": 0},
     7: {
@@ -94,7 +128,13 @@ EXPECTED = {
 #: The same where a word generates STOP on one of its sides.
 AT_STOP = {
     (1, 1): {
-        **{"parent.tag": 1, "parent.word": 1, "parent.case": 1, "grandparent.tag": ROOT, "direction": 1},
+        **{
+            "parent.tag": 1,
+            "parent.word": 1,
+            "parent.case": 1,
+            "grandparent.tag": ROOT,
+            "direction": 1,
+        },
         **{
             "sibling.tag": 0,
             "sibling.word": 1,
@@ -103,12 +143,29 @@ AT_STOP = {
             "grandparent.direction": 1,
         },
     },
-    (1, 0): {"sibling.tag": 0, "sibling.word": 0, "sibling.case": 0, "sibling.distance": 0, "direction": 0},
+    (1, 0): {
+        "sibling.tag": 0,
+        "sibling.word": 0,
+        "sibling.case": 0,
+        "sibling.distance": 0,
+        "direction": 0,
+    },
     (7, 0): {
-        **{"sibling.tag": 0, "sibling.word": 0, "sibling.case": 1, "sibling.distance": 1, "direction": 0},
+        **{
+            "sibling.tag": 0,
+            "sibling.word": 0,
+            "sibling.case": 1,
+            "sibling.distance": 1,
+            "direction": 0,
+        },
         **{"grandparent.tag": 1, "grandparent.direction": 1, "parent.word": 1},
     },
-    (5, 1): {"sibling.tag": NULL, "sibling.distance": NULL, "direction": 1, "grandparent.direction": 0},
+    (5, 1): {
+        "sibling.tag": NULL,
+        "sibling.distance": NULL,
+        "direction": 1,
+        "grandparent.direction": 0,
+    },
     (5, 0): {
         "sibling.word": NULL,
         "grandparent.case": 3,
@@ -124,8 +181,8 @@ PLAIN = {name: element for name, element in ELEMENTS.items() if not reads_classe
 
 
 def read_all(lists, distribution, tree=TREE):
-    """The model, and the symbols that its experts of one element each read at the events of a tree (events,
-    experts).
+    """The model, and the symbols that its experts of one element each read at the events of a tree
+    (events, experts).
     """
     given = {"tag": [[]], "word": [], "case": [], DISTRIBUTIONS[distribution]: lists}
     model = make_model(HeadOutwardContexts(**given))
@@ -206,7 +263,9 @@ def test_experts_share_what_they_read_and_back_off_in_their_order():
     elements, columns, gates = compile_contexts(lists, "word", ["child.tag", "sibling.tag"])
     assert columns.tolist() == [[0, 1, NONE], [2, NONE, NONE], [1, 0, 2]]
     assert gates.tolist() == [0, 3]
-    expected = [ELEMENTS[name][:2] for name in ("child.tag", "parent.tag", "direction", "sibling.tag")]
+    expected = [
+        ELEMENTS[name][:2] for name in ("child.tag", "parent.tag", "direction", "sibling.tag")
+    ]
     assert [tuple(row[:2]) for row in elements.tolist()] == expected
     assert np.all(elements[:, 2:] == NONE)
 
@@ -220,7 +279,12 @@ def test_each_element_is_known_from_one_distribution_on():
                 with pytest.raises(ValueError, match="not generated before"):
                     compile_contexts([[name]], distribution)
     # A child is generated tag by word by case.
-    assert [ELEMENTS[f"child.{what}"][2] for what in ("tag", "word", "case", "children")] == [1, 2, 3, 4]
+    assert [ELEMENTS[f"child.{what}"][2] for what in ("tag", "word", "case", "children")] == [
+        1,
+        2,
+        3,
+        4,
+    ]
 
 
 def test_a_class_is_that_of_the_word_and_the_word_itself_where_it_has_none():
@@ -236,7 +300,10 @@ def test_a_class_is_that_of_the_word_and_the_word_itself_where_it_has_none():
     ("lists", "problem"),
     [
         ({"tag": [["grandparent.tag"]]}, "'tag' reads the grandparent"),
-        ({"word": [["child.tag"], ["direction+grandparent.direction"]]}, "'word' reads the grandparent"),
+        (
+            {"word": [["child.tag"], ["direction+grandparent.direction"]]},
+            "'word' reads the grandparent",
+        ),
         ({"children": [[]]}, "'children' are generated"),
         ({"distance": [["child.tag", "grandparent.case"]]}, "'distance' reads the grandparent"),
         ({"label": [["grandparent.tag", "child.children", "child.left.tag"]]}, None),

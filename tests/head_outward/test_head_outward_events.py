@@ -54,7 +54,10 @@ def customers_of(model, name, tree):
             experts = model.conditionals[name].experts
             yield (
                 outcome,
-                *(tuple(number(e, read(e, tree, event), model) for e in expert) for expert in experts),
+                *(
+                    tuple(number(e, read(e, tree, event), model) for e in expert)
+                    for expert in experts
+                ),
             )
 
 
@@ -83,7 +86,10 @@ def test_events_of_a_tree_that_is_made_by_hand():
         Event("tag", STOP, 2, NULL, NULL, 1),
     ]
     lists = HeadOutwardContexts(
-        tag=[["parent.tag", "direction"]], word=[["child.tag"]], case=[["child.word"]], label=[["distance"]]
+        tag=[["parent.tag", "direction"]],
+        word=[["child.tag"]],
+        case=[["child.word"]],
+        label=[["distance"]],
     )
     model = make_model(lists)
     # ROOT is behind the two tags.
@@ -101,7 +107,9 @@ def test_events_are_those_of_the_definition(kind):
     for name in DISTRIBUTIONS:
         expected = [customer for tree in TREES for customer in customers_of(model, name, tree)]
         experts = model.conditionals[name].experts
-        assert Counter(found_in(model, name, TREES)) == (Counter(expected) if experts else Counter())
+        assert Counter(found_in(model, name, TREES)) == (
+            Counter(expected) if experts else Counter()
+        )
         assert len(expected) > 0
 
 

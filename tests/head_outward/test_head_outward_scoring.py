@@ -1,5 +1,5 @@
-"""What models say of trees, against their definition in plain Python and sums over everything that they can
-generate.
+"""What models say of trees, against their definition in plain Python and sums over everything that
+they can generate.
 """
 
 from functools import cache
@@ -29,12 +29,7 @@ from small_models import (
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.chart import inside, marginals
 from spacy_hpyp.head_outward.contexts import CASES, HeadOutwardContexts
-from spacy_hpyp.head_outward.parsing import (
-    best_trees,
-    chart_scores,
-    parse,
-    tree_log_probabilities,
-)
+from spacy_hpyp.head_outward.parsing import best_trees, chart_scores, parse, tree_log_probabilities
 
 #: With a distribution that reads the sibling only after the tag.
 LATE_SIBLINGS = HeadOutwardContexts(
@@ -60,21 +55,25 @@ def model_of(kind):
 
 
 def tolerance_of(kind):
-    """What the log-probability of a tree of four words may lose when a model is frozen: of twenty events."""
+    """What the log-probability of a tree of four words may lose when a model is frozen: of twenty
+    events.
+    """
     return 20 * PRECISION
 
 
 @cache
 def trees_of(kind, number, labelled=False):
-    """All trees of a sentence, with all labels or the first one, and their log-probabilities by their
-    definition.
+    """All trees of a sentence, with all labels or the first one, and their log-probabilities by
+    their definition.
     """
     words, tags = SENTENCES[number]
     model, found = model_of(kind), {}
     for heads in projective_trees(len(words)):
         marks = [[NONE] if head == NONE else range(2 if labelled else 1) for head in heads]
         for labels in product(*marks):
-            found[heads, labels] = log_probability(model, Tree(words, tags, heads, labels), labelled=labelled)
+            found[heads, labels] = log_probability(
+                model, Tree(words, tags, heads, labels), labelled=labelled
+            )
     return found
 
 
@@ -94,7 +93,9 @@ def test_log_probabilities_of_a_tree_add_up_to_that_of_its_events(kind):
     for number, (words, tags) in enumerate(SENTENCES):
         for (heads, labels), expected in trees_of(kind, number).items():
             for model, tolerance in models:
-                found = tree_log_probabilities(model, *arrays(Tree(words, tags, heads, labels)), False)
+                found = tree_log_probabilities(
+                    model, *arrays(Tree(words, tags, heads, labels)), False
+                )
                 assert found.sum() == pytest.approx(expected, abs=tolerance)
 
 
@@ -105,7 +106,9 @@ def test_labels_are_generated_besides(kind):
         words, tags = SENTENCES[number]
         for (heads, labels), expected in trees_of(kind, number, labelled=True).items():
             for model, tolerance in models:
-                found = tree_log_probabilities(model, *arrays(Tree(words, tags, heads, labels)), True)
+                found = tree_log_probabilities(
+                    model, *arrays(Tree(words, tags, heads, labels)), True
+                )
                 assert found.sum() == pytest.approx(expected, abs=tolerance)
 
 
@@ -133,7 +136,9 @@ def test_the_chart_has_the_score_of_every_tree(kind):
 def test_scores_do_not_depend_on_siblings_where_nothing_reads_them():
     words, tags = (np.array(part, np.int32) for part in SENTENCES[3])
     assert len(words) == 4
-    shapes = {kind: chart_scores(model_of(kind).frozen, words, tags).next.shape[1] for kind in CHARTABLE}
+    shapes = {
+        kind: chart_scores(model_of(kind).frozen, words, tags).next.shape[1] for kind in CHARTABLE
+    }
     assert shapes == {"paper": 4, "without siblings": 1, "experts": 4, "late siblings": 4}
 
 
@@ -155,13 +160,17 @@ def test_probability_of_all_sentences_grows_with_their_length_and_stays_below_on
         },
     }[kind]
     # Mostly of short sentences, so that the model stops soon.
-    model = make_model(HeadOutwardContexts(**lists, case=[]), random_trees(200, lengths=(1, 1, 1, 1, 2)))
+    model = make_model(
+        HeadOutwardContexts(**lists, case=[]), random_trees(200, lengths=(1, 1, 1, 1, 2))
+    )
     frozen, totals = model.frozen, [0.0]
     for n in (1, 2, 3, 4):
         found = sum(
             exp(
                 inside(
-                    chart_scores(frozen, CASES * np.array(words, np.int32), np.array(tags, np.int32))
+                    chart_scores(
+                        frozen, CASES * np.array(words, np.int32), np.array(tags, np.int32)
+                    )
                 ).total
             )
             for words in product(range(2), repeat=n)
@@ -169,7 +178,8 @@ def test_probability_of_all_sentences_grows_with_their_length_and_stays_below_on
         )
         assert found > 0.0
         totals.append(totals[-1] + found)
-    # What is not generated is longer, or nothing at all: ROOT may have STOP in the place of its child's tag.
+    # What is not generated is longer, or nothing at all: ROOT may have STOP in the place of its
+    # child's tag.
     nothing = Tree([0], [0], (NONE,), (NONE,))
     root = next(events_of_tree(nothing))
     without = probability(model, nothing, root._replace(outcome=STOP))
@@ -188,7 +198,9 @@ def test_what_is_generated_of_one_child_sums_to_one():
         if not model.conditionals[event.distribution].experts:
             continue
         outcomes = range(model.alphabets.of(event.distribution))
-        total = sum(probability(model, tree, event._replace(outcome=outcome)) for outcome in outcomes)
+        total = sum(
+            probability(model, tree, event._replace(outcome=outcome)) for outcome in outcomes
+        )
         assert total == pytest.approx(1.0)
 
 
@@ -213,13 +225,17 @@ def test_parses_are_those_that_enumeration_finds(kind, consensus):
         for heads, p in posterior.items():
             for child, head in enumerate(heads):
                 arcs[child][head] += p
-        right = {heads: sum(arcs[child][head] for child, head in enumerate(heads)) for heads in posterior}
+        right = {
+            heads: sum(arcs[child][head] for child, head in enumerate(heads)) for heads in posterior
+        }
         worth = right if consensus else posterior
         heads = tuple(found.heads[start:end].tolist())
         assert worth[heads] == pytest.approx(max(worth.values()), rel=1e-4 + tolerance_of(kind))
         assert found.log_probability[number] == pytest.approx(total, abs=1e-4 + tolerance_of(kind))
         expected = [arcs[child][head] for child, head in enumerate(heads)]
-        assert found.head_probability[start:end] == pytest.approx(expected, abs=1e-4 + tolerance_of(kind))
+        assert found.head_probability[start:end] == pytest.approx(
+            expected, abs=1e-4 + tolerance_of(kind)
+        )
 
 
 @pytest.mark.parametrize("kind", ["without siblings", "experts"])

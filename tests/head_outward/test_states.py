@@ -1,5 +1,5 @@
-"""Latent states are drawn from their posterior: against enumeration of all assignments, and against the prior
-(Geweke 2004).
+"""Latent states are drawn from their posterior: against enumeration of all assignments, and against
+the prior (Geweke 2004).
 """
 
 import itertools
@@ -73,7 +73,10 @@ def fixed(kind):
 def run(model, dependents, steps, seed=0):
     """The states after each sweep."""
     rng = np.random.default_rng(seed)
-    state, probability = np.full(len(dependents.word), NONE, dtype=np.int32), np.empty(len(dependents.word))
+    state, probability = (
+        np.full(len(dependents.word), NONE, dtype=np.int32),
+        np.empty(len(dependents.word)),
+    )
     visited = []
     for _ in range(steps):
         model = sweep(model, dependents, state, rng, probability)
@@ -128,7 +131,10 @@ def trained(kind, states=3, sweeps=5, seed=0):
     dependents = random_dependents()
     model = new_model(kind, 1 if kind == DEPENDENCIES else states, 12)
     rng = np.random.default_rng(seed)
-    state, probability = np.full(len(dependents.word), NONE, dtype=np.int32), np.empty(len(dependents.word))
+    state, probability = (
+        np.full(len(dependents.word), NONE, dtype=np.int32),
+        np.empty(len(dependents.word)),
+    )
     for _ in range(sweeps):
         model = sweep(model, dependents, state, rng, probability)
         resample(model.states, rng)
@@ -153,13 +159,20 @@ def test_what_a_word_is_predicted_with_is_what_the_others_say_and_sums_to_one(ki
     of_states, of_words = np.empty(model.count), np.empty(12)
     for i in range(0, len(state), 7):
         model = reserve_words(model, 2)
-        # A Gibbs step of a copy, and what it does before it draws: the customers that leave are the same.
-        copied = type(model)(*(type(part)(*map(np.copy, part)) for part in model[:2]), model.of_documents)
+        # A Gibbs step of a copy, and what it does before it draws: the customers that leave are the
+        # same.
+        copied = type(model)(
+            *(type(part)(*map(np.copy, part)) for part in model[:2]), model.of_documents
+        )
         found = np.empty(len(state))
         visit_words(copied, dependents, i, i + 1, state.copy(), np.random.default_rng(i), found)
         condition, context = contexts_of(model, dependents, i)
-        unseat_word(model, dependents.word[i], state[i], condition, context, np.random.default_rng(i))
-        probabilities = [state_weights(model, word, condition, context, *workspace) for word in range(12)]
+        unseat_word(
+            model, dependents.word[i], state[i], condition, context, np.random.default_rng(i)
+        )
+        probabilities = [
+            state_weights(model, word, condition, context, *workspace) for word in range(12)
+        ]
         assert sum(probabilities) == pytest.approx(1.0)
         assert found[i] == probabilities[dependents.word[i]]
         predictive_distribution(model.states, 0, condition, of_states)
@@ -184,10 +197,13 @@ def test_every_word_is_seated_once_whatever_has_been_drawn(kind):
     assert set(state.tolist()) == set(range(model.count))
 
 
-# Geweke's test: documents whose words, states, seating and hyperparameters are drawn together, in two ways.
+# Geweke's test: documents whose words, states, seating and hyperparameters are drawn together, in
+# two ways.
 
 #: Two documents; the words are drawn anew.
-SHAPE = dependents_of([[(0, None), (0, 0), (0, 0)], [(0, 1), (0, None)]], [[(0, None), (0, 0)], [(0, None)]])
+SHAPE = dependents_of(
+    [[(0, None), (0, 0), (0, 0)], [(0, 1), (0, None)]], [[(0, None), (0, 0)], [(0, None)]]
+)
 
 
 @jit
@@ -212,7 +228,9 @@ def unseat_sentence(model, dependents, number, state, rng):
 
 @jit
 def generate_sentence(model, dependents, order, number, state, rng):
-    """Draw the states and words of a sentence, parents first, each from what is predicted by all before."""
+    """Draw the states and words of a sentence, parents first, each from what is predicted by all
+    before.
+    """
     condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
     of_states, of_words = np.empty(model.states.alphabet[0]), np.empty(model.words.alphabet[0])
     for i in order[dependents.offsets[number] : dependents.offsets[number + 1]]:
@@ -229,8 +247,18 @@ def generate_sentence(model, dependents, order, number, state, rng):
 
 STATISTICS = (
     *("log strength of states", "log strength of states in contexts"),
-    *("log strength of words", "log strength of words in contexts", "tables of states", "tables of words"),
-    *("states alike in a document", "states alike elsewhere", "words alike", "child like its parent"),
+    *(
+        "log strength of words",
+        "log strength of words in contexts",
+        "tables of states",
+        "tables of words",
+    ),
+    *(
+        "states alike in a document",
+        "states alike elsewhere",
+        "words alike",
+        "child like its parent",
+    ),
     "states alike where words are",
 )
 
@@ -304,9 +332,9 @@ def test_arcs_are_scored_by_the_sum_over_states(kind):
         total = 0.0
         for state in range(model.count):
             context = np.array([state, parent], dtype=np.int32)
-            total += predictive_probability(model.states, 0, condition, state) * predictive_probability(
-                model.words, 0, context, word[d]
-            )
+            total += predictive_probability(
+                model.states, 0, condition, state
+            ) * predictive_probability(model.words, 0, context, word[d])
         assert np.exp(scores.root[d] if h is None else scores.first[h, d]) == pytest.approx(total)
 
 

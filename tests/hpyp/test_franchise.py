@@ -1,5 +1,5 @@
-"""Seatings against a plain-Python Chinese restaurant franchise, in which a seating is a set of lists of table
-sizes.
+"""Seatings against a plain-Python Chinese restaurant franchise, in which a seating is a set of
+lists of table sizes.
 """
 
 import itertools
@@ -68,8 +68,8 @@ def franchise_for(events, columns=COLUMNS, alphabet=ALPHABET):
 
 
 def seating_of(franchise, expert=0):
-    """A seating as a set of ((context, dish), table sizes), read from the arrays; what is empty is left
-    out.
+    """A seating as a set of ((context, dish), table sizes), read from the arrays; what is empty is
+    left out.
     """
     found = set()
     for restaurant in range(franchise.used[N_RESTAURANTS]):
@@ -99,8 +99,8 @@ def crowd(seating, context):
 
 
 def arrivals(seating, context, dish, alphabet=ALPHABET):
-    """What one more customer may do, as pairs (seating after it, probability of the dish and of this); tables
-    differ.
+    """What one more customer may do, as pairs (seating after it, probability of the dish and of
+    this); tables differ.
     """
     discount, strength = DISCOUNT[len(context)], STRENGTH[len(context)]
     customers, tables = crowd(seating, context)
@@ -108,11 +108,18 @@ def arrivals(seating, context, dish, alphabet=ALPHABET):
     total = strength + customers
     fresh = (strength + discount * tables) / total if customers else 1.0
     found = [
-        (reseated(seating, context, dish, (*sizes[:i], size + 1, *sizes[i + 1 :])), (size - discount) / total)
+        (
+            reseated(seating, context, dish, (*sizes[:i], size + 1, *sizes[i + 1 :])),
+            (size - discount) / total,
+        )
         for i, size in enumerate(sizes)
     ]
-    above = arrivals(seating, context[:-1], dish, alphabet) if context else [(seating, 1 / alphabet)]
-    return found + [(reseated(other, context, dish, (*sizes, 1)), fresh * value) for other, value in above]
+    above = (
+        arrivals(seating, context[:-1], dish, alphabet) if context else [(seating, 1 / alphabet)]
+    )
+    return found + [
+        (reseated(other, context, dish, (*sizes, 1)), fresh * value) for other, value in above
+    ]
 
 
 def reseated(seating, context, dish, sizes):
@@ -136,7 +143,9 @@ def enumerate_seatings(events, alphabet=ALPHABET):
 
 
 def closed_form(seating):
-    """The logarithm of the exchangeable partition probability of all restaurants, and of the root's base."""
+    """The logarithm of the exchangeable partition probability of all restaurants, and of the root's
+    base.
+    """
     total = 0.0
     for context in {context for (context, _), _ in seating}:
         discount, strength = DISCOUNT[len(context)], STRENGTH[len(context)]
@@ -172,8 +181,12 @@ def assert_sound(franchise, events):
         assert row[TIER] == 0 or row[TIER] == franchise.restaurants[row[PARENT], TIER] + 1
     servings = franchise.servings[: franchise.used[N_SERVINGS]]
     for column, total in [(SERVED, CUSTOMERS), (OPEN, TABLES)]:
-        sums = np.bincount(servings[:, RESTAURANT], servings[:, column], franchise.used[N_RESTAURANTS])
-        np.testing.assert_array_equal(sums, franchise.restaurants[: franchise.used[N_RESTAURANTS], total])
+        sums = np.bincount(
+            servings[:, RESTAURANT], servings[:, column], franchise.used[N_RESTAURANTS]
+        )
+        np.testing.assert_array_equal(
+            sums, franchise.restaurants[: franchise.used[N_RESTAURANTS], total]
+        )
     chains = [*servings[:, CELL], franchise.used[FREE_CELL]]
     cells = [cell for first in chains for cell in chain_from(franchise, first)]
     assert sorted(cells) == list(range(franchise.used[N_CELLS]))
@@ -205,7 +218,9 @@ def test_predictive_distributions_agree_with_the_reference_and_add_up_to_one(cus
         assert out.min() > 0.0
         for dish in range(ALPHABET):
             assert out[dish] == pytest.approx(probability_of(seating, context, dish), rel=1e-10)
-            assert predictive_probability(franchise, 0, row, dish) == pytest.approx(out[dish], rel=1e-12)
+            assert predictive_probability(franchise, 0, row, dish) == pytest.approx(
+                out[dish], rel=1e-12
+            )
 
 
 @settings(max_examples=50, deadline=None, derandomize=True)
@@ -218,7 +233,9 @@ def test_every_arrival_and_departure_is_one_that_the_reference_allows(moves, see
         before = seating_of(franchise)
         if arrives:
             expected = probability_of(before, context, dish)
-            assert add(franchise, 0, row_of(context), dish, rng) == pytest.approx(expected, rel=1e-10)
+            assert add(franchise, 0, row_of(context), dish, rng) == pytest.approx(
+                expected, rel=1e-10
+            )
             assert seating_of(franchise) in [after for after, _ in arrivals(before, context, dish)]
             seated[context, dish] += 1
         else:
@@ -240,7 +257,8 @@ def test_who_is_put_back_sits_where_he_sat(customers, leaving, seed):
     franchise = franchise_for(2 * len(customers))
     places = [open_restaurant(franchise, 0, row_of(context)) for context, _ in customers]
     noted = [
-        (place, dish, seat_noting(franchise, place, dish, rng)) for place, (_, dish) in zip(places, customers)
+        (place, dish, seat_noting(franchise, place, dish, rng))
+        for place, (_, dish) in zip(places, customers)
     ]
     whole = seating_of(franchise)
     leave = list(zip(places, [dish for _, dish in customers]))[:leaving]
@@ -259,8 +277,14 @@ def test_who_is_put_back_sits_where_he_sat(customers, leaving, seed):
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)
-@given(st.lists(events, min_size=1, max_size=8), st.randoms(use_true_random=False), st.integers(0, 2**32))
-def test_the_likelihood_of_a_seating_does_not_depend_on_the_order_of_arrival(customers, random, seed):
+@given(
+    st.lists(events, min_size=1, max_size=8),
+    st.randoms(use_true_random=False),
+    st.integers(0, 2**32),
+)
+def test_the_likelihood_of_a_seating_does_not_depend_on_the_order_of_arrival(
+    customers, random, seed
+):
     rng = np.random.default_rng(seed)
     likelihood = {}
     for _ in range(6):
@@ -307,12 +331,16 @@ def test_gibbs_sampling_visits_seatings_as_often_as_enumeration_says(customers):
     rng = np.random.default_rng(11)
     depth = len(customers[0][0])
     franchise = franchise_for(2 * len(customers), columns=np.arange(depth).reshape(1, depth))
-    rows = np.array([context for context, _ in customers], dtype=np.int32).reshape(len(customers), depth)
+    rows = np.array([context for context, _ in customers], dtype=np.int32).reshape(
+        len(customers), depth
+    )
     dishes = np.array([dish for _, dish in customers])
     for row, dish in zip(rows, dishes):
         add(franchise, 0, row, dish, rng)
     servings = [
-        key for serving in range(franchise.used[N_SERVINGS]) for key in [serving_key(franchise, serving)]
+        key
+        for serving in range(franchise.used[N_SERVINGS])
+        for key in [serving_key(franchise, serving)]
     ]
     squares = sweep(franchise, rows, dishes, 60_000, rng)[100:]
 
@@ -320,7 +348,9 @@ def test_gibbs_sampling_visits_seatings_as_often_as_enumeration_says(customers):
     reached = enumerate_seatings(customers)
     for seating, value in reached.items():
         sizes = dict(seating)
-        exact[tuple(sum(size**2 for size in sizes[key]) for key in servings)] += value / sum(reached.values())
+        exact[tuple(sum(size**2 for size in sizes[key]) for key in servings)] += value / sum(
+            reached.values()
+        )
     visited, place = np.unique(squares, axis=0, return_inverse=True)
     visited = [tuple(map(int, state)) for state in visited]
     assert set(visited) <= set(exact)
@@ -366,7 +396,9 @@ def test_letting_go_of_what_nobody_uses_changes_no_prediction_and_no_draw(custom
         predictive_distribution(smaller, 0, row_of(context), out)
         predictive_distribution(franchise, 0, row_of(context), expected)
         np.testing.assert_array_equal(out, expected)
-        assert add(smaller, 0, row_of(context), dish, one) == add(franchise, 0, row_of(context), dish, two)
+        assert add(smaller, 0, row_of(context), dish, one) == add(
+            franchise, 0, row_of(context), dish, two
+        )
     assert seating_of(smaller) == seating_of(franchise)
 
 
@@ -386,7 +418,9 @@ def test_contexts_that_come_and_go_leave_no_rows_behind():
         rows.append((len(franchise.restaurants), len(franchise.servings), len(franchise.cells)))
     assert rows[-1] == rows[100]
     assert franchise.used[N_RESTAURANTS] <= len(franchise.restaurants) < 500
-    assert seating_of(franchise) == frozenset(entry for entry in seating_of(franchise) if entry[0][1] == 0)
+    assert seating_of(franchise) == frozenset(
+        entry for entry in seating_of(franchise) if entry[0][1] == 0
+    )
 
 
 SEVERAL = np.array([[0, 1], [1, NONE], [NONE, NONE]])
@@ -396,9 +430,14 @@ def test_experts_with_random_numbers_of_their_own_are_seated_as_if_alone():
     customers = np.random.default_rng(5)
     together = franchise_for(300, columns=SEVERAL)
     alone = [franchise_for(300, columns=SEVERAL[[expert]]) for expert in range(len(SEVERAL))]
-    shared, private = ([np.random.default_rng(seed) for seed in range(len(SEVERAL))] for _ in range(2))
+    shared, private = (
+        [np.random.default_rng(seed) for seed in range(len(SEVERAL))] for _ in range(2)
+    )
     for _ in range(200):
-        row, dish = customers.integers(3, size=2).astype(np.int32), int(customers.integers(ALPHABET))
+        row, dish = (
+            customers.integers(3, size=2).astype(np.int32),
+            int(customers.integers(ALPHABET)),
+        )
         change = add if customers.random() < 0.7 else remove
         for expert, franchise in enumerate(alone):
             assert change(together, expert, row, dish, shared[expert]) == change(
@@ -414,7 +453,9 @@ def test_experts_with_random_numbers_of_their_own_are_seated_as_if_alone():
 
 
 @settings(max_examples=20, deadline=None, derandomize=True)
-@given(st.lists(st.tuples(st.integers(0, 200), st.integers(0, 200)), max_size=300), st.integers(1, 50))
+@given(
+    st.lists(st.tuples(st.integers(0, 200), st.integers(0, 200)), max_size=300), st.integers(1, 50)
+)
 def test_growing_in_small_steps_keeps_everything(customers, step):
     rng, again = np.random.default_rng(0), np.random.default_rng(0)
     large = franchise_for(len(customers), columns=np.array([[0]]), alphabet=201)

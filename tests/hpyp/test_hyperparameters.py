@@ -1,5 +1,5 @@
-"""Discounts and strengths against integration on a grid, and the whole sampler against its own prior (Geweke
-2004).
+"""Discounts and strengths against integration on a grid, and the whole sampler against its own
+prior (Geweke 2004).
 """
 
 import math
@@ -26,7 +26,13 @@ from spacy_hpyp.hpyp.franchise import (
     new_franchise,
     reserve,
 )
-from spacy_hpyp.hpyp.hyperparameters import SMALLEST_SUM, histograms, log_likelihood, resample, sample_tier
+from spacy_hpyp.hpyp.hyperparameters import (
+    SMALLEST_SUM,
+    histograms,
+    log_likelihood,
+    resample,
+    sample_tier,
+)
 from spacy_hpyp.hpyp.seating import add, remove
 
 
@@ -41,9 +47,9 @@ def seated_franchise(customers, columns=((0, 1),), alphabet=4, seed=0):
 
 def triples(values):
     """A tier's rows of a histogram of the values."""
-    return np.array([(0, value, n) for value, n in sorted(Counter(values).items())], dtype=np.int64).reshape(
-        -1, 3
-    )
+    return np.array(
+        [(0, value, n) for value, n in sorted(Counter(values).items())], dtype=np.int64
+    ).reshape(-1, 3)
 
 
 def rows_of(restaurants):
@@ -56,8 +62,8 @@ def rows_of(restaurants):
 
 
 def log_weights(restaurants, discount, strength):
-    """The likelihood of restaurants, multiplied out customer by customer, for arrays of discounts and
-    strengths.
+    """The likelihood of restaurants, multiplied out customer by customer, for arrays of discounts
+    and strengths.
     """
     total = np.zeros(np.broadcast(discount, strength).shape)
     for sizes in restaurants:
@@ -88,14 +94,18 @@ def test_closed_form_is_the_product_over_customers(name):
         discount = rng.uniform(0.001, 0.999)
         strength = rng.exponential(2.0) - discount
         found = log_likelihood(*rows_of(RESTAURANTS[name]), discount, strength)
-        assert found == pytest.approx(float(log_weights(RESTAURANTS[name], discount, strength)), abs=1e-7)
+        assert found == pytest.approx(
+            float(log_weights(RESTAURANTS[name], discount, strength)), abs=1e-7
+        )
 
 
 @pytest.mark.parametrize("discount", [1e-6, 1e-4, 1 - 1e-6])
 def test_closed_form_holds_at_the_borders(discount):
     for strength in (1e-3, 1.0, 1e3):
         found = log_likelihood(*rows_of(RESTAURANTS["mixed"]), discount, strength)
-        assert found == pytest.approx(float(log_weights(RESTAURANTS["mixed"], discount, strength)), abs=1e-4)
+        assert found == pytest.approx(
+            float(log_weights(RESTAURANTS["mixed"], discount, strength)), abs=1e-4
+        )
 
 
 def test_histograms_count_every_tier_of_every_expert():
@@ -140,7 +150,9 @@ def test_slices_have_the_moments_of_the_posterior(name):
     discount = ((np.arange(300) + 0.5) / 300)[:, None]
     height = np.linspace(-14.0, 5.0, 600)[None, :]
     weight = np.exp(
-        log_weights(RESTAURANTS[name], discount, np.exp(height) - discount) - np.exp(height) + height
+        log_weights(RESTAURANTS[name], discount, np.exp(height) - discount)
+        - np.exp(height)
+        + height
     )
     weight /= weight.sum()
     found = run_slices(*rows_of(RESTAURANTS[name]), 60_000, np.random.default_rng(3))
@@ -192,12 +204,16 @@ def test_resampling_stays_in_the_range_and_leaves_the_seating_alone():
 @pytest.mark.parametrize("name", ["discount", "strength"])
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_a_slice_without_a_likelihood_is_an_error(name, value):
-    franchise = seated_franchise([((i % 3, i % 2), i % 4) for i in range(60)], columns=((0, 1), (1, 0)))
+    franchise = seated_franchise(
+        [((i % 3, i % 2), i % 4) for i in range(60)], columns=((0, 1), (1, 0))
+    )
     hyperparameters = {"discount": 0.5, "strength": 1.0, name: value}
     franchise.discount[4], franchise.strength[4] = hyperparameters.values()
     with pytest.raises(ValueError, match="tier 4"):
         resample(franchise, np.random.default_rng(0))
-    np.testing.assert_array_equal([franchise.discount[4], franchise.strength[4]], [*hyperparameters.values()])
+    np.testing.assert_array_equal(
+        [franchise.discount[4], franchise.strength[4]], [*hyperparameters.values()]
+    )
 
 
 ALPHABET = 4
@@ -302,7 +318,9 @@ def test_strength_of_dirichlet_processes_agrees_with_integration_on_a_grid():
         assert discount == 0.0
         found[i] = np.log(strength)
     height = np.linspace(-12.0, 6.0, 4000)
-    weight = np.exp(log_weights(RESTAURANTS["mixed"], 0.0, np.exp(height)) - np.exp(height) + height)
+    weight = np.exp(
+        log_weights(RESTAURANTS["mixed"], 0.0, np.exp(height)) - np.exp(height) + height
+    )
     weight /= weight.sum()
     mean = float((weight * height).sum())
     deviation = float(np.sqrt((weight * (height - mean) ** 2).sum()))
@@ -311,7 +329,9 @@ def test_strength_of_dirichlet_processes_agrees_with_integration_on_a_grid():
 
 
 def test_what_is_no_hyperparameter_stays():
-    franchise = seated_franchise([((i % 3, i % 2), i % 4) for i in range(60)], columns=((0, 1), (1, 0)))
+    franchise = seated_franchise(
+        [((i % 3, i % 2), i % 4) for i in range(60)], columns=((0, 1), (1, 0))
+    )
     franchise.discount[:3] = 0.0, 1.0, 0.0
     franchise.strength[:3] = 1.0, 0.0, 2.0
     resample(franchise, np.random.default_rng(0))

@@ -1,5 +1,5 @@
-"""Sequences of symbols: their probabilities add up to one, they are drawn as they are scored, and counted as
-they are seated.
+"""Sequences of symbols: their probabilities add up to one, they are drawn as they are scored, and
+counted as they are seated.
 """
 
 import itertools
@@ -21,18 +21,24 @@ def joined(sequences):
 
 
 @pytest.fixture(
-    scope="module", params=[[BEFORE, BEFORE + 1, GROUP], [GROUP, BEFORE]], ids=["group last", "group first"]
+    scope="module",
+    params=[[BEFORE, BEFORE + 1, GROUP], [GROUP, BEFORE]],
+    ids=["group last", "group first"],
 )
 def franchise(request):
     columns = np.array([request.param], dtype=np.int32)
     symbols, offsets = joined([each for each, _ in SEEN])
     groups = np.array([group for _, group in SEEN], dtype=np.int32)
-    return learn_sequences(new_franchise(columns, 3), symbols, offsets, groups, 6, np.random.default_rng(0))
+    return learn_sequences(
+        new_franchise(columns, 3), symbols, offsets, groups, 6, np.random.default_rng(0)
+    )
 
 
 def probabilities(franchise, sequences, group):
     out = np.empty(len(sequences))
-    score_sequences(franchise, *joined(sequences), np.full(len(sequences), group, dtype=np.int32), out)
+    score_sequences(
+        franchise, *joined(sequences), np.full(len(sequences), group, dtype=np.int32), out
+    )
     return np.exp(out)
 
 
@@ -40,7 +46,9 @@ def probabilities(franchise, sequences, group):
 def test_all_sequences_up_to_a_length_have_one_at_most_and_come_near_to_it(franchise, group):
     total, totals = 0.0, []
     for length in range(15):
-        total += probabilities(franchise, list(itertools.product(range(2), repeat=length)), group).sum()
+        total += probabilities(
+            franchise, list(itertools.product(range(2), repeat=length)), group
+        ).sum()
         totals.append(total)
     assert np.all(np.diff(totals) > 0.0)
     assert 0.98 < total < 1.0
@@ -49,7 +57,9 @@ def test_all_sequences_up_to_a_length_have_one_at_most_and_come_near_to_it(franc
 @pytest.mark.parametrize("group", [0, 1, 5])
 def test_sequences_are_drawn_as_often_as_they_are_probable(franchise, group):
     rng, room, draws = np.random.default_rng(1), np.empty(30, dtype=np.int32), 5000
-    found = [tuple(room[: draw_sequence(franchise, group, rng, room)].tolist()) for _ in range(draws)]
+    found = [
+        tuple(room[: draw_sequence(franchise, group, rng, room)].tolist()) for _ in range(draws)
+    ]
     short = [each for length in range(4) for each in itertools.product(range(2), repeat=length)]
     expected = probabilities(franchise, short, group)
     often = np.array([found.count(each) for each in short]) / draws

@@ -52,7 +52,9 @@ def contexts():
 
 
 symbols = st.integers(0, 2)
-events = st.lists(st.tuples(st.tuples(symbols, symbols, symbols), st.integers(0, ALPHABET - 1)), max_size=40)
+events = st.lists(
+    st.tuples(st.tuples(symbols, symbols, symbols), st.integers(0, ALPHABET - 1)), max_size=40
+)
 
 
 @settings(max_examples=15, deadline=None, derandomize=True)
@@ -70,8 +72,12 @@ def test_table_gives_the_probabilities_of_the_seating(customers, stay, seed):
             np.testing.assert_allclose(out, live, rtol=PRECISION)
             for dish in range(ALPHABET):
                 expected = predictive_probability(franchise, expert, row, dish)
-                assert probability(mixed, expert, row, dish) == pytest.approx(expected, rel=PRECISION)
-                assert out[dish] == pytest.approx(probability(mixed, expert, row, dish), rel=ROUNDING)
+                assert probability(mixed, expert, row, dish) == pytest.approx(
+                    expected, rel=PRECISION
+                )
+                assert out[dish] == pytest.approx(
+                    probability(mixed, expert, row, dish), rel=ROUNDING
+                )
 
 
 @pytest.mark.parametrize("one_table", [False, True])
@@ -104,7 +110,9 @@ def test_table_of_an_empty_franchise_is_uniform():
         assert probability(table, expert, row, 3) == 1 / ALPHABET
 
 
-@pytest.mark.parametrize(("contexts", "events"), [(2, 60), (4, 60), (5, 200), (60, 400), (1000, 300)])
+@pytest.mark.parametrize(
+    ("contexts", "events"), [(2, 60), (4, 60), (5, 200), (60, 400), (1000, 300)]
+)
 def test_restaurants_with_customers_are_found_below_their_parents_and_no_others(contexts, events):
     franchise = busy_franchise(contexts, contexts, events=events)
     table = freeze(franchise)

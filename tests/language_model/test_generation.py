@@ -12,7 +12,10 @@ def docs(toy, trained):
 
 
 def columns(docs):
-    return [[(t.text, t.tag_, t.dep_, t.head.i, t.whitespace_, t._.log_prob) for t in doc] for doc in docs]
+    return [
+        [(t.text, t.tag_, t.dep_, t.head.i, t.whitespace_, t._.log_prob) for t in doc]
+        for doc in docs
+    ]
 
 
 def test_each_doc_is_a_sentence_with_a_tree(docs, assert_forest):
@@ -29,7 +32,10 @@ def test_words_are_those_of_the_vocabulary_or_names_of_classes(toy, trained, doc
     names = {vocabulary.name(number) for number in range(len(vocabulary))}
     assert {token.text for doc in docs for token in doc} <= names
     assert any(
-        token.text == "." and token.nbor(-1).whitespace_ == "" for doc in docs for token in doc if token.i > 0
+        token.text == "." and token.nbor(-1).whitespace_ == ""
+        for doc in docs
+        for token in doc
+        if token.i > 0
     )
 
 
@@ -57,7 +63,9 @@ def test_labels_of_lifted_arcs_are_not_left_decorated(toy):
     assert not any("||" in token.dep_ for doc in parser.generate(100) for token in doc)
 
 
-def test_a_seed_fixes_the_sentences_and_a_larger_count_begins_with_the_same(toy, trained, docs, monkeypatch):
+def test_a_seed_fixes_the_sentences_and_a_larger_count_begins_with_the_same(
+    toy, trained, docs, monkeypatch
+):
     parser = toy.parser(trained)
     assert columns(parser.generate(60)) == columns(docs)
     monkeypatch.setattr(generation, "_BATCH", 7)

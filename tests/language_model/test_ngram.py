@@ -5,7 +5,12 @@ from functools import partial
 import numpy as np
 import pytest
 
-from spacy_hpyp.language_model.ngram import NGramModel, collect_vocabulary, resolve_rule, train_ngram_model
+from spacy_hpyp.language_model.ngram import (
+    NGramModel,
+    collect_vocabulary,
+    resolve_rule,
+    train_ngram_model,
+)
 from spacy_hpyp.language_model.scoring import Perplexity, perplexity_of
 
 SETTINGS = {"order": 3, "sweeps": 6}
@@ -46,7 +51,9 @@ def test_spelled_words_have_letters_besides_and_nothing_else_changes(model, spel
         letters = spelled.log_probs(words) - model.log_probs(words)
         assert letters[-1] == 0.0
         assert np.all((letters[:-1] < 0.0) == [word not in known for word in words])
-    (scored,), (plain,) = (list(each.score([["the", "Zyzzyva", "sleeps"]])) for each in (spelled, model))
+    (scored,), (plain,) = (
+        list(each.score([["the", "Zyzzyva", "sleeps"]])) for each in (spelled, model)
+    )
     assert scored.log_prob == pytest.approx(plain.log_prob + scored.spelling)
     assert (scored.characters, plain.characters, plain.spelling) == (16, 16, None)
 

@@ -38,7 +38,9 @@ def test_the_probability_is_that_of_what_is_shown(model, probabilities):
 
 def test_rare_words_are_spelled_out_with_the_probability_of_their_letters(toy):
     text = [sentence.words for sentence in toy.sentences(40)]
-    model = train_ngram_model(text, partial(collect_vocabulary, spelling=True, min_count=6), sweeps=4)
+    model = train_ngram_model(
+        text, partial(collect_vocabulary, spelling=True, min_count=6), sweeps=4
+    )
     known, spelled = set(model.words.vocabulary.words), 0
     for one in model.generate(60):
         spelled += any(word not in known and not word.startswith("<") for word in one.words)
@@ -48,6 +50,7 @@ def test_rare_words_are_spelled_out_with_the_probability_of_their_letters(toy):
 
 def test_a_seed_fixes_what_is_drawn_whatever_the_count(model):
     few, many, other = (
-        [one.words for one in model.generate(count, seed=seed)] for count, seed in ((5, 1), (20, 1), (5, 2))
+        [one.words for one in model.generate(count, seed=seed)]
+        for count, seed in ((5, 1), (20, 1), (5, 2))
     )
     assert few == many[:5] != other

@@ -18,7 +18,9 @@ SENTENCES = [[0, 1], [0, 1, 2], [1, 1, 0, 2], [2], [0, 1], [0, 2, 2, 1, 0, 1]]
 
 
 def stream_of(sentences):
-    return np.array([number for sentence in sentences for number in [*sentence, END]], dtype=np.int32)
+    return np.array(
+        [number for sentence in sentences for number in [*sentence, END]], dtype=np.int32
+    )
 
 
 def columns_of(order):
@@ -28,14 +30,21 @@ def columns_of(order):
 def visit(franchise, sentences, seated, rng):
     offsets = np.cumsum([0, *(len(sentence) + 1 for sentence in sentences)])
     return visit_sequences(
-        franchise, stream_of(sentences), offsets, np.zeros(len(sentences), dtype=np.int32), seated, rng
+        franchise,
+        stream_of(sentences),
+        offsets,
+        np.zeros(len(sentences), dtype=np.int32),
+        seated,
+        rng,
     )
 
 
 def seat_sentences(order, sweeps=1, seed=0, one_table=False, sentences=SENTENCES):
     rng = np.random.default_rng(seed)
     room = len(stream_of(sentences))
-    franchise = reserve(new_franchise(columns_of(order), END + 1, 0.4, 0.7, one_table=one_table), room)
+    franchise = reserve(
+        new_franchise(columns_of(order), END + 1, 0.4, 0.7, one_table=one_table), room
+    )
     for sweep in range(sweeps):
         visit(franchise, sentences, sweep > 0, rng)
     return franchise
@@ -51,19 +60,22 @@ def scores(franchise, sentences):
 
 
 def ngrams(order, sentences=SENTENCES):
-    """The number of times that each word, or the end, was seen after each context of order - 1 words."""
+    """The number of times that each word, or the end, was seen after each context of order - 1
+    words.
+    """
     found = Counter()
     for sentence in sentences:
         padded = [END] * (order - 1) + [*sentence, END]
         found.update(
-            (tuple(padded[i : i + order - 1]), padded[i + order - 1]) for i in range(len(sentence) + 1)
+            (tuple(padded[i : i + order - 1]), padded[i + order - 1])
+            for i in range(len(sentence) + 1)
         )
     return found
 
 
 def test_a_bigram_is_what_the_counts_give_by_hand():
-    # One table for each dish: a word has one customer in the root for each context it was seen in (Teh 2006,
-    # section 5).
+    # One table for each dish: a word has one customer in the root for each context it was seen in
+    # (Teh 2006, section 5).
     d, theta = np.array([0.3, 0.6]), np.array([0.5, 1.2])
     franchise = seat_sentences(2, one_table=True)
     franchise.discount[:], franchise.strength[:] = d, theta
@@ -78,7 +90,9 @@ def test_a_bigram_is_what_the_counts_give_by_hand():
     def bigram(before, word):
         here = {seen: count for ((context,), seen), count in counts.items() if context == before}
         fresh = theta[1] + d[1] * len(here)
-        return (max(here.get(word, 0) - d[1], 0.0) + fresh * unigram(word)) / (theta[1] + sum(here.values()))
+        return (max(here.get(word, 0) - d[1], 0.0) + fresh * unigram(word)) / (
+            theta[1] + sum(here.values())
+        )
 
     for sentence in [[], [0], [1, 0], [2, 2, 2], [0, 1, 2, 1]]:
         padded = [END, *sentence, END]
@@ -109,6 +123,8 @@ def test_predictions_sum_to_one_after_every_history(order):
     resample(franchise, np.random.default_rng(0))
     for length in range(4):
         for history in itertools.product(range(END), repeat=length):
-            total = sum(np.exp(scores(franchise, [[*history, word]]))[length] for word in range(END))
+            total = sum(
+                np.exp(scores(franchise, [[*history, word]]))[length] for word in range(END)
+            )
             total += np.exp(scores(franchise, [history]))[length]
             assert total == pytest.approx(1.0, rel=1e-12)

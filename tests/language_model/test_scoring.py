@@ -1,4 +1,6 @@
-"""The parser as a language model: probabilities of sentences, by the beam and by particle filters."""
+"""The parser as a language model: probabilities of sentences, by the beam and by particle
+filters.
+"""
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from spacy_hpyp.language_model.scoring import (
     search_for_sums,
 )
 
-EVERYTHING = Search(particles=100_000, lookahead=0.0)
+EVERYTHING = Search(particles=100_000, stack_penalty=0.0)
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +26,11 @@ def model(toy, trained):
 
 @pytest.fixture(scope="module")
 def sentences(toy):
-    return [*(sentence.words for sentence in toy.sentences(12, seed=5)), ["Zenobia", "sleeps"], ["stop"]]
+    return [
+        *(sentence.words for sentence in toy.sentences(12, seed=5)),
+        ["Zenobia", "sleeps"],
+        ["stop"],
+    ]
 
 
 def test_beam_gives_what_the_parser_writes(toy, trained, model, sentences):
@@ -32,7 +38,8 @@ def test_beam_gives_what_the_parser_writes(toy, trained, model, sentences):
     scores = score_by_beam(model, iter(sentences), parser.search)
     for words, score in zip(sentences, scores, strict=True):
         doc = toy.doc(
-            trained.vocab, toy.sentence(words, ["X"] * len(words), [0] * len(words), ["dep"] * len(words))
+            trained.vocab,
+            toy.sentence(words, ["X"] * len(words), [0] * len(words), ["dep"] * len(words)),
         )
         assert score.log_prob == pytest.approx(parser(doc)._.log_prob, rel=1e-12)
         assert (score.words, score.variance) == (len(words), 0.0)
@@ -50,7 +57,9 @@ def test_letters_of_rare_words_are_added(toy, model, sentences, method):
     for words, closed, scored in zip(sentences, scores(model), scores(spelled), strict=True):
         assert closed.spelling is None
         assert (scored.spelling < 0.0) == (scored.unknown > 0)
-        assert scored == closed._replace(log_prob=closed.log_prob + scored.spelling, spelling=scored.spelling)
+        assert scored == closed._replace(
+            log_prob=closed.log_prob + scored.spelling, spelling=scored.spelling
+        )
         assert scored.characters == sum(map(len, words))
 
 
@@ -59,7 +68,11 @@ def test_neither_threads_nor_batches_change_a_score(model, sentences, monkeypatc
     def scores(threads):
         if method == "beam":
             return list(score_by_beam(model, sentences, Search(50, 0.5), threads=threads))
-        return list(score_by_particles(model, sentences, particles=10, replicates=3, seed=1, threads=threads))
+        return list(
+            score_by_particles(
+                model, sentences, particles=10, replicates=3, seed=1, threads=threads
+            )
+        )
 
     expected = scores(1)
     monkeypatch.setattr(scoring, "_BATCH", 5)
@@ -68,7 +81,8 @@ def test_neither_threads_nor_batches_change_a_score(model, sentences, monkeypatc
 
 def test_a_seed_fixes_the_estimates(model, sentences):
     one, other, third = (
-        list(score_by_particles(model, sentences, particles=5, replicates=2, seed=seed)) for seed in (1, 1, 2)
+        list(score_by_particles(model, sentences, particles=5, replicates=2, seed=seed))
+        for seed in (1, 1, 2)
     )
     assert one == other != third
 
@@ -93,8 +107,8 @@ def test_standard_error_is_the_spread_of_independent_estimates(model, sentences)
 
 
 def test_without_its_bias_an_estimate_is_right_on_average(model, monkeypatch):
-    """With estimates of known mean and variance in place of a particle filter's: the true log-probability is
-    zero.
+    """With estimates of known mean and variance in place of a particle filter's: the true
+    log-probability is zero.
     """
 
     def estimate(task, rng, actions, tags):
@@ -102,7 +116,9 @@ def test_without_its_bias_an_estimate_is_right_on_average(model, monkeypatch):
 
     monkeypatch.setattr(scoring, "sample_derivation", estimate)
     found = [
-        perplexity_of(score_by_particles(model, [["stop"]] * 500, particles=1, replicates=20, seed=seed))
+        perplexity_of(
+            score_by_particles(model, [["stop"]] * 500, particles=1, replicates=20, seed=seed)
+        )
         for seed in range(12)
     ]
     log_probs = np.array([one.to_dict()["log_prob_per_prediction"] for one in found])
@@ -112,27 +128,30 @@ def test_without_its_bias_an_estimate_is_right_on_average(model, monkeypatch):
 
 
 def test_an_unlexicalised_model_scores_nothing(toy):
-    silent = toy.parser(toy.trained(tags="given", word=[], sweeps=1)).joint
+    silent = toy.parser(toy.trained(predict_tags=False, word=[], sweeps=1)).joint
     with pytest.raises(ValueError, match="no probability to words"):
         list(score_by_beam(silent, [["stop"]], EVERYTHING))
 
 
 def test_no_sum_depends_on_the_words_to_come(model):
     words = np.array(
-        model.vocabulary.numbers("Zenobia Quux waits near the old blorp frobs a cat .".split()), np.int32
+        model.vocabulary.numbers("Zenobia Quux waits near the old blorp frobs a cat .".split()),
+        np.int32,
     )
     prefixes = [words[:length] for length in range(1, len(words) + 1)]
-    search = search_for_sums(Search(particles=2, lookahead=0.5, outlook=1.0))
+    search = search_for_sums(Search(particles=2, stack_penalty=0.5, future_cost=1.0))
     found = decode(model.frozen, sentence_blocks(prefixes), search)
     whole = found.syntactic + found.lexical
     start = 0
     for prefix in prefixes:
-        np.testing.assert_array_equal(whole[start : start + len(prefix)], whole[-len(words) :][: len(prefix)])
+        np.testing.assert_array_equal(
+            whole[start : start + len(prefix)], whole[-len(words) :][: len(prefix)]
+        )
         start += len(prefix)
 
 
 def test_sums_over_a_beam_are_lower_bounds_however_it_is_searched(model, sentences):
-    few = Search(particles=3, lookahead=0.5)
+    few = Search(particles=3, stack_penalty=0.5)
     found, more, everything = (
         np.array([score.log_prob for score in score_by_beam(model, sentences, search)])
         for search in (

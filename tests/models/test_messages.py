@@ -31,7 +31,20 @@ def test_a_vocabulary_is_read_as_it_was_written(vocabulary):
 
 @pytest.fixture
 def observing():
-    words = ["the", "dog", "sees", "the", "cat", "and", "a", "sees", "and", "dog", "Zenobia", "zebu"]
+    words = [
+        "the",
+        "dog",
+        "sees",
+        "the",
+        "cat",
+        "and",
+        "a",
+        "sees",
+        "and",
+        "dog",
+        "Zenobia",
+        "zebu",
+    ]
     tags = [0, 1, 2, 0, 1, 3, 0, 1, 3, 1, 1, 2]
     return Vocabulary.collect(
         [(words, tags)], ["DT", "NN", "VB", "CC"], VocabularySettings(RULE, observed=True)

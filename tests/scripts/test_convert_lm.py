@@ -1,4 +1,6 @@
-"""The form for language models: trees without punctuation, one word for numbers and one for rare words."""
+"""The form for language models: trees without punctuation, one word for numbers and one for rare
+words.
+"""
 
 import random
 from pathlib import Path
@@ -10,8 +12,8 @@ from spacy_hpyp.treebanks.conllu import ConlluWord
 
 
 def words(*rows):
-    """Words from form, tag, head and label; tags of more than one letter in upper case after a slash are
-    universal.
+    """Words from form, tag, head and label; tags of more than one letter in upper case after a
+    slash are universal.
     """
     made = []
     for form, tag, head, label in rows:
@@ -21,7 +23,9 @@ def words(*rows):
 
 
 def simplified(sentence):
-    return [(word.form, word.head, word.deprel) for each in simplify([sentence]) for word in each.words]
+    return [
+        (word.form, word.head, word.deprel) for each in simplify([sentence]) for word in each.words
+    ]
 
 
 def test_punctuation_is_left_out_and_what_hangs_on_it_hangs_higher():
@@ -56,7 +60,9 @@ def test_punctuation_is_known_by_tag_or_label(word, kept):
 
 
 def test_words_with_a_universal_tag_are_not_judged_by_the_other_tag():
-    sentence = Sentence([ConlluWord("go", "VERB", "VB", 0, "root"), ConlluWord("and", "CCONJ", ",", 1, "cc")])
+    sentence = Sentence(
+        [ConlluWord("go", "VERB", "VB", 0, "root"), ConlluWord("and", "CCONJ", ",", 1, "cc")]
+    )
     assert len(simplified(sentence)) == 2
 
 
@@ -104,13 +110,17 @@ def test_the_word_with_most_below_it_takes_the_place_of_a_root_that_is_punctuati
 
 
 def test_a_root_is_never_labelled_as_punctuation():
-    assert simplified(words((".", ".", 0, "punct"), ("yes", "UH", 1, "discourse"))) == [("yes", 0, "root")]
+    assert simplified(words((".", ".", 0, "punct"), ("yes", "UH", 1, "discourse"))) == [
+        ("yes", 0, "root")
+    ]
 
 
 def test_empty_sentences_are_dropped_and_the_next_one_begins_their_document():
     empty = Sentence([ConlluWord(".", "PUNCT", "_", 0, "root")], ("newdoc id = d", "sent_id = 1"))
     other = Sentence([ConlluWord("go", "VERB", "_", 0, "root")], ("sent_id = 2",))
-    assert [each.comments for each in simplify([empty, other])] == [("newdoc id = d", "sent_id = 2")]
+    assert [each.comments for each in simplify([empty, other])] == [
+        ("newdoc id = d", "sent_id = 2")
+    ]
 
 
 def projective(heads):
@@ -119,7 +129,9 @@ def projective(heads):
 
 
 def random_heads(generator, first, last, above, heads):
-    """Heads of a random projective tree over the places from `first` to `last`, below another word."""
+    """Heads of a random projective tree over the places from `first` to `last`, below another
+    word.
+    """
     if first <= last:
         root = generator.randint(first, last)
         heads[root] = above
@@ -136,7 +148,9 @@ def test_projective_trees_stay_projective_trees():
         tags = [generator.choice(["NN", ","]) for _ in range(size)]
         sentence = words(*((f"w{i}", tags[i - 1], heads[i], "dep") for i in range(1, size + 1)))
         left = simplified(sentence)
-        assert [form for form, _, _ in left] == [f"w{i}" for i in range(1, size + 1) if tags[i - 1] == "NN"]
+        assert [form for form, _, _ in left] == [
+            f"w{i}" for i in range(1, size + 1) if tags[i - 1] == "NN"
+        ]
         found = [head for _, head, _ in left]
         assert found.count(0) == bool(found)
         assert projective(found)
@@ -145,7 +159,8 @@ def test_projective_trees_stay_projective_trees():
 def test_the_vocabulary_is_the_most_frequent_words_with_two_for_the_others():
     texts = ["b b a", "d c c c <num>"]
     sentences = [
-        words(*((form, "NN", min(i, 1), "dep") for i, form in enumerate(text.split()))) for text in texts
+        words(*((form, "NN", min(i, 1), "dep") for i, form in enumerate(text.split())))
+        for text in texts
     ]
     vocabulary = frequent_words(sentences, 5)
     assert vocabulary == {"<num>", "<unk>", "c", "b", "a"}

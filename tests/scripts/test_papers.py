@@ -17,8 +17,8 @@ from spacy.tokens import DocBin
 
 from spacy_hpyp.annotation.syntactic_words import words_as_tokens
 from spacy_hpyp.annotation.uncased import read_uncased, uncased_key
-from spacy_hpyp.components.documents import read_treebank
-from spacy_hpyp.models.latent_states import LatentStates
+from spacy_hpyp.head_outward.latent_states import LatentStates
+from spacy_hpyp.pipeline.documents import read_treebank
 from spacy_hpyp.text.unknown_words import unknown_words
 from spacy_hpyp.text.vocabulary import VocabularySettings
 
@@ -28,7 +28,9 @@ TRAIN, DEV = (SAMPLE / f"en_sample-ud-{part}.conllu" for part in ("train", "dev"
 
 def save(toy, path, sentences):
     vocab = spacy.blank("en").vocab
-    DocBin(docs=[toy.doc(vocab, *sentences[i : i + 3]) for i in range(0, len(sentences), 3)]).to_disk(path)
+    DocBin(
+        docs=[toy.doc(vocab, *sentences[i : i + 3]) for i in range(0, len(sentences), 3)]
+    ).to_disk(path)
     return path
 
 
@@ -77,8 +79,12 @@ def test_every_run_of_a_table_and_what_it_reads_is_there():
 
 def test_the_page_has_published_figures_and_ours():
     outputs = {
-        "000-table-3": {name: {"dep_uas": 0.5, "dep_las": 0.25} for name in runs_of(TABLES["000-table-3"])},
-        "004-table-2": {"reranked": [{"k": k, "oracle_best": k / 2000} for k in (*range(1, 11), 100, 1000)]},
+        "000-table-3": {
+            name: {"dep_uas": 0.5, "dep_las": 0.25} for name in runs_of(TABLES["000-table-3"])
+        },
+        "004-table-2": {
+            "reranked": [{"k": k, "oracle_best": k / 2000} for k in (*range(1, 11), 100, 1000)]
+        },
         "000-table-7": {name: [{"text": "a <LOW> b"}] for name in runs_of(TABLES["000-table-7"])},
     }
     shown = [line.split("|")[1:-1] for line in page(outputs).splitlines() if line.startswith("|")]
@@ -120,7 +126,9 @@ def test_bits_a_word_are_those_of_the_second_half_of_the_sweeps():
     models = [LatentStates("semantic", 3, settings) for _ in range(2)]
     for model in models:
         model.initialize(model.collect([text for _, text in texts]))
-    found = latent_states.study_states(models[0], texts, [text for _, text in texts], sweeps=5, seed=3)
+    found = latent_states.study_states(
+        models[0], texts, [text for _, text in texts], sweeps=5, seed=3
+    )
     rng, probabilities = np.random.default_rng(3), []
     for _ in range(5):
         probabilities.append(models[1].visit(texts, rng))
@@ -134,13 +142,17 @@ def test_the_table_of_reranking_has_a_row_for_each_k(toy, tmp_path):
     nlp = spacy.blank("en")
     nlp.add_pipe("easy_first_tagger", config={"model": {"places": 2**13}})
     nlp.add_pipe("head_outward_parser")
-    nlp.add_pipe("parse_reranker", config={"model": {"tag": [["direction+parent.tag", "grandparent.tag"]]}})
+    nlp.add_pipe(
+        "parse_reranker", config={"model": {"tag": [["direction+parent.tag", "grandparent.tag"]]}}
+    )
     sentences = toy.sentences(60)
     nlp.initialize(lambda: toy.examples(nlp, sentences))
     nlp.update(toy.examples(nlp, sentences))
     nlp.to_disk(tmp_path / "trained")
     dev = save(toy, tmp_path / "dev.spacy", toy.sentences(90)[60:])
-    rerank_table.compare(str(tmp_path / "trained"), dev, tmp_path / "table.json", k="1,2,5", gold_tags=True)
+    rerank_table.compare(
+        str(tmp_path / "trained"), dev, tmp_path / "table.json", k="1,2,5", gold_tags=True
+    )
     one, two, five = read(tmp_path / "table.json")
     assert one["oracle_best"] == one["oracle_worst"] == one["generative"] == one["reranked_uas"]
     assert one["oracle_best"] <= two["oracle_best"] <= five["oracle_best"]

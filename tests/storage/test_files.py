@@ -1,5 +1,5 @@
-"""Files are replaced as a whole, whoever else writes at the same time, and no link that somebody has planted
-is followed.
+"""Files are replaced as a whole, whoever else writes at the same time, and no link that somebody
+has planted is followed.
 """
 
 import errno
@@ -57,12 +57,16 @@ def test_two_that_write_to_one_path_do_not_meet(tmp_path):
 
 def killed_while_writing(path):
     """What a process leaves that is killed while it writes to a path."""
-    code = "import os, sys\nfrom pathlib import Path\nfrom spacy_hpyp.storage.files import replacing\n"
+    code = (
+        "import os, sys\nfrom pathlib import Path\nfrom spacy_hpyp.storage.files import replacing\n"
+    )
     code += "with replacing(Path(sys.argv[1])) as file:\n    file.write(bytes(9))\n    file.flush()\n    os._exit(9)"
     assert subprocess.run([sys.executable, "-c", code, path]).returncode == 9
 
 
-def test_what_a_killed_process_has_left_is_removed_by_the_next_one_that_writes_to_the_path(tmp_path):
+def test_what_a_killed_process_has_left_is_removed_by_the_next_one_that_writes_to_the_path(
+    tmp_path,
+):
     path = tmp_path / "file"
     killed_while_writing(path)
     (left,) = names_in(tmp_path)

@@ -33,7 +33,9 @@ def test_nested_values_come_back(value):
     assert load(dump(value)) == value
 
 
-@pytest.mark.parametrize("value", [{b"ab": 1, b"cd": 3}, {b"a": [1, 2]}, {b"": 0, b"x": -1}, {b"a": "y"}])
+@pytest.mark.parametrize(
+    "value", [{b"ab": 1, b"cd": 3}, {b"a": [1, 2]}, {b"": 0, b"x": -1}, {b"a": "y"}]
+)
 def test_dictionaries_by_bytes_come_back(value):
     assert load(dump(value)) == value
 
@@ -42,7 +44,9 @@ def test_lists_of_arrays_come_back():
     value = {b"aa": np.arange(3, dtype=np.int32), b"bb": np.arange(0, dtype=np.int32)}
     found = load(dump(value))
     assert found.keys() == value.keys()
-    assert all(np.array_equal(found[key], value[key]) and found[key].dtype == np.int32 for key in value)
+    assert all(
+        np.array_equal(found[key], value[key]) and found[key].dtype == np.int32 for key in value
+    )
     tables = [np.ones((4, 2), dtype=np.int32), np.zeros((4, 3), dtype=np.int32)]
     assert all(map(np.array_equal, load(dump(tables)), tables))
 

@@ -17,7 +17,9 @@ def text(seed, words=10, length=300):
     for _ in range(length):
         state = rng.choice(3, p=transitions[state])
         found.append(
-            int(1 + state + 3 * rng.integers((words - state - 1) // 3)) if rng.random() > 0.1 else BORDER
+            int(1 + state + 3 * rng.integers((words - state - 1) // 3))
+            if rng.random() > 0.1
+            else BORDER
         )
     return [*found, BORDER]
 
@@ -30,7 +32,11 @@ def bigrams_of(found, words=10):
 def plain_likelihood(found, of_word):
     """By the probabilities themselves."""
     classes = [of_word[word] for word in found]
-    before, after, pairs = Counter(classes[:-1]), Counter(classes[1:]), Counter(zip(classes, classes[1:]))
+    before, after, pairs = (
+        Counter(classes[:-1]),
+        Counter(classes[1:]),
+        Counter(zip(classes, classes[1:])),
+    )
     counts = Counter(found[1:])
     return sum(
         log(pairs[c, d] / before[c]) + log(counts[word] / after[d])
@@ -66,9 +72,13 @@ def test_gains_add_up_and_no_move_is_left_that_gains(seed):
 
 
 def plain_exchange(found, classes, seed):
-    """Words are moved one by one, whatever the likelihood of the text says, from a random beginning."""
+    """Words are moved one by one, whatever the likelihood of the text says, from a random
+    beginning.
+    """
     words = max(found) + 1
-    of_word = np.concatenate([[0], 1 + np.random.default_rng(seed).permutation(words - 1) % classes])
+    of_word = np.concatenate(
+        [[0], 1 + np.random.default_rng(seed).permutation(words - 1) % classes]
+    )
     while True:
         moved = False
         for word in range(1, words):
@@ -79,7 +89,9 @@ def plain_exchange(found, classes, seed):
                 return plain_likelihood(found, changed)
 
             best = max(range(1, classes + 1), key=with_class)
-            if (of_word == of_word[word]).sum() > 1 and with_class(best) > with_class(of_word[word]) + 1e-9:
+            if (of_word == of_word[word]).sum() > 1 and with_class(best) > with_class(
+                of_word[word]
+            ) + 1e-9:
                 of_word[word], moved = best, True
         if not moved:
             return plain_likelihood(found, of_word)
@@ -95,7 +107,9 @@ def test_classes_are_as_good_as_those_of_a_plain_implementation_begun_at_random(
 
 def test_words_in_like_places_come_together():
     sentences = [
-        f"the {noun} {verb}".split() for noun in ("dog", "cat", "cow") for verb in ("eats", "sleeps")
+        f"the {noun} {verb}".split()
+        for noun in ("dog", "cat", "cow")
+        for verb in ("eats", "sleeps")
     ]
     words = ["", *sorted({word for sentence in sentences for word in sentence})]
     found = [words.index(word) for sentence in sentences * 3 for word in ("", *sentence)] + [BORDER]

@@ -15,7 +15,8 @@ FRENCH = [
 ] * 4
 STEMS = ("ev", "deniz", "liman", "orman", "kent", "masa")
 TURKISH = [
-    [(stem + "deki", [stem + "de", "ki"]), (stem, [stem]), (stem + "de", [stem + "de"])] for stem in STEMS
+    [(stem + "deki", [stem + "de", "ki"]), (stem, [stem]), (stem + "de", [stem + "de"])]
+    for stem in STEMS
 ]
 
 

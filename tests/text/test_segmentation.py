@@ -16,8 +16,8 @@ def annotated(text, tokens, last, cuts=()):
 
 
 def text_of(sentences, between=" "):
-    """A text of sentences whose tokens are separated by blanks, where "+" stands for nothing and "_" for a
-    blank within a token.
+    """A text of sentences whose tokens are separated by blanks, where "+" stands for nothing and
+    "_" for a blank within a token.
     """
     text, tokens, last = "", [], []
     for sentence in sentences:
@@ -135,7 +135,9 @@ def test_tokens_do_not_depend_on_the_words_that_follow(segmenter):
         assert before == tokens[: len(before)]
 
 
-@pytest.mark.parametrize("variant", ["The ferry’s", "The fer\xadry's", "The\u200b ferry's", "The\xa0ferry's"])
+@pytest.mark.parametrize(
+    "variant", ["The ferry’s", "The fer\xadry's", "The\u200b ferry's", "The\xa0ferry's"]
+)
 def test_variants_of_spelling_make_no_difference(segmenter, variant):
     (plain, _), (tokens, _) = (
         found(segmenter.segment(text), text)
@@ -148,7 +150,10 @@ def test_variants_of_spelling_make_no_difference(segmenter, variant):
 def test_no_token_ends_inside_a_grapheme_cluster(segmenter, cluster):
     text = f"The {cluster}{cluster}x{cluster} can wait."
     inside = {
-        at + i for at in range(len(text)) if text.startswith(cluster, at) for i in range(1, len(cluster))
+        at + i
+        for at in range(len(text))
+        if text.startswith(cluster, at)
+        for i in range(1, len(cluster))
     }
     assert inside.isdisjoint(segmenter.segment(text).ends.tolist())
 
@@ -173,9 +178,20 @@ def test_every_character_that_is_no_white_space_is_in_one_token(segmenter, text)
 
 
 def test_a_text_without_spaces_or_sentence_ends_is_segmented(segmenter):
-    for text in ("x" * 10**6, "a " * (10**6 // 2), "\u200b" * 10_000, " \n\t" * 1000, "\U0001f600" * 1000):
+    for text in (
+        "x" * 10**6,
+        "a " * (10**6 // 2),
+        "\u200b" * 10_000,
+        " \n\t" * 1000,
+        "\U0001f600" * 1000,
+    ):
         segments = segmenter.segment(text)
-        assert len(segments.starts) == len(segments.ends) == len(segments.last) == len(segments.probability)
+        assert (
+            len(segments.starts)
+            == len(segments.ends)
+            == len(segments.last)
+            == len(segments.probability)
+        )
 
 
 def test_the_seed_fixes_what_is_learned():
@@ -205,7 +221,9 @@ def test_words_of_a_class_come_apart_as_others_of_it(classed_segmenter):
     tokens, _ = found(classed_segmenter.segment(text), text)
     assert tokens == ["They", "win", "ne", "panne", ".", "They", "turn", "ne", "planne", "."]
     again = Segmenter.from_dict(classed_segmenter.to_dict())
-    assert all(np.array_equal(a, b) for a, b in zip(again.segment(text), classed_segmenter.segment(text)))
+    assert all(
+        np.array_equal(a, b) for a, b in zip(again.segment(text), classed_segmenter.segment(text))
+    )
 
 
 def test_tokens_are_learned_where_sentences_are_not_known(segmenter):

@@ -28,7 +28,9 @@ def test_punctuation_has_the_spaces_that_people_give_it(words, text):
     assert joined(words.split()) == text
 
 
-@pytest.mark.parametrize("words", [["-", "and"], ["<CAP-ed>", "<NUM>"], ["well", "-", "known"], ["#", "1"]])
+@pytest.mark.parametrize(
+    "words", [["-", "and"], ["<CAP-ed>", "<NUM>"], ["well", "-", "known"], ["#", "1"]]
+)
 def test_other_words_stand_apart(words):
     assert joined(words) == " ".join(words)
 

@@ -69,7 +69,13 @@ def test_the_tag_of_the_lower_case_form_makes_the_most_telling_class(rule):
         ("à", ["LOW-à", "LOW"]),
         (
             "Москва",
-            ["CYRILLIC-CAP-сква", "CYRILLIC-CAP-ква", "CYRILLIC-CAP-ва", "CYRILLIC-CAP-а", "CYRILLIC-CAP"],
+            [
+                "CYRILLIC-CAP-сква",
+                "CYRILLIC-CAP-ква",
+                "CYRILLIC-CAP-ва",
+                "CYRILLIC-CAP-а",
+                "CYRILLIC-CAP",
+            ],
         ),
         ("она", ["CYRILLIC-LOW-а", "CYRILLIC-LOW"]),
         ("СССР", ["CYRILLIC-CAPS-сср", "CYRILLIC-CAPS-ср", "CYRILLIC-CAPS-р", "CYRILLIC-CAPS"]),

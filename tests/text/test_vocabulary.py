@@ -1,4 +1,6 @@
-"""The vocabulary: which words are known, which class the others have, and which tags each may have."""
+"""The vocabulary: which words are known, which class the others have, and which tags each may
+have.
+"""
 
 import pickle
 
@@ -16,8 +18,8 @@ DT, NN, VB, NNP, STOP = range(5)
 
 
 def by_shape(form, lower_tag):
-    """Classes that can be read off the test: the first two characters, the first one, anything that is
-    lower-case.
+    """Classes that can be read off the test: the first two characters, the first one, anything that
+    is lower-case.
     """
     general = ["lower"] if form.islower() else []
     return [f"{form[:2]}*", f"{form[:1]}*", *general]
@@ -28,11 +30,13 @@ def with_lower_tag(form, lower_tag):
 
 
 def collect(*sentences, rule=by_shape, **options):
-    """A vocabulary of sentences as lists of words with tags; only the words that are repeated are known by
-    default.
+    """A vocabulary of sentences as lists of words with tags; only the words that are repeated are
+    known by default.
     """
     options = {"min_count": 2, "min_class_count": 1, "open_class_below": 0, **options}
-    columns = [([word for word, _ in sentence], [tag for _, tag in sentence]) for sentence in sentences]
+    columns = [
+        ([word for word, _ in sentence], [tag for _, tag in sentence]) for sentence in sentences
+    ]
     return Vocabulary.collect(columns, TAGS, VocabularySettings(rule, **options))
 
 
@@ -119,16 +123,30 @@ def test_a_tag_that_hardly_any_rare_word_has_is_no_open_class():
 
 
 def observing(*sentences, **options):
-    return collect(*times(5, "dog", NN), *sentences, **{"observed": True, "min_class_count": 2, **options})
+    return collect(
+        *times(5, "dog", NN), *sentences, **{"observed": True, "min_class_count": 2, **options}
+    )
 
 
 def test_the_form_of_a_word_that_is_generated_as_one_of_its_class_is_observed_besides():
-    classes = {word: WordClass("01", word, 1) for word in ("cat", "cow", "run", "rot", "car", "rat")}
-    words = [("cat", NN), ("cow", NN), ("run", VB), ("rot", VB), ("dip", VB), ("dot", VB), ("rap", VB)]
+    classes = {
+        word: WordClass("01", word, 1) for word in ("cat", "cow", "run", "rot", "car", "rat")
+    }
+    words = [
+        ("cat", NN),
+        ("cow", NN),
+        ("run", VB),
+        ("rot", VB),
+        ("dip", VB),
+        ("dot", VB),
+        ("rap", VB),
+    ]
     vocabulary = observing(words, rule=ClassedRule(by_shape, classes), min_class_count=2)
     found = vocabulary.numbers_observed(["dog", "cat", "car", "rat", "dim", "zoo"])
     names = ["dog", "<@01~c*~SEEN~NN>", "<@01~c*>", "<@01~r*>", "<d*>", "<lower>"]
-    assert [vocabulary.name(number) for number in found] == [name.replace("lower", UNKNOWN) for name in names]
+    assert [vocabulary.name(number) for number in found] == [
+        name.replace("lower", UNKNOWN) for name in names
+    ]
     assert len(set(vocabulary.outcomes[found[1:4]].tolist())) == 1
     assert [candidates(vocabulary, number) for number in found[1:4]] == 3 * [[NN, VB]]
     told = vocabulary.forms.given(len(TAGS))
@@ -147,7 +165,9 @@ def test_a_rare_word_is_generated_as_the_class_of_its_form_and_the_tag_that_it_h
     assert (vocabulary.words, vocabulary.classes) == (plain.words, plain.classes)
     for word in ("dog", "cat", "call", "cab", "run", "Zoe"):
         assert vocabulary.number(word) == plain.number(word)
-        assert candidates(vocabulary, vocabulary.number(word)) == candidates(plain, plain.number(word))
+        assert candidates(vocabulary, vocabulary.number(word)) == candidates(
+            plain, plain.number(word)
+        )
     words = ["dog", "cat", "cow", "call", "cab", "run"]
     found = vocabulary.numbers_observed(words)
     names = ["dog", "<ca*~SEEN~NN>", "<c*~SEEN~NN>", "<ca*~SEEN~VB>", "<ca*>", "<lower~SEEN~VB>"]
@@ -186,7 +206,11 @@ def test_what_tags_say_is_learned_from_all_words_that_were_seen_seldom_each_toke
     # Of "cod" the tag of one token is unusual.
     more = [("cod", VB), ("cod", VB), ("cod", NN)]
     assert pairs_of(observing([*seldom, *more])) == counted
-    assert pairs_of(observing([*seldom, *more], min_count=3)) == {**counted, (VB, NN): 3, (NN, VB): 2}
+    assert pairs_of(observing([*seldom, *more], min_count=3)) == {
+        **counted,
+        (VB, NN): 3,
+        (NN, VB): 2,
+    }
 
 
 def pairs_of(vocabulary):
@@ -195,7 +219,9 @@ def pairs_of(vocabulary):
 
 WORDS = st.text(alphabet="aAbB1-", min_size=1, max_size=3)
 SENTENCES = st.lists(
-    st.lists(st.tuples(WORDS, st.integers(0, len(TAGS) - 1)), min_size=1, max_size=5), min_size=1, max_size=12
+    st.lists(st.tuples(WORDS, st.integers(0, len(TAGS) - 1)), min_size=1, max_size=5),
+    min_size=1,
+    max_size=12,
 )
 OPTIONS = st.fixed_dictionaries(
     {
@@ -216,7 +242,9 @@ def test_numbers_are_dense_and_names_distinct(sentences, options):
     assert len(vocabulary) == len(vocabulary.words) + len(vocabulary.classes)
     assert names == [*vocabulary.words, *(f"<{name}>" for name in vocabulary.classes)]
     assert len(set(names)) == len(names)
-    assert [vocabulary.number(word) for word in vocabulary.words] == list(range(len(vocabulary.words)))
+    assert [vocabulary.number(word) for word in vocabulary.words] == list(
+        range(len(vocabulary.words))
+    )
     assert vocabulary.classes[0] == UNKNOWN
 
 

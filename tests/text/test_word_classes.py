@@ -18,7 +18,9 @@ from spacy_hpyp.text.word_classes import (
 )
 
 NOUNS, VERBS = ("dog", "cat", "cow", "hen"), ("eats", "sleeps", "runs")
-SENTENCES = [f"{the} {noun} {verb} .".split() for the in ("The", "A") for noun in NOUNS for verb in VERBS]
+SENTENCES = [
+    f"{the} {noun} {verb} .".split() for the in ("The", "A") for noun in NOUNS for verb in VERBS
+]
 # What makes "the" and "a" more frequent within sentences than "The" and "A".
 SENTENCES += [f"{verb} the {noun} or a {noun} .".split() for noun in NOUNS for verb in VERBS]
 
@@ -55,20 +57,15 @@ def test_what_is_no_file_of_classes_is_an_error_with_its_line(tmp_path, text, me
 def test_words_are_looked_up_as_they_are_then_by_digits_case_and_looks():
     paths = {"may": "00", "May": "01", "0000": "10", "<LOW-ing>": "110", "<LOW>": "111"}
     classes = {word: WordClass(path, word, 1) for word, path in paths.items()}
-    assert [path_of(classes, word) for word in ("may", "May", "MAY", "1984", "zyxing", "zyxed", "Zyx")] == [
-        "00",
-        "01",
-        "00",
-        "10",
-        "110",
-        "111",
-        "",
-    ]
+    assert [
+        path_of(classes, word) for word in ("may", "May", "MAY", "1984", "zyxing", "zyxed", "Zyx")
+    ] == ["00", "01", "00", "10", "110", "111", ""]
 
 
 def test_words_of_raw_text_are_those_it_has_and_those_with_capitals():
     classes = {
-        word: WordClass("0", word, 3) for word in ("may", "May", "dog", "iPod", "0000", "<LOW-ing>", "a")
+        word: WordClass("0", word, 3)
+        for word in ("may", "May", "dog", "iPod", "0000", "<LOW-ing>", "a")
     }
     expected = {
         "may": "may",
@@ -129,7 +126,9 @@ def test_digits_may_be_one():
     assert {"the", "0"} <= {
         each.word
         for each in learn_classes(
-            reader([[without_digits(word) for word in words] for words in sentences]), 4, min_count=1
+            reader([[without_digits(word) for word in words] for words in sentences]),
+            4,
+            min_count=1,
         )
     }
 
@@ -140,7 +139,9 @@ def test_rare_words_are_known_by_what_they_look_like():
     assert words["<LOW-ing>"] == 3
 
 
-@pytest.mark.parametrize(("sentences", "message"), [([], "0 words"), ([["a"]], "4 classes of 1 words")])
+@pytest.mark.parametrize(
+    ("sentences", "message"), [([], "0 words"), ([["a"]], "4 classes of 1 words")]
+)
 def test_too_little_text_is_an_error(sentences, message):
     with pytest.raises(ValueError, match=message):
         learn_classes(reader(sentences), 4)

@@ -1,5 +1,5 @@
-"""Weights that learn from what the beam gets wrong: right derivations become more probable, and nothing else
-changes.
+"""Weights that learn from what the beam gets wrong: right derivations become more probable, and
+nothing else changes.
 """
 
 import numpy as np
@@ -23,7 +23,13 @@ def learned(parser, weights=None, threads=1):
     sentences = parser._treebank.usable
     given = {name: model.weights[name] for name in DISTRIBUTIONS} if weights is None else weights
     return learn_contrasts(
-        model, sentences, given, parser.search, np.random.default_rng(0), threads=threads, given_tags=False
+        model,
+        sentences,
+        given,
+        parser.search,
+        np.random.default_rng(0),
+        threads=threads,
+        given_tags=False,
     )
 
 
@@ -31,7 +37,8 @@ def test_right_derivations_become_no_less_probable(toy, nlp):
     parser = toy.parser(nlp)
     weights, before = learned(parser)
     assert any(
-        np.abs(weights[name].bucket - parser.joint.weights[name].bucket).max() > 0.0 for name in DISTRIBUTIONS
+        np.abs(weights[name].bucket - parser.joint.weights[name].bucket).max() > 0.0
+        for name in DISTRIBUTIONS
     )
     assert learned(parser, weights)[1] >= before
 
@@ -62,7 +69,9 @@ def test_weights_stay_as_they_are_afterwards(toy):
     alone = toy.trained(sentences, sweeps=2, **toy.pools)
     nlp = toy.trained(sentences, sweeps=2, contrast=2, **toy.pools)
     first = weights_of(nlp, toy)
-    assert any(np.abs(first[name] - other).max() > 0.0 for name, other in weights_of(alone, toy).items())
+    assert any(
+        np.abs(first[name] - other).max() > 0.0 for name, other in weights_of(alone, toy).items()
+    )
     nlp.update(toy.examples(nlp, sentences))
     second = weights_of(nlp, toy)
     assert all(np.array_equal(first[name], second[name]) for name in first)

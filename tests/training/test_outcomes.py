@@ -1,5 +1,5 @@
-"""Gold words: several models read the same corpus, and jack-knifed outcomes are by models that have not seen
-them.
+"""Gold words: several models read the same corpus, and jack-knifed outcomes are by models that have
+not seen them.
 """
 
 import random
@@ -10,8 +10,8 @@ import pytest
 from spacy_hpyp.annotation.arrays import joined
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first.classification import EasyFirstSearch
+from spacy_hpyp.easy_first.word_model import WordClassifier
 from spacy_hpyp.easy_first.words import TAGS
-from spacy_hpyp.models.word_classifier import WordClassifier
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import VocabularySettings
 from spacy_hpyp.training.outcomes import Corpus, GoldWords, jackknife
@@ -23,7 +23,10 @@ GREEDY = EasyFirstSearch(1, 100)
 def model():
     settings = VocabularySettings(universal_unknown_words(), min_class_count=1)
     return WordClassifier(
-        TAGS, [["word"], ["lower"], ["prev.tag"], ["next.tag"], ["suffix2"]], settings, places=1 << 14
+        TAGS,
+        [["word"], ["lower"], ["prev.tag"], ["next.tag"], ["suffix2"]],
+        settings,
+        places=1 << 14,
     )
 
 
@@ -95,7 +98,8 @@ def test_every_sequence_is_decided_once(sentences):
 @pytest.mark.parametrize("threads", [2, 5])
 def test_result_does_not_depend_on_the_number_of_threads(sentences, threads):
     one, several = (
-        {words.key: out.tolist() for words, out in jackknifed(sentences, threads=n)} for n in (1, threads)
+        {words.key: out.tolist() for words, out in jackknifed(sentences, threads=n)}
+        for n in (1, threads)
     )
     assert one == several
 

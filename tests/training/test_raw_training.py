@@ -17,7 +17,9 @@ def pipeline(toy, tmp_path_factory):
 @pytest.fixture(scope="module")
 def text(toy, tmp_path_factory):
     path = tmp_path_factory.mktemp("text") / "text.txt"
-    path.write_text("\n".join(" ".join(s.words) for s in toy.sentences(60, seed=3)) + "\n", encoding="utf8")
+    path.write_text(
+        "\n".join(" ".join(s.words) for s in toy.sentences(60, seed=3)) + "\n", encoding="utf8"
+    )
     return path
 
 
@@ -44,17 +46,25 @@ def test_only_the_chosen_distributions_learn_and_settings_stay(
     assert run(pipeline, text, tmp_path, *options).exit_code == 0
     after = load(toy, tmp_path / "model-last")
     counts = [toy.customers(nlp) for nlp in (before, after)]
-    assert sorted(name for name in counts[1] if counts[1][name] > counts[0][name]) == sorted(learned)
+    assert sorted(name for name in counts[1] if counts[1][name] > counts[0][name]) == sorted(
+        learned
+    )
     assert counts[1]["word"] - counts[0]["word"] == sum(map(len, words_of(text)))
-    found = [sum(nlp(" ".join(words))._.log_prob for words in words_of(text)) for nlp in (before, after)]
+    found = [
+        sum(nlp(" ".join(words))._.log_prob for words in words_of(text)) for nlp in (before, after)
+    ]
     assert found[1] > found[0]
     assert toy.parser(after).settings == toy.parser(before).settings
 
 
 @pytest.mark.parametrize(
-    ("data", "problem"), [(b"\n \n", "no words"), (b"\xff\xfe\x00", "UTF-8")], ids=["empty", "binary"]
+    ("data", "problem"),
+    [(b"\n \n", "no words"), (b"\xff\xfe\x00", "UTF-8")],
+    ids=["empty", "binary"],
 )
-def test_text_that_cannot_be_read_leaves_what_was_learned_before(pipeline, tmp_path, write, data, problem):
+def test_text_that_cannot_be_read_leaves_what_was_learned_before(
+    pipeline, tmp_path, write, data, problem
+):
     assert run(pipeline, write("Ada sleeps .\n"), tmp_path).exit_code == 0
     before = (tmp_path / "model-last" / "hpyp_parser" / "model").read_bytes()
     assert problem in " ".join(run(pipeline, write(data), tmp_path).stderr.split())
@@ -72,5 +82,9 @@ def test_a_seed_fixes_what_is_learned_and_a_batch_is_predicted_by_those_before(t
     one, again = learn(batch_words=60), learn(batch_words=60)
     assert one == again
     (*_, end), (whole,) = one[1], learn()[1]
-    assert (end.sentences, end.words) == (whole.sentences, whole.words) == (60, sum(map(len, words_of(text))))
+    assert (
+        (end.sentences, end.words)
+        == (whole.sentences, whole.words)
+        == (60, sum(map(len, words_of(text))))
+    )
     assert end.log_prob != whole.log_prob

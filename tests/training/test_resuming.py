@@ -1,5 +1,5 @@
-"""Training that is stopped in the middle of a sweep, saved and loaded, goes on as if it had not been
-stopped.
+"""Training that is stopped in the middle of a sweep, saved and loaded, goes on as if it had not
+been stopped.
 """
 
 import pytest
@@ -8,18 +8,20 @@ from spacy.training import Example
 from spacy.util import minibatch
 from thinc.api import SGD
 
-import spacy_hpyp.components.word_classifiers  # noqa: F401
+import spacy_hpyp.pipeline.word_classifiers  # noqa: F401
 from spacy_hpyp.training import confidence
 
 SWEEPS, PASSES = 4, 3
 SMALL = {"arc_places": 2**12, "label_places": 2**10}
-#: Something is latent from the third sweep on. No confidence is learned: that takes sentences that came
-#: before.
+#: Something is latent from the third sweep on. No confidence is learned: that takes sentences that
+#: came before.
 SETTINGS = {"latent_after": 1, "particles": 5, "decoding": "best"}
 
 
 def examples_of(toy, nlp, count=24):
-    """Documents of two sentences, some of which occur more than once, and one of which is not projective."""
+    """Documents of two sentences, some of which occur more than once, and one of which is not
+    projective.
+    """
     sentences = toy.sentences(count)
     corpus = [*sentences, *sentences[4:8]]
     docs = [toy.doc(nlp.vocab, *corpus[i : i + 2]) for i in range(0, len(corpus), 2)]
@@ -38,15 +40,17 @@ def states(toy, nlp, first=0, *, learning=False):
 @pytest.mark.parametrize(
     ("latent", "pools"),
     [
-        pytest.param("nothing", False, id="nothing-paper", marks=pytest.mark.slow),
-        pytest.param("nothing", True, id="nothing-pools"),
+        pytest.param(None, False, id="nothing-paper", marks=pytest.mark.slow),
+        pytest.param(None, True, id="nothing-pools"),
         pytest.param("parses", False, id="parses-paper", marks=pytest.mark.slow),
         pytest.param("derivations", False, id="derivations-paper", marks=pytest.mark.slow),
         pytest.param("derivations", True, id="derivations-pools", marks=pytest.mark.slow),
         pytest.param("parses", True, id="parses-pools", marks=pytest.mark.slow),
     ],
 )
-def test_training_that_was_stopped_anywhere_in_a_sweep_goes_on_as_if_it_had_not_been(toy, latent, pools):
+def test_training_that_was_stopped_anywhere_in_a_sweep_goes_on_as_if_it_had_not_been(
+    toy, latent, pools
+):
     nlp = toy.nlp(latent=latent, **SETTINGS, **(toy.pools if pools else {}))
     nlp.initialize(lambda: examples_of(toy, nlp))
     saved, expected = [nlp.to_bytes()], []
@@ -55,7 +59,10 @@ def test_training_that_was_stopped_anywhere_in_a_sweep_goes_on_as_if_it_had_not_
         expected.append(state)
     # At all places in a sweep of four batches, but not in each of the sweeps.
     for stop, data in list(enumerate(saved[:-1]))[::3]:
-        assert list(states(toy, toy.copy(nlp).from_bytes(data), stop, learning=pools)) == expected[stop:]
+        assert (
+            list(states(toy, toy.copy(nlp).from_bytes(data), stop, learning=pools))
+            == expected[stop:]
+        )
 
 
 def pipeline(**settings):

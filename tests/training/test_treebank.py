@@ -1,4 +1,6 @@
-"""Training data as it comes: incomplete, malformed and non-projective annotation, and white space."""
+"""Training data as it comes: incomplete, malformed and non-projective annotation, and white
+space.
+"""
 
 import warnings
 
@@ -62,7 +64,9 @@ INCOMPLETE = {
 def test_incomplete_sentence_is_skipped_with_one_warning_that_counts(toy, problem):
     nlp = toy.nlp()
     sentences = toy.sentences(10)
-    docs = [toy.doc(nlp.vocab, s) for s in sentences] + [INCOMPLETE[problem](nlp.vocab) for _ in range(3)]
+    docs = [toy.doc(nlp.vocab, s) for s in sentences] + [
+        INCOMPLETE[problem](nlp.vocab) for _ in range(3)
+    ]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         train_on_docs(toy, nlp, docs)
@@ -77,7 +81,8 @@ def test_warning_counts_each_kind_of_problem(toy):
     docs = [toy.doc(nlp.vocab, s) for s in toy.sentences(4)]
     docs += [without_heads(nlp.vocab), without_one_dep(nlp.vocab), without_one_tag(nlp.vocab)]
     with pytest.warns(
-        UserWarning, match=r"skips 3 of 7 training sentences \(2 without a complete tree, 1 without tags\)"
+        UserWarning,
+        match=r"skips 3 of 7 training sentences \(2 without a complete tree, 1 without tags\)",
     ):
         train_on_docs(toy, nlp, docs)
 
@@ -138,7 +143,9 @@ def raw(vocab, heads, words="a b c d".split(), tag="X", dep="dep"):
         [number(dep) if dep else 0] * n,
     ]
     rows = np.array(columns, dtype=np.uint64).view(np.int64).T
-    return RawSentence(np.ascontiguousarray(np.column_stack([rows, np.array(heads) - np.arange(n)])), vocab)
+    return RawSentence(
+        np.ascontiguousarray(np.column_stack([rows, np.array(heads) - np.arange(n)])), vocab
+    )
 
 
 @pytest.mark.parametrize(
@@ -205,12 +212,16 @@ def test_non_projective_sentence_is_made_projective_with_a_decorated_label(toy, 
     (sentence,) = raw_sentences(doc)
     gold = read_gold(sentence)
     assert gold.words == toy.non_projective.words
-    changed = [i for i, head in enumerate(toy.non_projective.heads) if gold.heads[i] not in (head, -1)]
+    changed = [
+        i for i, head in enumerate(toy.non_projective.heads) if gold.heads[i] not in (head, -1)
+    ]
     assert changed == [6]
     assert gold.labels[6] == "nmod||nsubj"
 
 
-def test_treebank_without_a_projective_sentence_trains_and_labels_are_decoded_back(toy, assert_forest):
+def test_treebank_without_a_projective_sentence_trains_and_labels_are_decoded_back(
+    toy, assert_forest
+):
     nouns = "hearing meeting talk trial".split()
     sentence = toy.non_projective
     corpus = [
@@ -275,7 +286,9 @@ def test_word_whose_head_is_white_space_leaves_its_sentence_out(toy):
         heads=[1, 2, 2],
         deps=["nsubj", "dep", "ROOT"],
     )
-    with pytest.warns(UserWarning, match=r"skips 1 of 5 training sentences \(1 without a complete tree\)"):
+    with pytest.warns(
+        UserWarning, match=r"skips 1 of 5 training sentences \(1 without a complete tree\)"
+    ):
         train_on_docs(toy, nlp, [doc, *(toy.doc(nlp.vocab, s) for s in sentences)])
 
 
@@ -295,8 +308,14 @@ def test_document_with_boundaries_only_is_read_sentence_by_sentence(trained):
 
 def test_equal_sentences_have_equal_keys_wherever_they_stand(toy, trained):
     first, second = toy.sentences(4)[2:]
-    apart = [sentence.key for s in (first, second) for sentence in raw_sentences(toy.doc(trained.vocab, s))]
+    apart = [
+        sentence.key
+        for s in (first, second)
+        for sentence in raw_sentences(toy.doc(trained.vocab, s))
+    ]
     together = [sentence.key for sentence in raw_sentences(toy.doc(trained.vocab, first, second))]
-    elsewhere = [sentence.key for sentence in raw_sentences(toy.doc(toy.nlp().vocab, first, second))]
+    elsewhere = [
+        sentence.key for sentence in raw_sentences(toy.doc(toy.nlp().vocab, first, second))
+    ]
     assert apart == together == elsewhere
     assert len(set(apart)) == 2

@@ -1,5 +1,5 @@
-"""Trees in brackets are read as they are, whatever their lines, and what is no tree is an error with its file
-and line.
+"""Trees in brackets are read as they are, whatever their lines, and what is no tree is an error
+with its file and line.
 """
 
 import re
@@ -38,7 +38,14 @@ def shown(tree):
         f"( {DOG} )\r\n( {DOG} )\r\n",
         f"\ufeff( {DOG} )\n( {DOG} )",
     ],
-    ids=["a line each", "no space", "one line", "many lines", "carriage returns", "byte order mark"],
+    ids=[
+        "a line each",
+        "no space",
+        "one line",
+        "many lines",
+        "carriage returns",
+        "byte order mark",
+    ],
 )
 def test_lines_and_spaces_say_nothing(write, text):
     assert [shown(tree) for tree in read_trees(write(text))] == [f"({DOG})"] * 2
@@ -75,7 +82,9 @@ def test_trees_may_be_deeper_than_pythons_stack(write):
 )
 def test_what_is_no_tree_is_an_error_with_its_line(write, text, line, problem):
     path = write(text)
-    with pytest.raises(ValueError, match=re.escape(f"'{path}', line {line}: ") + ".*" + re.escape(problem)):
+    with pytest.raises(
+        ValueError, match=re.escape(f"'{path}', line {line}: ") + ".*" + re.escape(problem)
+    ):
         list(read_trees(path))
 
 

@@ -8,7 +8,10 @@ from spacy_hpyp.treebanks.conllu import ConlluWord, block_of, read_blocks, write
 
 SENTENCES = [
     block_of(
-        [ConlluWord("She", "PRON", "PRP", 2, "nsubj"), ConlluWord("sails", "VERB", "VBZ", 0, "root")],
+        [
+            ConlluWord("She", "PRON", "PRP", 2, "nsubj"),
+            ConlluWord("sails", "VERB", "VBZ", 0, "root"),
+        ],
         ("newdoc id = a",),
     ),
     block_of([ConlluWord("1\u00a01/2", "_", "CD", 0, "ROOT")], ("sent_id = a-2",)),
@@ -36,7 +39,9 @@ def test_what_is_written_is_read(tmp_path):
         (each.rows, each.comments) for each in SENTENCES
     ]
     assert all(
-        len(each.split("\t")) == 10 for each in path.read_text("utf8").split("\n") if each and each[0] != "#"
+        len(each.split("\t")) == 10
+        for each in path.read_text("utf8").split("\n")
+        if each and each[0] != "#"
     )
 
 
@@ -52,7 +57,9 @@ def test_what_is_written_is_read(tmp_path):
 )
 def test_heads_that_are_no_tree_are_a_problem(write, heads, problem):
     text = "0.1\t_\t_\t_\t_\t_\t_\t_\t_\t_\n1-2\tau\t_\t_\t_\t_\t_\t_\t_\t_\n"
-    (sentence,) = read_blocks(write(text + "".join(line(i, "a", head) for i, head in enumerate(heads, 1))))
+    (sentence,) = read_blocks(
+        write(text + "".join(line(i, "a", head) for i, head in enumerate(heads, 1)))
+    )
     assert sentence.problem == problem
     assert sentence.complete().problem is None
 
@@ -72,7 +79,9 @@ def test_heads_that_are_no_tree_are_a_problem(write, heads, problem):
 )
 def test_what_is_not_conllu_is_an_error_with_its_line(write, text, number, problem):
     path = write(text)
-    with pytest.raises(ValueError, match=re.escape(f"'{path}', line {number}: ") + ".*" + re.escape(problem)):
+    with pytest.raises(
+        ValueError, match=re.escape(f"'{path}', line {number}: ") + ".*" + re.escape(problem)
+    ):
         list(read_blocks(path))
 
 

@@ -91,7 +91,9 @@ def test_a_label_has_a_category_and_function_tags(label, first, tags):
         ("unheard-of", "DT NN", 1),
     ],
 )
-def test_the_head_is_the_first_of_the_categories_from_the_side_of_the_phrase(phrase, children, head):
+def test_the_head_is_the_first_of_the_categories_from_the_side_of_the_phrase(
+    phrase, children, head
+):
     children = children.split()
     assert find_head(phrase, children, [False] * len(children)) == head
 

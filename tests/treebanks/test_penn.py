@@ -1,5 +1,5 @@
-"""Phrase structure trees become dependency trees with the heads and labels of the rules. The sentences are
-made up.
+"""Phrase structure trees become dependency trees with the heads and labels of the rules. The
+sentences are made up.
 """
 
 from pathlib import Path
@@ -25,7 +25,9 @@ def arcs(sentence):
     """Each word with its label and its head's form, in one line."""
     forms = ["ROOT", *(word.form for word in sentence.words)]
     return " ".join(
-        f"{word.form}:{word.deprel}" if word.head == 0 else f"{word.form}:{word.deprel}<{forms[word.head]}"
+        f"{word.form}:{word.deprel}"
+        if word.head == 0
+        else f"{word.form}:{word.deprel}<{forms[word.head]}"
         for word in sentence.words
     )
 

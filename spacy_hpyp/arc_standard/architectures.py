@@ -1,0 +1,95 @@
+"""Registered functions that a config is made of: the model and the rules for unknown words."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spacy.tokens import Doc
+from spacy.util import registry
+from thinc.api import Model
+
+from ..annotation.arrays import Parses
+from ..annotation.documents import encode_docs
+from ..hpyp.parameters import set_pooled
+from ..models.stored import model_holding
+from ..settings import TRUTH, OneOf, Settings, Whole, setting, taking
+from ..text.unknown_words import RULES, UnknownWordRule
+from ..text.vocabulary import VocabularySettings
+from .decoding import decode
+from .distributions import ContextLists
+from .model import JointModel
+from .search import Search
+
+
+@dataclass(frozen=True)
+class ModelSettings(Settings):
+    """All settings of `spacy-hpyp.HPYPModel.v1`."""
+
+    seating: str = setting("sampled", OneOf(("sampled", "kneser-ney")))
+    labelled: bool = setting(True, TRUTH)
+    min_count: int = setting(2, Whole(0))
+    min_class_count: int = setting(5, Whole(0))
+    open_class_below: int = setting(50, Whole(0))
+    spelling: bool = setting(False, TRUTH)
+
+
+for _name, _make_rule in RULES.items():
+    registry.misc.register(_name, func=_make_rule)
+
+JOINT_MODEL = "joint_model"
+
+# How Docs are parsed that come without a component and its settings.
+_SEARCH_OF_DOCS = Search(particles=100, stack_penalty=0.5)
+
+
+@registry.architectures("spacy-hpyp.HPYPModel.v1")
+@taking(ModelSettings)
+def HPYPModel(
+    transition: Sequence[Sequence[str]],
+    tag: Sequence[Sequence[str]],
+    word: Sequence[Sequence[str]],
+    unknown_words: UnknownWordRule,
+    label: Sequence[Sequence[str]] = (),
+    **settings: Any,
+) -> Model[list[Doc], Parses]:
+    """The joint model of transitions, tags and words (Buys & Blunsom 2015) as a thinc model.
+
+    Its attribute `joint_model` holds alphabets and seating, its parameters are the pools' weights.
+
+    transition, tag, word (Sequence[Sequence[str]]): The context elements of each distribution, a
+        list of names for each expert of its pool, most important first. An empty list of experts
+        for words makes the model unlexicalised.
+    unknown_words (UnknownWordRule): Maps words that are too rare to classes.
+    label (Sequence[Sequence[str]]): Context lists of the label given the direction of an arc.
+        Without any, the label is part of the transition, as in the paper.
+    **settings: See `ModelSettings`.
+    RETURNS (Model): Takes Docs and gives their parses, by a search of its own.
+    RAISES (ValueError): If a context element is not known, or a setting is not what it may be.
+    """
+    found = ModelSettings(**settings)
+    contexts = ContextLists(transition=transition, label=label, tag=tag, word=word)
+    vocabulary = VocabularySettings(
+        unknown_words,
+        found.min_count,
+        found.min_class_count,
+        found.open_class_below,
+        observed=bool(label),
+    )
+    joint = JointModel(
+        contexts,
+        vocabulary,
+        one_table=found.seating == "kneser-ney",
+        labelled=found.labelled,
+        spelled=found.spelling,
+    )
+    return thinc_model(joint)
+
+
+def thinc_model(joint: JointModel) -> Model:
+    """A joint model as the attribute of a thinc model of its own."""
+    return set_pooled(model_holding(joint, "hpyp", JOINT_MODEL, _parse), JOINT_MODEL, joint)
+
+
+def _parse(joint: JointModel, docs: list[Doc]) -> Parses:
+    blocks, _ = encode_docs(docs, joint.encoder, given_tags=not joint.is_lexicalised)
+    return decode(joint.frozen, blocks, _SEARCH_OF_DOCS)

@@ -1,0 +1,226 @@
+"""The joint model of transitions, tags and words."""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+from spacy.tokens import Doc
+
+from ..annotation.arrays import Sentences
+from ..annotation.confidence import Confidence
+from ..annotation.documents import Encoder, GoldSentence, Layout, forms_of, join
+from ..hpyp.count_model import CountModel
+from ..hpyp.franchise import Franchise, new_franchise
+from ..hpyp.pool import Conditional, FrozenPool, SeatedPool
+from ..hpyp.spelling import Spelling, spell
+from ..models.messages import Message
+from ..text.vocabulary import VocabularySettings
+from .configuration import DIRECTIONS, FIRST_SYMBOL, action_count
+from .contexts import with_classes
+from .distributions import (
+    DISTRIBUTIONS,
+    ContextLists,
+    Derivations,
+    Distributions,
+    Generated,
+    conditionals,
+    static_derivations,
+)
+from .frozen import TreeLogProbs, search_model, tree_log_probs
+from .latent import visit_latent
+
+
+class JointModel(CountModel):
+    """A distribution over sentences with their tags, trees and derivations.
+
+    labelled (bool): Whether it tells the labels of arcs apart; else all arcs have the same one.
+    spelled (bool): Whether rare words are spelled out, see `spacy_hpyp.hpyp.spelling`.
+
+    spelling (Spelling | None): How rare words are spelled, if they are. No derivation depends on
+    it. confidence (Confidence | None): How posterior probabilities are to be taken; None until it
+        has been learned.
+    """
+
+    drawn = "derivation"
+    with_classes = staticmethod(with_classes)
+    other_symbols = FIRST_SYMBOL
+
+    def __init__(
+        self,
+        contexts: ContextLists,
+        vocabulary_settings: VocabularySettings,
+        *,
+        one_table: bool = False,
+        labelled: bool = True,
+        spelled: bool = False,
+    ) -> None:
+        self.contexts = contexts
+        self.labelled = labelled
+        self.spelled = spelled
+        # Whatever is wrong with lists is to be known now, also of those that are left out.
+        self._conditionals(is_classed=True)
+        super().__init__(vocabulary_settings, one_table=one_table)
+
+    def _conditionals(self, *, is_classed: bool) -> dict[str, Conditional]:
+        return conditionals(self.contexts, is_classed=is_classed)
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.confidence: Confidence | None = None
+        self.spelling: Spelling | None = None
+
+    @property
+    def is_lexicalised(self) -> bool:
+        """Whether the model generates words."""
+        return len(self.conditionals["word"].experts) > 0
+
+    @property
+    def is_factored(self) -> bool:
+        """Whether a transition is a direction and a label."""
+        return len(self.conditionals["label"].experts) > 0
+
+    @property
+    def has_pools(self) -> bool:
+        """Whether all that leads to a tree is predicted by pools of experts, in factored
+        transitions.
+        """
+        return self.is_factored and not any(
+            self.conditionals[name].is_plain for name in DISTRIBUTIONS
+        )
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """See `CountModel`."""
+        labels = len(self.labels)
+        transitions = DIRECTIONS if self.is_factored else action_count(labels)
+        sizes = transitions, max(1, labels), max(1, len(self.tags)), len(self.vocabulary)
+        return dict(zip(DISTRIBUTIONS, sizes))
+
+    def _new_franchise(self, name: str) -> Franchise:
+        return new_franchise(
+            self.conditionals[name].columns, self.sizes[name], one_table=self.one_table
+        )
+
+    @property
+    def encoder(self) -> Encoder:
+        """See `CountModel`."""
+        return Encoder(self.vocabulary, self.labels, labelled=self.labelled)
+
+    def without(
+        self, sentences: Sentences, rng: np.random.Generator, threads: int = 1
+    ) -> "JointModel":
+        """The model as if it had not learned from some sentences, to predict with: it cannot learn.
+        This one stays as it is.
+
+        sentences (Sentences): As the static oracle derives them.
+        rng (numpy.random.Generator), threads (int): As for `visit`.
+        RAISES (ValueError): If one is not seated.
+        """
+        derivations = static_derivations(sentences)
+        other = copy(self)
+        other._seat({}, None)
+        other._tables = self._tables_without(sentences, derivations, rng, threads)
+        return other
+
+    # Derivations
+
+    def generated(self, name: str, sentences: Sentences, derivations: Derivations) -> Generated:
+        """See `CountModel`; of the sentences only the words are read."""
+        self.check_classes()
+        return Generated(
+            distribution=DISTRIBUTIONS.index(name),
+            factored=self.is_factored,
+            words=sentences.words,
+            derivations=derivations,
+            offsets=sentences.offsets,
+        )
+
+    def draw(
+        self,
+        pools: Mapping[str, SeatedPool],
+        sentences: Sentences,
+        derivations: Derivations,
+        seated: np.ndarray,
+        rng: np.random.Generator,
+        totals: np.ndarray,
+        *,
+        given_trees: bool,
+        particles: int,
+    ) -> int:
+        """See `CountModel` and `arc_standard.latent`.
+
+        given_trees (bool): Whether tags and trees are given; else only the words are.
+        """
+        candidates = self.vocabulary.tag_offsets, self.vocabulary.candidate_tags
+        model = Distributions(*pools.values(), *candidates)
+        how = {"given_trees": given_trees, "particles": particles}
+        return visit_latent(model, sentences, derivations, seated, rng, totals, self.draws, **how)
+
+    def predicting(self, pools: Mapping[str, FrozenPool]) -> Distributions:
+        """See `CountModel`."""
+        self.check_classes()
+        return search_model([*pools.values()], self.vocabulary)
+
+    def tree_log_probs(
+        self, sentences: Sequence[tuple[GoldSentence, np.ndarray]], *, seed: int
+    ) -> TreeLogProbs:
+        """How probable sentences are together with their tags, their trees and the letters of rare
+        words.
+
+        sentences (Sequence[tuple[GoldSentence, int32[4, *]]]): Projective trees, and what the
+            encoder has made of them.
+        seed (int): See `arc_standard.frozen.tree_log_probs`.
+        """
+        if not sentences:
+            return TreeLogProbs(np.empty(0), np.empty(0, dtype=bool))
+        letters = [self.spell(sentence.words, rows[0]).sum() for sentence, rows in sentences]
+        found = tree_log_probs(self.frozen, join([rows for _, rows in sentences]), seed=seed)
+        return found._replace(log_prob=found.log_prob + np.array(letters))
+
+    # Words in letters
+
+    def spell(self, words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
+        """What words have in log-probability besides that of what the vocabulary knows them by, see
+        `hpyp.spelling.spell`.
+        """
+        return spell(
+            self.spelling, len(self.vocabulary.words), words, self.vocabulary.outcomes[numbers]
+        )
+
+    def spell_docs(self, docs: Sequence[Doc], layout: Layout, numbers: np.ndarray) -> np.ndarray:
+        """`spell` of the words of Docs.
+
+        numbers (int32[words]): Their numbers in the vocabulary.
+        """
+        found = np.zeros(len(numbers))
+        if self.spelling is None:
+            return found
+        rare = np.flatnonzero(numbers >= len(self.vocabulary.words))
+        found[rare] = self.spell(forms_of(docs, layout, rare), numbers[rare])
+        return found
+
+    # Storage
+
+    def _fixed(self) -> dict[str, tuple[Any, str]]:
+        contexts = {name: [*map(list, getattr(self.contexts, name))] for name in DISTRIBUTIONS}
+        return {
+            "contexts": (
+                contexts,
+                "its context lists are not those of the config, which cannot change them",
+            )
+        }
+
+    def _write(self) -> Message:
+        return {
+            **super()._write(),
+            "confidence": self.confidence and [*self.confidence],
+            "spelling": self.spelling and self.spelling.to_message(),
+        }
+
+    def _read(self, message: Message) -> None:
+        super()._read(message)
+        self.confidence = message["confidence"] and Confidence(*message["confidence"])
+        # One that was trained without goes on without.
+        if self.spelled and message["spelling"]:
+            self.spelling = Spelling.from_message(message["spelling"])

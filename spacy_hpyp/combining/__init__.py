@@ -1,0 +1,1 @@
+"""Combining parsers: votes, rated arcs, and reranked trees."""

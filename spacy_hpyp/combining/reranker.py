@@ -1,0 +1,137 @@
+"""A conditional log-linear model that chooses among candidate trees (Sangati, Zuidema & Bod 2009).
+
+The probability of a candidate is proportional to the exponential of a weighted sum of features. The
+log-likelihood is concave in the weights; Newton's method maximises it.
+"""
+
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any
+
+import numpy as np
+from spacy.pipeline._parser_internals import nonproj
+from spacy.tokens import Doc
+from spacy.util import registry
+from thinc.api import Model
+
+from ..annotation.candidates import Candidates
+from ..annotation.documents import ROOT_LABEL
+from ..compiled import NONE
+from ..head_outward.model import HeadOutward, HeadOutwardModel
+from ..head_outward.parsing import candidate_log_probabilities
+from ..models.messages import Message
+from ..models.stored import StoredModel
+from .votes import Groups, fit, shares
+
+#: The attribute of a thinc Model that holds a `Ranking`, beside that of the head-outward model.
+RANKING = "ranking"
+#: Features of a candidate: whether it is the parser's best tree; the parser's score; and the
+#: log-probabilities of words, tags and tree, and of labels, by the head-outward model.
+FEATURES = ("own", "source", "tree", "labels")
+#: The head-outward model alone, as in Sangati, Zuidema & Bod (2009).
+UNLEARNED = np.array([0.0, 0.0, 1.0, 1.0])
+
+# The inverse variance of the weights' prior.
+_PRIOR = 1.0
+_HIGHEST = 1000.0
+
+
+@dataclass
+class Ranking(StoredModel):
+    """Learned weights.
+
+    weights (float64[FEATURES]): Of the features.
+    held_out (set[bytes]): Keys of the sentences that the weights are learned from, and the
+        generative model is not.
+    """
+
+    weights: np.ndarray = field(default_factory=UNLEARNED.copy)
+    held_out: set[bytes] = field(default_factory=set)
+
+    called = "a ranking"
+
+    def _forget(self) -> None:
+        self.weights, self.held_out = UNLEARNED.copy(), set()
+
+    def _write(self) -> Message:
+        return {"weights": self.weights.tolist(), "held_out": sorted(self.held_out)}
+
+    def _read(self, message: Message) -> None:
+        self.weights, self.held_out = np.array(message["weights"]), set(message["held_out"])
+
+
+def probabilities(features: np.ndarray, weights: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Return the probability that each candidate is the right one of its sentence
+    (float64[candidates]).
+
+    features (float64[candidates, FEATURES]): In the order of `FEATURES`.
+    offsets (int64[sentences + 1]): Where the candidates of each sentence begin; none is without
+    candidates.
+    """
+    return shares(as_groups(features, offsets), weights, or_none=False)
+
+
+def learn_weights(features: np.ndarray, right: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Find the weights under which the best candidates are most probable, by penalised maximum
+    likelihood.
+
+    features, offsets: See `probabilities`.
+    right (float64[candidates]): How much of each is right. Equally right candidates share the first
+    place. RETURNS (float64[FEATURES]): The weights.
+    """
+    counts = np.diff(offsets)
+    best = right == np.repeat(np.maximum.reduceat(right, offsets[:-1]), counts)
+    target = best / np.repeat(np.add.reduceat(best.astype(np.float64), offsets[:-1]), counts)
+    groups, start = as_groups(features, offsets), np.zeros(len(FEATURES))
+    return fit(groups, target, start, _PRIOR, or_none=False, highest=_HIGHEST, close=1e-8)
+
+
+def as_groups(features: np.ndarray, offsets: np.ndarray) -> Groups:
+    """Make the candidates of each sentence competing choices."""
+    sentence = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    return Groups(sentence, np.zeros(len(sentence), dtype=np.int32), features)
+
+
+@registry.architectures("spacy-hpyp.Reranker.v1")
+@wraps(HeadOutward, assigned=(), updated=())
+def Reranker(**lists: Any) -> Model:
+    """Build a head-outward model of given trees, and the weights of a `parse_reranker` (Sangati,
+    Zuidema & Bod 2009).
+
+    The arguments are those of `spacy-hpyp.HeadOutwardModel.v1`; lists may read contexts that no
+    chart knows. RAISES (ValueError): If a context element is unknown, or a setting is out of range.
+    """
+    model = HeadOutward(**lists)
+    model.attrs[RANKING] = Ranking()
+    return model
+
+
+def tree_features(model: HeadOutwardModel, doc: Doc, candidates: Candidates) -> np.ndarray:
+    """Return the log-probabilities of candidates by a head-outward model (float64[k, 2]).
+
+    Trees that are not projective are made so. Unknown tags count as unknown; unknown decorated
+    labels count as those without decoration.
+
+    doc (Doc), candidates (Candidates): Of one sentence of it.
+    RETURNS (float64[k, 2]): See `candidate_log_probabilities`.
+    """
+    sentences = candidates.sentences(doc)
+    encoder = model.encoder
+    tags, labels = encoder.tags, encoder.labels
+
+    def number_of(label: str) -> int:
+        if label == ROOT_LABEL:
+            return NONE
+        return labels.get(label, labels.get(label.split(nonproj.DELIMITER)[0], NONE))
+
+    return candidate_log_probabilities(
+        model.frozen,
+        encoder.encode_words(sentences[0].words),
+        np.array(
+            [[tags.get(tag, len(tags)) for tag in each.tags] for each in sentences], dtype=np.int32
+        ),
+        np.array([each.heads for each in sentences], dtype=np.int32),
+        np.array(
+            [[number_of(label) for label in each.labels] for each in sentences], dtype=np.int32
+        ),
+    )

@@ -1,0 +1,439 @@
+"""Votes of several parsers on the heads, labels and tags of words (Sagae & Lavie 2006).
+
+Voters that agree on a word form a group. The odds that a group is right, against no group being
+right, are log-linear in features of its members: who they are, how sure they are, and who agrees
+with whom. The weights are learned by penalised maximum likelihood.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from spacy.tokens import Doc
+from spacy.util import registry
+from thinc.api import Model
+
+from ..annotation.arrays import block_starts, is_projective
+from ..annotation.confidence import UNLEARNED as UNLEARNED_ARCS
+from ..annotation.confidence import log_odds, logistic
+from ..annotation.documents import ROOT_LABEL
+from ..compiled import NONE
+from ..head_outward.chart import minimum_bayes_risk_tree
+from ..models.messages import Message
+from ..models.stored import StoredModel, model_holding
+from ..newton import maximize
+from .vote_data import ABSENT, Ballots, Names, cast, parses_of
+
+#: The attribute of a thinc Model that holds `Votes`.
+VOTES = "votes"
+
+# The gold head of a word that the ballots put into another sentence: no voter can be right.
+_OUTSIDE = -3
+# The inverse variance of the weights' prior.
+_PRIOR = 16.0
+_CLOSE = 1e-5
+_HIGHEST = 100.0
+# Rows of features per block of the Hessian, to bound memory.
+_ROWS = 20_000
+# Weights that leave the probabilities of elected arcs as they are.
+_UNCALIBRATED = np.array([0.0, 1.0])
+# Longer sentences keep the tree of the first voter: time grows with the cube of the length.
+_LONGEST = 300
+
+
+class Groups(NamedTuple):
+    """Competing choices for words, each backed by a group of voters.
+
+    word (int64[groups]): The word of each group, ascending.
+    choice (int32[groups]): The choice that its members share.
+    features (float64[groups, m]): Features of the group.
+    """
+
+    word: np.ndarray
+    choice: np.ndarray
+    features: np.ndarray
+
+    def where(self, chosen: np.ndarray) -> "Groups":
+        """Select groups by a mask (bool[groups])."""
+        return Groups(*(column[chosen] for column in self))
+
+
+def group_voters(
+    choice: np.ndarray, numbers: np.ndarray, categories: Sequence[tuple[np.ndarray, int]]
+) -> Groups:
+    """Group voters that agree; features per voter and number, voter and category, and pair of
+    voters.
+
+    choice (int32[words, voters]): Each voter's choice, or `ABSENT`.
+    numbers (float64[words, voters, k]): Numeric features of each choice.
+    categories (Sequence[tuple[int64[words, voters], int]]): A category of each choice, and the
+        number of categories; values out of range have no feature.
+    """
+    words, voters = choice.shape
+    present = choice != ABSENT
+    first = (choice[:, :, None] == choice[:, None, :]).argmax(axis=2)
+    begins = present & (first == np.arange(voters))
+    row = np.take_along_axis((np.cumsum(begins.ravel()) - 1).reshape(words, voters), first, axis=1)
+    size = voters * (numbers.shape[2] + sum(n for _, n in categories)) + voters * (voters - 1) // 2
+    features = np.zeros((int(begins.sum()), size))
+    column = 0
+    for v in range(voters):
+        voted = np.flatnonzero(present[:, v])
+        features[row[voted, v], column : column + numbers.shape[2]] = numbers[voted, v]
+        column += numbers.shape[2]
+        for category, n in categories:
+            known = voted[(category[voted, v] >= 0) & (category[voted, v] < n)]
+            features[row[known, v], column + category[known, v]] = 1.0
+            column += n
+        for u in range(v):
+            agree = voted[choice[voted, u] == choice[voted, v]]
+            features[row[agree, v], column] = 1.0
+            column += 1
+    return Groups(np.nonzero(begins)[0], choice[begins], features)
+
+
+def shares(groups: Groups, weights: np.ndarray, *, or_none: bool = True) -> np.ndarray:
+    """Return the probability that each group is right (float64[groups]).
+
+    or_none (bool): Whether all groups of a word may be wrong.
+    """
+    return np.exp(_log_shares(groups, weights, or_none=or_none)[1])
+
+
+def _log_shares(
+    groups: Groups, weights: np.ndarray, *, or_none: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the place of each group's word among the words that have groups, the logs of `shares`,
+    and the log-probability that all groups of a word are wrong.
+    """
+    score = groups.features @ weights
+    _, place = np.unique(groups.word, return_inverse=True)
+    highest = np.full(int(place.max(initial=-1)) + 1, 0.0 if or_none else -np.inf)
+    np.maximum.at(highest, place, score)
+    odds = np.bincount(place, np.exp(score - highest[place]), minlength=len(highest))
+    total = highest + np.log(odds + (np.exp(-highest) if or_none else 0.0))
+    return place, score - total[place], -total
+
+
+def fit(
+    groups: Groups,
+    right: np.ndarray,
+    weights: np.ndarray,
+    prior: float,
+    *,
+    prior_mean: np.ndarray | float = 0.0,
+    or_none: bool = True,
+    highest: float = _HIGHEST,
+    close: float = _CLOSE,
+) -> np.ndarray:
+    """Fit weights by penalised maximum likelihood, with Newton's method.
+
+    right (bool[groups] or float64[groups]): Whether each group is right, or its share of that.
+    weights (float64[m]): Initial weights.
+    prior (float), prior_mean (float64[m] | float): Inverse variance and mean of the weights' normal
+    prior. or_none (bool): Whether all groups of a word may be wrong.
+    highest, close (float): See `maximize`.
+    RETURNS (float64[m]): The weights.
+    """
+    starts = np.flatnonzero(np.diff(groups.word, prepend=-1))
+    ends = np.append(starts, len(groups.word))
+    bounds = [*range(0, len(starts), _ROWS), len(starts)]
+
+    def objective(weights: np.ndarray) -> float:
+        likelihood = log_likelihood(groups, right, weights, or_none=or_none)
+        return likelihood - 0.5 * prior * float(np.sum((weights - prior_mean) ** 2))
+
+    def derivatives(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        share, information = shares(groups, weights, or_none=or_none), prior * np.eye(len(weights))
+        for begin, end in zip(bounds, bounds[1:]):
+            rows = slice(ends[begin], ends[end])
+            weighted = groups.features[rows] * share[rows, None]
+            mean = np.add.reduceat(weighted, starts[begin:end] - starts[begin], axis=0)
+            information += weighted.T @ groups.features[rows] - mean.T @ mean
+        return groups.features.T @ (right - share) - prior * (weights - prior_mean), information
+
+    return maximize(objective, derivatives, weights, highest=highest, close=close)
+
+
+def fit_confidence(
+    observed: np.ndarray, right: np.ndarray, unlearned: np.ndarray = UNLEARNED_ARCS
+) -> np.ndarray:
+    """Fit a logistic regression by penalised maximum likelihood.
+
+    observed (float64[n, m]), right (bool[n]): Features, and whether the choices are right.
+    unlearned (float64[m]): The mean of the weights' prior.
+    RETURNS (float64[m]): The weights.
+    """
+    choices = Groups(np.arange(len(observed)), np.zeros(len(observed), dtype=np.int32), observed)
+    # From 0 every step is a good one; near certainty the likelihood is flat.
+    return fit(choices, right, np.zeros_like(unlearned), 1.0, prior_mean=unlearned, close=1e-6)
+
+
+def log_likelihood(
+    groups: Groups, right: np.ndarray, weights: np.ndarray, *, or_none: bool = True
+) -> float:
+    """Return the log-probability of the right choices, in nats; the arguments are those of
+    `fit`.
+    """
+    place, log_share, log_none = _log_shares(groups, weights, or_none=or_none)
+    failed = np.bincount(place, right, minlength=len(log_none)) == 0.0
+    return float(right @ log_share + (log_none[failed].sum() if or_none else 0.0))
+
+
+def learn_votes(groups: Groups, gold: np.ndarray) -> np.ndarray:
+    """Fit weights (float64[m]) to words whose right choice is known.
+
+    gold (int32[words]): The right choices, `ABSENT` where they are unknown.
+    """
+    groups = groups.where(gold[groups.word] != ABSENT)
+    return fit(
+        groups, groups.choice == gold[groups.word], np.zeros(groups.features.shape[1]), _PRIOR
+    )
+
+
+class Votes(StoredModel):
+    """Learned weights of voters.
+
+    voters (Sequence[str]): The names of their parses.
+    """
+
+    def __init__(self, voters: Sequence[str]) -> None:
+        self.voters = list(voters)
+        super().__init__()
+
+    def _forget(self) -> None:
+        self.use([], [])
+
+    def use(self, tags: Sequence[str], labels: Sequence[str], examples: int = 0) -> None:
+        """Forget all weights, and take tags and labels; others will have no features.
+
+        examples (int): The number of examples in a pass over the training data.
+        """
+        self.tags, self.labels, self.examples = list(tags), list(labels), examples
+        self.weights = {"elected": _UNCALIBRATED}
+
+    def _write(self) -> Message:
+        return {
+            name: getattr(self, name)
+            for name in ("voters", "tags", "labels", "examples", "weights")
+        }
+
+    def _read(self, message: Message) -> None:
+        self.voters = message["voters"]
+        self.use(message["tags"], message["labels"], message["examples"])
+        self.weights = message["weights"]
+
+    def names(self) -> Names:
+        """Number the tags and labels, "ROOT" among the latter."""
+        labels = dict.fromkeys([*self.labels, ROOT_LABEL])
+        return Names(*({name: i for i, name in enumerate(each)} for each in (self.tags, labels)))
+
+    def learn(self, ballots: Ballots, *, rates: bool = False) -> None:
+        """Learn from words. The last voter is the gold annotation; the other argument is that of
+        `elect`.
+        """
+        self.elect(*_with_gold(ballots), rates=rates)
+
+    def elect(
+        self, ballots: Ballots, gold: Ballots | None = None, *, rates: bool = False
+    ) -> Ballots:
+        """Find the projective trees with the most votes, their labels, and tags.
+
+        gold (Ballots | None): The gold annotation. With one, weights of tags, then heads, then
+            labels are learned first.
+        rates (bool): Whether to keep the heads of the first voter, and only rate them.
+        RETURNS (Ballots): One choice for each word (int32[words], float64[words]).
+        """
+        words, known = len(ballots.heads), {} if gold is None else gold._asdict()
+        tags, tag_probability = _best(
+            *self._shares("tags", self._tag_groups(ballots), known), words
+        )
+        groups = self._shares("heads", self._head_groups(ballots, tags), known)
+        heads, voted = self._elect(*groups, ballots, rates=rates)
+        odds = _log_odds(voted)[:, :2]
+        if gold is not None:
+            # An elected arc fits into a tree, which its own votes do not know.
+            counted, right = gold.heads != ABSENT, heads == gold.heads
+            self.weights["elected"] = fit_confidence(odds[counted], right[counted], _UNCALIBRATED)
+            # The right label says nothing about an arc with a wrong head.
+            known["labels"] = np.where(right & (heads != NONE), gold.labels, ABSENT)
+        labels, _ = _best(
+            *self._shares("labels", self._label_groups(ballots, tags, heads), known), words
+        )
+        labels[heads == NONE] = self._root
+        calibrated = logistic(odds @ self.weights["elected"])
+        return Ballots(heads, labels, tags, calibrated, tag_probability, ballots.offsets)
+
+    def loss(self, ballots: Ballots) -> tuple[float, int]:
+        """Return minus the log-probability of the gold heads in nats, and their number."""
+        voters, gold = _with_gold(ballots)
+        tags, _ = _best(*self._shares("tags", self._tag_groups(voters), {}), len(gold.tags))
+        groups = self._head_groups(voters, tags)
+        groups = groups.where(gold.heads[groups.word] != ABSENT)
+        right = groups.choice == gold.heads[groups.word]
+        likelihood = log_likelihood(groups, right, self._weights_of("heads", groups))
+        return -likelihood, len(np.unique(groups.word))
+
+    def _shares(
+        self, decision: str, groups: Groups, gold: dict[str, np.ndarray]
+    ) -> tuple[Groups, np.ndarray]:
+        """Return groups and their shares, by weights that are learned first if there are gold
+        choices.
+        """
+        if decision in gold:
+            self.weights[decision] = learn_votes(groups, gold[decision])
+        return groups, shares(groups, self._weights_of(decision, groups))
+
+    def _weights_of(self, decision: str, groups: Groups) -> np.ndarray:
+        return self.weights.get(decision, np.zeros(groups.features.shape[1]))
+
+    @property
+    def _root(self) -> int:
+        return self.names().labels[ROOT_LABEL]
+
+    def _elect(
+        self, groups: Groups, share: np.ndarray, ballots: Ballots, *, rates: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
+        heads = np.where(ballots.heads[:, 0] == ABSENT, NONE, ballots.heads[:, 0])
+        probability, backing = np.zeros(len(heads)), groups.choice == heads[groups.word]
+        probability[groups.word[backing]] = share[backing]
+        bounds = np.searchsorted(groups.word, ballots.offsets)
+        for i, (start, end) in enumerate(
+            zip(ballots.offsets.tolist(), ballots.offsets[1:].tolist())
+        ):
+            if not rates and end - start <= _LONGEST:
+                voted = slice(bounds[i], bounds[i + 1])
+                heads[start:end], probability[start:end] = elect_tree(
+                    groups.word[voted] - start, groups.choice[voted], share[voted], end - start
+                )
+        return heads, probability
+
+    def _tag_groups(self, ballots: Ballots) -> Groups:
+        return group_voters(
+            ballots.tags, _log_odds(ballots.tag_probability), [(ballots.tags, len(self.tags))]
+        )
+
+    def _head_groups(self, ballots: Ballots, tags: np.ndarray) -> Groups:
+        heads, starts = ballots.heads, block_starts(ballots.offsets)[:, None]
+        own_tags = np.broadcast_to(tags[:, None], heads.shape)
+        head_tags = np.where(heads >= 0, tags[np.where(heads >= 0, heads + starts, 0)], ABSENT)
+        t, n = len(self.tags), len(self.labels)
+        categories = [(own_tags, t), (head_tags, t), (ballots.labels, n)]
+        return group_voters(heads, _arc_numbers(ballots, starts), categories)
+
+    def _label_groups(self, ballots: Ballots, tags: np.ndarray, heads: np.ndarray) -> Groups:
+        """Group the labels of voters for the elected heads; where there are none, those of all
+        voters.
+        """
+        agrees = ballots.heads == heads[:, None]
+        counted = agrees | ~agrees.any(axis=1, keepdims=True)
+        is_label = (heads[:, None] != NONE) & (ballots.labels != self._root)
+        choice = np.where(counted & is_label, ballots.labels, ABSENT)
+        own_tags = np.broadcast_to(tags[:, None], choice.shape)
+        categories = [(choice, len(self.labels)), (own_tags, len(self.tags))]
+        return group_voters(choice, _log_odds(ballots.head_probability), categories)
+
+
+def _with_gold(ballots: Ballots) -> tuple[Ballots, Ballots]:
+    """Divide ballots into those of the voters, and the gold annotation, the last of them."""
+    voters = Ballots(*(column[:, :-1] for column in ballots[:-1]), ballots.offsets)
+    gold = Ballots(*(column[:, -1] for column in ballots[:-1]), ballots.offsets)
+    is_outside = (gold.heads == ABSENT) & (gold.labels != ABSENT)
+    return voters, gold._replace(heads=np.where(is_outside, _OUTSIDE, gold.heads))
+
+
+def elect_tree(
+    word: np.ndarray, head: np.ndarray, share: np.ndarray, n: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Find the projective tree with the greatest sum of votes.
+
+    word, head (int[groups]), share (float64[groups]): See `vote_matrix`.
+    RETURNS (tuple[int32[n], float64[n]]): Heads, `NONE` for the root, and the votes of their arcs.
+    """
+    matrix, places = vote_matrix(word, head, share, n), np.arange(n)
+    best = matrix.argmax(axis=0)
+    tree = np.where(best == places, NONE, best).astype(np.int32)
+    # The best heads of all words mostly form a tree.
+    if not is_projective(tree):
+        tree = minimum_bayes_risk_tree(matrix)[0]
+    return tree, matrix[np.where(tree == NONE, places, tree), places]
+
+
+def vote_matrix(word: np.ndarray, head: np.ndarray, share: np.ndarray, n: int) -> np.ndarray:
+    """Spread votes over all arcs of a sentence of n words.
+
+    The probability that no group is right is shared by the other heads, near ones more than distant
+    ones.
+
+    word, head (int[groups]): The arcs with votes; the head is `NONE` for roots.
+    share (float64[groups]): Their probabilities.
+    RETURNS (float64[n, n]): At h, d: the vote for h as the head of d; at d, d: for d as the root.
+        Each column sums to 1, if there is an arc without votes.
+    """
+    places = np.arange(n)
+    distance = np.abs(places[:, None] - places)
+    np.fill_diagonal(distance, n)
+    matrix = 1.0 / (1.0 + distance)
+    row = np.where(head == NONE, word, head)
+    matrix[row, word] = 0.0
+    total = matrix.sum(axis=0)
+    left = np.clip(1.0 - np.bincount(word, share, minlength=n), 0.0, 1.0)
+    matrix *= left / np.where(total > 0.0, total, 1.0)
+    matrix[row, word] = share
+    return matrix
+
+
+def _best(groups: Groups, share: np.ndarray, words: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return each word's most probable choice and its probability; `ABSENT` and 0 without
+    groups.
+    """
+    # The last write wins; of equally probable groups, that is the first one.
+    order = np.lexsort((-np.arange(len(share)), share))
+    choice, probability = np.full(words, ABSENT, dtype=np.int32), np.zeros(words)
+    choice[groups.word[order]] = groups.choice[order]
+    probability[groups.word[order]] = share[order]
+    return choice, probability
+
+
+def _log_odds(probability: np.ndarray) -> np.ndarray:
+    """Return 1, the log-odds (0 if unknown), and whether they are known (float64[words, ...,
+    3]).
+    """
+    known = ~np.isnan(probability)
+    return np.stack(
+        [np.ones(known.shape), log_odds(np.where(known, probability, 0.5)), known], axis=-1
+    )
+
+
+def _arc_numbers(ballots: Ballots, starts: np.ndarray) -> np.ndarray:
+    """Return `_log_odds`, log(1 + length), and whether the arc goes left, is a root's, or joins
+    neighbours.
+    """
+    is_root = ballots.heads == NONE
+    length = np.where(is_root, 0, ballots.heads - np.arange(len(is_root))[:, None] + starts)
+    more = [np.log1p(np.abs(length)), length < 0, is_root, np.abs(length) == 1]
+    return np.concatenate([_log_odds(ballots.head_probability), np.stack(more, axis=2)], axis=2)
+
+
+@registry.architectures("spacy-hpyp.ParseVotes.v1")
+def ParseVotes(voters: Sequence[str]) -> Model[list[Doc], Ballots]:
+    """Build a model of votes (multinomial logistic regression).
+
+    Its attribute `votes` holds names and weights; it has no parameters.
+
+    voters (Sequence[str]): The names of their parses in `doc._.parses`; the first decides on
+        sentence boundaries. If empty, initialization takes the parses that the pipeline keeps
+        before the component.
+    RETURNS (Model): Takes Docs with kept parses and returns the elected trees.
+    RAISES (ValueError): If a voter is named twice.
+    """
+    if len(set(voters)) < len(voters):
+        raise ValueError(f"A voter is named twice: {list(voters)}.")
+    model = model_holding(Votes(voters), "parse_votes", VOTES, _elect)
+    model.attrs["voters"] = list(voters)
+    return model
+
+
+def _elect(votes: Votes, docs: list[Doc]) -> Ballots:
+    parses = [parses_of(doc, votes.voters, reader="parse_votes") for doc in docs]
+    return votes.elect(cast(docs, parses, votes.names())[0])

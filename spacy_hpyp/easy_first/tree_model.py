@@ -1,0 +1,433 @@
+"""The model of an easy-first parser and its registered architecture."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from spacy.tokens import Doc
+from spacy.util import registry
+from thinc.api import Model
+
+from ..annotation.arrays import Guides, block_starts
+from ..annotation.confidence import log_odds
+from ..annotation.documents import Encoder, Layout
+from ..annotation.guides import block_guides
+from ..annotation.words import Words, read_words, read_written
+from ..compiled import NONE
+from ..models.messages import Message, vocabulary_from_message, vocabulary_to_message
+from ..models.stored import ClassedModel, model_holding
+from ..settings import Settings, Whole, setting, taking
+from ..text.elements import (
+    CLASS_ATTRIBUTES,
+    FormRows,
+    class_symbols,
+    reads_classes,
+    string_number,
+    without_classes,
+)
+from ..text.folding import fold
+from ..text.unknown_words import UnknownWordRule
+from ..text.vocabulary import Vocabulary, VocabularySettings
+from ..text.word_classes import path_of
+from . import arcs, labels
+from .arcs import Scorer, new_scorer, without_guides
+from .learning import Learning, Lessons, Report, learn_parsing
+from .parsing import SCALE, EasyFirstTrees, SentencesToParse, parse, parse_beam
+from .perceptron import (
+    PLACES,
+    Rounded,
+    StoredPerceptron,
+    Unpacked,
+    averages_alone,
+    averages_in,
+    check_can_learn,
+    new_perceptron,
+    perceptron_to_message,
+)
+from .templates import Templates, compile_templates
+
+
+@dataclass(frozen=True)
+class TreeModelSettings(Settings):
+    """All settings of `spacy-hpyp.EasyFirstParser.v1`."""
+
+    min_count: int = setting(2, Whole(0))
+    arc_places: int = setting(2**22, PLACES)
+    label_places: int = setting(2**18, PLACES)
+
+
+#: The attribute of a thinc Model that holds a `TreeModel`.
+TREE_MODEL = "tree_model"
+# Confidence features are clipped: probabilities at _CERTAIN, margins at _EASIEST times `SCALE`.
+_CERTAIN = 1e-4
+_EASIEST = 10.0
+#: The weights of the features of confidence before learning.
+UNLEARNED = np.array([0.0, 0.5, 0.5, 0.5, 0.0, 0.0])
+_SUFFIX = 3
+
+
+class _Task(NamedTuple):
+    """The elements and templates of a perceptron, and the size of its table."""
+
+    names: list[str]  # Of the elements
+    elements: np.ndarray  # int32[elements, 4]
+    templates: Templates
+    places: int
+
+    def scorer(self, weights: np.ndarray | Rounded) -> Scorer:
+        """Return a scorer with the given weights."""
+        return new_scorer(self.elements, self.templates, weights)
+
+
+@dataclass
+class ParserProgress:
+    """The progress of training. The keys of sentences are `RawSentence.key`.
+
+    sentences, visited (int): The number of sentences, and of those visited in the current pass.
+    passes, steps (int): The number of passes, and of calls of `learn`.
+    counts (dict[str, int]): The frequency of each word that occurs more than once.
+    tags (dict[bytes, int32[*]]): The jack-knifed tags of sentences, `NONE` where unknown.
+    held_out (dict[bytes, Lessons]): The sentences held out to learn confidence.
+    """
+
+    sentences: int = 0
+    visited: int = 0
+    passes: int = 0
+    steps: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    tags: dict[bytes, np.ndarray] = field(default_factory=dict)
+    held_out: dict[bytes, Lessons] = field(default_factory=dict)
+
+    def to_message(self) -> Message:
+        """Return the progress; in `held_out`, zeros replace `rarity`, which confidence ignores."""
+        held_out = {
+            key: [*self.held_out[key]._replace(rarity=np.zeros_like(self.held_out[key].rarity))]
+            for key in sorted(self.held_out)
+        }
+        return {**vars(self), "held_out": held_out}
+
+    @classmethod
+    def from_message(cls, message: Message) -> "ParserProgress":
+        """Read what `to_message` wrote."""
+        held_out = {key: Lessons(*arrays) for key, arrays in message["held_out"].items()}
+        return cls(**{**message, "held_out": held_out})
+
+
+class TreeModel(ClassedModel):
+    """A model that scores the actions of easy-first parsing and the labels of arcs.
+
+    arc_templates, label_templates (Sequence[Sequence[str]]): See `spacy_hpyp.easy_first.arcs` and
+    `labels`. arc_places, label_places (int): The sizes of their tables of weights, powers of two.
+    RAISES (ValueError): If a template names an unknown element.
+    """
+
+    arc_perceptron, label_perceptron = Unpacked(), Unpacked()
+    called = "an easy-first parser"
+    learned = "arcs"
+
+    def __init__(
+        self,
+        arc_templates: Sequence[Sequence[str]],
+        label_templates: Sequence[Sequence[str]],
+        vocabulary_settings: VocabularySettings,
+        *,
+        arc_places: int,
+        label_places: int,
+    ) -> None:
+        self.arc_templates = [list(template) for template in arc_templates]
+        self.label_templates = [list(template) for template in label_templates]
+        self.vocabulary_settings = vocabulary_settings
+        self.arc_places, self.label_places = arc_places, label_places
+        for templates, elements, name in self._lists:
+            _task(templates, elements, name, 0)
+        super().__init__()
+
+    @property
+    def _lists(self) -> list[tuple[list[list[str]], Mapping[str, arcs.Element], str]]:
+        return [
+            (self.arc_templates, arcs.ELEMENTS, "arcs"),
+            (self.label_templates, labels.ELEMENTS, "labels"),
+        ]
+
+    def _read_with(self, *, is_classed: bool) -> bool:
+        self._arcs, self._labels = (
+            _task(templates if is_classed else without_classes(templates), elements, name, places)
+            for (templates, elements, name), places in zip(
+                self._lists, (self.arc_places, self.label_places)
+            )
+        )
+        return is_classed and reads_classes([*self._arcs.names, *self._labels.names])
+
+    def _forget(self) -> None:
+        self.tags: list[str] = []
+        self.labels: list[str] = []
+        self.vocabulary: Vocabulary | None = None
+        self.arc_perceptron = self.label_perceptron = None
+        self.confidence: np.ndarray | None = None
+        self.progress = ParserProgress()
+        self._predicting: tuple[Scorer, Scorer] | None = None
+        self._forms = FormRows(4 + len(CLASS_ATTRIBUTES))
+
+    def initialize(
+        self, vocabulary: Vocabulary, labels: Sequence[str], *, empty: bool = False
+    ) -> None:
+        """Set the alphabets and untrained perceptrons; with `empty`, no perceptrons."""
+        self._forget()
+        self.vocabulary = vocabulary
+        self.tags, self.labels = vocabulary.tags, list(labels)
+        if not empty:
+            self.arc_perceptron = new_perceptron(self._arcs.places, 2)
+            self.label_perceptron = new_perceptron(self._labels.places, max(1, len(self.labels)))
+
+    @property
+    def is_initialized(self) -> bool:
+        """Whether the model has its alphabets."""
+        return self.vocabulary is not None
+
+    @property
+    def encoder(self) -> Encoder:
+        """The encoder of words, tags and labels."""
+        return Encoder(self.vocabulary, self.labels)
+
+    @property
+    def is_guided(self) -> bool:
+        """Whether features read guides."""
+        return arcs.reads_guides({*self._arcs.names, *self._labels.names})
+
+    # Words
+
+    def _row(self, form: str) -> list[int]:
+        """Return the symbols of a form: word, lower, suffix, usual, and classes."""
+        form, vocabulary = fold(form), self.vocabulary
+        lower = form.lower()
+        number = vocabulary.number(form)
+        usual = vocabulary.candidate_tags[vocabulary.tag_offsets[number]]
+        path = path_of(self.classes or {}, form) if self.is_classed else ""
+        lower_symbols = [string_number(part) >> 1 for part in (lower, lower[-_SUFFIX:])]
+        return [number + 1, *lower_symbols, int(usual) + 1, *class_symbols(path)]
+
+    def encode(
+        self,
+        forms: Sequence[str],
+        place: np.ndarray,
+        tags: np.ndarray,
+        offsets: np.ndarray,
+        guides: Guides | None,
+    ) -> SentencesToParse:
+        """Encode words for the parser.
+
+        forms (Sequence[str]), place (int64[words]): Unique forms, and the index of each word's
+            form.
+        tags (int32[words]): The tags of the words, `NONE` where unknown.
+        offsets (int64[sentences + 1]): The start of each sentence.
+        """
+        word, lower, suffix, usual, *classes = self._forms.of(forms, self._row)[place].T
+        columns = [word, tags + 1, lower, suffix, usual]
+        if guides is not None:
+            columns += [
+                _sides(guides, offsets),
+                guides.head_labels[:, 0] + 2,
+                guides.tags[:, 0] + 2,
+            ]
+        elif self.is_classed:
+            columns += [np.zeros_like(word)] * len(arcs.GUIDE_SYMBOLS)
+        if self.is_classed:
+            columns += classes
+        return SentencesToParse(
+            np.column_stack(columns).astype(np.int32), *guide_rows(guides, offsets), offsets
+        )
+
+    def read_docs(
+        self, docs: Sequence[Doc], *, reader: str = "model"
+    ) -> tuple[SentencesToParse, Words]:
+        """Encode the words of Docs with tags, and guides if features read them."""
+        words = read_words(docs)
+        names, tag = read_written(docs, words.layout, "tag")
+        numbers = self.encoder.tags
+        tags = np.array([numbers.get(name, NONE) for name in names], dtype=np.int32)[tag]
+        guides = self.guides(docs, words.layout, reader=reader)
+        return self.encode(words.forms, words.place, tags, words.layout.offsets, guides), words
+
+    def guides(
+        self, docs: Sequence[Doc], layout: Layout, *, reader: str = "model"
+    ) -> Guides | None:
+        """Return the guides of words, if features read any."""
+        if not self.is_guided:
+            return None
+        encoder = self.encoder
+        return block_guides(docs, layout, encoder.labels, encoder.tags, reader=reader)
+
+    # Prediction
+
+    def _scorers(self) -> tuple[Scorer, Scorer]:
+        if self._predicting is None:
+            self._predicting = (
+                self._arcs.scorer(averages_in(self.stored_arc_perceptron)),
+                self._labels.scorer(averages_in(self.stored_label_perceptron, rounded=False)),
+            )
+        return self._predicting
+
+    def parse(self, sentences: SentencesToParse, *, width: int, threads: int = 1) -> EasyFirstTrees:
+        """Parse sentences with the averaged weights, see `spacy_hpyp.easy_first.parsing.parse`."""
+        return parse(*self._scorers(), sentences, width=width, threads=threads)
+
+    def k_best(
+        self, sentences: SentencesToParse, i: int, width: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the trees and scores of a sentence's final beam, see `parse_beam`."""
+        return parse_beam(*self._scorers(), sentences, i, width)
+
+    # Training
+
+    def learn(
+        self, lessons: Lessons, learning: Learning, rng: np.random.Generator, threads: int = 1
+    ) -> Report:
+        """Learn from sentences, see `learn_parsing`; fails for a compact model."""
+        self._predicting, pairs = None, []
+        for task, perceptron in (
+            (self._arcs, self.arc_perceptron),
+            (self._labels, self.label_perceptron),
+        ):
+            check_can_learn(perceptron)
+            pairs.append((perceptron, task.scorer(perceptron.weights)))
+        return learn_parsing(*pairs, lessons, learning, rng, threads)
+
+    def compact(self) -> None:
+        """Remove the data for further training. Rounding may change trees with nearly equal
+        scores.
+        """
+        self.arc_perceptron = averages_alone(self.arc_perceptron)
+        self.label_perceptron = averages_alone(self.label_perceptron)
+        self.progress, self._predicting = ParserProgress(), None
+
+    # Storage
+
+    def _fixed(self) -> dict[str, tuple[Any, str]]:
+        fixed = {
+            "templates": [self.arc_templates, self.label_templates],
+            "places": [self.arc_places, self.label_places],
+        }
+        problem = "differ from the config, and cannot change after training"
+        return {name: (value, f"its {name} {problem}") for name, value in fixed.items()}
+
+    def _write(self) -> Message:
+        if self.vocabulary is None:
+            return {}
+        return {
+            **vocabulary_to_message(self.vocabulary),
+            "labels": self.labels,
+            **self._classed(),
+            "arcs": perceptron_to_message(self.stored_arc_perceptron),
+            "arc_labels": perceptron_to_message(self.stored_label_perceptron),
+            "confidence": self.confidence,
+            "progress": self.progress.to_message(),
+        }
+
+    def _read(self, message: Message) -> None:
+        labels = message["labels"]
+        self.initialize(
+            vocabulary_from_message(message, self.vocabulary_settings.rule), labels, empty=True
+        )
+        self._read_classed(message)
+        self.arc_perceptron = StoredPerceptron(message["arcs"], self.arc_places, 2)
+        outcomes = max(1, len(labels))
+        self.label_perceptron = StoredPerceptron(
+            message["arc_labels"], self.label_places, outcomes, rounded=False
+        )
+        self.confidence = message["confidence"]
+        self.progress = ParserProgress.from_message(message["progress"])
+
+
+def _task(
+    templates: list[list[str]], elements: Mapping[str, tuple[int, ...]], name: str, places: int
+) -> _Task:
+    names, compiled = compile_templates(templates, elements, name)
+    rows = np.array([elements[element] for element in names], dtype=np.int32)
+    return _Task(names, rows, compiled, places)
+
+
+def _sides(guides: Guides, offsets: np.ndarray) -> np.ndarray:
+    """Return the side and the binned probability of the guide's head of each word, as symbols."""
+    position = np.arange(len(guides.heads)) - block_starts(offsets)
+    head, probability = guides.heads[:, 0], guides.head_probability[:, 0]
+    side = np.where(head == NONE, 0, np.where(head < position, 1, 2))
+    symbol = 1 + 4 * side + np.digitize(probability, [0.5, 0.8, 0.95])
+    return np.where(probability > 0.0, symbol, arcs.NULL)
+
+
+def guide_rows(
+    guides: Guides | None, offsets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return the heads, probabilities, labels and expected children of `SentenceToParse`."""
+    n = int(offsets[-1])
+    expected = np.zeros((n, 2), dtype=np.float32)
+    if guides is None:
+        nothing = np.empty((n, 0), dtype=np.int32)
+        return nothing, nothing.astype(np.float32), nothing, expected
+    # Heads with probability 0 are padding, which must not match a head or ROOT.
+    heads = np.where(guides.head_probability <= 0.0, -2, guides.heads).astype(np.int32)
+    begin = block_starts(offsets)
+    position = np.arange(n) - begin
+    for rank in range(heads.shape[1]):
+        word = np.flatnonzero(heads[:, rank] >= 0)
+        head = heads[word, rank]
+        side = (position[word] > head).astype(np.int64)
+        np.add.at(expected, (begin[word] + head, side), guides.head_probability[word, rank])
+    return heads, guides.head_probability, guides.head_labels, expected
+
+
+def confidence_features(trees: EasyFirstTrees, offsets: np.ndarray, *, guided: bool) -> np.ndarray:
+    """Return the features of arc confidence.
+
+    offsets (int64[sentences + 1]): The start of each sentence.
+    RETURNS (float64[words, 6]): 1; the margin of the arc; the log-odds of its share of the beam,
+        and of the guide's probability; log(1 + length in words); whether it is the root's.
+    """
+    is_root = trees.heads == NONE
+    position = np.arange(len(trees.heads)) - block_starts(offsets)
+    length = np.where(is_root, 0, np.abs(trees.heads - position))
+    margin = np.clip(np.nan_to_num(trees.margin, posinf=np.inf) / SCALE, -_EASIEST, _EASIEST)
+    return np.column_stack(
+        [
+            np.ones(len(length)),
+            margin,
+            log_odds(trees.share, _CERTAIN),
+            log_odds(trees.guide, _CERTAIN) if guided else np.zeros(len(length)),
+            np.log1p(length),
+            is_root,
+        ]
+    )
+
+
+@registry.architectures("spacy-hpyp.EasyFirstParser.v1")
+@taking(TreeModelSettings)
+def EasyFirstParser(
+    arcs: Sequence[Sequence[str]],
+    labels: Sequence[Sequence[str]],
+    unknown_words: UnknownWordRule,
+    guided: bool = False,
+    **settings: Any,
+) -> Model[list[Doc], EasyFirstTrees]:
+    """Make an easy-first parser (Ma et al. 2013).
+
+    arcs, labels (Sequence[Sequence[str]]): Lists of elements for actions and for labels, see
+        `spacy_hpyp.easy_first.arcs` and `spacy_hpyp.easy_first.labels`.
+    unknown_words (UnknownWordRule): Maps rare words to classes.
+    guided (bool): Whether to use the templates with guides.
+    **settings: See `TreeModelSettings`.
+    RETURNS (Model): Maps Docs with tags to their trees, by greedy search.
+    RAISES (ValueError): If an element is unknown or a setting is invalid.
+    """
+    checked = TreeModelSettings(**settings)
+    vocabulary = VocabularySettings(unknown_words, checked.min_count)
+    if not guided:
+        arcs, labels = without_guides(arcs), without_guides(labels)
+    model = TreeModel(
+        arcs, labels, vocabulary, arc_places=checked.arc_places, label_places=checked.label_places
+    )
+    return model_holding(model, "easy_first_parser", TREE_MODEL, _parse)
+
+
+def _parse(model: TreeModel, docs: list[Doc]) -> EasyFirstTrees:
+    return model.parse(model.read_docs(docs)[0], width=1)

@@ -1,0 +1,397 @@
+"""Base class of all trainable components: settings, training, scores and storage."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+import srsly
+from spacy import util
+from spacy.errors import Errors
+from spacy.language import Language
+from spacy.pipeline.trainable_pipe import TrainablePipe
+from spacy.tokens import Doc
+from spacy.training import Example, validate_examples
+from spacy.vocab import Vocab
+from thinc.api import Model, Optimizer
+
+from ..annotation.extensions import register_extensions
+from ..annotation.syntactic_words import WordsInFlight
+from ..interrupts import interrupts_deferred
+from ..memory import collecting_rarely, giving_back
+from ..models.stored import ClassedModel
+from ..settings import Settings
+from ..storage.checksum import blaming, with_checksum, without_checksum
+from ..storage.files import replace_file
+from ..text.word_classes import classes_in
+from .alignment import example_of_words
+from .pipeline_lookup import PipelineReference
+
+register_extensions()
+
+_USUAL: Any = object()
+
+
+class TrainableComponent(TrainablePipe):
+    """A component that learns from examples, and whose settings are attributes.
+
+    A changed setting is saved with the component. On loading, the config wins where it differs from
+    what it was when the component was saved, so that `spacy.load(path, config=...)` overrides a
+    setting.
+
+    A subclass is registered by `factories.register`. It defines `factory` (its name for spaCy),
+    `settings_type` (the dataclass of its settings), `attribute` (the attribute of the thinc Model
+    that holds the model), perhaps `default_scorer`, spaCy's `initialize`, `predict` and
+    `set_annotations`, and `_learn_from`. `update` calls that with its arguments; it reports its
+    loss to `_count_loss` and returns whether to call `_end_pass`.
+
+    model (Model): A thinc Model of one layer.
+    name (str): The name of the component, by default that of its factory.
+    nlp (Language | None): Its pipeline, held by a weak reference.
+    scorer (Callable | None): Called by `score`; by default `default_scorer`.
+    **settings: Those of `settings_type`, see `spacy_hpyp.pipeline.settings`.
+    RAISES (ValueError): If a setting has no valid value.
+    """
+
+    factory: ClassVar[str]
+    settings_type: ClassVar[type[Settings]]
+    attribute: ClassVar[str]
+    default_scorer: ClassVar[Callable | None] = None
+
+    def __init__(
+        self,
+        vocab: Vocab,
+        model: Model,
+        name: str = "",
+        *,
+        nlp: Language | None = None,
+        scorer: Callable | None = _USUAL,
+        **settings: Any,
+    ) -> None:
+        self.vocab = vocab
+        self.model = model
+        self.name = name or self.factory
+        self._pipeline = PipelineReference(nlp)
+        self.cfg: dict[str, Any] = {}
+        self.scorer = self.default_scorer if scorer is _USUAL else scorer
+        self._settings = self.settings_type()
+        self.change(**settings)
+        self._given = self.settings
+        self._reset_training()
+
+    @property
+    def learned(self) -> Any:
+        """The model."""
+        model = self.model.attrs[self.attribute]
+        if isinstance(model, ClassedModel) and model.is_classed and model.classes is None:
+            # There may be none yet: a sourced component is added before the vocabulary is read.
+            classes = classes_in(self.vocab)
+            if classes is not None:
+                model.classes = classes
+        return model
+
+    def _new_model(self) -> Any:
+        """Return an untrained model with the same settings and the word classes of the
+        vocabulary.
+        """
+        model = self.learned.untrained()
+        if isinstance(model, ClassedModel):
+            model.use_classes(classes_in(self.vocab))
+        return model
+
+    @property
+    def settings(self) -> Any:
+        """The current settings, without the scorer."""
+        return self._settings
+
+    def change(self, **settings: Any) -> None:
+        """Change several settings, or none of them after an error.
+
+        RAISES (ValueError): If a value is not valid, or the model does not allow it.
+        """
+        self._settings = self._changed(settings)
+
+    def _changed(self, settings: dict[str, Any]) -> Any:
+        try:
+            changed = replace(self._settings, **settings)
+            self._check_settings(changed)
+        except ValueError as error:
+            raise ValueError(f"Settings of the component '{self.name}': {error}") from error
+        return changed
+
+    # Defined by subclasses
+
+    def _check_settings(self, settings: Settings) -> None:
+        """RAISES (ValueError): If settings contradict each other or the model."""
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether the component can predict."""
+        return self.learned.is_initialized
+
+    def _end_pass(self) -> None:
+        """Learn what is learned once in a pass over the training data."""
+
+    def _reset_training(self) -> None:
+        """Forget the state of training, for a new model."""
+        self._loss = (0.0, 0)
+
+    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> Any:
+        """Make the argument of `_replace_model` from stored attributes and parameters of a thinc
+        Model.
+
+        RAISES (ValueError): If they belong to another model.
+        """
+        return self.learned.from_bytes(attributes[self.attribute])
+
+    def _replace_model(self, loaded: Any) -> None:
+        """Replace the model by the result of `_load_model`. This cannot fail."""
+        self.model.attrs[self.attribute] = loaded
+        self._reset_training()
+
+    # Prediction
+
+    def __call__(self, doc: Doc, **options: Any) -> Doc:
+        """Predict for a document, see `pipe`."""
+        return next(self.pipe([doc], **options), doc)
+
+    def pipe(
+        self, stream: Iterable[Doc], *, batch_size: int = 128, **options: Any
+    ) -> Iterator[Doc]:
+        """Predict for the syntactic words of documents, a batch at a time.
+
+        stream (Iterable[Doc]): The documents; they are changed and yielded.
+        **options: Further arguments of `predict`, as `component_cfg` of `nlp.pipe` has them.
+        """
+        for docs in util.minibatch(stream, size=batch_size):
+            in_flight = list(map(WordsInFlight.of, docs))
+            words = [each.words for each in in_flight]
+            try:
+                self.set_annotations(words, self.predict(words, **options))
+                for each, doc in zip(in_flight, docs):
+                    each.write_back(doc)
+            except Exception as error:
+                self.get_error_handler()(self.name, self, docs, error)
+            else:
+                yield from docs
+
+    # Labels, training and scores
+
+    def update(
+        self,
+        examples: Iterable[Example],
+        *,
+        drop: float = 0.0,
+        sgd: Optimizer | Literal[False] | None = None,
+        losses: dict[str, float] | None = None,
+    ) -> dict[str, float]:
+        """Learn from examples.
+
+        examples (Iterable[Example]): The reference documents are learned.
+        drop (float): Dropout rate, for components that have dropout.
+        sgd (Optimizer | Literal[False] | None): Updates parameters that have gradients. Without
+            one, `finish_update` does it.
+        losses (dict[str, float] | None): Gets, under the component's name, the mean loss of all
+            updates since the name was last missing.
+        RETURNS (dict[str, float]): The losses.
+        RAISES (ValueError): If the component has not been initialized.
+        """
+        losses = {} if losses is None else losses
+        if self.name not in losses:
+            self._loss = (0.0, 0)
+            losses[self.name] = 0.0
+        examples = self._examples(examples, "update")
+        self._check_trained()
+        with interrupts_deferred():
+            is_passed = self._learn_from(examples, drop, losses)
+            if sgd:
+                self.finish_update(sgd)
+            if is_passed:
+                self._end_pass()
+        return losses
+
+    def _count_loss(self, losses: dict[str, float], loss: float, count: int) -> None:
+        """Add the loss of an update, summed over `count` items."""
+        self._loss = (self._loss[0] + loss, self._loss[1] + count)
+        losses[self.name] = self._loss[0] / max(1, self._loss[1])
+
+    def finish_update(self, sgd: Optimizer) -> None:
+        """Update the parameters by the gradients that `update` has kept."""
+        with interrupts_deferred():
+            self.model.finish_update(sgd)
+
+    def _check_trained(self) -> None:
+        """RAISES (ValueError): If the component is untrained, or the pipeline lacks its word
+        classes.
+        """
+        if not self.is_trained:
+            raise ValueError(
+                f"The component '{self.name}' has not been trained. Load a trained pipeline, or train one by "
+                f"'python -m spacy train' ('python -m spacy init config --pipeline {self.factory}' writes a "
+                f"config) "
+                "or by 'nlp.initialize' and 'nlp.update'."
+            )
+        if isinstance(self.learned, ClassedModel):
+            self.learned.check_classes(f"component '{self.name}'")
+
+    def _nothing_to_learn(self, what: str) -> ValueError:
+        """Return the error that no training example has something, named with an article."""
+        return ValueError(
+            f"The component '{self.name}' cannot be initialized: none of the training examples has {what}."
+        )
+
+    def _examples(self, examples: Iterable[Example], method: str) -> list[Example]:
+        """Return the Examples of a method with syntactic words as tokens."""
+        examples = list(examples)
+        validate_examples(examples, f"{type(self).__name__}.{method}")
+        tokens = getattr(self.settings, "tokens", "tokenizer")
+        return [example_of_words(example, tokens) for example in examples]
+
+    def _initial_examples(self, get_examples: Callable[[], Iterable[Example]]) -> list[Example]:
+        """Return the examples of `initialize`, read once: spaCy's own check would read them
+        again.
+        """
+        if not callable(get_examples):
+            raise TypeError(
+                Errors.E930.format(
+                    method=f"{type(self).__name__}.initialize", obj=type(get_examples)
+                )
+            )
+        return self._examples(get_examples(), "initialize")
+
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """Compare predictions with gold annotation by the component's scorer.
+
+        RETURNS (dict[str, Any]): The scores; none without a scorer.
+        """
+        return {} if self.scorer is None else self.scorer(examples, **kwargs)
+
+    # Storage
+
+    def _use(self, model: Any) -> None:
+        """Replace the model, see `_replace_model`."""
+        with interrupts_deferred():
+            self._replace_model(model)
+
+    @property
+    def _unreadable(self) -> str:
+        return f"The component '{self.name}' cannot be read"
+
+    def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
+        """Serialize the component, its settings and the state of training.
+
+        exclude (Sequence[str]): Parts to leave out: "vocab", "model", "cfg" (the settings).
+        """
+        parts = {
+            "cfg": self._settings_to_bytes,
+            "model": self._write_model,
+            "vocab": lambda: self.vocab.to_bytes(exclude=exclude),
+        }
+        return util.to_bytes(parts, exclude)
+
+    def from_bytes(self, bytes_data: bytes, *, exclude: Sequence[str] = ()) -> "TrainableComponent":
+        """Load the component from bytes; on an error it stays as it was.
+
+        RAISES (ValueError): If the bytes are damaged or belong to another model.
+        """
+        with blaming(self._unreadable):
+            parts = srsly.msgpack_loads(bytes_data)
+            parts = {part: data for part, data in parts.items() if part not in exclude}
+            if "model" not in parts and "model" not in exclude:
+                raise ValueError("there is no model in it")
+
+        def read_vocab() -> None:
+            if "vocab" in parts:
+                with blaming(self._unreadable):
+                    self.vocab.from_bytes(parts["vocab"], exclude=exclude)
+
+        return self._load(parts, read_vocab)
+
+    def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
+        """Save the component to a directory. Each file replaces the old one only when it is
+        complete.
+        """
+        # Others may save to the same place.
+        Path(path).mkdir(parents=True, exist_ok=True)
+        parts = {
+            "cfg": lambda file: replace_file(file, self._settings_to_bytes()),
+            "model": lambda file: replace_file(file, self._write_model()),
+            "vocab": lambda folder: self.vocab.to_disk(folder, exclude=exclude),
+        }
+        util.to_disk(path, parts, exclude)
+
+    def from_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> "TrainableComponent":
+        """Load the component from a directory; on an error it stays as it was.
+
+        RAISES (ValueError): If the model file is damaged or belongs to another model.
+        """
+        files = {part: Path(path) / part for part in ("cfg", "model") if part not in exclude}
+        # The settings may have been left out.
+        parts = {
+            part: file.read_bytes()
+            for part, file in files.items()
+            if part == "model" or file.exists()
+        }
+
+        def read_vocab() -> None:
+            if "vocab" not in exclude:
+                self.vocab.from_disk(Path(path) / "vocab", exclude=exclude)
+
+        return self._load(parts, read_vocab, Path(path))
+
+    def _load(
+        self, parts: dict[str, bytes], read_vocab: Callable[[], None], folder: Path | None = None
+    ) -> "TrainableComponent":
+        where = {part: "" if folder is None else f" from {folder / part}" for part in parts}
+        with blaming(f"{self._unreadable}{where.get('cfg', '')}"):
+            settings = self._read_settings(parts["cfg"]) if "cfg" in parts else {}
+        loaded = [self._read_model(parts["model"], where["model"])] if "model" in parts else []
+        # Whatever else is damaged has failed by now.
+        read_vocab()
+        for model in loaded:
+            self._use(model)
+        self.change(**settings)
+        return self
+
+    def _write_model(self) -> bytes:
+        return with_checksum(self.model.to_bytes())
+
+    def _settings_to_bytes(self) -> bytes:
+        # The standard library's: srsly does not write whole numbers of any size, as a seed may be.
+        return json.dumps({"given": asdict(self._given), "set": asdict(self.settings)}).encode()
+
+    def _read_settings(self, data: bytes) -> dict[str, Any]:
+        """Return the saved settings that hold: those whose config has not changed since."""
+        try:
+            saved = json.loads(data)
+            given, found = saved["given"], saved["set"]
+            if (
+                not given.keys()
+                == found.keys()
+                <= {declared.name for declared in fields(self.settings)}
+            ):
+                raise ValueError("they are not those that the component has")
+            self._changed(found)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"its settings are damaged ({error})") from error
+        return {
+            name: value
+            for name, value in found.items()
+            if given[name] == getattr(self._given, name)
+        }
+
+    @giving_back
+    @collecting_rarely()
+    def _read_model(self, data: bytes, where: str) -> Any:
+        """Make the argument of `_use` from stored bytes."""
+        try:
+            message = srsly.msgpack_loads(without_checksum(data))
+            (attributes,), (parameters,) = message["attrs"], message["params"]
+            loaded = self._load_model(attributes, parameters)
+        except ValueError as error:
+            raise ValueError(
+                f"The model of the component '{self.name}' cannot be read{where}: {error}. "
+                "It is damaged, or of another version or config; train or install it again."
+            ) from error
+        return loaded

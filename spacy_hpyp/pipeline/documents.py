@@ -1,0 +1,134 @@
+"""Readers of treebanks: CoNLL-U with paragraphs, multiword tokens and words, and `.spacy` files."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from pathlib import Path
+
+from spacy.tokens import Doc, DocBin
+from spacy.vocab import Vocab
+
+from ..annotation.documents import ROOT_LABEL, SPACE_LABEL, SPACE_TAG
+from ..annotation.syntactic_words import Analysis, has_multiword_tokens, write_back, write_words
+from ..storage.checksum import blaming
+from ..treebanks.conllu import EMPTY, UNKNOWN_SPACES, Block, read_blocks
+
+#: How the names of treebanks' files end.
+CONLLU, SPACY = ".conllu", ".spacy"
+_PARAGRAPH = "\n\n"
+
+
+@contextmanager
+def reading(path: str | Path) -> Iterator[None]:
+    """Name the `.spacy` file in errors of reading it.
+
+    RAISES (ValueError): If it is damaged, or no such file.
+    """
+    if Path(path).is_file() and Path(path).suffix != SPACY:
+        raise ValueError(f"'{path}' is not a .spacy file, or its name does not say so.")
+    with blaming(f"'{path}' is not a .spacy file, or it is damaged"):
+        yield
+
+
+def spacy_files(path: Path) -> list[Path]:
+    """Return a `.spacy` file, or those of a directory in order."""
+    return sorted(path.rglob(f"*{SPACY}")) if path.is_dir() else [path]
+
+
+def read_treebank(path: Path, vocab: Vocab, *, n_sents: int = 10) -> Iterator[Doc]:
+    """Yield the annotated documents of a treebank.
+
+    path (Path): A file, or a directory of files that end with .conllu or .spacy.
+    n_sents (int): Sentences per document, before the first document that a CoNLL-U file names.
+    RAISES (ValueError): If a line is not CoNLL-U, a .spacy file is damaged, or there is no file.
+    """
+    conllu = (
+        sorted(path.rglob(f"*{CONLLU}"))
+        if path.is_dir()
+        else [path]
+        if path.suffix.lower() == CONLLU
+        else []
+    )
+    if path.is_dir() and not conllu and not spacy_files(path):
+        raise ValueError(f"There is no {CONLLU} or {SPACY} file in the directory '{path}'.")
+    for file in conllu:
+        yield from _conllu_documents(file, vocab, n_sents)
+    for file in () if conllu and not path.is_dir() else spacy_files(path):
+        with reading(file):
+            yield from filter(len, DocBin().from_disk(file).get_docs(vocab))
+
+
+def _conllu_documents(file: Path, vocab: Vocab, n_sents: int) -> Iterator[Doc]:
+    def places() -> Iterator[tuple[int, int, Block]]:
+        document, paragraph, is_named = 0, 0, False
+        for count, block in enumerate(read_blocks(file)):
+            is_named = is_named or block.begins("newdoc")
+            document += block.begins("newdoc") or (not is_named and count % n_sents == 0)
+            paragraph += block.begins("newdoc", "newpar")
+            yield document, paragraph, block
+
+    for _, placed in groupby(places(), key=lambda each: each[0]):
+        yield document_of([each[1:] for each in placed], vocab)
+
+
+def document_of(placed: Iterable[tuple[int, Block]], vocab: Vocab) -> Doc:
+    """Make a Doc of the sentences of a document, each with the number of its paragraph."""
+    texts: list[str] = []
+    spaces: list[bool] = []
+    is_written = True
+    # Of each token the forms of its words, and of all words what is known of them.
+    forms: list[list[str]] = []
+    columns: dict[str, list] = {
+        name: [] for name in ("words", "tags", "pos", "morphs", "lemmas", "heads", "deps")
+    }
+
+    def add(text: str, space: bool, rows: Sequence[Sequence[object]]) -> None:
+        texts.append(text)
+        spaces.append(space)
+        forms.append([str(row[0]) for row in rows])
+        for row in rows:
+            for column, value in zip(columns.values(), row):
+                column.append(value)
+
+    for _, paragraph in groupby(placed, key=lambda each: each[0]):
+        if texts:
+            spaces[-1] = False
+            last = len(columns["words"]) - 1
+            add(
+                _PARAGRAPH,
+                False,
+                [(_PARAGRAPH, SPACE_TAG, "SPACE", "", _PARAGRAPH, last, SPACE_LABEL)],
+            )
+        for _, block in paragraph:
+            is_written = is_written and UNKNOWN_SPACES not in block.comments
+            first = len(columns["words"])
+            for text, space, rows in block.complete().tokens():
+                add(text, space, [_annotation(row, first) for row in rows])
+    spaces[-1] = False
+    layout = {"words": texts, "spaces": spaces if is_written else None}
+    doc = Doc(vocab, **layout)
+    for i, own in enumerate(forms):
+        write_words(doc, i, [Analysis(form) for form in own])
+    if not has_multiword_tokens(doc):
+        return Doc(vocab, **{**columns, **layout})
+    write_back(Doc(vocab, **columns), doc)
+    return doc
+
+
+def _annotation(row: list[str], first: int) -> tuple[object, ...]:
+    """Return form, tags, features, lemma, head among all words, and label of a word."""
+    form, lemma = row[1], row[2]
+    _, _, _, upos, xpos, feats, head, deprel = ("" if cell == EMPTY else cell for cell in row[:8])
+    lemma = "" if lemma == EMPTY and form != EMPTY else lemma
+    is_root = head == "0"
+    # Without a label, a root would begin no sentence.
+    label = (ROOT_LABEL if deprel else EMPTY) if is_root else deprel
+    return (
+        form,
+        xpos or upos,
+        upos,
+        feats,
+        lemma,
+        first + int(row[0] if is_root else head) - 1,
+        label,
+    )

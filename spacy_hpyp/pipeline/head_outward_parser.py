@@ -1,0 +1,239 @@
+"""The trainable spaCy component `head_outward_parser`, and what it has in common with others that
+learn a head-outward model from trees.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from spacy.attrs import SENT_START
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..annotation.alternatives import Alternative, best_combinations, k_best
+from ..annotation.candidates import Candidates, trees_of
+from ..annotation.documents import GoldDocument, join, write_trees
+from ..annotation.extensions import mark_uncalibrated, write_sentence_probabilities
+from ..annotation.syntactic_words import words_as_tokens
+from ..annotation.words import Words
+from ..compiled import NONE
+from ..head_outward.model import HEAD_OUTWARD, HeadOutwardModel, read_docs
+from ..head_outward.parsing import HeadOutwardTrees, best_trees, parse, tree_log_probabilities
+from ..hpyp.pool import Weights
+from ..settings import whole
+from ..training.treebank import GoldCorpus, Treebank
+from .alignment import gold_documents
+from .factories import TREE_SCORES, TREES, register
+from .parsers import GibbsParser
+from .settings import HeadOutwardSettings
+
+
+class HeadOutwardComponent(GibbsParser):
+    """A component whose thinc Model holds a head-outward model."""
+
+    attribute = HEAD_OUTWARD
+
+    @property
+    def head_outward(self) -> HeadOutwardModel:
+        """The probability model itself."""
+        return self.learned
+
+    def _new_treebank(self, model: HeadOutwardModel) -> Treebank:
+        return Treebank(model)
+
+    def _initialize_model(
+        self, model: HeadOutwardModel, corpus: GoldCorpus, labels: dict[str, list[str]]
+    ) -> None:
+        vocabulary = corpus.vocabulary(labels["tags"], model.own_settings, uncased=True)
+        model.initialize(labels["labels"], vocabulary)
+
+    def _documents(self, examples: Iterable[Example]) -> Iterator[GoldDocument]:
+        """What is learned from examples."""
+        return gold_documents(examples, self._tokens)
+
+    def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
+        batch = self._treebank.rows(self._documents(examples))
+        return bool(batch) and self._step(batch, losses)
+
+    def _visit(
+        self, batch: list[tuple[bytes, np.ndarray]], rng: np.random.Generator
+    ) -> tuple[dict[str, float], dict[str, Weights], int, bool]:
+        progress, seated = self.head_outward.progress, []
+        for key, count in Counter(key for key, _ in batch).items():
+            progress.sweep.copies[key] = max(progress.sweep.copies[key], count)
+        for key, rows in batch:
+            present = progress.seated.get(key, 0)
+            seated.append(present >= progress.sweep.copies[key])
+            if not seated[-1]:
+                progress.seated[key] = present + 1
+                progress.tokens += rows.shape[1]
+        sentences = join([rows for _, rows in batch])
+        totals, gradient = self.head_outward.visit(
+            sentences, None, np.array(seated), rng, self.settings.threads
+        )
+        return totals, gradient, int(sentences.offsets[-1]), all(seated)
+
+
+class HeadOutwardParser(HeadOutwardComponent):
+    """A generative parser that finds trees by dynamic programming (Eisner 1996; Wallach, Sutton &
+    McCallum 2008).
+
+    It reads `token.tag_` and sentence boundaries. It sets `token.head`, `token.dep_`,
+    `token._.head_prob` (the exact probability of the arc given the sentence), and `_.log_prob` of
+    sentences and documents (of their words and tags, summed over all projective trees, in nats).
+
+    The loss is the negative log-likelihood for each token, in nats.
+
+    Its model is made by `spacy-hpyp.HeadOutwardModel.v1`.
+    """
+
+    factory = "head_outward_parser"
+    settings_type = HeadOutwardSettings
+
+    # Prediction
+
+    def _check_chart(self) -> None:
+        self._check_trained()
+        if self.head_outward.unchartable is not None:
+            raise ValueError(
+                f"The component '{self.name}' cannot search for trees: {self.head_outward.unchartable}, "
+                f"which "
+                "its chart does not know. Use `tree_log_prob` to score given trees."
+            )
+
+    def predict(self, docs: Iterable[Doc]) -> tuple[Words, np.ndarray, HeadOutwardTrees]:
+        """Parse documents without changing them.
+
+        docs (Iterable[Doc]): With tags and sentence boundaries.
+        RETURNS (tuple): The words; the start of each sentence, or part of a long one, among them
+            (int64[parts + 1]); and their trees.
+        RAISES (ValueError): If the component has not been trained, or its model cannot search for
+        trees.
+        """
+        self._check_chart()
+        model = self.head_outward
+        words, tags, offsets, found = read_docs(model, list(docs))
+        trees = parse(
+            model.frozen,
+            words,
+            tags,
+            offsets,
+            consensus=self.decoding == "mbr",
+            threads=self.threads,
+        )
+        return found, offsets, trees
+
+    def set_annotations(
+        self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray, HeadOutwardTrees]
+    ) -> None:
+        """Write trees into the documents that `predict` was given, by what it returned."""
+        docs, (words, offsets, trees) = list(docs), scores
+        heads, labels = _one_tree_each(trees.heads, trees.labels, offsets, words.layout.offsets)
+        write_trees(docs, words.layout, heads, labels, self._label_names, trees.head_probability)
+        # What is exactly what the model says is not what can be relied on.
+        mark_uncalibrated(docs, self.name)
+        layout = words.layout
+        of_sentence = np.add.reduceat(
+            np.append(trees.log_probability, 0.0), np.searchsorted(offsets, layout.offsets)
+        )
+        for doc, start, end in zip(docs, layout.docs, layout.docs[1:]):
+            first, last = np.searchsorted(layout.offsets, (start, end))
+            # A sentence may begin with white space, and there may be nothing else in it.
+            starts = np.flatnonzero(doc.to_array(SENT_START).view(np.int64) == 1)
+            owner = (
+                np.searchsorted(starts, layout.token[layout.offsets[first:last]], side="right") - 1
+            )
+            values = np.zeros(len(starts))
+            values[owner] = of_sentence[first:last]
+            write_sentence_probabilities(doc, starts, values)
+
+    def k_best(self, doc: Doc, k: int) -> list[Alternative]:
+        """Return the most probable parses of a document, without changing it.
+
+        doc (Doc): With tags and sentence boundaries.
+        k (int): The number of parses; there may be fewer.
+        RETURNS (list[Alternative]): Copies of the document with the log-probabilities of their
+            words, tags and unlabelled trees in nats, the best first.
+        """
+        return [Alternative(*each) for each in k_best(doc, self.candidates(doc, k), k)]
+
+    def candidates(self, doc: Doc, k: int) -> list[Candidates]:
+        """Return the most probable trees of each sentence of a document, with log-probabilities as
+        in `k_best`.
+        """
+        k = whole("k", k, least=1, highest=1_000)
+        self._check_chart()
+        model, doc = self.head_outward, words_as_tokens(doc)
+        words, tags, offsets, found = read_docs(model, [doc])
+        parts = [
+            best_trees(model.frozen, words[a:b], tags[a:b], k) for a, b in zip(offsets, offsets[1:])
+        ]
+        bounds = found.layout.offsets
+        firsts = np.searchsorted(offsets, bounds)
+        candidates = []
+        for i, (start, end) in enumerate(zip(bounds, bounds[1:])):
+            own, rows = parts[firsts[i] : firsts[i + 1]], []
+            for score, chosen in best_combinations([scores.tolist() for _, _, scores in own], k):
+                heads, labels = (
+                    np.concatenate([part[column][j] for part, j in zip(own, chosen)])
+                    for column in (0, 1)
+                )
+                within = offsets[firsts[i] : firsts[i + 1] + 1] - start
+                rows.append(
+                    (*_one_tree_each(heads, labels, within, np.array([0, end - start])), score)
+                )
+            columns = (np.array(column) for column in zip(*rows))
+            candidates.append(
+                trees_of(doc, found.layout.token[start:end], *columns, self._label_names)
+            )
+        return candidates
+
+    def tree_log_prob(self, doc: Doc) -> float:
+        """Return the log-probability of a document's words, tags and labelled trees, in nats.
+
+        doc (Doc): With tags, heads, labels and sentence boundaries. Trees that are not projective
+            are made so, with decorated labels (Nivre & Nilsson 2005).
+        RAISES (ValueError): If a sentence has no complete tree, or an unknown label.
+        """
+        found = [rows for _, rows in self._encoded(doc)]
+        if not found:
+            return 0.0
+        sentences = join(found)
+        return sum(
+            float(
+                tree_log_probabilities(
+                    self.head_outward.frozen, *(part[a:b] for part in sentences[:4]), True
+                ).sum()
+            )
+            for a, b in zip(sentences.offsets, sentences.offsets[1:])
+        )
+
+
+def _one_tree_each(
+    heads: np.ndarray, labels: np.ndarray, parts: np.ndarray, sentences: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Join the trees of parts of sentences: the roots of later parts hang on the root of the
+    first.
+    """
+    if len(parts) == len(sentences):
+        return heads, labels
+    heads, labels = heads.copy(), labels.copy()
+    sentence = np.searchsorted(sentences, parts[:-1], side="right") - 1
+    for i, (start, end) in enumerate(zip(parts, parts[1:])):
+        own = heads[start:end]
+        root = int(start + np.flatnonzero(own == NONE)[0])
+        first = int(sentences[sentence[i]])
+        own[own != NONE] += start - first
+        if start == first:
+            main = root - first
+        else:
+            heads[root], labels[root] = main, -2
+    return heads, labels
+
+
+make_head_outward_parser = register(
+    HeadOutwardParser,
+    assigns=[*TREES, "doc._.log_prob"],
+    requires=["token.tag"],
+    scores=TREE_SCORES,
+)

@@ -1,0 +1,363 @@
+"""The trainable spaCy component `hpyp_parser`."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from spacy import util
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from thinc.api import Optimizer
+
+from ..annotation.alternatives import Alternative, Marginals, distinct_parses, k_best, marginals
+from ..annotation.arrays import Parses, with_letters
+from ..annotation.candidates import Candidates, trees_of
+from ..annotation.documents import GoldDocument, Layout, encode_docs, with_tokens_of, write_parses
+from ..annotation.extensions import mark_uncalibrated
+from ..annotation.guides import write_guides
+from ..annotation.syntactic_words import words_as_tokens
+from ..annotation.words import layout_of
+from ..arc_standard.architectures import JOINT_MODEL, thinc_model
+from ..arc_standard.decoding import decode, mixture, posteriors
+from ..arc_standard.frozen import TreeLogProbs
+from ..arc_standard.model import JointModel
+from ..arc_standard.search import Search
+from ..hpyp.parameters import set_pooled, weights_from
+from ..hpyp.pool import Weights
+from ..interrupts import interrupts_deferred
+from ..language_model.generation import check_drawing, generate_docs
+from ..language_model.increments import Increment, find_increments
+from ..settings import whole
+from ..training.confidence import learn_confidence
+from ..training.contrast import learn_contrasts
+from ..training.derivations import JointTreebank, SentenceBatch, initialize, visit
+from ..training.leave_out import check_derivations, leave_out, without
+from ..training.treebank import GoldCorpus
+from .alignment import annotated_document, example_of_shared_words, gold_documents
+from .factories import TAG_AND_TREE_SCORES, TREES, register
+from .parsers import GibbsParser
+from .scorer import score
+from .settings import ParserSettings
+
+# While something is latent, hyperparameters are resampled after so many sweeps (B&B section 5.1).
+_LATENT_INTERVAL = 5
+# A latent derivation is drawn with so many particles, as in the paper.
+_LATENT_PARTICLES = 100
+_PROBABILITIES = ("token._.log_prob", "token._.surprisal", "span._.log_prob", "doc._.log_prob")
+
+
+class HPYPParser(GibbsParser):
+    """A joint tagger and parser with a generative model (Buys & Blunsom 2015),
+    `spacy-hpyp.HPYPModel.v1`.
+
+    It sets `token.tag_`, `token.head`, `token.dep_`, sentence boundaries, and `_.log_prob` of
+    tokens, sentences and documents. The loss is the negative log-likelihood for each token in nats.
+    """
+
+    factory = "hpyp_parser"
+    settings_type = ParserSettings
+    attribute = JOINT_MODEL
+    default_scorer = staticmethod(score)
+
+    @property
+    def joint(self) -> JointModel:
+        """The probability model itself."""
+        return self.learned
+
+    def _initialized(self) -> JointModel:
+        self._check_trained()
+        return self.joint
+
+    # Settings
+
+    def _check_settings(self, settings: ParserSettings) -> None:
+        if settings.predict_tags and not self.joint.is_lexicalised:
+            raise ValueError(
+                "The model has no context list for words, and such an unlexicalised one cannot find tags. "
+                "Set predict_tags = false and put a tagger before it."
+            )
+
+    @property
+    def search(self) -> Search:
+        """How documents are parsed."""
+        return self.settings.search
+
+    @property
+    def _parsing(self) -> dict[str, Any]:
+        return {"threads": self.threads, "given_tags": not self.predict_tags}
+
+    # Training
+
+    def _reset_training(self) -> None:
+        super()._reset_training()
+        self._contrast_is_due = False
+
+    def _new_treebank(self, model: JointModel) -> JointTreebank:
+        return JointTreebank(model)
+
+    def _begin(self, *data: Any, nlp: Language | None) -> None:
+        epochs = 0 if nlp is None else nlp.config.interpolate()["training"]["max_epochs"]
+        if 0 < epochs < self.contrast:
+            raise ValueError(
+                f"'contrast' is {self.contrast}, but training.max_epochs is only {epochs}."
+            )
+        super()._begin(*data, nlp=nlp)
+
+    def _initialize_model(
+        self, model: JointModel, corpus: GoldCorpus, labels: dict[str, list[str]]
+    ) -> None:
+        initialize(model, corpus, labels, seed=self.seed)
+
+    def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
+        batch = self._treebank.batch(gold_documents(examples, self.tokens))
+        if not batch or not self._step(batch, losses):
+            return False
+        self._warn_of_skipped(self._treebank.skipped, self._treebank.size)
+        return True
+
+    def _visit(
+        self, batch: SentenceBatch, rng: np.random.Generator
+    ) -> tuple[dict[str, float], dict[str, Weights], int, bool]:
+        model, latent = self.joint, self.latent if self._is_latent else None
+        found = visit(
+            model, batch, rng, latent=latent, particles=_LATENT_PARTICLES, threads=self.threads
+        )
+        # What is learned from sentences that the model has not seen before is not what it will need
+        # to know.
+        are_learned = all(batch.seated) and not 0 < self.contrast <= model.progress.sweeps
+        return *found, sum(rows.shape[1] for rows in batch.rows), are_learned
+
+    @property
+    def _is_latent(self) -> bool:
+        return self.latent is not None and self.joint.progress.sweeps > self.latent_after
+
+    def _end_sweep(self, rng: np.random.Generator) -> None:
+        model, progress, is_latent = self.joint, self.joint.progress, self._is_latent
+        if not is_latent or progress.sweeps % _LATENT_INTERVAL == 0:
+            model.resample(rng)
+        progress.sweeps += 1
+        if is_latent:
+            util.logger.debug(
+                "%s: %d of %d new derivations accepted", self.name, *model.draws[::-1]
+            )
+            model.draws[:] = 0
+        self._contrast_is_due = progress.sweeps == self.contrast
+
+    def finish_update(self, sgd: Optimizer) -> None:
+        """Update the weights of pools by the gradients that `update` has kept. After `contrast`
+        sweeps they learn from the beam, with their averages in `sgd`, and then stay.
+        """
+        super().finish_update(sgd)
+        model = self.joint
+        # Sentences with latent derivations are not seated as the static oracle derives them.
+        if not self._contrast_is_due or model.progress.derivations or not model.has_pools:
+            return
+        keys = {name: (self.model.id, name) for name in self.model.param_names}
+        averages = sgd.averages or {}
+        found = {name: averages.get(key, self.model.get_param(name)) for name, key in keys.items()}
+        weights, sentences = weights_from(model, found), self._treebank.usable
+        # Ctrl-C may come in between: the model stays as it is.
+        weights = learn_contrasts(
+            model, sentences, weights, self.search, self._rng(5), **self._parsing
+        )[0]
+        with interrupts_deferred():
+            model.weights = weights
+            set_pooled(self.model, JOINT_MODEL, model)
+            for name, key in keys.items():
+                if key in averages:
+                    averages[key] = self.model.get_param(name).copy()
+            self._contrast_is_due = False
+            self._end_pass()
+
+    def _end_pass(self) -> None:
+        model = self._initialized()
+        # Sentences with latent derivations are not seated as the static oracle derives them.
+        if self.search.marginals and not model.progress.derivations:
+            learn_confidence(
+                model, self._treebank.usable, self.search, self._rng(1), **self._parsing
+            )
+
+    # Prediction
+
+    def predict(
+        self, docs: Iterable[Doc], *, search: Search | None = None
+    ) -> tuple[Layout, Parses]:
+        """Parse documents without changing them.
+
+        docs (Iterable[Doc]): Sentence boundaries that are set are kept; the model finds others.
+        search (Search | None): How to search, instead of as the settings say.
+        RETURNS (tuple[Layout, Parses]): The best trees, and the places of their words.
+        """
+        model, docs, settings = self._initialized(), list(docs), self.settings
+        blocks, layout = encode_docs(docs, model.encoder, given_tags=not settings.predict_tags)
+        search = settings.search if search is None else search
+        parses = decode(model.frozen, blocks, search, settings.threads)
+        if model.confidence is not None:
+            parses = model.confidence.of(
+                parses, blocks.offsets, model.vocabulary.is_known(blocks.words)
+            )
+        return layout, with_letters(parses, model.spell_docs(docs, layout, blocks.words))
+
+    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Parses]) -> None:
+        """Write parses into documents."""
+        docs, (layout, parses) = list(docs), scores
+        model = self.learned
+        write_parses(docs, layout, parses, model.encoder)
+        if model.confidence is None and not np.isnan(parses.head_probability).all():
+            mark_uncalibrated(docs, self.name)
+        if len(parses.guides.heads) == len(layout.token) and self.settings.guides:
+            write_guides(docs, layout, parses.guides, model.encoder)
+
+    def k_best(self, doc: Doc, k: int) -> list[Alternative]:
+        """Return copies of a document with its best parses and their log-probabilities, each summed
+        over its derivations.
+
+        doc (Doc): Sentence boundaries that are set are kept: in a parsed document, all of them.
+        k (int): How many, at least 1; fewer are returned if the final beam has no more.
+        """
+        found = k_best(doc, self.candidates(doc, k), k, with_tags=True)
+        return [Alternative(*each) for each in found]
+
+    def increments(self, doc: Doc, k: int = 5) -> list[Increment]:
+        """Return the beam after each word: parses of the words so far, and expectations of the next
+        word.
+
+        The search knows nothing of the words to come, whatever `future_cost` is. Positions count words
+        and white space.
+
+        doc (Doc): Sentence boundaries that are set are kept; without any it is one sentence.
+        k (int): How many parses and next words, at least 1; there are fewer parses if the beam has
+        no more. RAISES (ValueError): If the model generates no words.
+        """
+        k, model = whole("k", k, least=1), self._initialized()
+        return find_increments(model, [words_as_tokens(doc)], self.search, k, **self._parsing)[0]
+
+    def candidates(self, doc: Doc, k: int) -> list[Candidates]:
+        """Return the best parses of each sentence, with log-probabilities in nats, see `k_best`."""
+        k = whole("k", k, least=1)
+        model, doc = self._initialized(), words_as_tokens(doc)
+        blocks, layout = encode_docs([doc], model.encoder, given_tags=not self.predict_tags)
+        search = self.search._replace(marginals=True)
+        sentences, of_each = posteriors(model.frozen, blocks, search, self.threads)
+        letters = model.spell_docs([doc], layout, blocks.words)
+        found = []
+        for start, end, posterior in zip(sentences.offsets, sentences.offsets[1:], of_each):
+            best = distinct_parses(posterior)[:k]
+            rows = [i for _, i in best]
+            tags = [[model.tags[tag] for tag in own] for own in posterior.tags[rows].tolist()]
+            score = np.array([score for score, _ in best]) + letters[start:end].sum()
+            trees = posterior.heads[rows], posterior.labels[rows], score
+            found.append(trees_of(doc, layout.token[start:end], *trees, model.labels, tags))
+        return found
+
+    def without(self, documents: Sequence[GoldDocument]) -> "HPYPParser":
+        """Return a component that has not been trained on some gold sentences, to predict with."""
+        model = self._initialized()
+        check_derivations(model)
+        sentences = dict(JointTreebank(model).rows(documents))
+        others = copy(without(model, sentences, self._rng(3), threads=self.threads))
+        return HPYPParser(
+            self.vocab, thinc_model(others), self.name, scorer=self.scorer, **asdict(self.settings)
+        )
+
+    def posterior(self, doc: Doc) -> Marginals:
+        """Return how probable each head, label and tag is; sentence boundaries that are set are
+        kept.
+        """
+        model, doc = self._initialized(), words_as_tokens(doc)
+        blocks, layout = encode_docs([doc], model.encoder, given_tags=not self.predict_tags)
+        shares = mixture(model.frozen, blocks, self.search._replace(marginals=True), self.threads)
+        return marginals(doc, layout, shares, model.encoder)
+
+    def leave_out(
+        self,
+        examples: Iterable[Example],
+        *,
+        folds: int = 10,
+        progress: Callable[[int], None] = lambda words: None,
+    ) -> tuple[list[Doc], int]:
+        """Return gold documents with guides (`doc._.guide`) as if the component had not been
+        trained on their sentences.
+
+        examples (Iterable[Example]): The training data of the component.
+        folds (int): How many parts of the sentences are left out, one after the other; at least 2.
+        progress (Callable[[int], None]): Called with the number of words whenever some have been
+        annotated. RETURNS (tuple[list[Doc], int]): New documents with the gold annotation on the
+            tokens of the setting `tokens`, and how many of their sentences the component has
+            learned from; the others are parsed by it as it is.
+        RAISES (ValueError): If the component has not been trained on these examples, or with latent
+            derivations.
+        """
+        folds, model = whole("folds", folds, least=2), self._initialized()
+        examples = [example_of_shared_words(each, self.tokens) for each in examples]
+        annotated = [
+            annotated_document(each, self.tokens) for each in self._examples(examples, "leave_out")
+        ]
+        sentences, search = (
+            [sentences for _, sentences, _ in annotated],
+            self._changed({"guides": True}).search,
+        )
+        guides, learned = leave_out(
+            model, sentences, search, self._rng(2), folds=folds, progress=progress, **self._parsing
+        )
+        docs, layout = (
+            [doc for doc, _, _ in annotated],
+            layout_of([tokens for _, _, tokens in annotated]),
+        )
+        write_guides(docs, layout, guides, model.encoder)
+        # Guides are about words; a document has the tokens over them again.
+        return [with_tokens_of(each.predicted, doc) for each, doc in zip(examples, docs)], learned
+
+    def generate(self, count: int, *, max_length: int = 60, seed: int = 0) -> Iterator[Doc]:
+        """Draw sentences from the model, with their tags and trees, given that they are not too
+        long.
+
+        max_length (int): The most words of a sentence.
+        seed (int): Fixes the sentences. The first ones are the same for every count.
+        RETURNS (Iterator[Doc]): One sentence in each, with `_.log_prob` and surprisals as after
+            parsing. With `spelling`, rare words are spelled out; else they are the name of their
+            class in angle brackets.
+        RAISES (ValueError): If the model has not been trained or generates no words, or no sentence
+        is found.
+        """
+        model = self._initialized()
+        if not model.is_lexicalised:
+            raise ValueError(
+                f"The component '{self.name}' has no context list for words: an unlexicalised model "
+                f"generates tags only."
+            )
+        count, max_length, seed = check_drawing(count, max_length, seed)
+        search, threads = self.search, self.threads
+        return generate_docs(
+            model,
+            self.vocab,
+            count,
+            max_length=max_length,
+            seed=seed,
+            search=search,
+            threads=threads,
+        )
+
+    def tree_log_prob(self, doc: Doc) -> float:
+        """Return the log-probability of the words of a document with its tags and trees, in nats,
+        summed over the derivations of the trees (B&B section 2). See `sentence_log_probs` for
+        whether the sum is exact.
+
+        RAISES (ValueError): If a sentence lacks tags or a tree, or has some that the model does not
+        have.
+        """
+        return float(self.sentence_log_probs(doc).log_prob.sum())
+
+    def sentence_log_probs(self, doc: Doc) -> TreeLogProbs:
+        """Return `tree_log_prob` of each sentence, and for which sentences it is an exact sum."""
+        return self.joint.tree_log_probs(self._encoded(doc), seed=self.seed)
+
+
+make_hpyp_parser = register(
+    HPYPParser,
+    assigns=["token.tag", *TREES, "token._.tag_prob", *_PROBABILITIES, "doc._.guide"],
+    scores=TAG_AND_TREE_SCORES,
+)

@@ -1,0 +1,229 @@
+"""The trainable spaCy components `parse_combiner` and `arc_confidence`, which weigh the parses of
+several parsers.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..annotation.arrays import joined
+from ..annotation.documents import UNLABELLED, Layout, write_trees
+from ..annotation.extensions import forget_probabilities, write_probability
+from ..annotation.user_data import KeptParse, kept_parses, restore
+from ..annotation.words import write_tags
+from ..combining.vote_data import ABSENT, Ballots, Names, cast, parses_of
+from ..combining.votes import VOTES, Votes
+from ..settings import Settings
+from .alignment import tokens_in_trees
+from .base import TrainableComponent
+from .factories import TAG_AND_TREE_SCORES, TREES, register
+from .keep_parse import KeepParse
+from .pipeline_lookup import PipelineReference, components_before
+from .scorer import score
+
+
+class ParseCombiner(TrainableComponent):
+    """Elects the best tree from the parses of several parsers.
+
+    It reads the parses that `keep_parse` has kept (`doc._.parses`) and the current one, and sets
+    `token.head`, `token.dep_`, `token.tag_`, `token._.head_prob` and `token._.tag_prob`.
+
+    The weights of voters are learned from documents that no voter has been trained on, as
+    `hpyp combine` does, or with the voters as `annotating_components` of a training. Updates
+    collect examples. After each pass, that is, as many examples as `initialize` was given, Newton's
+    method fits the weights to those of the pass. The loss is minus the log-probability of a gold
+    head, in nats, by the weights so far.
+
+    Its model is made by `spacy-hpyp.ParseVotes.v1`.
+    """
+
+    factory = "parse_combiner"
+    attribute = VOTES
+    settings_type = Settings
+    default_scorer = staticmethod(score)
+    #: Whether the trees of the first voter are kept, and only rated.
+    rates = False
+
+    def _reset_training(self) -> None:
+        super()._reset_training()
+        self._seen: list[Ballots] = []
+        self._missing = self.votes.examples
+
+    @property
+    def votes(self) -> Votes:
+        """The learned weights."""
+        return self.model.attrs[VOTES]
+
+    @property
+    def is_trained(self) -> bool:
+        """Whether the component has been initialized."""
+        return bool(self.votes.labels)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of the training data; voters may have others."""
+        return tuple(self.votes.labels)
+
+    @property
+    def label_data(self) -> dict[str, list[str]]:
+        """Tags and labels, as `spacy init labels` writes them and `initialize` takes them."""
+        return {"tags": list(self.votes.tags), "labels": list(self.votes.labels)}
+
+    # Training
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: dict[str, list[str]] | None = None,
+    ) -> None:
+        """Find the voters, collect tags and labels, and forget all weights.
+
+        RAISES (ValueError): If there are fewer than two voters, or no labels.
+        """
+        examples = self._initial_examples(get_examples)
+        if nlp is not None:
+            self._pipeline = PipelineReference(nlp)
+        voters = list(self.model.attrs["voters"]) or self.voters_in(self._pipeline())
+        if len(voters) < 2:
+            raise ValueError(
+                f"The component '{self.name}' needs two voters at least, but there are {voters}. Put parsers "
+                f"before it, each but the last with a 'keep_parse' after it, or name them in 'voters'."
+            )
+        if labels is None:
+            docs = [doc for example in examples for doc in (example.reference, example.predicted)]
+            tokens = [token for doc in docs for token in doc]
+            labels = {
+                "tags": sorted({token.tag_ for token in tokens if token.tag_}),
+                "labels": sorted({token.dep_ for token in tokens if token.dep_}),
+            }
+        if not labels["labels"]:
+            raise self._nothing_to_learn("labels of arcs")
+        votes = Votes(voters)
+        votes.use(labels["tags"], labels["labels"], len(examples))
+        self._use(votes)
+
+    def voters_in(self, nlp: Language | None) -> list[str]:
+        """Return the names of the parses kept before the component, and of the current one."""
+        before = components_before(self, nlp)
+        voters = [pipe.name_of_parse for _, pipe in before if isinstance(pipe, KeepParse)]
+        if before and not isinstance(before[-1][1], KeepParse):
+            parsers = [name for name, _ in before if "token.dep" in nlp.get_pipe_meta(name).assigns]
+            voters.append((parsers or [before[-1][0]])[-1])
+        return list(dict.fromkeys(voters))
+
+    def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
+        docs = [example.predicted for example in examples]
+        ballots, *_ = self._ballots(docs, [[gold_parse(example)] for example in examples])
+        self._seen.append(ballots)
+        self._missing -= len(examples)
+        self._count_loss(losses, *self.votes.loss(ballots))
+        return self._missing <= 0
+
+    def _end_pass(self) -> None:
+        """Fit the weights to the examples of the pass."""
+        votes = self.votes.untrained()
+        votes.use(self.votes.tags, self.votes.labels, self.votes.examples)
+        votes.learn(joined(self._seen), rates=self.rates)
+        self._use(votes)
+
+    def _ballots(
+        self, docs: Sequence[Doc], more: Sequence[Sequence[KeptParse]] | None = None
+    ) -> tuple[Ballots, Layout, Names]:
+        """Return the ballots of all voters, and of those that have more parses of each document."""
+        names = self.votes.names()
+        parses = [parses_of(doc, self.votes.voters, reader=self.name) for doc in docs]
+        return *cast(
+            docs, [[*a, *b] for a, b in zip(parses, more or [[]] * len(docs))], names
+        ), names
+
+    # Prediction
+
+    def predict(self, docs: Iterable[Doc]) -> tuple[Layout, Ballots, Names]:
+        """Vote on documents without changing them.
+
+        docs (Iterable[Doc]): With the parses of all voters.
+        RETURNS (tuple): Where the words stand, the result, and the names of tags and labels.
+        RAISES (ValueError): If it has not been trained, or the parse of a voter is missing.
+        """
+        self._check_trained()
+        ballots, layout, names = self._ballots(list(docs))
+        return layout, self.votes.elect(ballots, rates=self.rates), names
+
+    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Ballots, Names]) -> None:
+        """Write the result of `predict` into its documents."""
+        docs = list(docs)
+        layout, elected, names = scores
+        other = names.labels.setdefault(UNLABELLED, len(names.labels))
+        labels = np.where(elected.labels == ABSENT, other, elected.labels)
+        tags = np.where(elected.tags == ABSENT, len(names.tags), elected.tags)
+        write_tags(docs, layout, tags, [*names.tags, ""])
+        write_trees(
+            docs, layout, elected.heads, labels, list(names.labels), elected.head_probability
+        )
+        for doc, words in zip(docs, layout.words):
+            write_probability(doc, layout.token[words], "tag_prob", elected.tag_probability[words])
+
+
+class ArcConfidence(ParseCombiner):
+    """Restores the parse of the first parser, and sets `token._.head_prob` of its arcs.
+
+    It stands after other parsers, whose votes for or against each arc are weighed as by
+    `ParseCombiner`. An `hpyp_parser` with `guides = true` among them says how probable arcs are
+    that it does not choose itself.
+
+    The weights are learned from documents that no parser has been trained on; `hpyp combine --rate`
+    does it. Labels and tags need not be those of the treebank.
+
+    Its model is made by `spacy-hpyp.ParseVotes.v1`.
+    """
+
+    factory = "arc_confidence"
+    default_scorer = None
+    rates = True
+
+    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Ballots, Names]) -> None:
+        """Write the first voter's parse and its probabilities into the documents of `predict`."""
+        layout, rated, _ = scores
+        for doc, words in zip(docs, layout.words):
+            forget_probabilities(doc)
+            kept = kept_parses(doc).get(self.votes.voters[0])
+            if kept is not None:
+                restore(doc, kept)
+                write_probability(
+                    doc, layout.token[words], "head_prob", rated.head_probability[words]
+                )
+
+
+def gold_parse(example: Example) -> KeptParse:
+    """Return the gold annotation on the predicted tokens; labels are "" where the head is
+    unknown.
+    """
+    heads, labels = example.get_aligned_parse(projectivize=False)
+    known = [head is not None and ok for head, ok in zip(heads, tokens_in_trees(example)[0])]
+    n = len(known)
+    return KeptParse(
+        np.array(
+            [head - i if ok else 0 for i, (head, ok) in enumerate(zip(heads, known))],
+            dtype=np.int32,
+        ),
+        [label or "" if ok else "" for label, ok in zip(labels, known)],
+        [tag or "" for tag in example.get_aligned("TAG", as_string=True)],
+        *np.full((2, n), np.nan),
+        np.zeros(n, dtype=bool),
+    )
+
+
+make_parse_combiner = register(
+    ParseCombiner,
+    assigns=["token.tag", *TREES, "token._.tag_prob"],
+    requires=["doc._.parses"],
+    scores=TAG_AND_TREE_SCORES,
+)
+make_arc_confidence = register(
+    ArcConfidence, assigns=["token.tag", *TREES], requires=["doc._.parses"], scores={}
+)

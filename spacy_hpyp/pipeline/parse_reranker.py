@@ -1,0 +1,344 @@
+"""The trainable spaCy component `parse_reranker`."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from spacy import util
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..annotation.arrays import offsets_of
+from ..annotation.calibration import is_counted
+from ..annotation.candidates import Candidates, write_candidates
+from ..annotation.documents import GoldDocument, RawSentence, problem_of, unannotated
+from ..combining.reranker import (
+    FEATURES,
+    RANKING,
+    Ranking,
+    learn_weights,
+    probabilities,
+    tree_features,
+)
+from ..compiled import NONE
+from ..head_outward.model import HEAD_OUTWARD, HeadOutwardModel
+from ..hpyp.parameters import set_pooled
+from .alignment import annotated_document
+from .factories import TREE_SCORES, TREES, register
+from .head_outward_parser import HeadOutwardComponent
+from .pipeline_lookup import PipelineReference, components_before
+from .settings import RerankerSettings
+
+# Weights are learned from so many sentences: the last ones, and no more than a fifth of all.
+_HELD_OUT = 500
+# An easy-first parser's own held-out sentences are taken if there are so many.
+_LEAST_HELD_OUT = 30
+_OWN, _SOURCE, _TREE, _LABELS = range(len(FEATURES))
+
+#: A gold sentence as a document of its own, with its annotation.
+_Gold = tuple[Doc, RawSentence]
+
+
+@dataclass(frozen=True)
+class Reranked:
+    """The candidates of a sentence, ranked.
+
+    candidates (Candidates): The trees, the source's best one first.
+    features (float64[k, FEATURES]): See `spacy_hpyp.combining.reranker`.
+    probability (float64[k]): The probability that each is the best.
+    chosen (int): The one that is chosen.
+    head_probability (float64[n]): The probabilities of its arcs, summed over all candidates.
+    """
+
+    candidates: Candidates
+    features: np.ndarray
+    probability: np.ndarray
+    chosen: int
+    head_probability: np.ndarray
+
+
+class ParseReranker(HeadOutwardComponent):
+    """Chooses among the k best trees of a parser before it, by a generative model (Sangati, Zuidema
+    & Bod 2009).
+
+    It reads what that parser reads, and sets `token.head`, `token.dep_`, `token._.head_prob`, and
+    `token.tag_` where the trees come with tags of their own.
+
+    The generative model is a head-outward model of the treebank's trees. After each sweep, the
+    weights of the features are learned from held-out sentences: an `hpyp_parser` is asked as if it
+    had not been trained on them, an `easy_first_parser` knows which it has not learned from. The
+    components before it must stay as they are in training. The loss is the negative log-likelihood
+    for each token, in nats.
+
+    `source` is a component of its pipeline with a method `candidates`.
+
+    Its model is made by `spacy-hpyp.Reranker.v1`.
+    """
+
+    factory = "parse_reranker"
+    settings_type = RerankerSettings
+
+    @property
+    def nlp(self) -> Language:
+        """The pipeline of the component.
+
+        RAISES (ValueError): If it is gone.
+        """
+        nlp = self._pipeline()
+        if nlp is None:
+            raise ValueError(
+                f"The component '{self.name}' has no pipeline. Add it to one and initialize it."
+            )
+        return nlp
+
+    @property
+    def ranking(self) -> Ranking:
+        """The weights, and the sentences that they are learned from."""
+        return self.model.attrs[RANKING]
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """The weights of the features by name, see `spacy_hpyp.combining.reranker.FEATURES`."""
+        return dict(zip(FEATURES, self.ranking.weights.tolist()))
+
+    @property
+    def source_name(self) -> str:
+        """The name of the parser whose trees are reranked.
+
+        RAISES (ValueError): If there is none.
+        """
+        if self.source:
+            self._pipe(self.source)
+            return self.source
+        for name, component in reversed(self._before()):
+            if hasattr(component, "candidates"):
+                return name
+        raise ValueError(
+            f"The component '{self.name}' chooses among the trees of a parser, but there is none before it "
+            f"in "
+            f"the pipeline: {self.nlp.component_names}. Put one there, or name it: 'source'."
+        )
+
+    def _before(self) -> list[tuple[str, Any]]:
+        """Return the components before this one, those that are disabled among them."""
+        return components_before(self, self.nlp)
+
+    def _pipe(self, name: str) -> Any:
+        if name not in self.nlp.component_names:
+            raise ValueError(
+                f"The component '{self.name}' needs '{name}', but the pipeline has no such component: it has "
+                f"{self.nlp.component_names}."
+            )
+        return self.nlp.get_pipe(name)
+
+    # Training
+
+    def _reset_training(self) -> None:
+        super()._reset_training()
+        self._held: dict[bytes, _Gold] = {}
+        self._parsed: list[tuple[Doc, RawSentence, Candidates]] = []
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: dict[str, list[str]] | None = None,
+    ) -> None:
+        """Hold sentences out, collect the vocabulary, tags and labels of the others, and forget
+        everything.
+
+        RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels`
+        say.
+        """
+        if nlp is not None:
+            self._pipeline = PipelineReference(nlp)
+        documents = list(super()._documents(self._initial_examples(get_examples)))
+        keys = self._hold_out([raw.key for document in documents for raw in document])
+        corpus = self._read_corpus(_without(documents, keys))
+        treebank = self._treebank_of(corpus, corpus.label_data() if labels is None else labels)
+        self._use((treebank.model, Ranking(held_out=keys)))
+        self._treebank = treebank
+        self._warn_of_skipped(treebank.skipped, treebank.size)
+
+    def _hold_out(self, keys: Sequence[bytes]) -> set[bytes]:
+        """Choose the sentences that weights are learned from."""
+        kept_out = getattr(self._pipe(self.source_name), "held_out", set()) & set(keys)
+        if len(kept_out) >= _LEAST_HELD_OUT:
+            return kept_out
+        distinct = list(dict.fromkeys(keys))
+        return set(distinct[len(distinct) - min(_HELD_OUT, len(distinct) // 5) :])
+
+    def _documents(self, examples: Iterable[Example]) -> Iterator[GoldDocument]:
+        return _without(super()._documents(examples), self.ranking.held_out)
+
+    def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
+        if self.ranking.held_out:
+            for key, sentence in _sentences(examples, self.tokens):
+                if key in self.ranking.held_out:
+                    self._held.setdefault(key, sentence)
+        return super()._learn_from(examples, drop, losses)
+
+    def _end_pass(self) -> None:
+        """Learn weights from the held-out sentences."""
+        if len(self._parsed) < len(self._held):
+            self._parsed = self._parse_held_out([self._held[key] for key in sorted(self._held)])
+        features, right = [], []
+        for doc, raw, candidates in self._parsed:
+            if len(candidates.token) == len(raw.rows):
+                features.append(self._features(doc, candidates))
+                heads, labelled, _ = agreement(candidates, raw)
+                right.append((heads + labelled).astype(np.float64))
+        if not features:
+            return
+        offsets = offsets_of([*map(len, features)])
+        weights = learn_weights(np.concatenate(features), np.concatenate(right), offsets)
+        self.model.attrs[RANKING] = replace(self.ranking, weights=weights)
+        util.logger.info("%s: weights of %d sentences: %s", self.name, len(features), self.weights)
+
+    def _parse_held_out(
+        self, sentences: Sequence[_Gold]
+    ) -> list[tuple[Doc, RawSentence, Candidates]]:
+        """Parse held-out sentences by the components before this one, as if these had not seen
+        them; return each with its candidates.
+        """
+        found = [(doc, raw) for doc, raw in sentences if problem_of(raw.rows) is None]
+        gold = [[raw for _, raw in found]]
+        pipes = {
+            name: pipe.without(gold) if hasattr(pipe, "without") else pipe
+            for name, pipe in self._before()
+        }
+        docs: Iterable[Doc] = [
+            unannotated(doc, sent_starts=[token.i == 0 for token in doc]) for doc, _ in found
+        ]
+        for name, _ in self._before():
+            if name not in self.nlp.disabled:
+                pipe = pipes[name]
+                docs = pipe.pipe(docs) if hasattr(pipe, "pipe") else map(pipe, docs)
+        parsed = []
+        for doc, (_, raw) in zip(docs, found):
+            candidates = pipes[self.source_name].candidates(doc, self.k)
+            if len(candidates) == 1:
+                parsed.append((doc, raw, candidates[0]))
+        return parsed
+
+    # Prediction
+
+    def predict(self, docs: Iterable[Doc], *, k: int | None = None) -> list[list[Reranked]]:
+        """Choose among the trees of the source, without changing the document.
+
+        docs (Iterable[Doc]): Parsed by the source.
+        k (int | None): How many trees of a sentence, instead of the setting.
+        RETURNS (list[list[Reranked]]): Of each sentence of each document.
+        RAISES (ValueError): If the component has not been trained, or there is no such source.
+        """
+        self._check_trained()
+        source = self._pipe(self.source_name)
+        # One after the other: the source has threads of its own.
+        found = [(doc, source.candidates(doc, self.k if k is None else k)) for doc in docs]
+        # Made here: threads only read it.
+        assert self.head_outward.frozen is not None
+        with ThreadPoolExecutor(self.threads) as executor:
+            ranked = executor.map(
+                lambda each: self._rank(*each), [(doc, each) for doc, own in found for each in own]
+            )
+            return [[next(ranked) for _ in own] for _, own in found]
+
+    def _features(self, doc: Doc, candidates: Candidates) -> np.ndarray:
+        features = np.zeros((len(candidates), len(FEATURES)))
+        features[0, _OWN] = 1.0
+        features[:, _SOURCE] = candidates.score
+        features[:, _TREE : _LABELS + 1] = tree_features(self.head_outward, doc, candidates)
+        return features
+
+    def _rank(self, doc: Doc, candidates: Candidates) -> Reranked:
+        features = self._features(doc, candidates)
+        probability = probabilities(features, self.ranking.weights, np.array([0, len(candidates)]))
+        marginal = _marginals(candidates.heads, probability)
+        chosen = int(np.argmax(probability))
+        if self.decoding == "mbr":
+            # Of equally good trees the most probable.
+            chosen = int(np.lexsort((-probability, -np.round(marginal.sum(axis=1), 9)))[0])
+        return Reranked(
+            candidates, features, probability, chosen, np.minimum(marginal[chosen], 1.0)
+        )
+
+    def set_annotations(self, docs: Iterable[Doc], scores: list[list[Reranked]]) -> None:
+        """Write the chosen trees into the documents that `predict` was given."""
+        for doc, found in zip(docs, scores):
+            if not found:
+                continue
+            chosen = [(each.candidates, each.chosen) for each in found]
+            with_tags = any(
+                candidates.tags[i] != [doc[place].tag_ for place in candidates.token.tolist()]
+                for candidates, i in chosen
+            )
+            probability = np.concatenate([each.head_probability for each in found])
+            write_candidates(doc, chosen, probability, with_tags=with_tags)
+
+    # Storage
+
+    def _load_model(
+        self, attributes: dict[str, Any], parameters: dict[str, Any]
+    ) -> tuple[HeadOutwardModel, Ranking]:
+        ranking = self.ranking.from_bytes(attributes[RANKING])
+        return super()._load_model(attributes, parameters), ranking
+
+    def _replace_model(self, loaded: tuple[HeadOutwardModel, Ranking]) -> None:
+        model, ranking = loaded
+        set_pooled(self.model, HEAD_OUTWARD, model)
+        self.model.attrs[RANKING] = ranking
+        self._reset_training()
+
+
+def agreement(candidates: Candidates, gold: RawSentence) -> tuple[np.ndarray, np.ndarray, int]:
+    """Count right heads of candidates; punctuation is left out.
+
+    candidates (Candidates): Of n words.
+    gold (RawSentence): The same words with their gold tree.
+    RETURNS (tuple[int64[k], int64[k], int]): Right heads, right heads with right labels, and words.
+    """
+    n = len(gold.rows)
+    heads = np.where(gold.rows[:, 3] == 0, NONE, np.arange(n) + gold.rows[:, 3])
+    labels = gold.strings(2)
+    counted = is_counted(labels)
+    right = (candidates.heads == heads) & counted
+    # Labels are compared as spaCy's scorer compares them.
+    lower = np.array([[label.lower() for label in tree] for tree in candidates.labels])
+    labelled = right & (lower == np.array([label.lower() for label in labels]))
+    return right.sum(axis=1), labelled.sum(axis=1), int(counted.sum())
+
+
+def _marginals(heads: np.ndarray, probability: np.ndarray) -> np.ndarray:
+    """Return the probabilities of the arcs of candidates, summed over all candidates (float64[k,
+    n]).
+    """
+    n = heads.shape[1]
+    _, arc = np.unique(heads.astype(np.int64) * n + np.arange(n), return_inverse=True)
+    arc = arc.reshape(heads.shape)
+    return np.bincount(arc.ravel(), np.repeat(probability, n))[arc]
+
+
+def _without(documents: Iterable[GoldDocument], held_out: set[bytes]) -> Iterator[GoldDocument]:
+    """Leave out held-out sentences."""
+    return ([raw for raw in document if raw.key not in held_out] for document in documents)
+
+
+def _sentences(examples: Iterable[Example], tokens: str) -> Iterator[tuple[bytes, _Gold]]:
+    """Yield gold sentences as documents of their own, with their keys."""
+    for example in examples:
+        doc, sentences, places = annotated_document(example, tokens)
+        for raw, place in zip(sentences, places):
+            if len(place):
+                yield raw.key, (doc[int(place[0]) : int(place[-1]) + 1].as_doc(), raw)
+
+
+make_parse_reranker = register(
+    ParseReranker,
+    assigns=TREES,
+    requires=["token.tag", "token.head", "token.dep"],
+    scores=TREE_SCORES,
+)

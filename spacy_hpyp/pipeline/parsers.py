@@ -1,0 +1,205 @@
+"""Base classes of components that learn trees from a treebank, and of those that learn by Gibbs
+sampling.
+"""
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from thinc.api import Optimizer
+
+from ..annotation.documents import (
+    UNLABELLED,
+    GoldDocument,
+    GoldSentence,
+    raw_sentences,
+    read_gold,
+    written_labels,
+)
+from ..annotation.syntactic_words import words_as_tokens
+from ..hpyp.parameters import add_gradients, set_pooled, weights_from
+from ..training.treebank import GoldCorpus, Treebank
+from .alignment import gold_documents
+from .base import TrainableComponent
+from .scorer import score
+
+
+class Parser(TrainableComponent):
+    """A component that learns from sentences with complete trees. Its settings have `tokens` and
+    `seed`.
+
+    A subclass defines `_begin`, which starts a new model, given a corpus, `label_data`, examples
+    and the pipeline. On an error the component must stay unchanged.
+    """
+
+    default_scorer = staticmethod(score)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The values of `token.dep_`. `label_data` also has the labels of arcs that were lifted."""
+        return written_labels(self.learned.labels) if self.is_trained else ()
+
+    @property
+    def label_data(self) -> dict[str, list[str]]:
+        """Tags and labels of the model, as `spacy init labels` writes them and `initialize` takes
+        them.
+        """
+        return {"tags": list(self.learned.tags), "labels": list(self.learned.labels)}
+
+    @property
+    def _label_names(self) -> list[str]:
+        # Where no arc has been seen in training there is no label, but trees have arcs all the
+        # same.
+        return [*self.learned.labels, UNLABELLED]
+
+    @property
+    def _tokens(self) -> str:
+        """Whose tokens are learned, see `alignment.sentences_of`."""
+        return self.settings.tokens
+
+    def _reset_training(self) -> None:
+        super()._reset_training()
+        self._has_warned = False
+
+    def _rng(self, *purpose: int) -> np.random.Generator:
+        """Return a generator for the current step and purpose."""
+        return np.random.default_rng([self.settings.seed, self.learned.progress.steps, *purpose])
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: dict[str, list[str]] | None = None,
+    ) -> None:
+        """Collect vocabulary, tags and labels of the training data, and forget previous training.
+
+        labels (dict | None): Tags and labels, as `label_data`; by default those of the examples.
+        RAISES (ValueError): If no sentence can be learned from.
+        """
+        examples = self._initial_examples(get_examples)
+        corpus = self._read_corpus(gold_documents(examples, self._tokens))
+        self._begin(corpus, corpus.label_data() if labels is None else labels, examples, nlp=nlp)
+
+    def _read_corpus(self, documents: Iterable[GoldDocument]) -> GoldCorpus:
+        """Return what can be learned from documents."""
+        corpus = GoldCorpus(documents)
+        if not corpus.usable:
+            raise self._nothing_to_learn(
+                f"a sentence with a tag for every token and a complete tree{_listed(corpus.skipped)}"
+            )
+        return corpus
+
+    def _nothing_fits(self, skipped: Counter[str]) -> ValueError:
+        return ValueError(
+            f"The component '{self.name}' cannot be initialized: no sentence has only the given tags and "
+            f"labels{_listed(skipped)}. Make them of the same data with 'python -m spacy init labels'."
+        )
+
+    def _warn_of_skipped(self, skipped: Counter[str], size: int) -> None:
+        """Warn once of skipped sentences, of `size` in all."""
+        if skipped and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"The component '{self.name}' skips {skipped.total()} of {size} training "
+                f"sentences{_listed(skipped)}.",
+                stacklevel=2,
+            )
+
+
+class GibbsParser(Parser):
+    """A parser that learns by Gibbs sampling. The weights of its pools are the parameters of the
+    thinc Model.
+
+    The loss is the negative log-likelihood for each token, in nats. Sentences are recognised by
+    their content. After each sweep over the corpus, hyperparameters are resampled.
+
+    A subclass defines `_new_treebank`, the training sentences of a model; `_initialize_model`,
+    which gives a model its alphabets by a corpus and `label_data`; and `_visit`, a Gibbs step for a
+    batch of sentences, which returns their log-probabilities, the gradient by distribution, the
+    number of tokens, and whether weights are to be learned.
+    """
+
+    def _reset_training(self) -> None:
+        super()._reset_training()
+        self._treebank = self._new_treebank(self.learned)
+
+    def _treebank_of(self, corpus: GoldCorpus, labels: dict[str, list[str]]) -> Treebank:
+        """Return the sentences of a corpus with a new model of them."""
+        model = self._new_model()
+        self._initialize_model(model, corpus, labels)
+        treebank = self._new_treebank(model)
+        treebank.begin(corpus)
+        if not treebank.usable:
+            raise self._nothing_fits(treebank.skipped)
+        return treebank
+
+    def _begin(
+        self,
+        corpus: GoldCorpus,
+        labels: dict[str, list[str]],
+        examples: Sequence[Example],
+        nlp: Language | None,
+    ) -> None:
+        treebank = self._treebank_of(corpus, labels)
+        self._use(treebank.model)
+        self._treebank = treebank
+        self._warn_of_skipped(treebank.skipped, treebank.size)
+
+    def _end_sweep(self, rng: np.random.Generator) -> None:
+        """Begin another sweep."""
+        self.learned.resample(rng)
+        self.learned.progress.sweeps += 1
+
+    def _step(self, batch: Any, losses: dict[str, float]) -> bool:
+        """Learn from a batch of at least one sentence. Returns whether that completes a sweep."""
+        progress, rng = self.learned.progress, self._rng()
+        progress.steps += 1
+        log_probabilities, gradient, tokens, are_learned = self._visit(batch, rng)
+        if gradient and are_learned:
+            add_gradients(self.model, self.attribute, gradient, tokens)
+        self._count_loss(losses, -sum(log_probabilities.values()), tokens)
+        swept = progress.sweep.count(len(batch))
+        if swept:
+            self._end_sweep(rng)
+        return swept
+
+    def finish_update(self, sgd: Optimizer) -> None:
+        """Update the weights of pools if `update` has kept gradients: without any, an optimizer
+        goes on in the direction that it has.
+        """
+        model = self.model
+        if any(model.has_grad(name) and model.get_grad(name).any() for name in model.param_names):
+            super().finish_update(sgd)
+
+    def _encoded(self, doc: Doc) -> list[tuple[GoldSentence, np.ndarray]]:
+        """Return the sentences of an annotated document, and their rows for the model."""
+        self._check_trained()
+        encoder, found = self.learned.encoder, []
+        for number, raw in enumerate(raw_sentences(words_as_tokens(doc)), 1):
+            sentence = read_gold(raw)
+            rows = sentence if isinstance(sentence, str) else encoder.encode(sentence)
+            if isinstance(sentence, str) or isinstance(rows, str):
+                raise ValueError(f"Component '{self.name}': sentence {number} is {rows}.")
+            found.append((sentence, rows))
+        return found
+
+    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> Any:
+        loaded = super()._load_model(attributes, parameters)
+        loaded.weights = weights_from(self.learned, parameters)
+        return loaded
+
+    def _replace_model(self, loaded: Any) -> None:
+        set_pooled(self.model, self.attribute, loaded)
+        self._reset_training()
+
+
+def _listed(problems: Counter[str]) -> str:
+    """List the reasons for skipped sentences, in brackets."""
+    listed = ", ".join(f"{count} {problem}" for problem, count in problems.most_common())
+    return f" ({listed})" if listed else ""

@@ -1,0 +1,537 @@
+"""Trainable spaCy components that classify words, the easiest first: `easy_first_senter`,
+`easy_first_tagger`, `easy_first_morphologizer` and `easy_first_lemmatizer`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, partial
+from typing import ClassVar
+
+import numpy as np
+from spacy import util
+from spacy.attrs import DEP, HEAD, LEMMA, MORPH, ORTH, POS, SENT_START, SPACY, TAG
+from spacy.language import Language
+from spacy.morphology import Morphology
+from spacy.pipeline.lemmatizer import lemmatizer_score
+from spacy.pipeline.morphologizer import morphologizer_score
+from spacy.pipeline.senter import senter_score
+from spacy.pipeline.tagger import tagger_score
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from ..annotation.arrays import joined
+from ..annotation.documents import content_key
+from ..annotation.words import (
+    BEGINS,
+    GOES_ON,
+    Words,
+    read_spaces,
+    read_words,
+    read_written,
+    write_attribute,
+    write_starts,
+    write_tags,
+)
+from ..compiled import NONE
+from ..easy_first.classification import EasyFirstSearch
+from ..easy_first.word_model import CLASSIFIER, WordClassifier
+from ..text.lemmas import LemmaRules
+from ..training.outcomes import Corpus, Encoded, GoldWords, jackknife
+from ..training.treebank import Seen
+from .alignment import sentences_of
+from .base import TrainableComponent
+from .factories import register
+from .settings import AttributeSettings, ClassifyingSettings, SenterSettings
+
+_CONTENT = [ORTH, SPACY, SENT_START, HEAD, DEP, TAG, POS, MORPH, LEMMA]
+
+
+class WordClassifyingComponent(TrainableComponent):
+    """A component that classifies words, the easiest first, and learns sequence by sequence
+    (Algorithm 2 of Ma et al. 2013). The loss is the number of updates for each sequence.
+
+    A subclass also defines `_gold_words`: what is learned from an example, by the numbers of
+        outcomes.
+    """
+
+    attribute = CLASSIFIER
+
+    @property
+    def classifier(self) -> WordClassifier:
+        """The model itself."""
+        return self.learned
+
+    @property
+    def search(self) -> EasyFirstSearch:
+        """The search for outcomes."""
+        return EasyFirstSearch(self.settings.beam)
+
+    # Training
+
+    def _reset_training(self) -> None:
+        super()._reset_training()
+        self._seen: Seen[Encoded] = Seen()
+
+    def _initialize(
+        self, examples: Iterable[Example], outcomes: Sequence[str], missing: str
+    ) -> None:
+        """Collect the vocabulary and forget what was learned."""
+        model = self._new_model()
+        numbers = {outcome: number for number, outcome in enumerate(outcomes)}
+        found = [words for example in examples for words in self._gold_words(example, numbers)]
+        if not any(np.any(words.gold >= 0) for words in found):
+            raise self._nothing_to_learn(missing)
+        Corpus(found).teach_words(model, outcomes)
+        self._use(model)
+
+    def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
+        keys = map(self._key, examples)
+        found = [
+            self._seen.take(key, partial(self._encode, example))
+            for key, example in zip(keys, examples)
+        ]
+        parts = [encoded for encoded in found if encoded is not None]
+        if parts:
+            batch = joined(parts)
+            updates = self.classifier.learn(batch.sequences, batch.gold, self.search)
+            self._count_loss(losses, int(updates.sum()), len(batch.sequences.offsets) - 1)
+        return False
+
+    def _key(self, example: Example) -> bytes:
+        """Identify an example by its content."""
+        reference = example.reference
+        content = (
+            example.predicted.to_array([ORTH, SPACY]).tobytes()
+            + reference.to_array(_CONTENT).tobytes()
+        )
+        guide = _guide_content(reference) if self.classifier.is_guided else b""
+        return content_key(content + guide + getattr(self.settings, "tokens", "").encode())
+
+    def _encode(self, example: Example) -> Encoded | str:
+        numbers = {outcome: number for number, outcome in enumerate(self.classifier.outcomes)}
+        words = self._gold_words(example, numbers)
+        return Corpus(words).encode(self.classifier) if words else "without words"
+
+    # Prediction
+
+    def predict(self, docs: Iterable[Doc]) -> tuple[Words, np.ndarray]:
+        """Classify the words of documents without changing them.
+
+        RETURNS (tuple[Words, int32[words]]): Their words, and the outcome of each.
+        RAISES (ValueError): If the component has not been trained, or reads guides that are
+        missing.
+        """
+        self._check_trained()
+        sequences, words = self.classifier.read_docs(list(docs), reader=self.name)
+        return words, self.classifier.decide(sequences, self.search, self.threads)
+
+
+class LabellingComponent(WordClassifyingComponent):
+    """A classifier whose outcomes are the labels of the treebank.
+
+    A subclass also defines `_names`: the gold outcomes of the words of a document, "" where
+        unknown.
+    """
+
+    #: What training examples must have: without given labels, and with them.
+    needed: ClassVar[tuple[str, str]] = ("a word", "a word with one of the labels")
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The outcomes."""
+        return tuple(self.classifier.outcomes)
+
+    @property
+    def label_data(self) -> list[str]:
+        """The outcomes, as `spacy init labels` writes them and `initialize` takes them."""
+        return list(self.classifier.outcomes)
+
+    def initialize(
+        self,
+        get_examples: Callable[[], Iterable[Example]],
+        *,
+        nlp: Language | None = None,
+        labels: Sequence[str] | None = None,
+    ) -> None:
+        """Collect the words and outcomes of the training data, and forget what was learned before.
+
+        labels (Sequence[str] | None): The outcomes; by default those of the examples.
+        RAISES (ValueError): If there is nothing to learn.
+        """
+        examples = self._initial_examples(get_examples)
+        names = (
+            {name for example in examples for name in self._names(example.reference)}
+            if not labels
+            else ()
+        )
+        self._initialize(
+            examples, list(labels or sorted({*names} - {""})), self.needed[bool(labels)]
+        )
+
+
+#: The outcome of words that have nothing in training data where none has anything.
+NOTHING = "_"
+
+
+class AttributeComponent(LabellingComponent):
+    """A component that finds an attribute besides the tag. It learns the words of the reference
+    documents as they are. Where they have nothing at all, the only outcome is `NOTHING`, and
+    nothing is written.
+
+    A subclass defines `_gold_outcomes`: the different gold outcomes of the words of a document, ""
+    where unknown, and which of them each word has (int64[words]).
+    """
+
+    def _initialize(
+        self, examples: Iterable[Example], outcomes: Sequence[str], missing: str
+    ) -> None:
+        if not outcomes:
+            util.logger.warning("%s: the training examples have nothing to learn from", self.name)
+        super()._initialize(examples, outcomes or [NOTHING], missing)
+
+    def _names(self, doc: Doc) -> list[str]:
+        return self._gold_outcomes(doc, read_words([doc]))[0]
+
+    @property
+    def _writes(self) -> bool:
+        return self.classifier.outcomes != [NOTHING]
+
+    def _gold_words(self, example: Example, outcomes: dict[str, int]) -> list[GoldWords]:
+        doc = example.reference
+        words = read_words([doc])
+        if len(words.place) == 0:
+            return []
+        names, place = self._gold_outcomes(doc, words)
+        gold = np.array(
+            [outcomes.get(name, outcomes.get(NOTHING, NONE)) for name in names], dtype=np.int32
+        )
+        symbols = self.classifier.symbols([doc], words, reader=self.name)
+        forms, offsets = (
+            [words.forms[number] for number in words.place.tolist()],
+            words.layout.offsets,
+        )
+        return _cut([self._key(example)] * (len(offsets) - 1), forms, gold[place], symbols, offsets)
+
+
+def _cut(
+    keys: Sequence[bytes],
+    forms: list[str],
+    gold: np.ndarray,
+    symbols: Mapping[str, np.ndarray],
+    offsets: np.ndarray,
+) -> list[GoldWords]:
+    """Return the sentences of a document, nothing of which is given."""
+    given = np.full(len(gold), NONE, dtype=np.int32)
+    return [
+        GoldWords(
+            key,
+            forms[start:end],
+            gold[start:end],
+            given[start:end],
+            {name: column[start:end] for name, column in symbols.items()},
+        )
+        for key, start, end in zip(keys, offsets.tolist(), offsets[1:].tolist())
+    ]
+
+
+def _guide_content(doc: Doc) -> bytes:
+    """What the guide of a document says of its words, if it has one."""
+    if doc._.guide is None:
+        return b""
+    parts = ("heads", "head_probs", "head_labels", "tags", "tag_probs")
+    names = repr((doc._.guide["label_names"], doc._.guide["tag_names"])).encode()
+    return names + b"".join(np.asarray(doc._.guide[part]).tobytes() for part in parts)
+
+
+class EasyFirstSenter(WordClassifyingComponent):
+    """Finds where sentences begin, the easiest word of a document first.
+
+    It sets `token.is_sent_start` of every token, and keeps boundaries that are set. White space
+    belongs to the sentence before it.
+
+    Its model is made by `spacy-hpyp.EasyFirstSenter.v1`.
+    """
+
+    factory = "easy_first_senter"
+    settings_type = SenterSettings
+    default_scorer = staticmethod(senter_score)
+
+    def initialize(
+        self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None
+    ) -> None:
+        """Collect the words of the training data, and forget what was learned before.
+
+        get_examples (Callable): Returns examples with gold sentence boundaries.
+        RAISES (ValueError): If no document has sentence boundaries.
+        """
+        # In the order of the numbers `GOES_ON` and `BEGINS`.
+        outcomes = ["goes on", "begins"]
+        self._initialize(self._initial_examples(get_examples), outcomes, "sentence boundaries")
+
+    def predict(self, docs: Iterable[Doc]) -> tuple[Words, np.ndarray]:
+        """Classify the words of documents without changing them.
+
+        RETURNS (tuple[Words, int32[words]]): Their words, and whether each begins a sentence;
+            `NONE` where that is uncertain.
+        RAISES (ValueError): If the component has not been trained.
+        """
+        self._check_trained()
+        sequences, words = self.classifier.read_docs(list(docs), reader=self.name)
+        outcomes = self.classifier.decide(sequences, self.search, self.threads)
+        if self.certainty > 0.0:
+            sure = np.abs(self.classifier.leads(sequences, outcomes)) >= self.certainty
+            outcomes = np.where(sure | (sequences.given != NONE), outcomes, NONE)
+        return words, outcomes
+
+    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
+        """Write the sentence boundaries that `predict` has found."""
+        write_starts(list(docs), *scores)
+
+    def _gold_words(self, example: Example, outcomes: dict[str, int]) -> list[GoldWords]:
+        if self.tokens == "gold":
+            doc, starts = example.reference, [token.is_sent_start for token in example.reference]
+        else:
+            doc, starts = example.predicted, example.get_aligned_sent_starts()
+        words = read_words([doc])
+        if len(words.place) == 0 or not example.reference.has_annotation("SENT_START"):
+            return []
+        # A sentence that begins with white space is begun by the next word.
+        begins = np.cumsum([start is True or start == 1 for start in starts])[words.layout.token]
+        gold = np.where(np.diff(begins, prepend=0) > 0, BEGINS, GOES_ON).astype(np.int32)
+        # A sentence that was taken out of a text does not say where sentences end in one.
+        if example.reference.has_unknown_spaces and not gold[1:].any():
+            return []
+        given = np.full(len(gold), NONE, dtype=np.int32)
+        gold[0] = given[0] = BEGINS
+        forms = [words.forms[place] for place in words.place.tolist()]
+        return [
+            GoldWords(
+                self._key(example), forms, gold, given, {"space": read_spaces([doc], words.layout)}
+            )
+        ]
+
+
+make_easy_first_senter = register(
+    EasyFirstSenter,
+    assigns=["token.is_sent_start", "doc.sents"],
+    scores={"sents_f": 1.0, "sents_p": 0.0, "sents_r": 0.0},
+)
+
+
+class EasyFirstTagger(LabellingComponent):
+    """A tagger that begins with the easiest word of a sentence (Ma et al. 2012, 2013). It sets
+    `token.tag_`.
+
+    If its templates read guides (`guide.tag`), it stands after an `hpyp_parser` with guides = true,
+    and is trained on documents that 'python -m spacy hpyp guides' has written, on their tokens.
+
+    Its model is made by `spacy-hpyp.EasyFirstTagger.v1`.
+    """
+
+    factory = "easy_first_tagger"
+    settings_type = ClassifyingSettings
+    default_scorer = staticmethod(tagger_score)
+    needed = ("a token with a tag", "a token with one of the tags")
+
+    def _names(self, doc: Doc) -> list[str]:
+        return [token.tag_ for token in doc]
+
+    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
+        """Write the tags that `predict` has found."""
+        words, outcomes = scores
+        write_tags(list(docs), words.layout, outcomes, self.classifier.outcomes)
+
+    def jackknife(
+        self,
+        examples: Iterable[Example],
+        *,
+        folds: int = 10,
+        epochs: int = 5,
+        tokens: str | None = None,
+    ) -> dict[bytes, list[str]]:
+        """Tag training sentences by taggers like this one that have been trained on the other
+        sentences.
+
+        The component must be initialized, but need not be trained, and stays as it is.
+
+        folds (int): The number of parts, at least 2.
+        epochs (int): How often each tagger sees the other parts.
+        tokens (str | None): Replaces the setting `tokens`.
+        RETURNS (dict[bytes, list[str]]): The tags of each sentence by its key (`RawSentence.key`).
+        """
+        self._check_trained()
+        tags = self.classifier.outcomes
+        numbers = {tag: number for number, tag in enumerate(tags)}
+        sequences = [
+            words
+            for example in self._examples(examples, "jackknife")
+            for words in self._read(example, numbers, tokens or self.tokens)
+        ]
+        found = jackknife(
+            self.classifier,
+            sequences,
+            self.search,
+            folds=folds,
+            epochs=epochs,
+            threads=self.threads,
+        )
+        return {
+            words.key: [tags[outcome] for outcome in outcomes.tolist()] for words, outcomes in found
+        }
+
+    def _gold_words(self, example: Example, outcomes: dict[str, int]) -> list[GoldWords]:
+        return self._read(example, outcomes, self.tokens)
+
+    def _read(self, example: Example, outcomes: dict[str, int], tokens: str) -> list[GoldWords]:
+        # A guide is about the tokens of the document that it stands in.
+        sentences, symbols = (
+            list(sentences_of(example, "gold" if self.classifier.is_guided else tokens)),
+            {},
+        )
+        if self.classifier.is_guided:
+            reference = example.reference
+            symbols = self.classifier.symbols(
+                [reference], read_words([reference]), reader=self.name
+            )
+        offsets = np.cumsum([0, *(len(sentence.rows) for sentence in sentences)])
+        forms = [form for sentence in sentences for form in sentence.strings(0)]
+        tags = [outcomes.get(tag, NONE) for sentence in sentences for tag in sentence.strings(1)]
+        keys = [sentence.key for sentence in sentences]
+        return _cut(keys, forms, np.array(tags, dtype=np.int32), symbols, offsets)
+
+
+make_easy_first_tagger = register(EasyFirstTagger, assigns=["token.tag"], scores={"tag_acc": 1.0})
+
+
+# The part of speech in the name of an outcome, as spaCy's morphologizer has it; and that of white
+# space.
+_POS, _SPACE_POS = "POS=", "SPACE"
+
+
+class EasyFirstMorphologizer(AttributeComponent):
+    """Finds universal parts of speech and features, the easiest word of a sentence first. It sets
+    `token.pos_` and `token.morph`.
+
+    Both are one outcome, whose weights are those of its part of speech, of its features and of it
+    as a whole, so that what is learned of one holds for others. A word may be what it was in
+    training, or, if it was rare there, what words with its ending were.
+
+    If its templates read guides (`guide.tag`), it stands after an `hpyp_parser` with guides = true,
+    and is trained on documents that 'python -m spacy hpyp guides' has written. Words under tokens
+    are decided each by itself.
+
+    Its model is made by `spacy-hpyp.EasyFirstMorphologizer.v1`.
+    """
+
+    factory = "easy_first_morphologizer"
+    settings_type = AttributeSettings
+    default_scorer = staticmethod(morphologizer_score)
+
+    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
+        """Write parts of speech and features into the documents that `predict` was given, by what
+        it returned.
+        """
+        if not self._writes:
+            return
+        docs, (words, outcomes) = list(docs), scores
+        found = map(_taken_apart, self.classifier.outcomes)
+        for attribute, values, space in zip(("pos", "morph"), zip(*found), (_SPACE_POS, "")):
+            names = {value: number for number, value in enumerate(dict.fromkeys(values))}
+            number = np.array([names[value] for value in values])
+            write_attribute(
+                docs, words.layout, attribute, list(names), number[outcomes], space=space
+            )
+
+    def _gold_outcomes(self, doc: Doc, words: Words) -> tuple[list[str], np.ndarray]:
+        (parts, part), (morphs, morph) = (
+            read_written([doc], words.layout, name) for name in ("pos", "morph")
+        )
+        pairs, place = np.unique(part * max(1, len(morphs)) + morph, return_inverse=True)
+        found = (
+            (parts[pair // len(morphs)], morphs[pair % len(morphs)]) for pair in pairs.tolist()
+        )
+        return [_put_together(*pair) for pair in found], place
+
+
+def _put_together(pos: str, features: str) -> str:
+    own = [] if features in ("", Morphology.EMPTY_MORPH) else features.split(Morphology.FEATURE_SEP)
+    return Morphology.FEATURE_SEP.join(sorted([*own, *([_POS + pos] if pos else [])]))
+
+
+@lru_cache(1 << 12)
+def _taken_apart(name: str) -> tuple[str, str]:
+    """The part of speech, and the features."""
+    parts = name.split(Morphology.FEATURE_SEP)
+    pos = "".join(part.removeprefix(_POS) for part in parts if part.startswith(_POS))
+    return pos, Morphology.FEATURE_SEP.join(part for part in parts if not part.startswith(_POS))
+
+
+make_easy_first_morphologizer = register(
+    EasyFirstMorphologizer,
+    assigns=["token.pos", "token.morph"],
+    scores={"pos_acc": 0.5, "morph_acc": 0.5, "morph_per_feat": None},
+)
+
+
+class EasyFirstLemmatizer(AttributeComponent):
+    """Finds lemmas, the easiest word of a sentence first. It sets `token.lemma_`.
+
+    A lemma is made of its word by an edit tree (`spacy_hpyp.text.lemmas`). A word may have the
+    lemmas that it had in training, and, if it was rare there, those that the trees of words with
+    its ending give. Of tags, parts of speech and features it reads those that the words have: it
+    stands after what writes them, and learns from gold ones.
+
+    Its model is made by `spacy-hpyp.EasyFirstLemmatizer.v1`.
+    """
+
+    factory = "easy_first_lemmatizer"
+    settings_type = AttributeSettings
+    #: As spaCy's: there is one for each way of making a lemma, which model cards need not have.
+    hide_labels = True
+    default_scorer = staticmethod(lemmatizer_score)
+
+    def _reset_training(self) -> None:
+        super()._reset_training()
+        self._rules = _rules(self.classifier.outcomes)
+
+    def _initialize(
+        self, examples: Iterable[Example], outcomes: Sequence[str], missing: str
+    ) -> None:
+        # Of several names of a rule the first stands for it.
+        self._rules = _rules(outcomes)
+        try:
+            super()._initialize(examples, self._rules.names, missing)
+        finally:
+            self._rules = _rules(self.classifier.outcomes)
+
+    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
+        """Write lemmas into the documents that `predict` was given; where a rule is not for a word,
+        the word is its own lemma, as white space is.
+        """
+        docs, (words, outcomes) = list(docs), scores
+        if not self._writes or not len(outcomes):
+            return
+        rules = len(self._rules.names)
+        different, place = np.unique(words.place * rules + outcomes, return_inverse=True)
+        pairs = [(words.forms[each // rules], each % rules) for each in different.tolist()]
+        lemmas = [self._rules.apply(rule, form) or form for form, rule in pairs]
+        names = {lemma: number for number, lemma in enumerate(dict.fromkeys(lemmas))}
+        number = np.array([names[lemma] for lemma in lemmas])[place]
+        write_attribute(docs, words.layout, "lemma", list(names), number)
+
+    def _gold_outcomes(self, doc: Doc, words: Words) -> tuple[list[str], np.ndarray]:
+        lemmas, lemma = read_written([doc], words.layout, "lemma")
+        pairs, place = np.unique(words.place * max(1, len(lemmas)) + lemma, return_inverse=True)
+        found = (
+            (words.forms[pair // len(lemmas)], lemmas[pair % len(lemmas)])
+            for pair in pairs.tolist()
+        )
+        return [self._rules.name(form, lemma) if lemma else "" for form, lemma in found], place
+
+
+def _rules(names: Iterable[str]) -> LemmaRules:
+    return LemmaRules(name for name in names if name != NOTHING)
+
+
+make_easy_first_lemmatizer = register(
+    EasyFirstLemmatizer, assigns=["token.lemma"], scores={"lemma_acc": 1.0}
+)

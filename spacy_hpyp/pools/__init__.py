@@ -1,1 +1,0 @@
-"""Conditional distributions made of several experts: products and mixtures, their weights."""

@@ -1,0 +1,119 @@
+"""Observations of rare words: p(usual tag elsewhere | tag), and p(form | tag).
+
+A word that is too rare to be known is generated as the class of its form. The tag that it usually
+had where it was seen is observed besides, so that the word is as probable as
+
+    p(class | tag, configuration) p(tag elsewhere | tag).
+
+This is learned from all words of the treebank that were seen seldom, each of their tokens in turn
+as if it had not been seen. Counts are smoothed: mostly a tag is the same again, with one
+probability for all tags, and otherwise as frequent as it is among rare words.
+
+Where a rare word is generated as one of a class of words of raw text, its form is another
+observation.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+# The smoothing that `SeenTags.learn` chooses from.
+_REPEATS = (*np.arange(0.0, 0.95, 0.1).tolist(), 0.95, 0.98)
+_STRENGTHS = tuple(2.0**power for power in range(-1, 11))
+# Added to each count, so that no tag is impossible.
+_PRIOR = 0.5
+
+
+@dataclass(frozen=True)
+class SeenTags:
+    """Distribution of an observation given the tag of a word: the word's tag elsewhere, or its
+    form.
+
+    pairs (int64[n, 3]): Tag, observation, and how often they were seen together.
+    repeats (float): Probability that the tag elsewhere is the same, before any counts; from 0 to
+    below 1. strength (float): How many counts the expectation is worth; above 0.
+    """
+
+    pairs: np.ndarray
+    repeats: float
+    strength: float
+
+    @classmethod
+    def learn(
+        cls, seen: Iterable[tuple[int, int]], tags: int, observations: int | None = None
+    ) -> "SeenTags":
+        """Choose the smoothing that makes each count most probable given the others.
+
+        seen (Iterable[tuple[int, int]]): The tag and the observation of each token.
+        tags (int): Number of tags.
+        observations (int | None): Number of possible observations, if these are not tags.
+        """
+        counts = np.zeros((tags, observations or tags), dtype=np.int64)
+        for pair in seen:
+            counts[pair] += 1
+        rows, columns = np.nonzero(counts)
+        found, usual = counts[rows, columns], _usual(counts)[columns]
+        of_tag = counts.sum(axis=1)[rows]
+        best = -np.inf, 0.0, 1.0
+        for repeats in _REPEATS if observations is None else (0.0,):
+            expected = repeats * (rows == columns) + (1 - repeats) * usual
+            for strength in _STRENGTHS:
+                left = (found - 1 + strength * expected) / (of_tag - 1 + strength)
+                best = max(
+                    best, (float(found @ np.log(left)), repeats, strength), key=lambda each: each[0]
+                )
+        return cls(np.column_stack([rows, columns, found]), *best[1:])
+
+    def given(self, tags: int, observations: int | None = None) -> np.ndarray:
+        """Return the distribution (float64[observations, tags]); each column sums to 1."""
+        counts = np.zeros((tags, observations or tags), dtype=np.int64)
+        rows, columns, found = self.pairs.T
+        counts[rows, columns] = found
+        expected = self.repeats * np.eye(*counts.shape) + (1 - self.repeats) * _usual(counts)
+        smoothed = (counts + self.strength * expected) / (
+            counts.sum(axis=1, keepdims=True) + self.strength
+        )
+        return np.ascontiguousarray(smoothed.T)
+
+
+@dataclass(frozen=True)
+class SeenForms:
+    """Distribution of the form of a rare word given its tag.
+
+    names (list[str]): The forms, by their names in a rule for unknown words.
+    seen (SeenTags): Their counts.
+    """
+
+    names: list[str]
+    seen: SeenTags
+
+    @classmethod
+    def learn(cls, rare: Sequence[tuple[Sequence[str], int]], least: int, tags: int) -> "SeenForms":
+        """Count forms.
+
+        rare (Sequence[tuple[Sequence[str], int]]): The names of the form of each token, the most
+            telling first, and the token's tag.
+        least (int): Rarer names give way to more general ones.
+        tags (int): Number of tags.
+        """
+        sizes = Counter(name for names, _ in rare for name in names)
+        tokens = [
+            (tag, next((name for name in names if sizes[name] >= least), names[-1]))
+            for names, tag in rare
+            if names
+        ]
+        names = sorted({name for _, name in tokens})
+        number = {name: place for place, name in enumerate(names)}
+        pairs = [(tag, number[name]) for tag, name in tokens]
+        return cls(names, SeenTags.learn(pairs, tags, len(names)))
+
+    def given(self, tags: int) -> np.ndarray:
+        """Return the distribution (float64[forms, tags])."""
+        return self.seen.given(tags, len(self.names))
+
+
+def _usual(counts: np.ndarray) -> np.ndarray:
+    """Frequency of each observation, whatever the tag (float64[observations])."""
+    return (counts.sum(axis=0) + _PRIOR) / (counts.sum() + _PRIOR * counts.shape[1])

@@ -1,0 +1,178 @@
+"""What a tag promises of the words to come, against sums over all sequences of tags; and that the
+search only goes by it.
+"""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from searching import decode_all
+from seating import PRECISION
+from test_enumeration import EVERYTHING, POOLS, make_model, with_random_weights
+
+from spacy_hpyp.annotation.arrays import Blocks
+from spacy_hpyp.arc_standard import decoding, future_cost
+from spacy_hpyp.arc_standard.configuration import FIRST_SYMBOL, ROOT_SYMBOL
+from spacy_hpyp.arc_standard.distributions import ContextLists, Distributions
+from spacy_hpyp.arc_standard.future_cost import tag_chain
+from spacy_hpyp.arc_standard.search import Search
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.hpyp.franchise import child, restaurant_distribution
+
+TAGS, FORMS = 3, 4
+SENTENCES = [list(words) for n in (1, 3, 5) for words in product(range(2), repeat=n)][::3]
+# Of sums of the same numbers, some of which have been divided by a promise and multiplied by it
+# again.
+ROUNDING = 1e-9
+
+
+def blocks_of(*sentences, tags=None, may_start=None):
+    n = sum(map(len, sentences))
+    return Blocks(
+        words=np.array([word for words in sentences for word in words], dtype=np.int32),
+        tags=np.full(n, NONE, dtype=np.int32) if tags is None else np.array(tags, dtype=np.int32),
+        may_start=np.zeros(n, dtype=bool) if may_start is None else np.array(may_start, dtype=bool),
+        offsets=np.cumsum([0, *map(len, sentences)]),
+    )
+
+
+class Chain:
+    """A random chain of tags, and words that may have some of these."""
+
+    def __init__(self, seed, *, candidates=None):
+        self.rng = rng = np.random.default_rng(seed)
+        self.chain = rng.dirichlet(np.full(TAGS, 0.5), TAGS + 1)
+        counts = (
+            rng.integers(1, TAGS + 1, FORMS) if candidates is None else np.full(FORMS, candidates)
+        )
+        self.candidates = [rng.permutation(TAGS)[:count].tolist() for count in counts]
+        self.usual = [rng.random(count) for count in counts]
+
+    def heuristic(self, block, share=1.0, chain=None):
+        offsets = np.cumsum([0, *map(len, self.candidates)])
+        candidates = np.concatenate(self.candidates).astype(np.int32)
+        chain = self.chain if chain is None else chain
+        model = Distributions(
+            *[0] * 4, offsets, candidates, p_word_given_tag=np.concatenate(self.usual), chain=chain
+        )
+        return future_cost.future_costs(model, block, Search(1, 0.0, future_cost=share))
+
+    def step(self, before, tag, may_start):
+        """p(tag | the tag before), where another sentence may begin or not."""
+        begins = future_cost._BEGINS if may_start else 0.0
+        return (1.0 - begins) * self.chain[before, tag] + begins * self.chain[TAGS, tag]
+
+    def enumerated(self, block, i, tag):
+        """The log of the sum over all tags of the words after word i of the probabilities of these
+        words with them.
+        """
+        choices = []
+        for word, given in zip(block.words[i + 1 :], block.tags[i + 1 :]):
+            pairs = zip(self.candidates[word], self.usual[word])
+            choices.append([pair for pair in pairs if given in (NONE, pair[0])])
+        total = 0.0
+        for sequence in product(*choices):
+            probability, before = 1.0, tag
+            for (after, usual), may_start in zip(sequence, block.may_start[i + 1 :]):
+                probability *= self.step(before, after, may_start) * usual
+                before = after
+            total += probability
+        return np.log(total)
+
+    def block(self, n, *, given=0.0, may_start=0.0):
+        """Words, some with one of their tags, and some with which a sentence may begin."""
+        words = self.rng.integers(FORMS, size=n).tolist()
+        tags = [
+            self.rng.choice(self.candidates[word]) if self.rng.random() < given else NONE
+            for word in words
+        ]
+        return blocks_of(words, tags=tags, may_start=self.rng.random(n) < may_start)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("may_start", [0.0, 0.5])
+@pytest.mark.parametrize("given", [0.0, 0.5, 1.0])
+def test_outlook_is_the_log_of_the_sum_over_all_sequences_of_tags(seed, given, may_start):
+    chain = Chain(seed)
+    for n in (1, 2, 5):
+        block = chain.block(n, given=given, may_start=may_start)
+        expected = [[chain.enumerated(block, i, tag) for tag in range(TAGS)] for i in range(n)]
+        np.testing.assert_allclose(chain.heuristic(block), expected, rtol=ROUNDING, atol=ROUNDING)
+
+
+def test_nothing_is_promised_with_a_share_of_nothing_or_without_a_chain():
+    chain = Chain(0)
+    block = chain.block(5)
+    for found in (chain.heuristic(block, 0.0), chain.heuristic(block, chain=chain.chain[:0])):
+        np.testing.assert_array_equal(found, np.zeros((5, TAGS)))
+    assert np.ptp(chain.heuristic(block)[:-1], axis=1).min() > 0.05
+
+
+def test_a_sentence_may_begin_where_the_block_says_so_and_nowhere_else():
+    chain = Chain(0, candidates=1)
+    chain.candidates = [[0], [1], [2], [0]]
+    # What follows the first tag only begins sentences.
+    chain.chain[:] = [[1.0, 0.0, 0.0], [0.5, 0.0, 0.5], [0.0, 0.5, 0.5], [0.0, 1.0, 0.0]]
+    words, usual = [0, 1, 2], [part[0] for part in chain.usual]
+    inside, begins, elsewhere = (
+        chain.heuristic(blocks_of(words, may_start=may_start))
+        for may_start in ([1, 0, 0], [1, 1, 0], [1, 0, 1])
+    )
+    assert inside[0, 0] < -200.0
+    assert begins[0, 0] == pytest.approx(np.log(future_cost._BEGINS * usual[1] * 0.5 * usual[2]))
+    assert elsewhere[0, 0] < -200.0
+
+
+@pytest.fixture(scope="module", params=POOLS)
+def model(request):
+    return with_random_weights(make_model(POOLS[request.param]))
+
+
+def decode(model, blocks, particles=EVERYTHING, share=1.0, threads=1, stack_penalty=0.0):
+    # Where only the best derivation counts, the selection step soon gives all particles to few,
+    # however many there are.
+    search = Search(particles, stack_penalty, future_cost=share, marginals=particles == EVERYTHING)
+    return decoding.decode(model.frozen, blocks, search, threads)
+
+
+def test_the_chain_is_what_the_tag_of_the_last_word_predicts(model):
+    conditional, franchise = model.conditionals["tag"], model.franchises["tag"]
+    chain, expected = tag_chain(model.frozen.tag), np.empty(2)
+    # In all these pools that is what the first expert reads first.
+    assert (conditional.columns[:, 0] >= 0).all()
+    for row, symbol in zip(chain, [FIRST_SYMBOL, FIRST_SYMBOL + 1, ROOT_SYMBOL], strict=True):
+        restaurant = child(franchise, 0, symbol)
+        restaurant_distribution(franchise, 0 if restaurant == NONE else restaurant, expected)
+        np.testing.assert_allclose(row, expected, rtol=PRECISION)
+
+
+def test_there_is_no_chain_without_an_expert_that_begins_with_the_tag_of_the_last_word():
+    contexts = ContextLists(
+        transition=[["s1.tag"]],
+        label=[],
+        tag=[["s1.word"], ["s2.tag", "s1.tag"]],
+        word=[["next.tag"]],
+    )
+    model = make_model(contexts)
+    assert model.frozen.chain.shape == (0, 2)
+    blocks = blocks_of([0, 1, 0])
+    for one, other in zip(decode(model, blocks, 3)[:-1], decode(model, blocks, 3, share=0.0)[:-1]):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_with_enough_particles_the_outlook_changes_nothing(model):
+    for words in SENTENCES:
+        with_it, without = (decode(model, blocks_of(words), share=share) for share in (1.0, 0.0))
+        np.testing.assert_array_equal(with_it.heads, without.heads)
+        np.testing.assert_array_equal(with_it.tags, without.tags)
+        np.testing.assert_allclose(with_it.log_probability, without.log_probability, atol=ROUNDING)
+        np.testing.assert_allclose(with_it.syntactic, without.syntactic, atol=ROUNDING)
+
+
+def test_the_outlook_is_no_part_of_the_weights(model):
+    blocks, parser = blocks_of([0, 1, 0, 0, 1]), model.frozen
+    with_it, without = (
+        decode_all(parser, blocks, 0, Search(EVERYTHING, 0.0, marginals=True, future_cost=share))
+        for share in (1.0, 0.0)
+    )
+    assert sorted(with_it.log_weight) == pytest.approx(sorted(without.log_weight), abs=ROUNDING)

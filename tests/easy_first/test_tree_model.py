@@ -1,0 +1,181 @@
+"""What an easy-first parser reads of words and guides, and what confidence is learned from."""
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.vocab import Vocab
+
+from spacy_hpyp.annotation.arrays import Guides
+from spacy_hpyp.annotation.guides import HEADS, no_guides
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.easy_first.arcs import NULL, SYMBOLS
+from spacy_hpyp.easy_first.parsing import SCALE, EasyFirstTrees
+from spacy_hpyp.easy_first.tree_model import TreeModel, confidence_features, guide_rows
+from spacy_hpyp.text.unknown_words import universal_unknown_words
+from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
+
+TAGS = ["DT", "NN", "VB"]
+TRAINING = [
+    (["the", "dog", "sleeps"], [0, 1, 2]),
+    (["the", "dog", "The"], [0, 2, 0]),
+    (["dog", "sleeps"], [1, 2]),
+]
+RULE = universal_unknown_words()
+
+
+def model(arcs=("l.tag",)):
+    settings = VocabularySettings(RULE, min_count=2, min_class_count=1)
+    found = TreeModel([list(arcs)], [["child.tag"]], settings, arc_places=16, label_places=16)
+    found.initialize(Vocabulary.collect(TRAINING, TAGS, settings), ["det", "nsubj"])
+    return found
+
+
+def columns_of(doc, arcs=("l.tag",)):
+    sentences, _ = model(arcs).read_docs([doc])
+    return dict(zip(SYMBOLS, sentences.symbols.T, strict=True)), sentences
+
+
+def test_words_that_differ_have_different_symbols_and_others_the_same():
+    doc = Doc(
+        Vocab(),
+        words=["dog", "The", "the", "Dog", "dog", "xyz"],
+        tags=["NN", "DT", "DT", "NN", "", "XX"],
+    )
+    column, sentences = columns_of(doc)
+    word = column["word"].tolist()
+    assert word[0] == word[4] != word[2]
+    assert word[1] != word[2]
+    assert min(word) > NULL
+    lower = column["lower"].tolist()
+    assert lower[0] == lower[3] == lower[4] != lower[1] == lower[2]
+    assert column["suffix"][0] == column["suffix"][3] != column["suffix"][1]
+    assert sentences.heads.shape == (6, 0)
+
+
+def test_the_usual_tag_is_the_most_frequent_one_of_the_word():
+    doc = Doc(Vocab(), words=["the", "dog", "sleeps"])
+    assert (columns_of(doc)[0]["usual"] - 1).tolist() == [0, 1, 2]
+
+
+def test_what_is_read_of_a_word_does_not_depend_on_what_was_read_before():
+    vocab = Vocab()
+    docs = [Doc(vocab, words=words) for words in (["dog", "new"], ["new", "dog", "the"])]
+    together, apart = model(), [model().read_docs([doc])[0].symbols for doc in docs]
+    assert np.array_equal(together.read_docs(docs)[0].symbols, np.concatenate(apart))
+    assert np.array_equal(together.read_docs(docs[::-1])[0].symbols, np.concatenate(apart[::-1]))
+
+
+def test_sentences_begin_where_boundaries_are_set():
+    doc = Doc(
+        spacy.blank("en").vocab,
+        words=["dog", "dog", " ", "dog", "dog"],
+        sent_starts=[1, 0, 0, 1, 0],
+    )
+    assert columns_of(doc)[1].offsets.tolist() == [0, 2, 4]
+
+
+# Guides
+
+
+def random_guides(lengths, seed=0):
+    """Guides of some sentences."""
+    rng = np.random.default_rng(seed)
+    guides = no_guides(sum(lengths))
+    word = 0
+    for n in lengths:
+        for position in range(n):
+            heads = [NONE, *(head for head in range(n) if head != position)]
+            chosen = rng.permutation(heads)[: rng.integers(0, HEADS + 1)]
+            m = len(chosen)
+            guides.heads[word, :m] = chosen
+            guides.head_probability[word, :m] = (
+                np.sort(rng.dirichlet(np.ones(m + 1))[:m])[::-1] if m else 0.0
+            )
+            guides.head_labels[word, :m] = np.where(chosen == NONE, NONE, rng.integers(-1, 2, m))
+            guides.tags[word], guides.tag_probability[word] = rng.permutation(3), [0.6, 0.3, 0.1]
+            word += 1
+    return guides, np.cumsum([0, *lengths])
+
+
+def test_expected_children_are_the_sums_of_the_probabilities_of_heads_on_each_side():
+    guides, offsets = random_guides([5, 1, 8, 2])
+    heads, probability, labels, expected = guide_rows(guides, offsets)
+    again = np.zeros_like(expected)
+    for start, end in zip(offsets, offsets[1:]):
+        for child in range(end - start):
+            for rank in range(HEADS):
+                head = guides.heads[start + child, rank]
+                if head != NONE:
+                    again[start + head, int(child > head)] += guides.head_probability[
+                        start + child, rank
+                    ]
+    np.testing.assert_allclose(expected, again, atol=1e-6)
+    assert np.array_equal(probability, guides.head_probability)
+    assert np.array_equal(labels, guides.head_labels)
+    known = guides.head_probability > 0.0
+    assert np.array_equal(heads[known], guides.heads[known])
+    # What has no probability is no head, not even ROOT.
+    assert np.all(heads[~known] < NONE)
+
+
+def test_without_a_guide_nothing_is_expected():
+    heads, probability, labels, expected = guide_rows(None, np.array([0, 3, 4]))
+    assert heads.shape == probability.shape == labels.shape == (4, 0)
+    assert not expected.any()
+
+
+def test_symbols_of_guides_say_the_side_of_the_head_how_sure_it_is_the_label_and_the_tag():
+    heads = [[1, NONE], [NONE, 0], [0, 1], [NONE, NONE]]
+    guides = Guides(
+        heads=np.array(heads, dtype=np.int32),
+        head_probability=np.array(
+            [[0.99, 0.01], [0.6, 0.4], [0.3, 0.1], [0.0, 0.0]], dtype=np.float32
+        ),
+        head_labels=np.array([[1, NONE], [NONE, 0], [NONE, 0], [NONE, NONE]], dtype=np.int32),
+        tags=np.array([[2], [1], [NONE], [NONE]], dtype=np.int32),
+        tag_probability=np.array([[1.0], [1.0], [0.0], [0.0]], dtype=np.float32),
+    )
+    own = model(("l.guide.head",))
+    assert own.is_guided
+    found = own.encode(
+        ["a"] * 4, np.arange(4), np.zeros(4, dtype=np.int32), np.array([0, 4]), guides
+    )
+    head, label, tag = found.symbols[:, len(SYMBOLS) :].T
+    # To the right and sure, a root and less sure, to the left and unsure, and nothing.
+    assert len(set(head.tolist())) == 4
+    assert head[3] == NULL
+    assert NULL not in head[:3]
+    assert label.tolist() == [3, 1, 1, 1]
+    assert tag.tolist() == [4, 3, 1, 1]
+    surer = guides._replace(
+        head_probability=np.array([[0.99, 0], [0.99, 0], [0.99, 0], [0, 0]], dtype=np.float32)
+    )
+    again = own.encode(
+        ["a"] * 4, np.arange(4), np.zeros(4, dtype=np.int32), np.array([0, 4]), surer
+    ).symbols
+    assert (again[:, len(SYMBOLS)] != head).tolist() == [False, True, True, False]
+
+
+# Confidence
+
+
+def test_confidence_is_learned_from_finite_numbers():
+    trees = EasyFirstTrees(
+        heads=np.array([1, NONE, 1, NONE], dtype=np.int32),
+        labels=np.array([0, NONE, 1, NONE], dtype=np.int32),
+        margin=np.array([5.0, -3.0, np.inf, 1e30], dtype=np.float32),
+        share=np.array([1.0, 0.5, 0.0, 1.0], dtype=np.float32),
+        guide=np.array([0.0, 1.0, 0.5, 0.9], dtype=np.float32),
+    )
+    for guided in (True, False):
+        found = confidence_features(trees, np.array([0, 3, 4]), guided=guided)
+        assert found.shape == (4, 6)
+        assert np.all(np.isfinite(found))
+        assert found[:, 0].tolist() == [1.0] * 4
+        assert found[0, 1] == pytest.approx(5.0 / SCALE)
+        assert np.all(np.diff(found[[2, 1, 0], 2]) > 0)
+        assert found[1, 2] == pytest.approx(0.0)
+        assert found[:, 4].tolist() == [np.log1p(1.0), 0.0, np.log1p(1.0), 0.0]
+        assert found[:, 5].tolist() == [0.0, 1.0, 0.0, 1.0]
+        assert bool(found[:, 3].any()) == guided

@@ -1,0 +1,135 @@
+"""Rare words in letters: the probabilities of strings, what is learned, drawn and stored."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from spacy_hpyp.hpyp import spelling as module
+from spacy_hpyp.hpyp.spelling import CODE_POINTS, Spelling, spell
+from spacy_hpyp.storage.format import dump, load
+from spacy_hpyp.text.unknown_words import universal_unknown_words
+from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
+
+#: Two characters are known, and a third stands for all others.
+STRANGE = "☃"
+WORDS = ["ab", "ba", "aab", "ab", "b", "bab"]
+OTHERS = "walking talking sulking looked cooked Ann".split()
+
+
+def learned(words, **settings):
+    """A vocabulary of words and their spelling."""
+    settings = VocabularySettings(
+        universal_unknown_words(suffix_length=3), **{"min_class_count": 2, **settings}
+    )
+    vocabulary = Vocabulary.collect([(words, [0] * len(words))], [""], settings)
+    return vocabulary, Spelling.learn(vocabulary, words, np.random.default_rng(0))
+
+
+@pytest.fixture(scope="module")
+def english():
+    return learned(OTHERS)
+
+
+def parts(spelling):
+    return dump(spelling.to_message())
+
+
+@pytest.mark.parametrize("min_count", [0, 2, 3])
+def test_all_strings_up_to_a_length_have_one_at_most_and_come_near_to_it(min_count):
+    vocabulary, spelling = learned(WORDS, min_count=min_count)
+    others = CODE_POINTS - len(spelling.characters.known)
+    assert spelling.characters.known == "ab"
+    for number in range(len(vocabulary.classes)):
+        total, totals = 0.0, []
+        for length in range(8):
+            strings = ["".join(each) for each in itertools.product("ab" + STRANGE, repeat=length)]
+            log_probs = spelling.log_probs(strings, np.full(len(strings), number))
+            total += sum(
+                np.exp(log_probs) * [float(others) ** each.count(STRANGE) for each in strings]
+            )
+            totals.append(total)
+        assert np.all(np.diff(totals) > 0.0)
+        assert 0.85 < total < 1.0
+
+
+def test_new_words_are_spelled_like_rare_ones_of_their_class():
+    rule = universal_unknown_words(suffix_length=3)
+    stems = [a + b for a in "btklmp" for b in ("alk", "ook")]
+    words, tags = zip(
+        *((stem + ending, tag) for stem in stems for tag, ending in enumerate(("ing", "ed")))
+    )
+    seen = [([word], [tag]) for word, tag in zip(words, tags) for _ in range(1 + ("ook" in word))]
+    settings = VocabularySettings(rule, min_count=3, min_class_count=2)
+    vocabulary = Vocabulary.collect(seen, ["VBG", "VBD"], settings)
+    spelling = Spelling.learn(vocabulary, words, np.random.default_rng(0))
+    new = ["joking", "faked"]
+    own = np.array(vocabulary.numbers(new)) - len(vocabulary.words)
+    assert own[0] != own[1]
+    assert np.all(spelling.log_probs(new, own) > spelling.log_probs(new, own[::-1]) + 1.0)
+
+
+def test_words_and_classes_together_have_one_at_most():
+    """Whatever the probabilities of known words and classes are: here all are as probable as the
+    others.
+    """
+    vocabulary, spelling = learned(WORDS)
+    strings = [
+        "".join(each) for length in range(10) for each in itertools.product("ab", repeat=length)
+    ]
+    numbers = np.array(vocabulary.numbers(strings), dtype=np.int32)
+    probability = np.exp(spell(spelling, len(vocabulary.words), strings, numbers)) / len(vocabulary)
+    # Of words of other classes, known ones and those with other characters less is lost than this.
+    assert 0.5 < probability.sum() < 1.0
+
+
+def test_known_words_have_no_letters():
+    vocabulary, spelling = learned([*WORDS, *WORDS])
+    words = ["ab", "bb", "ba"]
+    numbers = np.array(vocabulary.numbers(words), dtype=np.int32)
+    letters = spell(spelling, len(vocabulary.words), words, numbers)
+    assert letters[[0, 2]].tolist() == [0.0, 0.0]
+    assert letters[1] < 0.0
+    assert spell(None, len(vocabulary.words), words, numbers).tolist() == [0.0] * 3
+
+
+def test_words_that_look_like_those_of_their_class_are_more_probable(english):
+    vocabulary, spelling = english
+    number = vocabulary.number("walking") - len(vocabulary.words)
+    alike, other, strange = spelling.log_probs(
+        ["balking", "gniklab", "ball☃ng"], np.full(3, number)
+    )
+    assert alike > other > strange
+
+
+def test_each_word_is_scored_by_itself(english):
+    spelling = english[1]
+    words, classes = ["walking", "", "x", "Änn"], np.array([1, 0, 1, 2])
+    one_by_one = [spelling.log_probs([word], classes[i : i + 1])[0] for i, word in enumerate(words)]
+    assert spelling.log_probs(words, classes).tolist() == one_by_one
+    assert len(spelling.log_probs([], np.empty(0))) == 0
+
+
+def test_a_seed_fixes_what_is_learned_and_the_order_of_words_does_not_matter(english):
+    assert parts(learned(OTHERS[::-1])[1]) == parts(english[1])
+
+
+def test_drawn_words_are_of_their_class(english, monkeypatch):
+    vocabulary, spelling = english
+    number = vocabulary.number("walking")
+    rng = np.random.default_rng(3)
+
+    drawn = [spelling.draw(vocabulary, number - len(vocabulary.words), rng) for _ in range(30)]
+    assert all(word is not None and word.endswith("ing") for word in drawn)
+    assert len(set(drawn)) > 3
+    # A class whose words are never drawn is given up.
+    monkeypatch.setattr(module, "ATTEMPTS", 0)
+    assert spelling.draw(vocabulary, 0, rng) is None
+
+
+def test_what_is_stored_predicts_the_same_bits(english):
+    spelling = english[1]
+    loaded = Spelling.from_message(load(parts(spelling)))
+    words, classes = ["balking", "Zenobia", "☃"], np.array([0, 1, 2])
+    assert loaded.log_probs(words, classes).tolist() == spelling.log_probs(words, classes).tolist()
+    assert parts(loaded) == parts(spelling)

@@ -1,0 +1,334 @@
+"""Gold trees on the tokenizer's tokens: complete trees, whatever the tokenizer cuts or joins."""
+
+import numpy as np
+import pytest
+import spacy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_hpyp.annotation.documents import problem_of, read_gold
+from spacy_hpyp.annotation.syntactic_words import Analysis, write_words
+from spacy_hpyp.pipeline.alignment import (
+    PIECE_LABEL,
+    PUNCTUATION_LABEL,
+    annotated_document,
+    example_of_words,
+    sentences_of,
+)
+
+VOCAB = spacy.blank("xx").vocab
+
+
+def gold_doc(*sentences):
+    """A document of sentences, each a list of (word, tag, head, label), words separated by
+    nothing.
+    """
+    words, tags, heads, deps = [], [], [], []
+    for sentence in sentences:
+        start = len(words)
+        for word, tag, head, dep in sentence:
+            words.append(word)
+            tags.append(tag)
+            heads.append(start + head)
+            deps.append(dep)
+    return Doc(VOCAB, words=words, spaces=[False] * len(words), tags=tags, heads=heads, deps=deps)
+
+
+def on_tokens(gold, tokens):
+    """The sentences of a gold document on some tokens, as lists of (token, tag, head, label)."""
+    example = Example(Doc(VOCAB, words=tokens, spaces=[False] * len(tokens)), gold)
+    found = []
+    for sentence in sentences_of(example):
+        orths, tags, deps, offsets = sentence.rows.T
+        names = [
+            [VOCAB.strings[int(np.uint64(value))] for value in column]
+            for column in (orths, tags, deps)
+        ]
+        found.append(list(zip(*names[:2], (np.arange(len(orths)) + offsets).tolist(), names[2])))
+    return found
+
+
+CANNOT = [
+    ("we", "PRP", 3, "nsubj"),
+    ("ca", "MD", 3, "aux"),
+    ("n't", "RB", 3, "advmod"),
+    ("go", "VB", 3, "ROOT"),
+]
+DOWN = [("go", "VB", 0, "ROOT"), ("downhill", "RB", 0, "advmod"), ("now", "RB", 1, "advmod")]
+#: The words of its second token have their heads in each other's.
+DEEP = [("a", "A", 1, "x"), ("b", "B", 2, "y"), ("c", "C", 3, "z"), ("d", "D", 3, "ROOT")]
+
+
+def test_equal_tokens_are_the_gold_sentence():
+    gold = gold_doc(CANNOT, DOWN)
+    assert on_tokens(gold, [t.text for t in gold]) == [CANNOT, DOWN]
+
+
+def test_sentences_with_equal_tokens_are_recognised_as_the_same_beside_others():
+    gold = gold_doc(CANNOT, DOWN)
+    example = Example(
+        Doc(VOCAB, words=["we", "can't", "go", "go", "downhill", "now"], spaces=[False] * 6), gold
+    )
+    keys = [sentence.key for sentence in sentences_of(example)]
+    gold_keys = [sentence.key for sentence in sentences_of(example, "gold")]
+    assert keys[0] != gold_keys[0]
+    assert keys[1] == gold_keys[1]
+
+
+@pytest.mark.parametrize(
+    ("gold", "tokens", "expected"),
+    [
+        # A token that holds several words takes everything from their head, here the first of two
+        # sisters.
+        (CANNOT, ["we", "can't", "go"], [("we", "PRP", 2, "nsubj"), ("can't", "MD", 2, "aux"), ("go", "VB", 2, "ROOT")]),
+        (CANNOT, ["we", "ca", "n'tgo"], [("we", "PRP", 2, "nsubj"), ("ca", "MD", 2, "aux"), ("n'tgo", "VB", 2, "ROOT")]),
+        (DEEP, ["a", "bc", "d"], [("a", "A", 1, "x"), ("bc", "C", 2, "z"), ("d", "D", 2, "ROOT")]),
+        (DEEP, ["abcd"], [("abcd", "D", 0, "ROOT")]),
+        # The pieces of a word hang on its first piece; what hung on the word does too.
+        (
+            DOWN,
+            ["go", "down", "hi", "ll", "now"],
+            [
+                ("go", "VB", 0, "ROOT"),
+                ("down", "RB", 0, "advmod"),
+                ("hi", "RB", 1, PIECE_LABEL),
+                ("ll", "RB", 1, PIECE_LABEL),
+                ("now", "RB", 1, "advmod"),
+            ],
+        ),
+        (
+            DOWN,
+            ["g", "o", "downhill", "now"],
+            [("g", "VB", 0, "ROOT"), ("o", "VB", 0, PIECE_LABEL), ("downhill", "RB", 0, "advmod"), ("now", "RB", 2, "advmod")],
+        ),
+        (
+            [("!!", ".", 1, "punct"), ("e-mail", "VB", 1, "ROOT")],
+            ["!", "!", "e", "-", "mail"],
+            [
+                ("!", ".", 2, "punct"),
+                ("!", ".", 0, PUNCTUATION_LABEL),
+                ("e", "VB", 2, "ROOT"),
+                ("-", "VB", 2, PUNCTUATION_LABEL),
+                ("mail", "VB", 2, PIECE_LABEL),
+            ],
+        ),
+        # Cut and joined at once: the token in between holds the rest of one word and the beginning
+        # of another.
+        (
+            CANNOT,
+            ["we", "c", "an", "'t", "go"],
+            [
+                ("we", "PRP", 4, "nsubj"),
+                ("c", "MD", 4, "aux"),
+                ("an", "RB", 4, "advmod"),
+                ("'t", "RB", 2, PIECE_LABEL),
+                ("go", "VB", 4, "ROOT"),
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_tags_and_arcs_are_carried_over(gold, tokens, expected):
+    assert on_tokens(gold_doc(gold), tokens) == [expected]
+
+
+def test_a_token_that_holds_words_of_two_sentences_belongs_to_the_first():
+    first, second = on_tokens(
+        gold_doc(CANNOT, DOWN), ["we", "ca", "n't", "gogo", "downhill", "now"]
+    )
+    assert first == [*CANNOT[:3], ("gogo", "VB", 3, "ROOT")]
+    # The root is lost, so the first of its dependents is the root.
+    assert second == [("downhill", "RB", 0, "advmod"), ("now", "RB", 0, "advmod")]
+
+
+def test_dependents_of_a_lost_word_hang_on_its_head():
+    lost = [("x", "X", 2, "x"), ("y", "Y", 0, "y"), ("z", "Z", 2, "ROOT")]
+    _, second = on_tokens(gold_doc(DOWN, lost), ["go", "downhill", "nowx", "y", "z"])
+    assert second == [("y", "Y", 1, "y"), ("z", "Z", 1, "ROOT")]
+
+
+def test_white_space_is_no_token():
+    gold = Doc(VOCAB, words=["go", "\n", "on", "up"], spaces=[False, False, True, False],
+               tags=["VB", "_SP", "RP", "RB"], heads=[0, 0, 0, 2], deps=["ROOT", "dep", "prt", "x"])  # fmt: skip
+    predicted = Doc(
+        VOCAB, words=["g", "o", "\n", "on", "up"], spaces=[False, False, False, True, False]
+    )
+    (sentence,) = sentences_of(Example(predicted, gold))
+    read = read_gold(sentence)
+    assert (read.words, read.heads) == (["g", "o", "on", "up"], [-1, 0, 0, 2])
+
+
+def test_an_incomplete_sentence_is_given_as_it_is():
+    gold = gold_doc([("go", "", 0, "ROOT"), ("up", "RB", 0, "x")], DOWN)
+    example = Example(Doc(VOCAB, words=["goup", "go", "downhill", "now"], spaces=[False] * 4), gold)
+    problems = [problem_of(sentence.rows) for sentence in sentences_of(example)]
+    assert problems == ["without tags", None]
+
+
+@st.composite
+def documents(draw):
+    """Two random trees over random words, and tokens cut at random places of the same text."""
+    sentences = []
+    for _ in range(2):
+        n = draw(st.integers(1, 6))
+        # Every word but the root hangs on one that is before it in a random order.
+        order = draw(st.permutations(range(n)))
+        heads = [0] * n
+        for place, word in enumerate(order):
+            heads[word] = order[draw(st.integers(0, place - 1))] if place else word
+        words = ["a" * draw(st.integers(1, 3)) for _ in range(n)]
+        sentences.append(
+            [(w, "T", h, "ROOT" if h == i else "x") for i, (w, h) in enumerate(zip(words, heads))]
+        )
+    text = "".join(word for sentence in sentences for word, *_ in sentence)
+    ends = (
+        sorted(draw(st.sets(st.integers(1, len(text) - 1))) | {len(text)}) if len(text) > 1 else [1]
+    )
+    return gold_doc(*sentences), [text[a:b] for a, b in zip([0, *ends], ends)]
+
+
+@given(documents())
+@settings(max_examples=300, deadline=None)
+def test_every_sentence_keeps_a_complete_tree_and_every_token_has_one_place(case):
+    gold, tokens = case
+    example = Example(Doc(VOCAB, words=tokens, spaces=[False] * len(tokens)), gold)
+    found = list(sentences_of(example))
+    assert [problem_of(sentence.rows) for sentence in found] == [None] * len(found)
+    orths = [
+        VOCAB.strings[int(np.uint64(orth))] for sentence in found for orth in sentence.rows[:, 0]
+    ]
+    assert orths == tokens
+
+
+def test_training_meets_the_tokens_that_the_setting_names(toy):
+    gold = {
+        "tokenizer": "can't" in words_of(toy, "tokenizer"),
+        "gold": "can't" in words_of(toy, "gold"),
+    }
+    assert gold == {"tokenizer": True, "gold": False}
+
+
+def words_of(toy, tokens):
+    nlp = toy.nlp(tokens=tokens)
+    reference = Doc(nlp.vocab, words=["we", "ca", "n't", "go"], spaces=[True, False, True, False],
+                    tags=["PRP", "MD", "RB", "VB"], heads=[3, 3, 3, 3], deps=["nsubj", "aux", "advmod", "ROOT"])  # fmt: skip
+    examples = [Example(Doc(nlp.vocab, words=["we", "can't", "go"]), reference)] * 2
+    nlp.initialize(lambda: examples)
+    nlp.update(examples)
+    return nlp.get_pipe("hpyp_parser").joint.vocabulary.words
+
+
+def as_columns(doc):
+    return [(token.text, token.tag_, token.head.i, token.dep_) for token in doc]
+
+
+@pytest.mark.parametrize("tokens", ["gold", "tokenizer"])
+def test_a_document_with_gold_tokens_is_annotated_as_it_was(tokens):
+    gold = gold_doc(CANNOT, DOWN)
+    doc, sentences, places = annotated_document(Example(gold.copy(), gold), tokens)
+    assert doc is not gold
+    assert as_columns(doc) == as_columns(gold)
+    assert [sentence.key for sentence in sentences] == [
+        sentence.key for sentence in sentences_of(Example(gold, gold), "gold")
+    ]
+    assert [place.tolist() for place in places] == [[0, 1, 2, 3], [4, 5, 6]]
+
+
+def test_an_annotated_document_has_the_tokens_and_the_trees_that_are_learned():
+    predicted = Doc(
+        VOCAB, words=["we", "can't", " ", "go", "go", "down", "hill", "now"], spaces=[False] * 8
+    )
+    gold = Doc(
+        VOCAB,
+        words=["we", "ca", "n't", " ", "go", "go", "downhill", "now"],
+        spaces=[False] * 8,
+        tags=["PRP", "MD", "RB", "_SP", "VB", "VB", "RB", "RB"],
+        heads=[4, 4, 4, 4, 4, 5, 5, 6],
+        deps=["nsubj", "aux", "advmod", "dep", "ROOT", "ROOT", "advmod", "advmod"],
+    )
+    example = Example(predicted, gold)
+    doc, sentences, places = annotated_document(example, "tokenizer")
+    assert doc.text == predicted.text
+    assert as_columns(doc) == [
+        ("we", "PRP", 3, "nsubj"),
+        ("can't", "MD", 3, "aux"),
+        (" ", "_SP", 1, "dep"),
+        ("go", "VB", 3, "ROOT"),
+        ("go", "VB", 4, "ROOT"),
+        ("down", "RB", 4, "advmod"),
+        ("hill", "RB", 5, PIECE_LABEL),
+        ("now", "RB", 5, "advmod"),
+    ]
+    assert [token.is_sent_start for token in doc] == [
+        True,
+        False,
+        False,
+        False,
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert [sentence.key for sentence in sentences] == [
+        sentence.key for sentence in sentences_of(example)
+    ]
+    assert [place.tolist() for place in places] == [[0, 1, 3], [4, 5, 6, 7]]
+    # What was written is what is learned.
+    again = Example(doc.copy(), doc)
+    assert [sentence.key for sentence in sentences_of(again, "gold")] == [
+        sentence.key for sentence in sentences
+    ]
+
+
+def test_a_sentence_without_a_tree_on_other_tokens_has_no_annotation():
+    words, heads = ["we", "ca", "n't", "go", "go", "now"], [1, 3, 3, 3, 4, 4]
+    gold = Doc(
+        VOCAB,
+        words=words,
+        spaces=[False] * 6,
+        tags=["PRP", "MD", "RB", "VB", "VB", "RB"],
+        heads=heads,
+        deps=["", "aux", "advmod", "ROOT", "ROOT", "advmod"],
+    )
+    predicted = Doc(VOCAB, words=["we", "can't", "go", "go", "now"], spaces=[False] * 5)
+    doc, sentences, places = annotated_document(Example(predicted, gold), "tokenizer")
+    assert [token.dep_ for token in doc] == ["ROOT", "", "", "ROOT", "advmod"]
+    assert [len(sentence) for sentence in doc.sents] == [3, 2]
+    assert [token.tag_ for token in doc] == ["", "", "", "VB", "RB"]
+    assert [token.is_sent_start for token in doc[1:]] == [False, False, True, False]
+    assert [problem_of(sentence.rows) for sentence in sentences] == ["without tags", None]
+    assert [place.tolist() for place in places] == [[0, 1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ({}, ["va", "au", "port", "du", "lac"]),
+        ({1: ["à", "le"]}, ["va", "à", "le", "port", "du", "lac"]),
+        ({1: ["à", "le"], 3: ["de", "le"]}, ["va", "à", "le", "port", "de", "le", "lac"]),
+        ({1: ["à", "les"], 2: ["po", "rt"]}, ["va", "au", "po", "rt", "du", "lac"]),
+    ],
+)
+def test_words_that_the_tokenizer_finds_are_learned_and_its_other_tokens_stay_whole(
+    found, expected
+):
+    vocab = spacy.blank("fr").vocab
+    words = ["va", "au", "port", "du", "lac"]
+    reference = Doc(
+        vocab, words, tags=[*"VAPDL"], heads=[0, 2, 0, 4, 2], deps=["ROOT", *["dep"] * 4]
+    )
+    predicted = Doc(vocab, words, tags=[*"vapdl"])
+    for doc, known in ((reference, {1: ["à", "le"], 3: ["de", "le"]}), (predicted, found)):
+        for i, forms in known.items():
+            above = doc[i].head.i - i
+            write_words(doc, i, [Analysis(form, dep="dep", head_token=above) for form in forms])
+    example = example_of_words(Example(predicted, reference))
+    assert [token.text for token in example.predicted] == expected
+    assert [token.head.text for token in example.reference][1] == "port"
+    assert example.predicted[0].tag_ == "v"
+    assert [token.text for token in example.reference] == [
+        *" ".join(expected).replace("po rt", "port").split()
+    ]
+    gold = example_of_words(Example(predicted, reference), "gold")
+    assert [token.text for token in gold.predicted] == "va à le port de le lac".split()

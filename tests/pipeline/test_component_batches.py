@@ -1,0 +1,82 @@
+"""Batches, threads and processes: how documents are dealt out does not change what becomes of
+them.
+"""
+
+import multiprocessing
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def texts(toy):
+    sentences = [" ".join(s.words) for s in toy.sentences(60)]
+    mixed = ["", "  ", "Zenobia", " ".join(sentences[:7]), "the \n dog"]
+    return [*sentences[:20], *mixed, *(" ".join(sentences[i : i + 2]) for i in range(20, 40))]
+
+
+@pytest.fixture(scope="module")
+def expected(trained, texts, annotation):
+    return [annotation(trained(text)) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("threads", "batch_size"), [(1, 1), (1, 7), (2, 1), (2, 1000), (3, 7), (16, 1000)]
+)
+def test_threads_and_batches_give_the_same_bit_for_bit(
+    toy, trained, texts, expected, annotation, threads, batch_size
+):
+    nlp = toy.copy(trained, threads=threads)
+    assert [annotation(doc) for doc in nlp.pipe(texts, batch_size=batch_size)] == expected
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_share_the_sentences_of_one_document(toy, trained, annotation, threads):
+    nlp = toy.copy(trained, threads=threads)
+    nlp.add_pipe("sentencizer", first=True)
+    text = " ".join(" ".join(s.words) for s in toy.sentences(40))
+    parsers = [toy.copy(trained, threads=1), nlp]
+    parsers[0].add_pipe("sentencizer", first=True)
+    assert annotation(parsers[0](text)) == annotation(parsers[1](text))
+
+
+def test_pools_give_the_same_in_several_threads(toy, texts, annotation):
+    nlp = toy.trained(
+        toy.sentences(10),
+        transition=[["s1.tag", "s2.tag"], ["s1.word"]],
+        tag=[["s1.tag"], []],
+        word=[["next.tag"], []],
+    )
+    one, two = (list(toy.copy(nlp, threads=threads).pipe(texts)) for threads in (1, 2))
+    assert [annotation(doc) for doc in one] == [annotation(doc) for doc in two]
+
+
+@pytest.fixture(
+    params=[method for method in multiprocessing.get_all_start_methods() if method != "forkserver"]
+)
+def start_method(request):
+    """How processes are started: as copies of this one, or as new interpreters."""
+    before = multiprocessing.get_start_method()
+    multiprocessing.set_start_method(request.param, force=True)
+    yield
+    multiprocessing.set_start_method(before, force=True)
+
+
+@pytest.mark.usefixtures("start_method")
+def test_processes_give_the_same(trained, texts, expected, annotation):
+    assert [annotation(doc) for doc in trained.pipe(texts, n_process=2, batch_size=5)] == expected
+
+
+def test_pipe_is_lazy_and_passes_contexts_on(trained):
+    given = ((text, number) for number, text in enumerate(["the dog sleeps .", "Ada waits ."]))
+    parsed = trained.pipe(given, as_tuples=True, batch_size=1)
+    doc, number = next(parsed)
+    assert number == 0
+    assert doc.has_annotation("DEP")
+
+
+def test_error_in_one_document_is_handed_to_the_error_handler(toy):
+    nlp = toy.trained(toy.sentences(10), sweeps=1, predict_tags=False)
+    handled = []
+    nlp.set_error_handler(lambda name, component, docs, error: handled.append((name, type(error))))
+    assert list(nlp.pipe(["the dog sleeps ."])) == []
+    assert handled == [("hpyp_parser", ValueError)]

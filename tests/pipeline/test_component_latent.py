@@ -1,0 +1,165 @@
+"""Training with latent derivations and latent parses."""
+
+import numpy as np
+import pytest
+
+from spacy_hpyp.arc_standard import frozen
+from spacy_hpyp.arc_standard.configuration import END, POSSIBLE, SHIFT, class_of, kind_of, tree_of
+from spacy_hpyp.arc_standard.distributions import static_derivations
+
+LATENT = ["derivations", "parses"]
+
+
+def trained(toy, latent, sweeps=4, sentences=None, **settings):
+    return toy.trained(sentences, sweeps, latent=latent, latent_after=0, **settings)
+
+
+def tree(path):
+    n = len(path) // 3
+    heads, labels = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
+    tree_of(path[: 2 * n], heads, labels)
+    return heads.tolist(), labels.tolist(), path[2 * n :].tolist()
+
+
+def is_derivation(actions, n):
+    """Whether actions derive a sentence of n words."""
+    depth = 1
+    for action in actions:
+        if not POSSIBLE[kind_of(depth), class_of(action)]:
+            return False
+        depth += 1 if action == SHIFT else -1
+    return depth == 1 and (actions == SHIFT).sum() == n and (actions == END).sum() == 1
+
+
+@pytest.mark.parametrize("latent", LATENT)
+@pytest.mark.parametrize("pooled", [False, True])
+def test_every_sentence_stays_seated_once_whatever_its_derivation(toy, latent, pooled):
+    nlp = trained(toy, latent, **(toy.pools if pooled else {}))
+    seated = toy.customers(nlp)
+    assert seated["tag"] == seated["word"] == toy.customers_of(toy.sentences())["word"]
+    joint = toy.parser(nlp).joint
+    assert {
+        key: len(paths) for key, paths in joint.progress.derivations.items()
+    } == joint.progress.seated
+    for paths in joint.progress.derivations.values():
+        for path in paths:
+            assert is_derivation(path[: 2 * len(path) // 3], len(path) // 3)
+
+
+def test_latent_derivations_keep_the_trees(toy):
+    # Of few sentences the model is not sure which order is the right one.
+    few = toy.sentences(4)
+    static, latent = (
+        toy.parser(toy.trained(few)),
+        toy.parser(trained(toy, "derivations", sweeps=12, sentences=few)),
+    )
+    orders = 0
+    for key, paths in latent.joint.progress.derivations.items():
+        words, tags, heads, labels = static._treebank.made[key]
+        for path in paths:
+            assert tree(path) == (heads.tolist(), labels.tolist(), tags.tolist())
+            sentence = static_derivations(_sentences(static._treebank.made[key]))
+            orders += sentence.actions.tolist() != path[: 2 * len(words)].tolist()
+    assert orders > 0
+
+
+def _sentences(rows):
+    from spacy_hpyp.annotation.documents import join
+
+    return join([rows])
+
+
+def test_each_copy_of_a_sentence_has_its_turn(toy):
+    """Copies in batches of their own: none is drawn anew while another waits."""
+    few = toy.sentences(4)
+    nlp = toy.nlp(latent="derivations", latent_after=0)
+    nlp.initialize(lambda: toy.examples(nlp, [*few, *few]))
+    for _ in range(2):
+        for _ in "ab":
+            nlp.update(toy.examples(nlp, few))
+    progress = toy.parser(nlp).joint.progress
+    assert set(progress.seated.values()) == {2}
+    # The first sweep seated them, the second has drawn something for each.
+    assert {key: len(paths) for key, paths in progress.derivations.items()} == progress.seated
+    before = {key: list(paths) for key, paths in progress.derivations.items()}
+    nlp.update(toy.examples(nlp, few))
+    assert all(paths[0] is before[key][1] for key, paths in progress.derivations.items())
+
+
+def test_latent_parses_leave_the_trees(toy):
+    static, latent = toy.parser(toy.trained()), toy.parser(trained(toy, "parses"))
+    changed = [
+        tree(path)[0] != static._treebank.made[key][2].tolist()
+        for key, paths in latent.joint.progress.derivations.items()
+        for path in paths
+    ]
+    assert any(changed)
+
+
+@pytest.mark.parametrize("latent", LATENT)
+def test_static_sweeps_come_first(toy, latent):
+    nlp = toy.trained(latent=latent, latent_after=2, sweeps=3)
+    assert not toy.parser(nlp).joint.progress.derivations
+    nlp.update(toy.examples(nlp, toy.sentences()))
+    assert toy.parser(nlp).joint.progress.derivations
+
+
+@pytest.mark.parametrize("latent", LATENT)
+def test_training_goes_on_from_what_was_saved(toy, latent):
+    settings = {"latent": latent, "latent_after": 0, **toy.pools}
+    whole = toy.trained(sweeps=4, **settings)
+    half = toy.trained(sweeps=2, **settings)
+    other = toy.nlp(**settings).from_bytes(half.to_bytes())
+    for _ in range(2):
+        other.update(toy.examples(other, toy.sentences()))
+    one, two = toy.parser(other).joint, toy.parser(whole).joint
+    assert one.progress.sweeps == two.progress.sweeps
+    assert one.progress.seated == two.progress.seated
+    # What is saved leaves empty restaurants out, so the last digits of predictions may differ, and
+    # with them a draw.
+    same = sum(
+        a.tolist() == b.tolist()
+        for key in one.progress.seated
+        for a, b in zip(one.progress.derivations[key], two.progress.derivations[key])
+    )
+    assert same > 0.9 * len(one.progress.seated)
+
+
+def test_the_log_probability_of_trees_is_the_sum_over_their_derivations(toy):
+    nlp = toy.trained(particles=10_000)
+    parser = toy.parser(nlp)
+    one, two = toy.sentences()[:3:2]
+    docs = [toy.doc(nlp.vocab, one), toy.doc(nlp.vocab, two), toy.doc(nlp.vocab, one, two)]
+    first, second, both = (parser.tree_log_prob(doc) for doc in docs)
+    assert both == pytest.approx(first + second, abs=1e-9)
+    # What the parser finds by itself can be no less probable than all parses together.
+    best = parser.k_best(nlp.make_doc(" ".join(one.words)), 1)[0]
+    assert parser.tree_log_prob(best.doc) >= best.log_prob - 1e-9
+    with pytest.raises(ValueError, match="without tags"):
+        parser.tree_log_prob(nlp.make_doc("no tags"))
+
+
+def test_an_estimate_among_exact_sums_is_said_to_be_one(toy, trained, monkeypatch):
+    parser = toy.parser(trained)
+    # Of the first there is one derivation.
+    doc = toy.doc(
+        trained.vocab, toy.sentence(["sleeps"], ["VBZ"], [0], ["ROOT"]), toy.sentences()[0]
+    )
+    exact = parser.sentence_log_probs(doc)
+    assert exact.exact.all()
+    assert parser.tree_log_prob(doc) == pytest.approx(exact.log_prob.sum())
+    monkeypatch.setattr(frozen, "_AFFORDABLE", 1)
+    found = parser.sentence_log_probs(doc)
+    assert found.exact.tolist() == [True, False]
+    assert found.log_prob == pytest.approx(exact.log_prob, abs=0.5)
+    assert parser.tree_log_prob(doc) == pytest.approx(found.log_prob.sum())
+
+
+def test_arcs_without_labels_all_have_the_same_one(toy, assert_forest):
+    nlp = toy.trained(labelled=False)
+    assert toy.parser(nlp).label_data["labels"] == ["dep"]
+    doc = nlp(" ".join(toy.sentences()[3].words))
+    assert_forest(doc)
+    assert {token.dep_ for token in doc} == {"ROOT", "dep"}
+    again = toy.copy(nlp)(doc.text)
+    assert [token.head.i for token in again] == [token.head.i for token in doc]

@@ -1,0 +1,272 @@
+"""The factory: how a pipeline gets the component, and what its settings may be."""
+
+import inspect
+import json
+import re
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError, asdict, fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+import srsly
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from spacy_hpyp import HPYPParser
+from spacy_hpyp.annotation.documents import UnknownTagWarning
+from spacy_hpyp.arc_standard.architectures import ModelSettings
+from spacy_hpyp.arc_standard.search import ROUND, TOP
+from spacy_hpyp.easy_first.tree_model import TreeModelSettings
+from spacy_hpyp.easy_first.word_model import ClassifierSettings
+from spacy_hpyp.head_outward.latent_states import StateModelSettings
+from spacy_hpyp.head_outward.model import EstimatorSettings
+from spacy_hpyp.pipeline.settings import (
+    EasyFirstParserSettings,
+    HeadOutwardSettings,
+    ParserSettings,
+    RerankerSettings,
+    SenterSettings,
+    StateSettings,
+)
+from spacy_hpyp.settings import TRUTH, Number, OneOf, Whole
+
+TABLE_1 = [
+    "s1.tag",
+    "s2.tag",
+    "s1.right.tag",
+    "s1.left.tag",
+    "s3.tag",
+    "s2.right.tag",
+    "s1.word",
+    "s2.word",
+]
+TABLE_1_WORD = ["next.tag", "s1.tag", "s1.right.tag", "s1.left.tag", "s1.word", "s2.word"]
+
+#: Contexts without words.
+NO_WORDS = {"transition": [TABLE_1[:6]], "tag": [TABLE_1[:6]], "word": [TABLE_1_WORD[:4]]}
+
+PAPER = {
+    "lexicalised": {},
+    "unlexicalised context": NO_WORDS,
+    "unlexicalised": {**NO_WORDS, "word": [], "predict_tags": False},
+}
+
+
+@pytest.mark.parametrize("use", ["parse", "pipe", "update"])
+def test_untrained_use_says_what_to_do(toy, use):
+    nlp = toy.nlp()
+    uses = {
+        "parse": lambda: nlp("the dog sleeps ."),
+        "pipe": lambda: list(nlp.pipe(["the dog sleeps ."])),
+        "update": lambda: nlp.update(toy.examples(nlp, toy.sentences(3))),
+    }
+    with pytest.raises(ValueError, match=r"has not been trained.*spacy train.*nlp\.initialize"):
+        uses[use]()
+
+
+def test_registered_functions_are_found_without_importing_the_package():
+    program = """
+import sys, spacy
+assert "spacy_hpyp" not in sys.modules
+from spacy.util import registry
+for kind, name in [
+    ("architectures", "spacy-hpyp.HPYPModel.v1"),
+    ("misc", "spacy-hpyp.EnglishUnknownWords.v1"),
+    ("misc", "spacy-hpyp.UniversalUnknownWords.v1"),
+    ("readers", "spacy-hpyp.GoldCorpus.v1"),
+    ("scorers", "spacy-hpyp.scorer.v1"),
+]:
+    assert callable(getattr(registry, kind).get(name)), name
+assert spacy.blank("en").add_pipe("hpyp_parser").name == "hpyp_parser"
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_setting_of_the_config_is_one_that_is_saved(toy):
+    nlp = toy.nlp()
+    config = nlp.get_pipe_config("hpyp_parser")
+    settings = asdict(toy.parser(nlp).settings)
+    assert settings == {
+        name: config[name] for name in config.keys() - {"factory", "model", "scorer"}
+    }
+    saved = json.loads(srsly.msgpack_loads(toy.parser(nlp).to_bytes())["cfg"])
+    assert saved == {"given": settings, "set": settings}
+
+
+DESCRIBED = [
+    ("the component", ParserSettings),
+    ("the model", ModelSettings),
+    ("`easy_first_parser`", EasyFirstParserSettings),
+    ("the parser's model", TreeModelSettings),
+    ("`easy_first_senter`", SenterSettings),
+    ("the morphologizer's and the lemmatizer's model", ClassifierSettings),
+    ("`head_outward_parser`", HeadOutwardSettings),
+    ("the head-outward model", EstimatorSettings),
+    ("`head_outward_states`", StateSettings),
+    ("the latent-state model", StateModelSettings),
+    ("`parse_reranker`", RerankerSettings),
+]
+
+
+def short(possible):
+    """What a setting may be, in a table: that a number is whole its default says."""
+    text = re.sub(r"a (whole |finite )?number (of at least|from) (\S+)", r"\3", str(possible))
+    return re.sub(r"^([\d.,]+)$", r"\1 or more", text.replace(" and at most ", " to "))
+
+
+def test_every_setting_is_described_in_the_docs_as_it_is_declared():
+    page = (Path(__file__).parents[2] / "docs" / "settings.md").read_text(encoding="utf8")
+    for of, settings in DESCRIBED:
+        rows = {
+            declared.name: f"| `{declared.name}` | {json.dumps(declared.default)} | {short(declared.metadata['possible'])} | "
+            for declared in fields(settings)
+        }
+        table = page.split(f"| setting of {of} | default |")[1].split("\n\n")[0]
+        for name, row in rows.items():
+            # A row of an earlier table is only named.
+            assert f"\n{row}" in table or (row in page and f"`{name}`" in page), (
+                f"a row should be {row}"
+            )
+
+
+@pytest.mark.parametrize("declared", fields(ParserSettings), ids=lambda declared: declared.name)
+def test_every_setting_is_an_attribute_and_is_checked(toy, declared):
+    assert declared.default in declared.metadata["possible"]
+    assert inspect.signature(HPYPParser).parameters[declared.name].default == declared.default
+    parser = toy.parser(toy.nlp())
+    value = getattr(parser, declared.name)
+    impossible_values = [[value], -1.5, "no such value"]
+    for impossible in impossible_values if declared.default is None else [None, *impossible_values]:
+        with pytest.raises(ValueError, match=rf"'{declared.name}' must be"):
+            setattr(parser, declared.name, impossible)
+        with pytest.raises(ValueError, match=rf"'{declared.name}' must be"):
+            toy.nlp(**{declared.name: impossible})
+    assert getattr(parser, declared.name) == value
+
+
+@pytest.mark.parametrize(
+    ("possible", "inside", "outside"),
+    [
+        (Whole(1, 5), [1, 5, np.int32(3)], [0, 6, 1.5, True, "1", None, 2**63]),
+        (Number(0.0), [0, 0.5, np.float32(2.0)], [-0.1, float("nan"), float("inf"), True, "0"]),
+        (Number(0.0, 1.0), [0, 1.0], [1.1]),
+        (OneOf(("a", "b")), ["a"], ["c", "", None]),
+        (TRUTH, [True, np.bool_(False)], [1, "yes", None]),
+    ],
+    ids=str,
+)
+def test_settings_have_their_possible_values_alone(possible, inside, outside):
+    assert all(value in possible for value in inside)
+    assert not any(value in possible for value in outside)
+
+
+def test_decoding_says_what_the_search_is_for(toy):
+    def search(**settings):
+        return toy.parser(
+            toy.nlp(particles=7, stack_penalty=0.25, future_cost=0.5, **settings)
+        ).search
+
+    found = {decoding: search(decoding=decoding) for decoding in ("best", "mbr", "beam")}
+    assert {each.particles for each in found.values()} == {7}
+    assert {each.stack_penalty for each in found.values()} == {0.25}
+    assert [each.scheme for each in found.values()] == [ROUND, ROUND, TOP]
+    assert [each.future_cost for each in found.values()] == [0.5, 0.5, 0.0]
+    assert [each.consensus for each in found.values()] == [False, True, False]
+    assert [each.marginals for each in found.values()] == [False, True, False]
+    assert search(decoding="best", guides=True).marginals
+    # Algorithm 1 to the letter.
+    assert toy.parser(toy.nlp(stack_penalty=0, future_cost=0)).search.tag_threshold == 0.0
+
+
+@pytest.mark.slow
+def test_a_pipeline_with_a_beam_parses(toy, trained, assert_forest):
+    assert_forest(
+        toy.copy(trained, decoding="beam", particles=4)(
+            "the dog sees a cat . Ada sleeps near Kim ."
+        )
+    )
+
+
+def test_settings_are_changed_together_or_not_at_all(toy):
+    parser = toy.parser(toy.nlp())
+    before = parser.settings
+    with pytest.raises(ValueError, match="'seed'"):
+        parser.change(particles=7, seed=-1)
+    assert parser.settings == before
+    parser.change(particles=np.int32(7), stack_penalty=1)
+    assert parser.settings == replace(before, particles=7, stack_penalty=1.0)
+    assert [type(value) for value in (parser.particles, parser.stack_penalty)] == [int, float]
+    with pytest.raises(FrozenInstanceError):
+        parser.settings.particles = 8
+    with pytest.raises(TypeError, match="particle"):
+        parser.change(particle=8)
+
+
+@pytest.mark.parametrize("distribution", ["transition", "tag"])
+def test_next_tag_exists_for_words_only(toy, distribution):
+    with pytest.raises(ValueError, match="only the word distribution can be conditioned on it"):
+        toy.nlp(**{distribution: [["next.tag"]]})
+
+
+def test_unlexicalised_model_needs_given_tags(toy):
+    with pytest.raises(ValueError, match="predict_tags = false"):
+        toy.nlp(word=[])
+    parser = toy.parser(toy.nlp(word=[], predict_tags=False))
+    with pytest.raises(ValueError, match="predict_tags = false"):
+        parser.predict_tags = True
+
+
+def with_gold_tags(toy, nlp: Language, sentence) -> Doc:
+    return Doc(nlp.vocab, words=sentence.words, tags=sentence.tags)
+
+
+@pytest.mark.parametrize("setting", PAPER)
+def test_settings_of_the_paper_train_and_parse(toy, assert_forest, setting):
+    sentences = toy.sentences()
+    nlp = toy.trained(sentences, **PAPER[setting])
+    doc = nlp(with_gold_tags(toy, nlp, sentences[0]))
+    assert_forest(doc)
+    assert [token.head.i for token in doc] == sentences[0].heads
+    assert toy.customers(nlp) == {
+        **toy.customers_of(sentences),
+        **({"word": 0} if setting == "unlexicalised" else {}),
+    }
+
+
+def test_given_tags_are_kept_as_found(toy):
+    sentences = toy.sentences()
+    nlp = toy.trained(sentences, predict_tags=False)
+    words = ["the", "dog", "sleeps", "."]
+    tags = ["DT", "VBZ", "NN", "IN"]
+    doc = nlp(Doc(nlp.vocab, words=words, tags=tags))
+    assert [token.tag_ for token in doc] == tags
+    assert doc.has_annotation("DEP")
+
+
+def test_a_missing_given_tag_is_named_with_its_token_and_an_unknown_one_is_found_with_a_warning(
+    toy,
+):
+    nlp = toy.trained(toy.sentences(10), sweeps=1, predict_tags=False)
+    doc = Doc(nlp.vocab, words=["the", "dog", "sleeps"], tags=["DT", "XYZ", "VBZ"])
+    with pytest.warns(UnknownTagWarning, match="'XYZ' was not in the training data"):
+        assert [token.tag_ for token in nlp(doc)] == ["DT", "NN", "VBZ"]
+    doc = Doc(nlp.vocab, words=["the", "dog", "sleeps"], tags=["DT", "", "VBZ"])
+    with pytest.raises(ValueError, match=r"token 1 \('dog'\) has no tag"):
+        nlp(doc)
+
+
+def test_a_rule_for_unknown_words_can_be_added(toy):
+    @spacy.registry.misc("toy.UnknownWords.v1")
+    def make_rule():
+        return lambda form, lower_tag: ["LONG" if len(form) > 6 else "SHORT"]
+
+    nlp = toy.trained(
+        toy.sentences(20), sweeps=1, unknown_words={"@misc": "toy.UnknownWords.v1"}, min_count=6
+    )
+    vocabulary = toy.parser(nlp).joint.vocabulary
+    assert set(vocabulary.classes) >= {"SHORT"}
+    assert set(vocabulary.classes) <= {"SHORT", "LONG", "UNKNOWN"}

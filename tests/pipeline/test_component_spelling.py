@@ -1,0 +1,145 @@
+"""Rare words in letters: what the parser finds is the same, and how probable it says that it is has
+the letters in it.
+"""
+
+from math import log
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+from spacy_hpyp import surprisal
+from spacy_hpyp.storage.format import dump, load
+
+#: "Zenobia" and "waiting" are not known.
+TEXT = "the dog sees Zenobia . Kim sleeps near a waiting cat ."
+
+
+@pytest.fixture(scope="module")
+def spelled(toy):
+    """A pipeline whose rare words are spelled out, otherwise like `trained`; tests do not change
+    it.
+    """
+    return toy.trained(spelling=True)
+
+
+def closed(nlp):
+    """The same pipeline with a closed vocabulary."""
+    config = nlp.config.copy()
+    config["components"]["hpyp_parser"]["model"]["spelling"] = False
+    return spacy.util.load_model_from_config(config).from_bytes(nlp.to_bytes())
+
+
+def letters_of(toy, nlp, doc):
+    """The log-probability of the letters of each token."""
+    joint = toy.parser(nlp).joint
+    known = len(joint.vocabulary.words)
+    numbers = np.array(joint.vocabulary.numbers([token.text for token in doc]))
+    found = joint.spelling.log_probs([token.text for token in doc], np.maximum(numbers - known, 0))
+    return np.where(numbers < known, 0.0, found)
+
+
+def parts(nlp):
+    return [
+        (t.text, t.tag_, t.dep_, t.head.i, t.is_sent_start, t._.head_prob, t._.tag_prob)
+        for t in nlp
+    ]
+
+
+def test_training_is_the_same_and_letters_are_learned_besides(toy, trained, spelled):
+    without, with_spelling = (load(toy.parser(nlp).joint.to_bytes()) for nlp in (trained, spelled))
+    assert without.pop("spelling") is None
+    assert with_spelling.pop("spelling")["characters"]
+    assert dump(with_spelling) == dump(without)
+
+
+def test_what_is_found_is_the_same_and_rare_words_have_letters_besides(toy, spelled):
+    nlp = toy.copy(spelled, decoding="mbr")
+    doc, plain = nlp(TEXT), closed(nlp)(TEXT)
+    assert parts(doc) == parts(plain)
+    letters = letters_of(toy, nlp, doc)
+    rare = [token.text in ("Zenobia", "waiting") for token in doc]
+    assert np.all((letters < 0.0) == rare)
+    for token, other, own in zip(doc, plain, letters):
+        assert token._.log_prob == other._.log_prob + own
+        assert token._.surprisal_lexical == pytest.approx(
+            other._.surprisal_lexical - own / log(2.0), abs=1e-12
+        )
+        assert token._.surprisal_syntactic == other._.surprisal_syntactic
+        assert token._.surprisal == token._.surprisal_lexical + token._.surprisal_syntactic
+    assert doc._.log_prob == pytest.approx(plain._.log_prob + letters.sum(), abs=1e-9)
+    for sentence, other in zip(doc.sents, plain.sents):
+        own = letters[sentence.start : sentence.end].sum()
+        assert sentence._.log_prob == pytest.approx(other._.log_prob + own, abs=1e-9)
+
+
+def test_letters_are_a_part_of_surprisals_of_their_own(toy, spelled):
+    rows = surprisal(spelled, [TEXT])
+    letters = letters_of(toy, spelled, spelled.make_doc(TEXT)) / -log(2.0)
+    assert [row["surprisal_letters"] for row in rows] == pytest.approx(letters.tolist(), abs=1e-9)
+    others = [row["surprisal_lexical"] - row["surprisal_letters"] for row in rows]
+    assert others == pytest.approx(
+        [row["surprisal_lexical"] for row in surprisal(closed(spelled), [TEXT])], abs=1e-9
+    )
+
+
+def test_white_space_has_no_letters(toy, spelled):
+    doc, spaced = spelled("the dog sees Zenobia ."), spelled("the  dog sees \n Zenobia .")
+    assert spaced._.log_prob == pytest.approx(doc._.log_prob, abs=1e-9)
+    assert [token._.log_prob for token in spaced if token.is_space] == [0.0, 0.0]
+    assert spelled("")._.log_prob == 0.0
+
+
+def test_trees_that_are_given_or_chosen_among_have_the_same_letters(toy, spelled):
+    nlp, plain = spelled, closed(spelled)
+    doc = nlp(TEXT)
+    letters = letters_of(toy, nlp, doc)
+    ours, theirs = toy.parser(nlp), toy.parser(plain)
+    assert ours.tree_log_prob(doc) == pytest.approx(
+        theirs.tree_log_prob(doc) + letters.sum(), abs=1e-9
+    )
+    for one, other in zip(ours.k_best(doc, 5), theirs.k_best(doc, 5), strict=True):
+        assert parts(one.doc) == parts(other.doc)
+        assert one.log_prob == pytest.approx(other.log_prob + letters.sum(), abs=1e-9)
+    for one, other in zip(ours.candidates(doc, 5), theirs.candidates(doc, 5), strict=True):
+        assert one.heads.tolist() == other.heads.tolist()
+        own = letters[one.token].sum()
+        assert one.score == pytest.approx(other.score + own, abs=1e-9)
+
+
+def test_a_model_that_was_trained_without_stays_closed(toy, trained, annotation):
+    config = trained.config.copy()
+    config["components"]["hpyp_parser"]["model"]["spelling"] = True
+    nlp = spacy.util.load_model_from_config(config).from_bytes(trained.to_bytes())
+    assert toy.parser(nlp).joint.spelling is None
+    assert annotation(nlp(TEXT)) == annotation(trained(TEXT))
+
+
+def test_generated_words_are_spelled_out(toy, trained, spelled):
+    parser = toy.parser(spelled)
+    known = set(parser.joint.vocabulary.words)
+    docs, again, plain = (
+        list(each.generate(80, seed=2)) for each in (parser, parser, toy.parser(trained))
+    )
+    assert [doc.to_json() for doc in docs] == [doc.to_json() for doc in again]
+    # What stands in angle brackets otherwise is a word of this class.
+    names = {
+        (one.text, other.text) for a, b in zip(docs, plain) for one, other in zip(a, b, strict=True)
+    }
+    spelled_out = {word: name for word, name in names if word != name}
+    assert len(spelled_out) > 3
+    for word, name in spelled_out.items():
+        assert word not in known
+        assert parser.joint.vocabulary.name(parser.joint.vocabulary.number(word)) == name
+    for doc in docs:
+        if any(token.text in spelled_out for token in doc):
+            parsed = parser(
+                Doc(spelled.vocab, words=[t.text for t in doc], sent_starts=[t.i == 0 for t in doc])
+            )
+            assert doc._.log_prob == pytest.approx(parsed._.log_prob, rel=1e-12)
+
+
+def test_an_unlexicalised_model_spells_nothing(toy):
+    nlp = toy.trained(predict_tags=False, word=[], sweeps=1, spelling=True)
+    assert toy.parser(nlp).joint.spelling is None

@@ -1,0 +1,248 @@
+"""Training: what `initialize` collects, what an `update` changes, and going on from a saved
+pipeline.
+"""
+
+import math
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spacy
+from spacy.util import minibatch
+
+from spacy_hpyp.arc_standard.configuration import action_count
+
+SAMPLE = Path(__file__).parents[2] / "assets" / "sample" / "en_sample-ud-train.conllu"
+
+
+def test_initialize_collects_vocabulary_tags_and_labels(toy):
+    nlp = toy.nlp()
+    sentences = toy.sentences()
+    nlp.initialize(lambda: toy.examples(nlp, sentences))
+    parser = toy.parser(nlp)
+    assert set(parser.label_data["tags"]) == {tag for s in sentences for tag in s.tags}
+    # The arc that was lifted keeps its former head's label behind its own.
+    labels = {dep for s in sentences for dep in s.deps} - {"ROOT"}
+    assert {label.split("||")[0] for label in parser.label_data["labels"]} == labels
+    assert any("||" in label for label in parser.label_data["labels"])
+    assert {"the", "dog", "sees", "."} <= set(parser.joint.vocabulary.words)
+    assert "hearing" not in parser.joint.vocabulary.words
+
+
+def test_labels_are_those_that_tokens_may_have_as_in_the_parser_of_spacy(toy):
+    nlp = toy.nlp()
+    assert toy.parser(nlp).labels == ()
+    sentences = toy.sentences()
+    projective = [sentence for sentence in sentences if sentence is not toy.non_projective]
+    nlp.add_pipe("parser", config={"min_action_freq": 1})
+    nlp.initialize(lambda: toy.examples(nlp, projective))
+    assert toy.parser(nlp).labels == nlp.get_pipe("parser").labels
+    nlp = toy.train(toy.nlp(), sentences)
+    deps = {dep for sentence in sentences for dep in sentence.deps}
+    assert toy.parser(nlp).labels == tuple(sorted({*deps, "dep"}))
+    assert {token.dep_ for token in nlp("the dog \n sleeps .")} <= set(toy.parser(nlp).labels)
+
+
+def test_initialize_seats_nothing(toy):
+    nlp = toy.nlp()
+    nlp.initialize(lambda: toy.examples(nlp, toy.sentences(5)))
+    assert set(toy.customers(nlp).values()) == {0}
+
+
+def test_initialize_takes_labels_in_their_order(toy):
+    sentences = toy.sentences()
+    collected = toy.nlp()
+    collected.initialize(lambda: toy.examples(collected, sentences))
+    data = toy.parser(collected).label_data
+    labels = {
+        "tags": ["EXTRA", *reversed(data["tags"])],
+        "labels": [*reversed(data["labels"]), "extra"],
+    }
+    nlp = toy.nlp()
+    toy.parser(nlp).initialize(lambda: toy.examples(nlp, sentences), nlp=nlp, labels=labels)
+    assert toy.parser(nlp).label_data == labels
+    nlp.update(toy.examples(nlp, sentences))
+    assert toy.customers(nlp) == toy.customers_of(sentences)
+    assert nlp("the dog sleeps .")[1].head.text == "sleeps"
+
+
+def test_sentences_with_tags_that_given_labels_do_not_have_are_skipped(toy):
+    sentences = toy.sentences()
+    nlp = toy.nlp()
+    labels = {
+        "tags": ["DT", "JJ", "NN", "VBZ", "."],
+        "labels": ["det", "amod", "nsubj", "obj", "obl", "punct"],
+    }
+    with pytest.warns(UserWarning, match="with tags that the model does not have"):
+        toy.parser(nlp).initialize(lambda: toy.examples(nlp, sentences), nlp=nlp, labels=labels)
+    nlp.update(toy.examples(nlp, sentences))
+    usable = [s for s in sentences if set(s.tags) <= set(labels["tags"])]
+    assert 0 < len(usable) < len(sentences)
+    assert toy.customers(nlp) == toy.customers_of(usable)
+
+
+@pytest.mark.parametrize(
+    ("labels", "problem"),
+    [
+        ({"tags": ["X"], "labels": ["det", "nsubj"]}, "10 with tags that the model does not have"),
+        (
+            {"tags": ["DT", "JJ", "NN", "NNP", "VBZ", "VBN", "IN", "."], "labels": ["x"]},
+            "with labels that",
+        ),
+        ({"tags": [], "labels": []}, "10 with tags that the model does not have"),
+    ],
+)
+def test_labels_that_leave_nothing_to_learn_are_refused(toy, annotation, labels, problem):
+    sentences = toy.sentences(10)
+    nlp = toy.trained(sentences)
+    before = annotation(nlp("the dog sleeps ."))
+    with pytest.raises(ValueError, match=f"given tags and labels .*{problem}"):
+        toy.parser(nlp).initialize(lambda: toy.examples(nlp, sentences), nlp=nlp, labels=labels)
+    assert annotation(nlp("the dog sleeps .")) == before
+    assert toy.customers(nlp) == toy.customers_of(sentences)
+
+
+@pytest.mark.parametrize("sweeps", [1, 2, 7])
+def test_sweeps_remove_what_they_add(toy, sweeps):
+    sentences = toy.sentences()
+    nlp = toy.trained(sentences, sweeps)
+    assert toy.customers(nlp) == toy.customers_of(sentences)
+
+
+@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+def test_batches_of_any_size_seat_the_same_customers(toy, size):
+    sentences = toy.sentences()
+    nlp = toy.trained(sentences, sweeps=0)
+    rng = random.Random(size)
+    for _ in range(3):
+        examples = toy.examples(nlp, sentences)
+        rng.shuffle(examples)
+        for batch in minibatch(examples, size):
+            nlp.update(batch)
+    assert toy.customers(nlp) == toy.customers_of(sentences)
+
+
+def test_all_copies_of_a_sentence_are_seated(toy):
+    sentences = toy.sentences(6)
+    corpus = [*sentences, *sentences[:3], sentences[0]]
+    nlp = toy.trained(corpus, sweeps=0)
+    for _ in range(3):
+        for batch in minibatch(toy.examples(nlp, corpus), 4):
+            nlp.update(batch)
+        assert toy.customers(nlp) == toy.customers_of(corpus)
+
+
+def test_hyperparameters_change_exactly_when_a_sweep_is_complete(toy):
+    sentences = toy.sentences(12)
+    nlp = toy.trained(sentences, sweeps=0)
+    for sweep in range(3):
+        for start in (0, 5, 10):
+            before = toy.hyperparameters(nlp)
+            nlp.update(toy.examples(nlp, sentences[start : start + 5]))
+            changed = not np.array_equal(toy.hyperparameters(nlp), before)
+            assert changed == (start == 10), f"sweep {sweep}, batch from sentence {start}"
+
+
+def test_loss_of_one_word_in_an_empty_model(toy):
+    nlp = toy.nlp(min_count=1)
+    labels = {"tags": ["VB", "NN", "UH"], "labels": ["obj", "det"]}
+    toy.parser(nlp).initialize(lambda: toy.examples(nlp, [toy.one_word]), nlp=nlp, labels=labels)
+    losses = nlp.update(toy.examples(nlp, [toy.one_word]))
+    actions, words = action_count(2), len(toy.parser(nlp).joint.vocabulary)
+    # A shift from the uniform base; then the end, unseen in a root restaurant with one customer: d
+    # = theta = 1/2.
+    end = (0.5 + 0.5) / (0.5 + 1) / actions
+    assert losses["hpyp_parser"] == pytest.approx(
+        -math.log(1 / actions * end * 1 / 3 * 1 / words), rel=1e-12
+    )
+
+
+def test_loss_is_the_mean_over_tokens(toy):
+    pair = toy.sentence(["stop", "now"], ["VB", "RB"], [0, 0], ["ROOT", "advmod"])
+    nlp = toy.nlp(min_count=1, transition=[[]], tag=[[]], word=[[]])
+    nlp.initialize(lambda: toy.examples(nlp, [pair]))
+    loss = nlp.update(toy.examples(nlp, [pair]))["hpyp_parser"]
+    actions, words = action_count(1), len(toy.parser(nlp).joint.vocabulary)
+
+    def unseen(customers, tables, alphabet):
+        return (0.5 + 0.5 * tables) / (0.5 + customers) / alphabet
+
+    again = 0.5 / 1.5 + unseen(1, 1, actions)
+    rest = 1 / 2 * unseen(1, 1, 2) * 1 / words * unseen(1, 1, words)
+    # The second shift sits at the first one's table or opens another.
+    possible = [
+        -math.log(
+            1 / actions * again * unseen(2, tables, actions) * unseen(3, tables + 1, actions) * rest
+        )
+        / 2
+        for tables in (1, 2)
+    ]
+    assert any(loss == pytest.approx(value, rel=1e-12) for value in possible)
+
+
+def test_training_goes_on_from_the_middle_of_a_sweep(toy):
+    sentences = toy.sentences(20)
+    nlp = toy.trained(sentences, sweeps=0)
+    nlp.update(toy.examples(nlp, sentences[:8]))
+    resumed = toy.copy(nlp)
+    for _ in range(2):
+        for batch in minibatch(toy.examples(resumed, sentences), 6):
+            resumed.update(batch)
+    assert toy.customers(resumed) == toy.customers_of(sentences)
+
+
+def sourced(path):
+    """A pipeline whose parser is that of another one, as in a training config."""
+    config = {
+        "nlp": {"lang": "en", "pipeline": ["hpyp_parser"]},
+        "components": {"hpyp_parser": {"source": str(path)}},
+    }
+    nlp = spacy.util.load_model_from_config(config, auto_fill=True)
+    nlp.resume_training()
+    return nlp
+
+
+def test_sourced_component_goes_on_with_its_training(toy, tmp_path):
+    sentences = toy.sentences(20)
+    toy.trained(sentences).to_disk(tmp_path)
+    nlp = sourced(tmp_path)
+    nlp.update(toy.examples(nlp, sentences))
+    assert toy.customers(nlp) == toy.customers_of(sentences)
+
+
+def test_component_added_from_another_pipeline_learns_new_words_of_this_one(toy):
+    sentences = toy.sentences(20)
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hpyp_parser", source=toy.trained(sentences))
+    nlp.resume_training()
+    new = toy.sentence(
+        ["Zenobia", "sleeps", "."], ["NNP", "VBZ", "."], [1, 1, 1], ["nsubj", "ROOT", "punct"]
+    )
+    nlp.update(toy.examples(nlp, [*sentences, new]))
+    assert toy.customers(nlp) == toy.customers_of([*sentences, new])
+    assert nlp("Zenobia sleeps .")[0].head.i == 1
+
+
+def test_sentences_that_initialize_did_not_see_are_added(toy):
+    known, stream = toy.sentences(10), toy.sentences(30)
+    nlp = toy.nlp()
+    labels = toy.parser(toy.trained(stream, 0)).label_data
+    toy.parser(nlp).initialize(lambda: toy.examples(nlp, known), nlp=nlp, labels=labels)
+
+    def sweep():
+        for batch in minibatch(toy.examples(nlp, stream), 8):
+            nlp.update(batch)
+
+    sweep()
+    sweep()
+    assert toy.customers(nlp) == toy.customers_of(stream)
+
+
+def test_a_sentence_can_be_learned_with_other_annotation_too(toy):
+    sentence = toy.sentences(1)[0]
+    other = toy.sentence(
+        sentence.words, ["NN"] * len(sentence.words), sentence.heads, sentence.deps
+    )
+    nlp = toy.trained([sentence, other], sweeps=2)
+    assert toy.customers(nlp) == toy.customers_of([sentence, other])

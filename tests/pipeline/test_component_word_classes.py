@@ -1,0 +1,272 @@
+"""Classes of words as data of a pipeline: read before it is initialized, saved with it, and read by
+its components.
+"""
+
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_hpyp.pipeline.word_classes import create_word_classes
+from spacy_hpyp.text.word_classes import classes_in
+
+LINES = [
+    *(f"00\t{noun}\t9" for noun in ("dog", "cat", "axolotl")),
+    *(f"01\t{verb}\t9" for verb in ("eats", "naps", "zuzzes")),
+]
+TREES = [("dog", "eats"), ("cat", "naps")]
+WORDS = [["word"], ["class"]]
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "classes.txt"
+    path.write_text("\n".join([*LINES, "1\tthe\t20"]) + "\n", encoding="utf8")
+    return path
+
+
+def pipeline():
+    nlp = spacy.blank("en")
+    # Words are known by their class alone.
+    small = {
+        "places": 2**12,
+        "min_count": 100,
+        "unknown_words": {"@misc": "spacy-hpyp.OneUnknownWord.v1"},
+    }
+    nlp.add_pipe("easy_first_tagger", config={"model": {**small, "templates": WORDS}})
+    del small["places"]
+    arcs = [["l.class", "r.class"], ["l.word"], ["l.tag"]]
+    places = {
+        "arc_places": 2**12,
+        "label_places": 2**12,
+        "arcs": arcs,
+        "labels": [["child.class:2"], ["child.word"]],
+    }
+    nlp.add_pipe("easy_first_parser", config={"folds": 0, "model": {**small, **places}})
+    return nlp
+
+
+def examples(nlp):
+    for noun, verb in TREES * 5:
+        words = ["the", noun, verb]
+        doc = Doc(
+            nlp.vocab,
+            words=words,
+            tags=["D", "N", "V"],
+            heads=[1, 2, 2],
+            deps=["det", "nsubj", "ROOT"],
+        )
+        yield Example(Doc(nlp.vocab, words=words), doc)
+
+
+def trained(path):
+    nlp = pipeline()
+    nlp.config["initialize"]["before_init"] = {
+        "@callbacks": "spacy-hpyp.WordClasses.v1",
+        "path": path and str(path),
+    }
+    nlp.initialize(lambda: list(examples(nlp)))
+    for _ in range(8):
+        nlp.update(list(examples(nlp)))
+    return nlp
+
+
+def found(nlp, *words):
+    return [(token.tag_, token.head.i, token.dep_) for token in nlp(Doc(nlp.vocab, words=words))]
+
+
+def test_words_never_seen_are_known_by_their_class(file):
+    nlp = trained(file)
+    assert found(nlp, "the", "axolotl", "zuzzes") == [
+        ("D", 1, "det"),
+        ("N", 2, "nsubj"),
+        ("V", 2, "ROOT"),
+    ]
+    doc = nlp.make_doc("the axolotl quux")
+    assert [token._.word_class for token in doc] == ["1", "00", ""]
+
+
+def test_a_pipeline_that_is_loaded_does_not_need_the_file(file, tmp_path):
+    nlp = trained(file)
+    nlp.to_disk(tmp_path / "pipeline")
+    file.unlink()
+    loaded = spacy.load(tmp_path / "pipeline")
+    assert found(loaded, "the", "axolotl", "zuzzes") == found(nlp, "the", "axolotl", "zuzzes")
+    loaded.update(list(examples(loaded)))
+    # Its vocabulary has another table then.
+    loaded.from_disk(tmp_path / "pipeline")
+    for name, model in (("easy_first_tagger", "classifier"), ("easy_first_parser", "parser")):
+        assert getattr(loaded.get_pipe(name), model).classes is classes_in(loaded.vocab)
+
+
+def test_without_classes_templates_that_read_them_are_left_out(file):
+    nlp = trained(None)
+    for name, model in (("easy_first_tagger", "classifier"), ("easy_first_parser", "parser")):
+        assert not getattr(nlp.get_pipe(name), model).is_classed
+        assert getattr(trained(file).get_pipe(name), model).is_classed
+    assert nlp("the dog")[0]._.word_class is None
+    assert nlp.get_pipe("easy_first_tagger").classifier.attributes == ["word"]
+
+
+def head_outward(path):
+    """A head-outward parser, with classes or without, that knows words by their class alone."""
+    nlp = spacy.blank("en")
+    lists = {
+        "tag": [["direction", "parent.class", "sibling.class:8"]],
+        "word": [["child.tag", "parent.class"], ["parent.class:2"]],
+    }
+    small = {"min_count": 100, "unknown_words": {"@misc": "spacy-hpyp.OneUnknownWord.v1"}}
+    nlp.add_pipe("head_outward_parser", config={"model": {**small, **lists}})
+    create_word_classes(path)(nlp)
+    nlp.initialize(lambda: list(examples(nlp)))
+    nlp.update(list(examples(nlp)))
+    return nlp
+
+
+def test_a_head_outward_parser_knows_unknown_words_by_their_class(file, tmp_path):
+    nlp = head_outward(file)
+
+    def parsed(nlp, *words):
+        # Words are uncased, and raw text need not have them so.
+        doc = nlp(Doc(nlp.vocab, words=words, tags=["D", "N", "V"]))
+        return [(token.head.i, token._.head_prob) for token in doc], doc._.log_prob
+
+    found = parsed(nlp, "the", "axolotl", "zuzzes")
+    assert found == parsed(nlp, "the", "dog", "eats") != parsed(nlp, "the", "quux", "eats")
+    assert [head for head, _ in found[0]] == [1, 2, 2]
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    assert parsed(loaded, "the", "axolotl", "zuzzes") == found
+    loaded.update(list(examples(loaded)))
+    model = head_outward(None).get_pipe("head_outward_parser").head_outward
+    assert {name: model.conditionals[name].experts for name in ("tag", "word")} == {
+        "tag": (("direction",),),
+        "word": (("child.tag",),),
+    }
+
+
+#: Of the toy treebank's words, and of words that it has not: nouns, names, verbs.
+RAW = {
+    "dog": "00",
+    "cat": "00",
+    "axolotl": "00",
+    "Zenobia": "010",
+    "Kim": "010",
+    "Ada": "010",
+    "zuzzes": "10",
+    "naps": "10",
+}
+EXPERTS = {
+    "transition": [
+        ["s1.tag", "s2.tag", "s1.class"],
+        ["s1.class:2", "s2.tag"],
+        ["s2.class", "s1.tag"],
+    ],
+    "label": [["next.direction", "s1.tag", "s2.tag"]],
+    "tag": [["s1.tag", "s2.tag"], ["w1.tag", "w1.class", "w2.class"]],
+    "word": [["next.tag", "s1.tag", "s1.word"], ["next.tag", "w1.class"]],
+}
+
+
+def classed(toy, path):
+    """A generative parser, with classes or without."""
+    # Words are known by their class alone.
+    nlp = toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100, min_class_count=1)
+    create_word_classes(path)(nlp)
+    return toy.train(nlp, toy.sentences())
+
+
+@pytest.fixture(scope="module")
+def file_of_raw_text(tmp_path_factory):
+    path = tmp_path_factory.mktemp("classes") / "classes.txt"
+    path.write_text(
+        "".join(f"{path}\t{word}\t{9 + i}\n" for i, (word, path) in enumerate(RAW.items())),
+        encoding="utf8",
+    )
+    return path
+
+
+@pytest.fixture(scope="module")
+def generative(toy, file_of_raw_text):
+    """A generative parser with classes; tests do not change it."""
+    return classed(toy, file_of_raw_text)
+
+
+def test_a_generative_parser_knows_unknown_words_by_their_class(toy, generative):
+    vocabulary = toy.parser(generative).joint.vocabulary
+    dog, axolotl, quux = vocabulary.numbers(["dog", "axolotl", "quux"])
+    assert dog == axolotl != quux
+    assert vocabulary.name(dog) == "<@00>"
+    doc = generative("the axolotl sees Zenobia .")
+    assert doc[1].tag_ == generative("the dog sees Zenobia .")[1].tag_
+    assert all(token._.log_prob < 0.0 for token in doc)
+
+
+def test_a_generative_parser_that_is_loaded_finds_its_classes_in_the_vocabulary(
+    toy, generative, tmp_path
+):
+    generative.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path).from_disk(tmp_path)
+    assert toy.parser(loaded).joint.classes is classes_in(loaded.vocab)
+    text = "the axolotl sees Zenobia . Zuzzes near a quux"
+    found, expected = (
+        [(t.tag_, t.dep_, t.head.i, t._.log_prob) for t in nlp(text)]
+        for nlp in (loaded, generative)
+    )
+    assert found == expected
+    loaded.update(toy.examples(loaded, toy.sentences()))
+    assert toy.parser(loaded).generate(3, seed=1)
+    data = generative.get_pipe("hpyp_parser").to_bytes(exclude=["vocab"])
+    other = toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100)
+    other.get_pipe("hpyp_parser").from_bytes(data)
+    with pytest.raises(ValueError, match="reads classes of words, but the pipeline has none"):
+        other(text)
+
+
+def test_a_generative_parser_that_another_config_takes_finds_the_classes_that_are_read_there(
+    toy, generative, file_of_raw_text, tmp_path
+):
+    generative.to_disk(tmp_path)
+    config = {
+        "nlp": {"lang": "en", "pipeline": ["hpyp_parser"]},
+        "components": {"hpyp_parser": {"source": str(tmp_path)}},
+        "initialize": {
+            "before_init": {
+                "@callbacks": "spacy-hpyp.WordClasses.v1",
+                "path": str(file_of_raw_text),
+            }
+        },
+    }
+    # SpaCy leaves out the tables of the vocabulary where it takes a component from.
+    taken = spacy.util.load_model_from_config(config, auto_fill=True)
+    with taken.select_pipes(enable=[]):
+        taken.initialize()
+    text = "the axolotl sees Zenobia . Zuzzes near a quux"
+    found, expected = (
+        [(t.tag_, t.head.i, t._.log_prob) for t in nlp(text)] for nlp in (taken, generative)
+    )
+    assert found == expected
+
+
+def test_a_generative_parser_does_not_read_other_classes_than_it_has_learned_with(
+    toy, generative, tmp_path
+):
+    generative.to_disk(tmp_path)
+    other = tmp_path / "other.txt"
+    other.write_text("0\tdog\t3\n1\tnaps\t4\n", encoding="utf8")
+    nlp = toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100, min_class_count=1)
+    create_word_classes(other)(nlp)
+    with pytest.raises(
+        ValueError,
+        match="of 2 words, are not those that its components have learned with, of 8 words",
+    ):
+        nlp.get_pipe("hpyp_parser").from_disk(tmp_path / "hpyp_parser", exclude=["vocab"])
+    # Nothing compiled reads what is not there.
+    bare = toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100, min_class_count=1)
+    model = (
+        bare.get_pipe("hpyp_parser").from_disk(tmp_path / "hpyp_parser", exclude=["vocab"]).joint
+    )
+    with pytest.raises(
+        ValueError, match="The model reads classes of words, but the pipeline has none"
+    ):
+        _ = model.frozen

@@ -1,0 +1,225 @@
+"""The contract of all trainable components: storage, resumed training, pipes, threads and
+interrupts.
+"""
+
+import pickle
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import spacy
+from spacy.attrs import DEP, HEAD, LEMMA, MORPH, SENT_START, TAG
+from spacy.training import Example
+
+from spacy_hpyp.annotation.user_data import keep
+from spacy_hpyp.interrupts import interrupts_deferred
+from spacy_hpyp.pipeline.keep_parse import current_parse
+
+POOLS = {
+    "seating": "kneser-ney",
+    "transition": [["s1.tag", "s2.tag"], ["s1.word", "s2.word"]],
+    "label": [["next.direction", "s1.tag", "s2.tag"], ["next.direction", "s1.word"]],
+    "tag": [["s1.tag", "s2.tag"], ["w1.tag", "w2.tag"]],
+    "word": [["next.tag", "s1.word"], ["next.tag", "w1.word"]],
+}
+PAPER = {name: lists[:1] for name, lists in POOLS.items() if name not in ("seating", "label")}
+RANKING = {
+    "tag": [["direction+parent.tag", "parent.word"]],
+    "children": [["child.tag", "direction+parent.tag"]],
+}
+#: The components of a pipeline whose last one is tested, with small settings.
+PIPELINES = {
+    "hpyp_parser": [("hpyp_parser", {"particles": 3, "model": PAPER})],
+    "pool": [("hpyp_parser", {"particles": 3, "guides": True, "model": POOLS})],
+    "derivations": [("hpyp_parser", {"latent": "derivations", "latent_after": 0, "model": PAPER})],
+    "head_outward_parser": [("head_outward_parser", {})],
+    "parse_reranker": [("head_outward_parser", {}), ("parse_reranker", {"k": 3, "model": RANKING})],
+    "head_outward_states": [("head_outward_states", {"model": {"states": 3, "min_count": 1}})],
+    "easy_first_senter": [("easy_first_senter", {})],
+    "easy_first_tagger": [("easy_first_tagger", {})],
+    "easy_first_morphologizer": [("easy_first_morphologizer", {})],
+    "easy_first_lemmatizer": [("easy_first_lemmatizer", {})],
+    "easy_first_parser": [("easy_first_parser", {})],
+    "parse_combiner": [("parse_combiner", {"model": {"voters": ["one", "other"]}})],
+}
+
+
+def examples_of(toy, nlp):
+    """Documents of two sentences with the parses of two voters."""
+    sentences = toy.sentences(30)
+    examples = []
+    for i in range(0, 30, 2):
+        doc = toy.doc(nlp.vocab, *sentences[i : i + 2])
+        for token in doc:
+            token.lemma_, token.pos_ = token.text.lower(), "NOUN"
+            token.set_morph("Number=Sing" if token.text[-1] == "s" else "")
+        right = current_parse(doc)
+        keep(doc, "one", right)
+        other = (
+            right if i % 4 else right._replace(heads=right.heads * 0, labels=["ROOT"] * len(doc))
+        )
+        keep(doc, "other", other)
+        predicted = doc.copy()
+        predicted.user_data.clear()
+        keep(predicted, "one", right)
+        keep(predicted, "other", other)
+        examples.append(Example(predicted, doc))
+    return examples
+
+
+def annotation(doc):
+    return doc.to_array([TAG, DEP, HEAD, SENT_START, LEMMA, MORPH]).tolist(), {
+        key: value for key, value in doc.user_data.items() if key[0] == "._."
+    }.__repr__()
+
+
+class Training:
+    """A component that is initialized, with the batches that it learns from."""
+
+    def __init__(self, toy, name):
+        self.nlp = spacy.blank("en")
+        for factory, config in PIPELINES[name]:
+            self.nlp.add_pipe(factory, config=config)
+        self.examples = examples_of(toy, self.nlp)
+        *others, self.name = self.nlp.pipe_names
+        for other in others:
+            self.nlp.get_pipe(other).initialize(lambda: self.examples, nlp=self.nlp)
+            self.nlp.get_pipe(other).update(self.examples)
+        self.component.initialize(lambda: self.examples, nlp=self.nlp)
+
+    @property
+    def component(self):
+        return self.nlp.get_pipe(self.name)
+
+    def update(self, step):
+        self.component.update(self.examples[:8] if step % 2 == 0 else self.examples[8:])
+
+    def docs(self, nlp=None):
+        """Documents that the components before have annotated."""
+        docs = [example.predicted.copy() for example in self.examples[:4]]
+        for name, component in (nlp or self.nlp).pipeline:
+            docs = docs if name == self.name else list(component.pipe(docs))
+        return docs
+
+    def annotations(self, nlp=None):
+        nlp = nlp or self.nlp
+        return [
+            annotation(doc) for doc in nlp.get_pipe(self.name).pipe(self.docs(nlp), batch_size=2)
+        ]
+
+
+@pytest.fixture(scope="module", params=PIPELINES)
+def training(request, toy):
+    """A component in the middle of its second pass; tests do not change it."""
+    made = Training(toy, request.param)
+    for step in range(3):
+        made.update(step)
+    return made
+
+
+def copies(training, tmp_path):
+    """The pipeline after each way to store it."""
+    training.nlp.to_disk(tmp_path / "saved")
+    yield spacy.load(tmp_path / "saved")
+    yield pickle.loads(pickle.dumps(training.nlp))
+    blank = spacy.blank("en")
+    for name in training.nlp.pipe_names:
+        config = training.nlp.get_pipe_config(name)
+        blank.add_pipe(config.pop("factory"), name=name, config=config)
+    yield blank.from_bytes(training.nlp.to_bytes())
+
+
+def test_what_is_stored_predicts_the_same_and_is_stored_the_same(training, tmp_path):
+    expected, written = training.annotations(), training.component.to_bytes(exclude=["vocab"])
+    for nlp in copies(training, tmp_path):
+        assert training.annotations(nlp) == expected
+        again = nlp.get_pipe(training.name)
+        assert again.to_bytes(exclude=["vocab"]) == written
+        assert again.labels == training.component.labels
+
+
+def test_training_goes_on_after_loading_as_without(training, toy, tmp_path):
+    training.nlp.to_disk(tmp_path)
+    without, resumed = (Training.__new__(Training) for _ in range(2))
+    for made, nlp in (
+        (without, pickle.loads(pickle.dumps(training.nlp))),
+        (resumed, spacy.load(tmp_path)),
+    ):
+        made.nlp, made.name = nlp, training.name
+        made.examples = examples_of(toy, nlp)
+        for step in (3, 4):
+            made.update(step)
+    # Confidence is learned from the sentences that have come by since loading.
+    trees = [[found for found, _ in made.annotations()] for made in (resumed, without)]
+    assert trees[0] == trees[1]
+
+
+def test_pipe_finds_what_single_calls_find_in_any_thread(training):
+    expected = training.annotations()
+    assert [annotation(training.component(doc)) for doc in training.docs()] == expected
+    with ThreadPoolExecutor(4) as executor:
+        found = executor.map(training.component, training.docs())
+        assert [annotation(doc) for doc in found] == expected
+
+
+def test_an_untrained_component_can_be_stored_and_says_that_it_is_untrained(
+    toy, training, tmp_path
+):
+    nlp = spacy.blank("en")
+    factory = training.nlp.get_pipe_meta(training.name).factory
+    nlp.add_pipe(factory)
+    nlp.to_disk(tmp_path)
+    with pytest.raises(ValueError, match="has not been trained"):
+        spacy.load(tmp_path)(toy.doc(nlp.vocab, toy.sentences(1)[0]))
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty"])
+def test_a_damaged_file_is_an_error_that_names_it(training, tmp_path, damage):
+    training.nlp.to_disk(tmp_path)
+    file = tmp_path / training.name / "model"
+    data = bytearray(file.read_bytes())
+    if damage == "flipped":
+        data[len(data) // 2] ^= 1
+    file.write_bytes(
+        data if damage == "flipped" else data[: len(data) // 2 if damage == "cut" else 0]
+    )
+    with pytest.raises(ValueError, match=str(file)):
+        spacy.load(tmp_path)
+
+
+def test_an_interrupt_comes_when_the_step_is_complete(toy):
+    training, undisturbed = Training(toy, "hpyp_parser"), Training(toy, "hpyp_parser")
+    learn = training.component._learn_from
+
+    def interrupted(*args):
+        signal.raise_signal(signal.SIGINT)
+        return learn(*args)
+
+    training.component._learn_from = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        training.update(0)
+    del training.component._learn_from
+    undisturbed.update(0)
+    for made in (training, undisturbed):
+        made.update(1)
+    assert training.annotations() == undisturbed.annotations()
+
+
+def test_handlers_of_signals_are_as_before_when_a_step_is_complete():
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), interrupts_deferred():
+        signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_saving_fails_without_harm_to_what_was_saved(training, tmp_path, monkeypatch):
+    training.nlp.to_disk(tmp_path)
+    before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+
+    def fail(*args):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(OSError, match="No space"):
+        training.component.to_disk(tmp_path / training.name)
+    assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before

@@ -1,0 +1,210 @@
+"""The components easy_first_morphologizer and easy_first_lemmatizer: what they learn, write, save
+and leave alone.
+"""
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_hpyp.annotation.guides import Guide, write_guide
+from spacy_hpyp.annotation.syntactic_words import Analysis, write_words
+
+NAMES = ("easy_first_morphologizer", "easy_first_lemmatizer")
+# Words, parts of speech, features and lemmas. "runs" is a verb after "she", and a noun after "the".
+SENTENCES = [
+    (
+        ["She", "runs", "."],
+        ["PRON", "VERB", "PUNCT"],
+        ["Number=Sing", "Number=Sing|Person=3", ""],
+        ["she", "run", "."],
+    ),
+    (
+        ["The", "runs", "end"],
+        ["DET", "NOUN", "VERB"],
+        ["", "Number=Plur", "Number=Plur"],
+        ["the", "runs", "end"],
+    ),
+    (
+        ["the", "dogs", "talk"],
+        ["DET", "NOUN", "VERB"],
+        ["", "Number=Plur", "Number=Plur"],
+        ["the", "dog", "talk"],
+    ),
+    (
+        ["the", "cats", "walk"],
+        ["DET", "NOUN", "VERB"],
+        ["", "Number=Plur", "Number=Plur"],
+        ["the", "cat", "walk"],
+    ),
+    (
+        ["the", "birds", "walk"],
+        ["DET", "NOUN", "VERB"],
+        ["", "Number=Plur", "Number=Plur"],
+        ["the", "bird", "walk"],
+    ),
+    (
+        ["she", "talks", "."],
+        ["PRON", "VERB", "PUNCT"],
+        ["Number=Sing", "Number=Sing|Person=3", ""],
+        ["she", "talk", "."],
+    ),
+]
+MORPHOLOGY = [
+    ["word"],
+    ["lower"],
+    ["suffix1"],
+    ["prev.lower"],
+    ["prev.lower", "suffix1"],
+    ["prev.morph"],
+]
+LEMMAS = [
+    ["word"],
+    ["suffix1"],
+    ["written.pos"],
+    ["written.pos", "lower"],
+    ["written.morph", "suffix1"],
+]
+
+
+def add(nlp, name, templates):
+    nlp.add_pipe(name, config={"model": {"templates": templates, "places": 2**12, "guided": True}})
+
+
+def examples_of(nlp, sentences=SENTENCES):
+    docs = [
+        Doc(
+            nlp.vocab,
+            words=words,
+            pos=pos,
+            morphs=morphs,
+            lemmas=lemmas,
+            sent_starts=[True, *[False] * (len(words) - 1)],
+        )
+        for words, pos, morphs, lemmas in sentences
+    ]
+    return [Example(Doc(nlp.vocab, words=[token.text for token in doc]), doc) for doc in docs]
+
+
+def trained(sentences=SENTENCES, passes=10):
+    nlp = spacy.blank("en")
+    for name, templates in zip(NAMES, (MORPHOLOGY, LEMMAS)):
+        add(nlp, name, templates)
+    examples = examples_of(nlp, sentences)
+    nlp.initialize(lambda: examples)
+    for _ in range(passes):
+        nlp.update(examples)
+    return nlp
+
+
+@pytest.fixture(scope="module")
+def nlp():
+    """A trained pipeline; tests do not change it."""
+    return trained()
+
+
+def analysed(nlp, *words):
+    doc = nlp(Doc(nlp.vocab, words=words))
+    return [(token.pos_, str(token.morph), token.lemma_) for token in doc]
+
+
+def test_what_was_learned_is_found(nlp):
+    for words, pos, morphs, lemmas in SENTENCES:
+        assert analysed(nlp, *words) == list(zip(pos, morphs, lemmas))
+
+
+def test_unknown_words_are_what_words_with_their_ending_are(nlp):
+    assert analysed(nlp, "the", "frogs", "walk")[1] == ("NOUN", "Number=Plur", "frog")
+    assert analysed(nlp, "she", "barks", ".")[1] == ("VERB", "Number=Sing|Person=3", "bark")
+
+
+def test_labels_are_named_as_spacy_names_them(nlp):
+    morphologizer, lemmatizer = map(nlp.get_pipe, NAMES)
+    assert "Number=Plur|POS=NOUN" in morphologizer.labels
+    assert "POS=DET" in morphologizer.label_data
+    # All plurals have one rule.
+    assert (
+        sum(label.endswith("s\t" + label.split("\t")[0][:-1]) for label in lemmatizer.labels) == 1
+    )
+
+
+def test_scores_are_those_of_spacy(nlp):
+    scores = nlp.evaluate(examples_of(nlp))
+    assert (scores["pos_acc"], scores["morph_acc"], scores["lemma_acc"]) == (1.0, 1.0, 1.0)
+
+
+def test_white_space_is_a_space_and_its_own_lemma(nlp):
+    doc = nlp("she  talks")
+    assert [token.pos_ for token in doc] == ["PRON", "SPACE", "VERB"]
+    assert nlp("  ")[0].pos_ == "SPACE"
+    assert len(nlp("")) == 0
+
+
+def test_where_training_data_have_nothing_nothing_is_written(caplog):
+    bare = [
+        (words, [""] * len(words), [""] * len(words), [""] * len(words)) for words, *_ in SENTENCES
+    ]
+    nlp = trained(bare, passes=1)
+    assert "nothing to learn from" in caplog.text
+    assert analysed(nlp, "the", "dogs") == [("", "", ""), ("", "", "")]
+
+
+def test_words_without_annotation_are_not_learned_from():
+    words, pos, morphs, lemmas = SENTENCES[0]
+    nlp = trained(
+        [*SENTENCES, (["odd", *words[1:]], ["", *pos[1:]], ["", *morphs[1:]], ["", *lemmas[1:]])]
+    )
+    assert not any("odd" in label for label in nlp.get_pipe("easy_first_lemmatizer").labels)
+    # Nor are there edit trees in model cards.
+    assert "easy_first_lemmatizer" not in nlp.meta["labels"]
+    assert analysed(nlp, *words) == list(zip(pos, morphs, lemmas))
+
+
+def test_words_under_tokens_are_decided_each_by_itself(nlp):
+    doc = Doc(nlp.vocab, words=["thedogs", "talk"])
+    write_words(doc, 0, [Analysis("the"), Analysis("dogs")])
+    doc = nlp(doc)
+    words = doc[0]._.words
+    assert [(word.pos_, str(word.morph), word.lemma_) for word in words] == [
+        ("DET", "", "the"),
+        ("NOUN", "Number=Plur", "dog"),
+    ]
+    assert doc[1].pos_ == "VERB"
+
+
+def guided(doc, tags):
+    names = sorted(set(tags))
+    n = len(doc)
+    write_guide(
+        doc,
+        Guide(
+            heads=np.zeros((n, 1), np.int32),
+            head_probs=np.ones((n, 1), np.float32),
+            head_labels=np.full((n, 1), -1, np.int32),
+            label_names=[],
+            tags=np.array([[names.index(tag)] for tag in tags], np.int32),
+            tag_probs=np.ones((n, 1), np.float32),
+            tag_names=names,
+        ),
+    )
+    return doc
+
+
+def test_guides_are_read_by_the_names_of_their_tags():
+    nlp = spacy.blank("en")
+    add(nlp, "easy_first_morphologizer", [["guide.tag"]])
+    examples = [
+        Example(
+            Doc(nlp.vocab, words=["runs"]), guided(Doc(nlp.vocab, words=["runs"], pos=[pos]), [tag])
+        )
+        for pos, tag in (("NOUN", "NNS"), ("VERB", "VBZ"))
+    ]
+    nlp.initialize(lambda: examples)
+    for _ in range(5):
+        nlp.update(examples)
+    # In another order, and with another one before.
+    for tags, pos in ((["VBZ"], "VERB"), (["NNS"], "NOUN")):
+        assert nlp(guided(Doc(nlp.vocab, words=["runs"]), tags))[0].pos_ == pos
+    with pytest.raises(ValueError, match="reads guides"):
+        nlp("runs")

@@ -1,0 +1,185 @@
+"""The component easy_first_tagger: tags, guides, and tags for the training part by taggers that
+have not seen it.
+"""
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+
+from spacy_hpyp.annotation.documents import raw_sentences
+from spacy_hpyp.annotation.guides import Guide, write_guide
+from spacy_hpyp.pipeline.word_classifiers import EasyFirstTagger
+
+SMALL = {"places": 2**13}
+GUIDED = [
+    ["guide.tag", "guide.prob"],
+    ["guide.tag", "guide.tag2"],
+    ["prev.guide.tag", "next.guide.tag"],
+    ["word"],
+]
+
+
+def tagger_of(nlp) -> EasyFirstTagger:
+    tagger = nlp.get_pipe("easy_first_tagger")
+    assert isinstance(tagger, EasyFirstTagger)
+    return tagger
+
+
+def pipeline(*, templates=None, **settings):
+    nlp = spacy.blank("en")
+    model = SMALL if templates is None else {**SMALL, "templates": templates, "guided": True}
+    nlp.add_pipe("easy_first_tagger", config={**settings, "model": model})
+    return nlp
+
+
+def train(nlp, examples, passes=6):
+    nlp.initialize(lambda: examples)
+    for _ in range(passes):
+        nlp.update(examples)
+    return nlp
+
+
+@pytest.fixture(scope="module")
+def sentences(toy):
+    return toy.sentences(30)
+
+
+@pytest.fixture(scope="module")
+def trained_tagger(toy, sentences):
+    """A trained pipeline; tests do not change it."""
+    nlp = pipeline()
+    return train(nlp, toy.examples(nlp, sentences))
+
+
+def test_labels_are_the_tags(trained_tagger, sentences):
+    tagger = tagger_of(trained_tagger)
+    tags = sorted({tag for sentence in sentences for tag in sentence.tags})
+    assert list(tagger.labels) == tagger.label_data == tags
+
+
+def test_unknown_words_are_tagged_by_what_stands_around_them(trained_tagger):
+    doc = trained_tagger("the quetzal sees a zyx .")
+    assert [token.tag_ for token in doc] == ["DT", "NN", "VBZ", "DT", "NN", "."]
+
+
+def test_words_without_a_tag_are_not_learned(toy):
+    nlp = pipeline()
+    words = ["the", "dog", "odd", "sleeps"]
+    doc = Doc(nlp.vocab, words=words, tags=["DT", "NN", "", "VBZ"])
+    train(nlp, [Example(Doc(nlp.vocab, words=words), doc)] * 3)
+    assert tagger_of(nlp).label_data == ["DT", "NN", "VBZ"]
+    tagged = nlp(Doc(nlp.vocab, words=words))
+    assert [tagged[i].tag_ for i in (0, 1, 3)] == ["DT", "NN", "VBZ"]
+
+
+def test_tokens_are_those_of_the_tokenizer_or_of_the_treebank(toy):
+    sentence = toy.sentence(["cannot", "stop"], ["MD", "VB"], [1, 1], ["aux", "ROOT"])
+    for tokens, forms in (("gold", {"cannot", "stop"}), ("tokenizer", {"can", "not", "stop"})):
+        nlp = pipeline(tokens=tokens)
+        examples = toy.examples(nlp, [sentence, sentence])
+        nlp.initialize(lambda examples=examples: examples)
+        assert set(tagger_of(nlp).classifier.vocabulary.words) == forms
+
+
+# Guides
+
+
+def guided_doc(toy, vocab, sentence, right=True):
+    """A gold document whose guide says the right tags, or wrong ones."""
+    doc = toy.doc(vocab, sentence)
+    names = sorted({*sentence.tags, "XX"})
+    n = len(sentence.words)
+    own = [names.index(tag if right else "XX") for tag in sentence.tags]
+    guide = Guide(
+        heads=np.arange(n, dtype=np.int32)[:, None],
+        head_probs=np.ones((n, 1), dtype=np.float32),
+        head_labels=np.full((n, 1), -1, dtype=np.int32),
+        label_names=[],
+        tags=np.array([own, [0] * n], dtype=np.int32).T,
+        tag_probs=np.array([[0.9, 0.1]] * n, dtype=np.float32),
+        tag_names=names,
+    )
+    write_guide(doc, guide)
+    return doc
+
+
+def guided_examples(toy, nlp, sentences, right=True):
+    docs = [guided_doc(toy, nlp.vocab, sentence, right) for sentence in sentences]
+    return [Example(nlp.make_doc(doc.text), doc) for doc in docs]
+
+
+@pytest.fixture(scope="module")
+def guided(toy, sentences):
+    nlp = pipeline(templates=GUIDED)
+    return train(nlp, guided_examples(toy, nlp, sentences))
+
+
+def test_guides_are_followed_where_nothing_else_is_known(toy, guided):
+    vocabulary = tagger_of(guided).classifier.vocabulary
+    number = vocabulary.number("x1")
+    possible = vocabulary.candidate_tags[
+        vocabulary.tag_offsets[number] : vocabulary.tag_offsets[number + 1]
+    ]
+    first, second = (vocabulary.tags[tag] for tag in possible[:2])
+    sentence = toy.sentence(
+        ["x1", "x2", "x3"], [second, first, second], [0, 0, 0], ["ROOT", "a", "b"]
+    )
+    doc = guided_doc(toy, guided.vocab, sentence)
+    assert [token.tag_ for token in guided(doc)] == sentence.tags
+    assert tagger_of(guided).classifier.is_guided
+
+
+def test_guides_of_stored_documents_are_learned(toy, sentences, guided):
+    nlp = pipeline(templates=GUIDED)
+    docs = [example.reference for example in guided_examples(toy, nlp, sentences)]
+    stored = DocBin(docs=docs, store_user_data=True).to_bytes()
+
+    def examples():
+        return [
+            Example(nlp.make_doc(doc.text), doc)
+            for doc in DocBin().from_bytes(stored).get_docs(nlp.vocab)
+        ]
+
+    nlp.initialize(examples)
+    for _ in range(6):
+        nlp.update(examples())
+    assert tagger_of(nlp).model.to_bytes() == tagger_of(guided).model.to_bytes()
+
+
+# Jack-knifing
+
+
+def test_jackknifed_tags_are_those_of_the_sentences_by_their_keys(toy, trained_tagger, sentences):
+    tagger = tagger_of(trained_tagger)
+    before = tagger.to_bytes()
+    examples = toy.examples(trained_tagger, sentences)
+    found = tagger.jackknife(examples, folds=3)
+    assert tagger.to_bytes() == before
+    right = total = 0
+    for example in examples:
+        (raw,) = raw_sentences(example.reference)
+        gold = [token.tag_ for token in example.reference]
+        right += np.sum(np.array(found[raw.key]) == gold)
+        total += len(gold)
+    assert len(found) == len(sentences)
+    # The sentence that is like no other is wrong.
+    assert 0.9 < right / total < 1.0
+
+
+def test_jackknifed_tags_do_not_depend_on_threads(toy, trained_tagger, sentences):
+    examples = toy.examples(trained_tagger, sentences)
+    found = []
+    for threads in (1, 4):
+        nlp = spacy.util.load_model_from_config(trained_tagger.config.copy()).from_bytes(
+            trained_tagger.to_bytes()
+        )
+        tagger_of(nlp).threads = threads
+        found.append(tagger_of(nlp).jackknife(examples, folds=4))
+    assert found[0] == found[1]
+
+
+def test_guided_tags_are_jackknifed_with_guides(toy, guided, sentences):
+    found = tagger_of(guided).jackknife(guided_examples(toy, guided, sentences), folds=3)
+    assert len(found) == len(sentences)

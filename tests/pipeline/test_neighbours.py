@@ -1,0 +1,59 @@
+"""Components find others of their pipeline by where they stand."""
+
+import gc
+import pickle
+
+import pytest
+import spacy
+from spacy.language import Language
+
+from spacy_hpyp.pipeline.pipeline_lookup import components_before
+
+
+@Language.component("v_first")
+@Language.component("v_second")
+def parse(doc):
+    return doc
+
+
+@pytest.fixture
+def nlp():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("v_first")
+    nlp.add_pipe("v_second")
+    nlp.add_pipe("keep_parse", after="v_first")
+    nlp.add_pipe("parse_combiner")
+    return nlp
+
+
+def names_before(component):
+    return [name for name, _ in components_before(component, component._pipeline())]
+
+
+def test_components_find_what_stands_before_them_when_they_are_used(nlp):
+    keep, combiner = nlp.get_pipe("keep_parse"), nlp.get_pipe("parse_combiner")
+    assert keep.name_of_parse == "v_first"
+    assert combiner.voters_in(nlp) == ["v_first", "v_second"]
+    nlp.add_pipe("v_first", name="other", before="keep_parse")
+    nlp.disable_pipe("other")
+    assert keep.name_of_parse == "other"
+    assert names_before(combiner) == ["v_first", "other", "keep_parse", "v_second"]
+
+
+def test_a_pickled_component_takes_its_pipeline_along(nlp):
+    copy = pickle.loads(pickle.dumps(nlp)).get_pipe("parse_combiner")
+    alone = pickle.loads(pickle.dumps(nlp.get_pipe("keep_parse")))
+    assert names_before(copy) == names_before(nlp.get_pipe("parse_combiner"))
+    assert alone.name_of_parse == "v_first"
+
+
+def test_a_sourced_component_does_not_hold_its_first_pipeline_and_is_told_the_new_one(nlp):
+    other = spacy.blank("en", vocab=nlp.vocab)
+    other.add_pipe("v_second")
+    keep = other.add_pipe("keep_parse", source=nlp)
+    del nlp
+    keep.initialize(list, nlp=other)
+    assert keep.name_of_parse == "v_second"
+    del other
+    gc.collect()
+    assert keep._pipeline() is None

@@ -1,0 +1,209 @@
+"""The combiner in pipelines, and the reading of ballots."""
+
+import numpy as np
+import pytest
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_hpyp.annotation.extensions import register_extensions, write_head_probability
+from spacy_hpyp.annotation.guides import Guide, write_guide
+from spacy_hpyp.annotation.syntactic_words import words_as_tokens, write_back
+from spacy_hpyp.annotation.user_data import KeptParse, current_parse, keep
+from spacy_hpyp.combining.vote_data import ABSENT, Names, cast, parses_of
+from spacy_hpyp.pipeline.keep_parse import KeepParse
+from spacy_hpyp.pipeline.parse_combiner import ParseCombiner
+
+register_extensions()
+
+
+@Language.factory("v_noisy_parser", default_config={"seed": 0, "part": 0.7})
+def make_noisy_parser(nlp, name, seed, part):
+    """Parses toy sentences as `part` of the tokens' user data say, and hangs others on a
+    neighbour.
+    """
+
+    def parse(doc):
+        rng = np.random.default_rng([seed, len(doc), doc[0].orth % 1000])
+        gold = doc.user_data["gold"]
+        heads, deps = list(gold["heads"]), list(gold["deps"])
+        right = rng.random(len(doc)) < part
+        for i in np.flatnonzero(~right).tolist():
+            if deps[i] != "ROOT":
+                heads[i], deps[i] = gold["heads"].index(gold["deps"].index("ROOT")), "dep"
+        for token, head, dep, tag in zip(doc, heads, deps, gold["tags"]):
+            token.head, token.dep_, token.tag_ = doc[head], dep, tag
+        write_head_probability(doc, np.arange(len(doc)), np.where(right, 0.9, 0.6))
+        return doc
+
+    return parse
+
+
+@pytest.fixture(scope="module")
+def folder(toy, tmp_path_factory):
+    """A pipeline of two parsers and a combiner that has learned from them, saved; and documents to
+    parse.
+    """
+    nlp = spacy.blank("en")
+    nlp.add_pipe("v_noisy_parser", name="one", config={"seed": 1})
+    nlp.add_pipe("keep_parse")
+    nlp.add_pipe("v_noisy_parser", name="other", config={"seed": 2})
+    nlp.add_pipe("parse_combiner")
+    examples = [example_of(toy, nlp, sentence) for sentence in projective(toy)]
+    nlp.initialize(lambda: examples[:30])
+    combiner, losses = nlp.get_pipe("parse_combiner"), []
+    for _ in range(2):
+        for part in (examples[:20], examples[20:30]):
+            losses += nlp.update(part, annotates=["one", "keep_parse", "other"]).values()
+        assert combiner.votes.weights["heads"].any()
+    # Weights are fitted at the end of a pass.
+    assert losses[1] > 0.5 > losses[2] > 0.0
+    folder = tmp_path_factory.mktemp("combiner")
+    nlp.to_disk(folder)
+    return folder
+
+
+def projective(toy):
+    return [sentence for sentence in toy.sentences(41) if sentence is not toy.non_projective]
+
+
+def example_of(toy, nlp, sentence):
+    reference = toy.doc(nlp.vocab, sentence)
+    predicted = Doc(nlp.vocab, words=sentence.words)
+    predicted.user_data["gold"] = {
+        "heads": sentence.heads,
+        "deps": sentence.deps,
+        "tags": sentence.tags,
+    }
+    return Example(predicted, reference)
+
+
+def test_the_vote_is_a_tree_of_what_voters_say(toy, folder, assert_forest):
+    nlp = spacy.load(folder)
+    combiner = nlp.get_pipe("parse_combiner")
+    assert isinstance(nlp.get_pipe("keep_parse"), KeepParse)
+    assert isinstance(combiner, ParseCombiner)
+    assert combiner.votes.voters == ["one", "other"]
+    right = total = alone = 0
+    for sentence in projective(toy)[30:]:
+        doc = nlp(example_of(toy, nlp, sentence).predicted)
+        assert_forest(doc, generative=False)
+        assert [token.tag_ for token in doc] == sentence.tags
+        assert all(
+            0.0 <= token._.head_prob <= 1.0 and 0.0 <= token._.tag_prob <= 1.0 for token in doc
+        )
+        kept = doc._.parses["one"]
+        right += sum(token.head.i == head for token, head in zip(doc, sentence.heads))
+        alone += int(np.sum(np.arange(len(doc)) + kept.heads == sentence.heads))
+        total += len(doc)
+    assert alone < right
+    assert right > 0.9 * total
+
+
+def test_batches_and_storage_change_nothing(toy, folder):
+    nlp = spacy.load(folder)
+    docs = [example_of(toy, nlp, sentence).predicted for sentence in projective(toy)[30:]]
+    one_by_one = [nlp(doc.copy()) for doc in docs]
+    reloaded = spacy.load(folder).from_bytes(nlp.to_bytes())
+    for found in (
+        nlp.pipe([doc.copy() for doc in docs]),
+        reloaded.pipe([doc.copy() for doc in docs]),
+    ):
+        for mine, theirs in zip(found, one_by_one, strict=True):
+            assert [(t.head.i, t.dep_) for t in mine] == [(t.head.i, t.dep_) for t in theirs]
+            assert [t._.head_prob for t in mine] == pytest.approx(
+                [t._.head_prob for t in theirs], rel=1e-12
+            )
+
+
+def test_votes_are_learned_from_words_under_tokens(toy):
+    nlp = spacy.blank("en")
+    combiner = nlp.add_pipe("parse_combiner", config={"model": {"voters": ["wrong", "right"]}})
+    examples = []
+    for sentence in projective(toy):
+        reference = toy.merged(toy.doc(nlp.vocab, sentence), 1)
+        predicted = reference.copy()
+        words = words_as_tokens(predicted)
+        right = current_parse(words)
+        wrong = right._replace(heads=right.heads * 0, labels=["ROOT"] * len(words))
+        for name, parse in (("wrong", wrong), ("right", right)):
+            keep(words, name, parse)
+        write_back(words, predicted)
+        examples.append(Example(predicted, reference))
+    combiner.initialize(lambda: examples, nlp=nlp)
+    combiner.update(examples)
+    for example in examples:
+        found = combiner(example.predicted)._.words
+        assert [(word.text, word.head) for word in found] == [
+            (word.text, found[example.reference._.words.index(word.head)])
+            for word in example.reference._.words
+        ]
+
+
+def test_a_missing_voter_is_named(toy, folder):
+    nlp = spacy.load(folder, exclude=["one", "keep_parse"])
+    with pytest.raises(ValueError, match=r"needs the parse of 'one'.*has only \['other'\]"):
+        nlp(example_of(toy, nlp, toy.sentences(3)[0]).predicted)
+
+
+def test_components_that_are_sourced_and_renamed_know_voters_by_the_names_that_were_learned(
+    toy, folder
+):
+    first, second = spacy.load(folder), spacy.blank("en")
+    for name in first.pipe_names:
+        second.add_pipe(name, source=first, name=f"my_{name}")
+    doc = example_of(toy, first, projective(toy)[35]).predicted
+    mine, theirs = second(doc.copy()), first(doc.copy())
+    assert list(mine._.parses) == ["one"]
+    assert [(t.head.i, t.dep_, t._.head_prob) for t in mine] == [
+        (t.head.i, t.dep_, t._.head_prob) for t in theirs
+    ]
+
+
+def test_one_voter_is_not_enough(toy):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("v_noisy_parser", name="one")
+    nlp.add_pipe("parse_combiner")
+    with pytest.raises(ValueError, match=r"two voters at least, but there are \['one'\]"):
+        nlp.initialize(lambda: [example_of(toy, nlp, toy.sentences(3)[0])])
+    with pytest.raises(ValueError, match="has not been trained"):
+        nlp(example_of(toy, nlp, toy.sentences(3)[0]).predicted)
+
+
+def kept(heads, *, starts=(0,)):
+    n = len(heads)
+    begins = np.zeros(n, dtype=bool)
+    begins[list(starts)] = True
+    nothing = np.full(n, np.nan)
+    labels = ["ROOT" if head == 0 else "dep" for head in heads]
+    return KeptParse(np.array(heads, dtype=np.int32), labels, ["X"] * n, nothing, nothing, begins)
+
+
+def test_white_space_is_left_out_and_heads_in_other_sentences_say_nothing():
+    nlp = spacy.blank("en")
+    doc = Doc(nlp.vocab, words=["a", " ", "b", "c", "d"])
+    keep(doc, "one", kept([2, -1, 0, 1, 0], starts=[0, 3]))
+    keep(doc, "other", kept([3, -1, 1, 0, -1]))
+    names = Names({"X": 0}, {"dep": 0})
+    ballots, layout = cast([doc], [parses_of(doc, ["one", "other"], reader="combiner")], names)
+    assert layout.token.tolist() == [0, 2, 3, 4]
+    assert layout.offsets.tolist() == [0, 2, 4]
+    assert ballots.heads.tolist() == [[1, ABSENT], [-1, ABSENT], [1, -1], [-1, 0]]
+    assert names.labels == {"dep": 0, "ROOT": 1}
+    # The other one's boundaries count where it is named first.
+    ballots, layout = cast([doc], [parses_of(doc, ["other", "one"], reader="combiner")], names)
+    assert layout.offsets.tolist() == [0, 4]
+
+
+def test_a_guide_says_how_sure_a_voter_is_who_does_not_say_so():
+    nlp = spacy.blank("en")
+    doc = Doc(nlp.vocab, words=["a", "b", "c"])
+    keep(doc, "one", kept([1, 0, -2]))
+    keep(doc, "other", kept([1, 0, -1])._replace(head_prob=np.array([0.5, 0.5, 0.5])))
+    heads = np.array([[1, 2], [1, 0], [1, -1]], dtype=np.int32)
+    probs = np.array([[0.75, 0.25], [0.625, 0.375], [1.0, 0.0]], dtype=np.float32)
+    labels, tags = np.full_like(heads, -1), np.full((3, 1), -1, dtype=np.int32)
+    write_guide(doc, Guide(heads, probs, labels, [], tags, np.zeros((3, 1), dtype=np.float32), []))
+    parses = parses_of(doc, ["one", "other"], reader="combiner")
+    assert [parse.head_prob.tolist() for parse in parses] == [[0.75, 0.625, 0.0], [0.5, 0.5, 0.5]]

@@ -1,0 +1,157 @@
+"""The component that chooses among the trees of a parser."""
+
+import numpy as np
+import pytest
+import spacy
+from spacy.training import Example
+from spacy.util import load_model_from_config
+
+from spacy_hpyp.combining.reranker import UNLEARNED
+from spacy_hpyp.compiled import NONE
+from spacy_hpyp.pipeline.parse_reranker import ParseReranker, _marginals
+
+LISTS = {
+    "tag": [["direction+parent.tag", "sibling.tag", "grandparent.tag", "parent.word"]],
+    "children": [["child.tag", "direction+parent.tag"]],
+}
+
+
+def misattach(toy, sentence):
+    """The sentence with what belongs to the verb hanging on the object, if there is one."""
+    if "obj" not in sentence.deps or "obl" not in sentence.deps:
+        return sentence
+    heads = list(sentence.heads)
+    heads[sentence.deps.index("obl")] = sentence.deps.index("obj")
+    return toy.sentence(sentence.words, sentence.tags, heads, sentence.deps)
+
+
+@pytest.fixture(scope="module")
+def nlp(toy):
+    """A parser that attaches some words to where they do not belong, and a reranker that knows
+    better.
+    """
+    nlp = spacy.blank("en")
+    nlp.add_pipe("easy_first_tagger", config={"model": {"places": 2**13}})
+    nlp.add_pipe("head_outward_parser", name="source")
+    nlp.add_pipe("parse_reranker", config={"k": 6, "model": LISTS})
+    sentences = toy.sentences(100)
+    wrong = [misattach(toy, sentence) for sentence in sentences]
+    tagger, source, reranker = (nlp.get_pipe(name) for name in nlp.pipe_names)
+    tagger.initialize(lambda: toy.examples(nlp, sentences), nlp=nlp)
+    source.initialize(lambda: toy.examples(nlp, wrong), nlp=nlp)
+    reranker.initialize(lambda: toy.examples(nlp, sentences), nlp=nlp)
+    for _ in range(2):
+        tagger.update(toy.examples(nlp, sentences))
+        source.update(toy.examples(nlp, wrong))
+    for _ in range(2):
+        reranker.update(toy.examples(nlp, sentences))
+    return nlp
+
+
+def reranker_of(nlp):
+    component = nlp.get_pipe("parse_reranker")
+    assert isinstance(component, ParseReranker)
+    return component
+
+
+def unseen(toy, nlp):
+    """New sentences in which something can hang on what it does not belong to."""
+    sentences = [each for each in toy.sentences(300)[100:] if {"obj", "obl"} <= set(each.deps)]
+    return [
+        Example(nlp.make_doc(" ".join(each.words)), toy.doc(nlp.vocab, each)) for each in sentences
+    ]
+
+
+def annotation_of(doc):
+    return [(token.head.i, token.dep_, token._.head_prob) for token in doc]
+
+
+def test_trees_are_better_than_those_of_the_source(toy, nlp, assert_forest):
+    examples = unseen(toy, nlp)
+    scores = nlp.evaluate(examples)
+    for doc in nlp.pipe(example.text for example in examples):
+        assert_forest(doc, generative=False)
+        assert all(0.0 < token._.head_prob <= 1.0 for token in doc)
+    with nlp.select_pipes(disable="parse_reranker"):
+        before = nlp.evaluate(unseen(toy, nlp))
+    assert before["dep_uas"] < 0.95
+    assert scores["dep_uas"] > 0.98
+
+
+def test_one_candidate_is_the_tree_that_the_document_has(toy, nlp):
+    reranker = reranker_of(nlp)
+    doc = nlp.make_doc("the dog sees a cat near Kim .")
+    with nlp.select_pipes(disable="parse_reranker"):
+        doc = nlp.get_pipe("source")(nlp.get_pipe("easy_first_tagger")(doc))
+    before = [(token.head.i, token.dep_) for token in doc]
+    ((found,),) = reranker.predict([doc], k=1)
+    assert len(found.candidates) == 1
+    reranker.set_annotations([doc], [[found]])
+    assert [(token.head.i, token.dep_) for token in doc] == before
+
+
+def test_sentences_that_weights_are_learned_from_are_not_learned_by_the_model(toy, nlp):
+    reranker = reranker_of(nlp)
+    assert len(reranker.ranking.held_out) == 20
+    assert not reranker.ranking.held_out & reranker.head_outward.progress.seated.keys()
+    assert len(reranker.head_outward.progress.seated) == 80
+    assert not np.array_equal(reranker.ranking.weights, UNLEARNED)
+    assert reranker.weights["tree"] > 0.0
+
+
+def test_a_pipeline_is_the_same_when_it_has_been_saved(toy, nlp, tmp_path):
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    of_bytes = load_model_from_config(nlp.config).from_bytes(nlp.to_bytes())
+    for each in toy.sentences(120)[110:]:
+        text = " ".join(each.words)
+        assert (
+            annotation_of(nlp(text)) == annotation_of(loaded(text)) == annotation_of(of_bytes(text))
+        )
+    assert reranker_of(loaded).ranking.held_out == reranker_of(nlp).ranking.held_out
+
+
+def test_the_number_of_threads_and_the_batch_change_nothing(toy, nlp):
+    texts = [" ".join(each.words) for each in toy.sentences(110)[100:]]
+    one = [annotation_of(nlp(text)) for text in texts]
+    reranker = reranker_of(nlp)
+    reranker.threads = 3
+    try:
+        assert [annotation_of(doc) for doc in nlp.pipe(texts)] == one
+    finally:
+        reranker.threads = 1
+
+
+def test_white_space_and_empty_documents_are_no_sentences(nlp):
+    assert len(nlp("")) == 0
+    assert nlp(" \n ")[0].dep_ == nlp.get_pipe("source")(nlp.make_doc(" \n "))[0].dep_
+    doc = nlp("the  dog sleeps \n .")
+    assert all(token.dep_ for token in doc)
+    assert [token._.head_prob is None for token in doc] == [token.is_space for token in doc]
+
+
+def test_what_is_missing_in_the_pipeline_is_named(nlp, toy):
+    reranker = reranker_of(nlp)
+    doc = nlp("the dog sleeps .")
+    reranker.source = "parser"
+    try:
+        with pytest.raises(ValueError, match="no such component"):
+            reranker(doc)
+    finally:
+        reranker.source = ""
+    alone = spacy.blank("en")
+    alone.add_pipe("parse_reranker", config={"model": LISTS})
+    with pytest.raises(ValueError, match="there is none before it"):
+        alone.initialize(lambda: toy.examples(alone, toy.sentences(10)))
+    with pytest.raises(ValueError, match="has not been trained"):
+        alone("the dog sleeps .")
+
+
+def test_marginals_of_arcs_are_sums_over_the_candidates_that_have_them():
+    rng = np.random.default_rng(0)
+    n = 300
+    heads = rng.integers(NONE, n, size=(4, n), dtype=np.int32)
+    heads[1:] = np.where(rng.random((3, n)) < 0.7, heads[0], heads[1:])
+    probability = np.array([0.4, 0.3, 0.2, 0.1])
+    expected = np.einsum("ikn,k->in", heads[:, None] == heads, probability)
+    np.testing.assert_allclose(_marginals(heads, probability), expected)

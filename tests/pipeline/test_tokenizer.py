@@ -1,0 +1,292 @@
+"""A tokenizer that is learned from CoNLL-U: tokens, the words under them, and the same text
+whatever it is.
+"""
+
+from pathlib import Path
+from pkgutil import iter_modules
+
+import numpy as np
+import pytest
+import spacy
+import spacy.lang
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from spacy.training.initialize import init_nlp
+from spacy.util import load_config
+
+from spacy_hpyp.pipeline.corpus import create_conllu_corpus
+from spacy_hpyp.pipeline.documents import read_treebank
+from spacy_hpyp.pipeline.tokenizer import create_learned_tokenizer
+from spacy_hpyp.text.word_classes import TABLE, WordClass
+
+#: Any language whose own tokenizer is other than the learned one; spaCy's French takes three
+#: seconds to be imported.
+LANG = "it"
+
+# French as UD has it, with words under "au", "du" and "des".
+SENTENCES = {
+    "Il va au port.": [("Il", 2), ("va", 0), (("au", "à", "le"), (5, 5)), ("port", 2), (".", 2)],
+    "Le bateau du roi part.": [
+        ("Le", 2),
+        ("bateau", 6),
+        (("du", "de", "le"), (5, 5)),
+        ("roi", 2),
+        ("part", 0),
+        (".", 6),
+    ],
+    "Il mange des pommes.": [("Il", 2), ("mange", 0), ("des", 4), ("pommes", 2), (".", 2)],
+    "C'est la fin des mers.": [
+        *(
+            ("C'", 4),
+            ("est", 4),
+            ("la", 4),
+            ("fin", 0),
+            (("des", "de", "les"), (7, 7)),
+            ("mers", 4),
+            (".", 4),
+        )
+    ],
+    "Que parler du bateau?": [
+        ("Que", 2),
+        ("parler", 0),
+        (("du", "de", "le"), (2, 5)),
+        ("bateau", 3),
+        ("?", 2),
+    ],
+}
+
+
+def conllu(sentences, *, newdoc=()):
+    text = ""
+    for number, (raw, tokens) in enumerate(sentences):
+        text += f"# newdoc id = {number}\n" if number in newdoc else ""
+        text += f"# sent_id = {number}\n# text = {raw}\n"
+        word, at = 1, 0
+        for token, heads in tokens:
+            form, *words = token if isinstance(token, tuple) else (token, token)
+            at = raw.index(form, at) + len(form)
+            misc = "_" if at == len(raw) or raw[at] == " " else "SpaceAfter=No"
+            if len(words) > 1:
+                text += f"{word}-{word + len(words) - 1}\t{form}" + "\t_" * 7 + f"\t{misc}\n"
+            for each, head in zip(words, heads if isinstance(heads, tuple) else (heads,)):
+                deprel = "dep" if head else "root"
+                own = misc if len(words) == 1 else "_"
+                text += f"{word}\t{each}\tl_{each}\tX\tT_{each}\tA=B\t{head}\t{deprel}\t_\t{own}\n"
+                word += 1
+        text += "\n"
+    return text
+
+
+@pytest.fixture(scope="module")
+def treebank(tmp_path_factory):
+    path = tmp_path_factory.mktemp("treebank") / "fr.conllu"
+    path.write_text(conllu([*SENTENCES.items()] * 6, newdoc=range(0, 30, 5)), encoding="utf8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def nlp(treebank):
+    nlp = spacy.blank(LANG)
+    nlp.tokenizer = create_learned_tokenizer(sentences="all")(nlp)
+    examples = list(create_conllu_corpus(treebank)(nlp))
+    nlp.tokenizer.initialize(lambda: examples, nlp=nlp)
+    return nlp
+
+
+def words(doc: Doc) -> list[str]:
+    return [word.text for word in doc._.words]
+
+
+def test_nothing_is_learned_from_documents_of_unknown_spaces(nlp, treebank, tmp_path):
+    path = tmp_path / "more.conllu"
+    parsed = (
+        conllu([*SENTENCES.items()], newdoc=(0,))
+        .replace("SpaceAfter=No", "_")
+        .replace("# text", "# spaces = unknown\n# text")
+    )
+    path.write_text(treebank.read_text(encoding="utf8") + parsed, encoding="utf8")
+    other = spacy.blank(LANG)
+    other.tokenizer = create_learned_tokenizer(sentences="all")(other)
+    examples = list(create_conllu_corpus(path)(other))
+    assert [example.reference.has_unknown_spaces for example in examples][-2:] == [False, True]
+    other.tokenizer.initialize(lambda: examples, nlp=other)
+    assert other.tokenizer.to_bytes() == nlp.tokenizer.to_bytes()
+
+
+def test_words_of_a_treebank_are_read_with_their_heads(treebank):
+    doc = next(read_treebank(treebank, spacy.blank(LANG).vocab))
+    assert doc.text == " ".join(SENTENCES)
+    found = doc._.words
+    assert [word.text for word in found[:7]] == ["Il", "va", "à", "le", "port", ".", "Le"]
+    assert [word.head.text for word in found[:6]] == ["va", "va", "port", "port", "va", "va"]
+    assert [(word.lemma_, word.tag_, word.pos_, word.morph) for word in found[2:4]] == [
+        ("l_à", "T_à", "X", "A=B"),
+        ("l_le", "T_le", "X", "A=B"),
+    ]
+    # What spaCy says of the token is true of the word on which the others hang.
+    token = doc[2]
+    assert (token.text, token.lemma_, token.tag_, token.dep_, token.head.text) == (
+        "au",
+        "l_à",
+        "T_à",
+        "dep",
+        "port",
+    )
+    assert [len(sentence) for sentence in doc.sents] == [5, 6, 5, 7, 5]
+
+
+def test_a_word_can_hang_on_one_that_is_not_the_highest_of_its_token(treebank):
+    doc = next(read_treebank(treebank, spacy.blank(LANG).vocab))
+    bateau = doc[-2]._.words[0]
+    assert (bateau.text, bateau.head.text, bateau.head.token.text) == ("bateau", "de", "du")
+    le = doc[-3]._.words[1]
+    assert (le.head.text, le.head.token.i) == ("bateau", doc[-2].i)
+
+
+def test_words_go_with_their_tokens_into_other_documents(treebank):
+    nlp = spacy.blank(LANG)
+    doc = next(read_treebank(treebank, nlp.vocab))
+    part = list(doc.sents)[1].as_doc(copy_user_data=True)
+    assert words(part) == ["Le", "bateau", "de", "le", "roi", "part", "."]
+    assert part._.words[2].head.text == "roi"
+    joined = Doc.from_docs([part, part])
+    assert words(joined) == words(part) * 2
+    stored = DocBin(store_user_data=True, docs=[doc]).to_bytes()
+    (again,) = DocBin().from_bytes(stored).get_docs(nlp.vocab)
+    assert words(again) == words(doc)
+    assert words(Doc(nlp.vocab).from_bytes(doc.to_bytes())) == words(doc)
+
+
+def test_a_treebank_that_was_learned_is_found_again(nlp, treebank):
+    for reference in read_treebank(treebank, nlp.vocab):
+        doc = nlp(reference.text)
+        assert [token.text for token in doc] == [token.text for token in reference]
+        assert words(doc) == words(reference)
+        assert [token.is_sent_start for token in doc] == [
+            token.is_sent_start for token in reference
+        ]
+
+
+def test_a_tokenizer_that_has_not_learned_is_spacy_s_own():
+    nlp, other = spacy.blank(LANG), spacy.blank(LANG)
+    nlp.tokenizer = create_learned_tokenizer()(nlp)
+    text = "Il va au port (aujourd'hui)."
+    assert [token.text for token in nlp(text)] == [token.text for token in other(text)]
+    assert [token.text for token in nlp.from_bytes(nlp.to_bytes())(text)] == [
+        token.text for token in other(text)
+    ]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
+def test_the_text_of_a_document_is_what_was_given(nlp, text):
+    doc = nlp.make_doc(text)
+    assert doc.text == text
+    assert all(token.text.strip() == token.text or token.is_space for token in doc)
+
+
+def test_what_is_loaded_is_what_was_saved(nlp, tmp_path):
+    text = "Le roi va au bateau. Il mange la fin des pommes"
+    nlp.to_disk(tmp_path / "nlp")
+    blank = spacy.blank(LANG)
+    blank.tokenizer = create_learned_tokenizer(sentences="all")(blank)
+    blank.tokenizer.from_disk(tmp_path / "nlp" / "tokenizer")
+    assert words(blank(text)) == words(nlp(text))
+    assert blank.tokenizer.to_bytes() == nlp.tokenizer.to_bytes()
+
+
+def test_classes_of_the_vocabulary_are_learned_from_and_saved(treebank):
+    nlp = spacy.blank(LANG)
+    nlp.vocab.lookups.add_table(
+        TABLE, {"port": WordClass("01", "port", 9), "Quai": WordClass("01", "Quai", 5)}
+    )
+    nlp.tokenizer = create_learned_tokenizer()(nlp)
+    examples = list(create_conllu_corpus(treebank)(nlp))
+    nlp.tokenizer.initialize(lambda: examples, nlp=nlp)
+    # Both words and nothing else.
+    assert np.count_nonzero(nlp.tokenizer.segmenter.weights.of_class) == 2
+    other = create_learned_tokenizer()(spacy.blank(LANG)).from_bytes(nlp.tokenizer.to_bytes())
+    assert np.count_nonzero(other.segmenter.weights.of_class) == 2
+
+
+def test_what_is_damaged_is_an_error_that_names_the_file_and_changes_nothing(nlp, tmp_path):
+    before = nlp.tokenizer.to_bytes()
+    file = tmp_path / "tokenizer"
+    for at in range(0, len(before), max(1, len(before) // 40)):
+        data = bytearray(before)
+        data[at] ^= 1
+        file.write_bytes(data)
+        with pytest.raises(ValueError, match=r"tokenizer cannot be read.*read from"):
+            nlp.tokenizer.from_disk(file)
+    assert nlp.tokenizer.to_bytes() == before
+
+
+def test_belief_in_sentence_ends_is_a_probability_of_each_token(nlp):
+    doc = nlp("Il va au port. Il mange")
+    assert [token._.sent_end_prob > 0.5 for token in doc] == [
+        False,
+        False,
+        False,
+        False,
+        True,
+        False,
+        True,
+    ]
+    assert nlp.make_doc(" \n ")[0]._.sent_end_prob is None
+
+
+def test_tokens_are_scored_and_explained(nlp, treebank):
+    examples = [Example(nlp.make_doc(doc.text), doc) for doc in read_treebank(treebank, nlp.vocab)]
+    assert nlp.tokenizer.score(examples)["token_f"] == 1.0
+    assert nlp.tokenizer.explain("Il va\n au port.")[1:3] == [
+        ("LEARNED", "va"),
+        ("LEARNED à le", "au"),
+    ]
+
+
+def test_a_pipeline_of_each_language_starts(treebank):
+    config = Path(__file__).parents[2] / "configs" / "easy_first.cfg"
+    paths = {"paths.train": str(treebank), "paths.dev": str(treebank)}
+    languages = [module.name for module in iter_modules(spacy.lang.__path__) if module.ispkg]
+    assert len(languages) > 70
+    for lang in languages:
+        own = {"nlp.lang": lang, "nlp.pipeline": [], **paths}
+        nlp = init_nlp(load_config(config, overrides=own, interpolate=False))
+        assert words(nlp("Il va au port.")) == ["Il", "va", "à", "le", "port", "."], lang
+        # What has not been learned yet is stored, too.
+        create_learned_tokenizer()(nlp).to_bytes()
+
+
+def test_documents_and_paragraphs_are_as_the_file_has_them(tmp_path):
+    path = tmp_path / "two.conllu"
+    path.write_text(
+        "# newdoc\n# newpar\n1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n1\tb\t_\tX\t_\t_\t0\troot\t_\t_\n\n"
+        "# newpar\n1\tc\t_\tX\t_\t_\t0\troot\t_\t_\n\n# newdoc\n1\td\t_\tX\t_\t_\t_\t_\t_\t_\n\n",
+        encoding="utf8",
+    )
+    first, second = read_treebank(path, spacy.blank("xx").vocab)
+    assert (first.text, second.text) == ("a b\n\nc", "d")
+    assert [sentence.text.strip() for sentence in first.sents] == ["a", "b", "c"]
+    assert second[0].dep_ == "_"
+    assert len(list(read_treebank(path, spacy.blank("xx").vocab))) == 2
+    corpus = create_conllu_corpus(Path(path), limit=1)
+    assert [example.reference.text for example in corpus(spacy.blank("xx"))] == [first.text]
+
+
+def test_boundaries_are_set_where_the_tokenizer_is_sure(nlp):
+    text = "Il va au port. Il mange. Le roi part Il va"
+    sure, nothing = (
+        create_learned_tokenizer(sentences=name)(nlp).from_bytes(nlp.tokenizer.to_bytes())
+        for name in ("sure", "none")
+    )
+    assert not nothing(text).has_annotation("SENT_START")
+    doc = sure(text)
+    for token in doc[1:]:
+        believed = token.nbor(-1)._.sent_end_prob
+        assert token.is_sent_start == (
+            True if believed >= 0.9 else False if believed <= 0.1 else None
+        )
+    with pytest.raises(ValueError, match='"sure", "all" or "none"'):
+        create_learned_tokenizer(sentences="some")

@@ -1,0 +1,286 @@
+"""What is asked of every parser that learns trees of tagged sentences, and finds trees of tagged
+sentences.
+"""
+
+import random
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import minibatch
+
+TEXT = "the dog sees a cat near Kim . Zenobia sleeps ."
+
+
+def with_tags(doc):
+    """The same words with their tags and sentence boundaries, and nothing else."""
+    return Doc(
+        doc.vocab,
+        words=[token.text for token in doc],
+        spaces=[bool(token.whitespace_) for token in doc],
+        tags=[token.tag_ for token in doc],
+        sent_starts=[token.is_sent_start for token in doc],
+    )
+
+
+def tagged(toy, nlp, sentences):
+    """Examples whose predicted documents have the gold tags and sentence boundaries."""
+    docs = [toy.doc(nlp.vocab, sentence) for sentence in sentences]
+    return [Example(with_tags(doc), doc) for doc in docs]
+
+
+def train(toy, nlp, sentences, rounds, seed=0, examples=None, **update):
+    """Initialize a pipeline and train it, in a random order; returns the losses of each round."""
+    examples = (lambda: toy.examples(nlp, sentences)) if examples is None else examples
+    nlp.initialize(examples)
+    rng = random.Random(seed)
+    found = []
+    for _ in range(rounds):
+        shuffled, losses = examples(), {}
+        rng.shuffle(shuffled)
+        for batch in minibatch(shuffled, 16):
+            nlp.update(batch, losses=losses, **update)
+        found.append(losses)
+    return found
+
+
+def copy_of(nlp, **settings):
+    """A pipeline of its own with the same model, and perhaps other settings of the last component,
+    the parser.
+    """
+    config = nlp.config.copy()
+    config["components"][nlp.pipe_names[-1]].update(settings)
+    return spacy.util.load_model_from_config(config).from_bytes(nlp.to_bytes())
+
+
+def stored(nlp):
+    """The model of the parser and how far its training is."""
+    return nlp.get_pipe(nlp.pipe_names[-1]).to_bytes(exclude=["vocab", "cfg"])
+
+
+def assert_trees(doc):
+    """Assert that every sentence is a tree of its own, in one piece."""
+    for sentence in doc.sents:
+        (root,) = [token for token in sentence if token.head.i == token.i]
+        assert {token.i for token in root.subtree} == set(range(sentence.start, sentence.end))
+    for token in doc:
+        assert token.dep_
+        assert (token.dep_ == "ROOT") == (token.head.i == token.i)
+
+
+def broken(toy, nlp):
+    """Documents that have something to be learned from, and a sentence each that has not."""
+    words, tags, deps = (
+        ["dogs", "see", "big", "cats"],
+        ["NN", "VBZ", "JJ", "NN"],
+        ["nsubj", "ROOT", "amod", "obj"],
+    )
+    whole = toy.doc(nlp.vocab, toy.sentences(4)[3])
+    for heads, own_deps, own_tags in (
+        ([1, 1, 3, 2], deps, tags),
+        ([1, 2, 1, 1], deps, tags),
+        ([1, 1, 2, 1], ["nsubj", "ROOT", "ROOT", "obj"], tags),
+        ([1, 1, 3, 1], deps, ["NN", "", "JJ", "NN"]),
+    ):
+        doc = Doc(nlp.vocab, words=words, tags=own_tags)
+        rows = np.zeros((4, 2), dtype=np.uint64)
+        rows[:, 0] = [np.int64(head - i).astype(np.uint64) for i, head in enumerate(heads)]
+        rows[:, 1] = [nlp.vocab.strings.add(dep) for dep in own_deps]
+        doc.from_array(["HEAD", "DEP"], rows)
+        # One sentence, whatever the heads say.
+        doc.from_array(["SENT_START"], np.array([[1], [0], [0], [0]], dtype=np.uint64))
+        yield Example(nlp.make_doc(doc.text), doc)
+    yield Example(nlp.make_doc(whole.text), whole)
+
+
+class TreeParserTests:
+    """Tests of one kind of parser. Their file has the fixtures `nlp`, a trained pipeline, and
+    `sentences`, from which it has learned.
+
+    name (str): The name of the component; in the pipelines it is the last one.
+    pipeline (Callable): Makes a blank pipeline of the parser alone, with settings of it and of its
+    model. annotation (Callable): All that the parser writes into a Doc.
+    check (Callable): Asserts that a Doc has been parsed.
+    learned (Callable): From how many sentences and words a parser has learned in how many rounds.
+    score (str): The attribute of alternatives that says how good they are.
+    """
+
+    def parser(self, nlp):
+        return nlp.get_pipe(self.name)
+
+    # Training
+
+    def test_labels_are_those_of_the_treebank_without_decoration(self, nlp, sentences):
+        parser = self.parser(nlp)
+        assert {label for sentence in sentences for label in sentence.deps} <= set(parser.labels)
+        assert not any("||" in label for label in parser.labels)
+        assert any("||" in label for label in parser.label_data["labels"])
+        assert set(parser.label_data["tags"]) == {
+            tag for sentence in sentences for tag in sentence.tags
+        }
+
+    def test_an_initialization_that_fails_leaves_the_parser_as_it_was(self, toy, nlp, sentences):
+        nlp = copy_of(nlp)
+        parser, expected, before = self.parser(nlp), self.annotation(nlp(TEXT)), stored(nlp)
+        several = [sentence for sentence in sentences if len(sentence.words) > 1]
+        for tags, labels in ((["X"], ["nsubj"]), ([], []), (["VB"], [])):
+            with pytest.raises(
+                ValueError, match=f"'{self.name}' cannot be initialized.*spacy init labels"
+            ):
+                parser.initialize(
+                    lambda: toy.examples(nlp, several),
+                    nlp=nlp,
+                    labels={"tags": tags, "labels": labels},
+                )
+        nothing = [Example(nlp.make_doc("a b"), Doc(nlp.vocab, words=["a", "b"]))]
+        with pytest.raises(ValueError, match="none of the training examples has a sentence"):
+            parser.initialize(lambda: nothing, nlp=nlp)
+        assert self.annotation(nlp(TEXT)) == expected
+        assert stored(nlp) == before
+
+    def test_trees_with_cycles_or_two_roots_are_skipped_and_counted(self, toy, sentences):
+        nlp = self.pipeline()
+        good, bad = toy.examples(nlp, sentences), list(broken(toy, nlp))
+        with pytest.warns(
+            UserWarning, match=f"'{self.name}' skips 4 of [0-9]+ training sentences"
+        ) as caught:
+            nlp.initialize(lambda: [*good, *bad])
+        (message,) = [str(warning.message) for warning in caught]
+        assert message.endswith(
+            "(2 without exactly one root, 1 with cyclic heads, 1 without tags)."
+        )
+        for _ in range(2):
+            nlp.update([*good, *bad])
+        count, _, rounds = self.learned(self.parser(nlp))
+        assert (count, rounds) == (len(sentences) + 1, 2)
+
+    def test_what_a_treebank_has_on_other_tokens_is_learned_on_those_that_are_asked_for(
+        self, toy, sentences
+    ):
+        # The tokenizer takes the word of the treebank apart.
+        words = ["the", "dog", "sees", "cannot"]
+        other = toy.sentence(
+            words, ["DT", "NN", "VBZ", "NN"], [1, 2, 2, 2], ["det", "nsubj", "ROOT", "obj"]
+        )
+        found = {}
+        for tokens in ("gold", "tokenizer"):
+            nlp = self.pipeline(tokens=tokens)
+            train(toy, nlp, [*sentences[:10], other], rounds=1)
+            _, found[tokens], _ = self.learned(self.parser(nlp))
+        assert found["tokenizer"] == found["gold"] + 1
+
+    # Documents
+
+    def test_given_sentence_boundaries_are_kept_and_what_has_none_is_one_sentence(
+        self, toy, nlp, sentences
+    ):
+        gold = toy.doc(nlp.vocab, *sentences[:3])
+        parsed = self.parser(nlp)(with_tags(gold))
+        assert [token.is_sent_start for token in parsed] == [token.is_sent_start for token in gold]
+        self.check(parsed)
+        one = Doc(
+            nlp.vocab, words=[token.text for token in gold], tags=[token.tag_ for token in gold]
+        )
+        assert len(list(self.parser(nlp)(one).sents)) == 1
+        self.check(one)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            " ",
+            "\n\n \t",
+            "sleeps",
+            " sleeps",
+            "sleeps \n",
+            "the  dog \n sees\n\na cat .  ",
+            "Qwxyz blorgs ζφψ 😀 ... 12345 !!!",
+            "the " * 300,
+        ],
+        ids=[
+            "empty",
+            "space",
+            "spaces",
+            "one",
+            "space and one",
+            "one and space",
+            "spaces between",
+            "unseen",
+            "long",
+        ],
+    )
+    def test_odd_documents_are_parsed(self, nlp, text):
+        doc = nlp(text)
+        assert doc.text == text
+        self.check(doc)
+        for token in doc:
+            assert (token._.head_prob is None) == token.is_space
+        docs = list(nlp.pipe(["", text, " ", TEXT, text]))
+        assert [self.annotation(each) for each in (docs[1], docs[4])] == [self.annotation(doc)] * 2
+
+    def test_documents_without_tags_or_with_unseen_ones_are_parsed(self, nlp):
+        words = ["the", "dog", "sees", "a", "cat", "."]
+        for tags in (None, ["UH"] * 6, ["DT", "", "VBZ", "", "", "XX"]):
+            self.check(self.parser(nlp)(Doc(nlp.vocab, words=words, tags=tags)))
+
+    def test_a_parser_that_has_seen_no_arc_makes_trees_all_the_same(self, toy, tmp_path):
+        nlp = self.pipeline()
+        train(toy, nlp, [toy.one_word], rounds=1)
+        assert self.parser(nlp).label_data == {"tags": ["VB"], "labels": []}
+        nlp.to_disk(tmp_path)
+        for pipe in (nlp, spacy.load(tmp_path)):
+            doc = Doc(pipe.vocab, words=["stop", "stop", "it"], tags=["VB"] * 3)
+            self.check(self.parser(pipe)(doc))
+            found = self.parser(pipe).k_best(doc, 10)
+            assert len(found) == 7
+            for each in found:
+                assert_trees(each.doc)
+
+    # Alternatives
+
+    def test_the_best_parses_come_from_the_best_on_and_differ(self, toy, nlp):
+        parser = self.parser(nlp)
+        doc = with_tags(toy.doc(nlp.vocab, *toy.sentences(6, seed=11)[2:4]))
+        parsed = parser(doc.copy())
+        found = parser.k_best(doc, 4)
+        scores = [getattr(each, self.score) for each in found]
+        assert scores == sorted(scores, reverse=True)
+        trees = [[(token.head.i, token.dep_) for token in each.doc] for each in found]
+        assert trees[0] == [(token.head.i, token.dep_) for token in parsed]
+        assert len(set(map(tuple, trees))) == 4
+        for each in found:
+            assert_trees(each.doc)
+            assert each.doc.text == doc.text
+            assert [token.tag_ for token in each.doc] == [token.tag_ for token in doc]
+            assert [sentence.start for sentence in each.doc.sents] == [
+                sentence.start for sentence in parsed.sents
+            ]
+        assert not doc.has_annotation("DEP")
+        assert getattr(parser.k_best(doc, 2)[1], self.score) == scores[1]
+        assert len(parser.k_best(doc, 1)) == 1
+
+    def test_the_best_parses_are_trees_over_the_words_under_tokens(self, toy, nlp):
+        parser = self.parser(nlp)
+        doc = with_tags(toy.doc(nlp.vocab, *toy.sentences(6, seed=11)[2:4]))
+        tokens = toy.merged(doc, 1)
+        for over, each in zip(parser.k_best(tokens, 4), parser.k_best(doc, 4), strict=True):
+            assert getattr(over, self.score) == getattr(each, self.score)
+            flat = over.doc._.words
+            assert [(flat.index(word.head), word.dep_) for word in flat] == [
+                (token.head.i, token.dep_) for token in each.doc
+            ]
+            assert_trees(over.doc)
+        assert not tokens.has_annotation("DEP")
+
+    def test_there_are_no_more_parses_than_trees(self, nlp):
+        parser = self.parser(nlp)
+        for words, count in ((["sleeps"], 1), (["dogs", "sleep"], 2), (["dogs", "see", "cats"], 7)):
+            doc = Doc(nlp.vocab, words=words, tags=["NN"] * len(words))
+            assert len(parser.k_best(doc, 50)) == count
+        for text in ("", "  "):
+            (found,) = parser.k_best(nlp.make_doc(text), 3)
+            assert (found.doc.text, getattr(found, self.score)) == (text, 0.0)
+
+    # Settings

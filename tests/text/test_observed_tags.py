@@ -1,0 +1,119 @@
+"""The tag that a rare word had elsewhere: it is a factor of the word's probability, and changes
+nothing else.
+"""
+
+import numpy as np
+import pytest
+from spacy.tokens import Doc
+
+from spacy_hpyp.annotation.arrays import Blocks, Sentences
+from spacy_hpyp.annotation.documents import encode_docs
+from spacy_hpyp.arc_standard.decoding import decode
+from spacy_hpyp.arc_standard.frozen import tree_log_probs
+from spacy_hpyp.compiled import NONE
+
+
+@pytest.fixture(scope="module")
+def nlp(toy):
+    """A pipeline that knows words by their class that were seen once or twice; tests do not change
+    it.
+    """
+    return toy.trained(toy.sentences(25), label=[["s1.tag"]], min_count=3)
+
+
+@pytest.fixture(scope="module")
+def model(toy, nlp):
+    return toy.parser(nlp).joint
+
+
+@pytest.fixture(scope="module")
+def word(model):
+    """A rare word."""
+    return sorted(model.vocabulary.rare)[0]
+
+
+def told(model, number):
+    """The probability of what is observed of a word, for each tag (float64[tags])."""
+    return model.vocabulary.seen.given(len(model.tags))[model.vocabulary.observed[number]]
+
+
+def one_word(number, tag=NONE):
+    as_array = [np.array([value], dtype=np.int32) for value in (number, tag)]
+    return Blocks(*as_array, np.zeros(1, dtype=bool), np.array([0, 1]))
+
+
+def log_prob(model, search, number, tag=NONE):
+    return decode(model.frozen, one_word(number, tag), search).log_probability.sum()
+
+
+def test_it_is_a_factor_for_each_tag(toy, nlp, model, word):
+    search = toy.parser(nlp).search
+    number = model.vocabulary.numbers_observed([word])[0]
+    plain = model.vocabulary.outcomes[number]
+    assert number >= len(model.vocabulary) > plain == model.vocabulary.number(word)
+    start, end = model.vocabulary.tag_offsets[plain : plain + 2]
+    tags = model.vocabulary.candidate_tags[start:end].tolist()
+    assert len(tags) > 1
+    for tag in tags:
+        more = log_prob(model, search, number, tag) - log_prob(model, search, plain, tag)
+        assert more == pytest.approx(np.log(told(model, number)[tag]), abs=1e-9)
+
+
+@pytest.mark.parametrize("is_observed", [False, True])
+def test_trees_have_it_as_derivations_have(toy, nlp, model, word, is_observed):
+    vocabulary = model.vocabulary
+    number = (vocabulary.numbers_observed if is_observed else vocabulary.numbers)([word])[0]
+    start, end = vocabulary.tag_offsets[number : number + 2]
+    tags = vocabulary.candidate_tags[start:end]
+    n = len(tags)
+    trees = Sentences(
+        np.full(n, number, dtype=np.int32),
+        tags,
+        np.full(n, NONE, dtype=np.int32),
+        np.full(n, NONE, dtype=np.int32),
+        np.arange(n + 1),
+    )
+    found = [log_prob(model, toy.parser(nlp).search, number, int(tag)) for tag in tags]
+    assert tree_log_probs(model.frozen, trees).log_prob == pytest.approx(found, abs=1e-9)
+
+
+def test_what_is_observed_makes_a_tag_more_probable(nlp, toy, model, word):
+    search = toy.parser(nlp).search._replace(particles=1000, marginals=True)
+    number = model.vocabulary.numbers_observed([word])[0]
+    observed = model.vocabulary.observed[number]
+    assert told(model, number).argmax() == observed
+    found, plain = (
+        dict(zip(each.tags.tolist(), each.tag_probability.tolist()))
+        for each in (
+            decode(model.frozen, one_word(i), search)
+            for i in (number, model.vocabulary.outcomes[number])
+        )
+    )
+    assert found[observed] > plain.get(observed, 0.0)
+
+
+def test_contexts_read_the_class(toy, nlp, model, word):
+    search = toy.parser(nlp).search
+    tags = np.zeros(2, dtype=np.int32)
+
+    def second(number):
+        words = np.array([number, 0], dtype=np.int32)
+        blocks = Blocks(words, tags, np.zeros(2, dtype=bool), np.array([0, 2]))
+        return decode(model.frozen, blocks, search).log_probability.sum() - log_prob(
+            model, search, number, 0
+        )
+
+    number = model.vocabulary.numbers_observed([word])[0]
+    assert second(number) == pytest.approx(second(model.vocabulary.outcomes[number]), abs=1e-9)
+
+
+def test_it_is_read_from_a_file(toy, nlp, word):
+    again = toy.copy(nlp)
+    assert toy.parser(again).joint.to_bytes() == toy.parser(nlp).joint.to_bytes()
+    docs = [
+        pipeline(Doc(pipeline.vocab, words=["the", word, "sees", word, "."]))
+        for pipeline in (nlp, again)
+    ]
+    assert docs[0]._.log_prob == docs[1]._.log_prob
+    blocks, _ = encode_docs(docs[:1], toy.parser(again).joint.encoder, given_tags=False)
+    assert toy.parser(again).joint.vocabulary.observed[blocks.words].max() != NONE

@@ -1,3 +1,3 @@
 """What the package is called."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -27,8 +27,7 @@ from ..pipeline.head_outward_parser import HeadOutwardParser
 from ..pipeline.hpyp_parser import HPYPParser
 from ..pipeline.parse_combiner import ParseCombiner
 from ..pipeline.word_classifiers import EasyFirstTagger
-from ..storage.checksum import DAMAGE
-from ..storage.files import prepare_folder, replace_file
+from ..storage import DAMAGE, prepare_folder, replace_file
 from .progress import telling_of_compilation
 
 _PARSERS = HPYPParser, EasyFirstParser, HeadOutwardParser, ParseCombiner

@@ -8,7 +8,7 @@ from typing import Annotated
 import spacy
 from wasabi import msg
 
-from ..storage.files import replace_file
+from ..storage import replace_file
 from ..text.word_classes import WordClass, class_lines, learn_classes, without_digits
 from .options import NEW_FILE, Tokenized, argument, option
 from .progress import Bar

@@ -14,8 +14,7 @@ from spacy.training.converters import conllu_to_docs
 from spacy.util import minibatch
 from wasabi import msg
 
-from ..storage.checksum import blaming
-from ..storage.files import prepare_folder
+from ..storage import blaming, prepare_folder
 from ..treebanks.brackets import read_trees
 from ..treebanks.conllu import (
     UNKNOWN_SPACES,

@@ -15,7 +15,7 @@ import typer
 from spacy.language import Language
 from wasabi import msg
 
-from ..storage.files import prepare_folder, replace_file
+from ..storage import prepare_folder, replace_file
 from ..treebanks.conllu import Block, documents_of, read_blocks, select, write_blocks
 from .app import load_pipeline, note, overrides_of
 from .convert import hold_out

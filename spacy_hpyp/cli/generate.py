@@ -9,7 +9,7 @@ from spacy.tokens import Doc
 from wasabi import msg
 
 from ..language_model.ngram import NGramModel
-from ..storage.files import replace_file
+from ..storage import replace_file
 from ..text.spacing import spaces_between
 from .app import load_parser
 from .ngram import is_ngram_model, refuse

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from wasabi import msg
 
 from ..pipeline.hpyp_parser import HPYPParser
-from ..storage.files import prepare_folder
+from ..storage import prepare_folder
 from ..training.raw_training import learn_from_text
 from .app import load_parser
 from .options import Threads, argument, option

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from ..storage.files import prepare_folder
+from ..storage import prepare_folder
 
 
 def option(

@@ -11,7 +11,7 @@ import srsly
 import typer
 from wasabi import msg
 
-from ..storage.files import replace_file, replacing
+from ..storage import replace_file, replacing
 
 #: The names of spaCy's scores, by their names in tables.
 SCORES = {"UAS": "dep_uas", "LAS": "dep_las", "TAG": "tag_acc"}

@@ -16,7 +16,7 @@ from ..language_model.scoring import search_for_reading
 from ..pipeline.corpus import mark_sentence
 from ..pipeline.hpyp_parser import HPYPParser
 from ..report import page
-from ..storage.files import replace_file
+from ..storage import replace_file
 from .app import load_pipeline, of_extra, set_threads
 from .evaluate import known_words, parse_examples, read_examples
 from .options import NEW_FILE, AnyPipeline, Data, Threads, argument, option

@@ -28,7 +28,7 @@ from ..language_model.stimuli import Columns, read_counts, read_passages
 from ..language_model.surprisal import PARTS, REGION, TOKEN, WORD, Frequencies, Row, TextPassage
 from ..language_model.tables import is_table
 from ..pipeline.surprisal import NGramReader, ParserReader, Reader, read_rows
-from ..storage.files import replace_file
+from ..storage import replace_file
 from .app import load_parser, load_pipeline, note, prepare_output
 from .ngram import is_ngram_model, refuse
 from .options import AnyModel, RayAddress, Threads, Workers, argument, option

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from ..storage.files import replace_file, replacing
+from ..storage import replace_file, replacing
 from .inputs import Document, Shard, documents_of
 
 # Documents that are processed at once.

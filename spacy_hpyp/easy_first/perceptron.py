@@ -15,7 +15,7 @@ import numpy as np
 from ..compiled import jit, struct
 from ..memory import giving_back
 from ..settings import Possible, Whole
-from ..storage.format import dump, load
+from ..storage import dump, load
 
 #: Sizes of hashed weights that a config may set.
 PLACES = Possible(

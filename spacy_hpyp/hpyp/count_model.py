@@ -20,7 +20,7 @@ from ..annotation.documents import Encoder
 from ..memory import giving_back
 from ..models.messages import Message, vocabulary_from_message, vocabulary_to_message
 from ..models.stored import ClassedModel
-from ..storage.format import dump, load
+from ..storage import dump, load
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from ..text.word_classes import ClassedRule, Classes, path_in, path_of
 from .franchise import Franchise, copied, dish_counts, reserve, reserve_to_leave

@@ -22,7 +22,7 @@ _WORTHWHILE = 0.25
 
 @giving_back
 def pack(franchise: Franchise) -> dict[str, Any]:
-    """Return a franchise as arrays that `storage.format.dump` compresses well."""
+    """Return a franchise as arrays that `storage.dump` compresses well."""
     order, number = _number_occupied(franchise)
     restaurants = franchise.restaurants[order]
     servings = franchise.servings[: franchise.used[column.N_SERVINGS]]

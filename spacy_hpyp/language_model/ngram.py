@@ -32,9 +32,7 @@ from ..hpyp.spelling import Spelling, spell, write_out
 from ..hpyp.storage import pack, unpack
 from ..models.messages import vocabulary_from_message, vocabulary_to_message
 from ..settings import whole
-from ..storage.checksum import with_checksum, without_checksum
-from ..storage.files import replace_file
-from ..storage.format import dump, load
+from ..storage import dump, load, replace_file, with_checksum, without_checksum
 from ..text.ngrams import add_up, count_ngrams
 from ..text.unknown_words import RULES, UnknownWordRule
 from ..text.vocabulary import Vocabulary, VocabularySettings

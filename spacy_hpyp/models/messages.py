@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from ..text.candidates import WordOutcomes
 from ..text.tag_history import SeenForms, SeenTags
 from ..text.unknown_words import UnknownWordRule
@@ -23,8 +21,7 @@ def vocabulary_to_message(vocabulary: Vocabulary) -> Message:
             "classes": list(vocabulary.classes),
             "tag_offsets": offsets,
             "candidate_tags": vocabulary.candidate_tags[: offsets[-1]],
-            "rare": [*vocabulary.rare],
-            "rare_tags": [np.array(tags, dtype=np.int32) for tags in vocabulary.rare.values()],
+            "rare": vocabulary.rare,
             "seen": None if vocabulary.seen is None else vars(vocabulary.seen),
             "forms": None if forms is None else {"names": forms.names, "seen": vars(forms.seen)},
         }
@@ -34,15 +31,10 @@ def vocabulary_to_message(vocabulary: Vocabulary) -> Message:
 def vocabulary_from_message(message: Message, rule: UnknownWordRule) -> Vocabulary:
     """Read what `vocabulary_to_message` wrote."""
     found = dict(message["vocabulary"])
-    rare = {
-        word: tags.tolist()
-        for word, tags in zip(found.pop("rare"), found.pop("rare_tags"), strict=True)
-    }
     seen, forms = found.pop("seen"), found.pop("forms")
     return Vocabulary(
         **found,
         rule=rule,
-        rare=rare,
         seen=seen and SeenTags(**seen),
         forms=forms and SeenForms(forms["names"], SeenTags(**forms["seen"])),
     )

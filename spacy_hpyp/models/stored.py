@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 from thinc.api import Model
 from thinc.model import deserialize_attr, serialize_attr
 
-from ..storage.format import dump, load
+from ..storage import dump, load
 from ..text.word_classes import Classes
 from .messages import Message
 

@@ -17,7 +17,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..annotation.words import SPACE_TAG
-from ..storage.files import replace_file
+from ..storage import replace_file
 from ..text.vocabulary import by_frequency
 from .alignment import example_of_words
 

@@ -22,8 +22,7 @@ from ..interrupts import interrupts_deferred
 from ..memory import collecting_rarely, giving_back
 from ..models.stored import ClassedModel
 from ..settings import Settings
-from ..storage.checksum import blaming, with_checksum, without_checksum
-from ..storage.files import replace_file
+from ..storage import blaming, replace_file, with_checksum, without_checksum
 from ..text.word_classes import classes_in
 from .alignment import example_of_words
 from .pipeline_lookup import PipelineReference

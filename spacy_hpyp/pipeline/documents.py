@@ -10,7 +10,7 @@ from spacy.vocab import Vocab
 
 from ..annotation.documents import ROOT_LABEL, SPACE_LABEL, SPACE_TAG
 from ..annotation.syntactic_words import Analysis, has_multiword_tokens, write_back, write_words
-from ..storage.checksum import blaming
+from ..storage import blaming
 from ..treebanks.conllu import EMPTY, UNKNOWN_SPACES, Block, read_blocks
 
 #: How the names of treebanks' files end.

@@ -20,9 +20,7 @@ from spacy.vocab import Vocab
 from ..annotation.extensions import write_probability
 from ..annotation.syntactic_words import Analysis, multiword_tokens, write_words
 from ..settings import SEED, OneOf, check
-from ..storage.checksum import with_checksum, without_checksum
-from ..storage.files import replace_file
-from ..storage.format import dump, load
+from ..storage import dump, load, replace_file, with_checksum, without_checksum
 from ..text.multiword import MultiwordTokens, are_cut
 from ..text.segmentation import AnnotatedText, Segmenter, Segments
 from ..text.word_classes import classes_in, uncased_classes

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..storage.files import replace_file
+from ..storage import replace_file
 
 #: The columns of a line, by name.
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")

@@ -28,7 +28,7 @@ from spacy_hpyp.compiled import NONE
 from spacy_hpyp.hpyp.gibbs import put_back
 from spacy_hpyp.hpyp.parameters import no_gradient
 from spacy_hpyp.hpyp.storage import pack
-from spacy_hpyp.storage.format import dump
+from spacy_hpyp.storage import dump
 
 #: The second word has a dependent on either side, so that the tree has two derivations.
 WORDS, TAGS, HEADS = [0, 1, 0], [0, 1, 0], [1, NONE, 1]

@@ -78,7 +78,7 @@ WITH_PARTICLES = [form for form in WITH_PARSER if not form.startswith(("guides",
 PIPELINES = {
     "untrained": "'untrained' has not been trained",
     "blank": "but it has",
-    "damaged": "the checksum is another one",
+    "damaged": "the checksum is wrong",
     "nothing": "nothing",
 }
 WITH_TREEBANK = ["evaluate trained {}", "guides trained {} out.spacy"]

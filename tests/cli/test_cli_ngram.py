@@ -15,7 +15,7 @@ from spacy_hpyp.language_model.scoring import (
     score_by_particles,
     search_for_sums,
 )
-from spacy_hpyp.storage.format import dump
+from spacy_hpyp.storage import dump
 
 run = partial(command_line.run, "hpyp")
 SHORT = ("--order", 3, "--sweeps", 4)

@@ -7,7 +7,7 @@ import pytest
 
 from spacy_hpyp.hpyp import spelling as module
 from spacy_hpyp.hpyp.spelling import CODE_POINTS, Spelling, spell
-from spacy_hpyp.storage.format import dump, load
+from spacy_hpyp.storage import dump, load
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
 

@@ -25,7 +25,7 @@ from spacy_hpyp.hpyp.franchise import (
 from spacy_hpyp.hpyp.hyperparameters import histograms
 from spacy_hpyp.hpyp.seating import add, remove
 from spacy_hpyp.hpyp.storage import pack, unpack
-from spacy_hpyp.storage.format import dump
+from spacy_hpyp.storage import dump
 
 ALPHABET = 5
 COLUMNS = np.array([[0, 1], [1, NONE], [NONE, NONE]])

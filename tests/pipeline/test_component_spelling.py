@@ -10,7 +10,7 @@ import spacy
 from spacy.tokens import Doc
 
 from spacy_hpyp import surprisal
-from spacy_hpyp.storage.format import dump, load
+from spacy_hpyp.storage import dump, load
 
 #: "Zenobia" and "waiting" are not known.
 TEXT = "the dog sees Zenobia . Kim sleeps near a waiting cat ."

@@ -11,7 +11,7 @@ from spacy.training import Example
 from spacy_hpyp.head_outward.states import KINDS
 from spacy_hpyp.hpyp.storage import pack
 from spacy_hpyp.pipeline.head_outward_states import HeadOutwardStates
-from spacy_hpyp.storage.format import dump
+from spacy_hpyp.storage import dump
 
 
 def pipeline(kind="semantic", states=3, **settings):

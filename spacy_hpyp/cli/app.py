@@ -1,53 +1,57 @@
-"""The group of commands in spaCy's command line, and functions that several commands share."""
+"""The group of commands in spaCy's command line, and what its commands share: options, loading and
+output.
+"""
 
-import re
+import errno
+import json
+import os
 import sys
 import traceback
-from collections.abc import Iterable
-from contextlib import redirect_stdout
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from functools import partial
 from importlib import import_module
 from pathlib import Path
-from tokenize import TokenError
-from typing import Any
+from time import monotonic
+from typing import Annotated, Any, Literal, TextIO
 
-import click
 import spacy
+import srsly
 import typer
+from click import ClickException
+from numba.core.event import Event, Listener, install_listener
 from spacy.cli import app
-from spacy.cli._util import parse_config_overrides
 from spacy.language import Language
-from spacy.pipeline import DependencyParser, Tagger
-from spacy.tokens import Doc, DocBin
+from tqdm import tqdm
 from typer.core import TyperGroup
 from wasabi import msg
 
 from ..pipeline.base import TrainableComponent
-from ..pipeline.easy_first_parser import EasyFirstParser
-from ..pipeline.head_outward_parser import HeadOutwardParser
 from ..pipeline.hpyp_parser import HPYPParser
-from ..pipeline.parse_combiner import ParseCombiner
-from ..pipeline.word_classifiers import EasyFirstTagger
-from ..storage import DAMAGE, prepare_folder, replace_file
-from .progress import telling_of_compilation
+from ..storage import prepare_folder, replace_file, replacing
 
-_PARSERS = HPYPParser, EasyFirstParser, HeadOutwardParser, ParseCombiner
-_OTHERS = DependencyParser, Tagger, EasyFirstTagger
+#: Names of spaCy's scores by their names in tables.
+SCORES = {"UAS": "dep_uas", "LAS": "dep_las", "TAG": "tag_acc"}
+#: A progress bar that disappears at the end, for a terminal.
+Bar = partial(tqdm, leave=False, disable=None)
+# Shorter compilation, in seconds, needs no message.
+_SHORT = 2.0
+
+# The group
 
 
 class Commands(TyperGroup):
-    """Commands that end with one message instead of a traceback. `--debug` prints the traceback,
-    too.
-    """
+    """Commands that end with one message instead of a traceback. `--debug` prints both."""
 
     def invoke(self, ctx: typer.Context) -> Any:
         """Run a command."""
         try:
-            with telling_of_compilation(note):
+            with install_listener("numba:compile", _CompilationNotice()):
                 return super().invoke(ctx)
         except BrokenPipeError:
             # The reader of stdout has gone.
             raise
-        except (OSError, ValueError, ImportError) as error:
+        except (OSError, ValueError, ImportError, ClickException) as error:
             if ctx.params["debug"]:
                 traceback.print_exc()
             problem = str(error)
@@ -58,97 +62,108 @@ class Commands(TyperGroup):
             raise typer.Exit(1) from error
 
 
+class _CompilationNotice(Listener):
+    """Tells once that a command waits for Numba."""
+
+    begin: float | None = None
+    done = False
+
+    def on_start(self, event: Event) -> None:
+        self.begin = self.begin or monotonic()
+        if not self.done and monotonic() - self.begin > _SHORT:
+            self.done = True
+            note("Compiling the numerical core, once: this takes half a minute or more.")
+
+    def on_end(self, event: Event) -> None:
+        self.on_start(event)
+
+
 hpyp = typer.Typer(name="hpyp", no_args_is_help=True, cls=Commands)
 app.add_typer(hpyp)
 
 
 @hpyp.callback()
 def main(
-    debug: bool = typer.Option(False, "--debug", help="Print the traceback of an error"),
+    debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an error")] = False,
 ) -> None:
     """Commands of the generative parser, the component hpyp_parser."""
 
 
-def note(text: str) -> None:
-    """Print a message to stderr, as another program may read stdout."""
-    typer.echo(text, err=True)
+# Options
 
 
-def of_extra(module: str, advice: str) -> Any:
-    """Import a module that an extra installs. RAISES (ImportError): If it is missing, with the
-    advice.
+def option(
+    meaning: str,
+    names: str = "",
+    *,
+    least: int | None = None,
+    most: int | None = None,
+    **settings: Any,
+) -> Any:
+    """Declare an option.
+
+    names (str): Its names with spaces between them, instead of the parameter's.
+    least, most (int | None): The limits of a whole number.
+    settings: See `typer.Option`.
     """
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ImportError(advice) from error
+    return typer.Option(*names.split(), help=meaning, min=least, max=most, **settings)
 
 
-def overrides_of(ctx: typer.Context) -> dict[str, Any]:
-    """Read settings of a config from the command line, as `spacy train` does: --nlp.lang fr."""
-    try:
-        return parse_config_overrides(ctx.args)
-    except click.ClickException as error:
-        raise ValueError(error.format_message()) from error
+def argument(meaning: str, **settings: Any) -> Any:
+    """Declare an argument, with settings of `typer.Argument`."""
+    return typer.Argument(help=meaning, **settings)
 
 
-def load_pipeline(name: str | Path, overrides: dict[str, Any] | None = None) -> Language:
-    """Load a pipeline by its name or path, with settings by their names with dots.
-
-    RAISES (OSError | ValueError): If there is none, or spaCy cannot read one of its files.
-    """
-    try:
-        return spacy.load(name, config=overrides or {})
-    except (*DAMAGE, EOFError, re.error, TokenError) as error:
-        problem = (
-            str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        )
-        raise ValueError(f"The pipeline '{name}' cannot be loaded. {problem}") from error
+def _prepare_parent(path: Path | None) -> Path | None:
+    if path is not None:
+        prepare_folder(path.parent)
+    return path
 
 
-def prepared(
+#: Settings of options and arguments that are a file to read, and one to write.
+FILE = {"exists": True, "dir_okay": False}
+NEW_FILE: dict[str, Any] = {"dir_okay": False, "callback": _prepare_parent}
+AnyPipeline = Annotated[str, argument("Name or path of a trained pipeline")]
+Generative = Annotated[str, argument("Name or path of a trained pipeline with an hpyp_parser")]
+AnyModel = Annotated[
+    str, argument("A trained pipeline with an hpyp_parser, or a model of 'hpyp ngram'")
+]
+Data = Annotated[Path, argument("Evaluation data: .conllu or .spacy, or a directory", exists=True)]
+Json = Annotated[Path | None, option("JSON file for the figures", "--output -o", **NEW_FILE)]
+Particles = Annotated[
+    int | None, option("Particles, instead of the pipeline's setting", "--particles -K")
+]
+Threads = Annotated[
+    int | None, option("Threads, instead of the pipeline's setting", "--threads -t")
+]
+MinCount = Annotated[int, option("Rarer words are known by their class only")]
+MinClassCount = Annotated[int, option("Rarer classes give way to more general ones")]
+Printed = Annotated[Literal["table", "json"], option("Print a table, or JSON", "--output -o")]
+PerLine = Annotated[bool, option("Each line of a text is one sentence", "--per-line -l")]
+Tokenized = Annotated[bool, option("Split text into words at white space")]
+RayAddress = Annotated[
+    str | None, option("Ray cluster: 'local', 'local[N]', 'auto' or an address", "--ray")
+]
+Workers = Annotated[int | None, option("With --ray: workers, instead of one a core", least=1)]
+
+# Loading
+
+
+def load_pipeline(
     model: str | Path,
     *,
     particles: int | None = None,
     threads: int | None = None,
-    others: bool = False,
     overrides: dict[str, Any] | None = None,
-) -> tuple[Language, list[Any]]:
-    """Load a pipeline, perhaps with other settings, and return it and its parsers of this package.
+) -> Language:
+    """Load a pipeline, perhaps with other settings.
 
     particles (int | None): Instead of the setting of each hpyp_parser.
-    threads (int | None): Instead of the setting of each component.
-    others (bool): Whether spaCy's own parser or a tagger alone will do.
+    threads (int | None): Instead of the setting of each component of this package.
     overrides (dict[str, Any] | None): Settings of its config, by their names with dots.
-    RAISES (ValueError): If there is no trained parser, or a setting is wrong.
+    RAISES (ValueError): If a setting is wrong, or particles are given without an hpyp_parser.
     """
-    nlp = load_pipeline(model, overrides)
-    pipes = [pipe for _, pipe in nlp.pipeline]
-    parsers = [pipe for pipe in pipes if isinstance(pipe, _PARSERS)]
-    if not parsers and not (others and any(isinstance(pipe, _OTHERS) for pipe in pipes)):
-        wanted = "a parser or tagger" if others else "a parser of this package, such as hpyp_parser"
-        raise ValueError(
-            f"The pipeline '{model}' should have {wanted}, but it has {nlp.pipe_names}"
-        )
-    for parser in parsers:
-        if not parser.is_trained:
-            raise ValueError(
-                f"The {parser.factory} of the pipeline '{model}' has not been trained."
-            )
-    if particles is not None:
-        generative = [parser for parser in parsers if isinstance(parser, HPYPParser)]
-        if not generative:
-            raise ValueError(
-                f"--particles needs an hpyp_parser, which the pipeline '{model}' does not have."
-            )
-        for parser in generative:
-            parser.change(particles=particles)
-    set_threads(nlp, threads)
-    return nlp, parsers
-
-
-def set_threads(nlp: Language, threads: int | None) -> None:
-    """Set the threads of all components of this package; None leaves them as they are."""
+    nlp = spacy.load(model, config=overrides or {})
     for _, pipe in nlp.pipeline:
         if (
             threads is not None
@@ -156,39 +171,102 @@ def set_threads(nlp: Language, threads: int | None) -> None:
             and hasattr(pipe, "threads")
         ):
             pipe.change(threads=threads)
+    parsers = parsers_of(nlp)
+    if particles is not None and not parsers:
+        raise ValueError(f"--particles needs an hpyp_parser, but '{model}' has {nlp.pipe_names}.")
+    for parser in parsers if particles is not None else ():
+        parser.change(particles=particles)
+    return nlp
 
 
-def prepare_output(path: Path | None, texts: Iterable[Path], *endings: str) -> None:
-    """Check that a file, whose name has one of some endings, can be written and is not read.
-
-    RAISES (OSError | ValueError): If it cannot.
-    """
-    if path is None:
-        return
-    if path.suffix.lower() not in ("", *endings):
-        raise ValueError(
-            f"The name of the output should end with {' or '.join(endings)}, not '{path}'."
-        )
-    if path.is_dir():
-        raise ValueError(f"'{path}' is a folder, but one file is written.")
-    if path.exists() and any(text.exists() and path.samefile(text) for text in texts):
-        raise ValueError(f"'{path}' is also read. Give the output another name.")
-    prepare_folder(path.parent)
-
-
-def save_docs(path: Path, docs: Iterable[Doc]) -> None:
-    """Write documents with their user data to a .spacy file."""
-    replace_file(path, DocBin(docs=docs, store_user_data=True).to_bytes())
+def parsers_of(nlp: Language) -> list[HPYPParser]:
+    """Return the generative parsers of a pipeline."""
+    return [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
 
 
 def load_parser(
     model: str | Path, *, particles: int | None = None, threads: int | None = None
 ) -> tuple[Language, HPYPParser]:
-    """Load a pipeline with one hpyp_parser, and return both; see `prepared`."""
-    nlp, parsers = prepared(model, threads=threads, particles=particles)
-    generative = [parser for parser in parsers if isinstance(parser, HPYPParser)]
-    if len(generative) != 1:
-        raise ValueError(
-            f"The pipeline '{model}' should have one hpyp_parser, but it has {nlp.pipe_names}"
-        )
-    return nlp, generative[0]
+    """Load a pipeline with one hpyp_parser, and return both; see `load_pipeline`."""
+    nlp = load_pipeline(model, threads=threads, particles=particles)
+    parsers = parsers_of(nlp)
+    if len(parsers) != 1:
+        raise ValueError(f"'{model}' should have one hpyp_parser, but it has {nlp.pipe_names}.")
+    if not parsers[0].is_trained:
+        raise ValueError(f"The hpyp_parser of '{model}' has not been trained.")
+    return nlp, parsers[0]
+
+
+def require_extra(extra: str, *modules: str) -> Any:
+    """Import modules that an extra installs, and return the last one.
+
+    RAISES (ImportError): If one is missing.
+    """
+    try:
+        return [import_module(name) for name in modules][-1]
+    except ImportError as error:
+        raise ImportError(
+            f"This needs {modules[0]}, which is in the extra '{extra}': "
+            f"pip install 'spacy-hpyp[{extra}]'"
+        ) from error
+
+
+# Output
+
+
+def note(text: str) -> None:
+    """Print a message to stderr, as another program may read stdout."""
+    typer.echo(text, err=True)
+
+
+@contextmanager
+def writing(path: Path | None, what: str) -> Iterator[TextIO]:
+    """Write text to stdout, or to a file that appears when it is complete."""
+    if path is None:
+        yield typer.get_text_stream("stdout", encoding="utf8")
+        return
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    prepare_folder(path.parent)
+    with replacing(path, "w", encoding="utf8", newline="") as file:
+        yield file
+    msg.good(f"Saved {what} to {path}")
+
+
+def is_shown(path: Path | None) -> bool | None:
+    """Return whether a progress bar would disturb output on the screen; else None, as tqdm takes
+    it.
+    """
+    return (path is None and sys.stdout.isatty()) or None
+
+
+def json_line(value: Any) -> str:
+    """Return a value as a line of JSON."""
+    return json.dumps(value, ensure_ascii=False) + "\n"
+
+
+def save_json(path: Path | None, value: Any, what: str) -> None:
+    """Write a value to a file, if there is to be one."""
+    if path is not None:
+        replace_file(path, srsly.json_dumps(value, indent=2).encode())
+        msg.good(f"Saved {what} to {path}")
+
+
+def print_table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    title: str | None = None,
+    *,
+    left: int = 1,
+    **settings: Any,
+) -> None:
+    """Print a table of figures whose first `left` columns are words; settings are those of
+    wasabi.
+    """
+    aligns = ["l"] * left + ["r"] * (len(header) - left)
+    msg.table(list(rows), header=header, divider=True, aligns=aligns, title=title, **settings)
+
+
+def percent(value: float | None) -> str:
+    """Return a proportion in percent."""
+    return "-" if value is None else f"{100 * value:.2f}"

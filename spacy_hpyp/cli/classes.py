@@ -10,8 +10,7 @@ from wasabi import msg
 
 from ..storage import replace_file
 from ..text.word_classes import WordClass, class_lines, learn_classes, without_digits
-from .options import NEW_FILE, Tokenized, argument, option
-from .progress import Bar
+from .app import NEW_FILE, Bar, Tokenized, argument, option
 from .raw_text import existing, read_sentences
 
 

@@ -18,11 +18,8 @@ from ..pipeline.parse_combiner import ArcConfidence, ParseCombiner
 from ..pipeline.scorer import score
 from ..pipeline.word_classifiers import EasyFirstSenter, EasyFirstTagger
 from ..text.word_classes import TABLE
-from .app import load_pipeline
+from .app import SCORES, AnyPipeline, Bar, argument, load_pipeline, option, percent, print_table
 from .evaluate import print_calibration
-from .options import AnyPipeline, argument, option
-from .output import SCORES, percent, print_table
-from .progress import Bar
 from .raw_text import read_corpus
 
 _VOTERS = EasyFirstSenter, HPYPParser, EasyFirstTagger, EasyFirstParser

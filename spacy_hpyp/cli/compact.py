@@ -7,8 +7,7 @@ import srsly
 from wasabi import msg
 
 from ..pipeline.base import TrainableComponent
-from .app import load_pipeline
-from .options import argument, option
+from .app import argument, load_pipeline, option
 
 
 def compact(

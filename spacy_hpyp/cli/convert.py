@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from spacy.tokens import Doc
+from spacy.tokens import Doc, DocBin
 from spacy.training.converters import conllu_to_docs
 from spacy.util import minibatch
 from wasabi import msg
 
-from ..storage import blaming, prepare_folder
+from ..storage import blaming, prepare_folder, replace_file
 from ..treebanks.brackets import read_trees
 from ..treebanks.conllu import (
     UNKNOWN_SPACES,
@@ -25,9 +25,7 @@ from ..treebanks.conllu import (
     write_blocks,
 )
 from ..treebanks.penn import PARTS, SUFFIXES, dependencies, section_of
-from .app import note, save_docs
-from .options import argument, option
-from .output import print_table
+from .app import argument, note, option, print_table
 
 _TRAIN, _DEV, _TEST = "train", "dev", "test"
 # Without a development part, one of so many documents is held out.
@@ -213,7 +211,9 @@ def convert(
         if path not in bracketed:
             blocks = list(read_blocks(path))
             docs = list(_documents(blocks, path, n_sents, merge_subtokens=merge_subtokens))
-            save_docs(output / f"{path.stem}.spacy", docs)
+            replace_file(
+                output / f"{path.stem}.spacy", DocBin(docs=docs, store_user_data=True).to_bytes()
+            )
             _print_incomplete(blocks, path)
             msg.good(
                 f"Converted {len(blocks):,} sentences in {len(docs):,} documents: {output / path.stem}.spacy"

@@ -12,15 +12,14 @@ from typing import Annotated
 import numpy as np
 import srsly
 import typer
+from spacy.cli._util import parse_config_overrides
 from spacy.language import Language
 from wasabi import msg
 
 from ..storage import prepare_folder, replace_file
 from ..treebanks.conllu import Block, documents_of, read_blocks, select, write_blocks
-from .app import load_pipeline, note, overrides_of
+from .app import FILE, argument, load_pipeline, note, option, percent, print_table, save_json
 from .convert import hold_out
-from .options import FILE, argument, option
-from .output import percent, print_table, save_json
 from .trainings import train_pipeline
 from .udeval import (
     LEVEL,
@@ -59,7 +58,7 @@ def cross_validate(
     intervals; sentences without a complete tree are left out. The same command goes on after the
     last part that was parsed.
     """
-    overrides = overrides_of(ctx)
+    overrides = parse_config_overrides(ctx.args)
     blocks = list(read_blocks(treebank))
     # The training data need a sentence to hold out.
     folds = min(folds, len(blocks) // 2)

@@ -6,6 +6,7 @@ from time import perf_counter
 from typing import Annotated, Any
 
 import typer
+from spacy.cli._util import parse_config_overrides
 from spacy.language import Language
 from spacy.scorer import Scorer
 from spacy.training import Example
@@ -18,9 +19,20 @@ from ..pipeline.alignment import example_of_tokens
 from ..pipeline.corpus import create_gold_corpus, mark_sentence
 from ..pipeline.hpyp_parser import HPYPParser
 from ..pipeline.scorer import score
-from .app import load_pipeline, overrides_of, prepared
-from .options import Data, GoldTags, Json, Particles, Threads, argument, option
-from .output import SCORES, percent, print_table, save_json
+from .app import (
+    SCORES,
+    Data,
+    Json,
+    Particles,
+    Threads,
+    argument,
+    load_pipeline,
+    option,
+    parsers_of,
+    percent,
+    print_table,
+    save_json,
+)
 from .raw_text import read_corpus
 from .udeval import warn_of_few
 
@@ -45,7 +57,7 @@ def evaluate(
     output: Json = None,
     particles: Particles = None,
     threads: Threads = None,
-    gold_tags: GoldTags = False,
+    gold_tags: Annotated[bool, option("Give the gold tags to the parser")] = False,
     tags_from: Annotated[str | None, option("Give the parser the tags of this pipeline")] = None,
     errors: Annotated[bool, option("Print tables of errors and confusions")] = False,
     calibration: Annotated[bool, option("Print how well probabilities are calibrated")] = False,
@@ -58,22 +70,27 @@ def evaluate(
     token._.tag_prob are calibrated, on raw documents and on gold sentences; the JSON has
     reliability tables.
     """
-    nlp, parsers = prepared(
-        model, others=True, threads=threads, particles=particles, overrides=overrides_of(ctx)
-    )
+    overrides = parse_config_overrides(ctx.args)
+    nlp = load_pipeline(model, threads=threads, particles=particles, overrides=overrides)
     if gold_tags and tags_from is not None:
         raise ValueError("Give either --gold-tags or --tags-from, not both.")
-    given = parsers and (gold_tags or tags_from is not None)
-    for parser in parsers if given else ():
-        if isinstance(parser, HPYPParser):
+    assigns = {name: nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names}
+    if not any({"token.dep", "token.tag"} & {*names} for names in assigns.values()):
+        raise ValueError(f"'{model}' should have a parser or tagger, but it has {nlp.pipe_names}.")
+    taggers: list[str] = []
+    if gold_tags or tags_from is not None:
+        taggers = [
+            name
+            for name, names in assigns.items()
+            if "token.tag" in names and "token.dep" not in names
+        ]
+        for parser in parsers_of(nlp):
             parser.predict_tags = False
     gold = read_examples(nlp, data_path, gold_tags=gold_tags, heads=errors)
     if tags_from is not None:
         give_tags(gold, tags_from)
     known = known_words(nlp)
-    names = [name for name, pipe in nlp.pipeline if pipe in parsers]
-    before = nlp.pipe_names[: nlp.pipe_names.index(names[-1])] if given else []
-    with nlp.select_pipes(disable=[name for name in before if name not in names]):
+    with nlp.select_pipes(disable=taggers):
         # The first parse compiles and reads, which is no part of the speed.
         nlp(gold[0].predicted.copy())
         scores, parsed = parse_examples(nlp, gold)
@@ -97,7 +114,7 @@ def evaluate(
         }
         scores["errors"] = {**wrong.tables, **confusions}
     if calibration:
-        scores["calibration"] = _calibrations(nlp, parsers, data_path)
+        scores["calibration"] = _calibrations(nlp, data_path)
     save_json(output, scores, "results")
     return scores
 
@@ -188,11 +205,10 @@ def _print_errors(found: Errors) -> None:
             print(f"{each.count:6}  {each.gold} → {each.predicted}\n        {each.example}")
 
 
-def _calibrations(nlp: Language, parsers: Sequence[Any], data_path: Path) -> dict[str, Any]:
+def _calibrations(nlp: Language, data_path: Path) -> dict[str, Any]:
     """Print how well the probabilities of heads and tags are calibrated, and return the figures."""
-    for parser in parsers:
-        if isinstance(parser, HPYPParser):
-            parser.decoding = "mbr"
+    for parser in parsers_of(nlp):
+        parser.decoding = "mbr"
     raw = list(map(example_of_tokens, read_corpus(data_path, nlp)))
     gold = list(create_gold_corpus(data_path)(nlp))
     found: dict[str, Calibration] = {}

@@ -17,8 +17,7 @@ from ..pipeline.corpus import mark_sentence
 from ..pipeline.hpyp_parser import HPYPParser
 from ..pipeline.surprisal import surprisal
 from ..report.trees import draw_tree
-from .app import of_extra
-from .options import argument
+from .app import argument, require_extra
 
 # Streamlit has been imported where it runs this file.
 st: Any = sys.modules.get("streamlit")
@@ -39,7 +38,7 @@ def explore(
     Streamlit serves it on this machine, until Ctrl-C; the extra 'explore' installs it. Settings of
     Streamlit can be given, as --server.port 8600 or --server.headless true, which opens no browser.
     """
-    of_extra("streamlit", 'The page needs Streamlit: pip install "spacy-hpyp[explore]"')
+    require_extra("explore", "streamlit")
     if not is_package(model) and not (Path(model) / "config.cfg").is_file():
         raise ValueError(f"There is no pipeline '{model}': neither a package nor a directory.")
     own = [

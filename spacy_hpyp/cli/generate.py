@@ -11,11 +11,8 @@ from wasabi import msg
 from ..language_model.ngram import NGramModel
 from ..storage import replace_file
 from ..text.spacing import spaces_between
-from .app import load_parser
+from .app import NEW_FILE, AnyModel, Bar, Particles, Threads, json_line, load_parser, option
 from .ngram import is_ngram_model, refuse
-from .options import NEW_FILE, AnyModel, Particles, Threads, option
-from .output import json_line
-from .progress import Bar
 
 
 def generate(

@@ -9,9 +9,7 @@ from wasabi import msg
 from ..pipeline.hpyp_parser import HPYPParser
 from ..storage import prepare_folder
 from ..training.raw_training import learn_from_text
-from .app import load_parser
-from .options import Threads, argument, option
-from .progress import Bar
+from .app import Bar, Threads, argument, load_parser, option
 from .raw_text import existing, read_sentences
 
 

@@ -18,9 +18,7 @@ from ..language_model.ngram import (
     train_ngram_model,
 )
 from ..pipeline.tokenizer import LearnedTokenizer
-from .app import load_parser
-from .options import NEW_FILE, MinClassCount, MinCount, Tokenized, argument, option
-from .progress import Bar
+from .app import NEW_FILE, Bar, MinClassCount, MinCount, Tokenized, argument, load_parser, option
 from .raw_text import read_sentences
 
 

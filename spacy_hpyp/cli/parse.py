@@ -17,11 +17,19 @@ from ..distributed.run import Process, Task
 from ..pipeline.corpus import mark_sentence
 from ..text.paragraphs import paragraphs_of
 from ..treebanks.conllu import Block, blocks_of
-from .app import load_pipeline, prepare_output, set_threads
+from .app import (
+    Bar,
+    PerLine,
+    RayAddress,
+    Threads,
+    Workers,
+    argument,
+    is_shown,
+    load_pipeline,
+    option,
+    writing,
+)
 from .conllu_format import to_doc, write_block, write_doc
-from .options import PerLine, RayAddress, Threads, Workers, argument, option
-from .output import is_shown, writing
-from .progress import Bar
 from .raw_text import STDIN, existing, is_conllu, lines_of, locate_paragraphs
 from .shards import distribute, place_of
 
@@ -76,11 +84,10 @@ def parse(
         task = ParseTask(place_of(model), per_line, "conllu", keep)
         distribute("parse", task, texts, output, ray, workers)
         return
-    prepare_output(output, existing(texts), ".conllu", ".conll", ".txt")
+    existing(texts)
     if per_line and any(map(is_conllu, texts)):
         raise ValueError("--per-line is for texts: CoNLL-U has its own sentences.")
-    nlp = load_pipeline(model)
-    set_threads(nlp, threads)
+    nlp = load_pipeline(model, threads=threads)
     seen: Counter[str] = Counter()
     with writing(output, "trees") as file, Bar(unit=" sentences", disable=is_shown(output)) as bar:
         for path in texts:
@@ -200,8 +207,7 @@ class ParseTask(Task):
 
     def process(self) -> Process:
         """Return a function that parses documents to sentences of CoNLL-U."""
-        nlp = load_pipeline(self.model)
-        set_threads(nlp, 1)
+        nlp = load_pipeline(self.model, threads=1)
 
         def parse_documents(shard: Shard, documents: Sequence[Document]) -> tuple[list[str], int]:
             is_text, found, words = not shard.is_conllu, [], 0

@@ -14,10 +14,8 @@ from ..language_model.scoring import (
     search_for_sums,
 )
 from ..pipeline.surprisal import blank_pipeline
-from .app import load_parser
+from .app import AnyModel, Bar, Printed, Threads, Tokenized, argument, load_parser, option
 from .ngram import is_ngram_model, refuse
-from .options import AnyModel, Printed, Threads, Tokenized, argument, option
-from .progress import Bar
 from .raw_text import existing, read_sentences
 
 # Defaults of the particle estimate.

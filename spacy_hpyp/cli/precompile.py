@@ -9,8 +9,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from wasabi import msg
 
-from .app import load_pipeline, note
-from .options import argument
+from .app import argument, load_pipeline, note
 
 # Two sentences; the parser finds the boundary between them.
 _WORDS = "the dog sees a cat . the cat sleeps .".split()

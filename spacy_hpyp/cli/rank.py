@@ -15,14 +15,22 @@ from spacy.util import minibatch
 from ..annotation.extensions import probabilities_of
 from ..annotation.guides import read_guide
 from ..annotation.syntactic_words import words_as_tokens
-from ..pipeline.hpyp_parser import HPYPParser
 from ..treebanks.conllu import Block, read_blocks
-from .app import prepare_output, prepared
+from .app import (
+    AnyPipeline,
+    Bar,
+    Particles,
+    PerLine,
+    Threads,
+    argument,
+    json_line,
+    load_pipeline,
+    option,
+    parsers_of,
+    writing,
+)
 from .conllu_format import write_block, write_doc
-from .options import Particles, PerLine, Pipeline, Threads, argument, option
-from .output import json_line, writing
 from .parse import parse_each
-from .progress import Bar
 from .raw_text import existing, is_conllu, locate_paragraphs
 
 # The paragraphs or sentences that are parsed together.
@@ -35,7 +43,7 @@ By = Literal["arcs", "rate", "tags"]
 
 
 def rank(
-    model: Pipeline,
+    model: AnyPipeline,
     texts: Annotated[
         list[Path], argument("Texts, '-' for stdin, or .conllu files", callback=existing)
     ],
@@ -61,11 +69,9 @@ def rank(
     line of a text is a paragraph, in which the pipeline finds sentences. Only the sentences to
     write are kept in memory.
     """
-    prepare_output(output, texts, ".txt", *(() if form == "list" else (f".{form}",)))
-    nlp, parsers = prepared(model, threads=threads, particles=particles)
-    for parser in parsers:
-        if isinstance(parser, HPYPParser):
-            parser.decoding = "mbr"
+    nlp = load_pipeline(model, threads=threads, particles=particles)
+    for parser in parsers_of(nlp):
+        parser.decoding = "mbr"
     rows = chain.from_iterable(
         rank_sentences(nlp, path, by=by, per_line=per_line) for path in texts
     )

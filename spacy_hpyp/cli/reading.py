@@ -7,9 +7,7 @@ from typing import Annotated, Any
 
 from ..language_model.reading_times import BASELINE, predict_times
 from ..language_model.tables import table_text
-from .app import of_extra
-from .options import Json, argument, option
-from .output import percent, print_table, save_json
+from .app import Json, argument, option, percent, print_table, require_extra, save_json
 
 # The width of a column of a table, in letters: names of several predictors are longer than usual.
 _WIDTH = 120
@@ -41,8 +39,7 @@ def reading(
     Of each column those of the words before (--lags) go with it. Rows without a time are left out.
     Several tables have the same rows.
     """
-    needs = "This needs pandas and statsmodels, of the extra 'reading': pip install 'spacy-hpyp[reading]'"
-    pandas, _ = of_extra("pandas", needs), of_extra("statsmodels", needs)
+    pandas = require_extra("reading", "statsmodels", "pandas")
     read = []
     for path in tables:
         text, separator = table_text(path)

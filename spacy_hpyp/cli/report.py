@@ -17,9 +17,17 @@ from ..pipeline.corpus import mark_sentence
 from ..pipeline.hpyp_parser import HPYPParser
 from ..report import page
 from ..storage import replace_file
-from .app import load_pipeline, of_extra, set_threads
+from .app import (
+    NEW_FILE,
+    AnyPipeline,
+    Data,
+    Threads,
+    argument,
+    load_pipeline,
+    option,
+    require_extra,
+)
 from .evaluate import known_words, parse_examples, read_examples
-from .options import NEW_FILE, AnyPipeline, Data, Threads, argument, option
 
 # The tokens whose surprisal is shown.
 _TOKENS = 80
@@ -40,11 +48,8 @@ def report(
     It has scores, errors, the sentences with the most wrong arcs, calibration and surprisal along
     the data. Sentences are parsed with gold tokens and boundaries, as in 'hpyp evaluate'.
     """
-    of_extra(
-        "matplotlib", "The figures of a report need matplotlib: pip install 'spacy-hpyp[report]'"
-    )
-    nlp = load_pipeline(model)
-    set_threads(nlp, threads)
+    require_extra("report", "matplotlib")
+    nlp = load_pipeline(model, threads=threads)
     parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser) and pipe.is_trained]
     gold = read_examples(nlp, data_path, heads=True)
     for parser in parsers:

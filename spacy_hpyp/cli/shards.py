@@ -13,7 +13,7 @@ from wasabi import msg
 from ..about import __version__
 from ..distributed.inputs import find_shards
 from ..distributed.run import Folder, Task, connected, run_shards
-from .progress import Bar
+from .app import Bar
 
 # The most problems that are shown.
 _SHOWN = 10

@@ -29,11 +29,21 @@ from ..language_model.surprisal import PARTS, REGION, TOKEN, WORD, Frequencies, 
 from ..language_model.tables import is_table
 from ..pipeline.surprisal import NGramReader, ParserReader, Reader, read_rows
 from ..storage import replace_file
-from .app import load_parser, load_pipeline, note, prepare_output
+from .app import (
+    AnyModel,
+    Bar,
+    RayAddress,
+    Threads,
+    Workers,
+    argument,
+    is_shown,
+    load_parser,
+    load_pipeline,
+    note,
+    option,
+    writing,
+)
 from .ngram import is_ngram_model, refuse
-from .options import AnyModel, RayAddress, Threads, Workers, argument, option
-from .output import is_shown, writing
-from .progress import Bar
 from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sentences
 from .shards import distribute, place_of
 
@@ -128,7 +138,6 @@ def surprisal(
         task = SurprisalTask(place_of(model), per_line, "tsv", *options)
         return distribute("surprisal", task, texts, output, ray, workers)
     existing(texts)
-    prepare_output(output, texts, ".csv", ".tsv", ".txt")
     tables = is_table(texts[0])
     if text_by is None:
         of_words = "a table with one word a row: name the column of its texts with --text-by"

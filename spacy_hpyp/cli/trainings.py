@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from spacy.cli.train import train
+from spacy.tokens import DocBin
 from wasabi import msg
 
 from ..pipeline.alignment import example_of_words
-from .app import load_parser, save_docs
-from .options import NEW_FILE, Generative, Threads, argument, option
-from .progress import Bar
+from ..storage import replace_file
+from .app import NEW_FILE, Bar, Generative, Threads, argument, load_parser, option
 from .raw_text import read_training
 
 # The settings that a guided pipeline shares with its generative parser, by the beginnings of their
@@ -77,7 +77,7 @@ def guides(
         raise ValueError(f"There is nothing to annotate in '{corpus}'.")
     with Bar(total=words, desc="Annotating", unit=" words") as bar:
         docs, learned = parser.leave_out(examples, folds=folds, progress=bar.update)
-    save_docs(output, docs)
+    replace_file(output, DocBin(docs=docs, store_user_data=True).to_bytes())
     msg.good(
         f"Annotated {words:,} words and left out {learned:,} learned sentences in turn: {output}"
     )

@@ -13,11 +13,21 @@ from spacy.language import Language
 from wasabi import msg
 
 from ..treebanks.conllu import COLUMNS, EMPTY, Block, blocks_of, read_blocks, select, write_blocks
-from .app import load_pipeline, note, of_extra, set_threads
-from .options import FILE, AnyPipeline, Json, Threads, argument
-from .output import percent, print_table, save_json
+from .app import (
+    FILE,
+    AnyPipeline,
+    Bar,
+    Json,
+    Threads,
+    argument,
+    load_pipeline,
+    note,
+    percent,
+    print_table,
+    require_extra,
+    save_json,
+)
 from .parse import Given, Source, parsed
-from .progress import Bar
 
 #: The F1 scores of the script.
 METRICS = "Tokens Words Sentences UPOS XPOS UFeats Lemmas UAS LAS CLAS MLAS BLEX".split()
@@ -59,8 +69,7 @@ def udeval(
     """
     with complete_part(treebank) as path:
         score = official(path.read_text(encoding="utf8"), str(treebank))
-        nlp = load_pipeline(model)
-        set_threads(nlp, threads)
+        nlp = load_pipeline(model, threads=threads)
         nlp(_FIRST)
         return show_scores(of_pipeline(nlp, path), score, path, output)
 
@@ -138,9 +147,7 @@ def official(gold: str, name: str) -> Callable[[str], Counts]:
     RAISES (ValueError): If the script cannot read the treebank.
     RAISES (ImportError): If it is not installed.
     """
-    script = of_extra(
-        "udtools.udeval", "The script is in the extra 'ud': pip install 'spacy-hpyp[ud]'"
-    )
+    script = require_extra("ud", "udtools.udeval")
 
     def load(text: str, name: str) -> Any:
         try:

@@ -8,6 +8,6 @@ setup(
     package_data={
         "spacy_hpyp.pipeline": ["defaults.cfg"],
         "spacy_hpyp.configs": ["*.cfg"],
-        "spacy_hpyp.report": ["page.html"],
+        "spacy_hpyp.cli": ["report.html"],
     },
 )

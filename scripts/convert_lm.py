@@ -36,7 +36,7 @@ from spacy_hpyp.treebanks.conllu import (
     select,
     write_blocks,
 )
-from spacy_hpyp.treebanks.head_rules import PUNCTUATION
+from spacy_hpyp.treebanks.penn import PUNCTUATION
 
 NUMBER, UNKNOWN = "<num>", "<unk>"
 #: The size of the vocabulary by custom.

@@ -7,14 +7,17 @@ reads `corpus/UD_English-EWT/en_ewt-ud-{train,dev,test}.conllu`. Training takes 
 hours; a model that is there is used.
 """
 
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from ufal import udpipe
 
-from spacy_hpyp.cli.parse import Given, Source, blocks_of_source, lines_of_text
-from spacy_hpyp.cli.udeval import complete_part, official, show_scores
+from spacy_hpyp.cli.parse import Given, raw_lines
+from spacy_hpyp.cli.udeval import complete_sentences, print_scores, text_of
+from spacy_hpyp.treebanks.conllu import Block
 
 _INPUTS = {"text": "tokenizer", "sentences": "tokenizer=presegmented", "words": "conllu"}
 
@@ -42,14 +45,13 @@ def _read(path: Path) -> Any:
     return found
 
 
-def parse(loaded: Any, treebank: Path, keep: Given) -> str:
+def parse(loaded: Any, blocks: Sequence[Block], keep: Given) -> str:
     """Parse a treebank, given some of its annotation."""
-    blocks = list(blocks_of_source(Source(treebank, treebank.stem, is_conllu=True)))
-    text = treebank.read_text(encoding="utf8")
+    text = text_of(blocks)
     if keep == "sentences":
         text = "".join(f"{block.text().strip()}\n" for block in blocks)
     elif keep == "text":
-        text = "".join(f"\n{line}" if line == "\n" else line for line in lines_of_text(blocks))
+        text = "".join(f"\n{line}" if line == "\n" else line for line in raw_lines(blocks))
     default, error = udpipe.Pipeline.DEFAULT, udpipe.ProcessingError()
     found = udpipe.Pipeline(loaded, _INPUTS[keep], default, default, "conllu").process(text, error)
     if error.occurred():
@@ -63,10 +65,9 @@ def main(
     """Train UDPipe if the model is not there, and print its scores."""
     if not model.exists():
         train(model, Path(f"{corpus}-train.conllu"), Path(f"{corpus}-dev.conllu"))
+    test = Path(f"{corpus}-test.conllu")
     loaded = udpipe.Model.load(str(model))
-    with complete_part(Path(f"{corpus}-test.conllu")) as test:
-        score = official(test.read_text(encoding="utf8"), str(test))
-        show_scores(lambda keep: parse(loaded, test, keep), score, test, output)
+    print_scores(partial(parse, loaded), complete_sentences(test), test.name, output)
 
 
 if __name__ == "__main__":

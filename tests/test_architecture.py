@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[1] / "spacy_hpyp"
 #: From the top down: a folder may import those below it, and no folder of its own row.
 LAYERS = [
     ["cli"],
-    ["pipeline", "report"],
+    ["pipeline"],
     ["training", "language_model", "distributed"],
     ["combining"],
     ["easy_first", "arc_standard"],
@@ -35,7 +35,6 @@ SPACY_OF = {
     "arc_standard",
     "head_outward",
     "hpyp",
-    "report",
     "training",
     "language_model",
     "models",

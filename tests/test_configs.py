@@ -103,7 +103,7 @@ def test_an_installed_wheel_has_the_defaults(tmp_path):
     assert (installed / "configs" / "pool.cfg").read_bytes() == (
         PROJECT / "configs" / "pool.cfg"
     ).read_bytes()
-    assert (installed / "report" / "page.html").is_file()
+    assert (installed / "cli" / "report.html").is_file()
     program = "from spacy_hpyp.pipeline import factories; print(factories.__file__); factories.shipped_config('pool')"
     done = subprocess.run(
         [sys.executable, "-c", program],

@@ -27,6 +27,8 @@ from .syntactic_words import (
 )
 from .words import SPACE_TAG, Layout, read_words, write_attribute
 
+#: Labels that UAS and LAS leave out, as spaCy's scorer does.
+PUNCTUATION = ("p", "punct")
 ROOT_LABEL = "ROOT"
 SPACE_LABEL = "dep"
 #: The number of the label "_": no label.
@@ -35,6 +37,11 @@ NO_LABEL = np.array(get_string_id("_"), dtype=np.uint64).view(np.int64)
 ROOT = np.array(get_string_id(ROOT_LABEL), dtype=np.uint64).view(np.int64)
 #: The label of all arcs of a model that does not tell labels apart.
 UNLABELLED = "dep"
+
+
+def is_counted(labels: Iterable[str]) -> np.ndarray:
+    """Return which arcs with these labels are not punctuation (bool[*])."""
+    return np.array([label.lower() not in PUNCTUATION for label in labels], dtype=bool)
 
 
 class UnknownTagWarning(UserWarning):

@@ -11,6 +11,7 @@ from . import (
     evaluate,
     explore,
     generate,
+    guides,
     learn_text,
     ngram,
     parse,
@@ -20,7 +21,6 @@ from . import (
     reading,
     report,
     surprisal,
-    trainings,
     udeval,
 )
 from .app import hpyp
@@ -41,7 +41,7 @@ _COMMANDS = [
     generate.generate,
     convert.split,
     convert.convert,
-    trainings.guides,
+    guides.guides,
     combine.combine,
     classes.classes,
     learn_text.learn_text,

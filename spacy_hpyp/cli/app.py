@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from functools import partial
+from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
 from time import monotonic
@@ -238,6 +239,15 @@ def is_shown(path: Path | None) -> bool | None:
     it.
     """
     return (path is None and sys.stdout.isatty()) or None
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file, or of the names and contents of the files of a folder."""
+    if path.is_file():
+        return sha256(path.read_bytes()).hexdigest()
+    files = sorted(file for file in path.rglob("*") if file.is_file() and file.suffix != ".pyc")
+    parts = [f"{file.relative_to(path).as_posix()} {checksum(file)}" for file in files]
+    return sha256("\n".join(parts).encode()).hexdigest()
 
 
 def json_line(value: Any) -> str:

@@ -10,7 +10,6 @@ from spacy.pipeline import Tagger
 from spacy.training import Example
 from wasabi import msg
 
-from ..annotation.calibration import calibrate_heads
 from ..pipeline.alignment import example_of_words
 from ..pipeline.easy_first_parser import EasyFirstParser
 from ..pipeline.hpyp_parser import HPYPParser
@@ -18,6 +17,7 @@ from ..pipeline.parse_combiner import ArcConfidence, ParseCombiner
 from ..pipeline.scorer import score
 from ..pipeline.word_classifiers import EasyFirstSenter, EasyFirstTagger
 from ..text.word_classes import TABLE
+from .analysis import calibrations
 from .app import SCORES, AnyPipeline, Bar, argument, load_pipeline, option, percent, print_table
 from .evaluate import print_calibration
 from .raw_text import read_corpus
@@ -58,7 +58,7 @@ def combine(
     docs = component.pipe(example.predicted.copy() for example in examples[1::2])
     voted = [Example(doc, example.reference) for doc, example in zip(docs, examples[1::2])]
     if rate:
-        print_calibration({"head_prob": calibrate_heads(map(example_of_words, voted))})
+        print_calibration({"heads": calibrations(map(example_of_words, voted))["heads"]})
     else:
         scores = {
             "alone": score(map(example_of_words, alone[1::2])),

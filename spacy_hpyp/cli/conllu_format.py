@@ -1,6 +1,4 @@
-"""Parsed documents as valid sentences in CoNLL-U, and sentences in CoNLL-U as documents to
-parse.
-"""
+"""Parsed documents as valid CoNLL-U, and sentences in CoNLL-U as documents to parse."""
 
 import re
 from collections.abc import Iterable
@@ -19,21 +17,21 @@ UPOS = frozenset(
 # Universal parts of speech that are tags of other tagsets, too.
 _IN_OTHER_TAGSETS = frozenset({"SYM", "X"})
 _LABEL = re.compile(r"[a-z]+(:[a-z]+)?")
-# The attributes of Docs by columns that a pipeline may leave as they are.
+# The attributes of Docs, by their columns, that a pipeline may not set.
 _KEPT = {2: "LEMMA", 3: "POS", 4: "TAG", 5: "MORPH"}
 _PROBABILITIES = {"head_prob": "HeadProb", "tag_prob": "TagProb"}
-_WRITTEN = ("Label", *_PROBABILITIES.values())
+_WRITTEN = (EMPTY, "Label", *_PROBABILITIES.values())
 #: The last word and the text of each multiword token, by its first word.
 Ranges = dict[int, tuple[int, str]]
 
 
 def to_doc(block: Block, vocab: Vocab) -> Doc:
     """Return a sentence as a document to parse."""
-    words = [
-        (row[1], space and row is rows[-1]) for _, space, rows in block.tokens() for row in rows
-    ]
-    forms, spaces = zip(*words)
-    return Doc(vocab, list(forms), list(spaces), sent_starts=[i == 0 for i in range(len(words))])
+    words, spaces = [], []
+    for _, space, rows in block.tokens():
+        words += [row[1] for row in rows]
+        spaces += [False] * (len(rows) - 1) + [space]
+    return Doc(vocab, words, spaces, sent_starts=[i == 0 for i in range(len(words))])
 
 
 def write_block(
@@ -53,20 +51,17 @@ def write_block(
     bare (bool): Whether lemmas, tags and features are not kept.
     """
     found, rows = iter(_rows(list(doc))), []
+    kept = [column for column, name in _KEPT.items() if not (bare or doc.has_annotation(name))]
     for row in block.rows:
         if "-" in row[0]:
             rows.append([*row[:2], EMPTY, EMPTY, EMPTY, row[5], EMPTY, EMPTY, EMPTY, [row[9]]])
         elif row[0].isdigit():
             new = next(found)
-            new[1] = row[1]
-            for column, attribute in _KEPT.items():
-                if not bare and not doc.has_annotation(attribute):
-                    new[column] = row[column]
+            for column in (1, *kept):
+                new[column] = row[column]
             new[3] = new[3] if new[3] in UPOS else "X"
-            kept = [
-                part for part in row[9].split("|") if part.split("=")[0] not in (EMPTY, *_WRITTEN)
-            ]
-            rows.append([*new[:9], kept + new[9]])
+            misc = [part for part in row[9].split("|") if part.split("=")[0] not in _WRITTEN]
+            rows.append([*new[:9], misc + new[9]])
     own = block.comments if comments is None else comments
     return _serialized(rows, own, sent_id, block.text().strip(), doc)
 
@@ -76,7 +71,7 @@ def write_doc(
 ) -> list[str]:
     """Write the sentences of a parsed document.
 
-    name (str), number (int): They are called after the name, with the numbers that follow this one.
+    name (str), number (int): They are called after the name, with the numbers after this one.
     comments (Iterable[str]): Comments on the first sentence.
     whole (bool): Whether the document is one sentence.
     """
@@ -96,7 +91,7 @@ def write_doc(
 def write_sentence(
     span: Span, sent_id: str, comments: Iterable[str] = (), ranges: Ranges | None = None
 ) -> str:
-    """Write a parsed sentence of syntactic words. White space is no word.
+    """Write a parsed sentence of syntactic words, without white space.
 
     RAISES (ValueError): If the sentence has no tree.
     """
@@ -123,16 +118,13 @@ def write_sentence(
 def _serialized(
     rows: list[list], comments: Iterable[str], sent_id: str, text: str, found: Doc | Span
 ) -> str:
-    kept = [comment for comment in comments if _key(comment) != "log_prob"]
-    keys = set(map(_key, kept))
-    kept += [
-        f"{key} = {value}"
-        for key, value in (("sent_id", sent_id), ("text", text))
-        if key not in keys
-    ]
-    if found.has_extension("log_prob") and found._.log_prob is not None:
-        kept.append(f"log_prob = {found._.log_prob:.4f}")
-    return Block(0, kept, [[*row[:9], "|".join(row[9]) or EMPTY] for row in rows]).lines()
+    own = [comment for comment in comments if _key(comment) != "log_prob"]
+    keys = set(map(_key, own))
+    new = {"sent_id": sent_id, "text": text}
+    own += [f"{key} = {value}" for key, value in new.items() if key not in keys]
+    if found._.log_prob is not None:
+        own.append(f"log_prob = {found._.log_prob:.4f}")
+    return Block(0, own, [[*row[:9], "|".join(row[9]) or EMPTY] for row in rows]).lines()
 
 
 def _key(comment: str) -> str:
@@ -140,63 +132,59 @@ def _key(comment: str) -> str:
 
 
 def _rows(tokens: list[Token]) -> list[list]:
-    """Return the columns of the words of a sentence, the last one a list."""
+    """Return the columns of the words of a sentence; MISC is a list."""
     if not tokens[0].doc.has_annotation("DEP"):
         raise ValueError("The pipeline finds no trees: it has no parser.")
     heads, roots = _heads(tokens)
-    root = heads.index(0)
     # A treebank without tags of its own has parts of speech as tags.
     tags = {token.tag_ for token in tokens if token.tag_}
     has_own_tags = bool(tags - UPOS) or tags <= _IN_OTHER_TAGSETS
-    sure = {name: probabilities_of(own, tokens) for own, name in _PROBABILITIES.items()}
+    probabilities = {key: probabilities_of(name, tokens) for name, key in _PROBABILITIES.items()}
     rows = []
     for i, (token, head) in enumerate(zip(tokens, heads)):
-        # Behind a bar is what restores crossing arcs.
-        label, misc = token.dep_.split("||")[0], []
+        deprel, misc = _label(token), []
         if head == 0:
             deprel = "root"
-        elif head - 1 == root and i in roots:
-            # A tree has one root alone.
+        elif i in roots:
+            # A tree has one root; the others are attached to it.
             deprel = "punct" if token.is_punct else "parataxis"
-        elif _LABEL.fullmatch(label) and label.split(":")[0] != "root":
-            deprel = label
-        else:
+        elif deprel is None:
             deprel = "dep"
-            plain = "_".join(label.replace("|", "/").split())
-            misc = [f"Label={plain}"] if plain and label.lower() != "root" else []
+            plain = "_".join(token.dep_.split("||")[0].replace("|", "/").split())
+            misc = [f"Label={plain}"] if plain and plain.lower() != "root" else []
         misc += [
-            f"{name}={values[i]:.4f}" for name, values in sure.items() if values[i] is not None
+            f"{key}={values[i]:.4f}"
+            for key, values in probabilities.items()
+            if values[i] is not None
         ]
-        upos = token.pos_ or (token.tag_ if token.tag_ in UPOS else "")
-        upos = "CCONJ" if upos == "CONJ" else upos
+        upos = token.pos_ or token.tag_
+        upos = "CCONJ" if token.pos_ == "CONJ" else upos if upos in UPOS else "X"
         lemma = " ".join(token.lemma_.split()) or EMPTY
         tag = "_".join(token.tag_.split()) * has_own_tags or EMPTY
-        columns = (
-            upos if upos in UPOS else "X",
-            tag,
-            str(token.morph) or EMPTY,
-            str(head),
-            deprel,
-            EMPTY,
-        )
-        rows.append([str(i + 1), " ".join(token.text.split()), lemma, *columns, misc])
+        columns = lemma, upos, tag, str(token.morph) or EMPTY, str(head), deprel, EMPTY
+        rows.append([str(i + 1), " ".join(token.text.split()), *columns, misc])
     return rows
+
+
+def _label(token: Token) -> str | None:
+    """Return the label of an arc if UD allows it."""
+    # Behind a bar is what restores crossing arcs.
+    label = token.dep_.split("||")[0]
+    return label if _LABEL.fullmatch(label) and label.split(":")[0] != "root" else None
 
 
 def _heads(tokens: list[Token]) -> tuple[list[int], set[int]]:
     """Return the numbers of heads, 0 for the one root, and the places of the pipeline's roots."""
     number = {token.i: i + 1 for i, token in enumerate(tokens)}
-    heads, roots = [], []
+    heads, roots = [], set()
     for i, token in enumerate(tokens):
         head = token.head
         # A word may hang on white space.
         while head.is_space and head.head.i != head.i:
             head = head.head
-        is_root = head.is_space or head.i == token.i
-        roots += [i] * is_root
-        heads.append(0 if is_root else number.get(head.i, 0))
-    cut_off = [i for i, head in enumerate(heads) if head == 0]
-    root = next((i for i in cut_off if tokens[i].head.i == tokens[i].i), cut_off[0])
-    return [root + 1 if head == 0 and i != root else head for i, head in enumerate(heads)], set(
-        roots
-    )
+        if head.is_space or head.i == token.i:
+            roots.add(i)
+        heads.append(0 if i in roots else number.get(head.i, 0))
+    ends = [i for i, head in enumerate(heads) if head == 0]
+    root = next((i for i in ends if tokens[i].head.i == tokens[i].i), ends[0])
+    return [root + 1 if head == 0 and i != root else head for i, head in enumerate(heads)], roots

@@ -15,7 +15,6 @@ from spacy.util import minibatch
 from wasabi import msg
 
 from ..storage import blaming, prepare_folder, replace_file
-from ..treebanks.brackets import read_trees
 from ..treebanks.conllu import (
     UNKNOWN_SPACES,
     Block,
@@ -24,7 +23,7 @@ from ..treebanks.conllu import (
     select,
     write_blocks,
 )
-from ..treebanks.penn import PARTS, SUFFIXES, dependencies, section_of
+from ..treebanks.penn import PARTS, SUFFIXES, dependencies, read_trees, section_of
 from .app import argument, note, option, print_table
 
 _TRAIN, _DEV, _TEST = "train", "dev", "test"

@@ -2,39 +2,42 @@
 
 import random
 import shutil
+import sys
 from bisect import bisect_left
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from hashlib import sha256
 from itertools import accumulate
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import numpy as np
 import srsly
 import typer
 from spacy.cli._util import parse_config_overrides
-from spacy.language import Language
+from spacy.cli.train import train
 from wasabi import msg
 
 from ..storage import prepare_folder, replace_file
 from ..treebanks.conllu import Block, documents_of, read_blocks, select, write_blocks
 from .app import FILE, argument, load_pipeline, note, option, percent, print_table, save_json
 from .convert import hold_out
-from .trainings import train_pipeline
+from .guides import guides
 from .udeval import (
     LEVEL,
     METRICS,
     Counts,
     bootstrap,
+    complete_sentences,
     empty_metrics,
-    of_pipeline,
-    official,
-    with_trees,
+    official_counts,
+    parse_blocks,
 )
 
 #: The parts of the training data that a learning curve has.
 SHARES = {"1/10": 1 / 10, "1/3": 1 / 3, "2/3": 2 / 3, "1": 1.0}
-Documents = list[list[Block]]
+# Settings that a guided pipeline shares with its generative parser, by the beginnings of their
+# names.
+_COMMON = ("nlp.", "system.", "paths.classes")
 
 
 def cross_validate(
@@ -59,87 +62,103 @@ def cross_validate(
     last part that was parsed.
     """
     overrides = parse_config_overrides(ctx.args)
-    blocks = list(read_blocks(treebank))
-    # The training data need a sentence to hold out.
+    blocks, scored = list(read_blocks(treebank)), complete_sentences(treebank)
+    # Training holds out a sentence.
     folds = min(folds, len(blocks) // 2)
     if folds < 2:
         raise ValueError(f"'{treebank}' has too few sentences to be divided: {len(blocks)}.")
-    documents, scored = documents_of(blocks, folds), with_trees(blocks, treebank)
-    official("".join(map(Block.lines, scored)), str(treebank))
+    documents = documents_of(blocks, folds)
     prepare_folder(output)
-    made = [path.read_bytes() for path in (config_path, parser, treebank) if path is not None]
-    run = sha256(repr((made, folds, sorted(overrides.items()))).encode()).hexdigest()
+    inputs = [path.read_bytes() for path in (config_path, parser, treebank) if path is not None]
+    run = sha256(repr((inputs, folds, sorted(overrides.items()))).encode()).hexdigest()
     record = output / "folds.json"
-    kept = srsly.read_json(record) if record.exists() else {}
-    shares, counts = list(SHARES) if curve else ["1"], {}
-    for share in shares:
+    done = srsly.read_json(record) if record.exists() else {}
+    counts: dict[str, list[Counts]] = {}
+    for share in SHARES if curve else ["1"]:
         counts[share] = []
         for fold in range(folds):
             key = f"{run} {share} {fold}"
-            if key not in kept:
+            if key not in done:
                 msg.divider(f"Part {fold + 1} of {folds}" + f", {share} of the others" * curve)
                 learned = [document for i, document in enumerate(documents) if i % folds != fold]
                 folder = output / f"fold-{fold + 1}"
                 folder.mkdir(exist_ok=True)
-                paths = folder / "train.conllu", folder / "dev.conllu"
-                for path, part in zip(paths, hold_out(_share(learned, SHARES[share]))):
+                paths = {part: folder / f"{part}.conllu" for part in ("train", "dev")}
+                for path, part in zip(paths.values(), hold_out(_share(learned, SHARES[share]))):
                     write_blocks(path, part)
-                train_pipeline(config_path, folder, *paths, overrides, parser=parser)
+                _train(config_path, folder, paths, overrides, parser)
                 nlp = load_pipeline(folder / "model-best")
                 held_out = [
                     select(own, lambda block: block.problem is None)
                     for own in documents[fold::folds]
                 ]
-                kept[key] = [
-                    _counts(nlp, own, folder / "held-out.conllu") for own in held_out if own
+                done[key] = [
+                    official_counts(own, parse_blocks(nlp, own, "text")) for own in held_out if own
                 ]
-                replace_file(record, srsly.json_dumps(kept).encode())
+                replace_file(record, srsly.json_dumps(done).encode())
                 shutil.rmtree(folder)
-            counts[share] += kept[key]
+            counts[share] += done[key]
     empty = empty_metrics(scored)
-    found = {
+    figures = {
         share: {
-            name: (None,) * 3
-            if name in empty
-            else bootstrap(np.array([each[name] for each in own]))
+            name: (None,) * 3 if name in empty else bootstrap([each[name] for each in own])
             for name in METRICS
         }
         for share, own in counts.items()
     }
+    rows = [(name, *map(percent, figures["1"][name])) for name in METRICS]
     title = f"Official scores of {treebank.name}, raw text, cross-validated"
-    rows = [(name, *map(percent, found["1"][name])) for name in METRICS]
     print_table(("", "F1", "from", "to"), rows, title)
     note(
-        f"{LEVEL:.0%} of the scores of bootstrap samples of {len(counts['1']):,} documents are in 'from' - 'to'"
+        f"'from' - 'to' has {LEVEL:.0%} of the scores of bootstrap samples of "
+        f"{len(counts['1']):,} documents"
     )
     if curve:
-        points = [
-            (share, *(percent(own[name][0]) for name in METRICS)) for share, own in found.items()
-        ]
-        print_table(("part", *METRICS), points, "Learning curve")
-        figures = {share: {name: own[name][0] for name in METRICS} for share, own in found.items()}
-        save_json(output / "curve.json", figures, "the learning curve")
-    save_json(
-        output / "scores.json",
-        {name: dict(zip(("score", "low", "high"), own)) for name, own in found["1"].items()},
-        "scores",
-    )
+        points = {
+            share: {name: values[0] for name, values in own.items()}
+            for share, own in figures.items()
+        }
+        rows = [(share, *map(percent, own.values())) for share, own in points.items()]
+        print_table(("part", *METRICS), rows, "Learning curve")
+        save_json(output / "curve.json", points, "the learning curve")
+    named = ("score", "low", "high")
+    scores = {name: dict(zip(named, values)) for name, values in figures["1"].items()}
+    save_json(output / "scores.json", scores, "scores")
 
 
-def _share(documents: Documents, share: float) -> list[Block]:
+def _share(documents: Sequence[Sequence[Block]], share: float) -> list[Block]:
     """Return the sentences of a random part of some documents; a larger part has those of a smaller
     one.
     """
     order = list(range(len(documents)))
     random.Random(0).shuffle(order)
     sizes = list(accumulate(len(documents[i]) for i in order))
-    # Two sentences at least: one is held out.
+    # At least two sentences: one is held out.
     count = 1 + bisect_left(sizes, max(2, round(share * sizes[-1])))
     return [block for i in sorted(order[:count]) for block in documents[i]]
 
 
-def _counts(nlp: Language, document: Sequence[Block], path: Path) -> Counts:
-    """Return the counts of a document's scores."""
-    write_blocks(path, document)
-    score = official(path.read_text(encoding="utf8"), str(path))
-    return score(of_pipeline(nlp, path)("text"))
+def _train(
+    config: Path,
+    folder: Path,
+    paths: dict[str, Path],
+    overrides: dict[str, Any],
+    parser: Path | None,
+) -> None:
+    """Train a pipeline as 'spacy train' does, after the generative parser that guides it, if there
+    is one.
+    """
+    own = {f"paths.{part}": str(path) for part, path in paths.items()}
+    if given := own.keys() & overrides.keys():
+        raise ValueError(f"The arguments name the data: remove --{min(given)}.")
+    # What spaCy prints belongs to the progress.
+    with redirect_stdout(sys.stderr):
+        if parser is not None:
+            common = {name: value for name, value in overrides.items() if name.startswith(_COMMON)}
+            settings = {**common, **own, "components.hpyp_parser.guides": True}
+            train(parser, folder / "parser", overrides=settings)
+            # In a tiny treebank, the best model may have learned from the first batch alone.
+            trained, guided = folder / "parser" / "model-last", folder / "train-guided.spacy"
+            guides(str(trained), paths["train"], guided)
+            own |= {"paths.train": str(guided), "paths.parser": str(trained)}
+        train(config, folder, overrides={**overrides, **own})

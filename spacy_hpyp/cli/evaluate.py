@@ -12,20 +12,18 @@ from spacy.scorer import Scorer
 from spacy.training import Example
 from wasabi import msg
 
-from ..annotation.calibration import PUNCTUATION, Calibration, calibrate_heads, calibrate_tags
-from ..annotation.documents import unannotated, words_in_trees
-from ..annotation.errors import Errors, find_errors
+from ..annotation.documents import PUNCTUATION, unannotated, words_in_trees
 from ..pipeline.alignment import example_of_tokens
 from ..pipeline.corpus import create_gold_corpus, mark_sentence
-from ..pipeline.hpyp_parser import HPYPParser
 from ..pipeline.scorer import score
+from .analysis import Tables, calibrations, find_errors
 from .app import (
     SCORES,
+    AnyPipeline,
     Data,
     Json,
     Particles,
     Threads,
-    argument,
     load_pipeline,
     option,
     parsers_of,
@@ -51,7 +49,7 @@ _SHOWN = 15
 
 def evaluate(
     ctx: typer.Context,
-    model: Annotated[str, argument("Name or path of a trained pipeline")],
+    model: AnyPipeline,
     data_path: Data,
     *,
     output: Json = None,
@@ -61,7 +59,7 @@ def evaluate(
     tags_from: Annotated[str | None, option("Give the parser the tags of this pipeline")] = None,
     errors: Annotated[bool, option("Print tables of errors and confusions")] = False,
     calibration: Annotated[bool, option("Print how well probabilities are calibrated")] = False,
-) -> dict[str, Any]:
+) -> None:
     """Evaluate a pipeline on gold tokens and gold sentence boundaries.
 
     Settings of its config can be overridden (--components.hpyp_parser.decoding mbr). For raw
@@ -72,51 +70,40 @@ def evaluate(
     """
     overrides = parse_config_overrides(ctx.args)
     nlp = load_pipeline(model, threads=threads, particles=particles, overrides=overrides)
+    assigns = {name: set(nlp.get_pipe_meta(name).assigns) for name in nlp.pipe_names}
+    if not any({"token.dep", "token.tag"} & names for names in assigns.values()):
+        raise ValueError(f"'{model}' should have a parser or tagger, but it has {nlp.pipe_names}.")
     if gold_tags and tags_from is not None:
         raise ValueError("Give either --gold-tags or --tags-from, not both.")
-    assigns = {name: nlp.get_pipe_meta(name).assigns for name in nlp.pipe_names}
-    if not any({"token.dep", "token.tag"} & {*names} for names in assigns.values()):
-        raise ValueError(f"'{model}' should have a parser or tagger, but it has {nlp.pipe_names}.")
+    gold = read_examples(nlp, data_path, gold_tags=gold_tags, heads=errors)
     taggers: list[str] = []
     if gold_tags or tags_from is not None:
         taggers = [
-            name
-            for name, names in assigns.items()
-            if "token.tag" in names and "token.dep" not in names
+            name for name, own in assigns.items() if "token.tag" in own and "token.dep" not in own
         ]
         for parser in parsers_of(nlp):
             parser.predict_tags = False
-    gold = read_examples(nlp, data_path, gold_tags=gold_tags, heads=errors)
     if tags_from is not None:
         give_tags(gold, tags_from)
-    known = known_words(nlp)
     with nlp.select_pipes(disable=taggers):
         # The first parse compiles and reads, which is no part of the speed.
         nlp(gold[0].predicted.copy())
         scores, parsed = parse_examples(nlp, gold)
-    words = sum(len(example.predicted) for example in gold)
-    scores["sentences_per_second"] = scores["speed"] * len(gold) / words
     shown = {
         name: percent(scores[key]) for name, key in _ROWS.items() if scores.get(key) is not None
     }
     if scores.get("token_log_prob") is not None:
         shown["LOG PROB"] = f"{scores['token_log_prob']:.4f}"
-    shown |= {
-        "SPEED": f"{scores['speed']:.0f}",
-        "SENTENCES/S": f"{scores['sentences_per_second']:.0f}",
-    }
+    shown["SPEED"] = f"{scores['speed']:.0f}"
+    shown["SENTENCES/S"] = f"{scores['sentences_per_second']:.0f}"
     msg.table(shown, title="Results (gold sentences)")
     if errors:
-        wrong = find_errors(parsed, known=known)
-        _print_errors(wrong)
-        confusions = {
-            name: [own._asdict() for own in each] for name, each in wrong.confusions.items()
-        }
-        scores["errors"] = {**wrong.tables, **confusions}
+        tables, confusions = find_errors(parsed, known=known_words(nlp))
+        _print_errors(tables, confusions)
+        scores["errors"] = {**tables, **confusions}
     if calibration:
         scores["calibration"] = _calibrations(nlp, data_path)
     save_json(output, scores, "results")
-    return scores
 
 
 def read_examples(
@@ -156,7 +143,7 @@ def give_tags(examples: Sequence[Example], model: str | Path) -> None:
 def parse_examples(
     nlp: Language, examples: Sequence[Example]
 ) -> tuple[dict[str, Any], list[Example]]:
-    """Return the scores of a pipeline on some sentences, "complete_match" and "speed" too, and
+    """Return the scores of a pipeline on some sentences, with "complete_match", and speeds, and
     these parsed.
     """
     start = perf_counter()
@@ -164,11 +151,10 @@ def parse_examples(
     seconds = perf_counter() - start
     parsed = [Example(doc, example.reference) for doc, example in zip(docs, examples)]
     scores = {**Scorer(nlp).score(parsed), "speed": sum(map(len, docs)) / seconds}
+    scores["sentences_per_second"] = len(docs) / seconds
     # Whatever scorer a component has, sentences without a tree are left out.
     trees = score(parsed) if scores.get("dep_uas") is not None else {}
-    scores |= {
-        name: value for name, value in trees.items() if name.startswith(("dep_", "sents_without"))
-    }
+    scores |= {name: trees[name] for name in trees if name.startswith(("dep_", "sents_without"))}
     heads = [_right_heads(example) for example in parsed if words_in_trees(example.reference).any()]
     if any(count for _, count in heads):
         warn_of_few(heads, "UAS")
@@ -188,49 +174,52 @@ def _right_heads(example: Example) -> tuple[int, int]:
 
 def known_words(nlp: Language) -> Callable[[str], bool] | None:
     """Return whether the vocabulary of the first hpyp_parser has a word, if there is one."""
-    parsers = [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser) and pipe.is_trained]
+    parsers = parsers_of(nlp)
     return frozenset(parsers[0].joint.vocabulary.words).__contains__ if parsers else None
 
 
-def _print_errors(found: Errors) -> None:
-    for title, rows in found.tables.items():
+def _print_errors(tables: Tables, confusions: Tables) -> None:
+    for title, rows in tables.items():
         cells = [
-            (*list(row.values())[:2], *map(percent, list(row.values())[2:]))
+            (row["name"], row["tokens"], *map(percent, [*row.values()][2:]))
             for row in rows[:_SHOWN]
         ]
         print_table(("", "tokens", *SCORES), cells, title)
-    for title, confusions in found.confusions.items():
+    for title, rows in confusions.items():
         msg.divider(title)
-        for each in confusions[:_SHOWN]:
-            print(f"{each.count:6}  {each.gold} → {each.predicted}\n        {each.example}")
+        for row in rows[:_SHOWN]:
+            print(f"{row['count']:6}  {row['gold']} → {row['predicted']}\n        {row['example']}")
 
 
 def _calibrations(nlp: Language, data_path: Path) -> dict[str, Any]:
     """Print how well the probabilities of heads and tags are calibrated, and return the figures."""
     for parser in parsers_of(nlp):
         parser.decoding = "mbr"
+    found: dict[str, dict[str, dict[str, Any]]] = {}
     raw = list(map(example_of_tokens, read_corpus(data_path, nlp)))
-    gold = list(create_gold_corpus(data_path)(nlp))
-    found: dict[str, Calibration] = {}
-    for text, examples in (("raw documents", raw), ("gold sentences", gold)):
+    for text, examples in (
+        ("raw documents", raw),
+        ("gold sentences", list(create_gold_corpus(data_path)(nlp))),
+    ):
         for example, doc in zip(examples, nlp.pipe(example.predicted for example in examples)):
             example.predicted = doc
-        found[f"head_prob, {text}"] = calibrate_heads(examples)
-        found[f"tag_prob, {text}"] = calibrate_tags(examples)
-    if not found["head_prob, gold sentences"].tokens.any():
+        found[text] = calibrations(examples)
+    if not found["gold sentences"]["heads"]["tokens"]:
         raise ValueError(
             f"Calibration needs gold heads in '{data_path}', and a parser of this package."
         )
-    print_calibration(found)
-    raw_heads, raw_tags, heads, tags = (each.to_dict() for each in found.values())
-    return {"heads": heads, "tags": tags, "raw": {"heads": raw_heads, "tags": raw_tags}}
+    print_calibration(
+        {f"{kind}, {text}": table for text, own in found.items() for kind, table in own.items()}
+    )
+    return {**found["gold sentences"], "raw": found["raw documents"]}
 
 
-def print_calibration(found: Mapping[str, Calibration]) -> None:
-    """Print how well some probabilities are calibrated."""
-    rows = [
-        (name, each.tokens.sum(), *map(percent, each[3:5]), *(f"{value:.4f}" for value in each[5:]))
-        for name, each in found.items()
-        if each.tokens.any()
-    ]
+def print_calibration(tables: Mapping[str, dict[str, Any]]) -> None:
+    """Print how well probabilities are calibrated."""
+    rows = []
+    for name, table in tables.items():
+        ece, auroc = table["expected_calibration_error"], table["auroc"]
+        if table["tokens"]:
+            figures = [percent(table["confidence"]), percent(table["accuracy"]), f"{ece:.4f}"]
+            rows.append((name, table["tokens"], *figures, "-" if auroc is None else f"{auroc:.4f}"))
     print_table(("", "tokens", "confidence", "accuracy", "ECE", "AUROC"), rows, "Calibration")

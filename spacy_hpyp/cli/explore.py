@@ -16,8 +16,8 @@ from ..annotation.syntactic_words import words_as_tokens
 from ..pipeline.corpus import mark_sentence
 from ..pipeline.hpyp_parser import HPYPParser
 from ..pipeline.surprisal import surprisal
-from ..report.trees import draw_tree
 from .app import argument, require_extra
+from .report import draw_tree
 
 # Streamlit has been imported where it runs this file.
 st: Any = sys.modules.get("streamlit")

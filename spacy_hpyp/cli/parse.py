@@ -1,23 +1,19 @@
 """`hpyp parse`: texts as trees in CoNLL-U."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, TextIO
 
-from spacy.attrs import IS_SPACE
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import minibatch
 
-from ..annotation.syntactic_words import word_spans
-from ..distributed.inputs import Document, Shard
-from ..distributed.run import Process, Task
+from ..distributed.run import Write, unique_names
 from ..pipeline.corpus import mark_sentence
 from ..text.paragraphs import paragraphs_of
 from ..treebanks.conllu import Block, blocks_of
 from .app import (
+    AnyPipeline,
     Bar,
     PerLine,
     RayAddress,
@@ -30,30 +26,20 @@ from .app import (
     writing,
 )
 from .conllu_format import to_doc, write_block, write_doc
+from .distribute import distribute
 from .raw_text import STDIN, existing, is_conllu, lines_of, locate_paragraphs
-from .shards import distribute, place_of
 
-# The paragraphs, or sentences of CoNLL-U, that are parsed at once.
+# Paragraphs, or sentences of CoNLL-U, that are parsed together.
 _BATCH = 32
 # After so many, spaCy forgets the strings of parsed texts.
 _FORGET = 256
 
 #: The annotation of CoNLL-U that is kept: words and sentences, sentences, or the text alone.
 Given = Literal["words", "sentences", "text"]
-#: A paragraph, or a sentence whose words are kept, with the comments on its first sentence.
-Text = tuple[str | Block, Sequence[str]]
-
-
-class Source(NamedTuple):
-    """A text to parse, with the prefix of the names of its sentences."""
-
-    path: Path
-    name: str
-    is_conllu: bool
 
 
 def parse(
-    model: Annotated[str, argument("Name or path of a trained pipeline with a parser")],
+    model: AnyPipeline,
     texts: Annotated[
         list[Path] | None, argument("Texts or .conllu files; '-' or none is stdin")
     ] = None,
@@ -74,36 +60,40 @@ def parse(
     nodes and enhanced graphs are left out. '# log_prob' is the log-probability of a sentence in
     nats; HeadProb and TagProb in MISC are the probabilities of a word's head and tag.
 
-    With --ray, sentences are named after the place of their paragraph in its file, in characters.
-    The same command goes on after an interruption.
+    With --ray each file gets a file of its own, and the same command goes on after an interruption.
     """
     texts = texts or [STDIN]
     if ray is not None:
-        if keep == "text" or threads is not None or STDIN in texts:
-            raise ValueError("--ray excludes --keep text, --threads and stdin.")
-        task = ParseTask(place_of(model), per_line, "conllu", keep)
-        distribute("parse", task, texts, output, ray, workers)
+        if threads is not None or STDIN in texts:
+            raise ValueError("--ray excludes --threads and stdin.")
+        settings = {"keep": keep, "per_line": per_line}
+        place = {"ending": "conllu", "address": ray, "workers": workers}
+        distribute(_load_writer, model, settings, texts, output, **place)
         return
     existing(texts)
-    if per_line and any(map(is_conllu, texts)):
-        raise ValueError("--per-line is for texts: CoNLL-U has its own sentences.")
     nlp = load_pipeline(model, threads=threads)
-    seen: Counter[str] = Counter()
     with writing(output, "trees") as file, Bar(unit=" sentences", disable=is_shown(output)) as bar:
-        for path in texts:
-            stem = "stdin" if path == STDIN else "_".join(path.stem.split())
-            seen[stem] += 1
-            source = Source(
-                path, stem if seen[stem] == 1 else f"{stem}.{seen[stem]}", is_conllu(path)
-            )
-            for sentence in parsed(nlp, source, keep=keep, per_line=per_line):
+        for path, name in zip(texts, unique_names(texts)):
+            name = "stdin" if path == STDIN else name
+            for sentence in parse_file(nlp, path, name, keep=keep, per_line=per_line):
                 file.write(sentence)
                 bar.update()
 
 
-def parsed(
+def _load_writer(model: str, *, keep: Given, per_line: bool) -> Write:
+    """Load a pipeline in a worker, and return the function that writes the trees of a text."""
+    nlp = load_pipeline(model, threads=1)
+
+    def write(path: Path, name: str, file: TextIO) -> None:
+        file.writelines(parse_file(nlp, path, name, keep=keep, per_line=per_line))
+
+    return write
+
+
+def parse_file(
     nlp: Language,
-    source: Source,
+    path: Path,
+    name: str,
     *,
     keep: Given = "words",
     per_line: bool = False,
@@ -111,48 +101,55 @@ def parsed(
 ) -> Iterator[str]:
     """Yield the sentences of a text as a pipeline parses them, in CoNLL-U.
 
+    name (str): The prefix of the names of sentences.
     keep, per_line: See the options of `hpyp parse`.
     bare (bool): Whether the words of CoNLL-U keep their forms alone.
     RAISES (ValueError): If the text is not in its format, or the pipeline finds no trees.
     """
-    whole = per_line or (source.is_conllu and keep != "text")
+    if per_line and is_conllu(path):
+        raise ValueError(f"--per-line is for texts: '{path}' has its own sentences.")
+    whole = per_line or (is_conllu(path) and keep != "text")
     number = 0
-    for some in minibatch(_texts(source, keep, per_line), _FORGET):
+    for batch in minibatch(_texts(path, name, keep, per_line=per_line), _FORGET):
         with nlp.memory_zone():
-            docs = parse_each(nlp, (text for text, _ in some), whole=whole)
-            for (text, comments), doc in zip(some, docs):
-                found = _written(text, doc, comments, source.name, number, whole=whole, bare=bare)
+            docs = parse_each(nlp, (text for text, _ in batch), whole=whole)
+            for (text, comments), doc in zip(batch, docs):
+                if isinstance(text, Block):
+                    found = [write_block(text, doc, f"{name}-{number + 1}", bare=bare)]
+                else:
+                    found = write_doc(doc, name, number, comments, whole=whole)
                 number += len(found)
                 yield from found
             del docs
-    if not number and source.is_conllu:
-        raise ValueError(f"There is no sentence in '{source.path}'.")
+    if not number and is_conllu(path):
+        raise ValueError(f"There is no sentence in '{path}'.")
 
 
-def blocks_of_source(source: Source) -> Iterator[Block]:
-    """Read the sentences of a text in CoNLL-U."""
-    return blocks_of((line for _, line in lines_of(source.path)), str(source.path))
-
-
-def _kept(block: Block, keep: Given) -> Text:
-    return block if keep == "words" else block.text().strip(), block.comments
-
-
-def _texts(source: Source, keep: Given, per_line: bool) -> Iterator[Text]:
-    if source.is_conllu and keep != "text":
-        yield from (_kept(block, keep) for block in blocks_of_source(source))
-        return
-    if source.is_conllu:
-        lines = ((1, line) for line in lines_of_text(blocks_of_source(source)))
-        found = paragraphs_of(lines, per_line=per_line)
+def _texts(
+    path: Path, name: str, keep: Given, *, per_line: bool
+) -> Iterator[tuple[str | Block, Sequence[str]]]:
+    """Yield paragraphs, or sentences whose words are kept, with the comments on the first
+    sentence.
+    """
+    if not is_conllu(path):
+        found = locate_paragraphs(path, per_line=per_line)
+    elif keep == "text":
+        found = paragraphs_of((1, line) for line in raw_lines(read_conllu(path)))
     else:
-        found = locate_paragraphs(source.path, per_line=per_line)
+        for block in read_conllu(path):
+            yield block if keep == "words" else block.text().strip(), block.comments
+        return
     for number, (_, text) in enumerate(found, 1):
-        begins = [f"newdoc id = {source.name}"] if number == 1 else []
-        yield text, begins if per_line else [*begins, f"newpar id = {source.name}-p{number}"]
+        begins = [f"newdoc id = {name}"] if number == 1 else []
+        yield text, begins if per_line else [*begins, f"newpar id = {name}-p{number}"]
 
 
-def lines_of_text(blocks: Iterable[Block]) -> Iterator[str]:
+def read_conllu(path: Path) -> Iterator[Block]:
+    """Read the sentences of a CoNLL-U file, or of stdin."""
+    return blocks_of((line for _, line in lines_of(path)), str(path))
+
+
+def raw_lines(blocks: Iterable[Block]) -> Iterator[str]:
     """Yield the text of sentences, and an empty line before each document and paragraph but the
     first.
     """
@@ -179,55 +176,3 @@ def parse_each(nlp: Language, texts: Iterable[str | Block], *, whole: bool) -> I
                 f"The pipeline finds no sentences. Its components are {nlp.pipe_names}."
             )
         yield doc
-
-
-def _written(
-    text: str | Block,
-    doc: Doc,
-    comments: Sequence[str],
-    name: str,
-    number: int = 0,
-    *,
-    whole: bool,
-    bare: bool = False,
-) -> list[str]:
-    if isinstance(text, Block):
-        return [write_block(text, doc, f"{name}-{number + 1}", bare=bare)]
-    return write_doc(doc, name, number, comments, whole=whole)
-
-
-@dataclass(frozen=True)
-class ParseTask(Task):
-    """The work of `hpyp parse --ray`.
-
-    keep (str): The annotation of CoNLL-U to keep, words or sentences.
-    """
-
-    keep: Given
-
-    def process(self) -> Process:
-        """Return a function that parses documents to sentences of CoNLL-U."""
-        nlp = load_pipeline(self.model, threads=1)
-
-        def parse_documents(shard: Shard, documents: Sequence[Document]) -> tuple[list[str], int]:
-            is_text, found, words = not shard.is_conllu, [], 0
-            whole = self.per_line or not is_text
-            texts: list[Text] = []
-            for one in documents:
-                if is_text:
-                    texts.append(
-                        (one.text, [] if whole else [f"newpar id = {shard.name}-{one.place}"])
-                    )
-                else:
-                    texts.append(
-                        _kept(next(blocks_of(one.text.splitlines(), shard.path)), self.keep)
-                    )
-            with nlp.memory_zone():
-                docs = list(parse_each(nlp, (text for text, _ in texts), whole=whole))
-                for one, (text, comments), doc in zip(documents, texts, docs, strict=True):
-                    words += len(word_spans(doc)) - int(doc.to_array(IS_SPACE).sum())
-                    found += _written(text, doc, comments, f"{shard.name}-{one.place}", whole=whole)
-                del docs, doc
-            return found, words
-
-        return parse_documents

@@ -3,13 +3,10 @@ a table.
 """
 
 import csv
-import io
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
-from hashlib import sha256
 from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, TextIO
@@ -19,8 +16,7 @@ import spacy
 import srsly
 
 from ..about import __version__
-from ..distributed.inputs import Document, Shard
-from ..distributed.run import Process, Task
+from ..distributed.run import Write
 from ..language_model.align import Alignment
 from ..language_model.increments import ENTROPIES
 from ..language_model.ngram import NGramModel
@@ -36,6 +32,7 @@ from .app import (
     Threads,
     Workers,
     argument,
+    checksum,
     is_shown,
     load_parser,
     load_pipeline,
@@ -43,9 +40,9 @@ from .app import (
     option,
     writing,
 )
+from .distribute import distribute
 from .ngram import is_ngram_model, refuse
 from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sentences
-from .shards import distribute, place_of
 
 # More words before than any regression has.
 _LAGS = 100
@@ -124,8 +121,8 @@ def surprisal(
     the column of its texts (--text-by), whose words are put together to running text, and that of
     its words (--word).
 
-    With --ray a paragraph is known by where it begins in its file, in characters, and the columns
-    start and end count its own characters. The same command goes on where it was interrupted.
+    With --ray each text gets a table of its own, and the same command goes on after an
+    interruption.
     """
     by = REGION if regions else WORD if words else TOKEN
     if ray is not None:
@@ -134,9 +131,10 @@ def surprisal(
                 "With --ray texts are files of text, and of the options there are --words, --no-punctuation, "
                 "--entropy, --per-line, --particles and --segment-with."
             )
-        options = (by, not no_punctuation, entropy, particles, segment_with)
-        task = SurprisalTask(place_of(model), per_line, "tsv", *options)
-        return distribute("surprisal", task, texts, output, ray, workers)
+        settings = {"by": by, "punctuation": not no_punctuation, "entropy": entropy}
+        settings |= {"per_line": per_line, "particles": particles, "segment_with": segment_with}
+        place = {"ending": "tsv", "address": ray, "workers": workers}
+        return distribute(_load_writer, model, settings, texts, output, **place)
     existing(texts)
     tables = is_table(texts[0])
     if text_by is None:
@@ -201,63 +199,34 @@ def _provenance(reader: Reader, model: str, texts: Sequence[Path]) -> dict[str, 
         "model": {
             "path": model,
             **{name: meta[name] for name in ("lang", "name", "version", "sources") if name in meta},
-            "sha256": _checksum(path),
+            "sha256": checksum(path),
             **settings,
         },
-        "texts": {str(text): None if text == STDIN else _checksum(text) for text in texts},
+        "texts": {str(text): None if text == STDIN else checksum(text) for text in texts},
     }
 
 
-def _checksum(path: Path) -> str:
-    """Return the SHA-256 of a file, or of the names and contents of the files of a folder."""
-    if path.is_file():
-        return sha256(path.read_bytes()).hexdigest()
-    files = sorted(file for file in path.rglob("*") if file.is_file())
-    parts = [f"{file.relative_to(path).as_posix()} {_checksum(file)}" for file in files]
-    return sha256("\n".join(parts).encode()).hexdigest()
+def _load_writer(
+    model: str,
+    *,
+    by: str,
+    punctuation: bool,
+    entropy: bool,
+    per_line: bool,
+    particles: int | None,
+    segment_with: str | None,
+) -> Write:
+    """Load a model in a worker, and return the function that writes the table of a text."""
+    reader = _reader(model, particles, 1, segment_with)
+    settings = {"by": by, "punctuation": punctuation, "entropy": entropy}
+    to_rows = partial(read_rows, reader, running=not per_line, **settings)
+    header = _header(isinstance(reader, ParserReader), by, entropy=entropy)
 
+    def write(path: Path, name: str, file: TextIO) -> None:
+        rows = _rows(reader, _prose(path, per_line=per_line), to_rows)
+        _write_table(file, rows, dialect="excel-tab", header=header)
 
-@dataclass(frozen=True)
-class SurprisalTask(Task):
-    """The work of `hpyp surprisal --ray`, with its options.
-
-    by (str): The unit of a row.
-    """
-
-    by: str
-    punctuation: bool
-    entropy: bool
-    particles: int | None
-    segment_with: str | None
-
-    @property
-    def header(self) -> str:
-        """The columns of the table."""
-        return (
-            "\t".join(_header(not is_ngram_model(self.model), self.by, entropy=self.entropy)) + "\n"
-        )
-
-    def process(self) -> Process:
-        """Load the model."""
-        reader = _reader(self.model, self.particles, 1, self.segment_with)
-        settings = {"by": self.by, "punctuation": self.punctuation, "entropy": self.entropy}
-        to_rows = partial(read_rows, reader, running=not self.per_line, **settings)
-
-        def read(shard: Shard, documents: Sequence[Document]) -> tuple[list[str], int]:
-            passages = (
-                TextPassage(
-                    one.text, {"file": shard.path, "paragraph": one.place}, f"'{shard.path}'"
-                )
-                for one in documents
-            )
-            rows = list(_rows(reader, passages, to_rows))
-            table = io.StringIO()
-            csv.writer(table, "excel-tab", lineterminator="\n").writerows(
-                map(_formatted, row.values()) for row in rows
-            )
-            return [table.getvalue()], sum(row.get("tokens", 1) for row in rows)
-
-        return read
+    return write
 
 
 def _rows(

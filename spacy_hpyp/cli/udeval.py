@@ -1,12 +1,12 @@
 """`hpyp udeval`: the official scores of Universal Dependencies."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import process_time
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from spacy.language import Language
@@ -27,31 +27,25 @@ from .app import (
     require_extra,
     save_json,
 )
-from .parse import Given, Source, parsed
+from .parse import Given, parse_file
 
 #: The F1 scores of the script.
 METRICS = "Tokens Words Sentences UPOS XPOS UFeats Lemmas UAS LAS CLAS MLAS BLEX".split()
-# Scores that compare one column of CoNLL-U.
-_COLUMNS = {
-    "UPOS": "upos",
-    "XPOS": "xpos",
-    "UFeats": "feats",
-    "Lemmas": "lemma",
-    "MLAS": "upos",
-    "BLEX": "lemma",
+# The column of CoNLL-U without whose values a score says nothing.
+_NEEDED = dict(UPOS="upos", XPOS="xpos", UFeats="feats", Lemmas="lemma", MLAS="upos", BLEX="lemma")
+_GIVEN: dict[Given, str] = {
+    "text": "raw text",
+    "sentences": "gold sentences",
+    "words": "gold words",
 }
-#: The annotation that each row is given.
-GIVEN: dict[Given, str] = {"text": "raw text", "sentences": "gold sentences", "words": "gold words"}
 # A text before speed is measured.
 _FIRST = "One sentence. Another one, of 9 words, stands behind it!"
 #: The proportion of the resampled scores inside an interval, and the number of samples.
 LEVEL, RESAMPLES = 0.95, 1000
-#: Fewer sentences than these get a warning with an interval.
-FEW = 50
+# Fewer sentences get a warning with an interval.
+_FEW = 50
 #: The numerator and the denominator of each F1 score.
 Counts = dict[str, tuple[int, int]]
-#: A score and the interval that holds it.
-Interval = tuple[float, float, float]
 
 
 def udeval(
@@ -60,155 +54,121 @@ def udeval(
     *,
     output: Json = None,
     threads: Threads = None,
-) -> dict[str, dict[str, float | None]]:
+) -> None:
     """Evaluate a pipeline by the official script of Universal Dependencies, udtools.
 
     Three times: on raw text, on the text of each gold sentence, and on gold words. The figures are
     F1 scores in percent, with punctuation, and without subtypes of labels. Sentences without a
     complete tree are left out. A score of a column that is empty in the treebank is "-".
     """
-    with complete_part(treebank) as path:
-        score = official(path.read_text(encoding="utf8"), str(treebank))
-        nlp = load_pipeline(model, threads=threads)
-        nlp(_FIRST)
-        return show_scores(of_pipeline(nlp, path), score, path, output)
+    gold = complete_sentences(treebank)
+    nlp = load_pipeline(model, threads=threads)
+    nlp(_FIRST)
+    print_scores(partial(parse_blocks, nlp), gold, treebank.name, output)
 
 
-@contextmanager
-def complete_part(treebank: Path) -> Iterator[Path]:
-    """Yield a temporary copy of a treebank without sentences that have no complete tree."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / treebank.name
-        write_blocks(path, with_trees(list(read_blocks(treebank)), treebank))
-        yield path
+def complete_sentences(treebank: Path) -> list[Block]:
+    """Return the sentences with complete trees, and print how many others there are.
 
-
-def with_trees(blocks: Sequence[Block], treebank: Path) -> list[Block]:
-    """Return the sentences that have complete trees, and print how many others there are.
-
-    RAISES (ValueError): If there is none.
+    RAISES (ValueError): If there is none, or the official script cannot read them.
     """
+    blocks = list(read_blocks(treebank))
     found = select(blocks, lambda block: block.problem is None)
     if not found:
         raise ValueError(f"No sentence of '{treebank}' has a complete tree.")
     if len(found) < len(blocks):
         note(
-            f"The scores leave out {len(blocks) - len(found):,} of {len(blocks):,} sentences, which have no "
-            f"complete tree: '{treebank}'"
+            f"The scores leave out {len(blocks) - len(found):,} of {len(blocks):,} sentences, which "
+            f"have no complete tree: '{treebank}'"
         )
+    official_counts(found, text_of(found))
     return found
 
 
-def show_scores(
-    system: Callable[[Given], str],
-    score: Callable[[str], Counts],
-    treebank: Path,
+def text_of(blocks: Sequence[Block]) -> str:
+    """Return sentences as CoNLL-U."""
+    return "".join(map(Block.lines, blocks))
+
+
+def parse_blocks(nlp: Language, blocks: Sequence[Block], keep: Given) -> str:
+    """Parse sentences, given some of their annotation, and return CoNLL-U."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "gold.conllu"
+        write_blocks(path, blocks)
+        parsed = parse_file(nlp, path, "gold", keep=keep, bare=True)
+        return "".join(Bar(parsed, desc="Parsing", unit=" sentences"))
+
+
+def print_scores(
+    parse: Callable[[Sequence[Block], Given], str],
+    gold: Sequence[Block],
+    name: str,
     output: Path | None,
-) -> dict[str, dict[str, float | None]]:
-    """Print and save the scores of a system, which writes CoNLL-U given some of the annotation."""
+) -> None:
+    """Print and save the scores of a system."""
+    empty = empty_metrics(gold)
     scores: dict[str, dict[str, float | None]] = {}
-    blocks = list(read_blocks(treebank))
-    empty = empty_metrics(blocks)
-    for given in GIVEN:
+    for given in _GIVEN:
         start = process_time()
-        text = system(given)
+        text = parse(gold, given)
         seconds = process_time() - start
         scores[given] = {
-            metric: None if metric in empty else right / total if total else 0.0
-            for metric, (right, total) in score(text).items()
+            metric: None if metric in empty else right / max(1, total)
+            for metric, (right, total) in official_counts(gold, text).items()
         }
         if given == "text":
             words = sum(line.split("\t")[0].isdigit() for line in text.splitlines())
-            note(
-                f"{words / seconds:,.0f} words of raw text in a second of processor time, of all threads"
-            )
-        elif given == "sentences" and len(blocks) < FEW:
-            pairs = zip(blocks, blocks_of(text.splitlines(), "the parses"))
-            warn_of_few(
-                [official(gold.lines(), str(treebank))(own.lines())["LAS"] for gold, own in pairs],
-                "LAS on gold sentences",
-            )
-    rows = [(GIVEN[given], *map(percent, found.values())) for given, found in scores.items()]
-    print_table(("", *METRICS), rows, f"Official scores of {treebank.name}")
+            note(f"{words / seconds:,.0f} words of raw text in a second of processor time")
+        elif given == "sentences" and len(gold) < _FEW:
+            pairs = zip(gold, blocks_of(text.splitlines(), "the parses"))
+            counts = [official_counts([one], own.lines())["LAS"] for one, own in pairs]
+            warn_of_few(counts, "LAS on gold sentences")
+    rows = [(_GIVEN[given], *map(percent, found.values())) for given, found in scores.items()]
+    print_table(("", *METRICS), rows, f"Official scores of {name}")
     save_json(output, scores, "scores")
-    return scores
+
+
+def official_counts(gold: Sequence[Block], system: str) -> Counts:
+    """Count by the official script. RAISES (ValueError): If it cannot read the sentences."""
+    script = require_extra("ud", "udtools.udeval")
+    try:
+        words = [script.load_conllu(StringIO(text), "", {}) for text in (text_of(gold), system)]
+    except script.UDError as error:
+        raise ValueError(f"The official script cannot read the treebank: {error}") from error
+    found = script.evaluate(*words)
+    return {
+        name: (2 * found[name].correct, found[name].gold_total + found[name].system_total)
+        for name in METRICS
+    }
 
 
 def empty_metrics(blocks: Sequence[Block]) -> set[str]:
     """Return the scores that compare a column without a value in the treebank."""
     rows = [row for block in blocks for row in block.rows if row[0].isdigit()]
     used = {name for i, name in enumerate(COLUMNS) if any(row[i] != EMPTY for row in rows)}
-    return {metric for metric, column in _COLUMNS.items() if column not in used}
+    return {metric for metric, column in _NEEDED.items() if column not in used}
 
 
-def official(gold: str, name: str) -> Callable[[str], Counts]:
-    """Return a function that scores CoNLL-U beside a treebank, by `METRICS`.
-
-    RAISES (ValueError): If the script cannot read the treebank.
-    RAISES (ImportError): If it is not installed.
-    """
-    script = require_extra("ud", "udtools.udeval")
-
-    def load(text: str, name: str) -> Any:
-        try:
-            return script.load_conllu(StringIO(text), name, {})
-        except script.UDError as error:
-            raise ValueError(f"The official script cannot read '{name}': {error}") from error
-
-    def score(text: str) -> Counts:
-        # Scoring changes the gold sentences.
-        found = script.evaluate(load(gold, name), load(text, "the parses"))
-        return {
-            metric: (
-                2 * found[metric].correct,
-                found[metric].gold_total + found[metric].system_total,
-            )
-            for metric in METRICS
-        }
-
-    load(gold, name)
-    return score
-
-
-def bootstrap(counts: np.ndarray) -> Interval:
+def bootstrap(counts: Sequence[tuple[int, int]]) -> tuple[float, float, float]:
     """Return a score with its percentile interval (Efron & Tibshirani 1993, chapter 13).
 
-    counts (int64[documents, 2]): The score of some documents is the ratio of the sums of the
-    columns.
+    counts (Sequence[tuple[int, int]]): A numerator and a denominator for each document; the score
+        is the ratio of their sums.
     """
-    rng, documents = np.random.default_rng(0), len(counts)
-    draws = (rng.integers(documents, size=documents) for _ in range(RESAMPLES))
-    sums = np.array([np.bincount(draw, minlength=documents) @ counts for draw in draws])
-    score = float(counts[:, 0].sum() / counts[:, 1].sum())
+    rng, rows = np.random.default_rng(0), np.array(counts)
+    sums = np.array([rng.choice(rows, len(rows)).sum(axis=0) for _ in range(RESAMPLES)])
+    score = float(rows[:, 0].sum() / rows[:, 1].sum())
     # A sample may have nothing to count.
-    scores = sums[sums[:, 1] > 0]
-    ends = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
-    low, high = (
-        np.quantile(scores[:, 0] / scores[:, 1], ends).tolist() if len(scores) else (score, score)
-    )
+    scores = [right / total for right, total in sums if total] or [score]
+    low, high = np.quantile(scores, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist()
     return score, min(score, low), max(score, high)
 
 
-def warn_of_few(counts: Sequence[tuple[int, int]], score: str) -> None:
-    """Print the interval of a score, given its counts by sentence, if there are fewer than
-    `FEW`.
-    """
-    if len(counts) < FEW:
-        _, low, high = bootstrap(np.array(counts))
+def warn_of_few(counts: Sequence[tuple[int, int]], name: str) -> None:
+    """Print the interval of a score, given its counts by sentence, if there are few."""
+    if len(counts) < _FEW:
+        _, low, high = bootstrap(counts)
         msg.warn(
-            f"{len(counts)} sentences say little: {score} is between {percent(low)} and {percent(high)} in "
-            f"{LEVEL:.0%} of bootstrap samples"
+            f"{len(counts)} sentences say little: {name} is between {percent(low)} and "
+            f"{percent(high)} in {LEVEL:.0%} of bootstrap samples"
         )
-
-
-def of_pipeline(nlp: Language, treebank: Path) -> Callable[[Given], str]:
-    """Return a function that parses a treebank, given some of its annotation."""
-    source = Source(treebank, treebank.stem, is_conllu=True)
-
-    def parse(keep: Given) -> str:
-        with Bar(
-            parsed(nlp, source, keep=keep, bare=True), desc="Parsing", unit=" sentences"
-        ) as sentences:
-            return "".join(sentences)
-
-    return parse

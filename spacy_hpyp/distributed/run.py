@@ -1,161 +1,144 @@
-"""Work on shards by the actors of Ray Data: each shard becomes one file of the output folder."""
+"""Work on files by the actors of Ray Data: each file becomes one file of the output folder.
+
+`part=N/S.ending` is the output of file S; it is complete, as it is renamed in the end. `_run.json`
+says what the run is made of. The folder alone says what is left, so that any driver can go on.
+"""
 
 import json
 import logging
 import os
 import re
 import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TextIO
 
 from ..storage import replace_file, replacing
-from .inputs import Document, Shard, documents_of
 
-# Documents that are processed at once.
-_BATCH = 32
+_ENDINGS = (".txt", ".conllu")
 # Repetitions of a shard whose worker died.
 _REPEATED = 2
-# Tasks and results of Ray are small: paths and counts.
+# Tasks and results of Ray are small: paths and messages.
 _OBJECTS = 100_000_000
 # The most blocks of shards that Ray Data keeps track of.
 _BLOCKS = 10_000
 _LOCAL = re.compile(r"local(?:\[([1-9]\d*)\])?")
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
-#: Makes the texts that are written of some documents of a shard, and counts their words.
-Process = Callable[[Shard, Sequence[Document]], tuple[list[str], int]]
+#: Writes the output of a file, given its path, the prefix of its sentences' names and an open file.
+Write = Callable[[Path, str, TextIO], None]
 
 
-@dataclass(frozen=True)
-class Task(ABC):
-    """The settings of what is done to all shards; it is sent to workers.
+class Shard(NamedTuple):
+    """A file to work on.
 
-    model (str): The path or package of the pipeline.
-    per_line (bool): Whether each line of text is a document.
+    number (int): Its place among all shards.
+    path (str): Its absolute path.
+    name (str): The prefix of the names of its sentences.
+    size (int): In bytes.
+    """
+
+    number: int
+    path: str
+    name: str
+    size: int
+
+
+class Task(NamedTuple):
+    """Work on a folder; it is sent to workers.
+
+    load (Callable[[], Write]): Loads the pipeline, once in each worker.
+    folder (Path): The output folder.
     ending (str): The ending of the names of output files.
     """
 
-    model: str
-    per_line: bool
+    load: Callable[[], Write]
+    folder: Path
     ending: str
-
-    @property
-    def header(self) -> str:
-        """What each output file begins with."""
-        return ""
-
-    @abstractmethod
-    def process(self) -> Process:
-        """Load the pipeline, once in each worker."""
-
-
-class Folder:
-    """The output folder: a file that is there is complete.
-
-    `_run.json` says what the run is made of, `part=N/S.ending` is the output of shard S, and
-    `_errors/S.jsonl` lists its documents that failed.
-    """
-
-    def __init__(self, path: Path, ending: str) -> None:
-        self.path, self.ending = path.absolute(), ending
 
     def begin(self, run: dict[str, Any]) -> None:
         """Note what the run is made of. RAISES (ValueError): If the folder has another run."""
-        begun = self.run() or run
+        path = self.folder / "_run.json"
+        begun = json.loads(path.read_bytes()) if path.exists() else run
         if changed := [
-            f"{name} was {begun.get(name)}, and is {run[name]}"
-            for name in run
-            if run[name] != begun.get(name)
+            f"{name} was {begun.get(name)}, and is {value}"
+            for name, value in run.items()
+            if begun.get(name) != value
         ]:
             raise ValueError(
-                f"'{self.path}' has another run: {'; '.join(changed)}. Give another folder."
+                f"'{self.folder}' has another run: {'; '.join(changed)}. Give another folder."
             )
-        self.path.mkdir(parents=True, exist_ok=True)
-        replace_file(self.path / "_run.json", json.dumps(run, indent=2, sort_keys=True).encode())
-
-    def run(self) -> dict[str, Any] | None:
-        """Return what the run in the folder is made of."""
-        path = self.path / "_run.json"
-        return json.loads(path.read_bytes()) if path.exists() else None
+        self.folder.mkdir(parents=True, exist_ok=True)
+        replace_file(path, json.dumps(run, indent=2, sort_keys=True).encode())
 
     def done(self) -> set[int]:
         """Return the numbers of the shards that are complete."""
-        return {int(file.stem) for file in self.path.glob(f"part=*/*.{self.ending}")}
+        return {int(file.stem) for file in self.folder.glob(f"part=*/*.{self.ending}")}
 
-    def file(self, name: str) -> Path:
-        """Return the path of a file, whose folder is made."""
-        path = self.path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path
+    def work_on(self, shard: Shard, write: Write) -> None:
+        """Make the output of a shard."""
+        folder = self.folder / f"part={shard.number // 1000:05d}"
+        folder.mkdir(exist_ok=True)
+        path = folder / f"{shard.number:08d}.{self.ending}"
+        with replacing(path, "w", encoding="utf8", newline="") as file:
+            write(Path(shard.path), shard.name, file)
 
 
-def work_on(shard: Shard, task: Task, process: Process, folder: Folder) -> dict[str, int]:
-    """Make the output of a shard. Documents that fail are left out and noted.
+def find_shards(paths: Iterable[Path]) -> list[Shard]:
+    """Find the files to work on.
 
-    RETURNS (dict[str, int]): The numbers of documents, words and errors.
+    paths (Iterable[Path]): Files, and folders of .txt and .conllu files.
+    RAISES (ValueError): If there is no such file at one of them.
     """
-    counts, errors = {"documents": 0, "words": 0}, []
+    found: dict[Path, None] = {}
+    for path in map(Path.absolute, paths):
+        below = sorted(file for file in path.rglob("*") if file.suffix.lower() in _ENDINGS)
+        files = [path] if path.is_file() else below
+        if not files:
+            raise ValueError(f"There is no file of text ({', '.join(_ENDINGS)}) at '{path}'.")
+        found |= dict.fromkeys(files)
+    return [
+        Shard(number, str(path), name, path.stat().st_size)
+        for number, (path, name) in enumerate(zip(found, unique_names(found)))
+    ]
 
-    def attempt(documents: Sequence[Document]) -> Iterator[str]:
-        try:
-            if any(_NOT_UTF8.search(one.text) for one in documents):
-                raise ValueError("it is not text in UTF-8")
-            found, words = process(shard, documents)
-        except Exception as error:
-            if len(documents) > 1:
-                for document in documents:
-                    yield from attempt([document])
-            else:
-                message = f"{type(error).__name__}: {error}"
-                errors.append({"file": shard.path, "place": documents[0].place, "message": message})
-        else:
-            counts["words"] += words
-            yield "".join(found)
 
-    def found() -> Iterator[str]:
-        documents = documents_of(shard, per_line=task.per_line)
-        while batch := list(islice(documents, _BATCH)):
-            counts["documents"] += len(batch)
-            yield from attempt(batch)
-
-    name = f"{shard.number:08d}"
-    with replacing(folder.file(f"part={shard.number // 1000:05d}/{name}.{task.ending}")) as file:
-        file.writelines(text.encode() for text in chain([task.header], found()))
-        if errors:
-            notes = "".join(json.dumps(error) + "\n" for error in errors)
-            replace_file(folder.file(f"_errors/{name}.jsonl"), notes.encode())
-    return {**counts, "errors": len(errors)}
+def unique_names(paths: Iterable[Path]) -> list[str]:
+    """Return a name without white space for each file; those of one name are numbered."""
+    seen: Counter[str] = Counter()
+    names = []
+    for path in paths:
+        name = "_".join(path.stem.split())
+        seen[name] += 1
+        names.append(name if seen[name] == 1 else f"{name}.{seen[name]}")
+    return names
 
 
 class Worker:
-    """An actor of Ray Data with the pipeline loaded. Its rows tell problems."""
+    """An actor of Ray Data with the pipeline loaded."""
 
-    def __init__(self, task: Task, folder: Folder, run: dict[str, Any]) -> None:
-        self._task, self._folder, self._problem = task, folder, ""
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        # Where an exception ends the whole run, a message ends the shard.
+        self._problem = ""
         try:
-            if folder.run() != run:
-                raise ValueError(
-                    f"'{folder.path}' is another folder on one of the nodes, which have to share it."
-                )
-            self._process = task.process()
+            if not (task.folder / "_run.json").exists():
+                raise ValueError(f"All nodes have to share the folder '{task.folder}'.")
+            self._write = task.load()
         except Exception as error:
             self._problem = str(error)
 
-    def __call__(self, batch: dict[str, Any]) -> dict[str, list[Any]]:
-        """Work on the shard of a batch."""
+    def __call__(self, batch: dict[str, Any]) -> dict[str, list[str]]:
+        """Work on the shard of a batch, and return the problem, if there is one."""
         shard = Shard(**{name: column.tolist()[0] for name, column in batch.items()})
-        row = {"documents": 0, "words": 0, "errors": 0, "problem": self._problem}
-        if not self._problem:
+        problem = self._problem
+        if not problem:
             try:
-                row |= work_on(shard, self._task, self._process, self._folder)
+                self._task.work_on(shard, self._write)
             except Exception as error:
-                row["problem"] = f"{shard.path}: {error}"
-        return {name: [value] for name, value in row.items()}
+                problem = f"{shard.path}: {error}"
+        return {"problem": [problem]}
 
 
 @contextmanager
@@ -186,22 +169,13 @@ def connected(address: str) -> Iterator[Any]:
         ray.shutdown()
 
 
-def run_shards(
-    ray: Any,
-    task: Task,
-    folder: Folder,
-    run: dict[str, Any],
-    shards: Sequence[Shard],
-    workers: int | None,
-) -> Iterator[dict[str, Any]]:
+def run_shards(ray: Any, task: Task, shards: Sequence[Shard], workers: int | None) -> Iterator[str]:
     """Have workers make the output of shards. A worker that dies is replaced, and its shard
     repeated twice.
 
     ray (module): Ray, which is connected.
-    run (dict[str, Any]): What the run is made of, see `Folder.begin`.
     workers (int | None): The number of workers; one for each core of the cluster by default.
-    YIELDS (dict[str, Any]): For each shard that has ended the numbers of "documents", "words" and
-        "errors", and the "problem", if there is one.
+    YIELDS (str): For each shard that has ended the problem, or "".
     """
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     context = ray.data.DataContext.get_current()
@@ -219,9 +193,10 @@ def run_shards(
             Worker,
             batch_size=1,
             batch_format="numpy",
-            fn_constructor_args=(task, folder, run),
+            fn_constructor_args=(task,),
             compute=ray.data.ActorPoolStrategy(size=size, max_tasks_in_flight_per_actor=1),
             num_cpus=1,
             max_task_retries=_REPEATED,
         )
-        yield from found.iter_rows()
+        for row in found.iter_rows():
+            yield row["problem"]

@@ -12,9 +12,8 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotation.arrays import offsets_of
-from ..annotation.calibration import is_counted
 from ..annotation.candidates import Candidates, write_candidates
-from ..annotation.documents import GoldDocument, RawSentence, problem_of, unannotated
+from ..annotation.documents import GoldDocument, RawSentence, is_counted, problem_of, unannotated
 from ..combining.reranker import (
     FEATURES,
     RANKING,

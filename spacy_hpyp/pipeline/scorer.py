@@ -10,8 +10,7 @@ from spacy.pipeline.tagger import tagger_score
 from spacy.training import Example
 from spacy.util import registry
 
-from ..annotation.calibration import PUNCTUATION
-from ..annotation.documents import located_sentences, tree_problem
+from ..annotation.documents import PUNCTUATION, located_sentences, tree_problem
 from .alignment import tokens_in_trees
 
 

@@ -10,9 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 
 from ..annotation.arrays import Blocks, block_starts, joined, offsets_of
-from ..annotation.calibration import is_counted
 from ..annotation.confidence import UNLEARNED, UNLEARNED_TAGS, Confidence, features, tag_features
-from ..annotation.documents import GoldSentence, join
+from ..annotation.documents import GoldSentence, is_counted, join
 from ..arc_standard.decoding import decode
 from ..arc_standard.model import JointModel
 from ..arc_standard.search import Search

@@ -1,3 +1,1 @@
-"""Treebanks in the formats that they are published in: brackets of the Penn Treebank, and
-CoNLL-U.
-"""
+"""Treebanks in CoNLL-U and the Penn Treebank."""

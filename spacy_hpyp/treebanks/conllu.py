@@ -48,14 +48,12 @@ class Block:
     comments (list[str]): Comments without their number signs.
     rows (list[list[str]]): The columns of words, multiword tokens and empty nodes, see `COLUMNS`.
     size (int): The number of words.
-    span (tuple[int, int]): The first and the last word of the last multiword token.
     """
 
     line: int
     comments: list[str] = field(default_factory=list)
     rows: list[list[str]] = field(default_factory=list)
     size: int = 0
-    span: tuple[int, int] = (0, 0)
 
     @property
     def words(self) -> list[ConlluWord]:
@@ -123,15 +121,24 @@ class Block:
         return "\n".join([*comments, *map("\t".join, self.rows), "", ""])
 
 
+def block_of(words: Iterable[ConlluWord], comments: Iterable[str] = ()) -> Block:
+    """Make a sentence of words."""
+    rows = [
+        [str(i), word.form, EMPTY, word.upos, word.xpos, EMPTY, str(word.head), word.deprel]
+        + [EMPTY] * 2
+        for i, word in enumerate(words, start=1)
+    ]
+    return Block(0, [*comments], rows, len(rows))
+
+
 def select(blocks: Iterable[Block], wanted: Callable[[Block], bool]) -> list[Block]:
     """Return some sentences of a treebank. The first of a document or paragraph begins it."""
     chosen, marks = [], {}
     for block in blocks:
         begins = {
-            name: comment
+            comment.split()[0]: comment
             for comment in block.comments
-            for name in _MARKS
-            if comment.split()[:1] == [name]
+            if comment.startswith(_MARKS) and comment.split()[0] in _MARKS
         }
         marks |= begins
         if wanted(block):
@@ -149,38 +156,6 @@ def documents_of(blocks: Sequence[Block], least: int) -> list[list[Block]]:
     if len(begins) < least:
         begins = list(range(0, len(blocks), max(1, min(_SENTENCES, len(blocks) // least))))
     return [list(blocks[i:j]) for i, j in zip(begins, [*begins[1:], len(blocks)])]
-
-
-def blocks_of(lines: Iterable[str], name: str) -> Iterator[Block]:
-    """Read the sentences of CoNLL-U as their lines. Only numbers of words are checked.
-
-    lines (Iterable[str]): The lines of a file, perhaps with a byte order mark.
-    name (str): The name of the file, for errors.
-    RAISES (ValueError): If a line is not one of CoNLL-U.
-    """
-    numbered = (
-        (i, text.removeprefix("\ufeff") if i == 1 else text) for i, text in enumerate(lines, 1)
-    )
-    for paragraph in paragraphs_of(numbered):
-        block = Block(paragraph[0][0])
-        for number, text in paragraph:
-            try:
-                _read_line(block, text.rstrip("\r\n"))
-            except ValueError as error:
-                raise ValueError(f"'{name}', line {number}: {error}") from error
-        if not block.size or block.span[1] > block.size:
-            problem = "ends within a multiword token" if block.size else "has no words"
-            raise ValueError(
-                f"'{name}', line {block.line}: the sentence that begins here {problem}."
-            )
-        yield block
-
-
-def paragraphs_of(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
-    """Yield the lines between empty ones, with their places."""
-    for is_empty, own in groupby(lines, lambda line: not line[1].strip()):
-        if not is_empty:
-            yield [*own]
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -210,7 +185,7 @@ def read_blocks(path: Path) -> Iterator[Block]:
     lines = [line for _, line in numbered_lines(path)]
     is_unknown = (
         not any("SpaceAfter=No" in line for line in lines)
-        and sum(map(_is_punctuation, lines)) >= _LEAST_PUNCTUATION
+        and sum(_PUNCTUATION.match(line) is not None for line in lines) >= _LEAST_PUNCTUATION
         and not any(map(_has_spaces, blocks_of(lines, str(path))))
     )
     block: Block | None = None
@@ -221,56 +196,52 @@ def read_blocks(path: Path) -> Iterator[Block]:
         for row in block.rows:
             if row[0].isdigit() and row[_HEAD] not in heads:
                 raise ValueError(
-                    f"'{path}', line {block.line}: the head '{row[_HEAD]}' is none of the {block.size} words."
+                    f"'{path}', line {block.line}: the head '{row[_HEAD]}' is none of the "
+                    f"{block.size} words."
                 )
         yield block
     if block is None:
         raise ValueError(f"'{path}' has no sentences in CoNLL-U.")
 
 
-def _is_punctuation(line: str) -> bool:
-    return _PUNCTUATION.match(line) is not None
-
-
 def _has_spaces(block: Block) -> bool:
-    """Return whether the text that comments give has spaces around all tokens, punctuation among
-    them.
-    """
+    """Return whether the text that comments give has spaces around all tokens, with punctuation."""
     text = f"text = {block.text().strip()}"
-    return text in block.comments and any(_is_punctuation("\t".join(row)) for row in block.rows)
+    return text in block.comments and any(map(_PUNCTUATION.match, map("\t".join, block.rows)))
 
 
-def block_of(words: Iterable[ConlluWord], comments: Iterable[str] = ()) -> Block:
-    """Make a sentence of words."""
-    rows = [
-        [
-            str(i),
-            word.form,
-            EMPTY,
-            word.upos,
-            word.xpos,
-            EMPTY,
-            str(word.head),
-            word.deprel,
-            EMPTY,
-            EMPTY,
-        ]
-        for i, word in enumerate(words, start=1)
-    ]
-    return Block(0, [*comments], rows, len(rows))
+def blocks_of(lines: Iterable[str], name: str) -> Iterator[Block]:
+    """Read the sentences of CoNLL-U as their lines. Only numbers of words are checked.
+
+    lines (Iterable[str]): The lines of a file, perhaps with a byte order mark.
+    name (str): The name of the file, for errors.
+    RAISES (ValueError): If a line is not one of CoNLL-U.
+    """
+    for is_empty, group in groupby(enumerate(lines, 1), lambda line: not line[1].strip()):
+        if is_empty:
+            continue
+        block, end = Block(0), 0
+        for number, line in group:
+            block.line = block.line or number
+            try:
+                end = _read_line(block, line.removeprefix("\ufeff").rstrip("\r\n"), end)
+            except ValueError as error:
+                raise ValueError(f"'{name}', line {number}: {error}") from error
+        if not block.size or end > block.size:
+            problem = "ends within a multiword token" if block.size else "has no words"
+            raise ValueError(
+                f"'{name}', line {block.line}: the sentence that begins here {problem}."
+            )
+        yield block
 
 
-def write_blocks(path: Path, blocks: Iterable[Block]) -> None:
-    """Write sentences to a file in CoNLL-U."""
-    replace_file(path, "".join(map(Block.lines, blocks)).encode())
-
-
-def _read_line(block: Block, line: str) -> None:
+def _read_line(block: Block, line: str, end: int) -> int:
+    """Add a line to a sentence, given the last word of the last multiword token; return this."""
     if line.startswith("#"):
         if block.rows:
             raise ValueError("a comment stands among words: is an empty line missing before it?")
         block.comments.append(line[1:].strip())
-        return
+        return end
     columns = line.split("\t")
     if len(columns) != len(COLUMNS):
         raise ValueError(
@@ -279,13 +250,19 @@ def _read_line(block: Block, line: str) -> None:
     index, following = columns[0], block.size + 1
     if found := _RANGE.fullmatch(index):
         first, last = int(found[1]), int(found[2])
-        if not block.span[1] < first == following < last:
+        if not end < first == following < last:
             raise ValueError(
                 f"the multiword token {index} does not stand before its words, or shares them."
             )
-        block.span = first, last
+        end = last
     elif index == str(following):
         block.size = following
     elif not _EMPTY_NODE.fullmatch(index) or index.split(".")[0] != str(block.size):
         raise ValueError(f"the number of this word should be {following}, but it is '{index}'.")
     block.rows.append(columns)
+    return end
+
+
+def write_blocks(path: Path, blocks: Iterable[Block]) -> None:
+    """Write sentences to a file in CoNLL-U."""
+    replace_file(path, "".join(map(Block.lines, blocks)).encode())

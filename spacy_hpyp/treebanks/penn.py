@@ -1,10 +1,19 @@
-r"""The Penn Treebank as dependencies: the heads of Yamada and Matsumoto (2003) and the labels of
-Penn2Malt.
+r"""The Penn Treebank as dependencies: bracketed trees, the heads of Yamada and Matsumoto (2003), and
+the labels of Penn2Malt.
 
 Each phrase has a head child, and the head of a phrase is the head of that child; the heads of the
-other children depend on it. Such trees are projective and have one root. The labels are inferred
-from a phrase M, its head child H and another child D (J. Nivre, Inductive Dependency Parsing, 2006;
-    documentation of Penn2Malt):
+other children depend on it. Such trees are projective and have one root. The table of heads has for
+each phrase where the search starts, and categories by their priority: the first child from there
+that has the first category is the head, else the first one that has the second, and so on; else the
+child where the search starts. Categories with a bar between them have the same priority. Phrases
+that are not in the table are searched from the right. A child that has nothing but punctuation is
+no head, as long as there is another one. The directions are those of D. Magerman's table (1995),
+the priorities those of M. Collins' (1999) but for TO in verb phrases, and the row of NP is a
+simplification of his rule. The table is the same as two others that were published as Yamada and
+Matsumoto's; NML, of later releases, is searched as NX.
+
+The labels are inferred from a phrase M, its head child H and another child D (J. Nivre, Inductive
+Dependency Parsing, 2006; documentation of Penn2Malt):
 
 1. D is punctuation: P.
 2. D has the function tag SBJ: SUB.
@@ -13,30 +22,69 @@ from a phrase M, its head child H and another child D (J. Nivre, Inductive Depen
 5. M is VP, H is a word, and D is VP: VC.
 6. M is SBAR and D is S: SBAR.
 7. M is VP, S, SQ, SINV or SBAR: VMOD.
-8. M is NP, NAC, NX or WHNP: NMOD.
+8. M is NP, NAC, NX, NML or WHNP: NMOD.
 9. M is ADJP, ADVP, QP, WHADJP or WHADVP: AMOD.
 10. M is PP or WHPP: PMOD.
 11. Otherwise: DEP.
 
-The head of the whole sentence is ROOT. What these rules leave open, and is decided here:
+The head of the whole sentence is ROOT. The labels were written from their description, and not
+compared with the output of Penn2Malt. Decisions that the rules leave open:
 
 * Words and tags stay as they are in the treebank: `-LRB-` for a bracket, `1\/2` for 1/2.
 * Traces and other empty elements are left out, and phrases that have nothing else.
-* Other conjuncts and the conjunction depend on the conjunct that the table makes the head.
-* A phrase of punctuation alone is punctuation, and a bracket without a label is a phrase that is
-    not in the table.
-* M of NML, of later releases: NMOD.
-
-The labels were written from their description, and not compared with the output of Penn2Malt.
+* A phrase of punctuation alone is punctuation.
 """
 
 import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from .brackets import Tree
-from .conllu import EMPTY, Block, ConlluWord, block_of
-from .head_rules import PUNCTUATION, category, find_head, function_tags
+from .conllu import EMPTY, Block, ConlluWord, block_of, numbered_lines
 
+_TABLE = """
+ADJP    right  NNS QP NN $ ADVP JJ VBN VBG ADJP JJR NP JJS DT FW RBR RBS SBAR RB
+ADVP    left   RB RBR RBS FW ADVP TO CD JJR JJ IN NP JJS NN
+CONJP   left   CC RB IN
+FRAG    left
+INTJ    right
+LST     left   LS :
+NAC     right  NN|NNS|NNP|NNPS NP NAC EX $ CD QP PRP VBG JJ JJS JJR ADJP FW
+NML     right  POS|NN|NNP|NNPS|NNS NX JJR CD JJ JJS RB QP NP
+NP      right  POS|NN|NNP|NNPS|NNS NX JJR CD JJ JJS RB QP NP
+NX      right  POS|NN|NNP|NNPS|NNS NX JJR CD JJ JJS RB QP NP
+PP      left   IN TO VBG VBN RP FW
+PRN     right
+PRT     left   RP
+QP      right  $ IN NNS NN JJ RB DT CD NCD QP JJR JJS
+RRC     left   VP NP ADVP ADJP PP
+S       right  TO IN VP S SBAR ADJP UCP NP
+SBAR    right  WHNP WHPP WHADVP WHADJP IN DT S SQ SINV SBAR FRAG
+SBARQ   right  SQ S SINV SBARQ FRAG
+SINV    right  VBZ VBD VBP VB MD VP S SINV ADJP NP
+SQ      right  VBZ VBD VBP VB MD VP SQ
+UCP     left
+VP      left   VBD VBN MD VBZ VB VBG VBP VP ADJP NN NNS NP
+WHADJP  right  CC WRB JJ ADJP
+WHADVP  left   CC WRB
+WHNP    right  WDT WP WP$ WHADJP WHPP WHNP
+WHPP    left   IN TO FW
+X       right
+"""
+
+#: Where the search starts, and sets of categories by their priority, for each phrase.
+HEAD_RULES = {
+    phrase: (direction, [frozenset(each.split("|")) for each in priorities])
+    for phrase, direction, *priorities in map(str.split, _TABLE.strip().splitlines())
+}
+_ELSE = HEAD_RULES["X"]
+
+#: The tags of punctuation; brackets are among them.
+PUNCTUATION = frozenset(["``", "''", ",", ".", ":", "-LRB-", "-RRB-"])
+
+# A hyphen at the beginning belongs to the tag, as in -LRB- and -NONE-.
+_CATEGORY = re.compile(r"-[^-]*-|[^-=|]+")
+_FUNCTION_TAG = re.compile(r"[-=]([^-=|]*[^-=|0-9][^-=|]*)")
 #: The tag of empty elements.
 NONE = "-NONE-"
 
@@ -49,8 +97,7 @@ _MODIFIERS = {
 }
 
 #: The standard parts of the Wall Street Journal by its sections, for parsing, and for language
-#: modelling (Buys
-#: and Blunsom 2015, section 5.4).
+#: modelling (Buys and Blunsom 2015, section 5.4).
 PARTS = {
     "wsj-train": range(2, 22),
     "wsj-dev": range(22, 23),
@@ -64,6 +111,101 @@ SUFFIXES = (".mrg", ".ptb", ".parse", ".tree", ".trees")
 # The section and the number of a file, and a folder of a section.
 _FILE = re.compile(r"wsj[-_]?([0-9]{2})[0-9]{2}(?![0-9])")
 _FOLDER = re.compile(r"(?:wsj|section|sec|s)?[-_. ]?([0-9]{2})")
+# White space is that of ASCII: a no-break space is part of a word, as in "1 1/2".
+_TOKEN = re.compile(r"[()]|[^() \t\r\n\f\v]+")
+# The beginning of lines of the notice above the trees in some releases.
+_NOTICE = "*x*"
+
+
+@dataclass(slots=True, eq=False)
+class Tree:
+    """A node of a phrase structure tree with its subtree.
+
+    label (str): The label with function tags and indices, a word's tag, or "" for the outer
+    bracket. word (str | None): The word of a leaf.
+    children (list[Tree]): The children from left to right.
+    """
+
+    label: str = ""
+    word: str | None = None
+    children: list["Tree"] = field(default_factory=list)
+
+    def postorder(self) -> Iterator["Tree"]:
+        """Yield the nodes, each after its children. The tree may be of any depth."""
+        stack = [(self, False)]
+        while stack:
+            node, done = stack.pop()
+            if done or not node.children:
+                yield node
+            else:
+                stack.append((node, True))
+                stack.extend((child, False) for child in reversed(node.children))
+
+
+def read_trees(path: Path) -> Iterator[Tree]:
+    """Read the trees of a file in UTF-8. Lines between trees that begin with `*x*` are a notice.
+
+    RAISES (ValueError): If there is no tree, or a bracket is wrong, with the line.
+    """
+    # Open brackets, the outermost first.
+    stack: list[Tree] = []
+    number, is_empty = 0, True
+    for number, line in numbered_lines(path):
+        if not stack and line.lstrip().startswith(_NOTICE):
+            continue
+        for token in _TOKEN.findall(line):
+            top = stack[-1] if stack else None
+            if token == "(" and (top is None or top.word is None):
+                stack.append(Tree())
+                if top is not None:
+                    top.children.append(stack[-1])
+            elif token == ")" and top is not None and (top.children or top.word is not None):
+                stack.pop()
+                if not stack:
+                    is_empty = False
+                    yield top
+            elif token not in "()" and top is not None and not top.children and top.word is None:
+                if top.label:
+                    top.word = token
+                else:
+                    top.label = token
+            else:
+                raise ValueError(f"'{path}', line {number}: '{token}' is not expected here.")
+    if stack:
+        raise ValueError(f"'{path}', line {number}: a bracket is never closed.")
+    if is_empty:
+        raise ValueError(f"'{path}' has no trees in brackets.")
+
+
+def category(label: str) -> str:
+    """Return the label of a phrase, or a tag, without function tags, indices and alternatives: NP of
+    NP-SBJ-1, ADVP of ADVP|PRT.
+    """
+    found = _CATEGORY.match(label)
+    return found[0] if found else label
+
+
+def function_tags(label: str) -> list[str]:
+    """Return the function tags of a phrase's label without indices: SBJ of NP-SBJ-1."""
+    return _FUNCTION_TAG.findall(label, len(category(label)))
+
+
+def find_head(phrase: str, children: Sequence[str], punctuation: Sequence[bool]) -> int:
+    """Return the head child of a phrase.
+
+    phrase (str), children (Sequence[str]): The categories of the phrase, and of its children, of
+        which there is one at least.
+    punctuation (Sequence[bool]): Whether a child has nothing but punctuation, for each.
+    """
+    direction, priorities = HEAD_RULES.get(phrase, _ELSE)
+    candidates = [i for i, skipped in enumerate(punctuation) if not skipped] or list(
+        range(len(children))
+    )
+    if direction == "right":
+        candidates.reverse()
+    return next(
+        (i for wanted in priorities for i in candidates if children[i] in wanted), candidates[0]
+    )
 
 
 def section_of(path: Path) -> int | None:
@@ -76,7 +218,7 @@ def section_of(path: Path) -> int | None:
 
 
 def relation(mother: str, dependent: str, *, head_is_word: bool) -> str:
-    """The label of the arc between the heads of two children of a phrase, by the rules 2 to 11.
+    """Return the label of the arc between the heads of two children of a phrase, by the rules 2 to 11.
 
     mother, dependent (str): The labels of the phrase, and of the child that is not the head, and no
         punctuation.
@@ -97,8 +239,8 @@ def relation(mother: str, dependent: str, *, head_is_word: bool) -> str:
 
 
 def dependencies(tree: Tree, comments: tuple[str, ...] = ()) -> Block | None:
-    """A phrase structure tree as a dependency tree with comments, or None if it has only empty
-    elements.
+    """Return a phrase structure tree as a dependency tree with comments, or None if it has only
+    empty elements.
     """
     leaves: list[Tree] = []
     # The head and the label of each word.

@@ -8,7 +8,6 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_hpyp.annotation.arrays import Parses
-from spacy_hpyp.annotation.calibration import calibrate_heads, calibrate_tags
 from spacy_hpyp.annotation.confidence import (
     UNLEARNED,
     UNLEARNED_TAGS,
@@ -16,6 +15,7 @@ from spacy_hpyp.annotation.confidence import (
     features,
     tag_features,
 )
+from spacy_hpyp.cli.analysis import calibrations
 from spacy_hpyp.combining.votes import fit_confidence
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.training.confidence import running_text
@@ -147,8 +147,8 @@ def test_confidence_is_learned_from_few_documents_too(toy, count, length):
     fresh = toy.examples(nlp, toy.sentences(80, seed=1)[40:])
     for example, doc in zip(fresh, nlp.pipe(example.predicted for example in fresh)):
         example.predicted = doc
-    for calibration in (calibrate_heads(fresh), calibrate_tags(fresh)):
-        assert calibration.mean_confidence < calibration.mean_accuracy + 0.15
+    for calibration in calibrations(fresh).values():
+        assert calibration["confidence"] < calibration["accuracy"] + 0.15
 
 
 def test_a_calibration_stays_until_a_loaded_component_has_seen_all_sentences(toy, learned):

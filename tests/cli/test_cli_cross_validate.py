@@ -5,13 +5,12 @@ learned from the others.
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
-from command_line import interrupt_after_one_training, run
+from command_line import run
 
 from spacy_hpyp.cli import cross_validate as module
-from spacy_hpyp.cli import trainings
 from spacy_hpyp.cli.cross_validate import _share, bootstrap
+from spacy_hpyp.cli.udeval import text_of
 from spacy_hpyp.treebanks.conllu import Block, documents_of, read_blocks
 
 udeval = pytest.importorskip("udtools.udeval")
@@ -51,13 +50,13 @@ def validate(folder, *options, exit_code=0):
 
 def test_scores_are_those_of_the_script_for_all_that_was_parsed(folder, monkeypatch):
     parses = []
-    of_pipeline = module.of_pipeline
+    parse_blocks = module.parse_blocks
 
-    def listened(nlp, path):
-        parses.append((path.read_text(encoding="utf8"), of_pipeline(nlp, path)("text")))
-        return lambda keep: parses[-1][1]
+    def listened(nlp, blocks, keep):
+        parses.append((text_of(blocks), parse_blocks(nlp, blocks, keep)))
+        return parses[-1][1]
 
-    monkeypatch.setattr(module, "of_pipeline", listened)
+    monkeypatch.setattr(module, "parse_blocks", listened)
     done = validate(folder)
     shown = done.stdout
     assert "leave out 2 of 25 sentences" in " ".join(done.stderr.split())
@@ -77,20 +76,35 @@ def test_scores_are_those_of_the_script_for_all_that_was_parsed(folder, monkeypa
             assert f"{100 * score.f1:.2f}" in shown
 
 
-def test_parts_that_are_done_are_not_done_again(folder, monkeypatch):
-    train, interrupted = trainings.train, interrupt_after_one_training(monkeypatch)
+@pytest.fixture(name="trainings")
+def saves_a_trained_pipeline(trained, monkeypatch):
+    """Trainings end at once, but for the second one, if that is to be interrupted."""
+    calls = []
+
+    def train(config, folder, *_):
+        calls.append(folder)
+        if len(calls) == 2 and trainings["interrupted"]:
+            raise ValueError("no power")
+        trained.to_disk(folder / "model-best")
+
+    trainings = {"calls": calls, "interrupted": False}
+    monkeypatch.setattr(module, "_train", train)
+    return trainings
+
+
+def test_parts_that_are_done_are_not_done_again(folder, trainings):
+    trainings["interrupted"] = True
     assert "no power" in validate(folder, exit_code=1).stderr
-    monkeypatch.setattr(trainings, "train", train)
     assert "Part 1" not in validate(folder).stdout
-    monkeypatch.setattr(trainings, "train", interrupted)
     validate(folder)
-    assert sorted(path.name for path in (folder / "folds").iterdir()) == [
-        "folds.json",
-        "scores.json",
-    ]
-    assert "no power" in validate(folder, "--components.hpyp_parser.seed", "5", exit_code=1).stderr
+    assert len(trainings["calls"]) == 3
+    files = sorted(path.name for path in (folder / "folds").iterdir())
+    assert files == ["folds.json", "scores.json"]
+    validate(folder, "--components.hpyp_parser.seed", "5")
+    assert len(trainings["calls"]) == 5
 
 
+@pytest.mark.usefixtures("trainings")
 def test_a_learning_curve_ends_with_the_scores_of_the_whole_treebank(folder):
     assert "Learning curve" in validate(folder, "--curve").stdout
     curve, scores = (
@@ -119,17 +133,17 @@ def test_what_is_learned_from_cannot_be_another_file(folder):
 def test_the_parser_that_guides_has_the_classes_of_the_pipeline(tmp_path, monkeypatch):
     calls = []
     monkeypatch.setattr(
-        trainings, "train", lambda config, folder, overrides: calls.append((config, overrides))
+        module, "train", lambda config, folder, overrides: calls.append((config, overrides))
     )
-    monkeypatch.setattr(trainings, "guides", lambda *arguments: None)
+    monkeypatch.setattr(module, "guides", lambda *arguments: None)
     overrides = {"nlp.lang": "ta", "paths.classes": "classes.txt", "training.max_steps": 2}
-    trainings.train_pipeline("guided", tmp_path / "fold", "train", "dev", overrides, parser="pool")
+    module._train("guided", tmp_path, {"train": "a", "dev": "b"}, overrides, "pool")
     (parser, of_parser), (pipeline, of_pipeline) = calls
     assert (parser, pipeline) == ("pool", "guided")
     assert of_parser["paths.classes"] == of_pipeline["paths.classes"] == "classes.txt"
     assert of_parser["nlp.lang"] == "ta"
     assert "training.max_steps" not in of_parser
-    assert of_pipeline["paths.parser"] == str(tmp_path / "fold" / "parser" / "model-best")
+    assert of_pipeline["paths.parser"] == str(tmp_path / "parser" / "model-last")
 
 
 def test_documents_are_those_of_the_treebank_or_ten_sentences():
@@ -144,7 +158,7 @@ def test_documents_are_those_of_the_treebank_or_ten_sentences():
 
 def test_an_interval_is_that_of_the_normal_approximation():
     # 300 of 400 sentences of one token are right: the standard error is sqrt(0.75 * 0.25 / 400).
-    counts = np.stack([np.arange(400) < 300, np.ones(400)], axis=1)
+    counts = [(int(i < 300), 1) for i in range(400)]
     score, low, high = bootstrap(counts)
     error = (0.75 * 0.25 / 400) ** 0.5
     # A quantile of 1,000 samples has a standard error of about 0.08 of `error`; scores are

@@ -7,8 +7,8 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_hpyp.annotation.calibration import calibrate_heads
 from spacy_hpyp.annotation.user_data import KeptParse, keep
+from spacy_hpyp.cli.analysis import calibrations
 from spacy_hpyp.combining.votes import _with_gold
 from spacy_hpyp.pipeline.parse_combiner import ArcConfidence, gold_parse
 
@@ -76,10 +76,10 @@ def test_right_arcs_are_rated_higher_than_wrong_ones_and_stay(toy, rated):
         assert [(t.head.i, t.dep_, t.tag_) for t in doc] == [
             (t.head.i, t.dep_, t.tag_) for t in alone
         ]
-    found = calibrate_heads(examples)
-    assert 0.5 < found.mean_accuracy < 0.95
-    assert found.auroc > 0.9
-    assert found.error < 0.1
+    found = calibrations(examples)["heads"]
+    assert 0.5 < found["accuracy"] < 0.95
+    assert found["auroc"] > 0.9
+    assert found["expected_calibration_error"] < 0.1
 
 
 def test_batches_do_not_change_ratings(toy, rated):

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from spacy_hpyp.treebanks.brackets import read_trees
+from spacy_hpyp.treebanks.penn import read_trees
 
 DOG = "(S (NP-SBJ (DT the) (NN dog)) (VP (VBZ barks)) (. .))"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from spacy_hpyp.treebanks.head_rules import HEAD_RULES, category, find_head, function_tags
+from spacy_hpyp.treebanks.penn import HEAD_RULES, category, find_head, function_tags
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from spacy_hpyp.treebanks.brackets import read_trees
-from spacy_hpyp.treebanks.penn import dependencies, relation, section_of
+from spacy_hpyp.treebanks.penn import dependencies, read_trees, relation, section_of
 
 
 @pytest.fixture

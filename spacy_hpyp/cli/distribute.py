@@ -1,0 +1,70 @@
+"""`--ray`: a Ray cluster does the work of a command, file by file."""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import spacy
+from spacy.util import get_package_path, is_package
+from wasabi import msg
+
+from ..about import __version__
+from ..distributed.run import Task, Write, connected, find_shards, run_shards
+from .app import Bar, checksum
+
+# The most problems that are shown.
+_SHOWN = 10
+
+
+def distribute(
+    load: Callable[..., Write],
+    model: str,
+    settings: dict[str, Any],
+    texts: Iterable[Path],
+    output: Path | None,
+    *,
+    ending: str,
+    address: str,
+    workers: int | None,
+) -> None:
+    """Have workers write the output of each text, and show how far they are.
+
+    load (Callable): A function of a module; it gets the pipeline and the settings.
+    output (Path | None): A folder.
+    address (str), workers (int | None): See the options of `hpyp parse`.
+    RAISES (ValueError): If something is missing, or fails.
+    """
+    if output is None:
+        raise ValueError("With --ray the output goes to a folder: name it with --output.")
+    path = Path(model).absolute()
+    if not path.exists() and not is_package(model):
+        raise ValueError(f"'{model}' is neither a path nor an installed package.")
+    # Nodes may have a package in different places.
+    load = partial(load, str(path) if path.exists() else model, **settings)
+    shards = find_shards(texts)
+    task = Task(load, output.absolute(), ending)
+    run = {
+        "command": load.func.__module__,
+        **settings,
+        "model": checksum(path if path.exists() else get_package_path(model)),
+        "inputs": sha256(repr(shards).encode()).hexdigest(),
+        "version": __version__,
+        "spacy": spacy.__version__,
+    }
+    task.begin(run)
+    left = [shard for shard in shards if shard.number not in task.done()]
+    problems: list[str] = []
+    with connected(address) as ray, Bar(total=len(shards), unit=" shards") as bar:
+        bar.update(len(shards) - len(left))
+        for problem in run_shards(ray, task, left, workers) if left else ():
+            problems += [problem] if problem else []
+            bar.update()
+    if missing := {shard.number for shard in shards} - task.done():
+        reasons = "\n".join(list(dict.fromkeys(problems))[:_SHOWN]) or "their workers died"
+        raise ValueError(
+            f"{len(missing)} of {len(shards)} shards are missing; the same command tries them "
+            f"again.\n{reasons}"
+        )
+    msg.good(f"Saved {len(left):,} shards to {output}")

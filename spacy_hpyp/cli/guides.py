@@ -1,0 +1,41 @@
+"""`hpyp guides`: the training data of a parser, annotated as if it had not seen them."""
+
+from pathlib import Path
+from typing import Annotated
+
+from spacy.tokens import DocBin
+from wasabi import msg
+
+from ..pipeline.alignment import example_of_words
+from ..storage import replace_file
+from .app import NEW_FILE, Bar, Generative, Threads, argument, load_parser, option
+from .raw_text import read_training
+
+
+def guides(
+    model: Generative,
+    corpus: Annotated[
+        Path, argument("Its training data: .conllu or .spacy, or a directory", exists=True)
+    ],
+    output: Annotated[Path, argument("The .spacy file to write", **NEW_FILE)],
+    *,
+    folds: Annotated[int, option("Number of parts, each left out once", least=2)] = 10,
+    threads: Threads = None,
+) -> None:
+    """Write the training data of a parser with its guides, for guided components to learn from.
+
+    Each part is taken out of the model, parsed by the rest, and put back: no sentence is parsed by
+    a parser that has seen it. The documents have gold annotation on the tokens and words of the
+    parser, and the guides, which are about words, in `doc._.guide`.
+    """
+    nlp, parser = load_parser(model, threads=threads)
+    examples = read_training(corpus, nlp, nlp.config)
+    words = sum(len(example_of_words(example).predicted) for example in examples)
+    if not words:
+        raise ValueError(f"There is nothing to annotate in '{corpus}'.")
+    with Bar(total=words, desc="Annotating", unit=" words") as bar:
+        docs, learned = parser.leave_out(examples, folds=folds, progress=bar.update)
+    replace_file(output, DocBin(docs=docs, store_user_data=True).to_bytes())
+    msg.good(
+        f"Annotated {words:,} words and left out {learned:,} learned sentences in turn: {output}"
+    )

@@ -19,8 +19,9 @@ import spacy
 import typer
 from wasabi import msg
 
-from spacy_hpyp.annotation.syntactic_words import words_as_tokens
-from spacy_hpyp.annotation.uncased import UncasedWords, read_uncased, uncased_key
+from spacy_hpyp.annotation.encoding import read_uncased, uncased_key
+from spacy_hpyp.annotation.sentences import UncasedWords
+from spacy_hpyp.annotation.syntactic_words import to_word_doc
 from spacy_hpyp.head_outward.latent_states import LatentStates
 from spacy_hpyp.head_outward.states import DEPENDENCIES, LDA, SEMANTIC, SYNTACTIC
 from spacy_hpyp.pipeline.documents import read_treebank
@@ -85,7 +86,7 @@ def compare(
     """Train and measure a model of each kind, on documents with trees."""
     vocab = spacy.blank(lang).vocab
     documents, others = (
-        [words_as_tokens(doc) for doc in read_treebank(path, vocab, n_sents=sys.maxsize)]
+        [to_word_doc(doc) for doc in read_treebank(path, vocab, n_sents=sys.maxsize)]
         for path in (corpus, dev)
     )
     texts = [(uncased_key(doc), read_uncased(doc).complete()) for doc in documents]

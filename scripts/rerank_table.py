@@ -17,7 +17,8 @@ import spacy
 import typer
 from wasabi import msg
 
-from spacy_hpyp.annotation.documents import problem_of, raw_sentences
+from spacy_hpyp.annotation.encoding import raw_sentences
+from spacy_hpyp.annotation.sentences import problem_of
 from spacy_hpyp.combining.reranker import UNLEARNED
 from spacy_hpyp.pipeline.corpus import create_gold_corpus
 from spacy_hpyp.pipeline.parse_reranker import agreement

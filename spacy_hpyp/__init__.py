@@ -7,7 +7,7 @@ from .memory import collecting_rarely
 
 # Python would look through all of spaCy again and again, for cycles among what stays.
 with collecting_rarely():
-    from .annotation.alternatives import Alternative, Marginals
+    from .annotation.candidates import Alternative, Marginals
     from .language_model.increments import Increment, PartialParse
     from .language_model.ngram import NGramModel
     from .pipeline.hpyp_parser import HPYPParser

@@ -135,9 +135,7 @@ def attributes(group: type[Settings]) -> Callable[[type[Decorated]], type[Decora
 
 
 def taking(group: type[Settings]) -> Callable[[Callable], Callable]:
-    """Put a group of settings into the signature of a function that takes `**settings`: spaCy reads
-    there what a config may have.
-    """
+    """Add settings to the signature of a function with `**settings`, which spaCy reads."""
 
     def decorate(function: Callable) -> Callable:
         signature = inspect.signature(function)

@@ -25,7 +25,7 @@ from spacy.util import load_config, load_model_from_config
 from spacy.vocab import Vocab
 
 from spacy_hpyp import HPYPParser
-from spacy_hpyp.annotation.syntactic_words import Analysis, words_as_tokens, write_back, write_words
+from spacy_hpyp.annotation.syntactic_words import Analysis, to_word_doc, write_back, write_words
 from spacy_hpyp.compiled import overwrite
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, TIER
 
@@ -216,7 +216,7 @@ class ToyTreebank:
             words=[*texts[:first], "".join(texts[first : first + 2]), *texts[first + 2 :]],
         )
         write_words(tokens, first, [Analysis(text) for text in texts[first : first + 2]])
-        words = words_as_tokens(tokens)
+        words = to_word_doc(tokens)
         words.from_array([TAG, SENT_START], doc.to_array([TAG, SENT_START]))
         if doc.has_annotation("DEP"):
             words.from_array([HEAD, DEP], doc.to_array([HEAD, DEP]))

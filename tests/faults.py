@@ -34,7 +34,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_hpyp.annotation.syntactic_words import words_as_tokens
+from spacy_hpyp.annotation.syntactic_words import to_word_doc
 from spacy_hpyp.pipeline.base import TrainableComponent
 from spacy_hpyp.pipeline.documents import read_treebank
 
@@ -82,7 +82,7 @@ def train(folder: Path) -> None:
 
 def gold_documents(nlp: Language, count: int) -> list[Doc]:
     """Read the first documents of the sample, with words as tokens."""
-    return list(map(words_as_tokens, islice(read_treebank(SAMPLE, nlp.vocab, n_sents=4), count)))
+    return list(map(to_word_doc, islice(read_treebank(SAMPLE, nlp.vocab, n_sents=4), count)))
 
 
 def examples_before(nlp: Language, name: str, references: list[Doc]) -> list[Example]:

@@ -22,7 +22,7 @@ LAYERS = [
     ["models"],
     ["annotation"],
     ["text", "treebanks"],
-    ["storage", "settings", "newton", "interrupts", "memo"],
+    ["storage", "settings", "interrupts", "memo"],
     ["compiled"],
     ["memory"],
 ]

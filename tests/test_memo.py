@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from searching import search_block
 
-from spacy_hpyp.annotation.documents import encode_docs
+from spacy_hpyp.annotation.encoding import encode_docs
 from spacy_hpyp.arc_standard.decoding import only
 from spacy_hpyp.arc_standard.posterior import read_posterior
 from spacy_hpyp.arc_standard.proposals import new_task

@@ -232,7 +232,13 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(
     ]
     doc = nlp(RAW)
     assert_forest(doc)
-    assert [word.text for word in nlp("I don't know.")._.words] == ["I", "do", "n't", "know", "."]
+    assert [word.text for word in nlp("I don't know.")._.ud_words] == [
+        "I",
+        "do",
+        "n't",
+        "know",
+        ".",
+    ]
     assert [token.pos_ for token in doc[:2]] == ["DET", "NOUN"]
     assert len(list(doc.sents)) == 3
     assert all(0.0 < token._.head_prob < 1.0 for token in doc)

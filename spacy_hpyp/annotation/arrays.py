@@ -17,8 +17,9 @@ HEADS, TAGS = 4, 3
 class Sentences(NamedTuple):
     """Annotated sentences.
 
-    words, tags, heads, labels (int32[tokens]): Numbers; heads are positions in the sentence, -1 for
-    the root. offsets (int64[sentences + 1]): The first token of each sentence.
+    words, tags, heads, labels (int32[tokens]): Numbers; heads are positions in the sentence, `NONE`
+        for the root.
+    offsets (int64[sentences + 1]): The first token of each sentence.
     """
 
     words: np.ndarray
@@ -33,8 +34,8 @@ class Blocks(NamedTuple):
 
     words (int32[tokens]): The numbers of the words.
     tags (int32[tokens]): Given tags, `NONE` where the tag is to be found.
-    may_start (bool[tokens]): Whether a sentence may begin here; the first word of a block always
-    begins one. offsets (int64[blocks + 1]): The first token of each block.
+    may_start (bool[tokens]): Whether a sentence may begin here; the first word of a block does.
+    offsets (int64[blocks + 1]): The first token of each block.
     """
 
     words: np.ndarray
@@ -44,10 +45,7 @@ class Blocks(NamedTuple):
 
 
 def sentence_blocks(sentences: Sequence[np.ndarray]) -> Blocks:
-    """Return untagged sentences as blocks.
-
-    sentences (Sequence[int32[*]]): The numbers of their words.
-    """
+    """Return untagged sentences, given the numbers of their words (int32[*]), as blocks."""
     words = np.concatenate(sentences)
     tags, may_start = np.full(len(words), NONE, dtype=np.int32), np.zeros(len(words), dtype=bool)
     return Blocks(words, tags, may_start, offsets_of([len(sentence) for sentence in sentences]))
@@ -94,30 +92,23 @@ def is_projective(heads: np.ndarray) -> bool:
     """Whether heads (int32[n], `NONE` for the root) form a projective tree with one root."""
     if not is_tree(heads):
         return False
-    found = heads.tolist()
-    # From the left to the right, the ends of arcs that are open; the root's spans all of the
-    # sentence.
-    arcs = sorted(
-        (min(word, head), -max(word, head)) for word, head in enumerate(found) if head != NONE
-    )
-    root = found.index(NONE)
-    open_ends: list[int] = []
-    for left, right in arcs:
-        while open_ends and open_ends[-1] <= left:
-            open_ends.pop()
-        if (open_ends and -right > open_ends[-1]) or left < root < -right:
-            return False
-        open_ends.append(-right)
-    return True
+    word = np.flatnonzero(heads != NONE)
+    left, right = np.minimum(word, heads[word]), np.maximum(word, heads[word])
+    begins_inside = (left[:, None] < left) & (left < right[:, None])
+    root = np.flatnonzero(heads == NONE)[0]
+    is_crossed = np.any(begins_inside & (right[:, None] < right))
+    return not (is_crossed or np.any((left < root) & (root < right)))
 
 
 class Guides(NamedTuple):
     """Beliefs of a parser about words, the most probable first; see `annotation.guides`.
 
-    heads (int32[words, k]): Positions in the block, `NONE` for ROOT. Entries of probability 0 mean
-    nothing. head_probability (float32[words, k]): The probability of each head.
+    heads (int32[words, k]): Positions in the block, `NONE` for ROOT; without meaning where the
+        probability is 0.
+    head_probability (float32[words, k]): The probability of each head.
     head_labels (int32[words, k]): The best label of the arc from each head; `NONE` if unknown, and
-    for ROOT. tags (int32[words, m]): Tags, `NONE` for unknown ones.
+        for ROOT.
+    tags (int32[words, m]): Tags, `NONE` for unknown ones.
     tag_probability (float32[words, m]): The probability of each tag.
     """
 
@@ -142,15 +133,14 @@ def no_guides(words: int) -> Guides:
 class Parses(NamedTuple):
     """The chosen parses of all blocks, with results of the beam.
 
-    heads, labels (int32[tokens]): Positions in the block, and labels; -1 for words attached to
-    ROOT. tags (int32[tokens]): The tags.
+    heads, labels (int32[tokens]): Positions in the block, and labels; `NONE` for words attached to
+        ROOT.
+    tags (int32[tokens]): The tags.
     log_probability (float64[tokens]): Contribution of each word to the log-probability of its
-        block, in nats; the sum is that over the final beam. The end of the last sentence is counted
-        with the last word.
-    syntactic, lexical (float64[tokens]): The log of the ratio of two prefix probabilities, in nats,
-        in two parts (Roark et al. 2009): that of the previous words and a tag of the word, summed
-        over all tags; and that of the word given its tag. Where no end is counted they add up to
-        `log_probability`.
+        block, in nats, which is summed over the final beam. The last word has the end, too.
+    syntactic, lexical (float64[tokens]): The log of the ratio of two prefix probabilities, in nats
+        (Roark et al. 2009): of the tag, summed over all tags, and of the word given its tag. They
+        add up to `log_probability` without the end.
     head_probability, tag_probability (float64[tokens]): Posterior probabilities of the chosen arc
         without its label and of the chosen tag; NaN unless asked for.
     guides (Guides): Further possibilities in the final beam; without rows unless asked for.
@@ -177,7 +167,7 @@ def with_letters(parses: Parses, letters: np.ndarray) -> Parses:
 class Posterior(NamedTuple):
     """The derivations of a final beam as parses of n words.
 
-    heads, labels (int32[m, n]): Positions, and labels; -1 for words attached to ROOT.
+    heads, labels (int32[m, n]): Positions, and labels; `NONE` for words attached to ROOT.
     tags (int32[m, n]): The tags.
     log_weight (float64[m]): Log-probabilities of the derivations with the words, in nats.
     probability (float64[m]): The weights, each to the power of 1 / temperature, normalised.

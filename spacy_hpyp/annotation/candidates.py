@@ -1,21 +1,60 @@
-"""Candidates: several trees of a sentence, as the method `candidates` of a parser finds them."""
+"""Candidates and alternatives: several trees of a sentence, and the k best parses of a document."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from spacy.attrs import TAG
 from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 
 from ..compiled import NONE
-from .documents import ROOT_LABEL, GoldSentence, projective_tree, write_trees
-from .words import layout_of, write_tags
+from .arrays import Posterior, Share
+from .encoding import Layout, layout_of, write_tags, write_trees
+from .extensions import forget_all
+from .sentences import ROOT_LABEL, Encoder, GoldSentence, projective_tree
+from .syntactic_words import to_word_doc, write_back
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A parse of a document.
+
+    doc (Doc): A copy of the document with the parse, without probabilities of tokens.
+    log_prob (float): The log-probability of words, tags and trees in nats, summed over the final
+        beam: a lower bound.
+    """
+
+    doc: Doc
+    log_prob: float
+
+
+@dataclass(frozen=True)
+class ScoredParse:
+    """A copy of a document with a parse, and a score to compare parses of one document."""
+
+    doc: Doc
+    score: float
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """Posterior probabilities of the words of a document, in rows. White space has rows of 0.
+
+    heads (float64[words, words]): The probability of each head (column); the diagonal is the root.
+    labels (float64[words, labels + 1]): By `label_data["labels"]`; the last column is the root's.
+    tags (float64[words, tags]): By `label_data["tags"]`.
+
+    A lifted arc (Nivre & Nilsson 2005) has the head that it was lifted to, and its decorated label.
+    """
+
+    heads: np.ndarray
+    labels: np.ndarray
+    tags: np.ndarray
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Trees of one sentence of n words, the best first. White space is no word.
+    """Trees of one sentence of n words, the best first.
 
     token (int64[n]): The positions of the words in the Doc.
     heads (int32[k, n]): Positions in the sentence, `NONE` for roots. They need not be projective.
@@ -33,9 +72,7 @@ class Candidates:
         return len(self.heads)
 
     def sentences(self, doc: Doc) -> list[GoldSentence]:
-        """Return the candidates as projective sentences with decorated labels (Nivre & Nilsson
-        2005).
-        """
+        """Return the candidates as projective sentences with decorated labels."""
         words = [doc[i].text for i in self.token.tolist()]
         heads = np.where(self.heads == NONE, np.arange(len(words)), self.heads).tolist()
         trees = map(projective_tree, heads, self.labels)
@@ -43,23 +80,18 @@ class Candidates:
 
 
 def lowered(
-    heads: np.ndarray, labels: Sequence[str], doc: Doc, token: np.ndarray
+    heads: np.ndarray, labels: Sequence[str], words: Sequence[str], doc: Doc
 ) -> tuple[np.ndarray, list[str]]:
-    """Undo the lifting of arcs that decorated labels tell (Nivre & Nilsson 2005). `token` are the
-    words.
-    """
-    labels = [ROOT_LABEL if head == NONE else label for head, label in zip(heads.tolist(), labels)]
+    """Undo the lifting of arcs that decorated labels record (Nivre & Nilsson 2005)."""
     if not any(nonproj.is_decorated(label) for label in labels):
-        return heads, labels
-    own = np.where(heads == NONE, np.arange(len(heads)), heads).tolist()
-    copy = Doc(doc.vocab, words=[doc[i].text for i in token.tolist()], heads=own, deps=labels)
+        return heads, list(labels)
+    places = np.arange(len(heads))
+    above = np.where(heads == NONE, places, heads).tolist()
+    copy = Doc(doc.vocab, words=words, heads=above, deps=labels)
     nonproj.deprojectivize(copy)
-    places = np.array(
-        [NONE if word.head.i == word.i else word.head.i for word in copy], dtype=np.int32
-    )
-    return places, [
-        ROOT_LABEL if head == NONE else word.dep_ for head, word in zip(places.tolist(), copy)
-    ]
+    above = np.array([word.head.i for word in copy], dtype=np.int32)
+    labels = [ROOT_LABEL if word.head.i == word.i else word.dep_ for word in copy]
+    return np.where(above == places, NONE, above).astype(np.int32), labels
 
 
 def trees_of(
@@ -74,22 +106,19 @@ def trees_of(
     """Make the candidates of a parser.
 
     heads, labels (int32[k, n]), score (float64[k]): Projective trees of the words at `token`, the
-    best first. names (Sequence[str]): The labels, decorated for lifted arcs.
+        best first.
+    names (Sequence[str]): The labels, decorated for lifted arcs.
     tags (list[list[str]] | None): The tags of each candidate; by default those of the document.
     """
+    words = [doc[i] for i in token.tolist()]
     if tags is None:
-        tags = [_tags(doc, token)] * len(heads)
-    labelled = [*names, ROOT_LABEL]
-    trees = [
-        lowered(each, [labelled[label] for label in own], doc, token)
-        for each, own in zip(heads, labels.tolist())
-    ]
-    places = np.array([each for each, _ in trees], dtype=np.int32)
-    return Candidates(token, places, [own for _, own in trees], tags, score)
-
-
-def _tags(doc: Doc, token: np.ndarray) -> list[str]:
-    return [doc.vocab.strings[tag] for tag in doc.to_array([TAG]).ravel()[token].tolist()]
+        tags = [[word.tag_ for word in words]] * len(heads)
+    labelled = np.array([*names, ROOT_LABEL], dtype=object)
+    labels = np.where(heads == NONE, ROOT_LABEL, labelled[labels]).tolist()
+    forms = [word.text for word in words]
+    trees = [lowered(*tree, forms, doc) for tree in zip(heads, labels)]
+    places = np.array([tree for tree, _ in trees], dtype=np.int32)
+    return Candidates(token, places, [of_tree for _, of_tree in trees], tags, score)
 
 
 def write_candidates(
@@ -105,16 +134,68 @@ def write_candidates(
     with_tags (bool): Whether to write tags, too.
     """
     layout = layout_of([[candidates.token for candidates, _ in chosen]])
+    heads = np.concatenate([np.empty(0, np.int32), *(each.heads[i] for each, i in chosen)])
+    labels = [label for each, i in chosen for label in each.labels[i]]
+    names, labels = np.unique(labels, return_inverse=True)
     if with_tags:
-        names, tags = np.unique(
-            [tag for candidates, i in chosen for tag in candidates.tags[i]], return_inverse=True
-        )
-        write_tags([doc], layout, tags, names.tolist())
-    names, labels = np.unique(
-        [each for candidates, i in chosen for each in candidates.labels[i]], return_inverse=True
-    )
-    heads = np.concatenate(
-        [np.empty(0, dtype=np.int32), *(candidates.heads[i] for candidates, i in chosen)]
-    )
+        tags = [tag for each, i in chosen for tag in each.tags[i]]
+        tag_names, tags = np.unique(tags, return_inverse=True)
+        write_tags([doc], layout, tags, tag_names.tolist())
     sure = np.full(len(heads), np.nan) if head_probability is None else head_probability
     write_trees([doc], layout, heads, labels, names.tolist(), sure)
+
+
+def k_best(
+    doc: Doc, candidates: Sequence[Candidates], k: int, *, with_tags: bool = False
+) -> list[tuple[Doc, float]]:
+    """Combine the candidates of sentences to the k best parses of a document.
+
+    with_tags (bool): Whether to write the tags of candidates.
+    RETURNS (list[tuple[Doc, float]]): Copies of the document with the sums of the scores, the best
+        first.
+    """
+    parses = []
+    for score, chosen in best_combinations([each.score[:k].tolist() for each in candidates], k):
+        copy = doc.copy()
+        words = to_word_doc(copy)
+        if with_tags:
+            forget_all(words)
+        write_candidates(words, list(zip(candidates, chosen)), with_tags=with_tags)
+        write_back(words, copy)
+        parses.append((copy, score))
+    return parses
+
+
+def best_combinations(scores: Sequence[Sequence[float]], k: int) -> list[tuple[float, list[int]]]:
+    """Return the k best choices of one from each list: sums of scores, and places in the lists."""
+    best: list[tuple[float, list[int]]] = [(0.0, [])]
+    for each in scores:
+        longer = [
+            (total + score, [*chosen, i]) for total, chosen in best for i, score in enumerate(each)
+        ]
+        best = sorted(longer, key=lambda pair: -pair[0])[:k]
+    return best
+
+
+def distinct_parses(posterior: Posterior) -> list[tuple[float, int]]:
+    """Return the distinct parses of a final beam by log-probability, each with a derivation."""
+    rows = np.concatenate([posterior.heads, posterior.labels, posterior.tags], axis=1)
+    _, first, parse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    sums = np.full(len(first), -np.inf)
+    np.logaddexp.at(sums, parse.ravel(), posterior.log_weight)
+    order = np.lexsort((first, -sums))
+    return [(float(sums[i]), int(first[i])) for i in order]
+
+
+def marginals(words: Doc, layout: Layout, shares: Sequence[Share], encoder: Encoder) -> Marginals:
+    """Return the posterior probabilities of a Doc whose tokens are words."""
+    sizes = len(words), len(encoder.labels) + 1, len(encoder.tags)
+    found = Marginals(*(np.zeros((len(words), size)) for size in sizes))
+    for block, posterior, weight in shares:
+        token = layout.token[block]
+        columns = posterior.heads, posterior.labels, posterior.tags, posterior.probability
+        for heads, labels, tags, probability in zip(*columns):
+            heads = np.where(heads == NONE, token, token[heads])
+            for table, column in zip(vars(found).values(), (heads, labels, tags)):
+                np.add.at(table, (token, column), probability * weight)
+    return found

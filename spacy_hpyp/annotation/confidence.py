@@ -27,9 +27,7 @@ class Confidence(NamedTuple):
     tags: np.ndarray
 
     def of(self, parses: Parses, offsets: np.ndarray, is_known: np.ndarray) -> Parses:
-        """Replace posterior probabilities by calibrated ones; the arguments are those of the
-        features.
-        """
+        """Calibrate the probabilities of parses; the arguments are those of the features."""
         return parses._replace(
             head_probability=logistic(features(parses, offsets) @ self.heads),
             tag_probability=logistic(tag_features(parses, is_known) @ self.tags),
@@ -37,10 +35,10 @@ class Confidence(NamedTuple):
 
 
 def features(parses: Parses, offsets: np.ndarray) -> np.ndarray:
-    """Return 1, the log-odds of each arc, log(1 + its length in words), and whether it is a root's.
+    """Return 1, the log-odds of each arc, log(1 + its length in words), and whether it is a root's
+    (float64[tokens, 4]).
 
     offsets (int64[blocks + 1]): Where each block of the parses begins.
-    RETURNS (float64[tokens, 4]): The features.
     """
     is_root = parses.heads == NONE
     position = np.arange(len(is_root)) - block_starts(offsets)

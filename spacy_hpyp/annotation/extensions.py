@@ -11,9 +11,9 @@ from spacy.attrs import IDX
 from spacy.tokens import Doc, Span, Token
 
 from ..text.word_classes import classes_in, path_of
-from .syntactic_words import words_as_tokens, words_of_doc, words_of_token
+from .syntactic_words import to_word_doc, words_of_doc, words_of_token
 from .user_data import (
-    SENTENCE,
+    PARSES,
     SUMMED,
     WRITTEN,
     attribute_key,
@@ -23,39 +23,28 @@ from .user_data import (
     write_entries,
 )
 
-# What a tokenizer believes.
-_SENT_END = "sent_end_prob"
-# The component that has written a probability without having learned how sure it can be.
+# The log-probability of a sentence, at its first token.
+_SENTENCE = "sentence_log_prob"
+# The component that has written probabilities without calibrating them.
 _UNCALIBRATED = "uncalibrated_by"
 _PROBABILITIES = ("head_prob", "tag_prob")
-_OF_PARSERS = frozenset({SENTENCE, _UNCALIBRATED, *WRITTEN})
 
 
 def _value(name: str, token: Token) -> Any:
-    """Return a value of a token: of one that was merged, the sum if it is one of `SUMMED`, else
-    None.
-    """
+    """Return a value of a token: of a merged one, the sum if it is one of `SUMMED`, else None."""
     data, first = token.doc.user_data, token.idx
     value = data.get(attribute_key(name, first))
     if value is None or len(token) == 1:
         return value
-    rest = [
-        data[key]
-        for key in attribute_keys(name, range(first + 1, first + len(token)))
-        if key in data
-    ]
+    keys = attribute_keys(name, range(first + 1, first + len(token)))
+    rest = [data[key] for key in keys if key in data]
     return value if not rest else value + sum(rest) if name in SUMMED else None
-
-
-def _word_class(token: Token) -> str | None:
-    classes = classes_in(token.vocab)
-    return None if classes is None else path_of(classes, token.text)
 
 
 def _probability(name: str, token: Token) -> Any:
     component = _value(_UNCALIBRATED, token)
     if component is not None:
-        # Python shows a text that it has shown from here no second time.
+        # Python shows a text from this line only once.
         warnings.warn(
             f"The component '{component}' has not learned how sure it can be: 'head_prob' and 'tag_prob' are "
             "not calibrated, mostly too high. See docs/parser.md.",
@@ -69,77 +58,63 @@ def probabilities_of(name: str, tokens: Iterable[Token]) -> list[float | None]:
     return [_probability(name, token) for token in tokens]
 
 
-def _sum_of_tokens(name: str, tokens: Doc | Span) -> float | None:
-    values = [_surprisal(token) if name == "surprisal" else _value(name, token) for token in tokens]
-    if None not in values:
-        return sum(values, 0.0)
-    return _sum_of_sentences(tokens) if name == "log_prob" else None
-
-
-def _sum_of_sentences(tokens: Doc | Span) -> float | None:
-    """Return the log-probability of whole sentences, where a parser writes theirs and not those of
-    tokens.
-    """
-    total, end = 0.0, None
-    for token in tokens:
-        if end is None or token.idx >= end:
-            # What is not the beginning of a sentence has none.
-            found = token.doc.user_data.get(attribute_key(SENTENCE, token.idx))
-            if found is None:
-                return None
-            total, end = total + found[0], token.idx + found[1]
-    return total if end is None or end == token.idx + len(token.text_with_ws) else None
-
-
 def _surprisal(token: Token) -> float | None:
     parts = _value("surprisal_lexical", token), _value("surprisal_syntactic", token)
     return None if None in parts else sum(parts)
 
 
-def _parses(doc: Doc) -> Any:
-    return kept_parses(words_as_tokens(doc))
+def _sum_of_tokens(name: str, tokens: Doc | Span) -> float | None:
+    values = [_surprisal(token) if name == "surprisal" else _value(name, token) for token in tokens]
+    if None in values and name == "log_prob":
+        # A parser may write log-probabilities of whole sentences only.
+        sentences = list(tokens.sents) if tokens[0].doc.has_annotation("SENT_START") else []
+        if sum(map(len, sentences)) == len(tokens):
+            data = tokens[0].doc.user_data
+            values = [data.get(attribute_key(_SENTENCE, each[0].idx)) for each in sentences]
+    return None if None in values else sum(values, 0.0)
+
+
+def _word_class(token: Token) -> str | None:
+    classes = classes_in(token.vocab)
+    return None if classes is None else path_of(classes, token.text)
 
 
 _ATTRIBUTES: dict[tuple[type, str], dict[str, Any]] = {
-    (Token, "state"): {"default": None},
+    (Token, "latent_state"): {"default": None},
     (Doc, "guide"): {"default": None},
-    (Doc, "parses"): {"getter": _parses},
-    **{
-        (Token, name): {"getter": partial(_probability if name in _PROBABILITIES else _value, name)}
-        for name in WRITTEN
-    },
+    (Doc, PARSES): {"getter": lambda doc: kept_parses(to_word_doc(doc))},
+    **{(Token, name): {"getter": partial(_value, name)} for name in SUMMED},
+    **{(Token, name): {"getter": partial(_probability, name)} for name in _PROBABILITIES},
     (Token, "surprisal"): {"getter": _surprisal},
-    (Token, _SENT_END): {"default": None},
+    (Token, "sent_end_prob"): {"default": None},
     (Token, "word_class"): {"getter": _word_class},
-    (Token, "words"): {"getter": words_of_token},
-    (Doc, "words"): {"getter": words_of_doc},
+    (Token, "ud_words"): {"getter": words_of_token},
+    (Doc, "ud_words"): {"getter": words_of_doc},
     **{
         (owner, name): {"getter": partial(_sum_of_tokens, name)}
         for owner in (Doc, Span)
-        for name in ("log_prob", "surprisal", "surprisal_lexical", "surprisal_syntactic")
+        for name in (*SUMMED, "surprisal")
     },
 }
 _registered: set[tuple[type, str]] = set()
 
 
 def register_extensions() -> None:
-    """Register the extension attributes. They are None until a component writes them; see
-    docs/parser.md.
+    """Register the extension attributes. They are None until a component writes them.
 
-    log_prob (of tokens, spans and documents, in nats): Contribution of a token to the
-        log-probability of the text, summed over the beam; for several tokens the sum. After a
-        `head_outward_parser`, of whole sentences only.
-    surprisal (the same, in bits): Minus the binary log of the ratio of two prefix probabilities:
-        the sum of `surprisal_syntactic` and `surprisal_lexical` (Roark et al. 2009).
-    head_prob, tag_prob (of tokens): Probability that the arc without its label, and the tag, are
+    log_prob (tokens, spans, documents; nats): The token's contribution to the log-probability of
+        the text, summed over the beam. A `head_outward_parser` writes that of whole sentences.
+    surprisal (the same; bits): -log2 of the ratio of two prefix probabilities, the sum of
+        `surprisal_syntactic` and `surprisal_lexical` (Roark et al. 2009).
+    head_prob, tag_prob (tokens): Probability that the arc without its label, and the tag, are
         right. Arcs may be lifted ones.
-    guide, parses (of documents), words (of both): See `annotation.guides`, `written` and
-    `syntactic_words`. word_class (of tokens): The path to the class of the word, see
-    `text.word_classes`; "" for none. sent_end_prob (of tokens): Probability that a sentence ends
-    with the token, by a learned tokenizer. state (of tokens): Latent state, by
-    `head_outward_states`.
+    sent_end_prob (tokens): Probability that a sentence ends with the token, by a learned tokenizer.
+    word_class (tokens): Path to the class of the word, see `text.word_classes`; "" if it has none.
+    latent_state (tokens): Latent state, by `head_outward_states`.
+    ud_words (tokens, documents): See `annotation.syntactic_words`.
+    guide, hpyp_parses (documents): See `annotation.guides` and `annotation.user_data`.
 
-    Attributes that another package has registered are left to it, with a warning.
+    An attribute that another package has registered is left to it, with a warning.
     """
     taken = []
     for (owner, name), attribute in _ATTRIBUTES.items():
@@ -165,64 +140,49 @@ def write_extensions(doc: Doc, token: np.ndarray, values: dict[str, np.ndarray])
     forget_all(doc)
     offsets = doc.to_array(IDX).tolist()
     for name in WRITTEN:
-        unknown = name in ("head_prob", "tag_prob") or bool(np.isnan(values[name]).any())
+        unknown = name in _PROBABILITIES or bool(np.isnan(values[name]).any())
         column = np.full(len(doc), None if unknown else 0.0, dtype=object)
         column[token] = np.where(np.isnan(values[name]), None, values[name])
         found = zip(attribute_keys(name, offsets), column.tolist())
         doc.user_data.update((key, value) for key, value in found if value is not None)
 
 
-def write_head_probability(doc: Doc, token: np.ndarray, values: np.ndarray) -> None:
-    """Write probabilities of arcs in the place of another parser's, see `write_probability`."""
-    forget_probabilities(doc, _UNCALIBRATED)
-    write_probability(doc, token, "head_prob", values)
-
-
-def mark_uncalibrated(docs: Iterable[Doc], component: str) -> None:
-    """Have readers of probabilities warned that this component has not calibrated them."""
-    for doc in docs:
-        write_entries(doc, _UNCALIBRATED, [component] * len(doc))
-
-
 def write_probability(doc: Doc, token: np.ndarray, name: str, values: np.ndarray) -> None:
     """Write a probability of words.
 
     token (int64[words]): The positions of the words.
-    name (str): The attribute: "tag_prob" or "sent_end_prob".
+    name (str): The attribute. With "head_prob", the component counts as calibrated.
     values (float64[words]): Probabilities; NaN for unknown ones.
     """
+    if name == "head_prob":
+        remove(doc.user_data, (_UNCALIBRATED,))
     write_entries(doc, name, np.where(np.isnan(values), None, values).tolist(), token)
 
 
+def mark_uncalibrated(docs: Iterable[Doc], component: str) -> None:
+    """Let readers of probabilities be warned that a component has not calibrated them."""
+    for doc in docs:
+        write_entries(doc, _UNCALIBRATED, [component] * len(doc))
+
+
 def write_sentence_probabilities(doc: Doc, starts: np.ndarray, values: np.ndarray) -> None:
-    """Write the log-probabilities of whole sentences in the place of those of tokens.
+    """Write log-probabilities of whole sentences in the place of those of tokens.
 
-    starts (int64[sentences]): The first token of each; white space belongs to the sentence before
-    it. values (float64[sentences]): In nats.
+    starts (int64[sentences]): The first token of each.
+    values (float64[sentences]): In nats.
     """
-    remove(doc.user_data, _OF_PARSERS - {"head_prob", "tag_prob", _UNCALIBRATED})
-    offsets = doc.to_array(IDX).view(np.int64)[starts]
-    lengths = np.diff(offsets, append=doc[-1].idx + len(doc[-1].text_with_ws) if len(doc) else 0)
-    write_entries(doc, SENTENCE, [*zip(values.tolist(), lengths.tolist())], starts)
+    remove(doc.user_data, (_SENTENCE, *SUMMED))
+    write_entries(doc, _SENTENCE, values.tolist(), starts)
 
 
-def write_states(doc: Doc, token: np.ndarray, states: np.ndarray) -> None:
-    """Write latent states (int64[words]) into a Doc.
-
-    token (int64[words]): The positions of the words.
-    """
-    remove(doc.user_data, {"state"})
-    write_entries(doc, "state", states.tolist(), token)
+def forget_probabilities(doc: Doc) -> None:
+    """Forget the probabilities of arcs and tags."""
+    remove(doc.user_data, (*_PROBABILITIES, _UNCALIBRATED))
 
 
 def forget_all(doc: Doc) -> None:
     """Forget all probabilities and surprisals."""
-    remove(doc.user_data, _OF_PARSERS)
-
-
-def forget_probabilities(doc: Doc, *names: str) -> None:
-    """Forget the probabilities of arcs and tags, or the given ones."""
-    remove(doc.user_data, names or {*_PROBABILITIES, _UNCALIBRATED})
+    remove(doc.user_data, (_SENTENCE, _UNCALIBRATED, *WRITTEN))
 
 
 def bits(nats: np.ndarray) -> np.ndarray:

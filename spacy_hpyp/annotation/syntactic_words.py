@@ -1,37 +1,37 @@
 """Syntactic words of Universal Dependencies under the tokens of a Doc: French *du* is the words
 *de* and *le*.
 
-A token with several words has them in the user data of the Doc. A token without is one word itself.
-spaCy's attributes of a token with several words are those of the highest word, the one nearest to
-the root, so that the tokens have a tree. So are values that components write; log-probabilities and
-surprisals are summed.
+The words of a token with several are in the user data of the Doc; any other token is one word
+itself. spaCy's attributes of a token with several words are those of the highest word, the one
+nearest to the root, so that the tokens form a tree. The same holds for values that components
+write, but log-probabilities and surprisals are summed.
 
-Components read and write Docs whose tokens are words: `words_as_tokens` makes such a Doc, and
-`write_back` writes its annotation into the original. A Doc without multiword tokens stands for its
-own words.
+Components read and write Docs whose tokens are words: `to_word_doc` makes such a Doc, and
+`write_back` writes its annotation into the original. A Doc without multiword tokens is its own word
+Doc.
 
 User data refer to tokens by distances in characters, so that spaCy may merge other tokens. A token
-that is merged itself, or split, loses its words.
+that is merged or split itself loses its words.
 """
 
 import warnings
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
 from operator import is_
 from typing import Any, ClassVar, NamedTuple
 from weakref import WeakValueDictionary, ref
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, IDX, LEMMA, LENGTH, MORPH, ORTH, POS, SENT_START, SPACY, TAG
-from spacy.morphology import Morphology
 from spacy.tokens import Doc, Token
 
-from .user_data import SENTENCE, SUMMED, attribute_key, entries_of
+from .user_data import SUMMED, attribute_key, entries_of
 
-# Keys of user data of a token: its text with a list for each word (the fields of `Analysis`, but a
-# distance in characters to the token of the head); values written about these words; and the
-# distance in characters to the token of its head, with the number of the head among the words of
-# that.
+# User data of a token: its text and a list for each of its words, with the fields of `Analysis`,
+# but the distance to the head's token in characters; the values written about each of these words;
+# and, of a token that is one word, the distance in characters to the token of its head and the
+# number of the head among the words of that.
 _WORDS, _ABOUT_WORDS, _HEAD_WORD = _OWN = "multiword", "about_words", "head_word"
 _STRINGS = (TAG, POS, MORPH, LEMMA, DEP)
 _COLUMNS = [*_STRINGS, HEAD, SENT_START, SPACY, ORTH]
@@ -56,18 +56,17 @@ class Analysis(NamedTuple):
     head_word: int = 0
 
 
-def _attribute(column: int, of_token: str, meaning: str) -> Any:
-    """Make a property of words: a field of `Analysis`, or an attribute of a token that is one
-    word.
-    """
+def _attribute(column: int, name: str, meaning: str) -> Any:
+    """Make a property: a field of `Analysis`, or an attribute of a token that is one word."""
 
     def read(word: "Word") -> str:
         rows = _rows_of(word.token)
-        return rows[word.number][column] if rows else str(getattr(word.token, of_token))
+        return rows[word.number][column] if rows else str(getattr(word.token, name))
 
     return property(read, doc=meaning)
 
 
+@dataclass(frozen=True, repr=False, slots=True)
 class Word:
     """View of a syntactic word.
 
@@ -75,11 +74,8 @@ class Word:
     number (int): Its number in the token, from 0.
     """
 
-    __slots__ = ("number", "token")
-
-    def __init__(self, token: Token, number: int) -> None:
-        self.token = token
-        self.number = number
+    token: Token
+    number: int
 
     text = _attribute(0, "text", "The form of the word.")
     lemma_ = _attribute(1, "lemma_", "Its lemma.")
@@ -91,17 +87,11 @@ class Word:
     @property
     def head(self) -> "Word":
         """Its head; a root is its own."""
-        doc, token = self.token.doc, self.token.head
-        if _rows_of(self.token):
-            analysis = _several(doc)[self.token.i][self.number]
-            return Word(doc[self.token.i + analysis.head_token], analysis.head_word)
-        return Word(token, _head_word(self.token, token))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Word) and (self.number, self.token) == (other.number, other.token)
-
-    def __hash__(self) -> int:
-        return hash((self.number, self.token))
+        token = self.token
+        if _rows_of(token):
+            analysis = _analyses(token.doc)[token.i][self.number]
+            return Word(token.doc[token.i + analysis.head_token], analysis.head_word)
+        return Word(token.head, _head_word(token, token.head))
 
     def __len__(self) -> int:
         return len(self.text)
@@ -111,13 +101,8 @@ class Word:
 
 
 def _rows_of(token: Token) -> list[list[Any]]:
-    """Return what is stored of the words of a token with several."""
-    found = token.doc.user_data.get(attribute_key(_WORDS, token.idx))
-    return [] if found is None else _checked(token, found)
-
-
-def _checked(token: Token, found: list[Any]) -> list[list[Any]]:
-    text, rows = found
+    """Return the stored rows of a token with several words; none if it was merged or split."""
+    text, rows = token.doc.user_data.get(attribute_key(_WORDS, token.idx), (token.text, []))
     if text == token.text:
         return rows
     warnings.warn(
@@ -139,34 +124,32 @@ def words_of_doc(doc: Doc) -> tuple[Word, ...]:
 
 def multiword_tokens(doc: Doc) -> Iterator[tuple[Token, list[Analysis]]]:
     """Yield the tokens with several words, and these words."""
-    for token, analyses in _several(doc).items():
-        yield doc[token], analyses
+    return ((doc[i], words) for i, words in _analyses(doc).items())
 
 
-def _several(doc: Doc) -> dict[int, list[Analysis]]:
+def has_multiword_tokens(doc: Doc) -> bool:
+    """Whether a token of a Doc has several words."""
+    return bool(_analyses(doc))
+
+
+def _analyses(doc: Doc) -> dict[int, list[Analysis]]:
     """Return the words of the tokens with several words, by position."""
     found = enumerate(entries_of(doc, _WORDS) if doc.user_data else [])
-    several = {
-        i: rows for i, each in found if each is not None and (rows := _checked(doc[i], each))
-    }
-    if not several:
-        return {}
-    offsets, end = doc.to_array(IDX).tolist(), _end(doc)
+    several = {i: rows for i, each in found if each is not None and (rows := _rows_of(doc[i]))}
+    offsets = doc.to_array(IDX).tolist() if several else []
 
-    def analysis(
-        token: int, number: int, known: list[Any], distance: int, head_word: int
-    ) -> Analysis:
+    def analysis(token: int, number: int, row: list[Any]) -> Analysis:
+        *known, distance, head_word = row
         place = offsets[token] + distance
-        if not 0 <= place < end:
-            # The head is outside of what has become a Doc of its own.
+        if not 0 <= place < _end(doc):
+            # The head is outside of a part that has become a Doc of its own.
             return Analysis(*known, 0, number)
         head = bisect_right(offsets, place) - 1
-        return Analysis(
-            *known, head - token, head_word if head_word < len(several.get(head, "_")) else 0
-        )
+        is_there = head_word < len(several.get(head, "_"))
+        return Analysis(*known, head - token, head_word if is_there else 0)
 
     return {
-        token: [analysis(token, i, row[:-2], *row[-2:]) for i, row in enumerate(rows)]
+        token: [analysis(token, number, row) for number, row in enumerate(rows)]
         for token, rows in several.items()
     }
 
@@ -176,15 +159,8 @@ def _end(doc: Doc) -> int:
     return doc[-1].idx + len(doc[-1].text_with_ws)
 
 
-def has_multiword_tokens(doc: Doc) -> bool:
-    """Whether a token of a Doc has several words."""
-    return bool(_several(doc))
-
-
 def _head_word(token: Token, head: Token) -> int:
-    """Return the number of the head among the words of a token's head: by default of the highest
-    one, the first with a head outside.
-    """
+    """Return the number of a token's head among the words of its token, by default the highest."""
     rows = _rows_of(head)
     distance, number = token.doc.user_data.get(attribute_key(_HEAD_WORD, token.idx), (0, 0))
     if token.idx + distance == head.idx and number < len(rows):
@@ -205,63 +181,136 @@ def write_words(doc: Doc, token: int, words: Sequence[Analysis]) -> None:
         doc.user_data[key] = [own.text, rows]
 
 
-def words_as_tokens(doc: Doc) -> Doc:
+class _Places:
+    """Where the words of a Doc with multiword tokens stand.
+
+    count, first (int64[tokens]): The number of words of each token, and the first of them.
+    token (int64[words]): The token of each word.
+    """
+
+    def __init__(self, doc: Doc, analyses: dict[int, list[Analysis]]) -> None:
+        self.count = np.ones(len(doc), dtype=np.int64)
+        self.count[list(analyses)] = list(map(len, analyses.values()))
+        self.first = np.cumsum(self.count) - self.count
+        self.token = np.repeat(np.arange(len(doc)), self.count)
+
+    def words(self, token: int) -> range:
+        """Return the words of a token."""
+        return range(self.first[token], self.first[token] + self.count[token])
+
+
+def to_word_doc(doc: Doc) -> Doc:
     """Return a Doc whose tokens are the words of another; the same Doc if it has no multiword
     tokens.
 
-    What components have written about a token with several words goes to its last word.
+    Values that components have written about a token with several words go to its last word.
     """
-    several = _several(doc)
-    if not several:
+    analyses = _analyses(doc)
+    if not analyses:
         return doc
-    count, first, own = _word_counts(doc, several)
-    strings, morphology = doc.vocab.strings, doc.vocab.morphology
-    rows = doc.to_array([*_STRINGS, HEAD, SENT_START, SPACY]).view(np.int64)[own]
-    spaces = np.zeros(len(own), dtype=bool)
-    spaces[first + count - 1] = rows[first, 7] == 1
-    orths = doc.to_array(ORTH)[own]
-    orths[count[own] > 1] = [
-        strings.add(each.form) for analyses in several.values() for each in analyses
-    ]
-    words = Doc(doc.vocab, words=orths.tolist(), spaces=spaces.tolist())
-    words.has_unknown_spaces = doc.has_unknown_spaces
-    # Of several words only the first may begin a sentence.
-    rows[1:][own[1:] == own[:-1], 6] = -1
-    heads = own + rows[:, 5]
-    rows[:, 5] = first[heads] - np.arange(len(own))
-    for at in first[count[heads[first]] > 1].tolist():
-        rows[at, 5] += _head_word(doc[int(own[at])], doc[int(heads[at])])
-    for token, analyses in several.items():
-        for at, each in enumerate(analyses, first[token]):
-            found = map(strings.add, (each.tag, each.pos, "", each.lemma, each.dep))
-            rows[at, :5] = np.array([*found], dtype=np.uint64).view(np.int64)
-            rows[at, 2] = np.uint64(morphology.add(each.morph)).view(np.int64)
-            rows[at, 5] = first[token + each.head_token] + each.head_word - at
-    _write_rows(words, rows, parsed=doc.has_annotation("DEP"))
-    offsets, place = doc.to_array(IDX).view(np.int64), words.to_array(IDX).view(np.int64)
-    # What is known of the characters of a token moves to its last word.
-    moved = _moved(offsets, _end(doc), place[first + count - 1] - offsets)
-    starts, first_places = offsets.tolist(), [*place[first].tolist(), _end(words)]
-    about, data = {}, words.user_data
+    places, strings, morphology = _Places(doc, analyses), doc.vocab.strings, doc.vocab.morphology
+    first, token_of = places.first, places.token
+    last = first + places.count - 1
+    rows = doc.to_array([*_STRINGS, HEAD, SENT_START, SPACY, ORTH]).view(np.int64)[token_of]
+    heads = token_of + rows[:, 5]
+    # Of several words only the first may begin a sentence, and only the last has a space after it.
+    is_first, is_last = (np.isin(np.arange(len(rows)), each) for each in (first, last))
+    rows[~is_first, 6] = -1
+    rows[~is_last, 7] = 0
+    rows[:, 5] = first[heads] - np.arange(len(rows))
+    for word in first[places.count[heads[first]] > 1].tolist():
+        rows[word, 5] += _head_word(doc[int(token_of[word])], doc[int(heads[word])])
+    for token, words in analyses.items():
+        for i, word in zip(places.words(token), words):
+            tag, pos, lemma, dep, form = map(
+                strings.add, (word.tag, word.pos, word.lemma, word.dep, word.form)
+            )
+            numbers = np.array([tag, pos, morphology.add(word.morph), lemma, dep, form], np.uint64)
+            rows[i, [0, 1, 2, 3, 4, 8]] = numbers.view(np.int64)
+            rows[i, 5] = first[token + word.head_token] + word.head_word - i
+    orths = rows[:, 8].view(np.uint64).tolist()
+    word_doc = Doc(doc.vocab, words=orths, spaces=(rows[:, 7] == 1).tolist())
+    word_doc.has_unknown_spaces = doc.has_unknown_spaces
+    _write_rows(word_doc, rows, parsed=doc.has_annotation("DEP"))
+    offsets, starts = (each.to_array(IDX).view(np.int64) for each in (doc, word_doc))
+    moved = _moved(offsets, _end(doc), starts[last] - offsets)
+    data = word_doc.user_data
     for key, value in doc.user_data.items():
-        # Asked here, as calls take long.
+        # Not a function: calls take long.
         if type(key) is not tuple or len(key) != 4 or key[2] is None or key[3] is not None:
             data[key] = value
-        elif (name := key[1]) not in _OWN:
-            idx = moved[key[2]]
-            if name == SENTENCE:
-                value = value[0], first_places[bisect_left(starts, key[2] + value[1])] - idx
-            data["._.", name, idx, None] = value
-        elif name == _ABOUT_WORDS:
-            about[key[2]] = value
-    for token in several:
-        at = place[first[token] : first[token] + count[token]].tolist()
-        of_words = about.get(starts[token], [])
-        for name in {name for known in of_words for name in known}:
-            data.pop(attribute_key(name, at[-1]), None)
-        for idx, known in zip(at, of_words):
-            data.update({attribute_key(name, idx): value for name, value in known.items()})
-    return words
+        elif key[1] not in _OWN:
+            data["._.", key[1], moved[key[2]], None] = value
+    for token in analyses:
+        about = doc.user_data.get(attribute_key(_ABOUT_WORDS, int(offsets[token])), [])
+        word_starts = starts[places.words(token)].tolist()
+        for name in {name for values in about for name in values}:
+            data.pop(attribute_key(name, word_starts[-1]), None)
+        for start, values in zip(word_starts, about):
+            data.update({attribute_key(name, start): value for name, value in values.items()})
+    return word_doc
+
+
+def write_back(words: Doc, doc: Doc) -> None:
+    """Write the annotation of `words`, made by `to_word_doc`, into its Doc."""
+    if words is doc:
+        return
+    analyses = _analyses(doc)
+    places, offsets = _Places(doc, analyses), doc.to_array(IDX).tolist()
+    first, token_of = places.first, places.token
+    rows = words.to_array([*_STRINGS, HEAD, SENT_START]).view(np.int64)
+    parsed = words.has_annotation("DEP")
+    head = np.arange(len(words)) + rows[:, 5]
+    # The highest word of each token, the first of equally high ones.
+    depth, highest = depths(head) if parsed else head, first.copy()
+
+    def link(word: int) -> list[int]:
+        """Return the distance in characters to the head's token, and the head's number in it."""
+        token, above = int(token_of[word]), int(token_of[head[word]])
+        return [offsets[above] - offsets[token], int(head[word] - first[above])]
+
+    data: dict[Any, Any] = {}
+    about: dict[int, list[dict[str, Any]]] = {}
+    of_several: dict[int, int] = {}
+    starts = words.to_array(IDX).view(np.int64)
+    for token in analyses:
+        of_token = places.words(token)
+        stored = [
+            [words[i].text, *_known(words[i]), *(link(i) if parsed else (0, 0))] for i in of_token
+        ]
+        data[attribute_key(_WORDS, offsets[token])] = [doc[token].text, stored]
+        highest[token] += depth[of_token].argmin() if parsed else 0
+        about[token] = [{} for _ in of_token]
+        of_several.update(zip(starts[of_token].tolist(), of_token))
+    if parsed:
+        is_simple = (places.count[token_of] == 1) & (places.count[token_of[head]] > 1)
+        for word in np.flatnonzero(is_simple).tolist():
+            data[attribute_key(_HEAD_WORD, offsets[token_of[word]])] = link(word)
+    moved = _moved(starts, _end(words), np.array(offsets)[token_of] - starts)
+    for key, value in words.user_data.items():
+        if type(key) is not tuple or len(key) != 4 or key[2] is None or key[3] is not None:
+            data[key] = value
+            continue
+        name, new_key = key[1], ("._.", key[1], moved[key[2]], None)
+        word = of_several.get(key[2])
+        if word is not None:
+            token = int(token_of[word])
+            about[token][word - first[token]][name] = value
+            if new_key in data and name in SUMMED:
+                value += data[new_key]
+            elif new_key in data and word != highest[token]:
+                continue
+        data[new_key] = value
+    for token, values in about.items():
+        data[attribute_key(_ABOUT_WORDS, offsets[token])] = values
+    doc.user_data.clear()
+    doc.user_data.update(data)
+    chosen = rows[highest]
+    chosen[:, 5] = token_of[head[highest]] - np.arange(len(doc))
+    chosen[:, 6] = rows[first, 6]
+    if doc.has_annotation("DEP") and not parsed:
+        doc.from_array([HEAD, DEP], np.zeros((len(doc), 2), dtype=np.uint64))
+    _write_rows(doc, chosen, parsed=parsed)
 
 
 def spelled_apart(doc: Doc, kept: Container[int] = ()) -> Doc:
@@ -272,152 +321,74 @@ def spelled_apart(doc: Doc, kept: Container[int] = ()) -> Doc:
 
     kept (Container[int]): The multiword tokens that stay as they are, by their first character.
     """
-    several = _several(doc)
-    offsets = doc.to_array(IDX).tolist()
-    forms = [[each.form for each in several.get(i, [])] for i in range(len(doc))]
-    cut = [offsets[i] not in kept and "".join(own) == doc[i].text for i, own in enumerate(forms)]
-    if all(offsets[i] in kept for i in several):
+    analyses = _analyses(doc)
+    if all(doc[i].idx in kept for i in analyses):
         return doc
-    texts = [own if is_cut else [token.text] for own, is_cut, token in zip(forms, cut, doc)]
-    spaces = [
-        last and bool(token.whitespace_)
-        for own, token in zip(texts, doc)
-        for last in [False] * (len(own) - 1) + [True]
-    ]
-    tokens = Doc(doc.vocab, words=[form for own in texts for form in own], spaces=spaces)
+    texts, spaces, whole = [], [], {}
+    for token in doc:
+        forms = [word.form for word in analyses.get(token.i, [])]
+        if token.idx in kept or "".join(forms) != token.text:
+            if forms:
+                whole[len(texts)] = token, [Analysis(form) for form in forms]
+            forms = [token.text]
+        texts += forms
+        spaces += [False] * (len(forms) - 1) + [bool(token.whitespace_)]
+    tokens = Doc(doc.vocab, words=texts, spaces=spaces)
     tokens.has_unknown_spaces = doc.has_unknown_spaces
-    whole = {sum(map(len, texts[:i])): i for i in several if not cut[i]}
-    for place, i in whole.items():
-        write_words(tokens, place, [Analysis(form) for form in forms[i]])
-    write_back(words_as_tokens(doc), tokens)
-    for place, i in whole.items():
-        if offsets[i] not in kept:
-            write_words(tokens, place, [Analysis(tokens[place].text)])
+    for i, (_, words) in whole.items():
+        write_words(tokens, i, words)
+    write_back(to_word_doc(doc), tokens)
+    for i, (token, _) in whole.items():
+        if token.idx not in kept:
+            write_words(tokens, i, [Analysis(token.text)])
     return tokens
 
 
 def word_spans(doc: Doc) -> np.ndarray:
-    """Return the offsets in the text of each token of `words_as_tokens` (int64[words, 2]). Words
-    that do not spell their token have those of the token.
+    """Return the offsets in the text of each token of `to_word_doc` (int64[words, 2]).
+
+    Words that do not spell their token have those of the token.
     """
+    analyses = _analyses(doc)
+    places = _Places(doc, analyses)
     rows = doc.to_array([IDX, LENGTH]).view(np.int64).reshape(-1, 2)
-    several = _several(doc)
-    _, first, own = _word_counts(doc, several)
-    spans = np.cumsum(rows, axis=1)[own]
-    for token, words in several.items():
+    spans = np.cumsum(rows, axis=1)[places.token]
+    for token, words in analyses.items():
         if "".join(word.form for word in words) == doc[token].text:
             ends = rows[token, 0] + np.cumsum([len(word.form) for word in words])
-            spans[first[token] : first[token] + len(words)] = np.stack(
-                [np.r_[rows[token, 0], ends[:-1]], ends], 1
-            )
+            spans[places.words(token), 1] = ends
+            spans[places.words(token)[1:], 0] = ends[:-1]
     return spans
 
 
-def write_back(words: Doc, doc: Doc) -> None:
-    """Write the annotation of `words`, made by `words_as_tokens`, into its Doc."""
-    if words is doc:
-        return
-    several = _several(doc)
-    count, first, own = _word_counts(doc, several)
-    offsets = doc.to_array(IDX).tolist()
-    rows = words.to_array([*_STRINGS, HEAD, SENT_START]).view(np.int64)
-    parsed = words.has_annotation("DEP")
-    head = np.arange(len(words)) + rows[:, 5]
-    # The highest word of each token, the first of equally high ones.
-    depth, highest = depths(head) if parsed else head, first.copy()
-    data: dict[Any, Any] = {}
-
-    def link(token: int, at: int) -> list[int]:
-        """Return the distance in characters to the token of a head, and the number of the head in
-        it.
-        """
-        above = int(own[at])
-        return [offsets[above] - offsets[token], int(at - first[above])]
-
-    for token in several:
-        places = range(first[token], first[token] + count[token])
-        analyses = [
-            [
-                words[at].text,
-                *_known(words, rows[at]),
-                *(link(token, head[at]) if parsed else (0, 0)),
-            ]
-            for at in places
-        ]
-        data[attribute_key(_WORDS, offsets[token])] = [doc[token].text, analyses]
-        highest[token] += depth[places].argmin() if parsed else 0
-    if parsed:
-        for at in np.flatnonzero((count[own] == 1) & (count[own[head]] > 1)).tolist():
-            data[attribute_key(_HEAD_WORD, offsets[own[at]])] = link(int(own[at]), head[at])
-    place, ends = words.to_array(IDX).view(np.int64), [*offsets, _end(doc)]
-    begins, tokens = place.tolist(), [*own.tolist(), len(doc)]
-    moved = _moved(place, _end(words), np.array(offsets)[own] - place)
-    about: dict[int, list[dict[str, Any]]] = {
-        token: [{} for _ in words] for token, words in several.items()
-    }
-    inside = {
-        begins[at]: at
-        for token in several
-        for at in range(first[token], first[token] + count[token])
-    }
-    for key, value in words.user_data.items():
-        if type(key) is not tuple or len(key) != 4 or key[2] is None or key[3] is not None:
-            data[key] = value
-            continue
-        name, at, idx, own_value = key[1], inside.get(key[2]), moved[key[2]], value
-        if name == SENTENCE:
-            value = value[0], ends[tokens[bisect_left(begins, key[2] + value[1])]] - idx
-        if at is None:
-            data["._.", name, idx, None] = value
-        else:
-            token = tokens[at]
-            about[token][at - first[token]][name] = own_value
-            _put(data, ("._.", name, idx, None), value, bool(at == highest[token]))
-    data.update(
-        (attribute_key(_ABOUT_WORDS, offsets[token]), known) for token, known in about.items()
-    )
-    doc.user_data.clear()
-    doc.user_data.update(data)
-    chosen = rows[highest]
-    chosen[:, 5] = own[head[highest]] - np.arange(len(doc))
-    chosen[:, 6] = rows[first, 6]
-    if doc.has_annotation("DEP") and not parsed:
-        doc.from_array([HEAD, DEP], np.zeros((len(doc), 2), dtype=np.uint64))
-    _write_rows(doc, chosen, parsed=parsed)
-
-
 class WordsInFlight:
-    """The words of a Doc on its way through a pipeline, built once for components that follow one
+    """The word Doc of a Doc on its way through a pipeline, made once for components that follow one
     another.
 
-    Whoever annotates a batch holds the words of it. Nothing else does, so they go with the batch.
+    The component that annotates a batch holds those of the batch. Nothing else does, so they go
+    with it.
     """
 
     _all: ClassVar[WeakValueDictionary[int, "WordsInFlight"]] = WeakValueDictionary()
 
     def __init__(self, doc: Doc) -> None:
-        self.words, self._doc = words_as_tokens(doc), ref(doc)
+        self.words, self._doc = to_word_doc(doc), ref(doc)
 
     @classmethod
     def of(cls, doc: Doc) -> "WordsInFlight":
-        """Return the words that the component before has written back, unless the Doc has changed
-        since.
-        """
+        """Return the words that were last written back, unless the Doc has changed since."""
         found = cls._all.get(id(doc))
-        return (
-            found
-            if found is not None and found._doc() is doc and found._is_current(doc)
-            else cls(doc)
-        )
+        is_current = found is not None and found._doc() is doc and found._is_current(doc)
+        return found if is_current else cls(doc)
 
     def _is_current(self, doc: Doc) -> bool:
         data, before = doc.user_data, self._data
-        same = (
+        return (
             len(data) == len(before)
             and all(map(is_, data, before))
             and all(map(is_, data.values(), before.values()))
+            and np.array_equal(doc.to_array(_COLUMNS), self._rows)
         )
-        return same and np.array_equal(doc.to_array(_COLUMNS), self._rows)
 
     def write_back(self, doc: Doc) -> None:
         """Write the words into their Doc."""
@@ -428,19 +399,13 @@ class WordsInFlight:
 
 
 def _moved(offsets: np.ndarray, end: int, distance: np.ndarray) -> list[int]:
-    """Return where each character of a text with tokens at given offsets moves, given the distance
-    of each.
-    """
-    lengths = np.diff(offsets, append=end)
-    return (np.arange(end) + np.repeat(distance, lengths)).tolist()
+    """Return where each character moves, given the distance of each token that it is in."""
+    return (np.arange(end) + np.repeat(distance, np.diff(offsets, append=end))).tolist()
 
 
-def _known(words: Doc, row: np.ndarray) -> list[str]:
-    """Return the fields of `Analysis` from `lemma` to `dep`, given the numbers of `_STRINGS`."""
-    tag, pos, morph, lemma, dep = (
-        words.vocab.strings[value] for value in row[:5].view(np.uint64).tolist()
-    )
-    return [lemma, tag, pos, "" if morph == Morphology.EMPTY_MORPH else morph, dep]
+def _known(word: Token) -> list[str]:
+    """Return the fields of `Analysis` from `lemma` to `dep`."""
+    return [word.lemma_, word.tag_, word.pos_, str(word.morph), word.dep_]
 
 
 def _write_rows(doc: Doc, rows: np.ndarray, *, parsed: bool) -> None:
@@ -451,39 +416,13 @@ def _write_rows(doc: Doc, rows: np.ndarray, *, parsed: bool) -> None:
     doc.from_array(list(names), np.ascontiguousarray(rows[:, columns]).view(np.uint64))
 
 
-def _put(data: dict[Any, Any], key: tuple, value: Any, is_highest: bool) -> None:
-    """Merge a value of a word into its token's."""
-    before = data.get(key)
-    if before is None:
-        data[key] = value
-    elif key[1] in SUMMED:
-        data[key] = before + value
-    elif is_highest:
-        data[key] = value
-
-
-def _word_counts(
-    doc: Doc, several: dict[int, list[Analysis]]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the number of words and first word of each token (int64[tokens]), and the token of
-    each word (int64[words]).
-    """
-    count = np.ones(len(doc), dtype=np.int64)
-    count[list(several)] = list(map(len, several.values()))
-    return count, np.cumsum(count) - count, np.repeat(np.arange(len(doc)), count)
-
-
 def depths(head: np.ndarray) -> np.ndarray:
-    """Return the number of arcs from each word to its root, given its head; roots are their own
-    (int64[words]).
-    """
-    depth = np.zeros(len(head), dtype=np.int64)
-    above = head.copy()
-    moved = above != np.arange(len(head))
+    """Return the number of arcs to the root (int64[words]), given heads; roots are their own."""
+    depth, above = np.zeros(len(head), dtype=np.int64), head
     for _ in range(len(head)):
+        moved = above != head[above]
+        depth += moved
         if not moved.any():
             break
-        depth += moved
-        moved = above != head[above]
-        above = np.where(moved, head[above], above)
-    return depth
+        above = head[above]
+    return depth + (head != np.arange(len(head)))

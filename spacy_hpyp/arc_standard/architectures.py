@@ -9,7 +9,7 @@ from spacy.util import registry
 from thinc.api import Model
 
 from ..annotation.arrays import Parses
-from ..annotation.documents import encode_docs
+from ..annotation.encoding import encode_docs
 from ..hpyp.parameters import set_pooled
 from ..models.stored import model_holding
 from ..settings import TRUTH, OneOf, Settings, Whole, setting, taking

@@ -9,7 +9,8 @@ from spacy.tokens import Doc
 
 from ..annotation.arrays import Sentences
 from ..annotation.confidence import Confidence
-from ..annotation.documents import Encoder, GoldSentence, Layout, forms_of, join
+from ..annotation.encoding import Layout, forms_of
+from ..annotation.sentences import Encoder, GoldSentence, join
 from ..hpyp.count_model import CountModel
 from ..hpyp.franchise import Franchise, new_franchise
 from ..hpyp.pool import Conditional, FrozenPool, SeatedPool

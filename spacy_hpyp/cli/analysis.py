@@ -9,7 +9,8 @@ from spacy.scorer import ROCAUCScore
 from spacy.tokens import Token
 from spacy.training import Example
 
-from ..annotation.documents import PUNCTUATION, ROOT_LABEL, words_in_trees
+from ..annotation.encoding import words_in_trees
+from ..annotation.sentences import PUNCTUATION, ROOT_LABEL
 
 # Bins of lengths of arcs in words, by their first length. A root's arc has the length 0.
 _LENGTHS = {0: "root", 1: "1", 2: "2", 3: "3-5", 6: "6-10", 11: "11+"}

@@ -1,6 +1,4 @@
-"""`hpyp combine`: a trained pipeline whose parser votes with those of this package, or is rated by
-them.
-"""
+"""`hpyp combine`: let the parser of a pipeline vote with others, or rate its arcs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -87,7 +85,7 @@ def _parsed(nlp: Language, examples: list[Example], pipes: list[str]) -> list[Ex
 def _check_labels(examples: list[Example], parser: str) -> None:
     """RAISES (ValueError): If trees have other labels than the treebank. Subtypes may differ."""
     found, known = (
-        [word.dep_.lower().split(":")[0] for doc in docs for word in doc._.words]
+        [word.dep_.lower().split(":")[0] for doc in docs for word in doc._.ud_words]
         for docs in zip(*((example.predicted, example.reference) for example in examples))
     )
     known = {"dep", "root", *known}
@@ -101,9 +99,7 @@ def _check_labels(examples: list[Example], parser: str) -> None:
 
 
 def _join(nlp: Language, parser: str, helpers: list[Language], *, rate: bool) -> ParseCombiner:
-    """Add the voters to a pipeline, and the component that weighs them: after its parser if that is
-    rated, otherwise before all of its components.
-    """
+    """Add the voters, and what weighs them: first, or after the parser that is rated."""
     component = nlp.add_pipe(ArcConfidence.factory if rate else ParseCombiner.factory, after=parser)
     assert isinstance(component, ParseCombiner)
     place = component.name if rate else nlp.pipe_names[0]

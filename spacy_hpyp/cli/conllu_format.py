@@ -7,7 +7,7 @@ from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
 from ..annotation.extensions import probabilities_of
-from ..annotation.syntactic_words import multiword_tokens, words_as_tokens
+from ..annotation.syntactic_words import multiword_tokens, to_word_doc
 from ..treebanks.conllu import EMPTY, Block
 
 #: The universal parts of speech.
@@ -75,7 +75,7 @@ def write_doc(
     comments (Iterable[str]): Comments on the first sentence.
     whole (bool): Whether the document is one sentence.
     """
-    words, ranges, more = words_as_tokens(doc), {}, 0
+    words, ranges, more = to_word_doc(doc), {}, 0
     for token, analyses in multiword_tokens(doc):
         first = token.i + more
         more += len(analyses) - 1

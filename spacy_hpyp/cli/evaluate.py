@@ -12,8 +12,9 @@ from spacy.scorer import Scorer
 from spacy.training import Example
 from wasabi import msg
 
-from ..annotation.documents import PUNCTUATION, unannotated, words_in_trees
-from ..pipeline.alignment import example_of_tokens
+from ..annotation.encoding import words_in_trees
+from ..annotation.sentences import PUNCTUATION
+from ..pipeline.alignment import example_of_tokens, unannotated
 from ..pipeline.corpus import create_gold_corpus, mark_sentence
 from ..pipeline.scorer import score
 from .analysis import Tables, calibrations, find_errors

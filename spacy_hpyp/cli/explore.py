@@ -12,7 +12,7 @@ from spacy.language import Language
 from spacy.tokens import Span, Token
 from spacy.util import is_package
 
-from ..annotation.syntactic_words import words_as_tokens
+from ..annotation.syntactic_words import to_word_doc
 from ..pipeline.corpus import mark_sentence
 from ..pipeline.hpyp_parser import HPYPParser
 from ..pipeline.surprisal import surprisal
@@ -67,7 +67,7 @@ def show_page(name: str) -> None:
     if not text.strip():
         st.info("Type a text, and press Ctrl+Enter.")
         return
-    doc = words_as_tokens(nlp(text))
+    doc = to_word_doc(nlp(text))
     st.subheader("Trees")
     if not doc.has_annotation("DEP"):
         st.info("No component of the pipeline has found a tree.")
@@ -105,11 +105,11 @@ def _show_alternatives(nlp: Language, text: str) -> None:
     k = st.number_input("How many", 2, 20, 3)
     # A guided parser needs guides to this sentence.
     parses = nlp.get_pipe(component).k_best(nlp(mark_sentence(nlp.make_doc(text))), k)
-    best = words_as_tokens(parses[0].doc)
+    best = to_word_doc(parses[0].doc)
     for rank, parse in enumerate(parses, 1):
         score = getattr(parse, "log_prob", None) or getattr(parse, "score", 0.0)
         st.markdown(f"**{rank}** {score:.2f}")
-        words = words_as_tokens(parse.doc)
+        words = to_word_doc(parse.doc)
         _show_tree(words[:], lambda token: " ✗" * (token.head.i != best[token.i].head.i))
 
 

@@ -14,7 +14,7 @@ from spacy.util import minibatch
 
 from ..annotation.extensions import probabilities_of
 from ..annotation.guides import read_guide
-from ..annotation.syntactic_words import words_as_tokens
+from ..annotation.syntactic_words import to_word_doc
 from ..treebanks.conllu import Block, read_blocks
 from .app import (
     AnyPipeline,
@@ -127,7 +127,7 @@ def rank_sentences(
 
 
 def _rows(doc: Doc, block: Block | None, path: Path, number: int, by: By) -> list[Row]:
-    words, rows = words_as_tokens(doc), []
+    words, rows = to_word_doc(doc), []
     wrong = 1.0 - (
         _tag_probabilities(words) if by == "tags" else _probabilities("head_prob", words)
     )

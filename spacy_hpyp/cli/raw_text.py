@@ -13,7 +13,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotation.syntactic_words import words_as_tokens
+from ..annotation.syntactic_words import to_word_doc
 from ..language_model.tables import is_table
 from ..pipeline.corpus import create_conllu_corpus, mark_sentence, spans_of
 from ..pipeline.documents import SPACY, read_treebank
@@ -92,7 +92,7 @@ def read_sentences(path: str | Path, nlp: Language | None = None) -> Iterator[li
         raise ValueError(f"There is no file '{path}'.")
     if path.is_dir() or path.suffix == SPACY:
         docs = read_treebank(path, spacy.blank("xx").vocab)
-        return (words for doc in docs for words in _sentences(words_as_tokens(doc)))
+        return (words for doc in docs for words in _sentences(to_word_doc(doc)))
     if is_conllu(path):
         return ([word.form for word in block.words] for block in read_blocks(path))
     lines = locate_paragraphs(path, per_line=True)
@@ -101,7 +101,7 @@ def read_sentences(path: str | Path, nlp: Language | None = None) -> Iterator[li
     return (
         words
         for _, line in lines
-        for words in _sentences(words_as_tokens(mark_sentence(nlp.make_doc(line))))
+        for words in _sentences(to_word_doc(mark_sentence(nlp.make_doc(line))))
     )
 
 

@@ -15,7 +15,7 @@ from spacy.tokens import Span, Token
 from spacy.training import Example
 from wasabi import msg
 
-from ..annotation.documents import PUNCTUATION
+from ..annotation.sentences import PUNCTUATION
 from ..pipeline.surprisal import surprisal
 from ..storage import replace_file
 from .analysis import calibrations, find_errors

@@ -15,13 +15,13 @@ from spacy.util import registry
 from thinc.api import Model
 
 from ..annotation.candidates import Candidates
-from ..annotation.documents import ROOT_LABEL
+from ..annotation.sentences import ROOT_LABEL
 from ..compiled import NONE
 from ..head_outward.model import HeadOutward, HeadOutwardModel
 from ..head_outward.parsing import candidate_log_probabilities
 from ..models.messages import Message
 from ..models.stored import StoredModel
-from .votes import Groups, fit, shares
+from .log_linear import Groups, fit, shares
 
 #: The attribute of a thinc Model that holds a `Ranking`, beside that of the head-outward model.
 RANKING = "ranking"
@@ -41,8 +41,7 @@ class Ranking(StoredModel):
     """Learned weights.
 
     weights (float64[FEATURES]): Of the features.
-    held_out (set[bytes]): Keys of the sentences that the weights are learned from, and the
-        generative model is not.
+    held_out (set[bytes]): Keys of the sentences that only the weights are learned from.
     """
 
     weights: np.ndarray = field(default_factory=UNLEARNED.copy)
@@ -77,13 +76,14 @@ def learn_weights(features: np.ndarray, right: np.ndarray, offsets: np.ndarray) 
 
     features, offsets: See `probabilities`.
     right (float64[candidates]): How much of each is right. Equally right candidates share the first
-    place. RETURNS (float64[FEATURES]): The weights.
+        place.
+    RETURNS (float64[FEATURES]): The weights.
     """
     counts = np.diff(offsets)
     best = right == np.repeat(np.maximum.reduceat(right, offsets[:-1]), counts)
     target = best / np.repeat(np.add.reduceat(best.astype(np.float64), offsets[:-1]), counts)
-    groups, start = as_groups(features, offsets), np.zeros(len(FEATURES))
-    return fit(groups, target, start, _PRIOR, or_none=False, highest=_HIGHEST, close=1e-8)
+    groups = as_groups(features, offsets)
+    return fit(groups, target, _PRIOR, or_none=False, highest=_HIGHEST, close=1e-8)
 
 
 def as_groups(features: np.ndarray, offsets: np.ndarray) -> Groups:
@@ -99,7 +99,7 @@ def Reranker(**lists: Any) -> Model:
     Zuidema & Bod 2009).
 
     The arguments are those of `spacy-hpyp.HeadOutwardModel.v1`; lists may read contexts that no
-    chart knows. RAISES (ValueError): If a context element is unknown, or a setting is out of range.
+    chart knows.
     """
     model = HeadOutward(**lists)
     model.attrs[RANKING] = Ranking()

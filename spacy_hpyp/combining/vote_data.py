@@ -7,9 +7,9 @@ import numpy as np
 from spacy.attrs import IS_SPACE
 from spacy.tokens import Doc
 
-from ..annotation.guides import Guide, read_guide
+from ..annotation.encoding import Layout, layout_of
+from ..annotation.guides import read_guide
 from ..annotation.user_data import KeptParse, current_parse, kept_parses
-from ..annotation.words import Layout, layout_of
 from ..compiled import NONE
 
 #: The choice of a voter without one; `NONE` is the head of a root.
@@ -20,9 +20,11 @@ class Ballots(NamedTuple):
     """The choices of voters for the words of some sentences.
 
     heads (int32[words, voters]): Positions in the sentence, `NONE` for roots, `ABSENT` without a
-    choice. labels, tags (int32[words, voters]): Numbers; `ABSENT` without a choice.
+        choice.
+    labels, tags (int32[words, voters]): Numbers; `ABSENT` without a choice.
     head_probability, tag_probability (float64[words, voters]): The voters' own probabilities, or
-    NaN. offsets (int64[sentences + 1]): Where each sentence begins.
+        NaN.
+    offsets (int64[sentences + 1]): Where each sentence begins.
     """
 
     heads: np.ndarray
@@ -41,12 +43,10 @@ class Names(NamedTuple):
 
 
 def parses_of(doc: Doc, voters: Sequence[str], *, reader: str) -> list[KeptParse]:
-    """Return the parses of voters.
+    """Return the parses of voters. A guide gives probabilities to voters that have none.
 
-    A guide (`annotation.guides`) gives probabilities to voters that have none.
-
-    voters (Sequence[str]): The names of their parses in `doc._.parses`; if the last one is missing
-        there, it is the current parse.
+    voters (Sequence[str]): The names of their parses in `doc._.hpyp_parses`; if the last one is
+        missing there, it is the current parse.
     reader (str): The name of the component, for errors.
     RAISES (ValueError): If the parse of a voter is missing.
     """
@@ -60,16 +60,13 @@ def parses_of(doc: Doc, voters: Sequence[str], *, reader: str) -> list[KeptParse
             f"{sorted(parses) or 'none'}. Put that parser, with a 'keep_parse' after it, before "
             f"'{reader}', and enable both."
         )
-    return [_guided(parses[voter], guide) for voter in voters if voter in parses]
-
-
-def _guided(parse: KeptParse, guide: Guide | None) -> KeptParse:
-    unknown = np.isnan(parse.head_prob)
-    if guide is None or not unknown.any():
-        return parse
-    same = guide.heads == (np.arange(len(parse.heads)) + parse.heads)[:, None]
-    guided = np.where(same, guide.head_probs, 0.0).sum(axis=1)
-    return parse._replace(head_prob=np.where(unknown, guided, parse.head_prob))
+    found = [parses[voter] for voter in voters if voter in parses]
+    for i, parse in enumerate(found if guide is not None else []):
+        same = guide.heads == (np.arange(len(doc)) + parse.heads)[:, None]
+        guided = np.where(same, guide.head_probs, 0.0).sum(axis=1)
+        unknown = np.isnan(parse.head_prob)
+        found[i] = parse._replace(head_prob=np.where(unknown, guided, parse.head_prob))
+    return found
 
 
 def cast(
@@ -82,16 +79,14 @@ def cast(
     """
     voters = max(map(len, parses), default=0)
     columns = [[np.empty((0, voters), dtype=kind) for kind in [np.int32] * 3 + [np.float64] * 2]]
-    places: list[list[np.ndarray]] = []
-    for doc, of_doc in zip(docs, parses):
+    places: list[list[np.ndarray]] = [[] for _ in docs]
+    for i, (doc, of_doc) in enumerate(zip(docs, parses)):
         token = np.flatnonzero(doc.to_array(IS_SPACE) == 0)
         if len(token):
             sentence = np.cumsum(of_doc[0].starts)[token]
-            places.append(np.split(token, np.flatnonzero(np.diff(sentence)) + 1))
+            places[i] = np.split(token, np.flatnonzero(np.diff(sentence)) + 1)
             ballots = zip(*(_ballot(parse, token, sentence, names) for parse in of_doc))
             columns.append([np.column_stack(part) for part in ballots])
-        else:
-            places.append([])
     layout = layout_of(places)
     return Ballots(*map(np.concatenate, zip(*columns)), layout.offsets), layout
 
@@ -103,20 +98,17 @@ def _ballot(
     head = token + parse.heads[token]
     place = np.minimum(np.searchsorted(token, head), len(token) - 1)
     is_inside = (token[place] == head) & (sentence[place] == sentence)
-    own = np.where(parse.heads[token] == 0, NONE, place - np.searchsorted(sentence, sentence))
-    labels, tags = (
-        [
-            numbers.setdefault(column[i], len(numbers)) if column[i] else ABSENT
-            for i in token.tolist()
-        ]
-        for column, numbers in ((parse.labels, names.labels), (parse.tags, names.tags))
+    position = place - np.searchsorted(sentence, sentence)
+    labels = _numbers(parse.labels, token, names.labels)
+    heads = np.where(parse.heads[token] == 0, NONE, position)
+    heads = np.where(is_inside & (labels != ABSENT), heads, ABSENT).astype(np.int32)
+    tags = _numbers(parse.tags, token, names.tags)
+    return [heads, labels, tags, parse.head_prob[token], parse.tag_prob[token]]
+
+
+def _numbers(column: list[str], token: np.ndarray, known: dict[str, int]) -> np.ndarray:
+    """Return the numbers of the names at given tokens (int32[words])."""
+    found = [column[i] for i in token.tolist()]
+    return np.array(
+        [known.setdefault(name, len(known)) if name else ABSENT for name in found], dtype=np.int32
     )
-    labels = np.array(labels, dtype=np.int32)
-    heads = np.where(is_inside & (labels != ABSENT), own, ABSENT).astype(np.int32)
-    return [
-        heads,
-        labels,
-        np.array(tags, dtype=np.int32),
-        parse.head_prob[token],
-        parse.tag_prob[token],
-    ]

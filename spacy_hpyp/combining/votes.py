@@ -6,7 +6,6 @@ with whom. The weights are learned by penalised maximum likelihood.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc
@@ -14,14 +13,13 @@ from spacy.util import registry
 from thinc.api import Model
 
 from ..annotation.arrays import block_starts, is_projective
-from ..annotation.confidence import UNLEARNED as UNLEARNED_ARCS
 from ..annotation.confidence import log_odds, logistic
-from ..annotation.documents import ROOT_LABEL
+from ..annotation.sentences import ROOT_LABEL
 from ..compiled import NONE
 from ..head_outward.chart import minimum_bayes_risk_tree
 from ..models.messages import Message
 from ..models.stored import StoredModel, model_holding
-from ..newton import maximize
+from .log_linear import Groups, fit, fit_confidence, log_likelihood, shares
 from .vote_data import ABSENT, Ballots, Names, cast, parses_of
 
 #: The attribute of a thinc Model that holds `Votes`.
@@ -31,38 +29,17 @@ VOTES = "votes"
 _OUTSIDE = -3
 # The inverse variance of the weights' prior.
 _PRIOR = 16.0
-_CLOSE = 1e-5
-_HIGHEST = 100.0
-# Rows of features per block of the Hessian, to bound memory.
-_ROWS = 20_000
 # Weights that leave the probabilities of elected arcs as they are.
 _UNCALIBRATED = np.array([0.0, 1.0])
 # Longer sentences keep the tree of the first voter: time grows with the cube of the length.
 _LONGEST = 300
 
 
-class Groups(NamedTuple):
-    """Competing choices for words, each backed by a group of voters.
-
-    word (int64[groups]): The word of each group, ascending.
-    choice (int32[groups]): The choice that its members share.
-    features (float64[groups, m]): Features of the group.
-    """
-
-    word: np.ndarray
-    choice: np.ndarray
-    features: np.ndarray
-
-    def where(self, chosen: np.ndarray) -> "Groups":
-        """Select groups by a mask (bool[groups])."""
-        return Groups(*(column[chosen] for column in self))
-
-
 def group_voters(
     choice: np.ndarray, numbers: np.ndarray, categories: Sequence[tuple[np.ndarray, int]]
 ) -> Groups:
-    """Group voters that agree; features per voter and number, voter and category, and pair of
-    voters.
+    """Group voters that agree. There are features of each voter with each number and category, and
+    of each pair of voters.
 
     choice (int32[words, voters]): Each voter's choice, or `ABSENT`.
     numbers (float64[words, voters, k]): Numeric features of each choice.
@@ -92,103 +69,13 @@ def group_voters(
     return Groups(np.nonzero(begins)[0], choice[begins], features)
 
 
-def shares(groups: Groups, weights: np.ndarray, *, or_none: bool = True) -> np.ndarray:
-    """Return the probability that each group is right (float64[groups]).
-
-    or_none (bool): Whether all groups of a word may be wrong.
-    """
-    return np.exp(_log_shares(groups, weights, or_none=or_none)[1])
-
-
-def _log_shares(
-    groups: Groups, weights: np.ndarray, *, or_none: bool
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the place of each group's word among the words that have groups, the logs of `shares`,
-    and the log-probability that all groups of a word are wrong.
-    """
-    score = groups.features @ weights
-    _, place = np.unique(groups.word, return_inverse=True)
-    highest = np.full(int(place.max(initial=-1)) + 1, 0.0 if or_none else -np.inf)
-    np.maximum.at(highest, place, score)
-    odds = np.bincount(place, np.exp(score - highest[place]), minlength=len(highest))
-    total = highest + np.log(odds + (np.exp(-highest) if or_none else 0.0))
-    return place, score - total[place], -total
-
-
-def fit(
-    groups: Groups,
-    right: np.ndarray,
-    weights: np.ndarray,
-    prior: float,
-    *,
-    prior_mean: np.ndarray | float = 0.0,
-    or_none: bool = True,
-    highest: float = _HIGHEST,
-    close: float = _CLOSE,
-) -> np.ndarray:
-    """Fit weights by penalised maximum likelihood, with Newton's method.
-
-    right (bool[groups] or float64[groups]): Whether each group is right, or its share of that.
-    weights (float64[m]): Initial weights.
-    prior (float), prior_mean (float64[m] | float): Inverse variance and mean of the weights' normal
-    prior. or_none (bool): Whether all groups of a word may be wrong.
-    highest, close (float): See `maximize`.
-    RETURNS (float64[m]): The weights.
-    """
-    starts = np.flatnonzero(np.diff(groups.word, prepend=-1))
-    ends = np.append(starts, len(groups.word))
-    bounds = [*range(0, len(starts), _ROWS), len(starts)]
-
-    def objective(weights: np.ndarray) -> float:
-        likelihood = log_likelihood(groups, right, weights, or_none=or_none)
-        return likelihood - 0.5 * prior * float(np.sum((weights - prior_mean) ** 2))
-
-    def derivatives(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        share, information = shares(groups, weights, or_none=or_none), prior * np.eye(len(weights))
-        for begin, end in zip(bounds, bounds[1:]):
-            rows = slice(ends[begin], ends[end])
-            weighted = groups.features[rows] * share[rows, None]
-            mean = np.add.reduceat(weighted, starts[begin:end] - starts[begin], axis=0)
-            information += weighted.T @ groups.features[rows] - mean.T @ mean
-        return groups.features.T @ (right - share) - prior * (weights - prior_mean), information
-
-    return maximize(objective, derivatives, weights, highest=highest, close=close)
-
-
-def fit_confidence(
-    observed: np.ndarray, right: np.ndarray, unlearned: np.ndarray = UNLEARNED_ARCS
-) -> np.ndarray:
-    """Fit a logistic regression by penalised maximum likelihood.
-
-    observed (float64[n, m]), right (bool[n]): Features, and whether the choices are right.
-    unlearned (float64[m]): The mean of the weights' prior.
-    RETURNS (float64[m]): The weights.
-    """
-    choices = Groups(np.arange(len(observed)), np.zeros(len(observed), dtype=np.int32), observed)
-    # From 0 every step is a good one; near certainty the likelihood is flat.
-    return fit(choices, right, np.zeros_like(unlearned), 1.0, prior_mean=unlearned, close=1e-6)
-
-
-def log_likelihood(
-    groups: Groups, right: np.ndarray, weights: np.ndarray, *, or_none: bool = True
-) -> float:
-    """Return the log-probability of the right choices, in nats; the arguments are those of
-    `fit`.
-    """
-    place, log_share, log_none = _log_shares(groups, weights, or_none=or_none)
-    failed = np.bincount(place, right, minlength=len(log_none)) == 0.0
-    return float(right @ log_share + (log_none[failed].sum() if or_none else 0.0))
-
-
 def learn_votes(groups: Groups, gold: np.ndarray) -> np.ndarray:
     """Fit weights (float64[m]) to words whose right choice is known.
 
     gold (int32[words]): The right choices, `ABSENT` where they are unknown.
     """
     groups = groups.where(gold[groups.word] != ABSENT)
-    return fit(
-        groups, groups.choice == gold[groups.word], np.zeros(groups.features.shape[1]), _PRIOR
-    )
+    return fit(groups, groups.choice == gold[groups.word], _PRIOR)
 
 
 class Votes(StoredModel):
@@ -213,10 +100,8 @@ class Votes(StoredModel):
         self.weights = {"elected": _UNCALIBRATED}
 
     def _write(self) -> Message:
-        return {
-            name: getattr(self, name)
-            for name in ("voters", "tags", "labels", "examples", "weights")
-        }
+        names = "voters", "tags", "labels", "examples", "weights"
+        return {name: getattr(self, name) for name in names}
 
     def _read(self, message: Message) -> None:
         self.voters = message["voters"]
@@ -229,8 +114,9 @@ class Votes(StoredModel):
         return Names(*({name: i for i, name in enumerate(each)} for each in (self.tags, labels)))
 
     def learn(self, ballots: Ballots, *, rates: bool = False) -> None:
-        """Learn from words. The last voter is the gold annotation; the other argument is that of
-        `elect`.
+        """Learn from words. The last voter is the gold annotation.
+
+        rates (bool): See `elect`.
         """
         self.elect(*_with_gold(ballots), rates=rates)
 
@@ -245,11 +131,11 @@ class Votes(StoredModel):
         RETURNS (Ballots): One choice for each word (int32[words], float64[words]).
         """
         words, known = len(ballots.heads), {} if gold is None else gold._asdict()
-        tags, tag_probability = _best(
-            *self._shares("tags", self._tag_groups(ballots), known), words
-        )
-        groups = self._shares("heads", self._head_groups(ballots, tags), known)
-        heads, voted = self._elect(*groups, ballots, rates=rates)
+        groups = self._tag_groups(ballots)
+        tags, tag_probability = _best(groups, self._shares("tags", groups, known), words)
+        groups = self._head_groups(ballots, tags)
+        votes = self._shares("heads", groups, known)
+        heads, voted = self._elect(groups, votes, ballots, rates=rates)
         odds = _log_odds(voted)[:, :2]
         if gold is not None:
             # An elected arc fits into a tree, which its own votes do not know.
@@ -257,77 +143,68 @@ class Votes(StoredModel):
             self.weights["elected"] = fit_confidence(odds[counted], right[counted], _UNCALIBRATED)
             # The right label says nothing about an arc with a wrong head.
             known["labels"] = np.where(right & (heads != NONE), gold.labels, ABSENT)
-        labels, _ = _best(
-            *self._shares("labels", self._label_groups(ballots, tags, heads), known), words
-        )
-        labels[heads == NONE] = self._root
+        groups = self._label_groups(ballots, tags, heads)
+        labels, _ = _best(groups, self._shares("labels", groups, known), words)
+        labels[heads == NONE] = self.names().labels[ROOT_LABEL]
         calibrated = logistic(odds @ self.weights["elected"])
         return Ballots(heads, labels, tags, calibrated, tag_probability, ballots.offsets)
 
     def loss(self, ballots: Ballots) -> tuple[float, int]:
         """Return minus the log-probability of the gold heads in nats, and their number."""
         voters, gold = _with_gold(ballots)
-        tags, _ = _best(*self._shares("tags", self._tag_groups(voters), {}), len(gold.tags))
+        groups = self._tag_groups(voters)
+        tags, _ = _best(groups, self._shares("tags", groups, {}), len(gold.tags))
         groups = self._head_groups(voters, tags)
         groups = groups.where(gold.heads[groups.word] != ABSENT)
         right = groups.choice == gold.heads[groups.word]
         likelihood = log_likelihood(groups, right, self._weights_of("heads", groups))
         return -likelihood, len(np.unique(groups.word))
 
-    def _shares(
-        self, decision: str, groups: Groups, gold: dict[str, np.ndarray]
-    ) -> tuple[Groups, np.ndarray]:
-        """Return groups and their shares, by weights that are learned first if there are gold
-        choices.
-        """
+    def _shares(self, decision: str, groups: Groups, gold: dict[str, np.ndarray]) -> np.ndarray:
+        """Return the shares of groups, by weights that are learned first from gold choices."""
         if decision in gold:
             self.weights[decision] = learn_votes(groups, gold[decision])
-        return groups, shares(groups, self._weights_of(decision, groups))
+        return shares(groups, self._weights_of(decision, groups))
 
     def _weights_of(self, decision: str, groups: Groups) -> np.ndarray:
         return self.weights.get(decision, np.zeros(groups.features.shape[1]))
 
-    @property
-    def _root(self) -> int:
-        return self.names().labels[ROOT_LABEL]
-
     def _elect(
         self, groups: Groups, share: np.ndarray, ballots: Ballots, *, rates: bool
     ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the head of each word, and the votes for it."""
         heads = np.where(ballots.heads[:, 0] == ABSENT, NONE, ballots.heads[:, 0])
-        probability, backing = np.zeros(len(heads)), groups.choice == heads[groups.word]
-        probability[groups.word[backing]] = share[backing]
+        votes, backing = np.zeros(len(heads)), groups.choice == heads[groups.word]
+        votes[groups.word[backing]] = share[backing]
         bounds = np.searchsorted(groups.word, ballots.offsets)
-        for i, (start, end) in enumerate(
-            zip(ballots.offsets.tolist(), ballots.offsets[1:].tolist())
-        ):
-            if not rates and end - start <= _LONGEST:
-                voted = slice(bounds[i], bounds[i + 1])
-                heads[start:end], probability[start:end] = elect_tree(
-                    groups.word[voted] - start, groups.choice[voted], share[voted], end - start
-                )
-        return heads, probability
+        sentences = zip(ballots.offsets, ballots.offsets[1:], bounds, bounds[1:])
+        for start, end, first, last in () if rates else sentences:
+            if end - start <= _LONGEST:
+                words, choices = groups.word[first:last] - start, groups.choice[first:last]
+                tree = elect_tree(words, choices, share[first:last], int(end - start))
+                heads[start:end], votes[start:end] = tree
+        return heads, votes
 
     def _tag_groups(self, ballots: Ballots) -> Groups:
-        return group_voters(
-            ballots.tags, _log_odds(ballots.tag_probability), [(ballots.tags, len(self.tags))]
-        )
+        odds = _log_odds(ballots.tag_probability)
+        return group_voters(ballots.tags, odds, [(ballots.tags, len(self.tags))])
 
     def _head_groups(self, ballots: Ballots, tags: np.ndarray) -> Groups:
         heads, starts = ballots.heads, block_starts(ballots.offsets)[:, None]
         own_tags = np.broadcast_to(tags[:, None], heads.shape)
         head_tags = np.where(heads >= 0, tags[np.where(heads >= 0, heads + starts, 0)], ABSENT)
+        is_root = heads == NONE
+        length = np.where(is_root, 0, heads - np.arange(len(heads))[:, None] + starts)
+        arcs = [np.log1p(np.abs(length)), length < 0, is_root, np.abs(length) == 1]
+        numbers = np.concatenate([_log_odds(ballots.head_probability), np.stack(arcs, 2)], axis=2)
         t, n = len(self.tags), len(self.labels)
-        categories = [(own_tags, t), (head_tags, t), (ballots.labels, n)]
-        return group_voters(heads, _arc_numbers(ballots, starts), categories)
+        return group_voters(heads, numbers, [(own_tags, t), (head_tags, t), (ballots.labels, n)])
 
     def _label_groups(self, ballots: Ballots, tags: np.ndarray, heads: np.ndarray) -> Groups:
-        """Group the labels of voters for the elected heads; where there are none, those of all
-        voters.
-        """
+        """Group labels by voters for the elected heads; where there are none, by all voters."""
         agrees = ballots.heads == heads[:, None]
         counted = agrees | ~agrees.any(axis=1, keepdims=True)
-        is_label = (heads[:, None] != NONE) & (ballots.labels != self._root)
+        is_label = (heads[:, None] != NONE) & (ballots.labels != self.names().labels[ROOT_LABEL])
         choice = np.where(counted & is_label, ballots.labels, ABSENT)
         own_tags = np.broadcast_to(tags[:, None], choice.shape)
         categories = [(choice, len(self.labels)), (own_tags, len(self.tags))]
@@ -384,9 +261,7 @@ def vote_matrix(word: np.ndarray, head: np.ndarray, share: np.ndarray, n: int) -
 
 
 def _best(groups: Groups, share: np.ndarray, words: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return each word's most probable choice and its probability; `ABSENT` and 0 without
-    groups.
-    """
+    """Return each word's most probable choice and its probability; `ABSENT` and 0 without any."""
     # The last write wins; of equally probable groups, that is the first one.
     order = np.lexsort((-np.arange(len(share)), share))
     choice, probability = np.full(words, ABSENT, dtype=np.int32), np.zeros(words)
@@ -396,23 +271,10 @@ def _best(groups: Groups, share: np.ndarray, words: int) -> tuple[np.ndarray, np
 
 
 def _log_odds(probability: np.ndarray) -> np.ndarray:
-    """Return 1, the log-odds (0 if unknown), and whether they are known (float64[words, ...,
-    3]).
-    """
+    """Return 1, the log-odds (0 if unknown), and whether they are known (float64[words, ..., 3])."""
     known = ~np.isnan(probability)
-    return np.stack(
-        [np.ones(known.shape), log_odds(np.where(known, probability, 0.5)), known], axis=-1
-    )
-
-
-def _arc_numbers(ballots: Ballots, starts: np.ndarray) -> np.ndarray:
-    """Return `_log_odds`, log(1 + length), and whether the arc goes left, is a root's, or joins
-    neighbours.
-    """
-    is_root = ballots.heads == NONE
-    length = np.where(is_root, 0, ballots.heads - np.arange(len(is_root))[:, None] + starts)
-    more = [np.log1p(np.abs(length)), length < 0, is_root, np.abs(length) == 1]
-    return np.concatenate([_log_odds(ballots.head_probability), np.stack(more, axis=2)], axis=2)
+    odds = log_odds(np.where(known, probability, 0.5))
+    return np.stack([np.ones(known.shape), odds, known], axis=-1)
 
 
 @registry.architectures("spacy-hpyp.ParseVotes.v1")
@@ -421,7 +283,7 @@ def ParseVotes(voters: Sequence[str]) -> Model[list[Doc], Ballots]:
 
     Its attribute `votes` holds names and weights; it has no parameters.
 
-    voters (Sequence[str]): The names of their parses in `doc._.parses`; the first decides on
+    voters (Sequence[str]): The names of their parses in `doc._.hpyp_parses`; the first decides on
         sentence boundaries. If empty, initialization takes the parses that the pipeline keeps
         before the component.
     RETURNS (Model): Takes Docs with kept parses and returns the elected trees.

@@ -11,9 +11,9 @@ from thinc.api import Model
 
 from ..annotation.arrays import Guides, block_starts
 from ..annotation.confidence import log_odds
-from ..annotation.documents import Encoder, Layout
+from ..annotation.encoding import Layout, Words, read_attribute, read_words
 from ..annotation.guides import block_guides
-from ..annotation.words import Words, read_words, read_written
+from ..annotation.sentences import Encoder
 from ..compiled import NONE
 from ..models.messages import Message, vocabulary_from_message, vocabulary_to_message
 from ..models.stored import ClassedModel, model_holding
@@ -243,7 +243,7 @@ class TreeModel(ClassedModel):
     ) -> tuple[SentencesToParse, Words]:
         """Encode the words of Docs with tags, and guides if features read them."""
         words = read_words(docs)
-        names, tag = read_written(docs, words.layout, "tag")
+        names, tag = read_attribute(docs, words.layout, "tag")
         numbers = self.encoder.tags
         tags = np.array([numbers.get(name, NONE) for name in names], dtype=np.int32)[tag]
         guides = self.guides(docs, words.layout, reader=reader)

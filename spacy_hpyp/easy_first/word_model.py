@@ -10,8 +10,8 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
 
+from ..annotation.encoding import Words, read_attribute, read_spaces, read_words
 from ..annotation.guides import block_guides, names_in_guides
-from ..annotation.words import Words, read_spaces, read_words, read_written
 from ..compiled import NONE
 from ..models.messages import (
     Message,
@@ -171,7 +171,7 @@ class WordClassifier(ClassedModel):
         attributes = set(self.attributes)
         symbols = {"space": read_spaces(docs, words.layout)} if "space" in attributes else {}
         for name in sorted(attributes & set(WRITTEN_ATTRIBUTES)):
-            names, place = read_written(docs, words.layout, name.removeprefix("written."))
+            names, place = read_attribute(docs, words.layout, name.removeprefix("written."))
             symbols[name] = np.array(list(name_symbols(names).values()), dtype=np.int32)[place]
         if self.is_guided:
             tags = name_symbols(names_in_guides(docs, "tag_names"))

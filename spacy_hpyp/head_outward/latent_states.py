@@ -9,7 +9,8 @@ from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
 
-from ..annotation.uncased import UncasedWords, read_uncased
+from ..annotation.encoding import read_uncased
+from ..annotation.sentences import UncasedWords
 from ..compiled import NONE
 from ..hpyp.franchise import new_franchise
 from ..hpyp.hyperparameters import resample

@@ -10,8 +10,8 @@ from spacy.util import registry
 from thinc.api import Model
 
 from ..annotation.arrays import Sentences
-from ..annotation.documents import Encoder, GoldSentence
-from ..annotation.words import Words, read_words, read_written
+from ..annotation.encoding import Words, read_attribute, read_words
+from ..annotation.sentences import Encoder, GoldSentence
 from ..compiled import NONE
 from ..hpyp.count_model import CountModel
 from ..hpyp.franchise import Franchise, new_franchise
@@ -241,7 +241,7 @@ def read_docs(
         and the words with their layout.
     """
     words = read_words(docs)
-    names, tag = read_written(docs, words.layout, "tag")
+    names, tag = read_attribute(docs, words.layout, "tag")
     encoder = model.encoder
     tags = np.array([encoder.tags.get(name, len(model.tags)) for name in names], dtype=np.int32)[
         tag

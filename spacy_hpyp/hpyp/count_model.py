@@ -16,7 +16,7 @@ import numpy as np
 from thinc.api import Model
 
 from ..annotation.arrays import Sentences, chunks
-from ..annotation.documents import Encoder
+from ..annotation.sentences import Encoder
 from ..memory import giving_back
 from ..models.messages import Message, vocabulary_from_message, vocabulary_to_message
 from ..models.stored import ClassedModel

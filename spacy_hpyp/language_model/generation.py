@@ -8,7 +8,7 @@ from spacy.util import minibatch
 from spacy.vocab import Vocab
 
 from ..annotation.arrays import sentence_blocks, with_letters
-from ..annotation.documents import Layout, write_parses
+from ..annotation.encoding import Layout, write_parses
 from ..arc_standard.configuration import tree_of
 from ..arc_standard.decoding import decode
 from ..arc_standard.likelihood import new_workspace

@@ -15,7 +15,7 @@ from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 
 from ..annotation.arrays import Blocks
-from ..annotation.documents import Layout, encode_docs
+from ..annotation.encoding import Layout, encode_docs
 from ..arc_standard.increments import OPEN, Increments, follow
 from ..arc_standard.model import JointModel
 from ..arc_standard.search import Search

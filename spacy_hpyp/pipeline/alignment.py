@@ -8,38 +8,62 @@
   becomes the root of the others.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, IS_SPACE, ORTH, TAG
+from spacy.strings import StringStore
 from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.vocab import Vocab
 
-from ..annotation.documents import (
-    NO_LABEL,
-    ROOT,
-    GoldDocument,
-    RawSentence,
-    located_sentences,
-    problem_of,
-    raw_sentences,
-    rows_of_spaces,
-    unannotated,
-    with_words,
-    words_in_trees,
-)
+from ..annotation.encoding import located_sentences, rows_of_spaces, words_in_trees
+from ..annotation.sentences import NO_LABEL, ROOT, GoldDocument, RawSentence, problem_of
 from ..annotation.syntactic_words import (
+    Analysis,
     depths,
     has_multiword_tokens,
     multiword_tokens,
     spelled_apart,
-    words_as_tokens,
+    to_word_doc,
+    write_back,
+    write_words,
 )
 from ..compiled import NONE
 
-#: The labels of the tokens that a gold word was cut into, but for the first: of words, and of what
-#: is none.
+#: The labels of the tokens that a gold word is cut into, but for the first: with a letter or digit,
+#: and without.
 PIECE_LABEL, PUNCTUATION_LABEL = "dep", "punct"
+
+
+def unannotated(
+    doc: Doc, vocab: Vocab | None = None, *, sent_starts: Sequence[bool | None] | None = None
+) -> Doc:
+    """Return a new Doc of the same tokens.
+
+    vocab (Vocab | None): Another vocabulary for the new Doc.
+    sent_starts (Sequence[bool | None] | None): Sentence boundaries to set.
+    """
+    spaces = None if doc.has_unknown_spaces else [bool(token.whitespace_) for token in doc]
+    words = [token.text for token in doc]
+    return Doc(doc.vocab if vocab is None else vocab, words, spaces, sent_starts=sent_starts)
+
+
+def with_words(doc: Doc) -> Doc:
+    """Return a new Doc with the same tokens and words under them, without annotation."""
+    new = unannotated(doc)
+    for token, words in multiword_tokens(doc):
+        write_words(new, token.i, [Analysis(word.form) for word in words])
+    return new
+
+
+def with_tokens_of(doc: Doc, words: Doc) -> Doc:
+    """Return annotated words under the tokens of a Doc: a new Doc if a token has several."""
+    if not has_multiword_tokens(doc):
+        return words
+    new = with_words(doc)
+    write_back(words, new)
+    return new
 
 
 def example_of_words(example: Example, tokens: str = "tokenizer") -> Example:
@@ -47,7 +71,7 @@ def example_of_words(example: Example, tokens: str = "tokenizer") -> Example:
     shared = example_of_shared_words(example, tokens)
     if not has_multiword_tokens(shared.reference):
         return shared
-    return Example(words_as_tokens(shared.predicted), words_as_tokens(shared.reference))
+    return Example(to_word_doc(shared.predicted), to_word_doc(shared.reference))
 
 
 def example_of_shared_words(example: Example, tokens: str = "tokenizer") -> Example:
@@ -55,51 +79,59 @@ def example_of_shared_words(example: Example, tokens: str = "tokenizer") -> Exam
 
     Tokens of the predicted document that have other words than in the reference stay whole, see
     `spelled_apart`: French *du* is one token for a tokenizer that does not take it for *de* and
-        *le*.
+    *le*.
 
-    tokens (str): See `sentences_of`. With "gold" the predicted document is the reference without
-    annotation.
+    tokens (str): See `located_gold`. With "gold" the predicted document is the reference without
+        annotation.
     """
-    predicted, reference = example.predicted, example.reference
-    if not (has_multiword_tokens(reference) or has_multiword_tokens(predicted)):
+    docs = example.predicted, example.reference
+    if not any(map(has_multiword_tokens, docs)):
         return example
     if tokens == "gold":
-        return Example(with_words(reference), reference)
-    forms = [_forms_below(doc) for doc in (predicted, reference)]
+        return Example(with_words(example.reference), example.reference)
+    forms = [
+        {token.idx: (token.text, *(word.form for word in words)) for token, words in found}
+        for found in map(multiword_tokens, docs)
+    ]
     shared = {idx for idx, known in forms[0].items() if forms[1].get(idx) == known}
-    return Example(spelled_apart(predicted, shared), spelled_apart(reference, shared))
-
-
-def _forms_below(doc: Doc) -> dict[int, tuple[str, ...]]:
-    """Return the text of each multiword token and of its words, by its first character."""
-    return {
-        token.idx: (token.text, *(word.form for word in words))
-        for token, words in multiword_tokens(doc)
-    }
+    return Example(*(spelled_apart(doc, shared) for doc in docs))
 
 
 def example_of_tokens(example: Example) -> Example:
-    """Return an example whose reference has no words under tokens, unless the predicted document
-    has.
-    """
+    """Leave out words under tokens of the reference, unless the predicted document has some."""
     if has_multiword_tokens(example.predicted):
         return example
     return Example(example.predicted, spelled_apart(example.reference))
 
 
-def sentences_of(example: Example, tokens: str = "tokenizer") -> Iterator[RawSentence]:
-    """Return the sentences of an example as a parser learns them, without white space.
+def located_gold(
+    example: Example, tokens: str = "tokenizer"
+) -> list[tuple[RawSentence, np.ndarray]]:
+    """Return the sentences of an example as a parser learns them, each with the positions of its
+    words (int64[*]).
 
-    A gold sentence without a complete tree is returned unchanged; `annotation.documents.read_gold`
-    says why.
+    A gold sentence without a complete tree is returned unchanged.
 
     example (Example): The reference has the annotation.
     tokens (str): "tokenizer" for the tokens of the predicted document, "gold" for those of the
-    reference. RAISES (ValueError): If the two documents have different texts.
+        reference.
+    RAISES (ValueError): If the two documents have different texts.
     """
     if tokens == "gold" or _has_gold_tokens(example):
-        return raw_sentences(example.reference)
-    return (sentence for sentence, _ in _carried_over(example))
+        return located_sentences(example.reference)
+    return list(_carried_over(example))
+
+
+def _has_gold_tokens(example: Example) -> bool:
+    predicted, reference = (
+        doc.to_array([ORTH, IS_SPACE]) for doc in (example.predicted, example.reference)
+    )
+    return np.array_equal(predicted, reference)
+
+
+def gold_documents(examples: Iterable[Example], tokens: str) -> Iterator[GoldDocument]:
+    """Yield the sentences to learn from each example, see `located_gold`."""
+    return ([sentence for sentence, _ in located_gold(each, tokens)] for each in examples)
 
 
 def annotated_document(
@@ -107,39 +139,30 @@ def annotated_document(
 ) -> tuple[Doc, list[RawSentence], list[np.ndarray]]:
     """Return the gold document of an example on the tokens that a parser learns.
 
-    A gold sentence without a complete tree stays unchanged if it has the same tokens; else it has
-    no annotation.
+    A gold sentence without a complete tree stays unchanged if it has the same tokens; otherwise it
+    has no annotation.
 
-    tokens (str): See `sentences_of`.
     RETURNS (tuple[Doc, list[RawSentence], list[int64[*]]]): A new document, all its sentences, and
         the positions of their words.
     """
+    located = [each for each in located_gold(example, tokens) if len(each[1])]
+    sentences, places = ([each[i] for each in located] for i in (0, 1))
     if tokens == "gold" or _has_gold_tokens(example):
-        located = located_sentences(example.reference)
-        return (
-            example.reference.copy(),
-            [sentence for sentence, _ in located],
-            [place for _, place in located],
-        )
-    predicted = example.predicted
-    doc = unannotated(predicted)
+        return example.reference.copy(), sentences, places
+    doc = unannotated(example.predicted)
     orths = doc.to_array(ORTH).view(np.int64)
     rows = rows_of_spaces(doc, np.flatnonzero(doc.to_array(IS_SPACE) == 0)).view(np.int64)
-    found, places = [], []
-    for sentence, place in _carried_over(example):
-        if len(place) == 0:
-            continue
-        if problem_of(sentence.rows) is not None:
+    for i, place in enumerate(places):
+        if problem_of(sentences[i].rows) is not None:
             # See `Block.complete`.
             incomplete = np.zeros((len(place), 4), dtype=np.int64)
             incomplete[:, 0], incomplete[:, 3] = orths[place], place[0] - place
             incomplete[0, 2] = ROOT if len(place) > 1 else NO_LABEL
-            sentence = RawSentence(incomplete, doc.vocab)
-        rows[place, :2] = sentence.rows[:, 1:3]
-        rows[place, 2] = place[np.arange(len(place)) + sentence.rows[:, 3]] - place
-        found.append(sentence)
-        places.append(place)
-    return doc.from_array([TAG, DEP, HEAD], rows.view(np.uint64)), found, places
+            sentences[i] = RawSentence(incomplete, doc.vocab)
+        tags_and_labels, heads = sentences[i].rows[:, 1:3], sentences[i].rows[:, 3]
+        rows[place, :2] = tags_and_labels
+        rows[place, 2] = place[np.arange(len(place)) + heads] - place
+    return doc.from_array([TAG, DEP, HEAD], rows.view(np.uint64)), sentences, places
 
 
 def tokens_in_trees(example: Example) -> tuple[np.ndarray, np.ndarray]:
@@ -149,128 +172,81 @@ def tokens_in_trees(example: Example) -> tuple[np.ndarray, np.ndarray]:
         gold words of other sentences; and gold words of these sentences.
     """
     gold, held = words_in_trees(example.reference), example.alignment.x2y
-    own = np.bincount(
-        np.repeat(np.arange(len(held.lengths)), held.lengths), gold[held.data], len(held.lengths)
-    )
-    return (held.lengths == 0) | (own > 0), gold
-
-
-def _has_gold_tokens(example: Example) -> bool:
-    """Whether the predicted document has the same tokens as the reference."""
-    return np.array_equal(
-        example.predicted.to_array([ORTH, IS_SPACE]), example.reference.to_array([ORTH, IS_SPACE])
-    )
+    token = np.repeat(np.arange(len(held.lengths)), held.lengths)
+    in_tree = np.bincount(token, gold[held.data], len(held.lengths))
+    return (held.lengths == 0) | (in_tree > 0), gold
 
 
 def _carried_over(example: Example) -> Iterator[tuple[RawSentence, np.ndarray]]:
-    """Yield the sentences of an example on the predicted tokens, with the positions of these
-    (int64[*]).
-    """
-    predicted = example.predicted.to_array([ORTH, IS_SPACE]).view(np.int64)
-    reference = example.reference.to_array([ORTH, IS_SPACE]).view(np.int64)
+    """Yield the sentences of an example on the predicted tokens, with the positions of these."""
+    tokens = example.predicted.to_array([ORTH, IS_SPACE]).view(np.int64)
+    held, holding = example.alignment.x2y, example.alignment.y2x
     located = located_sentences(example.reference)
-    sentence_of, number = np.full(len(reference), NONE), np.full(len(reference), NONE)
+    # The sentence of each gold word, and its number in it.
+    sentence_of, number = np.full((2, len(example.reference)), NONE)
     for i, (_, words) in enumerate(located):
         sentence_of[words], number[words] = i, np.arange(len(words))
-    first_word, home, owner = _align(example, predicted[:, 1] == 0, sentence_of)
-    tokens = np.flatnonzero(home != NONE)
-    token_bounds = np.searchsorted(home[tokens], np.arange(len(located) + 1))
-    for i, (sentence, own_words) in enumerate(located):
-        own_tokens = tokens[token_bounds[i] : token_bounds[i + 1]]
-        if problem_of(sentence.rows) is not None:
-            yield sentence, own_tokens
-        elif len(own_tokens) > 0:
-            place = np.searchsorted(own_tokens, owner[own_words])
-            holder = np.where(owner[own_words] == NONE, NONE, place)
-            rows = _carry_over(
-                sentence.rows,
-                holder,
-                number[first_word[own_tokens]],
-                predicted[own_tokens, 0],
-                example,
-            )
-            yield RawSentence(rows, sentence.vocab), own_tokens
-
-
-def _align(
-    example: Example, is_word: np.ndarray, sentence_of: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Align tokens and gold words.
-
-    is_word (bool[tokens]): Which tokens are not white space.
-    sentence_of (int64[gold]): The sentence of each gold token, `NONE` for white space.
-    RETURNS (tuple): For each token its first gold word and that word's sentence; for each gold
-        token the first token of its sentence that holds a part of it (int64[*]); `NONE` where there
-        is none.
-    """
-    held, holding = example.alignment.x2y, example.alignment.y2x
-    first_word = np.full(len(is_word), NONE)
-    some = is_word & (held.lengths > 0)
-    first_word[some] = held.data[(np.cumsum(held.lengths) - held.lengths)[some]]
+    # The first gold word of each token, and its sentence.
+    first_word = np.full(len(tokens), NONE)
+    is_aligned = (tokens[:, 1] == 0) & (held.lengths > 0)
+    first_word[is_aligned] = held.data[(np.cumsum(held.lengths) - held.lengths)[is_aligned]]
     home = np.where(first_word == NONE, NONE, sentence_of[first_word])
+    # The first token of its sentence that holds a part of each gold word; it is written last.
     owner = np.full(len(sentence_of), NONE)
     words = np.repeat(np.arange(len(sentence_of)), holding.lengths)
-    own = (home[holding.data] == sentence_of[words]) & (sentence_of[words] != NONE)
-    # Of several tokens the first is to be written last.
-    owner[words[own][::-1]] = holding.data[own][::-1]
-    return first_word, home, owner
+    is_home = (home[holding.data] == sentence_of[words]) & (sentence_of[words] != NONE)
+    owner[words[is_home][::-1]] = holding.data[is_home][::-1]
+    at_home = np.flatnonzero(home != NONE)
+    bounds = np.searchsorted(home[at_home], np.arange(len(located) + 1))
+    for i, (sentence, words) in enumerate(located):
+        place = at_home[bounds[i] : bounds[i + 1]]
+        if problem_of(sentence.rows) is not None:
+            yield sentence, place
+        elif len(place):
+            holder = np.where(owner[words] == NONE, NONE, np.searchsorted(place, owner[words]))
+            first, orths = number[first_word[place]], tokens[place, 0]
+            rows = _project(sentence.rows, holder, first, orths, sentence.vocab.strings)
+            yield RawSentence(rows, sentence.vocab), place
 
 
-def _carry_over(
+def _project(
     rows: np.ndarray,
     holder: np.ndarray,
     first_word: np.ndarray,
-    forms: np.ndarray,
-    example: Example,
+    orths: np.ndarray,
+    strings: StringStore,
 ) -> np.ndarray:
     """Project a complete tree of gold words onto tokens.
 
     rows (int64[words, 4]): The gold sentence, see `RawSentence`.
     holder (int64[words]): The token of each word, `NONE` for words lost to another sentence.
-    first_word (int64[tokens]): The first word of each token.
-    forms (int64[tokens]): ORTH of the tokens.
+    first_word, orths (int64[tokens]): The first word of each token, and its ORTH.
     RETURNS (int64[tokens, 4]): The sentence of the tokens. The depth of the highest word of a token
         decreases on the way to the root, so there is no cycle.
     """
-    n, m = len(rows), len(forms)
-    if np.array_equal(holder, np.arange(m)) and n == m:
-        return np.column_stack([forms, rows[:, 1:]])
-    gold_heads = (np.arange(n) + rows[:, 3]).tolist()
-    depth = depths(np.array(gold_heads)).tolist()
-    highest = [NONE] * m
-    for word, token in enumerate(holder.tolist()):
-        if token != NONE and (highest[token] == NONE or depth[word] < depth[highest[token]]):
-            highest[token] = word
-    heads = list(range(m))
-    rootless = []
-    for token, word in enumerate(highest):
-        if word == NONE:
-            heads[token] = int(holder[first_word[token]])
-        elif gold_heads[word] != word:
-            head = gold_heads[word]
-            while holder[head] == NONE and gold_heads[head] != head:
-                head = gold_heads[head]
-            if holder[head] == NONE:
-                rootless.append(token)
-            else:
-                heads[token] = int(holder[head])
-    if rootless:
-        root = min(rootless, key=lambda token: depth[highest[token]])
-        for token in rootless:
-            heads[token] = root
-    source = np.where(np.array(highest) == NONE, first_word, highest)
-    carried = np.column_stack([forms, rows[source, 1:3], np.array(heads) - np.arange(m)])
-    strings = example.reference.vocab.strings
-    for token, word in enumerate(highest):
-        if word == NONE:
-            form = strings[int(np.uint64(forms[token]))]
-            label = (
-                PIECE_LABEL if any(character.isalnum() for character in form) else PUNCTUATION_LABEL
-            )
-            carried[token, 2] = np.uint64(strings.add(label)).astype(np.int64)
-    return carried
-
-
-def gold_documents(examples: Iterable[Example], tokens: str) -> Iterator[GoldDocument]:
-    """Yield the sentences to learn from each example, see `sentences_of`."""
-    return (list(sentences_of(example, tokens)) for example in examples)
+    n, places = len(rows), np.arange(len(orths))
+    if np.array_equal(holder, places):
+        return np.column_stack([orths, rows[:, 1:]])
+    head = np.arange(n) + rows[:, 3]
+    depth = depths(head)
+    # The highest word of each token, the first of equally high ones, is written last.
+    order = np.lexsort((-np.arange(n), -depth))
+    order = order[holder[order] != NONE]
+    highest = np.full(len(orths), NONE)
+    highest[holder[order]] = order
+    # Heads that are lost are replaced by theirs.
+    above = head
+    while np.any(is_lost := (holder[above] == NONE) & (head[above] != above)):
+        above = np.where(is_lost, head[above], above)
+    is_piece = highest == NONE
+    source = np.where(is_piece, first_word, highest)
+    heads = holder[np.where(is_piece, first_word, above[source])]
+    rootless = np.flatnonzero(heads == NONE)
+    if len(rootless):
+        heads[rootless] = rootless[depth[source[rootless]].argmin()]
+    projected = np.column_stack([orths, rows[source, 1:3], heads - places])
+    for token in np.flatnonzero(is_piece).tolist():
+        form = strings[int(np.uint64(orths[token]))]
+        label = PIECE_LABEL if any(map(str.isalnum, form)) else PUNCTUATION_LABEL
+        projected[token, 2] = np.uint64(strings.add(label)).astype(np.int64)
+    return projected

@@ -5,66 +5,66 @@ spaCy's `attribute_ruler` does the same by patterns, at a tenth of the speed.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
-from pathlib import Path
 
 import numpy as np
-import srsly
 from spacy.attrs import LOWER, MORPH, POS, TAG
 from spacy.language import Language
-from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from ..annotation.words import SPACE_TAG
-from ..storage import replace_file
+from ..annotation.encoding import SPACE_TAG
 from ..text.vocabulary import by_frequency
 from .alignment import example_of_words
+from .base import StoredPipe
 
 
-class AttributeRules(Pipe):
+class AttributeRules(StoredPipe):
     """Sets `token.pos` and `token.morph` to the most frequent ones of the tag, or of the word with
-    that tag.
-
-    Tokens whose tag has no rule keep what they have.
+    that tag. Tokens whose tag has no rule keep what they have.
 
     scorer (Callable | None): The scoring method.
     """
+
+    file = "rules"
 
     def __init__(
         self, vocab: Vocab, name: str = "attribute_rules", *, scorer: Callable | None = None
     ) -> None:
         self.vocab, self.name, self.scorer = vocab, name, scorer
-        self._use([])
+        self._restore([])
 
-    def _use(self, rules: Iterable[Iterable[str]]) -> "AttributeRules":
-        self.rules = [tuple(rule) for rule in rules]
+    @property
+    def state(self) -> list[tuple[str, ...]]:
+        """The rules: tag, word or "", part of speech and features."""
+        return self.rules
+
+    def _restore(self, state: Iterable[Iterable[str]]) -> None:
+        self.rules = [tuple(rule) for rule in state]
         add, add_morph = self.vocab.strings.add, self.vocab.morphology.add
         self._values = {
             (add(tag), add(word)): (add(pos), add_morph(morph))
             for tag, word, pos, morph in self.rules
         }
-        return self
 
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None
     ) -> None:
         """Learn rules from the tags, parts of speech and features of the examples' references."""
         counts: dict[str, dict[str, Counter]] = defaultdict(lambda: defaultdict(Counter))
-        for token in (
-            token for each in get_examples() for token in example_of_words(each).reference
-        ):
-            value = token.pos_, str(token.morph)
-            if token.tag_ and not token.is_space and any(value):
-                for word in ("", token.lower_):
-                    counts[token.tag_][word][value] += 1
+        for example in get_examples():
+            for token in example_of_words(example).reference:
+                value = token.pos_, str(token.morph)
+                if token.tag_ and not token.is_space and any(value):
+                    for word in ("", token.lower_):
+                        counts[token.tag_][word][value] += 1
         rules = [(SPACE_TAG, "", "SPACE", "")] if counts else []
         for tag, words in sorted(counts.items()):
             best = {word: by_frequency(values)[0] for word, values in sorted(words.items())}
             rules += [
                 (tag, word, *value) for word, value in best.items() if not word or value != best[""]
             ]
-        self._use(rules)
+        self._restore(rules)
 
     def __call__(self, doc: Doc) -> Doc:
         """Set parts of speech and features."""
@@ -76,23 +76,6 @@ class AttributeRules(Pipe):
     def _value(self, tag: int, word: int, pos: int, morph: int) -> tuple[int, int]:
         rule = self._values.get((tag, word)) or self._values.get((tag, 0))
         return (pos, morph) if rule is None else (rule[0] or pos, rule[1])
-
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Serialize the rules."""
-        return srsly.msgpack_dumps(self.rules)
-
-    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "AttributeRules":
-        """Load rules from bytes."""
-        return self._use(srsly.msgpack_loads(data))
-
-    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Save the rules to a directory."""
-        Path(path).mkdir(parents=True, exist_ok=True)
-        replace_file(Path(path) / "rules", self.to_bytes())
-
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "AttributeRules":
-        """Load rules from a directory."""
-        return self.from_bytes((Path(path) / "rules").read_bytes())
 
 
 @Language.factory(

@@ -1,15 +1,15 @@
-"""Base class of all trainable components: settings, training, scores and storage."""
+"""Base classes of components: settings, training, scores and storage."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import srsly
 from spacy import util
-from spacy.errors import Errors
 from spacy.language import Language
+from spacy.pipeline import Pipe
 from spacy.pipeline.trainable_pipe import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
@@ -22,7 +22,7 @@ from ..interrupts import interrupts_deferred
 from ..memory import collecting_rarely, giving_back
 from ..models.stored import ClassedModel
 from ..settings import Settings
-from ..storage import blaming, replace_file, with_checksum, without_checksum
+from ..storage import replace_file, with_checksum, without_checksum
 from ..text.word_classes import classes_in
 from .alignment import example_of_words
 from .pipeline_lookup import PipelineReference
@@ -32,12 +32,42 @@ register_extensions()
 _USUAL: Any = object()
 
 
+class StoredPipe(Pipe):
+    """A component without a model, whose `state` is stored in one file.
+
+    A subclass defines `file` (the name), `state` (for msgpack) and `_restore`.
+    """
+
+    file: ClassVar[str]
+    state: Any
+
+    def _restore(self, state: Any) -> None:
+        raise NotImplementedError
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Serialize the component."""
+        return srsly.msgpack_dumps(self.state)
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> "StoredPipe":
+        """Load the component from bytes."""
+        self._restore(srsly.msgpack_loads(data))
+        return self
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Save the component to a directory, each file when it is complete."""
+        Path(path).mkdir(parents=True, exist_ok=True)
+        replace_file(Path(path) / self.file, self.to_bytes())
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "StoredPipe":
+        """Load the component from a directory."""
+        return self.from_bytes((Path(path) / self.file).read_bytes())
+
+
 class TrainableComponent(TrainablePipe):
     """A component that learns from examples, and whose settings are attributes.
 
-    A changed setting is saved with the component. On loading, the config wins where it differs from
-    what it was when the component was saved, so that `spacy.load(path, config=...)` overrides a
-    setting.
+    A changed setting is saved with the component. On loading, the config wins where it has changed
+    since, so that `spacy.load(path, config=...)` overrides a setting.
 
     A subclass is registered by `factories.register`. It defines `factory` (its name for spaCy),
     `settings_type` (the dataclass of its settings), `attribute` (the attribute of the thinc Model
@@ -91,9 +121,7 @@ class TrainableComponent(TrainablePipe):
         return model
 
     def _new_model(self) -> Any:
-        """Return an untrained model with the same settings and the word classes of the
-        vocabulary.
-        """
+        """Return an untrained model with the same settings, and the pipeline's word classes."""
         model = self.learned.untrained()
         if isinstance(model, ClassedModel):
             model.use_classes(classes_in(self.vocab))
@@ -221,9 +249,7 @@ class TrainableComponent(TrainablePipe):
             self.model.finish_update(sgd)
 
     def _check_trained(self) -> None:
-        """RAISES (ValueError): If the component is untrained, or the pipeline lacks its word
-        classes.
-        """
+        """RAISES (ValueError): If the component is untrained, or its word classes are missing."""
         if not self.is_trained:
             raise ValueError(
                 f"The component '{self.name}' has not been trained. Load a trained pipeline, or train one by "
@@ -248,15 +274,7 @@ class TrainableComponent(TrainablePipe):
         return [example_of_words(example, tokens) for example in examples]
 
     def _initial_examples(self, get_examples: Callable[[], Iterable[Example]]) -> list[Example]:
-        """Return the examples of `initialize`, read once: spaCy's own check would read them
-        again.
-        """
-        if not callable(get_examples):
-            raise TypeError(
-                Errors.E930.format(
-                    method=f"{type(self).__name__}.initialize", obj=type(get_examples)
-                )
-            )
+        """Return the examples of `initialize`, read once: spaCy's own check reads them again."""
         return self._examples(get_examples(), "initialize")
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
@@ -273,10 +291,6 @@ class TrainableComponent(TrainablePipe):
         with interrupts_deferred():
             self._replace_model(model)
 
-    @property
-    def _unreadable(self) -> str:
-        return f"The component '{self.name}' cannot be read"
-
     def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
         """Serialize the component, its settings and the state of training.
 
@@ -284,28 +298,23 @@ class TrainableComponent(TrainablePipe):
         """
         parts = {
             "cfg": self._settings_to_bytes,
-            "model": self._write_model,
+            "model": lambda: with_checksum(self.model.to_bytes()),
             "vocab": lambda: self.vocab.to_bytes(exclude=exclude),
         }
         return util.to_bytes(parts, exclude)
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Sequence[str] = ()) -> "TrainableComponent":
-        """Load the component from bytes; on an error it stays as it was.
+        """Load the component from bytes.
 
-        RAISES (ValueError): If the bytes are damaged or belong to another model.
+        RAISES (ValueError): If the model is damaged or another one.
         """
-        with blaming(self._unreadable):
-            parts = srsly.msgpack_loads(bytes_data)
-            parts = {part: data for part, data in parts.items() if part not in exclude}
-            if "model" not in parts and "model" not in exclude:
-                raise ValueError("there is no model in it")
-
-        def read_vocab() -> None:
-            if "vocab" in parts:
-                with blaming(self._unreadable):
-                    self.vocab.from_bytes(parts["vocab"], exclude=exclude)
-
-        return self._load(parts, read_vocab)
+        readers = {
+            "model": self._read_model,
+            "vocab": lambda data: self.vocab.from_bytes(data, exclude=exclude),
+            "cfg": self._read_settings,
+        }
+        util.from_bytes(bytes_data, readers, exclude)
+        return self
 
     def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
         """Save the component to a directory. Each file replaces the old one only when it is
@@ -315,75 +324,38 @@ class TrainableComponent(TrainablePipe):
         Path(path).mkdir(parents=True, exist_ok=True)
         parts = {
             "cfg": lambda file: replace_file(file, self._settings_to_bytes()),
-            "model": lambda file: replace_file(file, self._write_model()),
+            "model": lambda file: replace_file(file, with_checksum(self.model.to_bytes())),
             "vocab": lambda folder: self.vocab.to_disk(folder, exclude=exclude),
         }
         util.to_disk(path, parts, exclude)
 
     def from_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> "TrainableComponent":
-        """Load the component from a directory; on an error it stays as it was.
+        """Load the component from a directory.
 
-        RAISES (ValueError): If the model file is damaged or belongs to another model.
+        RAISES (ValueError): If the model is damaged or another one.
         """
-        files = {part: Path(path) / part for part in ("cfg", "model") if part not in exclude}
-        # The settings may have been left out.
-        parts = {
-            part: file.read_bytes()
-            for part, file in files.items()
-            if part == "model" or file.exists()
+        readers = {
+            "model": lambda file: self._read_model(file.read_bytes(), f" from {file}"),
+            "vocab": lambda folder: self.vocab.from_disk(folder, exclude=exclude),
+            # The settings may have been left out.
+            "cfg": lambda file: file.exists() and self._read_settings(file.read_bytes()),
         }
-
-        def read_vocab() -> None:
-            if "vocab" not in exclude:
-                self.vocab.from_disk(Path(path) / "vocab", exclude=exclude)
-
-        return self._load(parts, read_vocab, Path(path))
-
-    def _load(
-        self, parts: dict[str, bytes], read_vocab: Callable[[], None], folder: Path | None = None
-    ) -> "TrainableComponent":
-        where = {part: "" if folder is None else f" from {folder / part}" for part in parts}
-        with blaming(f"{self._unreadable}{where.get('cfg', '')}"):
-            settings = self._read_settings(parts["cfg"]) if "cfg" in parts else {}
-        loaded = [self._read_model(parts["model"], where["model"])] if "model" in parts else []
-        # Whatever else is damaged has failed by now.
-        read_vocab()
-        for model in loaded:
-            self._use(model)
-        self.change(**settings)
+        util.from_disk(path, readers, exclude)
         return self
-
-    def _write_model(self) -> bytes:
-        return with_checksum(self.model.to_bytes())
 
     def _settings_to_bytes(self) -> bytes:
         # The standard library's: srsly does not write whole numbers of any size, as a seed may be.
         return json.dumps({"given": asdict(self._given), "set": asdict(self.settings)}).encode()
 
-    def _read_settings(self, data: bytes) -> dict[str, Any]:
-        """Return the saved settings that hold: those whose config has not changed since."""
-        try:
-            saved = json.loads(data)
-            given, found = saved["given"], saved["set"]
-            if (
-                not given.keys()
-                == found.keys()
-                <= {declared.name for declared in fields(self.settings)}
-            ):
-                raise ValueError("they are not those that the component has")
-            self._changed(found)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"its settings are damaged ({error})") from error
-        return {
-            name: value
-            for name, value in found.items()
-            if given[name] == getattr(self._given, name)
-        }
+    def _read_settings(self, data: bytes) -> None:
+        """Take the saved settings, but for those whose config has changed since."""
+        saved, given = json.loads(data), asdict(self._given)
+        found = saved["set"].items()
+        self.change(**{key: value for key, value in found if saved["given"][key] == given[key]})
 
     @giving_back
     @collecting_rarely()
-    def _read_model(self, data: bytes, where: str) -> Any:
-        """Make the argument of `_use` from stored bytes."""
+    def _read_model(self, data: bytes, where: str = "") -> None:
         try:
             message = srsly.msgpack_loads(without_checksum(data))
             (attributes,), (parameters,) = message["attrs"], message["params"]
@@ -393,4 +365,4 @@ class TrainableComponent(TrainablePipe):
                 f"The model of the component '{self.name}' cannot be read{where}: {error}. "
                 "It is damaged, or of another version or config; train or install it again."
             ) from error
-        return loaded
+        self._use(loaded)

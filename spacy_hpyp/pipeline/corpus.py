@@ -12,9 +12,9 @@ from spacy.training import Example
 from spacy.util import registry
 from spacy.vocab import Vocab
 
-from ..annotation.documents import unannotated, with_words
-from ..annotation.syntactic_words import words_as_tokens
+from ..annotation.syntactic_words import to_word_doc
 from ..settings import OneOf, check, whole
+from .alignment import unannotated, with_words
 from .documents import read_treebank
 
 _TOKENS = OneOf(("tokenizer", "gold"))
@@ -54,7 +54,7 @@ def create_gold_corpus(
     found: list[Doc] = []
 
     def sentences(vocab: Vocab) -> Iterator[Doc]:
-        for words in map(words_as_tokens, islice(read_treebank(Path(path), vocab), limit or None)):
+        for words in map(to_word_doc, islice(read_treebank(Path(path), vocab), limit or None)):
             for sentence in spans_of(words):
                 # An empty line between paragraphs belongs to no sentence.
                 end = max(

@@ -8,7 +8,8 @@ from pathlib import Path
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from ..annotation.documents import ROOT_LABEL, SPACE_LABEL, SPACE_TAG
+from ..annotation.encoding import SPACE_TAG
+from ..annotation.sentences import ROOT_LABEL, SPACE_LABEL
 from ..annotation.syntactic_words import Analysis, has_multiword_tokens, write_back, write_words
 from ..storage import blaming
 from ..treebanks.conllu import EMPTY, UNKNOWN_SPACES, Block, read_blocks

@@ -11,13 +11,12 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotation.alternatives import ScoredParse, k_best
 from ..annotation.arrays import Guides, joined
-from ..annotation.candidates import Candidates, trees_of
+from ..annotation.candidates import Candidates, ScoredParse, k_best, trees_of
 from ..annotation.confidence import logistic
-from ..annotation.documents import RawSentence, read_gold, write_trees
-from ..annotation.syntactic_words import words_as_tokens
-from ..annotation.words import Words, read_words
+from ..annotation.encoding import Words, read_words, write_trees
+from ..annotation.sentences import RawSentence, read_gold
+from ..annotation.syntactic_words import to_word_doc
 from ..compiled import NONE
 from ..easy_first.learning import EARLY, FULL, Learning, Lessons
 from ..easy_first.parsing import EasyFirstTrees
@@ -264,7 +263,7 @@ class EasyFirstParser(Parser):
         """
         k = whole("k", k, least=1)
         self._check_trained()
-        doc = words_as_tokens(doc)
+        doc = to_word_doc(doc)
         sentences, words = self.parser.read_docs([doc], reader=self.name)
         found = []
         for i, (start, end) in enumerate(zip(sentences.offsets, sentences.offsets[1:])):

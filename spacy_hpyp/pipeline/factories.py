@@ -37,9 +37,7 @@ def _defaults() -> Config:
 
 
 def default_config(settings: type[Settings], factory: str) -> Config:
-    """Return the settings of a component that no config sets: those of its class, and the model and
-    scorer of `defaults.cfg`.
-    """
+    """Return the defaults of a component: those of its settings and of `defaults.cfg`."""
     return Config({**asdict(settings()), **_defaults()[factory]})
 
 

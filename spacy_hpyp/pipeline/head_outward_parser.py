@@ -1,6 +1,4 @@
-"""The trainable spaCy component `head_outward_parser`, and what it has in common with others that
-learn a head-outward model from trees.
-"""
+"""The spaCy component `head_outward_parser`, and a base class for head-outward models."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -10,12 +8,11 @@ from spacy.attrs import SENT_START
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotation.alternatives import Alternative, best_combinations, k_best
-from ..annotation.candidates import Candidates, trees_of
-from ..annotation.documents import GoldDocument, join, write_trees
+from ..annotation.candidates import Alternative, Candidates, best_combinations, k_best, trees_of
+from ..annotation.encoding import Words, write_trees
 from ..annotation.extensions import mark_uncalibrated, write_sentence_probabilities
-from ..annotation.syntactic_words import words_as_tokens
-from ..annotation.words import Words
+from ..annotation.sentences import GoldDocument, join
+from ..annotation.syntactic_words import to_word_doc
 from ..compiled import NONE
 from ..head_outward.model import HEAD_OUTWARD, HeadOutwardModel, read_docs
 from ..head_outward.parsing import HeadOutwardTrees, best_trees, parse, tree_log_probabilities
@@ -108,43 +105,32 @@ class HeadOutwardParser(HeadOutwardComponent):
         RETURNS (tuple): The words; the start of each sentence, or part of a long one, among them
             (int64[parts + 1]); and their trees.
         RAISES (ValueError): If the component has not been trained, or its model cannot search for
-        trees.
+            trees.
         """
         self._check_chart()
-        model = self.head_outward
-        words, tags, offsets, found = read_docs(model, list(docs))
-        trees = parse(
-            model.frozen,
-            words,
-            tags,
-            offsets,
-            consensus=self.decoding == "mbr",
-            threads=self.threads,
-        )
-        return found, offsets, trees
+        model, consensus = self.head_outward, self.decoding == "mbr"
+        *encoded, words = read_docs(model, list(docs))
+        trees = parse(model.frozen, *encoded, consensus=consensus, threads=self.threads)
+        return words, encoded[-1], trees
 
     def set_annotations(
         self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray, HeadOutwardTrees]
     ) -> None:
         """Write trees into the documents that `predict` was given, by what it returned."""
-        docs, (words, offsets, trees) = list(docs), scores
-        heads, labels = _one_tree_each(trees.heads, trees.labels, offsets, words.layout.offsets)
-        write_trees(docs, words.layout, heads, labels, self._label_names, trees.head_probability)
-        # What is exactly what the model says is not what can be relied on.
+        docs, (words, offsets, trees), layout = list(docs), scores, scores[0].layout
+        heads, labels = _one_tree_each(trees.heads, trees.labels, offsets, layout.offsets)
+        write_trees(docs, layout, heads, labels, self._label_names, trees.head_probability)
+        # Exact under the model, but not calibrated.
         mark_uncalibrated(docs, self.name)
-        layout = words.layout
-        of_sentence = np.add.reduceat(
-            np.append(trees.log_probability, 0.0), np.searchsorted(offsets, layout.offsets)
-        )
+        parts = np.searchsorted(offsets, layout.offsets)
+        of_sentence = np.add.reduceat(np.append(trees.log_probability, 0.0), parts)
         for doc, start, end in zip(docs, layout.docs, layout.docs[1:]):
             first, last = np.searchsorted(layout.offsets, (start, end))
             # A sentence may begin with white space, and there may be nothing else in it.
             starts = np.flatnonzero(doc.to_array(SENT_START).view(np.int64) == 1)
-            owner = (
-                np.searchsorted(starts, layout.token[layout.offsets[first:last]], side="right") - 1
-            )
+            words = layout.token[layout.offsets[first:last]]
             values = np.zeros(len(starts))
-            values[owner] = of_sentence[first:last]
+            values[np.searchsorted(starts, words, side="right") - 1] = of_sentence[first:last]
             write_sentence_probabilities(doc, starts, values)
 
     def k_best(self, doc: Doc, k: int) -> list[Alternative]:
@@ -158,12 +144,10 @@ class HeadOutwardParser(HeadOutwardComponent):
         return [Alternative(*each) for each in k_best(doc, self.candidates(doc, k), k)]
 
     def candidates(self, doc: Doc, k: int) -> list[Candidates]:
-        """Return the most probable trees of each sentence of a document, with log-probabilities as
-        in `k_best`.
-        """
+        """Return the best trees of each sentence, with log-probabilities as in `k_best`."""
         k = whole("k", k, least=1, highest=1_000)
         self._check_chart()
-        model, doc = self.head_outward, words_as_tokens(doc)
+        model, doc = self.head_outward, to_word_doc(doc)
         words, tags, offsets, found = read_docs(model, [doc])
         parts = [
             best_trees(model.frozen, words[a:b], tags[a:b], k) for a, b in zip(offsets, offsets[1:])
@@ -171,21 +155,21 @@ class HeadOutwardParser(HeadOutwardComponent):
         bounds = found.layout.offsets
         firsts = np.searchsorted(offsets, bounds)
         candidates = []
-        for i, (start, end) in enumerate(zip(bounds, bounds[1:])):
-            own, rows = parts[firsts[i] : firsts[i + 1]], []
-            for score, chosen in best_combinations([scores.tolist() for _, _, scores in own], k):
+        for first, last, start, end in zip(firsts, firsts[1:], bounds, bounds[1:]):
+            of_sentence, rows = parts[first:last], []
+            scores = [scores.tolist() for _, _, scores in of_sentence]
+            for score, chosen in best_combinations(scores, k):
                 heads, labels = (
-                    np.concatenate([part[column][j] for part, j in zip(own, chosen)])
+                    np.concatenate([part[column][j] for part, j in zip(of_sentence, chosen)])
                     for column in (0, 1)
                 )
-                within = offsets[firsts[i] : firsts[i + 1] + 1] - start
-                rows.append(
-                    (*_one_tree_each(heads, labels, within, np.array([0, end - start])), score)
+                within, whole_sentence = (
+                    offsets[first : last + 1] - start,
+                    np.array([0, end - start]),
                 )
-            columns = (np.array(column) for column in zip(*rows))
-            candidates.append(
-                trees_of(doc, found.layout.token[start:end], *columns, self._label_names)
-            )
+                rows.append((*_one_tree_each(heads, labels, within, whole_sentence), score))
+            columns, token = map(np.array, zip(*rows)), found.layout.token[start:end]
+            candidates.append(trees_of(doc, token, *columns, self._label_names))
         return candidates
 
     def tree_log_prob(self, doc: Doc) -> float:
@@ -198,32 +182,26 @@ class HeadOutwardParser(HeadOutwardComponent):
         found = [rows for _, rows in self._encoded(doc)]
         if not found:
             return 0.0
-        sentences = join(found)
-        return sum(
-            float(
-                tree_log_probabilities(
-                    self.head_outward.frozen, *(part[a:b] for part in sentences[:4]), True
-                ).sum()
-            )
+        sentences, frozen = join(found), self.head_outward.frozen
+        trees = (
+            [part[a:b] for part in sentences[:4]]
             for a, b in zip(sentences.offsets, sentences.offsets[1:])
         )
+        return sum(float(tree_log_probabilities(frozen, *tree, True).sum()) for tree in trees)
 
 
 def _one_tree_each(
     heads: np.ndarray, labels: np.ndarray, parts: np.ndarray, sentences: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Join the trees of parts of sentences: the roots of later parts hang on the root of the
-    first.
-    """
+    """Join the trees of parts of sentences: later roots hang on the root of the first."""
     if len(parts) == len(sentences):
         return heads, labels
     heads, labels = heads.copy(), labels.copy()
     sentence = np.searchsorted(sentences, parts[:-1], side="right") - 1
-    for i, (start, end) in enumerate(zip(parts, parts[1:])):
-        own = heads[start:end]
-        root = int(start + np.flatnonzero(own == NONE)[0])
-        first = int(sentences[sentence[i]])
-        own[own != NONE] += start - first
+    for start, end, first in zip(parts, parts[1:], sentences[sentence]):
+        of_part = heads[start:end]
+        root = int(start + np.flatnonzero(of_part == NONE)[0])
+        of_part[of_part != NONE] += start - first
         if start == first:
             main = root - first
         else:

@@ -9,8 +9,9 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotation.extensions import write_states
-from ..annotation.uncased import UncasedWords, read_uncased, uncased_key
+from ..annotation.encoding import read_uncased, uncased_key
+from ..annotation.sentences import UncasedWords
+from ..annotation.user_data import remove, write_entries
 from ..head_outward.latent_states import LATENT_STATES, LatentStates
 from ..training.treebank import Seen
 from .base import TrainableComponent
@@ -24,7 +25,7 @@ _SWEEPS = 50
 
 class HeadOutwardStates(TrainableComponent):
     """Finds the latent states of words (Wallach, Sutton & McCallum 2008), and writes them as
-    `token._.state`.
+    `token._.latent_state`.
 
     It learns from the trees of the reference documents on their own tokens, and reads the trees of
     documents that a parser before it has parsed. Documents of the same content are learned from
@@ -73,30 +74,21 @@ class HeadOutwardStates(TrainableComponent):
         self._use(model)
         skipped = sum(len(words.forms) for words in read.values()) - size
         if skipped:
-            util.logger.info(
-                "%s: %d words are in sentences without complete trees and left out",
-                self.name,
-                skipped,
-            )
+            util.logger.info("%s: %d words are not in complete trees", self.name, skipped)
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         documents = {uncased_key(example.reference): example.reference for example in examples}
-        usable = self.latent_states.usable
+        model = self.latent_states
         texts = [
-            (key, self._seen.take(key, lambda doc=doc: usable(read_uncased(doc))))
+            (key, self._seen.take(key, lambda doc=doc: model.usable(read_uncased(doc))))
             for key, doc in documents.items()
         ]
-        self._visit(texts, losses)
-        return False
-
-    def _visit(self, texts: list[tuple[bytes, UncasedWords]], losses: dict[str, float]) -> None:
-        """A step for some documents, see `update`."""
-        model = self.latent_states
         rng = np.random.default_rng([self.seed, model.training.steps])
         probability = model.visit(texts, rng)
         self._count_loss(losses, -float(np.log2(probability).sum()), len(probability))
         if model.training.visited >= model.training.size:
             model.end_sweep(rng)
+        return False
 
     # Prediction
 
@@ -130,7 +122,8 @@ class HeadOutwardStates(TrainableComponent):
     ) -> None:
         """Write states into the documents that `predict` was given, by what it returned."""
         for doc, (token, states, _) in zip(docs, scores):
-            write_states(doc, token, states)
+            remove(doc.user_data, ("latent_state",))
+            write_entries(doc, "latent_state", states.tolist(), token)
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, float]:
         """The mean log-probability of a word of the predicted documents given the others of its
@@ -139,12 +132,10 @@ class HeadOutwardStates(TrainableComponent):
         RETURNS (dict[str, float]): Under "words_log_prob".
         """
         scores = self.predict([example.predicted for example in self._examples(examples, "score")])
-        values = np.concatenate(
-            [np.empty(0), *(log_probability for _, _, log_probability in scores)]
-        )
+        values = np.concatenate([np.empty(0), *(log_probability for *_, log_probability in scores)])
         return {_SCORE: float(values.mean()) if len(values) else 0.0}
 
 
 make_head_outward_states = register(
-    HeadOutwardStates, assigns=["token._.state"], scores={_SCORE: 1.0}
+    HeadOutwardStates, assigns=["token._.latent_state"], scores={_SCORE: 1.0}
 )

@@ -12,14 +12,21 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Optimizer
 
-from ..annotation.alternatives import Alternative, Marginals, distinct_parses, k_best, marginals
 from ..annotation.arrays import Parses, with_letters
-from ..annotation.candidates import Candidates, trees_of
-from ..annotation.documents import GoldDocument, Layout, encode_docs, with_tokens_of, write_parses
+from ..annotation.candidates import (
+    Alternative,
+    Candidates,
+    Marginals,
+    distinct_parses,
+    k_best,
+    marginals,
+    trees_of,
+)
+from ..annotation.encoding import Layout, encode_docs, layout_of, write_parses
 from ..annotation.extensions import mark_uncalibrated
 from ..annotation.guides import write_guides
-from ..annotation.syntactic_words import words_as_tokens
-from ..annotation.words import layout_of
+from ..annotation.sentences import GoldDocument
+from ..annotation.syntactic_words import to_word_doc
 from ..arc_standard.architectures import JOINT_MODEL, thinc_model
 from ..arc_standard.decoding import decode, mixture, posteriors
 from ..arc_standard.frozen import TreeLogProbs
@@ -36,7 +43,7 @@ from ..training.contrast import learn_contrasts
 from ..training.derivations import JointTreebank, SentenceBatch, initialize, visit
 from ..training.leave_out import check_derivations, leave_out, without
 from ..training.treebank import GoldCorpus
-from .alignment import annotated_document, example_of_shared_words, gold_documents
+from .alignment import annotated_document, example_of_shared_words, gold_documents, with_tokens_of
 from .factories import TAG_AND_TREE_SCORES, TREES, register
 from .parsers import GibbsParser
 from .scorer import score
@@ -70,8 +77,6 @@ class HPYPParser(GibbsParser):
     def _initialized(self) -> JointModel:
         self._check_trained()
         return self.joint
-
-    # Settings
 
     def _check_settings(self, settings: ParserSettings) -> None:
         if settings.predict_tags and not self.joint.is_lexicalised:
@@ -147,9 +152,7 @@ class HPYPParser(GibbsParser):
         self._contrast_is_due = progress.sweeps == self.contrast
 
     def finish_update(self, sgd: Optimizer) -> None:
-        """Update the weights of pools by the gradients that `update` has kept. After `contrast`
-        sweeps they learn from the beam, with their averages in `sgd`, and then stay.
-        """
+        """Update the weights of pools, from the beam once after `contrast` sweeps."""
         super().finish_update(sgd)
         model = self.joint
         # Sentences with latent derivations are not seated as the static oracle derives them.
@@ -223,37 +226,34 @@ class HPYPParser(GibbsParser):
 
     def increments(self, doc: Doc, k: int = 5) -> list[Increment]:
         """Return the beam after each word: parses of the words so far, and expectations of the next
-        word.
-
-        The search knows nothing of the words to come, whatever `future_cost` is. Positions count words
-        and white space.
+        word. The search knows nothing of the words to come, whatever `future_cost` is.
 
         doc (Doc): Sentence boundaries that are set are kept; without any it is one sentence.
-        k (int): How many parses and next words, at least 1; there are fewer parses if the beam has
-        no more. RAISES (ValueError): If the model generates no words.
+        k (int): How many parses and next words, at least 1; the beam may have fewer parses.
+        RETURNS (list[Increment]): Positions in them count words and white space.
+        RAISES (ValueError): If the model generates no words.
         """
         k, model = whole("k", k, least=1), self._initialized()
-        return find_increments(model, [words_as_tokens(doc)], self.search, k, **self._parsing)[0]
+        return find_increments(model, [to_word_doc(doc)], self.search, k, **self._parsing)[0]
 
     def candidates(self, doc: Doc, k: int) -> list[Candidates]:
         """Return the best parses of each sentence, with log-probabilities in nats, see `k_best`."""
         k = whole("k", k, least=1)
-        model, doc = self._initialized(), words_as_tokens(doc)
+        model, doc = self._initialized(), to_word_doc(doc)
         blocks, layout = encode_docs([doc], model.encoder, given_tags=not self.predict_tags)
         search = self.search._replace(marginals=True)
         sentences, of_each = posteriors(model.frozen, blocks, search, self.threads)
         letters = model.spell_docs([doc], layout, blocks.words)
         found = []
         for start, end, posterior in zip(sentences.offsets, sentences.offsets[1:], of_each):
-            best = distinct_parses(posterior)[:k]
-            rows = [i for _, i in best]
-            tags = [[model.tags[tag] for tag in own] for own in posterior.tags[rows].tolist()]
-            score = np.array([score for score, _ in best]) + letters[start:end].sum()
+            scores, rows = map(list, zip(*distinct_parses(posterior)[:k]))
+            tags = [[model.tags[tag] for tag in tags] for tags in posterior.tags[rows].tolist()]
+            score = np.array(scores) + letters[start:end].sum()
             trees = posterior.heads[rows], posterior.labels[rows], score
             found.append(trees_of(doc, layout.token[start:end], *trees, model.labels, tags))
         return found
 
-    def without(self, documents: Sequence[GoldDocument]) -> "HPYPParser":
+    def held_out_copy(self, documents: Sequence[GoldDocument]) -> "HPYPParser":
         """Return a component that has not been trained on some gold sentences, to predict with."""
         model = self._initialized()
         check_derivations(model)
@@ -264,10 +264,8 @@ class HPYPParser(GibbsParser):
         )
 
     def posterior(self, doc: Doc) -> Marginals:
-        """Return how probable each head, label and tag is; sentence boundaries that are set are
-        kept.
-        """
-        model, doc = self._initialized(), words_as_tokens(doc)
+        """Return how probable each head, label and tag is, with the set boundaries."""
+        model, doc = self._initialized(), to_word_doc(doc)
         blocks, layout = encode_docs([doc], model.encoder, given_tags=not self.predict_tags)
         shares = mixture(model.frozen, blocks, self.search._replace(marginals=True), self.threads)
         return marginals(doc, layout, shares, model.encoder)
@@ -283,11 +281,11 @@ class HPYPParser(GibbsParser):
         trained on their sentences.
 
         examples (Iterable[Example]): The training data of the component.
-        folds (int): How many parts of the sentences are left out, one after the other; at least 2.
-        progress (Callable[[int], None]): Called with the number of words whenever some have been
-        annotated. RETURNS (tuple[list[Doc], int]): New documents with the gold annotation on the
-            tokens of the setting `tokens`, and how many of their sentences the component has
-            learned from; the others are parsed by it as it is.
+        folds (int): The number of parts of the sentences, each left out once; at least 2.
+        progress (Callable[[int], None]): Called with the number of words annotated since.
+        RETURNS (tuple[list[Doc], int]): New documents with the gold annotation on the tokens of the
+            setting `tokens`, and how many of their sentences the component has learned from; the
+            others are parsed by it as it is.
         RAISES (ValueError): If the component has not been trained on these examples, or with latent
             derivations.
         """
@@ -296,18 +294,12 @@ class HPYPParser(GibbsParser):
         annotated = [
             annotated_document(each, self.tokens) for each in self._examples(examples, "leave_out")
         ]
-        sentences, search = (
-            [sentences for _, sentences, _ in annotated],
-            self._changed({"guides": True}).search,
-        )
+        docs, sentences, tokens = map(list, zip(*annotated)) if annotated else ([], [], [])
+        search = self._changed({"guides": True}).search
         guides, learned = leave_out(
             model, sentences, search, self._rng(2), folds=folds, progress=progress, **self._parsing
         )
-        docs, layout = (
-            [doc for doc, _, _ in annotated],
-            layout_of([tokens for _, _, tokens in annotated]),
-        )
-        write_guides(docs, layout, guides, model.encoder)
+        write_guides(docs, layout_of(tokens), guides, model.encoder)
         # Guides are about words; a document has the tokens over them again.
         return [with_tokens_of(each.predicted, doc) for each, doc in zip(examples, docs)], learned
 
@@ -330,16 +322,8 @@ class HPYPParser(GibbsParser):
                 f"generates tags only."
             )
         count, max_length, seed = check_drawing(count, max_length, seed)
-        search, threads = self.search, self.threads
-        return generate_docs(
-            model,
-            self.vocab,
-            count,
-            max_length=max_length,
-            seed=seed,
-            search=search,
-            threads=threads,
-        )
+        drawing = {"max_length": max_length, "seed": seed, "search": self.search}
+        return generate_docs(model, self.vocab, count, threads=self.threads, **drawing)
 
     def tree_log_prob(self, doc: Doc) -> float:
         """Return the log-probability of the words of a document with its tags and trees, in nats,

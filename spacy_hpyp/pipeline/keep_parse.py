@@ -3,45 +3,52 @@
 from collections.abc import Callable
 
 from spacy.language import Language
-from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 
-from ..annotation.extensions import forget_probabilities, register_extensions
-from ..annotation.syntactic_words import words_as_tokens, write_back
+from ..annotation.extensions import forget_probabilities
+from ..annotation.syntactic_words import to_word_doc, write_back
 from ..annotation.user_data import current_parse, keep, take_back
+from .base import StoredPipe
 from .pipeline_lookup import PipelineReference, name_before
 
-register_extensions()
 
-
-class KeepParse(Pipe):
-    """Moves the parse of a Doc to `doc._.parses`, so that the next parser starts anew.
+class KeepParse(StoredPipe):
+    """Moves the parse of a Doc to `doc._.hpyp_parses`, so that the next parser starts anew.
 
     It stands after each parser but the last one before a `parse_combiner`. Tags stay, for parsers
     that need them, and so do sentence boundaries.
 
-    name_of_parse (str): The name of the parse; if it is "", that of the component before.
+    name_of_parse (str): The name of the parse. If it is "", the component takes the name of the one
+        before it when it is first used, and keeps that wherever it is sourced.
     """
+
+    file = "name_of_parse"
 
     def __init__(
         self, name: str = "keep_parse", *, name_of_parse: str = "", nlp: Language | None = None
     ) -> None:
         self.name = name
-        self._name_of_parse = name_of_parse
+        self._given = self._found = name_of_parse
         self._pipeline = PipelineReference(nlp)
 
     @property
     def name_of_parse(self) -> str:
         """The name of the parse that is kept."""
-        return self._name_of_parse or name_before(self, self._pipeline()) or self.name
+        self._found = self._found or name_before(self, self._pipeline()) or self.name
+        return self._found
+
+    state = name_of_parse
+
+    def _restore(self, state: str) -> None:
+        self._found = self._given or state
 
     def initialize(self, get_examples: Callable, *, nlp: Language | None = None) -> None:
-        """Take note of the pipeline, for a component of another one."""
-        self._pipeline = PipelineReference(nlp)
+        """Find the name of the parse in a pipeline."""
+        self._pipeline, self._found = PipelineReference(nlp), self._given
 
     def __call__(self, doc: Doc) -> Doc:
         """Keep the parse of a Doc: that of its syntactic words."""
-        words = words_as_tokens(doc)
+        words = to_word_doc(doc)
         if words.has_annotation("DEP"):
             keep(words, self.name_of_parse, current_parse(words))
             take_back(words)
@@ -50,7 +57,7 @@ class KeepParse(Pipe):
         return doc
 
 
-@Language.factory("keep_parse", assigns=["doc._.parses"], default_config={"name_of_parse": ""})
+@Language.factory("keep_parse", assigns=["doc._.hpyp_parses"], default_config={"name_of_parse": ""})
 def make_keep_parse(nlp: Language, name: str, name_of_parse: str) -> KeepParse:
     """Make a component that keeps a parse, by default that of the component before it."""
     return KeepParse(name, name_of_parse=name_of_parse, nlp=nlp)

@@ -1,6 +1,4 @@
-"""The trainable spaCy components `parse_combiner` and `arc_confidence`, which weigh the parses of
-several parsers.
-"""
+"""The trainable spaCy components `parse_combiner` and `arc_confidence`."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -10,10 +8,10 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotation.arrays import joined
-from ..annotation.documents import UNLABELLED, Layout, write_trees
+from ..annotation.encoding import Layout, write_tags, write_trees
 from ..annotation.extensions import forget_probabilities, write_probability
+from ..annotation.sentences import UNLABELLED
 from ..annotation.user_data import KeptParse, kept_parses, restore
-from ..annotation.words import write_tags
 from ..combining.vote_data import ABSENT, Ballots, Names, cast, parses_of
 from ..combining.votes import VOTES, Votes
 from ..settings import Settings
@@ -28,8 +26,8 @@ from .scorer import score
 class ParseCombiner(TrainableComponent):
     """Elects the best tree from the parses of several parsers.
 
-    It reads the parses that `keep_parse` has kept (`doc._.parses`) and the current one, and sets
-    `token.head`, `token.dep_`, `token.tag_`, `token._.head_prob` and `token._.tag_prob`.
+    It reads the parses that `keep_parse` has kept (`doc._.hpyp_parses`) and the current one, and
+    sets `token.head`, `token.dep_`, `token.tag_`, `token._.head_prob` and `token._.tag_prob`.
 
     The weights of voters are learned from documents that no voter has been trained on, as
     `hpyp combine` does, or with the voters as `annotating_components` of a training. Updates
@@ -72,8 +70,6 @@ class ParseCombiner(TrainableComponent):
         """Tags and labels, as `spacy init labels` writes them and `initialize` takes them."""
         return {"tags": list(self.votes.tags), "labels": list(self.votes.labels)}
 
-    # Training
-
     def initialize(
         self,
         get_examples: Callable[[], Iterable[Example]],
@@ -83,16 +79,17 @@ class ParseCombiner(TrainableComponent):
     ) -> None:
         """Find the voters, collect tags and labels, and forget all weights.
 
-        RAISES (ValueError): If there are fewer than two voters, or no labels.
+        RAISES (ValueError): If there are fewer than two voters, two of one name, or no labels.
         """
         examples = self._initial_examples(get_examples)
         if nlp is not None:
             self._pipeline = PipelineReference(nlp)
         voters = list(self.model.attrs["voters"]) or self.voters_in(self._pipeline())
-        if len(voters) < 2:
+        if len(set(voters)) < max(2, len(voters)):
             raise ValueError(
-                f"The component '{self.name}' needs two voters at least, but there are {voters}. Put parsers "
-                f"before it, each but the last with a 'keep_parse' after it, or name them in 'voters'."
+                f"The component '{self.name}' needs two voters at least, of different names, but there are "
+                f"{voters}. Put parsers before it, each but the last with a 'keep_parse' after it, or name "
+                "them in 'voters'; parses are named by 'name_of_parse'."
             )
         if labels is None:
             docs = [doc for example in examples for doc in (example.reference, example.predicted)]
@@ -114,11 +111,11 @@ class ParseCombiner(TrainableComponent):
         if before and not isinstance(before[-1][1], KeepParse):
             parsers = [name for name, _ in before if "token.dep" in nlp.get_pipe_meta(name).assigns]
             voters.append((parsers or [before[-1][0]])[-1])
-        return list(dict.fromkeys(voters))
+        return voters
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
         docs = [example.predicted for example in examples]
-        ballots, *_ = self._ballots(docs, [[gold_parse(example)] for example in examples])
+        ballots, *_ = self._ballots(docs, map(gold_parse, examples))
         self._seen.append(ballots)
         self._missing -= len(examples)
         self._count_loss(losses, *self.votes.loss(ballots))
@@ -132,16 +129,14 @@ class ParseCombiner(TrainableComponent):
         self._use(votes)
 
     def _ballots(
-        self, docs: Sequence[Doc], more: Sequence[Sequence[KeptParse]] | None = None
+        self, docs: Sequence[Doc], gold: Iterable[KeptParse] = ()
     ) -> tuple[Ballots, Layout, Names]:
-        """Return the ballots of all voters, and of those that have more parses of each document."""
+        """Return the ballots of all voters, and of the gold parse of each document as the last."""
         names = self.votes.names()
         parses = [parses_of(doc, self.votes.voters, reader=self.name) for doc in docs]
-        return *cast(
-            docs, [[*a, *b] for a, b in zip(parses, more or [[]] * len(docs))], names
-        ), names
-
-    # Prediction
+        for of_doc, parse in zip(parses, gold):
+            of_doc.append(parse)
+        return *cast(docs, parses, names), names
 
     def predict(self, docs: Iterable[Doc]) -> tuple[Layout, Ballots, Names]:
         """Vote on documents without changing them.
@@ -156,8 +151,7 @@ class ParseCombiner(TrainableComponent):
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Ballots, Names]) -> None:
         """Write the result of `predict` into its documents."""
-        docs = list(docs)
-        layout, elected, names = scores
+        docs, (layout, elected, names) = list(docs), scores
         other = names.labels.setdefault(UNLABELLED, len(names.labels))
         labels = np.where(elected.labels == ABSENT, other, elected.labels)
         tags = np.where(elected.tags == ABSENT, len(names.tags), elected.tags)
@@ -189,28 +183,21 @@ class ArcConfidence(ParseCombiner):
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Ballots, Names]) -> None:
         """Write the first voter's parse and its probabilities into the documents of `predict`."""
         layout, rated, _ = scores
-        for doc, words in zip(docs, layout.words):
+        for doc, words, token in zip(docs, layout.words, layout.tokens):
             forget_probabilities(doc)
-            kept = kept_parses(doc).get(self.votes.voters[0])
-            if kept is not None:
-                restore(doc, kept)
-                write_probability(
-                    doc, layout.token[words], "head_prob", rated.head_probability[words]
-                )
+            parse = kept_parses(doc).get(self.votes.voters[0])
+            if parse is not None:
+                restore(doc, parse)
+                write_probability(doc, token, "head_prob", rated.head_probability[words])
 
 
 def gold_parse(example: Example) -> KeptParse:
-    """Return the gold annotation on the predicted tokens; labels are "" where the head is
-    unknown.
-    """
+    """Return the gold annotation on the predicted tokens; labels of unknown heads are ""."""
     heads, labels = example.get_aligned_parse(projectivize=False)
     known = [head is not None and ok for head, ok in zip(heads, tokens_in_trees(example)[0])]
     n = len(known)
     return KeptParse(
-        np.array(
-            [head - i if ok else 0 for i, (head, ok) in enumerate(zip(heads, known))],
-            dtype=np.int32,
-        ),
+        np.array([h - i if ok else 0 for i, (h, ok) in enumerate(zip(heads, known))], np.int32),
         [label or "" if ok else "" for label, ok in zip(labels, known)],
         [tag or "" for tag in example.get_aligned("TAG", as_string=True)],
         *np.full((2, n), np.nan),
@@ -221,9 +208,9 @@ def gold_parse(example: Example) -> KeptParse:
 make_parse_combiner = register(
     ParseCombiner,
     assigns=["token.tag", *TREES, "token._.tag_prob"],
-    requires=["doc._.parses"],
+    requires=["doc._.hpyp_parses"],
     scores=TAG_AND_TREE_SCORES,
 )
 make_arc_confidence = register(
-    ArcConfidence, assigns=["token.tag", *TREES], requires=["doc._.parses"], scores={}
+    ArcConfidence, assigns=["token.tag", *TREES], requires=["doc._.hpyp_parses"], scores={}
 )

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from spacy.training import Example
 
 from ..annotation.arrays import offsets_of
 from ..annotation.candidates import Candidates, write_candidates
-from ..annotation.documents import GoldDocument, RawSentence, is_counted, problem_of, unannotated
+from ..annotation.sentences import GoldDocument, RawSentence, is_counted, problem_of
 from ..combining.reranker import (
     FEATURES,
     RANKING,
@@ -25,7 +26,7 @@ from ..combining.reranker import (
 from ..compiled import NONE
 from ..head_outward.model import HEAD_OUTWARD, HeadOutwardModel
 from ..hpyp.parameters import set_pooled
-from .alignment import annotated_document
+from .alignment import annotated_document, unannotated
 from .factories import TREE_SCORES, TREES, register
 from .head_outward_parser import HeadOutwardComponent
 from .pipeline_lookup import PipelineReference, components_before
@@ -109,29 +110,17 @@ class ParseReranker(HeadOutwardComponent):
 
         RAISES (ValueError): If there is none.
         """
-        if self.source:
-            self._pipe(self.source)
-            return self.source
-        for name, component in reversed(self._before()):
-            if hasattr(component, "candidates"):
-                return name
-        raise ValueError(
-            f"The component '{self.name}' chooses among the trees of a parser, but there is none before it "
-            f"in "
-            f"the pipeline: {self.nlp.component_names}. Put one there, or name it: 'source'."
-        )
+        sources = [name for name, pipe in self._before() if hasattr(pipe, "candidates")]
+        if not self.source and not sources:
+            raise ValueError(
+                f"The component '{self.name}' chooses among the trees of a parser, but there is none before it "
+                f"in the pipeline: {self.nlp.component_names}. Put one there, or name it: 'source'."
+            )
+        return self.source or sources[-1]
 
     def _before(self) -> list[tuple[str, Any]]:
         """Return the components before this one, those that are disabled among them."""
         return components_before(self, self.nlp)
-
-    def _pipe(self, name: str) -> Any:
-        if name not in self.nlp.component_names:
-            raise ValueError(
-                f"The component '{self.name}' needs '{name}', but the pipeline has no such component: it has "
-                f"{self.nlp.component_names}."
-            )
-        return self.nlp.get_pipe(name)
 
     # Training
 
@@ -147,11 +136,9 @@ class ParseReranker(HeadOutwardComponent):
         nlp: Language | None = None,
         labels: dict[str, list[str]] | None = None,
     ) -> None:
-        """Hold sentences out, collect the vocabulary, tags and labels of the others, and forget
-        everything.
+        """Hold sentences out, collect the alphabets of the others, and forget everything.
 
-        RAISES (ValueError): If no sentence has tags and a tree, or none has only such as `labels`
-        say.
+        RAISES (ValueError): If no sentence has tags and a tree, or none has only the given labels.
         """
         if nlp is not None:
             self._pipeline = PipelineReference(nlp)
@@ -165,7 +152,7 @@ class ParseReranker(HeadOutwardComponent):
 
     def _hold_out(self, keys: Sequence[bytes]) -> set[bytes]:
         """Choose the sentences that weights are learned from."""
-        kept_out = getattr(self._pipe(self.source_name), "held_out", set()) & set(keys)
+        kept_out = getattr(self.nlp.get_pipe(self.source_name), "held_out", set()) & set(keys)
         if len(kept_out) >= _LEAST_HELD_OUT:
             return kept_out
         distinct = list(dict.fromkeys(keys))
@@ -201,21 +188,19 @@ class ParseReranker(HeadOutwardComponent):
     def _parse_held_out(
         self, sentences: Sequence[_Gold]
     ) -> list[tuple[Doc, RawSentence, Candidates]]:
-        """Parse held-out sentences by the components before this one, as if these had not seen
-        them; return each with its candidates.
-        """
+        """Return held-out sentences with their candidates, parsed as if none had been seen."""
         found = [(doc, raw) for doc, raw in sentences if problem_of(raw.rows) is None]
-        gold = [[raw for _, raw in found]]
         pipes = {
-            name: pipe.without(gold) if hasattr(pipe, "without") else pipe
+            name: pipe.held_out_copy([[raw for _, raw in found]])
+            if hasattr(pipe, "held_out_copy")
+            else pipe
             for name, pipe in self._before()
         }
         docs: Iterable[Doc] = [
             unannotated(doc, sent_starts=[token.i == 0 for token in doc]) for doc, _ in found
         ]
-        for name, _ in self._before():
+        for name, pipe in pipes.items():
             if name not in self.nlp.disabled:
-                pipe = pipes[name]
                 docs = pipe.pipe(docs) if hasattr(pipe, "pipe") else map(pipe, docs)
         parsed = []
         for doc, (_, raw) in zip(docs, found):
@@ -235,16 +220,14 @@ class ParseReranker(HeadOutwardComponent):
         RAISES (ValueError): If the component has not been trained, or there is no such source.
         """
         self._check_trained()
-        source = self._pipe(self.source_name)
+        source = self.nlp.get_pipe(self.source_name)
         # One after the other: the source has threads of its own.
         found = [(doc, source.candidates(doc, self.k if k is None else k)) for doc in docs]
         # Made here: threads only read it.
         assert self.head_outward.frozen is not None
         with ThreadPoolExecutor(self.threads) as executor:
-            ranked = executor.map(
-                lambda each: self._rank(*each), [(doc, each) for doc, own in found for each in own]
-            )
-            return [[next(ranked) for _ in own] for _, own in found]
+            ranked = [executor.map(partial(self._rank, doc), trees) for doc, trees in found]
+            return [list(sentences) for sentences in ranked]
 
     def _features(self, doc: Doc, candidates: Candidates) -> np.ndarray:
         features = np.zeros((len(candidates), len(FEATURES)))
@@ -294,10 +277,8 @@ class ParseReranker(HeadOutwardComponent):
 
 
 def agreement(candidates: Candidates, gold: RawSentence) -> tuple[np.ndarray, np.ndarray, int]:
-    """Count right heads of candidates; punctuation is left out.
+    """Count right heads of candidates for the words of a gold sentence, without punctuation.
 
-    candidates (Candidates): Of n words.
-    gold (RawSentence): The same words with their gold tree.
     RETURNS (tuple[int64[k], int64[k], int]): Right heads, right heads with right labels, and words.
     """
     n = len(gold.rows)
@@ -312,9 +293,7 @@ def agreement(candidates: Candidates, gold: RawSentence) -> tuple[np.ndarray, np
 
 
 def _marginals(heads: np.ndarray, probability: np.ndarray) -> np.ndarray:
-    """Return the probabilities of the arcs of candidates, summed over all candidates (float64[k,
-    n]).
-    """
+    """Return the probabilities of arcs, summed over all candidates (float64[k, n])."""
     n = heads.shape[1]
     _, arc = np.unique(heads.astype(np.int64) * n + np.arange(n), return_inverse=True)
     arc = arc.reshape(heads.shape)

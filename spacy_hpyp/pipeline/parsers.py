@@ -1,6 +1,4 @@
-"""Base classes of components that learn trees from a treebank, and of those that learn by Gibbs
-sampling.
-"""
+"""Base classes of components that learn trees, and of those that learn by Gibbs sampling."""
 
 import warnings
 from collections import Counter
@@ -13,15 +11,9 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Optimizer
 
-from ..annotation.documents import (
-    UNLABELLED,
-    GoldDocument,
-    GoldSentence,
-    raw_sentences,
-    read_gold,
-    written_labels,
-)
-from ..annotation.syntactic_words import words_as_tokens
+from ..annotation.encoding import raw_sentences
+from ..annotation.sentences import UNLABELLED, GoldDocument, GoldSentence, read_gold, written_labels
+from ..annotation.syntactic_words import to_word_doc
 from ..hpyp.parameters import add_gradients, set_pooled, weights_from
 from ..training.treebank import GoldCorpus, Treebank
 from .alignment import gold_documents
@@ -46,9 +38,7 @@ class Parser(TrainableComponent):
 
     @property
     def label_data(self) -> dict[str, list[str]]:
-        """Tags and labels of the model, as `spacy init labels` writes them and `initialize` takes
-        them.
-        """
+        """Tags and labels, as `spacy init labels` writes them and `initialize` takes them."""
         return {"tags": list(self.learned.tags), "labels": list(self.learned.labels)}
 
     @property
@@ -170,9 +160,7 @@ class GibbsParser(Parser):
         return swept
 
     def finish_update(self, sgd: Optimizer) -> None:
-        """Update the weights of pools if `update` has kept gradients: without any, an optimizer
-        goes on in the direction that it has.
-        """
+        """Update the weights of pools if there are gradients: an optimizer moves them without."""
         model = self.model
         if any(model.has_grad(name) and model.get_grad(name).any() for name in model.param_names):
             super().finish_update(sgd)
@@ -181,7 +169,7 @@ class GibbsParser(Parser):
         """Return the sentences of an annotated document, and their rows for the model."""
         self._check_trained()
         encoder, found = self.learned.encoder, []
-        for number, raw in enumerate(raw_sentences(words_as_tokens(doc)), 1):
+        for number, raw in enumerate(raw_sentences(to_word_doc(doc)), 1):
             sentence = read_gold(raw)
             rows = sentence if isinstance(sentence, str) else encoder.encode(sentence)
             if isinstance(sentence, str) or isinstance(rows, str):

@@ -10,7 +10,8 @@ from spacy.pipeline.tagger import tagger_score
 from spacy.training import Example
 from spacy.util import registry
 
-from ..annotation.documents import PUNCTUATION, located_sentences, tree_problem
+from ..annotation.encoding import located_sentences
+from ..annotation.sentences import PUNCTUATION, tree_problem
 from .alignment import tokens_in_trees
 
 

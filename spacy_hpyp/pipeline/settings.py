@@ -13,9 +13,7 @@ def _tokens() -> Any:
 
 @dataclass(frozen=True)
 class ParserSettings(Settings):
-    """All settings of `hpyp_parser`: how documents are parsed, what limits the search, and how
-    training goes (B&B sections 2 and 5.4).
-    """
+    """Settings of `hpyp_parser`: parsing, limits of the search, training (B&B 2, 5.4)."""
 
     particles: int = setting(50, Whole(1, HIGHEST_PARTICLES))
     stack_penalty: float = setting(0.5, Number(0.0))

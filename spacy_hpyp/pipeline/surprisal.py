@@ -15,7 +15,7 @@ from spacy.tokens import Doc
 from spacy.util import minibatch
 
 from ..annotation.extensions import bits
-from ..annotation.syntactic_words import word_spans, words_as_tokens
+from ..annotation.syntactic_words import to_word_doc, word_spans
 from ..annotation.user_data import entries_of
 from ..language_model.align import Alignment
 from ..language_model.increments import find_entropies
@@ -145,7 +145,7 @@ class ParserReader:
         """
         made = _docs(self, passages, running=running)
         parsed = list(self.nlp.pipe(made, component_cfg={self.name: {"search": self.search}}))
-        docs = list(map(words_as_tokens, parsed))
+        docs = list(map(to_word_doc, parsed))
         joint, given = self.parser.joint, not self.parser.predict_tags
         found = [{}] * len(docs)
         if entropy:
@@ -199,7 +199,7 @@ class NGramReader:
         for doc in self.nlp.pipe(docs) if running else docs:
             if not doc.has_annotation("SENT_START"):
                 raise ValueError("The pipeline of --segment-with does not find sentences.")
-            words = words_as_tokens(doc)
+            words = to_word_doc(doc)
             yield words, self._scores(words, word_spans(doc), entropy=entropy)
 
     def frequencies(self) -> Frequencies:

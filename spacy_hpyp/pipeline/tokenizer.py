@@ -183,7 +183,7 @@ class LearnedTokenizer:
             return self.rules.explain(text)
         explained = []
         for token in self(text):
-            words = [word.text for word in token._.words]
+            words = [word.text for word in token._.ud_words]
             if not token.is_space:
                 explained.append(
                     (" ".join(["LEARNED", *(words if len(words) > 1 else ())]), token.text)

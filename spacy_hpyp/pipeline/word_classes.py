@@ -1,6 +1,4 @@
-"""Classes of words as data of a pipeline: one table that is saved with it, and that all of its
-components read.
-"""
+"""Word classes as data of a pipeline: one table that its components read."""
 
 from collections.abc import Callable
 from pathlib import Path

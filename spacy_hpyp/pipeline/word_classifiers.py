@@ -19,25 +19,25 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotation.arrays import joined
-from ..annotation.documents import content_key
-from ..annotation.words import (
+from ..annotation.encoding import (
     BEGINS,
     GOES_ON,
     Words,
+    read_attribute,
     read_spaces,
     read_words,
-    read_written,
     write_attribute,
     write_starts,
     write_tags,
 )
+from ..annotation.sentences import content_key
 from ..compiled import NONE
 from ..easy_first.classification import EasyFirstSearch
 from ..easy_first.word_model import CLASSIFIER, WordClassifier
 from ..text.lemmas import LemmaRules
 from ..training.outcomes import Corpus, Encoded, GoldWords, jackknife
 from ..training.treebank import Seen
-from .alignment import sentences_of
+from .alignment import gold_documents
 from .base import TrainableComponent
 from .factories import register
 from .settings import AttributeSettings, ClassifyingSettings, SenterSettings
@@ -384,7 +384,7 @@ class EasyFirstTagger(LabellingComponent):
     def _read(self, example: Example, outcomes: dict[str, int], tokens: str) -> list[GoldWords]:
         # A guide is about the tokens of the document that it stands in.
         sentences, symbols = (
-            list(sentences_of(example, "gold" if self.classifier.is_guided else tokens)),
+            *gold_documents([example], "gold" if self.classifier.is_guided else tokens),
             {},
         )
         if self.classifier.is_guided:
@@ -443,7 +443,7 @@ class EasyFirstMorphologizer(AttributeComponent):
 
     def _gold_outcomes(self, doc: Doc, words: Words) -> tuple[list[str], np.ndarray]:
         (parts, part), (morphs, morph) = (
-            read_written([doc], words.layout, name) for name in ("pos", "morph")
+            read_attribute([doc], words.layout, name) for name in ("pos", "morph")
         )
         pairs, place = np.unique(part * max(1, len(morphs)) + morph, return_inverse=True)
         found = (
@@ -519,7 +519,7 @@ class EasyFirstLemmatizer(AttributeComponent):
         write_attribute(docs, words.layout, "lemma", list(names), number)
 
     def _gold_outcomes(self, doc: Doc, words: Words) -> tuple[list[str], np.ndarray]:
-        lemmas, lemma = read_written([doc], words.layout, "lemma")
+        lemmas, lemma = read_attribute([doc], words.layout, "lemma")
         pairs, place = np.unique(words.place * max(1, len(lemmas)) + lemma, return_inverse=True)
         found = (
             (words.forms[pair // len(lemmas)], lemmas[pair % len(lemmas)])

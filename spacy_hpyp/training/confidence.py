@@ -1,4 +1,4 @@
-"""Calibration by sentences that a parser has not learned from (`annotation.confidence`).
+"""Calibration by sentences that a parser has not learned from, see `annotation.confidence`.
 
 A joint model takes folds of training sentences out. An easy-first parser holds some sentences of
 the treebank out, or, if that has few, others like it learn from parts of it.
@@ -6,28 +6,29 @@ the treebank out, or, if that has few, others like it learn from parts of it.
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 
 from ..annotation.arrays import Blocks, block_starts, joined, offsets_of
 from ..annotation.confidence import UNLEARNED, UNLEARNED_TAGS, Confidence, features, tag_features
-from ..annotation.documents import GoldSentence, is_counted, join
+from ..annotation.sentences import GoldSentence, is_counted, join
 from ..arc_standard.decoding import decode
 from ..arc_standard.model import JointModel
 from ..arc_standard.search import Search
-from ..combining.votes import fit_confidence
+from ..combining.log_linear import fit_confidence
 from ..compiled import NONE
 from ..easy_first.learning import Learning, Lessons
 from ..easy_first.parsing import SentencesToParse
 from ..easy_first.tree_model import UNLEARNED as UNLEARNED_TREES
 from ..easy_first.tree_model import ParserProgress, TreeModel, confidence_features
-from .treebank import deal_out
+from .treebank import assign_folds
 
 _FOLDS = 5
-# A joint model is calibrated by about so many tokens after each sweep, in passages of about so
-# many. Without a twentieth of its treebank it is as good as without less: one fold in place of five
-# takes 3 s on EWT, not 12.
-_TOKENS, _PASSAGE, _TWENTIETH = 5000, 400, 20
+# A joint model is calibrated by about so many tokens after each sweep, in spans of about so many.
+# Without a twentieth of its treebank it is as good as without less: one fold in place of five takes
+# 3 s on EWT, not 12.
+_TOKENS, _SPAN, _TWENTIETH = 5000, 400, 20
 # An easy-first parser holds about so many sentences out, and no more than one in so many. In a
 # treebank of fewer than `_CROSS_FITTED_BELOW` sentences it is calibrated by all of them instead, as
 # they are parsed by others like it, which pass over the remaining folds so often.
@@ -54,79 +55,69 @@ def learn_confidence(
     threads: int,
     given_tags: bool,
 ) -> None:
-    """Calibrate arcs and tags by training sentences (by key, in order), as the model without them
-    parses them. Where some are missing, as after an interruption, an earlier calibration stays as
-    it is.
+    """Calibrate arcs and tags by training sentences, as the model without them parses them.
+
+    sentences: By key, in order. If some are missing, as after an interruption, nothing changes.
     """
-    rows = [own for key, own in sentences.items() if model.progress.seated.get(key)]
+    rows = [rows for key, rows in sentences.items() if model.progress.seated.get(key)]
     if len(rows) < len(model.progress.seated) or not rows:
         return
     ends = np.cumsum([each.shape[1] for each in rows])
-    number = (ends - 1) // max(1, min(_PASSAGE, ends[-1] // _FOLDS))
-    passages = [[rows[i] for i in np.flatnonzero(number == n)] for n in np.unique(number)]
+    span_of = (ends - 1) // max(1, min(_SPAN, ends[-1] // _FOLDS))
+    spans = [[rows[i] for i in np.flatnonzero(span_of == n)] for n in np.unique(span_of)]
     every = -(-ends[-1] // _TOKENS)
-    chosen = passages[model.progress.sweeps % every :: every]
-    seen = model.word_counts() if model.is_lexicalised else None
+    chosen = spans[model.progress.sweeps % every :: every]
     count = min(_FOLDS, len(chosen), -(-_TWENTIETH // every))
-    folds = [chosen[i::count] for i in range(count)]
-    arcs, tags = zip(
-        *(
-            _observe(model, fold, seen, search, rng, threads=threads, given_tags=given_tags)
-            for fold in folds
-        )
-    )
+    seen = model.word_counts() if model.is_lexicalised else None
+    observe = partial(_observe, model, seen, search, rng, threads=threads, given_tags=given_tags)
+    arcs, tags = zip(*(observe(chosen[i::count]) for i in range(count)))
     model.confidence = Confidence(
         _fit(arcs, UNLEARNED), UNLEARNED_TAGS if given_tags else _fit(tags, UNLEARNED_TAGS)
     )
 
 
-def running_text(
-    passages: Sequence[Sequence[np.ndarray]],
+def calibration_blocks(
+    spans: Sequence[Sequence[np.ndarray]],
 ) -> tuple[Blocks, np.ndarray, GoldSentence]:
-    """Make blocks of passages of consecutive sentences, whose boundaries are to be found.
+    """Make blocks of spans of consecutive sentences, whose boundaries are to be found.
 
     RETURNS (tuple): The blocks; gold heads as positions in the block (int32[tokens]), `NONE` for
         roots; and the sentences.
     """
-    rows = [sentence for passage in passages for sentence in passage]
-    sentences = join(rows)
-    offsets = sentences.offsets[offsets_of([len(passage) for passage in passages])]
+    sentences = join([sentence for span in spans for sentence in span])
+    offsets = sentences.offsets[offsets_of([len(span) for span in spans])]
     shift = block_starts(sentences.offsets) - block_starts(offsets)
     heads = np.where(sentences.heads == NONE, NONE, sentences.heads + shift).astype(np.int32)
-    n = len(heads)
-    tags, starts = np.full(n, NONE, dtype=np.int32), np.ones(n, dtype=bool)
+    tags, starts = np.full(len(heads), NONE, dtype=np.int32), np.ones(len(heads), dtype=bool)
     return Blocks(sentences.words, tags, starts, offsets), heads, sentences
 
 
 def _observe(
     model: JointModel,
-    passages: Sequence[Sequence[np.ndarray]],
     seen: np.ndarray | None,
     search: Search,
     rng: np.random.Generator,
+    spans: Sequence[Sequence[np.ndarray]],
     *,
     threads: int,
     given_tags: bool,
 ) -> tuple[Observed, Observed]:
-    """Parse passages by the model without them; return arcs without punctuation, and tags."""
-    blocks, heads, sentences = running_text(passages)
+    """Parse spans by the model without them; return arcs without punctuation, and tags."""
+    blocks, heads, sentences = calibration_blocks(spans)
     if given_tags:
         blocks = blocks._replace(tags=sentences.tags)
+    vocabulary = model.vocabulary
     if seen is not None:
-        # Words that occur nowhere else are unknown without the passages.
+        # Words that occur nowhere else are unknown without the spans.
         elsewhere = seen - np.bincount(blocks.words, minlength=len(seen))
         min_count = model.vocabulary_settings.min_count
-        blocks = blocks._replace(
-            words=model.vocabulary.numbers_by_counts(blocks.words, elsewhere, min_count)
-        )
+        words = vocabulary.numbers_by_counts(blocks.words, elsewhere, min_count)
+        blocks = blocks._replace(words=words)
     parses = decode(model.without(sentences, rng, threads).frozen, blocks, search, threads)
     counted = is_counted([*model.labels, ""])[sentences.labels]
     arcs = features(parses, blocks.offsets)[counted], (parses.heads == heads)[counted]
-    tags = (
-        tag_features(parses, model.vocabulary.is_known(blocks.words)),
-        parses.tags == sentences.tags,
-    )
-    return arcs, tags
+    known = vocabulary.is_known(blocks.words)
+    return arcs, (tag_features(parses, known), parses.tags == sentences.tags)
 
 
 # Easy-first parsers
@@ -148,9 +139,8 @@ def learn_from_held_out(parser: TreeModel, learning: Learning, *, threads: int) 
     held_out = parser.progress.held_out
     if held_out:
         lessons = joined([held_out[key] for key in sorted(held_out)])
-        parser.confidence = _fit(
-            [_observe_trees(parser, lessons, learning, threads)], UNLEARNED_TREES
-        )
+        observed = _observe_trees(parser, lessons, learning, threads)
+        parser.confidence = _fit([observed], UNLEARNED_TREES)
 
 
 def learn_from_all(
@@ -161,9 +151,7 @@ def learn_from_all(
     seed: int,
     threads: int,
 ) -> None:
-    """Calibrate a parser by all sentences, parsed by others that have learned from the other
-    folds.
-    """
+    """Calibrate a parser by all sentences, parsed by others that have not seen them."""
 
     def observe(fold: int) -> Observed:
         others = [key for key in lessons if key not in folds[fold]]
@@ -174,7 +162,7 @@ def learn_from_all(
             other.learn(joined(order), learning._replace(explore=passes > 0, dropout=0.0), rng)
         return _observe_trees(other, joined([lessons[key] for key in folds[fold]]), learning, 1)
 
-    folds = [fold for fold in deal_out(list(lessons), _FOLDS) if 0 < len(fold) < len(lessons)]
+    folds = [fold for fold in assign_folds(list(lessons), _FOLDS) if 0 < len(fold) < len(lessons)]
     if folds:
         with ThreadPoolExecutor(threads) as executor:
             parser.confidence = _fit(executor.map(observe, range(len(folds))), UNLEARNED_TREES)

@@ -13,7 +13,7 @@ import numpy as np
 from thinc.api import Adam
 
 from ..annotation.arrays import Blocks, sentence_blocks
-from ..annotation.documents import join
+from ..annotation.sentences import join
 from ..arc_standard.contrast import add_contrasts
 from ..arc_standard.distributions import (
     DISTRIBUTIONS,
@@ -28,7 +28,7 @@ from ..arc_standard.search import Search
 from ..hpyp.parameters import GATE_PACE, no_gradient
 from ..hpyp.pool import Weights
 from .leave_out import without
-from .treebank import deal_out
+from .treebank import assign_folds
 
 # The best on EWT dev of learning rates 0.001, 0.002 and 0.01, and of 0, 0.2, 0.5 and 1 of the joint
 # likelihood.
@@ -67,7 +67,7 @@ def learn_contrasts(
         for part in scale
     }
     optimizer = Adam(_LEARN_RATE, L2=0.0, grad_clip=0.0, use_averages=True)
-    folds = deal_out([key for key in sentences if model.progress.seated.get(key)], _FOLDS)
+    folds = assign_folds([key for key in sentences if model.progress.seated.get(key)], _FOLDS)
     total = 0.0
     for keys in filter(None, folds):
         chosen = [sentences[keys[i]] for i in rng.permutation(len(keys))]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..annotation.documents import UNLABELLED, GoldDocument, GoldSentence, join
+from ..annotation.sentences import UNLABELLED, GoldDocument, GoldSentence, join
 from ..arc_standard.distributions import static_derivations
 from ..arc_standard.model import JointModel
 from ..hpyp.pool import Weights

@@ -11,12 +11,12 @@ from itertools import chain
 import numpy as np
 
 from ..annotation.arrays import Guides, no_guides, sentence_blocks
-from ..annotation.documents import GoldDocument, join
+from ..annotation.sentences import GoldDocument, join
 from ..arc_standard.decoding import decode
 from ..arc_standard.model import JointModel
 from ..arc_standard.search import Search
 from .derivations import JointTreebank
-from .treebank import deal_out
+from .treebank import assign_folds
 
 
 def leave_out(
@@ -66,7 +66,7 @@ def leave_out(
             "tokens: is this the training part of its treebank?"
         )
     found: dict[bytes, tuple[np.ndarray, ...]] = {}
-    for part, generator in zip(deal_out(order, folds), rng.spawn(folds)):
+    for part, generator in zip(assign_folds(order, folds), rng.spawn(folds)):
         keys = [key for key in part if key in gold or not given_tags]
         if not keys:
             continue

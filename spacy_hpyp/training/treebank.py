@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ..annotation.documents import GoldDocument, GoldSentence, RawSentence, read_gold
+from ..annotation.sentences import GoldDocument, GoldSentence, RawSentence, read_gold
 from ..compiled import NONE
 from ..text.vocabulary import Vocabulary, VocabularySettings
 
@@ -139,7 +139,7 @@ class Treebank(Seen[np.ndarray]):
         return sentence if isinstance(sentence, str) else self.model.encoder.encode(sentence)
 
 
-def deal_out(order: Sequence[bytes], folds: int) -> list[list[bytes]]:
+def assign_folds(order: Sequence[bytes], folds: int) -> list[list[bytes]]:
     """Assign stretches of sentences to folds in turn.
 
     order (Sequence[bytes]): The keys of the sentences in their order in the treebank.

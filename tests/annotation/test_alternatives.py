@@ -1,6 +1,5 @@
 """The k best parses, posterior probabilities, and what is chosen by them."""
 
-import multiprocessing
 from math import exp, log
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 from searching import decode_all
 
 from spacy_hpyp import Alternative, Marginals
-from spacy_hpyp.annotation.documents import encode_docs
+from spacy_hpyp.annotation.encoding import encode_docs
 
 TEXTS = [
     "the dog sees a cat .",
@@ -115,7 +114,7 @@ def test_alternatives_are_of_the_words_under_tokens(toy, nlp, assert_forest):
     assert parser.tree_log_prob(tokens) == parser.tree_log_prob(doc)
     for over, each in zip(parser.k_best(tokens, 5), parser.k_best(doc, 5), strict=True):
         assert over.log_prob == each.log_prob
-        flat = over.doc._.words
+        flat = over.doc._.ud_words
         assert [word.text for word in flat] == words
         assert tuple((word.tag_, word.dep_, flat.index(word.head)) for word in flat) == parse_of(
             each.doc
@@ -188,25 +187,3 @@ def test_consensus_expects_no_fewer_right_arcs_than_the_best_derivation(toy, nlp
         best, consensus = (each(one_sentence(each, text)) for each in (by_best, by_consensus))
         posterior = posterior_of_block(toy, by_best, text)
         assert expected(consensus, posterior) >= expected(best, posterior) - 1e-12
-
-
-@pytest.mark.skipif(
-    multiprocessing.get_start_method() == "spawn", reason="starting interpreters takes long"
-)
-def test_probabilities_come_back_from_processes(with_marginals):
-    names = (
-        "log_prob",
-        "surprisal",
-        "surprisal_lexical",
-        "surprisal_syntactic",
-        "head_prob",
-        "tag_prob",
-    )
-    one, two = (
-        [
-            [token._.get(name) for name in names for token in doc]
-            for doc in with_marginals.pipe(TEXTS, n_process=n)
-        ]
-        for n in (1, 2)
-    )
-    assert one == two

@@ -17,7 +17,7 @@ def test_trees_that_are_not_projective_are_made_so_and_back(toy):
     (sentence,) = found.sentences(doc)
     assert any("||" in label for label in sentence.labels)
     again, lowered_labels = lowered(
-        np.array(sentence.heads, dtype=np.int32), sentence.labels, doc, found.token
+        np.array(sentence.heads, dtype=np.int32), sentence.labels, sentence.words, doc
     )
     assert again.tolist() == heads.tolist()
     assert lowered_labels == labels

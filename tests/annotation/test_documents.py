@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 from spacy.language import Language
 from spacy.tokens import Doc
 
-from spacy_hpyp.annotation.documents import encode_docs
-
 SMALL = settings(max_examples=50, deadline=None, derandomize=True)
 
 
@@ -52,17 +50,6 @@ def test_boundaries_of_an_earlier_component_are_kept(toy, trained, assert_forest
         doc = nlp(text)
         assert_forest(doc)
         assert [s.text for s in doc.sents] == [s.text for s in plain(text).sents]
-
-
-@pytest.mark.parametrize(
-    "starts", [[True, None, None, None], [True, False, True, False], [True, True, True, True]]
-)
-def test_words_have_the_same_numbers_wherever_sentences_begin(toy, trained, starts):
-    vocabulary = toy.parser(trained).joint.vocabulary
-    words = ["Zenobia", "sleeps", "Zenobia", "xylem"]
-    doc = Doc(trained.vocab, words=words, sent_starts=starts)
-    blocks, _ = encode_docs([doc, doc], toy.parser(trained).joint.encoder, given_tags=False)
-    assert blocks.words.tolist() == 2 * [vocabulary.number(word) for word in words]
 
 
 def test_parsing_again_keeps_the_sentences(toy, trained_on_documents, assert_forest):
@@ -168,17 +155,6 @@ def test_long_document_without_boundaries_is_parsed_to_its_end(toy, assert_fores
     doc = nlp(Doc(nlp.vocab, words=words))
     assert_forest(doc)
     assert len(list(doc.sents)) > 1000
-
-
-def test_documents_keep_what_else_they_hold(trained):
-    doc = trained.make_doc("the dog sleeps .")
-    doc.user_data["source"] = "toy"
-    doc[1].lemma_ = "dog"
-    doc.set_ents([doc[1:2].char_span(0, 3, label="ANIMAL")])
-    doc = trained(doc)
-    assert doc.user_data["source"] == "toy"
-    assert doc[1].lemma_ == "dog"
-    assert [entity.label_ for entity in doc.ents] == ["ANIMAL"]
 
 
 def test_predict_does_not_change_documents(toy, trained):

@@ -22,12 +22,6 @@ def log_probs(doc):
     return [token._.log_prob for token in doc]
 
 
-def with_boundaries(vocab, sentences):
-    words = [word for s in sentences for word in s.words]
-    sent_starts = [i == 0 for s in sentences for i in range(len(s.words))]
-    return Doc(vocab, words=words, sent_starts=sent_starts)
-
-
 @pytest.mark.parametrize("text", TEXTS)
 def test_document_is_the_sum_of_its_sentences_and_of_its_tokens(trained, text):
     doc = trained(text)
@@ -42,27 +36,6 @@ def test_span_is_the_sum_of_its_tokens(trained):
     doc = trained(TEXTS[1])
     assert doc[2:5]._.log_prob == pytest.approx(sum(log_probs(doc)[2:5]), rel=1e-9)
     assert doc[2:2]._.log_prob == 0.0
-
-
-def test_sentences_with_given_boundaries_are_independent(toy, trained):
-    sentences = toy.sentences()[:5]
-    doc = trained(with_boundaries(trained.vocab, sentences))
-    alone = [trained(with_boundaries(trained.vocab, [s])) for s in sentences]
-    assert [s._.log_prob for s in doc.sents] == [one._.log_prob for one in alone]
-    assert doc._.log_prob == pytest.approx(sum(one._.log_prob for one in alone), rel=1e-9)
-
-
-def test_tokens_do_not_depend_on_what_follows_but_the_last(trained):
-    first, second = (trained(f"the dog sees a {word} .") for word in ("cat", "linguist"))
-    assert log_probs(first)[:4] == log_probs(second)[:4]
-
-
-def test_more_particles_sum_over_more(toy, trained):
-    few, many = (
-        toy.copy(trained, particles=particles, stack_penalty=0.0) for particles in (1, 1000)
-    )
-    for text in TEXTS:
-        assert many(text)._.log_prob >= few(text)._.log_prob
 
 
 def test_probabilities_survive_a_doc_bin_with_user_data_and_json(trained):
@@ -107,14 +80,6 @@ def test_surprisal_is_the_log_probability_in_bits_without_the_end(trained, text)
     assert 0.0 < words[-1]._.surprisal < -words[-1]._.log_prob / log(2)
 
 
-def test_nothing_is_surprising_before_parsing(trained):
-    doc = trained.make_doc("the dog sleeps .")
-    for owner in (doc, doc[1:2], doc[0]):
-        assert owner._.surprisal is None
-        assert owner._.surprisal_lexical is None
-        assert owner._.surprisal_syntactic is None
-
-
 def test_where_there_is_no_choice_there_is_no_surprise(toy):
     nlp = toy.trained([toy.one_word] * 5, predict_tags=False, **{**toy.pools, "word": []})
     doc = nlp.make_doc("stop")
@@ -134,7 +99,7 @@ def test_model_without_words_is_surprised_by_tags_only(toy):
 def test_what_another_package_has_registered_is_named_in_a_warning():
     code = """
 from spacy.tokens import Doc, Token
-Token.set_extension("state", default=0)
+Token.set_extension("latent_state", default=0)
 Doc.set_extension("guide", getter=lambda doc: "theirs")
 Doc.set_extension("surprisal", default=1.0)
 from spacy_hpyp.annotation.extensions import register_extensions
@@ -144,4 +109,4 @@ assert Doc.get_extension("surprisal")[0] == 1.0
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stderr.count("Warning: Another package has registered") == 1
-    assert "token._.state, doc._.guide, doc._.surprisal already" in done.stderr
+    assert "token._.latent_state, doc._.guide, doc._.surprisal already" in done.stderr

@@ -12,7 +12,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from spacy_hpyp.annotation.arrays import HEADS, TAGS
-from spacy_hpyp.annotation.documents import Layout, encode_docs
+from spacy_hpyp.annotation.encoding import Layout, encode_docs
 from spacy_hpyp.annotation.extensions import register_extensions
 from spacy_hpyp.annotation.guides import Guide, block_guides, read_guide, write_guide
 

@@ -18,7 +18,7 @@ from spacy_hpyp.annotation.syntactic_words import (
     WordsInFlight,
     has_multiword_tokens,
     spelled_apart,
-    words_as_tokens,
+    to_word_doc,
     write_back,
     write_words,
 )
@@ -64,20 +64,20 @@ def annotated(words, heads):
 @given(documents())
 def test_what_is_written_of_words_is_read_again_and_tokens_have_a_tree(given):
     doc, counts, heads = given
-    words = words_as_tokens(doc)
+    words = to_word_doc(doc)
     assert len(words) == sum(counts)
     words = annotated(words, heads)
     if max(counts) == 1:
         return
     write_back(words, doc)
-    again = words_as_tokens(doc)
+    again = to_word_doc(doc)
     for name in ("text", "tag_", "pos_", "lemma_", "dep_", "whitespace_"):
         assert [getattr(token, name) for token in again] == [
             getattr(token, name) for token in words
         ]
     assert [token.head.i for token in again] == heads
     assert [str(token.morph) for token in again] == [str(token.morph) for token in words]
-    flat = doc._.words
+    flat = doc._.ud_words
     assert [word.text for word in flat] == [token.text for token in words]
     assert [flat.index(word.head) for word in flat] == heads
     assert [(word.tag_, word.lemma_, word.morph, word.dep_) for word in flat] == [
@@ -105,7 +105,7 @@ def test_words_that_are_spelled_as_their_token_are_tokens_and_others_are_as_the_
     for i, (own, count) in enumerate(zip(apart, counts)):
         if count > 1:
             write_words(doc, i, [Analysis(f"w{j}" if own else f"t{i}w{j}") for j in range(count)])
-    write_back(annotated(words_as_tokens(doc), heads), doc)
+    write_back(annotated(to_word_doc(doc), heads), doc)
     found = spelled_apart(doc)
     assert found.text == doc.text
     assert not has_multiword_tokens(found)
@@ -139,25 +139,25 @@ def test_words_hang_on_tokens_that_were_merged_and_merged_tokens_lose_their_word
     whole = np.arange(len(doc))
     values = {name: -np.ones(len(doc)) for name in WRITTEN}
     write_extensions(doc, whole, values)
-    parsed = words_as_tokens(doc)
+    parsed = to_word_doc(doc)
     keep(parsed, "first", current_parse(parsed))
     write_back(parsed, doc)
     with doc.retokenize() as retokenizer:
         retokenizer.merge(doc[3:5])
-    assert [word.head.text for word in doc._.words][2:5] == ["bon maire", "bon maire", "parle"]
-    assert [token.head.text for token in words_as_tokens(doc)][2:5] == [
+    assert [word.head.text for word in doc._.ud_words][2:5] == ["bon maire", "bon maire", "parle"]
+    assert [token.head.text for token in to_word_doc(doc)][2:5] == [
         "bon maire",
         "bon maire",
         "parle",
     ]
     assert (doc[3]._.log_prob, doc[3]._.head_prob, doc._.log_prob) == (-2.0, None, -5.0 - len(end))
     assert doc._.surprisal == 2.0 * doc._.log_prob
-    with pytest.warns(UserWarning, match="these parses are dropped"):
-        assert doc._.parses == {}
+    with pytest.warns(UserWarning, match="is dropped"):
+        assert doc._.hpyp_parses == {}
     with doc.retokenize() as retokenizer:
         retokenizer.merge(doc[2:4])
     with pytest.warns(UserWarning, match="counts as one word"):
-        assert [word.text for word in doc._.words] == ["Il", "parle", "au bon maire", *end]
+        assert [word.text for word in doc._.ud_words] == ["Il", "parle", "au bon maire", *end]
     assert doc._.log_prob == -5.0 - len(end)
 
 
@@ -177,7 +177,7 @@ def test_words_in_flight_are_those_that_would_be_made_anew(given, steps):
     for number, step in enumerate(steps):
         before, flying = flying, WordsInFlight.of(doc)
         assert before in (None, flying) or steps[number - 1] == "doc" or flying.words is doc
-        anew = words_as_tokens(other)
+        anew = to_word_doc(other)
         for words in (flying.words, anew):
             if step == "tree":
                 done = annotated(words, [max(0, i - number) for i in range(sum(counts))])
@@ -200,7 +200,7 @@ def test_words_in_flight_are_those_that_would_be_made_anew(given, steps):
 def test_sentence_boundaries_that_are_set_are_those_of_the_words():
     doc = Doc(VOCAB, words=["a", "bc", "d"], sent_starts=[True, False, True])
     write_words(doc, 1, [Analysis("b"), Analysis("c")])
-    words = words_as_tokens(doc)
+    words = to_word_doc(doc)
     assert [token.is_sent_start for token in words] == [True, False, False, True]
     words[1].is_sent_start = True
     write_back(words, doc)
@@ -211,7 +211,7 @@ def test_log_probabilities_of_words_are_summed_up_and_confidence_is_that_of_the_
     doc = Doc(VOCAB, words=["a", "bc", "d"])
     write_words(doc, 1, [Analysis("b"), Analysis("c")])
     doc.user_data["other"] = 1
-    words = annotated(words_as_tokens(doc), [3, 3, 3, 3])
+    words = annotated(to_word_doc(doc), [3, 3, 3, 3])
     values = {
         "log_prob": np.array([-1.0, -2.0, -4.0, -8.0]),
         "surprisal_lexical": np.ones(4),
@@ -231,31 +231,31 @@ def test_log_probabilities_of_words_are_summed_up_and_confidence_is_that_of_the_
 def test_white_space_stays_where_it_is():
     doc = Doc(VOCAB, words=["a", "\n\n", "bc"], spaces=[False] * 3)
     write_words(doc, 2, [Analysis("b"), Analysis("c")])
-    words = words_as_tokens(doc)
+    words = to_word_doc(doc)
     assert [token.text for token in words] == ["a", "\n\n", "b", "c"]
     write_back(annotated(words, [0, 0, 2, 2]), doc)
     assert [token.head.i for token in doc] == [0, 0, 2]
-    assert [word.text for word in doc._.words] == ["a", "b", "c"]
+    assert [word.text for word in doc._.ud_words] == ["a", "b", "c"]
 
 
 def test_what_was_written_about_each_word_is_there_for_the_next_component():
     doc = Doc(VOCAB, words=["a", "bc", "d"])
     write_words(doc, 1, [Analysis("b"), Analysis("c")])
     doc.user_data[("._.", "sent_end_prob", doc[1].idx, None)] = 0.75
-    words = annotated(words_as_tokens(doc), [2, 2, 2, 2])
+    words = annotated(to_word_doc(doc), [2, 2, 2, 2])
     assert [token._.sent_end_prob for token in words] == [None, None, 0.75, None]
     keep(words, "first", current_parse(words))
     write_back(words, doc)
-    again = words_as_tokens(doc)
-    assert again._.parses["first"].heads.tolist() == [2, 1, 0, -1]
+    again = to_word_doc(doc)
+    assert again._.hpyp_parses["first"].heads.tolist() == [2, 1, 0, -1]
     assert [token._.sent_end_prob for token in again] == [None, None, 0.75, None]
 
 
 def test_a_parse_that_is_taken_back_is_no_longer_there():
     doc = Doc(VOCAB, words=["a", "bc"])
     write_words(doc, 1, [Analysis("b"), Analysis("c")])
-    write_back(annotated(words_as_tokens(doc), [1, 1, 1]), doc)
-    words = words_as_tokens(doc)
+    write_back(annotated(to_word_doc(doc), [1, 1, 1]), doc)
+    words = to_word_doc(doc)
     take_back(words)
     write_back(words, doc)
     assert not doc.has_annotation("DEP")
@@ -265,7 +265,7 @@ def test_a_parse_that_is_taken_back_is_no_longer_there():
 def test_the_log_probability_of_a_sentence_is_that_of_its_tokens():
     doc = Doc(VOCAB, words=["a", "bc", "d"])
     write_words(doc, 1, [Analysis("b"), Analysis("c")])
-    words = annotated(words_as_tokens(doc), [1, 1, 1, 3])
+    words = annotated(to_word_doc(doc), [1, 1, 1, 3])
     write_sentence_probabilities(words, np.array([0, 3]), np.array([-5.0, -2.0]))
     write_back(words, doc)
     assert doc._.log_prob == -7.0

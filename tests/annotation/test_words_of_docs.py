@@ -7,7 +7,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc
 
-from spacy_hpyp.annotation.words import (
+from spacy_hpyp.annotation.encoding import (
     BEGINS,
     EMPTY_LINE,
     GOES_ON,

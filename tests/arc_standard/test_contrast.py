@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from spacy_hpyp.annotation.arrays import sentence_blocks
-from spacy_hpyp.annotation.documents import join, raw_sentences, read_gold
+from spacy_hpyp.annotation.encoding import raw_sentences
+from spacy_hpyp.annotation.sentences import join, read_gold
 from spacy_hpyp.arc_standard.contrast import add_contrasts
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, static_derivations, with_weights
 from spacy_hpyp.arc_standard.proposals import new_task

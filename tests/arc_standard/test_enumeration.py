@@ -9,7 +9,7 @@ import pytest
 from seating import PRECISION, predictive_probability
 
 from spacy_hpyp.annotation.arrays import Blocks
-from spacy_hpyp.annotation.documents import join
+from spacy_hpyp.annotation.sentences import join
 from spacy_hpyp.arc_standard import decoding
 from spacy_hpyp.arc_standard.configuration import (
     DEPTH,

@@ -9,7 +9,7 @@ from test_enumeration import POOLS, make_model, with_random_weights
 from test_franchise import DISCOUNT, STRENGTH, enumerate_seatings
 from total_variation import total_variation
 
-from spacy_hpyp.annotation.documents import join
+from spacy_hpyp.annotation.sentences import join
 from spacy_hpyp.arc_standard.distributions import (
     DISTRIBUTIONS,
     ContextLists,

@@ -13,7 +13,7 @@ from test_franchise import enumerate_seatings
 from test_gibbs import context_of, without_sentences
 from total_variation import total_variation
 
-from spacy_hpyp.annotation.documents import join
+from spacy_hpyp.annotation.sentences import join
 from spacy_hpyp.arc_standard.configuration import derivation
 from spacy_hpyp.arc_standard.distributions import (
     DISTRIBUTIONS,

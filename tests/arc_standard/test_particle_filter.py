@@ -9,7 +9,7 @@ import pytest
 from searching import search_block
 from spacy.tokens import Doc
 
-from spacy_hpyp.annotation.documents import encode_docs
+from spacy_hpyp.annotation.encoding import encode_docs
 from spacy_hpyp.arc_standard.configuration import FIRST_RECORD
 from spacy_hpyp.arc_standard.posterior import read_posterior
 from spacy_hpyp.arc_standard.proposals import new_task

@@ -9,7 +9,8 @@ import spacy
 from command_line import run
 from spacy.training import Corpus
 
-from spacy_hpyp.annotation.documents import problem_of, raw_sentences
+from spacy_hpyp.annotation.encoding import raw_sentences
+from spacy_hpyp.annotation.sentences import problem_of
 from spacy_hpyp.treebanks.conllu import read_blocks
 
 # Made up, one of each for a section.

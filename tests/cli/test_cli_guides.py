@@ -7,7 +7,7 @@ import spacy
 from spacy.tokens import DocBin
 
 from spacy_hpyp.annotation.guides import read_guide
-from spacy_hpyp.annotation.syntactic_words import words_as_tokens
+from spacy_hpyp.annotation.syntactic_words import to_word_doc
 from spacy_hpyp.pipeline.corpus import create_conllu_corpus
 
 
@@ -75,10 +75,10 @@ def test_conllu_is_read_and_written_with_words_under_tokens_and_guides_of_words(
     docs, shown = annotated(tmp_path, "train.conllu", "guided.spacy")
     words = sum(len(sentence.words) for sentence in toy.sentences())
     assert f"Annotated {words} words" in shown
-    found = [word.text for doc in docs for word in doc._.words]
+    found = [word.text for doc in docs for word in doc._.ud_words]
     assert found == [word for sentence in toy.sentences() for word in sentence.words]
     assert sum(len(list(doc.sents)) for doc in docs) == len(toy.sentences())
     for doc in docs:
-        assert len(doc) < len(doc._.words)
-        guide = read_guide(words_as_tokens(doc))
+        assert len(doc) < len(doc._.ud_words)
+        guide = read_guide(to_word_doc(doc))
         assert np.all(guide.head_probs[:, 0] > 0.0)

@@ -9,7 +9,7 @@ from command_line import run
 from spacy.tokens import Doc
 from spacy.training.converters import conllu_to_docs
 
-from spacy_hpyp.annotation.syntactic_words import Analysis, words_as_tokens, write_back, write_words
+from spacy_hpyp.annotation.syntactic_words import Analysis, to_word_doc, write_back, write_words
 from spacy_hpyp.cli.conllu_format import UPOS, to_doc, write_block, write_doc, write_sentence
 from spacy_hpyp.pipeline.documents import read_treebank
 from spacy_hpyp.treebanks.conllu import blocks_of
@@ -132,9 +132,7 @@ def test_what_comes_out_is_read_again_with_the_same_words(model, write, tmp_path
     ]
     ours = [
         [token.text for token in span if not token.is_space]
-        for doc in map(
-            words_as_tokens, read_treebank(path, spacy.blank("en").vocab, n_sents=10_000)
-        )
+        for doc in map(to_word_doc, read_treebank(path, spacy.blank("en").vocab, n_sents=10_000))
         for span in doc.sents
     ]
     assert words == theirs == ours
@@ -298,7 +296,7 @@ def test_multiword_tokens_are_written_with_their_words():
         spaces=[True, True, True, False, False],
     )
     write_words(doc, 2, [Analysis("à"), Analysis("le")])
-    words = words_as_tokens(doc)
+    words = to_word_doc(doc)
     parsed = Doc(
         words.vocab,
         words=[token.text for token in words],

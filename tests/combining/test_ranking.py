@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from spacy_hpyp.combining.log_linear import log_likelihood
 from spacy_hpyp.combining.reranker import (
     FEATURES,
     UNLEARNED,
@@ -10,7 +11,6 @@ from spacy_hpyp.combining.reranker import (
     learn_weights,
     probabilities,
 )
-from spacy_hpyp.combining.votes import log_likelihood
 
 
 def lists(seed=0, sentences=400):

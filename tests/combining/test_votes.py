@@ -6,17 +6,9 @@ import numpy as np
 import pytest
 
 from spacy_hpyp.annotation.arrays import is_projective, is_tree
+from spacy_hpyp.combining.log_linear import Groups, fit, log_likelihood, shares
 from spacy_hpyp.combining.vote_data import ABSENT, Ballots
-from spacy_hpyp.combining.votes import (
-    Groups,
-    Votes,
-    fit,
-    group_voters,
-    learn_votes,
-    log_likelihood,
-    shares,
-    vote_matrix,
-)
+from spacy_hpyp.combining.votes import Votes, group_voters, learn_votes, vote_matrix
 from spacy_hpyp.compiled import NONE
 
 
@@ -76,7 +68,7 @@ def test_what_is_learned_is_a_maximum():
     word = np.repeat(np.arange(200), rng.integers(1, 4, size=200))
     groups = Groups(word, np.zeros(len(word), dtype=np.int32), rng.normal(size=(len(word), 5)))
     right = (rng.random(len(word)) < 0.6) & (np.diff(word, prepend=-1) > 0)
-    weights = fit(groups, right, np.zeros(5), 2.0)
+    weights = fit(groups, right, 2.0)
 
     def objective(weights):
         return log_likelihood(groups, right, weights) - weights @ weights

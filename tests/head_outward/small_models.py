@@ -11,7 +11,7 @@ from projective_trees import projective_trees
 from seating import predictive_probability
 
 from spacy_hpyp.annotation.arrays import Sentences
-from spacy_hpyp.annotation.documents import join
+from spacy_hpyp.annotation.sentences import join
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.contexts import (
     CASES,

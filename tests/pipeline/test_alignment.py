@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_hpyp.annotation.documents import problem_of, read_gold
+from spacy_hpyp.annotation.sentences import problem_of, read_gold
 from spacy_hpyp.annotation.syntactic_words import Analysis, write_words
 from spacy_hpyp.pipeline.alignment import (
     PIECE_LABEL,
     PUNCTUATION_LABEL,
     annotated_document,
     example_of_words,
-    sentences_of,
+    gold_documents,
 )
 
 VOCAB = spacy.blank("xx").vocab
@@ -34,6 +34,12 @@ def gold_doc(*sentences):
             heads.append(start + head)
             deps.append(dep)
     return Doc(VOCAB, words=words, spaces=[False] * len(words), tags=tags, heads=heads, deps=deps)
+
+
+def sentences_of(example, tokens="tokenizer"):
+    """The sentences to learn from an example."""
+    (found,) = gold_documents([example], tokens)
+    return found
 
 
 def on_tokens(gold, tokens):

@@ -82,13 +82,6 @@ def test_right_arcs_are_rated_higher_than_wrong_ones_and_stay(toy, rated):
     assert found["expected_calibration_error"] < 0.1
 
 
-def test_batches_do_not_change_ratings(toy, rated):
-    docs = [example.predicted for example in examples_of(toy, rated, 60, 90)]
-    alone = [rated(doc.copy()) for doc in docs]
-    for one, other in zip(alone, rated.pipe(docs, batch_size=7), strict=True):
-        assert [t._.head_prob for t in one] == pytest.approx([t._.head_prob for t in other])
-
-
 def test_an_unparsed_document_is_an_error(toy, rated):
     doc = examples_of(toy, rated, 60, 61)[0].predicted
     with (

@@ -19,35 +19,12 @@ def expected(trained, texts, annotation):
     return [annotation(trained(text)) for text in texts]
 
 
-@pytest.mark.parametrize(
-    ("threads", "batch_size"), [(1, 1), (1, 7), (2, 1), (2, 1000), (3, 7), (16, 1000)]
-)
+@pytest.mark.parametrize(("threads", "batch_size"), [(1, 7), (2, 1000), (16, 1000)])
 def test_threads_and_batches_give_the_same_bit_for_bit(
     toy, trained, texts, expected, annotation, threads, batch_size
 ):
     nlp = toy.copy(trained, threads=threads)
     assert [annotation(doc) for doc in nlp.pipe(texts, batch_size=batch_size)] == expected
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_threads_share_the_sentences_of_one_document(toy, trained, annotation, threads):
-    nlp = toy.copy(trained, threads=threads)
-    nlp.add_pipe("sentencizer", first=True)
-    text = " ".join(" ".join(s.words) for s in toy.sentences(40))
-    parsers = [toy.copy(trained, threads=1), nlp]
-    parsers[0].add_pipe("sentencizer", first=True)
-    assert annotation(parsers[0](text)) == annotation(parsers[1](text))
-
-
-def test_pools_give_the_same_in_several_threads(toy, texts, annotation):
-    nlp = toy.trained(
-        toy.sentences(10),
-        transition=[["s1.tag", "s2.tag"], ["s1.word"]],
-        tag=[["s1.tag"], []],
-        word=[["next.tag"], []],
-    )
-    one, two = (list(toy.copy(nlp, threads=threads).pipe(texts)) for threads in (1, 2))
-    assert [annotation(doc) for doc in one] == [annotation(doc) for doc in two]
 
 
 @pytest.fixture(

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 import spacy
 from spacy.util import minibatch
-from thinc.api import SGD, Adam
+from thinc.api import Adam
 
-from spacy_hpyp.annotation.documents import join, raw_sentences, read_gold
+from spacy_hpyp.annotation.encoding import raw_sentences
+from spacy_hpyp.annotation.sentences import join, read_gold
 from spacy_hpyp.arc_standard.architectures import JOINT_MODEL
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, static_derivations
 from spacy_hpyp.hpyp.franchise import N_SERVINGS, OPEN
@@ -62,13 +63,6 @@ def sentences(toy):
 def pooled(toy, sentences):
     """A pipeline with learned weights; tests do not change it."""
     return learned(toy, sentences)[0]
-
-
-def test_an_update_without_sentences_leaves_the_weights(toy, sentences):
-    nlp, sgd = learned(toy, sentences, sweeps=2)
-    before = parameters(toy, nlp)
-    toy.parser(nlp).finish_update(sgd)
-    assert_equal_parameters(parameters(toy, nlp), before)
 
 
 # The same again
@@ -224,30 +218,6 @@ def test_gradients_of_the_parameters_are_those_of_loss_and_prior(toy, pooled):
         )
 
 
-def test_weights_return_to_the_first_ones_without_data(toy, pooled):
-    nlp = toy.copy(pooled)
-    parser = toy.parser(nlp)
-    joint = parser.joint
-    nothing = random_weights(joint.weights, 0.0, 0)
-    sgd = SGD(joint.progress.tokens / 60, L2=0.0, grad_clip=0.0)
-
-    def distance():
-        return sum(
-            np.sum(np.abs(ours - first))
-            for name in DISTRIBUTIONS
-            for ours, first in zip(parser.joint.weights[name], joint.first_weights()[name])
-        )
-
-    distances = [distance()]
-    for _ in range(250):
-        add_gradients(parser.model, JOINT_MODEL, nothing, 1)
-        parser.finish_update(sgd)
-        distances.append(distance())
-    assert distances[0] > 1.0
-    assert all(then < before for before, then in zip(distances[:20], distances[1:]))
-    assert distances[-1] < 1e-3 * distances[0]
-
-
 def test_averages_are_used_for_decoding_and_laid_aside_again(toy, sentences, annotation, tmp_path):
     nlp, sgd = learned(toy, sentences, rate=0.3)
     before, outside = parameters(toy, nlp), [annotation(doc) for doc in nlp.pipe(TEXTS)]
@@ -306,15 +276,3 @@ def test_treebank_with_hardly_anything_in_it_is_learned(toy, annotation, treeban
         assert all(token._.log_prob < 1e-12 for token in doc)
     loaded = toy.copy(nlp)
     assert annotation(loaded("go go go")) == annotation(nlp("go go go"))
-
-
-def test_weights_are_the_parameters_of_the_thinc_model_that_holds_them(toy, pooled):
-    parser = toy.parser(toy.copy(pooled))
-    name = "transition_standing"
-    parser.model.set_param(name, parser.model.get_param(name) + 1.0)
-    loaded = toy.parser(toy.nlp(**toy.pools)).model.from_bytes(parser.model.to_bytes())
-    for model in (parser.model, loaded):
-        joint = model.attrs["joint_model"]
-        assert np.array_equal(
-            joint.weights["transition"].bucket, model.get_param(name).astype(np.float64)
-        )

@@ -16,7 +16,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 
 from spacy_hpyp import HPYPParser
-from spacy_hpyp.annotation.documents import UnknownTagWarning
+from spacy_hpyp.annotation.encoding import UnknownTagWarning
 from spacy_hpyp.arc_standard.architectures import ModelSettings
 from spacy_hpyp.arc_standard.search import ROUND, TOP
 from spacy_hpyp.easy_first.tree_model import TreeModelSettings
@@ -180,15 +180,6 @@ def test_decoding_says_what_the_search_is_for(toy):
     assert search(decoding="best", guides=True).marginals
     # Algorithm 1 to the letter.
     assert toy.parser(toy.nlp(stack_penalty=0, future_cost=0)).search.tag_threshold == 0.0
-
-
-@pytest.mark.slow
-def test_a_pipeline_with_a_beam_parses(toy, trained, assert_forest):
-    assert_forest(
-        toy.copy(trained, decoding="beam", particles=4)(
-            "the dog sees a cat . Ada sleeps near Kim ."
-        )
-    )
 
 
 def test_settings_are_changed_together_or_not_at_all(toy):

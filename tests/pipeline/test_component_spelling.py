@@ -84,13 +84,6 @@ def test_letters_are_a_part_of_surprisals_of_their_own(toy, spelled):
     )
 
 
-def test_white_space_has_no_letters(toy, spelled):
-    doc, spaced = spelled("the dog sees Zenobia ."), spelled("the  dog sees \n Zenobia .")
-    assert spaced._.log_prob == pytest.approx(doc._.log_prob, abs=1e-9)
-    assert [token._.log_prob for token in spaced if token.is_space] == [0.0, 0.0]
-    assert spelled("")._.log_prob == 0.0
-
-
 def test_trees_that_are_given_or_chosen_among_have_the_same_letters(toy, spelled):
     nlp, plain = spelled, closed(spelled)
     doc = nlp(TEXT)
@@ -138,8 +131,3 @@ def test_generated_words_are_spelled_out(toy, trained, spelled):
                 Doc(spelled.vocab, words=[t.text for t in doc], sent_starts=[t.i == 0 for t in doc])
             )
             assert doc._.log_prob == pytest.approx(parsed._.log_prob, rel=1e-12)
-
-
-def test_an_unlexicalised_model_spells_nothing(toy):
-    nlp = toy.trained(predict_tags=False, word=[], sweeps=1, spelling=True)
-    assert toy.parser(nlp).joint.spelling is None

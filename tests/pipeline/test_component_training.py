@@ -4,7 +4,6 @@ pipeline.
 
 import math
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +11,6 @@ import spacy
 from spacy.util import minibatch
 
 from spacy_hpyp.arc_standard.configuration import action_count
-
-SAMPLE = Path(__file__).parents[2] / "assets" / "sample" / "en_sample-ud-train.conllu"
 
 
 def test_initialize_collects_vocabulary_tags_and_labels(toy):
@@ -42,12 +39,6 @@ def test_labels_are_those_that_tokens_may_have_as_in_the_parser_of_spacy(toy):
     deps = {dep for sentence in sentences for dep in sentence.deps}
     assert toy.parser(nlp).labels == tuple(sorted({*deps, "dep"}))
     assert {token.dep_ for token in nlp("the dog \n sleeps .")} <= set(toy.parser(nlp).labels)
-
-
-def test_initialize_seats_nothing(toy):
-    nlp = toy.nlp()
-    nlp.initialize(lambda: toy.examples(nlp, toy.sentences(5)))
-    assert set(toy.customers(nlp).values()) == {0}
 
 
 def test_initialize_takes_labels_in_their_order(toy):
@@ -100,13 +91,6 @@ def test_labels_that_leave_nothing_to_learn_are_refused(toy, annotation, labels,
     with pytest.raises(ValueError, match=f"given tags and labels .*{problem}"):
         toy.parser(nlp).initialize(lambda: toy.examples(nlp, sentences), nlp=nlp, labels=labels)
     assert annotation(nlp("the dog sleeps .")) == before
-    assert toy.customers(nlp) == toy.customers_of(sentences)
-
-
-@pytest.mark.parametrize("sweeps", [1, 2, 7])
-def test_sweeps_remove_what_they_add(toy, sweeps):
-    sentences = toy.sentences()
-    nlp = toy.trained(sentences, sweeps)
     assert toy.customers(nlp) == toy.customers_of(sentences)
 
 
@@ -179,36 +163,6 @@ def test_loss_is_the_mean_over_tokens(toy):
         for tables in (1, 2)
     ]
     assert any(loss == pytest.approx(value, rel=1e-12) for value in possible)
-
-
-def test_training_goes_on_from_the_middle_of_a_sweep(toy):
-    sentences = toy.sentences(20)
-    nlp = toy.trained(sentences, sweeps=0)
-    nlp.update(toy.examples(nlp, sentences[:8]))
-    resumed = toy.copy(nlp)
-    for _ in range(2):
-        for batch in minibatch(toy.examples(resumed, sentences), 6):
-            resumed.update(batch)
-    assert toy.customers(resumed) == toy.customers_of(sentences)
-
-
-def sourced(path):
-    """A pipeline whose parser is that of another one, as in a training config."""
-    config = {
-        "nlp": {"lang": "en", "pipeline": ["hpyp_parser"]},
-        "components": {"hpyp_parser": {"source": str(path)}},
-    }
-    nlp = spacy.util.load_model_from_config(config, auto_fill=True)
-    nlp.resume_training()
-    return nlp
-
-
-def test_sourced_component_goes_on_with_its_training(toy, tmp_path):
-    sentences = toy.sentences(20)
-    toy.trained(sentences).to_disk(tmp_path)
-    nlp = sourced(tmp_path)
-    nlp.update(toy.examples(nlp, sentences))
-    assert toy.customers(nlp) == toy.customers_of(sentences)
 
 
 def test_component_added_from_another_pipeline_learns_new_words_of_this_one(toy):

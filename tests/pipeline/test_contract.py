@@ -11,9 +11,8 @@ import spacy
 from spacy.attrs import DEP, HEAD, LEMMA, MORPH, SENT_START, TAG
 from spacy.training import Example
 
-from spacy_hpyp.annotation.user_data import keep
+from spacy_hpyp.annotation.user_data import current_parse, keep
 from spacy_hpyp.interrupts import interrupts_deferred
-from spacy_hpyp.pipeline.keep_parse import current_parse
 
 POOLS = {
     "seating": "kneser-ney",
@@ -217,7 +216,7 @@ def test_saving_fails_without_harm_to_what_was_saved(training, tmp_path, monkeyp
     before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
 
     def fail(*args):
-        raise OSError("No space left on device")
+        raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", fail)
     with pytest.raises(OSError, match="No space"):

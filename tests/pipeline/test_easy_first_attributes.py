@@ -165,7 +165,7 @@ def test_words_under_tokens_are_decided_each_by_itself(nlp):
     doc = Doc(nlp.vocab, words=["thedogs", "talk"])
     write_words(doc, 0, [Analysis("the"), Analysis("dogs")])
     doc = nlp(doc)
-    words = doc[0]._.words
+    words = doc[0]._.ud_words
     assert [(word.pos_, str(word.morph), word.lemma_) for word in words] == [
         ("DET", "", "the"),
         ("NOUN", "Number=Plur", "dog"),

@@ -8,7 +8,7 @@ import spacy
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
-from spacy_hpyp.annotation.documents import raw_sentences
+from spacy_hpyp.annotation.encoding import raw_sentences
 from spacy_hpyp.annotation.guides import Guide, write_guide
 from spacy_hpyp.pipeline.word_classifiers import EasyFirstTagger
 

@@ -126,17 +126,6 @@ def test_a_treebank_is_learned_in_every_way(toy, sentences, settings):
     assert (scores["dep_las"] > 0.9) == (settings.get("label") != [])
 
 
-def test_losses_are_nats_for_each_token_since_the_name_was_missing(toy, sentences):
-    nlp = pipeline()
-    nlp.initialize(lambda: toy.examples(nlp, sentences))
-    examples = toy.examples(nlp, sentences)
-    losses = nlp.update(examples[:40])
-    before = dict(losses)
-    nlp.update(examples[40:], losses=losses)
-    assert 0.0 < losses["head_outward_parser"] < before["head_outward_parser"]
-    assert parser_of(nlp).update([], losses={}) == {"head_outward_parser": 0.0}
-
-
 def test_training_is_fixed_by_the_seed_whatever_the_number_of_threads(toy, sentences):
     found = []
     for seed, threads in ((1, 1), (1, 3), (2, 1)):
@@ -387,8 +376,3 @@ class TestAsEveryParser(TreeParserTests):
     def learned(parser):
         progress = parser.head_outward.progress
         return sum(progress.seated.values()), progress.tokens, progress.sweeps
-
-
-def test_the_best_parse_is_less_probable_than_all(toy, nlp):
-    doc = with_tags(toy.doc(nlp.vocab, *toy.sentences(6, seed=11)[2:4]))
-    assert parser_of(nlp).k_best(doc, 1)[0].log_prob < parser_of(nlp)(doc.copy())._.log_prob

@@ -51,7 +51,7 @@ def test_words_get_states_and_white_space_none(toy, kind):
         deps=["dep"] * 5,
     )
     doc = nlp(doc)
-    found = [token._.state for token in doc]
+    found = [token._.latent_state for token in doc]
     assert found[2] is None
     states = [state for state in found if state is not None]
     assert len(states) == 4
@@ -64,14 +64,14 @@ def test_words_get_states_and_white_space_none(toy, kind):
             deps=["dep"] * 5,
         )
     )
-    assert [token._.state for token in again] == found
+    assert [token._.latent_state for token in again] == found
 
 
 def test_words_of_documents_without_trees_have_states_only_if_these_need_no_trees(toy):
     lda, syntactic = pipeline("lda"), pipeline("syntactic")
     for nlp in (lda, syntactic):
         train(toy, nlp, 1)
-    assert None not in [token._.state for token in lda("the dog sleeps .")]
+    assert None not in [token._.latent_state for token in lda("the dog sleeps .")]
     with pytest.raises(ValueError, match="reads heads"):
         syntactic("the dog sleeps .")
 
@@ -128,7 +128,11 @@ def test_states_of_documents_are_those_that_are_probable_given_the_rest(toy):
     for _ in range(20):
         nlp.update(examples)
     of_kinds = [
-        {token._.state for number in numbers for token in nlp(examples[number].reference.copy())}
+        {
+            token._.latent_state
+            for number in numbers
+            for token in nlp(examples[number].reference.copy())
+        }
         for numbers in (range(0, 20, 2), range(1, 20, 2))
     ]
     assert [len(states) for states in of_kinds] == [1, 1]

@@ -6,7 +6,7 @@ import spacy
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 
-from spacy_hpyp.annotation.extensions import write_head_probability
+from spacy_hpyp.annotation.extensions import write_probability
 
 WORDS = "the dog sleeps . Kim waits .".split()
 
@@ -17,7 +17,7 @@ def left_parser(doc):
     starts = [token.i == 0 or token.is_sent_start is True for token in doc]
     for token, begins in zip(doc, starts):
         token.head, token.dep_ = (token, "ROOT") if begins else (doc[token.i - 1], "left")
-    write_head_probability(doc, np.arange(len(doc)), np.full(len(doc), 0.5))
+    write_probability(doc, np.arange(len(doc)), "head_prob", np.full(len(doc), 0.5))
     return doc
 
 
@@ -31,8 +31,8 @@ def nlp():
 
 def test_a_parse_is_kept_under_the_name_of_its_parser_and_taken_back(nlp):
     doc = nlp(Doc(nlp.vocab, words=WORDS, tags=["X"] * len(WORDS)))
-    kept = doc._.parses["left"]
-    assert list(doc._.parses) == ["left"]
+    kept = doc._.hpyp_parses["left"]
+    assert list(doc._.hpyp_parses) == ["left"]
     assert kept.heads.tolist() == [0] + [-1] * 6
     assert kept.labels == ["ROOT"] + ["left"] * 6
     assert kept.tags == ["X"] * 7
@@ -50,17 +50,20 @@ def test_kept_parses_survive_storage_copies_and_parts(nlp):
     (stored,) = DocBin(docs=[doc], store_user_data=True).get_docs(nlp.vocab)
     reloaded = Doc(nlp.vocab).from_bytes(doc.to_bytes())
     for copy in (stored, reloaded, doc.copy()):
-        for mine, theirs in zip(copy._.parses["left"], doc._.parses["left"]):
+        for mine, theirs in zip(copy._.hpyp_parses["left"], doc._.hpyp_parses["left"]):
             np.testing.assert_array_equal(mine, theirs)
     part = doc[4:7].as_doc(copy_user_data=True)
-    assert part._.parses["left"].heads.tolist() == [-1, -1, -1]
-    assert part._.parses["left"].labels == ["left"] * 3
+    assert part._.hpyp_parses["left"].heads.tolist() == [-1, -1, -1]
+    assert part._.hpyp_parses["left"].labels == ["left"] * 3
 
 
 def test_processes_and_saved_pipelines_keep_parses(nlp, tmp_path):
     nlp.to_disk(tmp_path)
     docs = list(spacy.load(tmp_path).pipe(["the dog sleeps .", "Kim waits ."], n_process=2))
-    assert [doc._.parses["left"].heads.tolist() for doc in docs] == [[0, -1, -1, -1], [0, -1, -1]]
+    assert [doc._.hpyp_parses["left"].heads.tolist() for doc in docs] == [
+        [0, -1, -1, -1],
+        [0, -1, -1],
+    ]
 
 
 def test_parsers_of_spacy_parse_as_if_they_were_alone(toy):
@@ -78,7 +81,7 @@ def test_parsers_of_spacy_parse_as_if_they_were_alone(toy):
             Doc(nlp.vocab, words="the dog sees a cat .".split(), sent_starts=[True] + [False] * 5)
         )
 
-    together = parsed()._.parses
+    together = parsed()._.hpyp_parses
     for name in ("one", "other"):
         with nlp.select_pipes(enable=name):
             doc = parsed()

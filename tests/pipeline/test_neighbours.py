@@ -32,11 +32,10 @@ def names_before(component):
 
 def test_components_find_what_stands_before_them_when_they_are_used(nlp):
     keep, combiner = nlp.get_pipe("keep_parse"), nlp.get_pipe("parse_combiner")
-    assert keep.name_of_parse == "v_first"
-    assert combiner.voters_in(nlp) == ["v_first", "v_second"]
     nlp.add_pipe("v_first", name="other", before="keep_parse")
     nlp.disable_pipe("other")
     assert keep.name_of_parse == "other"
+    assert combiner.voters_in(nlp) == ["other", "v_second"]
     assert names_before(combiner) == ["v_first", "other", "keep_parse", "v_second"]
 
 
@@ -57,3 +56,15 @@ def test_a_sourced_component_does_not_hold_its_first_pipeline_and_is_told_the_ne
     del other
     gc.collect()
     assert keep._pipeline() is None
+
+
+def test_a_sourced_component_keeps_the_name_of_its_parse(nlp, tmp_path):
+    nlp.to_disk(tmp_path)
+    other = spacy.blank("en")
+    other.add_pipe("v_second")
+    keep = other.add_pipe("keep_parse", source=spacy.load(tmp_path))
+    gc.collect()
+    assert keep._pipeline() is None
+    other.to_disk(tmp_path)
+    for each in (other, spacy.load(tmp_path)):
+        assert each.get_pipe("keep_parse").name_of_parse == "v_first"

@@ -4,7 +4,8 @@ import pytest
 import spacy
 from spacy.training import Example
 
-from spacy_hpyp.annotation.documents import problem_of, raw_sentences
+from spacy_hpyp.annotation.encoding import raw_sentences
+from spacy_hpyp.annotation.sentences import problem_of
 from spacy_hpyp.pipeline.corpus import create_conllu_corpus, create_gold_corpus
 from spacy_hpyp.pipeline.documents import read_treebank
 from spacy_hpyp.pipeline.scorer import score
@@ -88,7 +89,7 @@ def test_tokens_are_those_of_the_rules_where_a_treebank_says_nothing_of_white_sp
     for tokenizer in (nlp.tokenizer, other):
         doc = tokenizer("Two du ferries, (late).")
         assert [token.text for token in doc] == "Two du ferries , ( late ) .".split()
-        assert [word.text for word in doc[1]._.words] == ["of", "le"]
+        assert [word.text for word in doc[1]._.ud_words] == ["of", "le"]
     # Fewer marks say nothing, and a text may have spaces before them.
     for text in (words + "\n") * 9, f"# text = one du ferries .\n{words}\n" + (words + "\n") * 20:
         (example, *_) = create_conllu_corpus(write(text, "known.conllu"))(nlp)

@@ -96,7 +96,7 @@ def nlp(treebank):
 
 
 def words(doc: Doc) -> list[str]:
-    return [word.text for word in doc._.words]
+    return [word.text for word in doc._.ud_words]
 
 
 def test_nothing_is_learned_from_documents_of_unknown_spaces(nlp, treebank, tmp_path):
@@ -118,7 +118,7 @@ def test_nothing_is_learned_from_documents_of_unknown_spaces(nlp, treebank, tmp_
 def test_words_of_a_treebank_are_read_with_their_heads(treebank):
     doc = next(read_treebank(treebank, spacy.blank(LANG).vocab))
     assert doc.text == " ".join(SENTENCES)
-    found = doc._.words
+    found = doc._.ud_words
     assert [word.text for word in found[:7]] == ["Il", "va", "à", "le", "port", ".", "Le"]
     assert [word.head.text for word in found[:6]] == ["va", "va", "port", "port", "va", "va"]
     assert [(word.lemma_, word.tag_, word.pos_, word.morph) for word in found[2:4]] == [
@@ -139,9 +139,9 @@ def test_words_of_a_treebank_are_read_with_their_heads(treebank):
 
 def test_a_word_can_hang_on_one_that_is_not_the_highest_of_its_token(treebank):
     doc = next(read_treebank(treebank, spacy.blank(LANG).vocab))
-    bateau = doc[-2]._.words[0]
+    bateau = doc[-2]._.ud_words[0]
     assert (bateau.text, bateau.head.text, bateau.head.token.text) == ("bateau", "de", "du")
-    le = doc[-3]._.words[1]
+    le = doc[-3]._.ud_words[1]
     assert (le.head.text, le.head.token.i) == ("bateau", doc[-2].i)
 
 
@@ -150,7 +150,7 @@ def test_words_go_with_their_tokens_into_other_documents(treebank):
     doc = next(read_treebank(treebank, nlp.vocab))
     part = list(doc.sents)[1].as_doc(copy_user_data=True)
     assert words(part) == ["Le", "bateau", "de", "le", "roi", "part", "."]
-    assert part._.words[2].head.text == "roi"
+    assert part._.ud_words[2].head.text == "roi"
     joined = Doc.from_docs([part, part])
     assert words(joined) == words(part) * 2
     stored = DocBin(store_user_data=True, docs=[doc]).to_bytes()

@@ -267,7 +267,7 @@ class TreeParserTests:
         tokens = toy.merged(doc, 1)
         for over, each in zip(parser.k_best(tokens, 4), parser.k_best(doc, 4), strict=True):
             assert getattr(over, self.score) == getattr(each, self.score)
-            flat = over.doc._.words
+            flat = over.doc._.ud_words
             assert [(flat.index(word.head), word.dep_) for word in flat] == [
                 (token.head.i, token.dep_) for token in each.doc
             ]

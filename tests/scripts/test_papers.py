@@ -15,8 +15,8 @@ import spacy
 from papers_tables import TABLES, page, runs_of
 from spacy.tokens import DocBin
 
-from spacy_hpyp.annotation.syntactic_words import words_as_tokens
-from spacy_hpyp.annotation.uncased import read_uncased, uncased_key
+from spacy_hpyp.annotation.encoding import read_uncased, uncased_key
+from spacy_hpyp.annotation.syntactic_words import to_word_doc
 from spacy_hpyp.head_outward.latent_states import LatentStates
 from spacy_hpyp.pipeline.documents import read_treebank
 from spacy_hpyp.text.unknown_words import unknown_words
@@ -120,7 +120,7 @@ def test_latent_states_of_all_kinds_are_compared(tmp_path):
 
 
 def test_bits_a_word_are_those_of_the_second_half_of_the_sweeps():
-    documents = map(words_as_tokens, read_treebank(TRAIN, spacy.blank("en").vocab, n_sents=10_000))
+    documents = map(to_word_doc, read_treebank(TRAIN, spacy.blank("en").vocab, n_sents=10_000))
     texts = [(uncased_key(doc), read_uncased(doc).complete()) for doc in documents]
     settings = VocabularySettings(unknown_words("en"))
     models = [LatentStates("semantic", 3, settings) for _ in range(2)]

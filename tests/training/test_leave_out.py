@@ -11,8 +11,9 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 from spacy_hpyp.annotation.arrays import sentence_blocks
-from spacy_hpyp.annotation.documents import join, raw_sentences, read_gold
+from spacy_hpyp.annotation.encoding import raw_sentences
 from spacy_hpyp.annotation.guides import read_guide
+from spacy_hpyp.annotation.sentences import join, read_gold
 from spacy_hpyp.arc_standard.decoding import decode
 from spacy_hpyp.arc_standard.distributions import static_derivations
 from spacy_hpyp.compiled import NONE
@@ -110,7 +111,7 @@ def test_a_component_without_sentences_parses_as_one_that_has_not_seen_them(
 ):
     parser, text = toy.parser(nlp), " ".join(sentences[3].words)
     stored, expected = parser.joint.to_bytes(), annotation(nlp(text))
-    others = parser.without(documents(nlp, toy, sentences[3:4]))
+    others = parser.held_out_copy(documents(nlp, toy, sentences[3:4]))
     assert others(nlp.make_doc(text))._.log_prob < nlp(text)._.log_prob
     given = [
         own
@@ -122,7 +123,7 @@ def test_a_component_without_sentences_parses_as_one_that_has_not_seen_them(
     assert decode(
         others.joint.frozen, sentence_blocks(words), parser.search
     ).log_probability == pytest.approx(rest.log_probability, abs=ROUNDING)
-    unseen = parser.without(documents(nlp, toy, toy.sentences(30)[28:]))
+    unseen = parser.held_out_copy(documents(nlp, toy, toy.sentences(30)[28:]))
     assert annotation(unseen(nlp.make_doc(text))) == annotation(nlp(text)) == expected
     assert parser.joint.to_bytes() == stored
 

@@ -9,7 +9,8 @@ import pytest
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_hpyp.annotation.documents import GoldSentence, RawSentence, raw_sentences, read_gold
+from spacy_hpyp.annotation.encoding import raw_sentences
+from spacy_hpyp.annotation.sentences import GoldSentence, RawSentence, read_gold
 
 
 def train_on_docs(toy, nlp, docs, sweeps=2):

@@ -1,0 +1,207 @@
+"""Gold sentences, and their numbers in a model's alphabets."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from spacy.pipeline._parser_internals import nonproj
+from spacy.strings import get_string_id
+from spacy.vocab import Vocab
+
+from ..compiled import NONE
+from ..text.vocabulary import Vocabulary
+from .arrays import Sentences, is_tree, offsets_of
+
+ROOT_LABEL = "ROOT"
+SPACE_LABEL = "dep"
+#: The label of all arcs of a model without labels.
+UNLABELLED = "dep"
+#: Labels that are left out, as spaCy's scorer leaves them out of UAS and LAS.
+PUNCTUATION = ("p", "punct")
+#: The numbers of the label "_", which stands for none, and of that of roots.
+NO_LABEL, ROOT = np.array([get_string_id(name) for name in ("_", ROOT_LABEL)], np.uint64).view(
+    np.int64
+)
+
+
+def is_counted(labels: Sequence[str]) -> np.ndarray:
+    """Return which arcs with these labels are no punctuation (bool[*])."""
+    return np.array([label.lower() not in PUNCTUATION for label in labels], dtype=bool)
+
+
+def content_key(content: bytes) -> bytes:
+    """Return the digest by which models know what they have learned from."""
+    return hashlib.blake2b(content, digest_size=12).digest()
+
+
+@dataclass(frozen=True)
+class GoldSentence:
+    """A sentence with complete annotation, made projective.
+
+    words, tags (list[str]): Those of each token.
+    heads (list[int]): Positions in the sentence, `NONE` for the root.
+    labels (list[str]): Labels of arcs, decorated where an arc was lifted (Nivre & Nilsson 2005).
+    """
+
+    words: list[str]
+    tags: list[str]
+    heads: list[int]
+    labels: list[str]
+
+
+@dataclass(frozen=True)
+class RawSentence:
+    """A sentence as a Doc holds it, unchecked.
+
+    rows (int64[tokens, 4]): ORTH, TAG, DEP and HEAD (relative) of the tokens that are not white
+        space.
+    vocab (Vocab): The vocabulary of the numbers.
+    """
+
+    rows: np.ndarray
+    vocab: Vocab
+
+    @property
+    def key(self) -> bytes:
+        """A digest of the content."""
+        return content_key(self.rows.tobytes())
+
+    def strings(self, column: int) -> list[str]:
+        """Return the strings of a column."""
+        # In a Doc, numbers are unsigned.
+        return [self.vocab.strings[each] for each in self.rows[:, column].view(np.uint64).tolist()]
+
+
+#: The sentences of a document to learn from.
+GoldDocument = Sequence[RawSentence]
+
+
+@dataclass(frozen=True)
+class UncasedWords:
+    """The words of a Doc, or of some of its sentences, for models of uncased words without tags.
+
+    forms (list[str]): The words in lower case.
+    token (int64[n]): Their positions in the Doc.
+    heads (int32[n]): The positions of their parents among the words; `NONE` for the root's
+        children.
+    is_attached (bool[n]): Whether the parent is known; otherwise the head is `NONE`.
+    offsets (int64[sentences + 1]): The start of each sentence.
+    """
+
+    forms: list[str]
+    token: np.ndarray
+    heads: np.ndarray
+    is_attached: np.ndarray
+    offsets: np.ndarray
+
+    def complete(self) -> "UncasedWords":
+        """Return the sentences all of whose words have known parents in the sentence."""
+        sentence = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+        is_inside = (self.heads == NONE) | (sentence[self.heads] == sentence)
+        lost = np.unique(sentence[~(self.is_attached & is_inside)])
+        kept = ~np.isin(sentence, lost)
+        number = np.cumsum(kept) - 1
+        return UncasedWords(
+            [form for form, is_kept in zip(self.forms, kept) if is_kept],
+            self.token[kept],
+            np.where(self.heads == NONE, NONE, number[self.heads])[kept].astype(np.int32),
+            self.is_attached[kept],
+            offsets_of(np.delete(np.diff(self.offsets), lost)),
+        )
+
+
+def tree_problem(rows: np.ndarray) -> str | None:
+    """Return why a sentence has no complete tree, given rows of `RawSentence`."""
+    _, _, deps, offsets = rows.T
+    n = len(rows)
+    # "spacy convert" makes a word without a head a root without a label. In a treebank without
+    # labels, no word has one.
+    unlabelled = deps == NO_LABEL
+    if not deps.all() or (unlabelled[offsets == 0].any() and (n == 1 or not unlabelled.all())):
+        return "without a complete tree"
+    heads = np.arange(n) + offsets
+    if heads.min() < 0 or heads.max() >= n or np.sum(offsets == 0) != 1:
+        return "without exactly one root"
+    if not is_tree(np.where(offsets == 0, NONE, heads)):
+        return "with cyclic heads"
+    return None
+
+
+def problem_of(rows: np.ndarray) -> str | None:
+    """Return why a sentence has not all tags and a complete tree, given rows of `RawSentence`."""
+    return tree_problem(rows) if rows[:, 1].all() else "without tags"
+
+
+def projective_tree(heads: Sequence[int], labels: Sequence[str]) -> tuple[list[int], list[str]]:
+    """Lift arcs until none cross, and decorate their labels (Nivre & Nilsson 2005).
+
+    heads (Sequence[int]), labels (Sequence[str]): Positions, a root being its own head, and labels.
+    RETURNS (tuple[list[int], list[str]]): The same; roots have the head `NONE` and the label
+        "ROOT".
+    """
+    projective, decorated = nonproj.projectivize(list(heads), list(labels))
+    is_root = [head == i for i, head in enumerate(projective)]
+    return (
+        [NONE if root else head for root, head in zip(is_root, projective)],
+        [ROOT_LABEL if root else label for root, label in zip(is_root, decorated)],
+    )
+
+
+def read_gold(sentence: RawSentence) -> GoldSentence | str:
+    """Return a raw sentence as a GoldSentence, or the reason why it cannot be used."""
+    problem = problem_of(sentence.rows)
+    if problem is not None:
+        return problem
+    words, tags, labels = map(sentence.strings, range(3))
+    if any(nonproj.DELIMITER in label for label in labels):
+        return f"with '{nonproj.DELIMITER}' in a label"
+    heads = np.arange(len(words)) + sentence.rows[:, 3]
+    return GoldSentence(words, tags, *projective_tree(heads.tolist(), labels))
+
+
+def written_labels(labels: Iterable[str]) -> tuple[str, ...]:
+    """Return the values of `token.dep_` for the labels of a model."""
+    plain = {label.split(nonproj.DELIMITER)[0] for label in labels}
+    return tuple(sorted({*plain, ROOT_LABEL, SPACE_LABEL}))
+
+
+class Encoder:
+    """Encodes sentences by the alphabets of a model.
+
+    vocabulary (Vocabulary), labels (Sequence[str]): Its words and tags, and its labels.
+    labelled (bool): Whether it distinguishes labels.
+    """
+
+    def __init__(
+        self, vocabulary: Vocabulary, labels: Sequence[str], *, labelled: bool = True
+    ) -> None:
+        self.vocabulary = vocabulary
+        self.tags = {tag: number for number, tag in enumerate(vocabulary.tags)}
+        self.labels = {label: number for number, label in enumerate(labels)}
+        self.labelled = labelled
+
+    def encode(self, sentence: GoldSentence, *, learned: bool = False) -> np.ndarray | str:
+        """Encode a sentence as int32[4, tokens]: words, tags, heads and labels; or return why it
+        cannot be used.
+
+        learned (bool): Whether the model learns from it. Otherwise the tags of rare words are
+            observed.
+        """
+        if not self.tags.keys() >= set(sentence.tags):
+            return "with tags that the model does not have"
+        labels = [
+            NONE if head == NONE else self.labels.get(label if self.labelled else UNLABELLED)
+            for label, head in zip(sentence.labels, sentence.heads)
+        ]
+        if None in labels:
+            return "with labels that the model does not have"
+        number = self.vocabulary.numbers if learned else self.vocabulary.numbers_observed
+        tags = [self.tags[tag] for tag in sentence.tags]
+        return np.array([number(sentence.words), tags, sentence.heads, labels], dtype=np.int32)
+
+
+def join(encoded: Sequence[np.ndarray]) -> Sentences:
+    """Concatenate encoded sentences."""
+    words, tags, heads, labels = np.concatenate(encoded, axis=1)
+    return Sentences(words, tags, heads, labels, offsets_of([rows.shape[1] for rows in encoded]))

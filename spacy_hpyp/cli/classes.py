@@ -1,4 +1,4 @@
-"""`hpyp classes`: classes of words that stand in like places, from raw text."""
+"""`hpyp classes`: classes of words that occur in similar places, from raw text."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -9,9 +9,11 @@ import spacy
 from wasabi import msg
 
 from ..storage import replace_file
-from ..text.word_classes import WordClass, class_lines, learn_classes, without_digits
+from ..text.word_classes import class_lines, learn_classes, without_digits
 from .app import NEW_FILE, Bar, Tokenized, argument, option
-from .raw_text import existing, read_sentences
+from .raw_text import existing, read_corpus, read_sentences
+
+_LEARNED = {"nlp": {"tokenizer": {"@tokenizers": "spacy-hpyp.LearnedTokenizer.v1"}}}
 
 
 def classes(
@@ -25,18 +27,25 @@ def classes(
         int, option("Number of classes", "--classes -n", least=2, most=100_000)
     ] = 512,
     min_count: Annotated[int, option("Replace rarer words by their shape", least=1)] = 5,
-    iterations: Annotated[
-        int, option("How often all words are looked at, at the most", least=1)
-    ] = 20,
-    lang: Annotated[str, option("Language of the tokenizer", "--lang -l")] = "en",
+    iterations: Annotated[int, option("Passes over all words, at most", least=1)] = 20,
+    treebank: Annotated[
+        Path | None, option("Treebank from which the tokenizer is learned", exists=True)
+    ] = None,
+    lang: Annotated[
+        str, option("Without a treebank: language of the tokenizer", "--lang -l")
+    ] = "xx",
     tokenized: Tokenized = False,
-) -> list[WordClass]:
-    """Learn classes of words, each with a path in a binary tree, for parsers to know words by that
-    their treebank has not.
+) -> None:
+    """Learn classes of words, each with a path in a binary tree. Parsers know words by them that
+    their treebank lacks.
 
     A line of the file has a path, a word and a count.
     """
     nlp = None if tokenized else spacy.blank(lang)
+    if treebank is not None:
+        nlp = spacy.blank(lang, config=_LEARNED)
+        examples = read_corpus(treebank, nlp, tokens="gold")
+        nlp.tokenizer.initialize(lambda: examples, nlp=nlp)
 
     def read() -> Iterator[list[str]]:
         for words in chain.from_iterable(read_sentences(text, nlp) for text in texts):
@@ -55,7 +64,5 @@ def classes(
             read, number, min_count=min_count, iterations=iterations, progress=show
         )
     replace_file(output, "".join(class_lines(learned)).encode())
-    msg.good(
-        f"Saved {len({one.path for one in learned}):,} classes of {len(learned):,} words to {output}"
-    )
-    return learned
+    count = len({one.path for one in learned})
+    msg.good(f"Saved {count:,} classes of {len(learned):,} words to {output}")

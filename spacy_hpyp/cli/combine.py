@@ -50,7 +50,7 @@ def combine(
     alone = _parsed(nlp, examples, nlp.pipe_names[: nlp.pipe_names.index(parsers[-1]) + 1])
     if not rate:
         _check_labels(alone, parsers[-1])
-    component = _join(nlp, parsers[-1], [load_pipeline(str(path)) for path in others], rate=rate)
+    component = _add_voters(nlp, parsers[-1], [load_pipeline(path) for path in others], rate=rate)
     examples = _parsed(nlp, examples, nlp.pipe_names[: nlp.pipe_names.index(component.name)])
     _learn(nlp, component, examples[::2])
     docs = component.pipe(example.predicted.copy() for example in examples[1::2])
@@ -58,13 +58,10 @@ def combine(
     if rate:
         print_calibration({"heads": calibrations(map(example_of_words, voted))["heads"]})
     else:
-        scores = {
-            "alone": score(map(example_of_words, alone[1::2])),
-            "votes": score(map(example_of_words, voted)),
-        }
         rows = [
-            (name, *(percent(found[key] or None) for key in SCORES.values()))
-            for name, found in scores.items()
+            (name, *(percent(scores[key] or None) for key in SCORES.values()))
+            for name, own in (("alone", alone[1::2]), ("votes", voted))
+            for scores in [score(map(example_of_words, own))]
         ]
         print_table(
             ("", *SCORES), rows, "Every second document, with weights learned from the others"
@@ -88,33 +85,28 @@ def _check_labels(examples: list[Example], parser: str) -> None:
         [word.dep_.lower().split(":")[0] for doc in docs for word in doc._.ud_words]
         for docs in zip(*((example.predicted, example.reference) for example in examples))
     )
-    known = {"dep", "root", *known}
-    unknown = [label for label in found if label not in known]
+    unknown = [label for label in found if label not in {"dep", "root", *known}]
     if len(unknown) > _UNKNOWN_LABELS * len(found):
         raise ValueError(
             f"The trees of '{parser}' have labels that the treebank does not have: "
-            f"{', '.join(sorted(set(unknown)))}. Parsers of different schemes cannot vote. With --rate the "
-            "arcs are rated whatever their labels are."
+            f"{', '.join(sorted(set(unknown)))}. Parsers of different schemes cannot vote. With "
+            "--rate the arcs are rated whatever their labels are."
         )
 
 
-def _join(nlp: Language, parser: str, helpers: list[Language], *, rate: bool) -> ParseCombiner:
-    """Add the voters, and what weighs them: first, or after the parser that is rated."""
+def _add_voters(
+    nlp: Language, parser: str, helpers: list[Language], *, rate: bool
+) -> ParseCombiner:
+    """Add the voters, and the component that weighs them: first, or after the rated parser."""
     component = nlp.add_pipe(ArcConfidence.factory if rate else ParseCombiner.factory, after=parser)
     assert isinstance(component, ParseCombiner)
     place = component.name if rate else nlp.pipe_names[0]
     for _, pipe in nlp.pipeline:
         if isinstance(pipe, Tagger):
-            # Tags of the voters must not take the place of its own.
+            # Tags of the voters must not replace its own.
             pipe.cfg["overwrite"] = True
-
-    def keep(name: str) -> None:
-        nlp.add_pipe(
-            "keep_parse", name=f"keep_{name}", config={"name_of_parse": name}, before=place
-        )
-
     if rate:
-        keep(parser)
+        _keep(nlp, parser, place)
     for helper in helpers:
         if helper.vocab.lookups.has_table(TABLE) and not nlp.vocab.lookups.has_table(TABLE):
             nlp.vocab.lookups.add_table(TABLE, helper.vocab.lookups.get_table(TABLE))
@@ -128,13 +120,17 @@ def _join(nlp: Language, parser: str, helpers: list[Language], *, rate: bool) ->
             if isinstance(pipe, HPYPParser):
                 pipe.guides = True
             if isinstance(pipe, HPYPParser | EasyFirstParser):
-                keep(name)
+                _keep(nlp, name, place)
     if not component.voters_in(nlp)[1:]:
         raise ValueError(
             f"The pipelines of --with should have parsers of this package, but they have "
             f"{[name for helper in helpers for name in helper.pipe_names]}."
         )
     return component
+
+
+def _keep(nlp: Language, name: str, place: str) -> None:
+    nlp.add_pipe("keep_parse", name=f"keep_{name}", config={"name_of_parse": name}, before=place)
 
 
 def _learn(nlp: Language, component: ParseCombiner, examples: list[Example]) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
@@ -26,7 +26,7 @@ from ..treebanks.conllu import (
 from ..treebanks.penn import PARTS, SUFFIXES, dependencies, read_trees, section_of
 from .app import argument, note, option, print_table
 
-_TRAIN, _DEV, _TEST = "train", "dev", "test"
+_PARTS = _TRAIN, _DEV, _TEST = "train", "dev", "test"
 # Without a development part, one of so many documents is held out.
 _HELD_OUT = 10
 # The lines of each problem that are named, and the shortest sentence that should be in one part
@@ -56,7 +56,7 @@ def split(
     teach nothing of tokens and sentence ends.
     """
     treebank = prefix_of(treebank)
-    files = parts_of(treebank)
+    files = _files(treebank)
     if not files[_TRAIN].is_file():
         raise ValueError(f"There is no file '{files[_TRAIN]}'.")
     parts = {part: list(read_blocks(file)) for part, file in files.items() if file.is_file()}
@@ -82,7 +82,7 @@ def split(
         parts[_TRAIN].append(replace(block, comments=["newdoc", UNKNOWN_SPACES, *comments]))
     prepare_folder(output)
     written = output / (name or treebank.name)
-    for part, file in parts_of(written).items():
+    for part, file in _files(written).items():
         write_blocks(file, parts[part])
     counts = ", ".join(f"{len(blocks):,} to {part}" for part, blocks in parts.items())
     msg.good(f"Wrote {counts}: {written}-*.conllu")
@@ -103,11 +103,9 @@ def prefix_of(treebank: Path) -> Path:
     return treebank.with_name(re.sub(r"-(train|dev|test)\.conllu$", "", treebank.name))
 
 
-def parts_of(treebank: Path) -> dict[str, Path]:
+def _files(treebank: Path) -> dict[str, Path]:
     """Return the files of a treebank by part, from their common prefix."""
-    return {
-        part: treebank.with_name(f"{treebank.name}-{part}.conllu") for part in (_TRAIN, _DEV, _TEST)
-    }
+    return {part: treebank.with_name(f"{treebank.name}-{part}.conllu") for part in _PARTS}
 
 
 def hold_out(blocks: Sequence[Block]) -> tuple[list[Block], list[Block]]:
@@ -132,35 +130,35 @@ def hold_out(blocks: Sequence[Block]) -> tuple[list[Block], list[Block]]:
 
 def _print_counts(parts: Mapping[str, Sequence[Block]], files: Mapping[str, Path]) -> None:
     """Print what is in the parts of a treebank, and their problems."""
-    counts = {
-        part: {
-            "documents": sum(block.begins("newdoc") for block in blocks),
-            "sentences": len(blocks),
-            "without a complete tree": sum(block.problem is not None for block in blocks),
-            "tokens": sum(len(block.tokens()) for block in blocks),
-            "words": sum(block.size for block in blocks),
-        }
-        for part, blocks in parts.items()
+    counts: dict[str, Callable[[Sequence[Block]], int]] = {
+        "documents": lambda blocks: sum(block.begins("newdoc") for block in blocks),
+        "sentences": len,
+        "without a complete tree": lambda blocks: sum(bool(block.problem) for block in blocks),
+        "tokens": lambda blocks: sum(len(block.tokens()) for block in blocks),
+        "words": lambda blocks: sum(block.size for block in blocks),
     }
-    rows = [(name, *(f"{own[name]:,}" for own in counts.values())) for name in counts[_TRAIN]]
+    rows = [
+        (name, *(f"{count(blocks):,}" for blocks in parts.values()))
+        for name, count in counts.items()
+    ]
     print_table(("", *parts), rows, "Treebank")
     seen: dict[tuple[str, ...], str] = {}
     for part, blocks in parts.items():
         _print_incomplete(blocks, files[part])
         if any(UNKNOWN_SPACES in block.comments for block in blocks):
             note(
-                f"'{files[part]}': white space is unknown, as no token has SpaceAfter=No. A tokenizer that "
-                "learns from it uses the rules that spaCy has for the language"
+                f"'{files[part]}': white space is unknown, as no token has SpaceAfter=No. A "
+                "tokenizer that learns from it uses spaCy's rules for the language"
             )
-        repeated = defaultdict(list)
         texts = [tuple(word.form for word in block.words) for block in blocks]
+        repeated = defaultdict(list)
         for text, block in zip(texts, blocks):
             if len(text) >= _LONG and text in seen:
                 repeated[seen[text]].append(block.line)
         for other, lines in repeated.items():
             note(
-                f"'{files[part]}': {len(lines):,} sentences are also in {other}, which flatters scores "
-                f"({_first(lines)})"
+                f"'{files[part]}': {len(lines):,} sentences are also in {other}, which flatters "
+                f"scores ({_first(lines)})"
             )
         seen |= {text: part for text in texts if text not in seen}
 
@@ -230,40 +228,42 @@ def _documents(
     begins = [UNKNOWN_SPACES in block.comments and block.begins("newdoc") for block in blocks]
     numbers = iter(np.cumsum(begins).tolist())
     for _, own in groupby(blocks, lambda _: next(numbers)):
-        for some in minibatch(own, n_sents):
+        for batch in minibatch(own, n_sents):
             sentences: list[Doc] = []
-            for block in some:
-                with blaming(
-                    f"'{path}', line {block.line}: spaCy cannot convert the sentence that begins here"
-                ):
+            for block in batch:
+                with blaming(f"'{path}', line {block.line}: spaCy cannot convert the sentence"):
                     sentences.append(next(found))
             document = Doc.from_docs(sentences)
-            document.has_unknown_spaces = UNKNOWN_SPACES in some[0].comments
+            document.has_unknown_spaces = UNKNOWN_SPACES in batch[0].comments
             yield document
 
 
 def _convert_brackets(paths: Iterable[Path], output: Path) -> None:
+    files = {
+        file
+        for path in paths
+        for file in ([path] if path.is_file() else path.rglob("*"))
+        if path.is_file() or (file.suffix.lower() in SUFFIXES and file.name[0] != ".")
+    }
     by_section: dict[int | None, list[Block]] = defaultdict(list)
-    files = [path for path in paths if path.is_file()]
-    for path in paths:
-        files += [
-            file
-            for file in path.rglob("*")
-            if file.suffix.lower() in SUFFIXES and file.name[0] != "."
-        ]
     # All is read before anything is written.
-    for file in sorted(set(files)):
+    for file in sorted(files):
         by_section[section_of(file)] += _dependencies(file)
     if not by_section:
         raise ValueError(f"There are no files with brackets: none ends with {', '.join(SUFFIXES)}.")
-    if others := by_section.pop(None, []):
-        _save(output / f"{files[0].stem}.conllu", others)
+    others = [file.stem for file in sorted(files) if section_of(file) is None]
+    parts = {name: by_section.pop(None) for name in others[:1]}
     for name, sections in PARTS.items() if by_section else ():
         missing = [f"{section:02}" for section in sections if section not in by_section]
         if missing:
             msg.warn(f"{name} lacks the sections {', '.join(missing)}")
-        if sentences := [sentence for section in sections for sentence in by_section[section]]:
-            _save(output / f"{name}.conllu", sentences)
+        parts[name] = [block for section in sections for block in by_section.get(section, [])]
+    for name, blocks in parts.items():
+        if blocks:
+            path = output / f"{name}.conllu"
+            write_blocks(path, blocks)
+            words = sum(block.size for block in blocks)
+            msg.good(f"Saved {len(blocks):,} sentences with {words:,} words: {path}")
 
 
 def _dependencies(file: Path) -> Iterator[Block]:
@@ -273,9 +273,3 @@ def _dependencies(file: Path) -> Iterator[Block]:
         if sentence := dependencies(tree, (*begins, f"sent_id = {file.stem}-{i}")):
             yield sentence
             begins = ()
-
-
-def _save(path: Path, blocks: Sequence[Block]) -> None:
-    write_blocks(path, blocks)
-    words = sum(block.size for block in blocks)
-    msg.good(f"Saved {len(blocks):,} sentences with {words:,} words: {path}")

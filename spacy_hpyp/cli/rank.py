@@ -1,7 +1,7 @@
 """`hpyp rank`: the sentences in which a parser expects the most errors, to be corrected next."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from heapq import nlargest
 from itertools import chain
 from pathlib import Path
@@ -36,7 +36,7 @@ from .raw_text import existing, is_conllu, locate_paragraphs
 # The paragraphs or sentences that are parsed together.
 _BATCH = 64
 # Comments that are wrong where a sentence is ranked.
-_OF_PLACE = ("rank", "newdoc", "newpar", "expected_wrong")
+_OUTDATED = ("rank", "newdoc", "newpar", "expected_wrong")
 _TEXT = re.compile(r"^# text = (.*)$", re.MULTILINE)
 Row = dict[str, Any]
 By = Literal["arcs", "rate", "tags"]
@@ -72,13 +72,12 @@ def rank(
     nlp = load_pipeline(model, threads=threads, particles=particles)
     for parser in parsers_of(nlp):
         parser.decoding = "mbr"
-    rows = chain.from_iterable(
-        rank_sentences(nlp, path, by=by, per_line=per_line) for path in texts
-    )
-    name, sign = _name(by), -1 if most_confident else 1
+    kind = "tags" if by == "tags" else "arcs"
+    rows = chain.from_iterable(_rank_file(nlp, path, kind, per_line=per_line) for path in texts)
 
     def key(row: Row) -> float:
-        return sign * row[name] / (row["words"] if by == "rate" else 1)
+        wrong = row[f"expected_wrong_{kind}"] / (row["words"] if by == "rate" else 1)
+        return -wrong if most_confident else wrong
 
     with Bar(rows, unit=" sentences") as bar:
         ranked = sorted(bar, key=key, reverse=True) if top is None else nlargest(top, bar, key=key)
@@ -91,78 +90,63 @@ def rank(
             elif form == "conllu":
                 file.write(f"# rank = {place}\n{row['conllu']}")
             else:
-                of = f"{row[name]:.2f} wrong {name.split('_')[-1]} of {row['words']} words expected"
-                file.write(
-                    f"{place}. {of} ({row['file']}, sentence {row['sentence']})\n   {row['text']}\n"
-                )
+                wrong = f"{row[f'expected_wrong_{kind}']:.2f} wrong {kind} of {row['words']} words"
+                source = f"{row['file']}, sentence {row['sentence']}"
+                file.write(f"{place}. {wrong} expected ({source})\n   {row['text']}\n")
 
 
-def _name(by: By) -> str:
-    return "expected_wrong_tags" if by == "tags" else "expected_wrong_arcs"
-
-
-def rank_sentences(
-    nlp: Language, path: Path, *, by: By = "arcs", per_line: bool = False
-) -> Iterator[Row]:
+def _rank_file(nlp: Language, path: Path, kind: str, *, per_line: bool) -> Iterator[Row]:
     """Parse a file, and yield each sentence with its expected errors. The file is not held in
     memory.
-
-    YIELDS (dict): "expected_wrong_arcs" or "expected_wrong_tags", "words", "file", "sentence" (its
-        number), "text", and "conllu", the sentence in CoNLL-U.
-    RAISES (ValueError): If the pipeline gives no probabilities.
     """
     number = 0
-    if is_conllu(path):
-        texts: Iterable[str | Block] = read_blocks(path)
-    else:
-        texts = (text for _, text in locate_paragraphs(path, per_line=True))
-    for some in minibatch(texts, _BATCH):
+    texts = (
+        read_blocks(path)
+        if is_conllu(path)
+        else (text for _, text in locate_paragraphs(path, per_line=True))
+    )
+    for batch in minibatch(texts, _BATCH):
         with nlp.memory_zone():
-            docs = list(parse_each(nlp, some, whole=per_line))
-            for text, doc in zip(some, docs):
-                for row in _rows(doc, text if isinstance(text, Block) else None, path, number, by):
+            docs = list(parse_each(nlp, batch, whole=per_line))
+            for text, doc in zip(batch, docs):
+                for row in _rows(doc, text, path, number, kind):
                     number += 1
                     yield row
             del docs, doc
 
 
-def _rows(doc: Doc, block: Block | None, path: Path, number: int, by: By) -> list[Row]:
-    words, rows = to_word_doc(doc), []
-    wrong = 1.0 - (
-        _tag_probabilities(words) if by == "tags" else _probabilities("head_prob", words)
-    )
-    if block is None:
-        conllu = write_doc(doc, path.name, number)
+def _rows(doc: Doc, text: str | Block, path: Path, number: int, kind: str) -> Iterator[Row]:
+    words = to_word_doc(doc)
+    wrong = 1.0 - (_tag_probabilities(words) if kind == "tags" else _column("head_prob", words))
+    if isinstance(text, Block):
+        comments = [own for own in text.comments if not own.startswith(_OUTDATED)]
+        written = [write_block(text, doc, f"{path.name}-{number + 1}", comments)]
     else:
-        kept = [own for own in block.comments if not own.startswith(_OF_PLACE)]
-        conllu = [write_block(block, doc, f"{path.name}-{number + 1}", kept)]
-    for sentence in words.sents:
-        places = [token.i for token in sentence if not token.is_space]
-        if not places:
-            continue
-        expected = round(float(wrong[places].sum()), 4)
+        written = write_doc(doc, path.name, number)
+    places = ([token.i for token in sent if not token.is_space] for sent in words.sents)
+    for i, (own, conllu) in enumerate(zip(filter(None, places), written), number + 1):
+        expected = round(float(wrong[own].sum()), 4)
         if np.isnan(expected):
-            kind = "token._.tag_prob and guides" if by == "tags" else "token._.head_prob"
-            raise ValueError(f"'{path}': the pipeline gives no probabilities: there is no {kind}.")
-        row = {
-            _name(by): expected,
-            "words": len(places),
+            attribute = "tag_prob and guides" if kind == "tags" else "head_prob"
+            raise ValueError(f"'{path}': the pipeline gives no probabilities, token._.{attribute}.")
+        yield {
+            f"expected_wrong_{kind}": expected,
+            "words": len(own),
             "file": str(path),
-            "sentence": number + len(rows) + 1,
+            "sentence": i,
+            "text": _TEXT.search(conllu)[1],
+            "conllu": f"# expected_wrong_{kind} = {expected:.4f}\n{conllu}",
         }
-        written = f"# {_name(by)} = {expected:.4f}\n{conllu[len(rows)]}"
-        rows.append({**row, "text": _TEXT.search(written)[1], "conllu": written})
-    return rows
 
 
-def _probabilities(name: str, doc: Doc) -> np.ndarray:
+def _column(name: str, doc: Doc) -> np.ndarray:
     """Return probabilities of tokens, NaN where there are none (float64[tokens])."""
     return np.array(probabilities_of(name, doc), dtype=np.float64)
 
 
 def _tag_probabilities(words: Doc) -> np.ndarray:
     """Return the probabilities of tags: those of a guide, if the tagger gives none."""
-    own, guide = _probabilities("tag_prob", words), read_guide(words)
+    own, guide = _column("tag_prob", words), read_guide(words)
     if guide is None:
         return own
     names = np.array([*guide.tag_names, ""])

@@ -1,6 +1,7 @@
 """The command `hpyp classes`."""
 
 from functools import partial
+from pathlib import Path
 
 import command_line
 
@@ -23,3 +24,10 @@ def test_classes_of_text_are_written_and_shown(write, tmp_path):
 def test_enough_words_are_needed(write, tmp_path):
     result = run("classes", write(TEXT), "-o", tmp_path / "classes.txt", "-n", 50, exit_code=1)
     assert "There cannot be 50 classes" in result.output
+
+
+def test_a_treebank_teaches_the_tokenizer(write, tmp_path):
+    treebank = Path(__file__).parents[2] / "assets" / "sample" / "en_sample-ud-train.conllu"
+    options = "-o", tmp_path / "classes.txt", "-n", 2, "--min-count", 1
+    run("classes", write("They don't know.\n" * 3), *options, "--treebank", treebank)
+    assert "n't" in {each.word for each in read_classes(tmp_path / "classes.txt")}

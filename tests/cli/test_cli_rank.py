@@ -159,7 +159,7 @@ def test_lemmas_are_kept_and_letters_of_every_language_are_written_as_they_are(f
     [
         ("pipeline", "empty.txt", "There is no sentence"),
         ("pipeline", "random.conllu", "is not text in UTF-8"),
-        ("blank", "text.txt", "should have a parser of this package"),
+        ("blank", "text.txt", "finds no sentences"),
     ],
 )
 def test_what_cannot_be_ranked_is_refused(folder, model, text, problem):

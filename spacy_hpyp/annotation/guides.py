@@ -57,8 +57,8 @@ def read_guide(doc: Doc) -> Guide | None:
     guide = Guide(**doc._.guide)
     if len(guide.heads) != len(doc):
         raise ValueError(
-            f"doc._.guide is about {len(guide.heads)} tokens, but the document has {len(doc)}: parse it "
-            f"again."
+            f"doc._.guide is about {len(guide.heads)} tokens, but the document has {len(doc)}: "
+            "parse it again."
         )
     return guide
 

@@ -58,14 +58,12 @@ def combine(
     if rate:
         print_calibration({"heads": calibrations(map(example_of_words, voted))["heads"]})
     else:
-        rows = [
-            (name, *(percent(scores[key] or None) for key in SCORES.values()))
-            for name, own in (("alone", alone[1::2]), ("votes", voted))
-            for scores in [score(map(example_of_words, own))]
-        ]
-        print_table(
-            ("", *SCORES), rows, "Every second document, with weights learned from the others"
-        )
+        rows = []
+        for name, parsed in (("alone", alone[1::2]), ("votes", voted)):
+            scores = score(map(example_of_words, parsed))
+            rows.append((name, *(percent(scores[key] or None) for key in SCORES.values())))
+        title = "Every second document, with weights learned from the others"
+        print_table(("", *SCORES), rows, title)
     _learn(nlp, component, examples)
     nlp.to_disk(output)
     msg.good(f"Saved the pipeline, with {', '.join(nlp.pipe_names)}: {output}")

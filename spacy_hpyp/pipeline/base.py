@@ -253,9 +253,8 @@ class TrainableComponent(TrainablePipe):
         if not self.is_trained:
             raise ValueError(
                 f"The component '{self.name}' has not been trained. Load a trained pipeline, or train one by "
-                f"'python -m spacy train' ('python -m spacy init config --pipeline {self.factory}' writes a "
-                f"config) "
-                "or by 'nlp.initialize' and 'nlp.update'."
+                f"'python -m spacy train' ('python -m spacy init config --pipeline {self.factory}' writes "
+                "a config) or by 'nlp.initialize' and 'nlp.update'."
             )
         if isinstance(self.learned, ClassedModel):
             self.learned.check_classes(f"component '{self.name}'")

@@ -94,8 +94,7 @@ class HeadOutwardParser(HeadOutwardComponent):
         if self.head_outward.unchartable is not None:
             raise ValueError(
                 f"The component '{self.name}' cannot search for trees: {self.head_outward.unchartable}, "
-                f"which "
-                "its chart does not know. Use `tree_log_prob` to score given trees."
+                "which its chart does not know. Use `tree_log_prob` to score given trees."
             )
 
     def predict(self, docs: Iterable[Doc]) -> tuple[Words, np.ndarray, HeadOutwardTrees]:

@@ -108,9 +108,8 @@ class HeadOutwardStates(TrainableComponent):
             words = read_uncased(doc)
             if self.latent_states.reads_parents and not words.is_attached.all():
                 raise ValueError(
-                    f"The component '{self.name}' reads heads, but a document has words without. Put a "
-                    f"parser "
-                    "before it in the pipeline."
+                    f"The component '{self.name}' reads heads, but a document has words without. "
+                    "Put a parser before it in the pipeline."
                 )
             rng = np.random.default_rng(self.settings.seed)
             states, log_probability = self.latent_states.find_states(words, _SWEEPS, rng)

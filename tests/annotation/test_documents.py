@@ -13,10 +13,6 @@ from spacy.tokens import Doc
 SMALL = settings(max_examples=50, deadline=None, derandomize=True)
 
 
-def starts(doc):
-    return [token.is_sent_start for token in doc]
-
-
 def test_training_sentences_are_parsed_as_they_were_annotated(toy, trained):
     sentences = toy.sentences()
     docs = list(trained.pipe(" ".join(s.words) for s in sentences))
@@ -50,15 +46,6 @@ def test_boundaries_of_an_earlier_component_are_kept(toy, trained, assert_forest
         doc = nlp(text)
         assert_forest(doc)
         assert [s.text for s in doc.sents] == [s.text for s in plain(text).sents]
-
-
-def test_parsing_again_keeps_the_sentences(toy, trained_on_documents, assert_forest):
-    text = " ".join(word for s in toy.sentences(60)[:4] for word in s.words)
-    doc = trained_on_documents(text)
-    before = starts(doc)
-    doc = trained_on_documents(doc)
-    assert_forest(doc)
-    assert starts(doc) == before
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,12 @@
 another document is read.
 """
 
-import pickle
 from dataclasses import asdict, fields
 
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_hpyp.annotation.arrays import HEADS, TAGS
@@ -52,16 +51,6 @@ def same(one, other):
     return all(
         np.array_equal(getattr(one, each.name), getattr(other, each.name)) for each in fields(Guide)
     )
-
-
-STORED = {
-    "bytes": lambda doc: Doc(doc.vocab).from_bytes(doc.to_bytes()),
-    "a DocBin": lambda doc: next(
-        DocBin().from_bytes(DocBin(docs=[doc], store_user_data=True).to_bytes()).get_docs(doc.vocab)
-    ),
-    "pickle": lambda doc: pickle.loads(pickle.dumps(doc)),
-    "a copy": lambda doc: doc.copy(),
-}
 
 
 def test_the_guide_of_a_document_of_another_length_is_refused():
@@ -207,19 +196,6 @@ def test_a_parse_is_the_same_with_a_guide(toy, guiding, annotation):
     for text in TEXTS:
         assert annotation(without(text)) == annotation(guiding(text))
         assert without(text)._.guide is None
-
-
-def test_guides_find_posterior_probabilities_for_the_best_derivation_too(toy, guiding):
-    doc = toy.copy(guiding, decoding="best")(TEXTS[0])
-    assert read_guide(doc) is not None
-    assert all(token._.head_prob is not None for token in doc if not token.is_space)
-
-
-def test_guides_do_not_depend_on_what_is_parsed_beside_or_on_threads(toy, guiding):
-    alone = [read_guide(guiding(text)) for text in TEXTS]
-    for threads in (1, 3):
-        docs = toy.copy(guiding, threads=threads).pipe(TEXTS, batch_size=3)
-        assert all(same(one, read_guide(doc)) for one, doc in zip(alone, docs))
 
 
 def test_what_a_parser_writes_is_what_blocks_read(toy, guiding):

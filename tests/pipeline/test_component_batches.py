@@ -2,8 +2,6 @@
 them.
 """
 
-import multiprocessing
-
 import pytest
 
 
@@ -27,18 +25,6 @@ def test_threads_and_batches_give_the_same_bit_for_bit(
     assert [annotation(doc) for doc in nlp.pipe(texts, batch_size=batch_size)] == expected
 
 
-@pytest.fixture(
-    params=[method for method in multiprocessing.get_all_start_methods() if method != "forkserver"]
-)
-def start_method(request):
-    """How processes are started: as copies of this one, or as new interpreters."""
-    before = multiprocessing.get_start_method()
-    multiprocessing.set_start_method(request.param, force=True)
-    yield
-    multiprocessing.set_start_method(before, force=True)
-
-
-@pytest.mark.usefixtures("start_method")
 def test_processes_give_the_same(trained, texts, expected, annotation):
     assert [annotation(doc) for doc in trained.pipe(texts, n_process=2, batch_size=5)] == expected
 

@@ -86,19 +86,6 @@ def test_words_never_seen_are_known_by_their_class(file):
     assert [token._.word_class for token in doc] == ["1", "00", ""]
 
 
-def test_a_pipeline_that_is_loaded_does_not_need_the_file(file, tmp_path):
-    nlp = trained(file)
-    nlp.to_disk(tmp_path / "pipeline")
-    file.unlink()
-    loaded = spacy.load(tmp_path / "pipeline")
-    assert found(loaded, "the", "axolotl", "zuzzes") == found(nlp, "the", "axolotl", "zuzzes")
-    loaded.update(list(examples(loaded)))
-    # Its vocabulary has another table then.
-    loaded.from_disk(tmp_path / "pipeline")
-    for name, model in (("easy_first_tagger", "classifier"), ("easy_first_parser", "parser")):
-        assert getattr(loaded.get_pipe(name), model).classes is classes_in(loaded.vocab)
-
-
 def test_without_classes_templates_that_read_them_are_left_out(file):
     nlp = trained(None)
     for name, model in (("easy_first_tagger", "classifier"), ("easy_first_parser", "parser")):

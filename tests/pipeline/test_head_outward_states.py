@@ -137,10 +137,3 @@ def test_states_of_documents_are_those_that_are_probable_given_the_rest(toy):
     ]
     assert [len(states) for states in of_kinds] == [1, 1]
     assert of_kinds[0] != of_kinds[1]
-
-
-def test_words_are_scored_by_what_they_are_predicted_with(toy):
-    nlp = pipeline("lda")
-    train(toy, nlp)
-    scores = nlp.evaluate(examples_of(toy, nlp))
-    assert -np.log(50) < scores["words_log_prob"] < -1.0

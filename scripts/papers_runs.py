@@ -135,7 +135,7 @@ RUNS = {
     "unlexicalised": generative(
         {
             **{"model.transition": [TAGS], "model.tag": [TAGS], "model.word": []},
-            **{"tags": "given", "corpora.dev.gold_tags": True},
+            **{"predict_tags": False, "corpora.dev.gold_tags": True},
         }
     ),
     **{f"context_{i}": contexts(TAGS[: i + 1], OF_WORDS[:i]) for i in range(1, 6)},

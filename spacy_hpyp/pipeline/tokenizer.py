@@ -2,27 +2,29 @@
 sentences may end.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from spacy.attrs import IDX, IS_SPACE, LENGTH, SENT_START
+from spacy.attrs import IDX, IS_SPACE, LENGTH, NORM, ORTH, SENT_START, intify_attrs
 from spacy.language import Language
-from spacy.scorer import Scorer
+from spacy.scorer import PRFScore, Scorer
 from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import get_lang_class, registry
+from spacy.util import get_lang_class, logger, registry
 from spacy.vocab import Vocab
 
 from ..annotation.extensions import write_probability
 from ..annotation.syntactic_words import Analysis, multiword_tokens, write_words
 from ..settings import SEED, OneOf, check
-from ..storage import dump, load, replace_file, with_checksum, without_checksum
+from ..storage import blaming, dump, load, replace_file, with_checksum, without_checksum
 from ..text.multiword import MultiwordTokens, are_cut
-from ..text.segmentation import AnnotatedText, Segmenter, Segments
+from ..text.segmentation import Segmenter, Segments
 from ..text.word_classes import classes_in, uncased_classes
 
 # The probabilities from which a boundary is set, and up to which it is excluded. The best F1 is
@@ -30,31 +32,36 @@ from ..text.word_classes import classes_in, uncased_classes
 # A narrower band has more F1 on dev than 0.9 and 0.1 (sentences of EWT 90.23 -> 91.01, LAS of
 # Coptic 61.68 -> 62.49, Sequoia alike), and the parser searches half as many places.
 _BOUNDS = {"sure": (0.7, 0.3), "all": (0.4, 0.4), "none": None}
+_METHODS = _LEARNED, _RULES, _AUTO = ("learned", "rules", "auto")
+# One document in so many decides between the learned tokens and those of spaCy's rules.
+_HELD_OUT = 10
 
 
 @registry.tokenizers("spacy-hpyp.LearnedTokenizer.v1")
 def create_learned_tokenizer(
-    sentences: str = "sure", seed: int = 0
+    sentences: str = "sure", method: str = "learned", seed: int = 0
 ) -> Callable[[Language], "LearnedTokenizer"]:
     """Create a tokenizer that learns from the training data, in `nlp.initialize`.
 
     sentences (str): The sentence boundaries to set. "sure": those with a probability of 0.7 and
         more; up to 0.3 none is possible, and later components decide the others. "all": those with
         0.4 and more, for treebanks without punctuation. "none".
+    method (str): What finds tokens: the "learned" model, spaCy's "rules" for the language, or with
+        "auto" the rules if they find the words of held-out sentences at least as well.
     seed (int): The seed of its training.
     RETURNS (Callable): Makes the tokenizer of a pipeline.
     RAISES (ValueError): If a setting is not valid.
     """
     check("sentences", sentences, OneOf(tuple(_BOUNDS)))
+    check("method", method, OneOf(_METHODS))
     check("seed", seed, SEED)
-
-    return lambda nlp: LearnedTokenizer(nlp.vocab, nlp.lang, sentences=sentences, seed=seed)
+    return lambda nlp: LearnedTokenizer(
+        nlp.vocab, nlp.lang, sentences=sentences, method=method, seed=seed
+    )
 
 
 def spacy_tokenizer(vocab: Vocab, lang: str) -> Tokenizer:
-    """Return spaCy's tokenizer of a language, or of "xx" if the package that it needs is
-    missing.
-    """
+    """Return spaCy's tokenizer of a language, or of "xx" if a package that it needs is missing."""
     try:
         return get_lang_class(lang)(vocab=vocab).tokenizer
     except ImportError:
@@ -63,67 +70,125 @@ def spacy_tokenizer(vocab: Vocab, lang: str) -> Tokenizer:
 
 
 class LearnedTokenizer:
-    """Cuts a text into tokens as a treebank does, and tokens into words.
+    """Splits a text into tokens as a treebank does, and tokens into words.
 
     It sets `token._.sent_end_prob`, the probability that a sentence ends with a token.
 
     lang (str): The language of spaCy's tokenizer, `rules`, which is used before training.
-    sentences (str), seed (int): See `create_learned_tokenizer`.
+    sentences (str), method (str), seed (int): See `create_learned_tokenizer`.
     """
 
-    def __init__(self, vocab: Vocab, lang: str, *, sentences: str = "sure", seed: int = 0) -> None:
-        self.vocab = vocab
-        self.lang = lang
-        self.sentences = sentences
-        self.seed = seed
+    def __init__(
+        self,
+        vocab: Vocab,
+        lang: str,
+        *,
+        sentences: str = "sure",
+        method: str = _LEARNED,
+        seed: int = 0,
+    ) -> None:
+        self.vocab, self.lang = vocab, lang
+        self.sentences, self.method, self.seed = sentences, method, seed
+        self.by_rules = True
         self.segmenter: Segmenter | None = None
-        self.multiword_tokens = _no_multiword_tokens()
+        self.multiword_tokens = MultiwordTokens([], np.zeros(1, dtype=np.float32))
+        self.special_cases: dict[str, list[tuple[str, str]]] = {}
 
     @cached_property
     def rules(self) -> Tokenizer:
-        """The tokenizer of spaCy; made when it is needed, as that of English has thousands of
-        exceptions.
-        """
+        """Make spaCy's tokenizer when it is needed: that of English has thousands of exceptions."""
         return spacy_tokenizer(self.vocab, self.lang)
 
     def __call__(self, text: str) -> Doc:
         """Make a Doc of a text."""
-        if self.segmenter is None:
-            doc = self.rules(text)
-            self._write_words(doc, [token.i for token in doc if not token.is_space])
-            return doc
-        segments = self.segmenter.segment(text)
-        texts, spaces = _words_and_spaces(text, segments)
-        doc = Doc(self.vocab, texts, spaces)
+        segments = None if self.segmenter is None else self.segmenter.segment(text)
+        doc = self.rules(text) if self.by_rules else self._make_doc(text, segments)
         token = np.flatnonzero(doc.to_array(IS_SPACE) == 0)
-        write_probability(doc, token, "sent_end_prob", segments.probability)
-        bounds = _BOUNDS[self.sentences]
-        if bounds is not None and len(token):
-            starts = np.full((len(doc), 1), -1, dtype=np.int64)
-            before = segments.probability[:-1]
-            starts[token[1:], 0] = np.where(
-                before >= bounds[0], 1, np.where(before <= bounds[1], -1, 0)
-            )
-            starts[0] = 1
-            doc.from_array([SENT_START], starts.view(np.uint64))
-        cut = np.searchsorted(segments.starts, segments.cuts) - 1
-        for k in np.unique(cut).tolist():
-            bounds = [segments.starts[k], *segments.cuts[cut == k], segments.ends[k]]
-            words = [Analysis(text[begin:end]) for begin, end in zip(bounds, bounds[1:])]
-            write_words(doc, int(token[k]), words)
-        self._write_words(doc, np.delete(token, np.unique(cut)).tolist())
+        starts, lengths = doc.to_array([IDX, LENGTH]).view(np.int64)[token].T
+        ends = starts + lengths
+        words = self.multiword_tokens.words([doc[i].text for i in token.tolist()])
+        if segments is not None and len(token):
+            self._set_sentences(doc, token, ends, segments)
+            owner = np.searchsorted(starts, segments.cuts) - 1
+            for n in np.unique(owner[segments.cuts < ends[owner]]).tolist():
+                bounds = [starts[n], *segments.cuts[owner == n], ends[n]]
+                words[n] = [text[begin:end] for begin, end in zip(bounds, bounds[1:])]
+        for i, own in zip(token.tolist(), words):
+            if len(own) > 1:
+                write_words(doc, i, [Analysis(word) for word in own])
         return doc
 
-    def _write_words(self, doc: Doc, tokens: list[int]) -> None:
-        """Write the words of the tokens at some positions that are several words by the rules."""
-        if self.multiword_tokens.rules:
-            for i, words in zip(tokens, self.multiword_tokens.words([doc[i].text for i in tokens])):
-                if len(words) > 1:
-                    write_words(doc, i, [Analysis(word) for word in words])
+    def _make_doc(self, text: str, segments: Segments) -> Doc:
+        """Make a Doc of the tokens of a text, and of special cases."""
+        bounds = {0, len(text), *segments.starts.tolist(), *segments.ends.tolist()}
+        norms: dict[int, str] = {}
+        for begin, _, form, norm in self._find_special_cases(text):
+            end = begin + len(form)
+            bounds.difference_update(range(begin, end))
+            bounds |= {begin, end}
+            norms |= {begin: norm} if norm else {}
+        words, spaces = [], []
+        for begin, end in pairwise(sorted(bounds)):
+            # A space belongs to the token before it.
+            if words and text[begin] == " ":
+                spaces[-1], begin = True, begin + 1
+            if begin < end:
+                words.append(text[begin:end])
+                spaces.append(False)
+        doc = Doc(self.vocab, words, spaces)
+        for token in doc if norms else ():
+            token.norm_ = norms.get(token.idx, token.norm_)
+        return doc
+
+    def _set_sentences(
+        self, doc: Doc, token: np.ndarray, ends: np.ndarray, segments: Segments
+    ) -> None:
+        """Write the probabilities of boundaries, and set the boundaries that are certain.
+
+        token, ends (int64[tokens]): Positions of the tokens that are no white space, and their ends
+            in the text.
+        """
+        place = np.minimum(np.searchsorted(segments.ends, ends), len(segments.ends) - 1)
+        probability = np.where(segments.ends[place] == ends, segments.probability[place], 0.0)
+        write_probability(doc, token, "sent_end_prob", probability)
+        bounds = _BOUNDS[self.sentences]
+        if bounds is not None:
+            starts = np.full((len(doc), 1), -1, dtype=np.int64)
+            is_first = probability[:-1] >= bounds[0]
+            starts[token[1:], 0] = is_first - (probability[:-1] <= bounds[1]).astype(np.int64)
+            starts[0] = 1
+            doc.from_array([SENT_START], starts.view(np.uint64))
 
     def pipe(self, texts: Iterable[str], batch_size: int = 1000) -> Iterator[Doc]:
         """Make a Doc of each text."""
         return map(self, texts)
+
+    def add_special_case(self, string: str, token_attrs: Iterable[dict[Any, str]]) -> None:
+        """Add a special case, as to spaCy's tokenizer: a string that is always split in one way,
+        unless it is a part of a word.
+
+        string (str): The string.
+        token_attrs (Iterable[dict]): The `ORTH` of each token, and optionally its `NORM`.
+        RAISES (ValueError): If the tokens do not make up the string.
+        """
+        attrs = [intify_attrs(each) for each in token_attrs]
+        self.rules.add_special_case(string, attrs)
+        self.special_cases[string] = [(each[ORTH], each.get(NORM, "")) for each in attrs]
+
+    def _find_special_cases(self, text: str) -> Iterator[tuple[int, int, str, str]]:
+        """Yield each token of special cases: its beginning in the text, its number in the case, its
+        form and norm.
+        """
+        strings = sorted(self.special_cases, key=len, reverse=True)
+        pattern = "|".join(
+            r"(?<!\w)" * string[0].isalnum() + re.escape(string) + r"(?!\w)" * string[-1].isalnum()
+            for string in strings
+        )
+        for match in re.finditer(pattern, text) if strings else ():
+            begin = match.start()
+            for number, (form, norm) in enumerate(self.special_cases[match[0]], 1):
+                yield begin, number, form, norm
+                begin += len(form)
 
     def initialize(
         self,
@@ -133,90 +198,109 @@ class LearnedTokenizer:
         pkuseg_model: Any = None,
         pkuseg_user_dict: Any = None,
     ) -> None:
-        """Learn from the gold tokens, words and sentence boundaries of examples, and from classes
-        of words, if the vocabulary has some.
+        """Learn from the gold tokens, words and sentence boundaries of examples, and from word
+        classes if the vocabulary has some.
 
         get_examples (Callable): Returns the training examples. Documents with unknown white space
             are left out. If there are no others, spaCy's rules find the tokens.
-        pkuseg_model, pkuseg_user_dict: Ignored. spaCy's defaults for Chinese set them for its own
-        tokenizer. RAISES (ValueError): If they have no tokens.
+        pkuseg_model, pkuseg_user_dict: Ignored. spaCy's defaults for Chinese set them.
+        RAISES (ValueError): If the examples have no tokens.
         """
-        found = [example.reference for example in get_examples()]
-        docs = [doc for doc in found if not doc.has_unknown_spaces]
-        if found and not docs:
-            self.segmenter = None
-            self.multiword_tokens = MultiwordTokens.learn(
-                map(_tokens_and_words, found), seed=self.seed
-            )
-            return
-        classes = classes_in(self.vocab)
-        paths = (
-            None
-            if classes is None
-            else {word: path for path, word, _ in uncased_classes(classes).values()}
-        )
-        words = list(map(_tokens_and_words, docs))
-        cut = are_cut(words)
-        self.segmenter = Segmenter.learn(
-            [_annotated(doc, cut) for doc in docs], paths, seed=self.seed
-        )
-        if cut:
-            words = [
-                [(token, [token] if "".join(own) == token else own) for token, own in sentence]
-                for sentence in words
-            ]
+        references = [example.reference for example in get_examples()]
+        docs = [doc for doc in references if not doc.has_unknown_spaces]
+        if self.method == _AUTO and len(docs) > 1:
+            self.by_rules = self._prefers_rules(docs)
+        else:
+            self.by_rules = self.method == _RULES or not docs
+        self._learn(docs, references)
+
+    def _learn(self, docs: Sequence[Doc], references: Sequence[Doc]) -> None:
+        """Learn tokens and sentences from documents with white space, words from all if there are
+        none.
+        """
+        words = list(map(_tokens_and_words, docs or references))
+        cut, self.segmenter = are_cut(words), None
+        if docs or not references:
+            classes, paths = classes_in(self.vocab), None
+            if classes is not None:
+                paths = {word: path for path, word, _ in uncased_classes(classes).values()}
+            annotated = [(doc.text, _segments(doc, cut)) for doc in docs]
+            self.segmenter = Segmenter.learn(annotated, paths, seed=self.seed)
+            if cut:
+                words = [
+                    [(token, [token] if "".join(own) == token else own) for token, own in sentence]
+                    for sentence in words
+                ]
         self.multiword_tokens = MultiwordTokens.learn(words, seed=self.seed)
 
-    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-        """Score tokens as spaCy's tokenizer does: `token_acc`, `token_p`, `token_r` and
-        `token_f`.
+    def _prefers_rules(self, docs: Sequence[Doc]) -> bool:
+        """Return whether spaCy's rules find the words of held-out documents at least as well as the
+        learned model.
         """
+        held_out = docs[_HELD_OUT // 2 :: _HELD_OUT] or docs[-1:]
+        chosen = set(map(id, held_out))
+        self._learn([doc for doc in docs if id(doc) not in chosen], ())
+        scores = []
+        for self.by_rules in (False, True):
+            tokens, words = PRFScore(), PRFScore()
+            for doc in held_out:
+                found = self(doc.text)
+                tokens.score_set(_token_spans(found), _token_spans(doc))
+                words.score_set(_word_spans(found), _word_spans(doc))
+            scores.append((tokens.fscore, words.fscore))
+        prefers = scores[1][1] >= scores[0][1]
+        logger.info(
+            "F1 of tokens and words on %d held-out documents: learned %.2f %.2f, spaCy's rules "
+            "%.2f %.2f. The tokenizer uses %s.",
+            len(held_out),
+            *(100.0 * score for pair in scores for score in pair),
+            "spaCy's rules" if prefers else "the learned model",
+        )
+        return prefers
+
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """Score tokens as spaCy's tokenizer does: `token_acc`, `token_p`, `token_r`, `token_f`."""
         return Scorer.score_tokenization(examples)
 
     def explain(self, text: str) -> list[tuple[str, str]]:
-        """Return each token of a text, without white space, with what cut it: "LEARNED", or a rule
-        of spaCy's.
-
-        After "LEARNED" stand the words of a multiword token, as in "LEARNED do n't".
+        """Return each token of a text, without white space, with its source: "LEARNED" and the
+        words of a multiword token, as in "LEARNED do n't"; "SPECIAL-1" and so on; or a rule of
+        spaCy's.
         """
-        if self.segmenter is None:
+        if self.by_rules:
             return self.rules.explain(text)
+        special = {begin: f"SPECIAL-{i}" for begin, i, _, _ in self._find_special_cases(text)}
         explained = []
         for token in self(text):
             words = [word.text for word in token._.ud_words]
+            learned = " ".join(["LEARNED", *(words if len(words) > 1 else ())])
             if not token.is_space:
-                explained.append(
-                    (" ".join(["LEARNED", *(words if len(words) > 1 else ())]), token.text)
-                )
+                explained.append((special.get(token.idx, learned), token.text))
         return explained
 
-    # Storage
-
     def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
-        """What has been learned, or spaCy's tokenizer."""
-        message: dict[str, Any] = {"learned": {"words": self.multiword_tokens.to_dict()}}
-        if self.segmenter is None:
-            message["rules"] = self.rules.to_bytes(exclude=["vocab"])
-        else:
-            message["learned"]["characters"] = self.segmenter.to_dict()
+        """Serialize the trained model, special cases, and spaCy's rules if they are used."""
+        message = {
+            "words": self.multiword_tokens.to_dict(),
+            "segmenter": None if self.segmenter is None else self.segmenter.to_dict(),
+            "rules": self.rules.to_bytes(exclude=["vocab"]) if self.by_rules else None,
+            "special_cases": self.special_cases,
+        }
         return with_checksum(dump(message))
 
     def from_bytes(self, bytes_data: bytes, *, exclude: Sequence[str] = ()) -> "LearnedTokenizer":
-        """Read what `to_bytes` wrote; on an error the tokenizer stays as it was.
+        """Load what `to_bytes` returned; after an error the tokenizer is as it was.
 
-        RAISES (ValueError): If it is damaged, or something else.
+        RAISES (ValueError): If the data are damaged, or something else.
         """
-        try:
+        with blaming("The tokenizer cannot be read"):
             message = load(without_checksum(bytes_data))
-        except ValueError as error:
-            raise ValueError(f"The tokenizer cannot be read: {error}") from error
-        learned, segmenter = message["learned"], None
-        words = MultiwordTokens.from_dict(learned["words"])
-        if "characters" in learned:
-            segmenter = Segmenter.from_dict(learned["characters"])
-        else:
+            words, segmenter = MultiwordTokens.from_dict(message["words"]), message["segmenter"]
+        self.multiword_tokens, self.by_rules = words, message["rules"] is not None
+        self.segmenter = None if segmenter is None else Segmenter.from_dict(segmenter)
+        self.special_cases = message["special_cases"]
+        if self.by_rules:
             self.rules.from_bytes(message["rules"], exclude=["vocab"])
-        self.segmenter, self.multiword_tokens = segmenter, words
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
@@ -224,60 +308,46 @@ class LearnedTokenizer:
         replace_file(Path(path), self.to_bytes(exclude=exclude))
 
     def from_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> "LearnedTokenizer":
-        """Load the tokenizer from a file; on an error it stays as it was.
+        """Load the tokenizer from a file; after an error it is as it was.
 
-        RAISES (ValueError): If it is damaged, or something else.
+        RAISES (ValueError): If the file is damaged, or something else.
         """
-        try:
+        with blaming(f"'{path}'"):
             return self.from_bytes(Path(path).read_bytes(), exclude=exclude)
-        except ValueError as error:
-            raise ValueError(f"{error}. It was read from '{path}'.") from error
 
 
-def _no_multiword_tokens() -> MultiwordTokens:
-    return MultiwordTokens([], np.zeros(1, dtype=np.float32))
-
-
-def _words_and_spaces(text: str, segments: Segments) -> tuple[list[str], list[bool]]:
-    """The tokens of a Doc, white space among them, and whether a space stands behind each."""
-    words: list[str] = []
-    spaces: list[bool] = []
-    end = 0
-    for start, stop in (
-        *zip(segments.starts.tolist(), segments.ends.tolist()),
-        (len(text), len(text)),
-    ):
-        between = text[end:start]
-        if between.startswith(" ") and words:
-            spaces[-1] = True
-            between = between[1:]
-        if between:
-            words.append(between)
-            spaces.append(False)
-        if stop > start:
-            words.append(text[start:stop])
-            spaces.append(False)
-        end = stop
-    return words, spaces
-
-
-def _annotated(doc: Doc, cut: bool) -> AnnotatedText:
-    """The text of a Doc and its tokens; and where these are cut into words, if they are."""
+def _segments(doc: Doc, cut: bool) -> Segments:
+    """Return the gold tokens of a Doc, and if asked for where they are cut into words."""
     rows = doc.to_array([IDX, LENGTH, IS_SPACE, SENT_START]).view(np.int64)
     token = np.flatnonzero(rows[:, 2] == 0)
-    last = None
-    if doc.has_annotation("SENT_START"):
-        starts = np.cumsum(rows[:, 3] == 1)[token]
-        last = np.append(np.diff(starts) > 0, True)[: len(token)]
+    last = np.full(len(token), np.nan)
+    if doc.has_annotation("SENT_START") and len(token):
+        last = np.append(np.diff(np.cumsum(rows[:, 3] == 1)[token]) > 0, True)
     cuts = [np.empty(0, dtype=np.int64)]
     for own, words in multiword_tokens(doc) if cut else ():
         if "".join(word.form for word in words) == own.text:
             cuts.append(own.idx + np.cumsum([len(word.form) for word in words[:-1]]))
-    ends = rows[token, 0] + rows[token, 1]
-    return AnnotatedText(doc.text, rows[token, 0], ends, last, np.concatenate(cuts))
+    starts = rows[token, 0]
+    return Segments(starts, starts + rows[token, 1], np.concatenate(cuts), last.astype(np.float32))
 
 
 def _tokens_and_words(doc: Doc) -> list[tuple[str, list[str]]]:
-    """The tokens of a Doc, each with its words."""
+    """Return the tokens of a Doc, each with its words."""
     several = {token.i: [word.form for word in words] for token, words in multiword_tokens(doc)}
     return [(token.text, several.get(token.i, [token.text])) for token in doc if not token.is_space]
+
+
+def _token_spans(doc: Doc) -> set[tuple[int, int]]:
+    return {(token.idx, token.idx + len(token)) for token in doc if not token.is_space}
+
+
+def _word_spans(doc: Doc) -> set[tuple]:
+    """Return the spans of words that spell their token, and others by token, number and form."""
+    found: set[tuple] = set()
+    for token in doc:
+        words, begin = [word.text for word in token._.ud_words], token.idx
+        is_cut = "".join(words) == token.text
+        for number, word in enumerate(words):
+            found.add((begin, begin + len(word)) if is_cut else (token.idx, number, word))
+            begin += len(word)
+    return found

@@ -1,16 +1,15 @@
-"""Hashed features of the places in a text where tokens and sentences may end.
+"""Hashed features of the positions where tokens and sentences may end.
 
-A text is read with its accents composed and its spelling variants folded (`folding`). It has
-margins, so that features can be read anywhere. Polynomial hashes of its prefixes give the hash of
-any part in one step.
+A text is read with composed accents and folded spelling variants (`folding`), between margins.
+Polynomial hashes of its prefixes give the hash of any span in one step, modulo 2^64. A *chunk* is
+what stands between white space.
 
-Features of tokens read no further than the next white space, so that no token depends on the words
-that follow. Only a token that may go on behind white space, as "13 819", reads the next chunk, too.
+Features of tokens stop at the end of the chunk, so that no token depends on later words. Only a
+token that may go on behind a space, as "13 819", reads the next chunk too.
 """
 
 import sys
 import unicodedata
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -20,25 +19,20 @@ from .folding import compose, plain
 
 #: Characters before and after a text that features may read.
 MARGIN = 6
-# Kinds of characters; letters stand together.
+#: Kinds of characters; letters stand together.
 KINDS = 19
 _SPACE, _LINE_END, _UPPER, _LOWER, _LETTER, _MARK, _DIGIT, _OPENING, _CLOSING = range(9)
 _FULL_STOP, _COMMA, _QUOTE, _DASH, _PUNCTUATION, _SYMBOL, _OTHER, _HAN, _HIRAGANA, _KATAKANA = (
-    range(9, 19)
+    range(9, KINDS)
 )
-# Kinds of letters in scripts without spaces, by the beginning of their names in Unicode.
+# Letters of scripts without spaces, by the beginning of their names in Unicode.
 _SCRIPTS = {"CJK": _HAN, "HIRAGANA": _HIRAGANA, "KATAKANA": _KATAKANA}
 _BY_CATEGORY = {
-    **{"Lu": _UPPER, "Lt": _UPPER, "Ll": _LOWER, "L": _LETTER, "M": _MARK, "N": _DIGIT},
-    **{
-        "Ps": _OPENING,
-        "Pi": _OPENING,
-        "Pe": _CLOSING,
-        "Pf": _CLOSING,
-        "Pd": _DASH,
-        "P": _PUNCTUATION,
-        "S": _SYMBOL,
-    },
+    **dict.fromkeys(("Lu", "Lt"), _UPPER),
+    **dict.fromkeys(("Ps", "Pi"), _OPENING),
+    **dict.fromkeys(("Pe", "Pf"), _CLOSING),
+    **{"Ll": _LOWER, "L": _LETTER, "M": _MARK, "N": _DIGIT},
+    **{"Pd": _DASH, "P": _PUNCTUATION, "S": _SYMBOL},
 }
 _BY_CHARACTER = {
     "\n": _LINE_END,
@@ -47,34 +41,31 @@ _BY_CHARACTER = {
     **dict.fromkeys(",;:،、—―", _COMMA),
     **dict.fromkeys("'’\"", _QUOTE),
 }
-# Arithmetic of hashes is modulo 2^64, where odd numbers have inverses.
-_BASE = np.uint64(0x9E3779B97F4A7C15)
-_INVERSE = np.uint64(pow(int(_BASE), -1, 1 << 64))
-_MIXER = np.uint64(0xD6E8FEB86659FD93)
-_OF_TEMPLATE = np.uint64(0xA0761D6478BD642F)
-# The kind of each character, its folded form, and that in lower case, where it has been met;
-# elsewhere 0.
+# Odd numbers, which have inverses modulo 2^64.
+_BASE, _MIXER, _OF_TEMPLATE = 0x1E3779B97F4A7C15, 0x56E8FEB86659FD93, 0x20761D6478BD642F
+# The kind, the folded form and the lower case of each character; 0 before the first look-up.
 _KIND_OF, _PLAIN_OF, _LOWER_OF = np.zeros((3, sys.maxunicode + 1), dtype=np.int64)
-# Powers are kept for texts of so many characters.
-_USUAL_LENGTH = 1 << 13
-#: Numbers of features of tokens, of sentences, and of classes, which come behind either.
-TOKEN_TEMPLATES, SENTENCE_TEMPLATES, CLASS_TEMPLATES = 38, 44, 3
+_TAB = ord("\t")
 # Longer words are not looked for around a character.
 _LONGEST_WORD = 8
-_TAB = ord("\t")
+# Spans around a character that features read as written, and in lower case.
+_EXACT_SPANS = np.array([(0, 1), (1, 2), (0, 2), (-1, 1), (-1, 2), (0, 3)])
+_LOWER_SPANS = np.array([(-2, 2), (-1, 3), (1, 4), (-2, 1), (-3, 1), (1, 5), (-2, 3)])
+_CHARACTER_TEMPLATES = 5 + len(_EXACT_SPANS) + len(_LOWER_SPANS)
+#: Numbers of features of tokens, of sentences, and of classes, which follow either.
+TOKEN_TEMPLATES, SENTENCE_TEMPLATES = _CHARACTER_TEMPLATES + 20, _CHARACTER_TEMPLATES + 32
+CLASS_TEMPLATES = 3
 
 
 @struct
 class Weights(NamedTuple):
-    """What has been learned.
+    """A trained model, and what it knows of words.
 
-    weight (float32[places, outcomes]): Of hashed features; the places are a power of two.
-    words (uint64[*]), often (int8[*]): Hashes of words in lower case and how often they were seen,
-        in steps: an open table whose size is a power of two, 0 where it is empty.
-    of_class (uint8[*]): The number of each word's class, 0 where it has none; without entries if
-        there are no classes.
-    joins (bool[kinds, kinds]): The kinds of characters that white space within a token may stand
-    between.
+    weight (float32[places, outcomes]): Weights of hashed features; `places` is a power of two.
+    words (int64[*]), often (int8[*]): Hashes of known words in lower case, and their frequency in
+        steps: an open hash table whose size is a power of two, 0 where it is empty.
+    of_class (uint8[*]): The class of each of these words, 0 for none; empty without word classes.
+    joins (bool[kinds, kinds]): Kinds of characters around white space within tokens.
     """
 
     weight: np.ndarray
@@ -86,16 +77,16 @@ class Weights(NamedTuple):
 
 @struct
 class PaddedText(NamedTuple):
-    """A composed text with margins.
+    """A composed text with margins, of n characters.
 
-    place (int64[n]): The place in the text of each character, and of the end.
+    place (int64[n + 1]): Position of each character, and of the end, in the given text.
     lower, kind (int64[n]): Each character in lower case, and its kind.
-    may_end (bool[n]): Whether a token may end with it: a grapheme cluster does, and it is no white
-    space. exact, lowered (uint64[n + 1]): Hashes of what stands before each position, as written
-    and in lower case. power (uint64[n + 1]): By which the hash of a part is found.
-    begin, end (int64[n]): The bounds of what stands between white space, around each character; an
-        empty part for white space.
-    following (int64[n]): The next character after each that is no white space.
+    may_end (bool[n]): Whether a token may end here: at the end of a grapheme cluster, outside of
+        white space.
+    exact, lowered (int64[n + 1]): Hashes of all prefixes, as written and in lower case.
+    power (int64[n + 1]): Powers of the base of these hashes.
+    begin, end (int64[n]): Bounds of the chunk around each character; white space is empty.
+    following (int64[n]): The next character that is no white space.
     """
 
     place: np.ndarray
@@ -117,8 +108,7 @@ def _kind_of(character: str) -> int:
         return _SPACE
     category = unicodedata.category(character)
     if category in ("Lo", "Lm"):
-        script = unicodedata.name(character, "").partition(" ")[0]
-        return _SCRIPTS.get(script, _LETTER)
+        return _SCRIPTS.get(unicodedata.name(character, "").partition(" ")[0], _LETTER)
     return _BY_CATEGORY.get(category, _BY_CATEGORY.get(category[0], _OTHER))
 
 
@@ -134,83 +124,82 @@ def pad(text: str) -> PaddedText:
         _LOWER_OF[new] = ord(chr(_PLAIN_OF[new]).lower()[0])
     lower, kind = _LOWER_OF[code], _KIND_OF[code]
     may_end = np.append(begins[1:], True) & (kind > _LINE_END)
-    return PaddedText(
-        place - MARGIN, lower, kind, may_end, *_hashes(_PLAIN_OF[code], lower), *_bounds(kind)
+    exact, lowered, power = np.zeros((3, len(code) + 1), dtype=np.int64)
+    begin, end, following = np.zeros((3, len(code)), dtype=np.int64)
+    padded = PaddedText(
+        place - MARGIN, lower, kind, may_end, exact, lowered, power, begin, end, following
     )
+    _scan(padded, _PLAIN_OF[code])
+    return padded
 
 
-@lru_cache(maxsize=1)
-def _powers(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first so many powers of the base, and of its inverse (uint64[count])."""
-    base, inverse = (
-        np.cumprod(np.append(np.uint64(1), np.full(count - 1, each))) for each in (_BASE, _INVERSE)
-    )
-    return base, inverse
-
-
-def _hashes(code: np.ndarray, lower: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`exact`, `lowered` and `power` of `PaddedText`."""
+@jit
+def _scan(padded, code):
+    """Fill in the hashes of prefixes, the bounds of chunks, and `following`."""
     n = len(code)
-    power, inverse = (each[: n + 1] for each in _powers(max(_USUAL_LENGTH, n + 1)))
-
-    def hashes(characters: np.ndarray) -> np.ndarray:
-        found = np.zeros(n + 1, dtype=np.uint64)
-        np.cumsum((characters + np.uint64(1)) * inverse[1:], out=found[1:])
-        found *= power
-        return found
-
-    return hashes(code.astype(np.uint64)), hashes(lower.astype(np.uint64)), power
-
-
-def _bounds(kind: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`begin`, `end` and `following` of `PaddedText`."""
-    n, place, white = len(kind), np.arange(len(kind)), kind <= _LINE_END
-    begin = np.where(white, place, np.maximum.accumulate(np.where(white, place + 1, 0)))
-    end = np.minimum.accumulate(np.where(white, place, n)[::-1])[::-1]
+    padded.power[0] = 1
+    for i in range(n):
+        padded.exact[i + 1] = padded.exact[i] * _BASE + code[i] + 1
+        padded.lowered[i + 1] = padded.lowered[i] * _BASE + padded.lower[i] + 1
+        padded.power[i + 1] = padded.power[i] * _BASE
+        goes_on = i > 0 and padded.kind[i] > _LINE_END and padded.kind[i - 1] > _LINE_END
+        padded.begin[i] = padded.begin[i - 1] if goes_on else i
     # The last character of the margin is left for what reads one further.
-    nearest = np.minimum.accumulate(np.where(white, n - 2, place)[::-1])[::-1]
-    return begin, np.ascontiguousarray(end), np.append(nearest[1:], n - 2)
+    end, following = n, n - 2
+    for i in range(n - 1, -1, -1):
+        padded.following[i] = following
+        if padded.kind[i] <= _LINE_END:
+            end = i
+        else:
+            following = i
+        padded.end[i] = end
+
+
+@jit
+def _span(padded, begin, end):
+    """Hash the characters of a span, as written."""
+    return padded.exact[end] - padded.exact[begin] * padded.power[end - begin]
+
+
+@jit
+def word_hash(padded, begin, end):
+    """Hash the characters of a span in lower case."""
+    return padded.lowered[end] - padded.lowered[begin] * padded.power[end - begin]
+
+
+@jit
+def _join(first, second):
+    """Hash a pair of numbers or hashes."""
+    return first * _BASE + second
 
 
 @jit
 def _mixed(number):
     """A hash whose lower bits depend on all bits of a number."""
-    number ^= number >> np.uint64(32)
+    number ^= number >> 32
     number *= _MIXER
-    return number ^ (number >> np.uint64(29))
+    return number ^ (number >> 29)
 
 
 @jit
-def _part(hashes, power, begin, end):
-    return hashes[end] - hashes[begin] * power[end - begin]
-
-
-@jit
-def _place_of(weights, word):
-    """Where a word stands in the table, or the empty place where it would."""
-    last = np.uint64(len(weights.words) - 1)
+def _place_of(words, word):
+    """The place of a word in the table, or the empty one where it would be."""
+    last = len(words) - 1
     place = _mixed(word) & last
-    while weights.words[place] != 0 and weights.words[place] != word:
-        place = (place + np.uint64(1)) & last
+    while words[place] != 0 and words[place] != word:
+        place = (place + 1) & last
     return place
 
 
-def enter_words(
-    weights: Weights, words: np.ndarray, often: np.ndarray, of_class: np.ndarray
-) -> None:
-    """Enter words that are not there yet, each once, into a table with room for them."""
-    last = np.uint64(len(weights.words) - 1)
-    place, left = _mixed.py_func(words.copy()) & last, np.arange(len(words))
-    while len(left):
-        at = place[left]
-        free = weights.words[at] == 0
-        # Of several for one place it is the last one's.
-        weights.words[at[free]] = words[left[free]]
-        left = left[weights.words[at] != words[left]]
-        place[left] = (place[left] + np.uint64(1)) & last
-    weights.often[place] = often
-    if len(weights.of_class) > 0:
-        weights.of_class[place] = of_class
+@jit
+def enter_words(weights, words, often, of_class):
+    """Enter words into a table with room for them."""
+    for i in range(len(words)):
+        place = _place_of(weights.words, words[i])
+        weights.words[place] = words[i]
+        weights.often[place] = often[i]
+        if len(weights.of_class) > 0:
+            weights.of_class[place] = of_class[i]
 
 
 @jit
@@ -221,23 +210,17 @@ def may_go_on(weights, padded, i):
     after = i + 1
     if after != padded.end[i]:
         return True
-    if (
-        padded.kind[after] == _LINE_END
-        or padded.lower[after] == _TAB
-        or padded.following[i] != after + 1
-    ):
+    if padded.kind[after] == _LINE_END or padded.lower[after] == _TAB:
         return False
-    return weights.joins[padded.kind[i], padded.kind[after + 1]]
+    return (
+        padded.following[i] == after + 1 and weights.joins[padded.kind[i], padded.kind[after + 1]]
+    )
 
 
 def find_joins(padded: PaddedText, starts: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Return `joins` of `Weights` for a text, given the bounds of its tokens in composed text."""
     joins = np.zeros((KINDS, KINDS), dtype=np.bool_)
-    last = (
-        np.flatnonzero(padded.following != np.arange(1, len(padded.kind) + 1))
-        if len(ends)
-        else ends
-    )
+    last = np.flatnonzero(padded.following != np.arange(1, len(padded.kind) + 1))
     token = np.searchsorted(starts, last, side="right") - 1
     last = last[(token >= 0) & (last < ends[token] - 1)]
     joins[padded.kind[last], padded.kind[padded.following[last]]] = True
@@ -246,15 +229,15 @@ def find_joins(padded: PaddedText, starts: np.ndarray, ends: np.ndarray) -> np.n
 
 @jit
 def _is_known(weights, padded, begin, end):
-    word = _part(padded.lowered, padded.power, begin, end)
-    return weights.words[_place_of(weights, word)] != 0
+    return weights.words[_place_of(weights.words, word_hash(padded, begin, end))] != 0
 
 
 @jit
-def _longest_from(weights, padded, begin):
-    """The length of the longest known word that begins at a position; 0 if there is none."""
-    longest = min(_LONGEST_WORD, padded.end[begin] - begin)
-    for length in range(longest, 0, -1):
+def _longest_from(weights, padded, begin, shortest):
+    """The length of the longest known word, above a minimum, that begins with a character; 0 if
+    there is none.
+    """
+    for length in range(min(_LONGEST_WORD, padded.end[begin] - begin), shortest, -1):
         if _is_known(weights, padded, begin, begin + length):
             return length
     return 0
@@ -262,9 +245,7 @@ def _longest_from(weights, padded, begin):
 
 @jit
 def _longest_to(weights, padded, token, i):
-    """The length of the longest known word in the token that ends with a character; 0 if there is
-    none.
-    """
+    """The length of the longest known word in the token that ends with a character, or 0."""
     for begin in range(max(token, i + 1 - _LONGEST_WORD), i + 1):
         if _is_known(weights, padded, begin, i + 1):
             return i + 1 - begin
@@ -273,193 +254,188 @@ def _longest_to(weights, padded, token, i):
 
 @jit
 def _longest_over(weights, padded, token, i):
-    """The length of the longest known word that begins in the token and goes on behind a
-    character.
-    """
+    """The length of the longest known word in the token that goes on behind a character, or 0."""
     found = 0
     for begin in range(max(token, i + 2 - _LONGEST_WORD), i + 1):
-        longest = min(_LONGEST_WORD, padded.end[begin] - begin)
-        for length in range(longest, max(i + 1 - begin, found), -1):
-            if _is_known(weights, padded, begin, begin + length):
-                found = length
-                break
+        found = max(found, _longest_from(weights, padded, begin, max(i + 1 - begin, found)))
     return found
 
 
 @jit
 def _kinds(padded, first, end):
-    """The kinds of the characters from one position to another, as one number."""
-    found = np.uint64(0)
+    """The kinds of the characters of a span, as one number."""
+    found = 0
     for i in range(first, end):
-        found = found * np.uint64(32) + np.uint64(padded.kind[i] + 1)
+        found = found * 32 + padded.kind[i] + 1
     return found
 
 
 @jit
-def _hash(places, weights, first):
-    """Make features places in the table, different ones for each template, which are numbered from
-    `first`.
-    """
-    mask = np.uint64(len(weights.weight) - 1)
-    for template in range(len(places)):
-        value = np.uint64(places[template]) + np.uint64(first + template) * _OF_TEMPLATE
-        places[template] = np.int64(_mixed(value) & mask)
+def _write(places, first, features):
+    for n in range(len(features)):
+        places[first + n] = features[n]
 
 
 @jit
-def _find_character_features(places, padded, i, stop):
-    """Write the features of the characters around one into `places`, none of those from `stop`
-    on.
-    """
-    lower, kind = padded.lower, padded.kind
-    exact, lowered, power = padded.exact, padded.lowered, padded.power
-    here = np.uint64(kind[i] * 32 + kind[i + 1])
-    by_2, by_3, by_4, by_5 = min(i + 2, stop), min(i + 3, stop), min(i + 4, stop), min(i + 5, stop)
-    places[0] = np.uint64(0)
-    places[1] = _kinds(padded, i - 3, by_4)
-    places[2] = _kinds(padded, i - 1, by_3)
-    places[3] = here
-    places[4] = _part(exact, power, i, i + 1)
-    places[5] = _part(exact, power, i + 1, by_2)
-    places[6] = _part(exact, power, i, by_2)
-    places[7] = _part(exact, power, i - 1, i + 1)
-    places[8] = _part(exact, power, i - 1, by_2)
-    places[9] = _part(exact, power, i, by_3)
-    places[10] = _part(lowered, power, i - 2, by_2)
-    places[11] = _part(lowered, power, i - 1, by_3)
-    places[12] = _part(lowered, power, i + 1, by_4)
-    places[13] = _part(lowered, power, i - 2, i + 1)
-    places[14] = _part(lowered, power, i - 3, i + 1)
-    places[15] = _part(lowered, power, i + 1, by_5)
-    places[16] = _part(lowered, power, i - 2, by_3)
-    places[17] = np.uint64(lower[i - 1]) * np.uint64(131) + np.uint64(
-        kind[i - 2] * 32 + kind[i + 1]
+def _hash(places, weights, first):
+    """Make features places in the table; `first` numbers the first template."""
+    for n in range(len(places)):
+        places[n] = _mixed(places[n] + (first + n) * _OF_TEMPLATE) & (len(weights.weight) - 1)
+
+
+@jit
+def _write_character_features(places, padded, i, stop):
+    """Write features of the characters around one, none of those from `stop` on."""
+    kind = padded.kind
+    features = (
+        0,
+        _kinds(padded, i - 3, min(i + 4, stop)),
+        _kinds(padded, i - 1, min(i + 3, stop)),
+        kind[i] * 32 + kind[i + 1],
+        _join(padded.lower[i - 1], kind[i - 2] * 32 + kind[i + 1]),
     )
+    _write(places, 0, features)
+    n = len(features)
+    for begin, end in _EXACT_SPANS:
+        places[n] = _span(padded, i + begin, min(i + end, stop))
+        n += 1
+    for begin, end in _LOWER_SPANS:
+        places[n] = word_hash(padded, i + begin, min(i + end, stop))
+        n += 1
+
+
+@jit
+def _write_classes(places, first, group, next_group, here, own):
+    """Write features of the classes of a word and of the next one."""
+    if len(places) > first:
+        _write(
+            places, first, (_join(group, here), _join(group, next_group), _join(next_group, own))
+        )
+
+
+@jit
+def _class_of(weights, place):
+    return np.int64(weights.of_class[place]) if len(weights.of_class) > 0 else 0
 
 
 @jit
 def find_token_features(places, weights, padded, i, token, before):
-    """Find the places of the features that tell whether a token ends with a character.
+    """Find the features that tell whether a token ends with a character.
 
-    places (int64[templates]): Overwritten.
+    places (int64[templates]): Overwritten by the rows of the features in the table of weights.
     i (int): The character; it is no white space.
     token, before (int): Where its token begins, and the one before.
     """
     lower, kind = padded.lower, padded.kind
-    exact, lowered, power = padded.exact, padded.lowered, padded.power
     begin, end = padded.begin[i], padded.end[i]
     stop = end if i + 1 < end else padded.end[padded.following[i]]
-    own = np.uint64(kind[i])
-    here, own_lower = np.uint64(kind[i] * 32 + kind[i + 1]), np.uint64(lower[i])
-    so_far, rest = _part(lowered, power, token, i + 1), _part(lowered, power, i + 1, stop)
-    previous = _part(lowered, power, before, token)
-    place, rest_place = _place_of(weights, so_far), _place_of(weights, rest)
-    known, rest_known = np.uint64(weights.often[place]), np.uint64(weights.often[rest_place])
-    _find_character_features(places, padded, i, stop)
-    # The token so far, and the rest up to white space.
-    places[18] = _part(exact, power, token, i + 1)
-    places[19] = so_far * np.uint64(31) + np.uint64(lower[i + 1])
-    places[20] = so_far * np.uint64(3) + rest
-    places[21] = rest
-    places[22] = _part(lowered, power, begin, i + 1) * np.uint64(7) + rest
-    places[23] = known * np.uint64(8) + rest_known + np.uint64(64) * here
-    places[24] = known * np.uint64(1024) + _kinds(padded, i - 1, min(i + 3, stop))
-    places[25] = np.uint64(min(i + 1 - token, 12)) * np.uint64(1024) + here
-    places[26] = np.uint64(min(stop - i - 1, 8)) * np.uint64(1024) + here
-    places[27] = np.uint64(token == begin) * np.uint64(1024) + here
-    places[28] = _part(lowered, power, begin, stop)
-    places[29] = previous * np.uint64(32) + own_lower
-    places[30] = previous * np.uint64(19) + so_far
+    here = kind[i] * 32 + kind[i + 1]
+    so_far, rest = word_hash(padded, token, i + 1), word_hash(padded, i + 1, stop)
+    previous = word_hash(padded, before, token)
+    place, rest_place = _place_of(weights.words, so_far), _place_of(weights.words, rest)
+    known, rest_known = np.int64(weights.often[place]), np.int64(weights.often[rest_place])
     # Known words around the character, which need no white space.
-    starting = _longest_from(weights, padded, i + 1)
-    word_ahead = _part(lowered, power, i + 1, min(i + 1 + max(starting, 1), padded.end[i + 1]))
-    starting, ending = np.uint64(starting), np.uint64(_longest_to(weights, padded, token, i))
-    crossing = np.uint64(_longest_over(weights, padded, token, i))
-    places[31] = (starting * np.uint64(16) + ending) * np.uint64(16) + crossing
-    places[32] = (starting * np.uint64(16) + crossing) * np.uint64(1024) + here
-    places[33] = (ending * np.uint64(16) + known) * np.uint64(1024) + here
-    places[34] = word_ahead
-    places[35] = word_ahead * np.uint64(7) + so_far
-    places[36] = so_far * np.uint64(41) + np.uint64(kind[i + 1])
-    places[37] = own_lower * np.uint64(1009) + np.uint64(kind[i + 1] * 32 + kind[i - 1])
-    # Classes of the token so far and of the rest.
-    if len(places) > TOKEN_TEMPLATES:
-        group, rest_group = (
-            np.uint64(weights.of_class[place]),
-            np.uint64(weights.of_class[rest_place]),
-        )
-        places[38] = group * np.uint64(1024) + here
-        places[39] = group * np.uint64(4096) + rest_group
-        places[40] = rest_group * np.uint64(64) + own
+    starting = _longest_from(weights, padded, i + 1, 0)
+    ending = _longest_to(weights, padded, token, i)
+    crossing = _longest_over(weights, padded, token, i)
+    ahead = word_hash(padded, i + 1, min(i + 1 + max(starting, 1), padded.end[i + 1]))
+    features = (
+        # The token so far, and the rest of the chunk.
+        _span(padded, token, i + 1),
+        _join(so_far, lower[i + 1]),
+        _join(so_far, kind[i + 1]),
+        _join(so_far, rest),
+        rest,
+        _join(word_hash(padded, begin, i + 1), rest),
+        word_hash(padded, begin, stop),
+        _join(here, known * 8 + rest_known),
+        _join(known, _kinds(padded, i - 1, min(i + 3, stop))),
+        _join(here, min(i + 1 - token, 12)),
+        _join(here, min(stop - i - 1, 8)),
+        _join(here, np.int64(token == begin)),
+        _join(lower[i], kind[i + 1] * 32 + kind[i - 1]),
+        _join(previous, lower[i]),
+        _join(previous, so_far),
+        (starting * 16 + ending) * 16 + crossing,
+        _join(here, starting * 16 + crossing),
+        _join(here, ending * 16 + known),
+        ahead,
+        _join(ahead, so_far),
+    )
+    _write_character_features(places, padded, i, stop)
+    _write(places, _CHARACTER_TEMPLATES, features)
+    group, rest_group = _class_of(weights, place), _class_of(weights, rest_place)
+    _write_classes(places, TOKEN_TEMPLATES, group, rest_group, here, kind[i])
     _hash(places, weights, 1)
 
 
 @jit
 def find_sentence_features(places, weights, padded, i, token, before, length):
-    """Find the places of the features that tell whether a sentence ends with a token.
+    """Find the features that tell whether a sentence ends with a token.
 
-    places (int64[templates]): Overwritten.
+    places (int64[templates]): Overwritten by the rows of the features in the table of weights.
     i (int): The token's last character.
     token, before (int): Where the token begins, and the one before in its sentence, or else the
-    token itself. length (int): How many tokens of its sentence stand before.
+        token itself.
+    length (int): How many tokens of its sentence stand before.
     """
     lower, kind = padded.lower, padded.kind
-    exact, lowered, power = padded.exact, padded.lowered, padded.power
     begin, end = padded.begin[i], padded.end[i]
-    ends = np.uint64(i + 1 == end)
+    ends = np.int64(i + 1 == end)
     # The next chunk, or the rest of this one, and the chunk behind it.
     next_begin = padded.following[i] if i + 1 == end else i + 1
     next_end = max(padded.end[next_begin], next_begin)
     second = padded.following[max(next_end - 1, i)]
-    own = np.uint64(kind[i])
-    ahead = np.uint64(kind[next_begin])
-    here, own_lower = np.uint64(kind[i] * 32 + kind[i + 1]), np.uint64(lower[i])
-    so_far = _part(lowered, power, token, i + 1)
-    upcoming = _part(lowered, power, next_begin, next_end)
-    previous = _part(lowered, power, before, token)
-    place, next_place = _place_of(weights, so_far), _place_of(weights, upcoming)
-    known, next_known = np.uint64(weights.often[place]), np.uint64(weights.often[next_place])
-    sentence = np.uint64(min(length, 20))
-    _find_character_features(places, padded, i, i + MARGIN)
-    # The token and its chunk.
-    places[18] = _part(exact, power, token, i + 1)
-    places[19] = so_far * np.uint64(31) + np.uint64(lower[i + 1])
-    places[20] = so_far
-    places[21] = _part(lowered, power, begin, i + 1) * np.uint64(7) + ends
-    places[22] = known * np.uint64(8) + next_known + np.uint64(64) * here
-    places[23] = known * np.uint64(1024) + _kinds(padded, i - 1, i + 3)
-    places[24] = np.uint64(min(i + 1 - token, 12)) * np.uint64(1024) + here
-    places[25] = np.uint64(min(end - i - 1, 8)) * np.uint64(1024) + here
-    places[26] = np.uint64(token == begin) * np.uint64(1024) + here
-    places[27] = _part(lowered, power, begin, end) * np.uint64(2) + ends
-    # What comes next.
-    places[28] = upcoming * np.uint64(5) + ends
-    places[29] = upcoming * np.uint64(11) + own_lower + ends * np.uint64(77)
-    places[30] = so_far * np.uint64(13) + upcoming
-    places[31] = (ahead * np.uint64(32) + own) * np.uint64(2) + ends
-    more = np.uint64(kind[next_begin + 1] + kind[i] * 1024 + kind[i - 1] * 32768)
-    places[32] = (ahead * np.uint64(32) + more) * np.uint64(2) + ends
-    places[33] = np.uint64(
-        kind[second] * 1024 + kind[next_begin] * 32 + kind[i]
-    ) + ends * np.uint64(9999)
-    places[34] = np.uint64(lower[second]) * np.uint64(1019) + upcoming + ends
-    places[35] = own_lower * np.uint64(1009) + ahead * np.uint64(32) + np.uint64(kind[i - 1])
-    places[36] = own_lower * np.uint64(1013) + np.uint64(lower[next_begin])
-    places[37] = so_far * np.uint64(41) + ahead + ends * np.uint64(100)
-    # The sentence before.
-    places[38] = previous * np.uint64(32) + own_lower
-    places[39] = previous * np.uint64(19) + so_far
-    places[40] = sentence * np.uint64(32) + own + ends * np.uint64(999)
-    places[41] = np.uint64(min(length // 5, 8)) * np.uint64(1024) + own * np.uint64(32) + ahead
-    places[42] = np.uint64(min(length, 3)) * np.uint64(32768) + ahead * np.uint64(32) + own
-    places[43] = previous * np.uint64(23) + upcoming
-    # Classes of the token and of the next one.
-    if len(places) > SENTENCE_TEMPLATES:
-        group, next_group = (
-            np.uint64(weights.of_class[place]),
-            np.uint64(weights.of_class[next_place]),
-        )
-        places[44] = group * np.uint64(1024) + here
-        places[45] = group * np.uint64(4096) + next_group
-        places[46] = next_group * np.uint64(64) + own
+    own, ahead = kind[i], kind[next_begin]
+    here, around = own * 32 + kind[i + 1], (ahead * 32 + own) * 2 + ends
+    so_far = word_hash(padded, token, i + 1)
+    previous = word_hash(padded, before, token)
+    upcoming = word_hash(padded, next_begin, next_end)
+    later = word_hash(padded, second, max(padded.end[second], second))
+    # Where there are no spaces between words, the next known word.
+    longest = _longest_from(weights, padded, next_begin, 0)
+    word = word_hash(padded, next_begin, next_begin + max(longest, np.int64(next_begin < next_end)))
+    place, next_place = _place_of(weights.words, so_far), _place_of(weights.words, upcoming)
+    known, next_known = np.int64(weights.often[place]), np.int64(weights.often[next_place])
+    features = (
+        # The token and its chunk.
+        _span(padded, token, i + 1),
+        so_far,
+        _join(so_far, lower[i + 1]),
+        _join(so_far, around),
+        _join(word_hash(padded, begin, i + 1), ends),
+        _join(word_hash(padded, begin, end), ends),
+        _join(here, known * 8 + next_known),
+        _join(known, _kinds(padded, i - 1, i + 3)),
+        _join(here, min(i + 1 - token, 12)),
+        _join(here, min(end - i - 1, 8)),
+        _join(here, np.int64(token == begin)),
+        # What comes next.
+        _join(upcoming, ends),
+        _join(upcoming, lower[i] * 2 + ends),
+        _join(upcoming, lower[second] * 2 + ends),
+        _join(so_far, upcoming),
+        word,
+        _join(word, so_far),
+        later,
+        _join(upcoming, later),
+        _join(_join(so_far, upcoming), later),
+        around,
+        _join(around, (kind[next_begin + 1] * 32 + kind[i - 1]) * 32),
+        _join(around, kind[second]),
+        _join(lower[i], kind[i - 1] * 32 + ahead),
+        _join(lower[i], lower[next_begin]),
+        # The sentence so far.
+        _join(previous, lower[i]),
+        _join(previous, so_far),
+        _join(previous, upcoming),
+        _join(_join(previous, so_far), upcoming),
+        _join(around, min(length, 20)),
+        _join(around, 1000 + min(length // 5, 8)),
+        _join(here, min(length, 3)),
+    )
+    _write_character_features(places, padded, i, i + MARGIN)
+    _write(places, _CHARACTER_TEMPLATES, features)
+    group, next_group = _class_of(weights, place), _class_of(weights, next_place)
+    _write_classes(places, SENTENCE_TEMPLATES, group, next_group, here, own)
     _hash(places, weights, TOKEN_TEMPLATES + CLASS_TEMPLATES + 1)

@@ -11,6 +11,7 @@ import spacy
 import spacy.lang
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spacy.attrs import NORM, ORTH
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
@@ -218,7 +219,7 @@ def test_what_is_damaged_is_an_error_that_names_the_file_and_changes_nothing(nlp
         data = bytearray(before)
         data[at] ^= 1
         file.write_bytes(data)
-        with pytest.raises(ValueError, match=r"tokenizer cannot be read.*read from"):
+        with pytest.raises(ValueError, match=r"tokenizer': The tokenizer cannot be read"):
             nlp.tokenizer.from_disk(file)
     assert nlp.tokenizer.to_bytes() == before
 
@@ -244,6 +245,38 @@ def test_tokens_are_scored_and_explained(nlp, treebank):
         ("LEARNED", "va"),
         ("LEARNED à le", "au"),
     ]
+
+
+@pytest.mark.parametrize("method", ["learned", "rules"])
+def test_special_cases_are_split_in_one_way_and_saved(treebank, method):
+    nlp = spacy.blank(LANG)
+    nlp.tokenizer = create_learned_tokenizer(method=method)(nlp)
+    examples = list(create_conllu_corpus(treebank)(nlp))
+    nlp.tokenizer.initialize(lambda: examples, nlp=nlp)
+    nlp.tokenizer.add_special_case("vala", [{ORTH: "va", NORM: "aller"}, {"ORTH": "la"}])
+    other = create_learned_tokenizer()(spacy.blank(LANG)).from_bytes(nlp.tokenizer.to_bytes())
+    for tokenizer in (nlp.tokenizer, other):
+        doc = tokenizer("Il vala (vala) valaport")
+        assert [token.text for token in doc][:7] == ["Il", "va", "la", "(", "va", "la", ")"]
+        assert doc[1].norm_ == "aller"
+        assert ("SPECIAL-2", "la") in tokenizer.explain("Il vala")
+    with pytest.raises(ValueError, match="E997"):
+        nlp.tokenizer.add_special_case("vala", [{ORTH: "va"}])
+
+
+def test_spacy_s_rules_are_kept_where_they_find_words_as_well(treebank):
+    nlp = spacy.blank("xx")
+    nlp.tokenizer = create_learned_tokenizer(method="auto")(nlp)
+    examples = list(create_conllu_corpus(treebank)(nlp))
+    nlp.tokenizer.initialize(lambda: examples, nlp=nlp)
+    # They do not know "C'".
+    assert not nlp.tokenizer.by_rules
+    nlp.tokenizer.rules.add_special_case("C'est", [{ORTH: "C'"}, {ORTH: "est"}])
+    nlp.tokenizer.initialize(lambda: examples, nlp=nlp)
+    assert nlp.tokenizer.by_rules
+    doc = nlp("Il va au port.")
+    assert words(doc) == ["Il", "va", "à", "le", "port", "."]
+    assert doc[-1]._.sent_end_prob == 1.0
 
 
 def test_a_pipeline_of_each_language_starts(treebank):

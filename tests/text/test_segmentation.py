@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_hpyp.text.folding import fold
-from spacy_hpyp.text.segmentation import AnnotatedText, Segmenter, Segments
+from spacy_hpyp.text.segmentation import Segmenter, Segments
 
 
 def annotated(text, tokens, last, cuts=()):
     bounds = np.array(tokens, dtype=np.int64).reshape(-1, 2)
     cuts = np.array(cuts, dtype=np.int64)
-    return AnnotatedText(text, bounds[:, 0], bounds[:, 1], np.array(last, dtype=bool), cuts)
+    return text, Segments(bounds[:, 0], bounds[:, 1], cuts, np.array(last, dtype=np.float32))
 
 
 def text_of(sentences, between=" "):
@@ -57,15 +57,15 @@ def segmenter():
 
 def found(segments: Segments, text: str):
     tokens = [text[a:b] for a, b in zip(segments.starts.tolist(), segments.ends.tolist())]
-    return tokens, np.flatnonzero(segments.last).tolist()
+    return tokens, np.flatnonzero(segments.probability > 0.5).tolist()
 
 
 def test_a_treebank_that_was_learned_is_found_again(segmenter):
-    for each in TRAINING:
-        segments = segmenter.segment(each.text)
-        assert segments.starts.tolist() == each.starts.tolist()
-        assert segments.ends.tolist() == each.ends.tolist()
-        assert segments.last.tolist() == each.last.tolist()
+    for text, gold in TRAINING:
+        segments = segmenter.segment(text)
+        for name in ("starts", "ends", "cuts"):
+            assert getattr(segments, name).tolist() == getattr(gold, name).tolist()
+        assert np.array_equal(segments.probability > 0.5, gold.probability)
 
 
 def test_words_that_were_not_seen_come_apart_as_others_do(segmenter):
@@ -172,8 +172,8 @@ def test_every_character_that_is_no_white_space_is_in_one_token(segmenter, text)
         end = b
     for i, character in enumerate(text):
         assert covered[i] == 1 or (character.isspace() and covered[i] == 0) or character.isspace()
-    if len(segments.last):
-        assert segments.last[-1]
+    if len(segments.probability):
+        assert segments.probability[-1] == 1.0
     assert ((segments.probability >= 0) & (segments.probability <= 1)).all()
 
 
@@ -186,12 +186,7 @@ def test_a_text_without_spaces_or_sentence_ends_is_segmented(segmenter):
         "\U0001f600" * 1000,
     ):
         segments = segmenter.segment(text)
-        assert (
-            len(segments.starts)
-            == len(segments.ends)
-            == len(segments.last)
-            == len(segments.probability)
-        )
+        assert len(segments.starts) == len(segments.ends) == len(segments.probability)
 
 
 def test_the_seed_fixes_what_is_learned():
@@ -227,10 +222,12 @@ def test_words_of_a_class_come_apart_as_others_of_it(classed_segmenter):
 
 
 def test_tokens_are_learned_where_sentences_are_not_known(segmenter):
-    unknown = [each._replace(last=None) for each in TRAINING]
-    learned = Segmenter.learn(unknown)
-    segments = learned.segment(TRAINING[0].text)
-    assert segments.ends.tolist() == TRAINING[0].ends.tolist()
+    unknown = [
+        (text, gold._replace(probability=np.full(len(gold.ends), np.nan)))
+        for text, gold in TRAINING
+    ]
+    text, gold = TRAINING[0]
+    assert Segmenter.learn(unknown).segment(text).ends.tolist() == gold.ends.tolist()
 
 
 def test_what_was_stored_decides_the_same(segmenter):

@@ -168,11 +168,12 @@ class GibbsParser(Parser):
     def _encoded(self, doc: Doc) -> list[tuple[GoldSentence, np.ndarray]]:
         """Return the sentences of an annotated document, and their rows for the model."""
         self._check_trained()
-        encoder, found = self.learned.encoder, []
+        found = []
         for number, raw in enumerate(raw_sentences(to_word_doc(doc)), 1):
-            sentence = read_gold(raw)
-            rows = sentence if isinstance(sentence, str) else encoder.encode(sentence)
-            if isinstance(sentence, str) or isinstance(rows, str):
+            sentence = rows = read_gold(raw)
+            if isinstance(sentence, GoldSentence):
+                rows = self.learned.encoder.encode(sentence)
+            if isinstance(rows, str):
                 raise ValueError(f"Component '{self.name}': sentence {number} is {rows}.")
             found.append((sentence, rows))
         return found

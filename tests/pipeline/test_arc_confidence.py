@@ -103,7 +103,7 @@ def test_no_voter_is_right_about_gold_heads_in_other_sentences(toy, rated):
             KeptParse(heads, ["ROOT"] * len(doc), ["T"] * len(doc), nothing, nothing, begins),
         )
     component = rated.get_pipe("arc_confidence")
-    ballots, *_ = component._ballots([doc], [[gold_parse(example)]])
+    ballots, *_ = component._ballots([doc], [gold_parse(example)])
     _, gold = _with_gold(ballots)
     roots = np.array([token.head.i == token.i for token in example.reference])
     assert np.array_equal(gold.heads, np.where(roots, -1, -3))

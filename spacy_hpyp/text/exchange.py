@@ -27,11 +27,11 @@ _SURELY = 1e-9
 
 
 class Bigrams(NamedTuple):
-    """Counts of words that stand side by side.
+    """Counts of adjacent words.
 
     count (int64[words]): The count of each word in the text; the first is the border of sentences.
-    offsets (int64[2, words + 1]), others (int32[2, *]), often (int64[2, *]): The words after each,
-        and the count of each of them; and those before each.
+    offsets (int64[2, words + 1]), others (int32[2, *]), often (int64[2, *]): The words after each
+        word with their counts, and those before.
     """
 
     count: np.ndarray
@@ -137,19 +137,14 @@ def _find_gains(bigrams, clustering, word, beside, gain):
 
 
 @jit
-def _change(clustering, first, second, count):
-    """Add to the count of a pair of classes."""
-    clustering.pairs[0, first, second] += count
-    clustering.pairs[1, second, first] += count
-
-
-@jit
 def _add(clustering, own, count, itself, beside, sign):
     """Add a word to a class, or take it out."""
-    for other in range(len(clustering.total)):
-        _change(clustering, own, other, sign * beside[0, other])
-        _change(clustering, other, own, sign * beside[1, other])
-    _change(clustering, own, own, sign * itself)
+    pairs = clustering.pairs
+    for side in range(2):
+        for other in range(len(clustering.total)):
+            pairs[side, own, other] += sign * beside[side, other]
+            pairs[1 - side, other, own] += sign * beside[side, other]
+        pairs[side, own, own] += sign * itself
     clustering.total[own] += sign * count
     clustering.size[own] += sign
 

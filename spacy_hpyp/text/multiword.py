@@ -1,8 +1,8 @@
 """The words of a token: one as a rule; several where the token is a multiword one, as French *du*
 is *de le*.
 
-How a token comes apart is a rule: one of its words, the stem, shares a part of its characters with
-it, from some prefix to some suffix; the other words are always the same. *evdeki* is *evde ki* by a
+A rule splits a token: one of its words, the stem, shares characters with it, between a prefix and a
+suffix; the other words are always the same. *evdeki* is *evde ki* by a
 rule that takes the suffix *ki* away and puts the word *ki* behind the rest. So tokens come apart
 that were never seen. Which of the rules that a token allows is used, if any, is chosen by a
 log-linear model of its characters and of the tokens around it; what was seen of it is one of its
@@ -13,8 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
-from itertools import accumulate
-from math import exp
+from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -118,23 +117,20 @@ def are_cut(sentences: Iterable[Sequence[tuple[str, Sequence[str]]]]) -> bool:
 class MultiwordTokens:
     """Finds the words of tokens.
 
-    rules (Sequence[Rule]): How tokens come apart.
-    weights (float32[places]): Of hashed features of a token together with a rule.
+    rules (Sequence[Rule]): Ways to split tokens.
+    weights (float32[places]): Weights of hashed features of a token together with a rule.
     whole (Iterable[str]): Tokens in lower case that are one word, whatever the rules allow.
     """
 
     def __init__(
         self, rules: Sequence[Rule], weights: np.ndarray, whole: Iterable[str] = ()
     ) -> None:
-        self.rules = list(rules)
-        self.weights = weights
-        self.whole = frozenset(whole)
+        self.rules, self.weights, self.whole = list(rules), weights, frozenset(whole)
         # Rules by the end that a token must have.
         self._by_end: dict[str, list[int]] = {}
         for number, rule in enumerate(self.rules):
-            self._by_end.setdefault(rule.suffix if rule.stem >= 0 else rule.prefix, []).append(
-                number
-            )
+            end = rule.suffix if rule.stem >= 0 else rule.prefix
+            self._by_end.setdefault(end, []).append(number)
         self._lengths = sorted(set(map(len, self._by_end)))
         self._hashes = np.array([string_number(repr(rule)) for rule in self.rules], dtype=np.int64)
         self._known: dict[str, list[int]] = {}
@@ -147,77 +143,74 @@ class MultiwordTokens:
 
         sentences (Iterable[Sequence[tuple[str, Sequence[str]]]]): Each token with its words, which
             are itself or several.
-        seed (int): Fixes what is learned.
+        seed (int): The seed.
         """
         sentences = [
             [(fold(token), list(map(fold, words))) for token, words in sentence]
             for sentence in sentences
         ]
-        everything = [each for sentence in sentences for each in sentence]
-        several = {token.lower() for token, words in everything if list(words) != [token]}
-        rules = dict.fromkeys(
-            Rule.of(token, words) for token, words in everything if list(words) != [token]
-        )
-        found = cls(list(rules), np.zeros(_PLACES, dtype=np.float32))
-        number = {rule: i for i, rule in enumerate(found.rules)}
+        several = [
+            (token, words) for each in sentences for token, words in each if words != [token]
+        ]
+        split = {token.lower() for token, _ in several}
+        rules = dict.fromkeys(Rule.of(token, words) for token, words in several)
+        model = cls(list(rules), np.zeros(_PLACES, dtype=np.float32))
+        number = {rule: i for i, rule in enumerate(model.rules)}
         whole: Counter[str] = Counter()
         decisions = []
         for sentence in sentences:
             tokens = [token for token, _ in sentence]
             for i, (token, words) in enumerate(sentence):
                 lower = token.lower()
-                # What is always one word need not be learned from each time.
-                if whole[lower] < _OFTEN and (possible := found._possible(token)):
-                    right = _WHOLE if list(words) == [token] else number[Rule.of(token, words)]
-                    decisions.append(
-                        (
-                            found._places(np.array(_hashes_at(tokens, i)), possible),
-                            [each == right for each in possible],
-                        )
-                    )
-                    whole[lower] += lower not in several
+                # A token that is always one word need not be learned each time.
+                if whole[lower] < _OFTEN and (possible := model._possible(token)):
+                    right = _WHOLE if words == [token] else number[Rule.of(token, words)]
+                    places = model._places(np.array(_features_at(tokens, i)), possible)
+                    decisions.append((places, np.array(possible) == right))
+                    whole[lower] += lower not in split
         square = np.full(_PLACES, 1e-6, dtype=np.float32)
         rng = np.random.default_rng(seed)
         for _ in range(_EPOCHS):
             for i in rng.permutation(len(decisions)).tolist():
                 places, right = decisions[i]
-                for own, is_right, share in zip(
-                    places, right, _shares(found.weights[places].sum(axis=1).tolist())
-                ):
-                    gradient = is_right - share
+                # One word scores 0.
+                scores = np.append(model.weights[places].sum(axis=1), 0.0)
+                share = np.exp(scores - scores.max())
+                gradients = right - share[:-1] / share.sum()
+                for own, gradient in zip(places, gradients.tolist()):
                     if abs(gradient) > _NEGLIGIBLE:
                         square[own] += gradient * gradient
-                        found.weights[own] += _RATE * gradient / np.sqrt(square[own])
+                        model.weights[own] += _RATE * gradient / np.sqrt(square[own])
         # As they are stored.
-        weights = found.weights.astype(np.float16).astype(np.float32)
-        return cls(
-            found.rules, weights, (token for token, count in whole.items() if count >= _OFTEN)
-        )
+        weights = model.weights.astype(np.float16).astype(np.float32)
+        return cls(model.rules, weights, (token for token, n in whole.items() if n >= _OFTEN))
 
     def words(self, tokens: Sequence[str]) -> list[list[str]]:
-        """The words of each token of running text; of one that is one word, that is the token."""
-        spelled, tokens = tokens, list(map(fold, tokens))
+        """Return the words of each token of running text; a token that is one word is its own."""
+        split = [[token] for token in tokens]
+        if not self.rules:
+            return split
+        folded = list(map(fold, tokens))
         if len(self._known) > _KEPT_FORMS:
             self._known = {}
-        for token in tokens:
+        for token in folded:
             if token not in self._known:
-                self._known[token] = [] if token.lower() in self.whole else self._possible(token)
-        found = [[token] for token in spelled]
-        open_ones = [
-            (i, possible) for i, token in enumerate(tokens) if (possible := self._known[token])
-        ]
-        rules = [rule for _, possible in open_ones for rule in possible]
+                is_whole = token.lower() in self.whole
+                self._known[token] = [] if is_whole else self._possible(token)
+        undecided = [i for i, token in enumerate(folded) if self._known[token]]
+        rules = [self._known[folded[i]] for i in undecided]
         if rules:
-            features = np.array([_hashes_at(tokens, i) for i, _ in open_ones])
-            features = np.repeat(features, [len(possible) for _, possible in open_ones], axis=0)
-            scores = self.weights[self._places(features, rules)].sum(axis=1).tolist()
-        for i, possible in open_ones:
-            own, scores = scores[: len(possible)], scores[len(possible) :]
-            # That the token is one word counts 0.
+            features = np.array([_features_at(folded, i) for i in undecided])
+            features = np.repeat(features, list(map(len, rules)), axis=0)
+            places = self._places(features, list(chain.from_iterable(rules)))
+            scores = iter(self.weights[places].sum(axis=1).tolist())
+        for i, possible in zip(undecided, rules):
+            own = [next(scores) for _ in possible]
+            # One word scores 0.
             if max(own) > 0.0:
-                words = self.rules[possible[own.index(max(own))]].apply(tokens[i]) or found[i]
-                found[i] = _as_spelled(words, spelled[i])
-        return found
+                words = self.rules[possible[own.index(max(own))]].apply(folded[i]) or split[i]
+                split[i] = _as_spelled(words, tokens[i])
+        return split
 
     def _possible(self, token: str) -> list[int]:
         lower = token.lower()
@@ -230,23 +223,23 @@ class MultiwordTokens:
         ]
 
     def _places(self, features: np.ndarray, rules: Sequence[int]) -> np.ndarray:
-        """The places of the hashes of the features of a token together with each rule (int64[rules,
-        *]): each by itself, and for all rules.
+        """Return the places of the features of a token (int64[rules, *]): each together with a
+        rule, and for all rules.
         """
         own = (features ^ self._hashes[rules, None]) * 0x9E3779B1 >> 7
         return np.hstack([np.broadcast_to(features, own.shape), own]) & (_PLACES - 1)
 
     def to_dict(self) -> dict[str, Any]:
-        """What has been learned, by name."""
+        """Return the model by name."""
         return {
-            "rules": [list(rule[:-1]) + [list(rule.others)] for rule in self.rules],
+            "rules": [list(rule) for rule in self.rules],
             **pack_weights(self.weights),
             "whole": sorted(self.whole),
         }
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "MultiwordTokens":
-        """Make of what `to_dict` has stored."""
+        """Make a model of what `to_dict` returned."""
         rules = [Rule(*row[:-1], tuple(row[-1])) for row in stored["rules"]]
         weights = np.zeros(_PLACES, dtype=np.float32)
         unpack_weights(stored, weights)
@@ -257,45 +250,28 @@ def _as_spelled(words: list[str], token: str) -> list[str]:
     """Return the words as the token spells them, if they are cut from it."""
     if token.isascii() or "".join(words) != fold(token) or len(fold(token)) != len(token):
         return words
-    ends = [*accumulate(map(len, words))]
+    ends = accumulate(map(len, words))
     return [token[end - len(word) : end] for word, end in zip(words, ends)]
 
 
-def _shares(scores: Sequence[float]) -> list[float]:
-    """The probabilities of rules, where that the token is one word scores 0."""
-    highest = max(0.0, *scores)
-    weights = [exp(score - highest) for score in scores]
-    total = sum(weights) + exp(-highest)
-    return [weight / total for weight in weights]
-
-
-def _hashes_at(tokens: Sequence[str], i: int) -> list[int]:
-    """The hashes of the features of a token."""
-    first, rest = _of_token(tokens[i])
-    return [*first, *map(string_number, _of_neighbours(tokens, i)), *rest]
-
-
 @lru_cache(_KEPT_FORMS)
-def _of_token(token: str) -> tuple[list[int], list[int]]:
-    """What the token itself says, in two parts."""
+def _features_of(token: str) -> list[int]:
+    """Return the hashed features of a token by itself."""
     lower = token.lower()
-    rest = [
-        f"length {min(len(token), 8)}",
-        f"capital {token[:1].isupper()} {lower[-2:]}",
-        *(f"suffix {lower[-length:]}" for length in range(1, min(_LONGEST_SUFFIX, len(lower)) + 1)),
-        *("" for _ in range(_LONGEST_SUFFIX - len(lower))),
-        *(f"prefix {lower[:length]}" for length in range(1, min(_LONGEST_PREFIX, len(lower)) + 1)),
-        *("" for _ in range(_LONGEST_PREFIX - len(lower))),
-    ]
-    return [string_number(each) for each in ("", f"token {token}", f"lower {lower}")], list(
-        map(string_number, rest)
-    )
+    features = ["", f"token {token}", f"lower {lower}", f"length {min(len(token), 8)}"]
+    features.append(f"capital {token[:1].isupper()} {lower[-2:]}")
+    for length in range(1, _LONGEST_SUFFIX + 1):
+        features.append(f"suffix {lower[-length:]}" if length <= len(lower) else "")
+    for length in range(1, _LONGEST_PREFIX + 1):
+        features.append(f"prefix {lower[:length]}" if length <= len(lower) else "")
+    return [string_number(each) for each in features]
 
 
-def _of_neighbours(tokens: Sequence[str], i: int) -> list[str]:
+def _features_at(tokens: Sequence[str], i: int) -> list[int]:
+    """Return the hashed features of a token and of those around it."""
     lower, before = tokens[i].lower(), tokens[i - 1].lower() if i else ""
     after, second = ((tokens[j].lower() if j < len(tokens) else "") for j in (i + 1, i + 2))
-    return [
+    around = [
         f"before {before}",
         f"after {after}",
         f"before, lower {before} {lower}",
@@ -307,3 +283,4 @@ def _of_neighbours(tokens: Sequence[str], i: int) -> list[str]:
         f"end after 2 {after[-2:]} {lower}",
         f"second {lower} {second}",
     ]
+    return [*_features_of(tokens[i]), *map(string_number, around)]

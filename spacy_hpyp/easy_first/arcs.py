@@ -49,8 +49,7 @@ from .partial_trees import (
     WHOLE,
     bit_of,
 )
-from .perceptron import Rounded
-from .templates import Templates, find_features, part_of
+from .perceptron import Rounded, Templates, compile_templates, find_features, part_of
 
 #: The symbols of a word, in the order of their columns; a guide adds the second group.
 SYMBOLS = ("word", "tag", "lower", "suffix", "usual")
@@ -69,28 +68,14 @@ _PLACES = ("l2", "l1", "l", "r", "r1", "r2")
 #: Kinds of elements: a symbol of a word in a tree, or near its head; a field of a record; a
 #: property of the pair `l` and `r`.
 SYMBOL, NEAR, FIELD, PAIR, _MISSING, _SIZE = range(6)
-_STEPS = {"": HEAD, "left": LEFT, "right": RIGHT, "left2": LEFT2, "right2": RIGHT2}
+_STEPS = {"": HEAD, "left.": LEFT, "right.": RIGHT, "left2.": LEFT2, "right2.": RIGHT2}
 _NEIGHBOURS = {"before2": -2, "before": -1, "after": 1, "after2": 2}
 _FIELDS = {
-    "left.count": LEFT_COUNT,
-    "right.count": RIGHT_COUNT,
-    "left.tags": LEFT_TAGS,
-    "right.tags": RIGHT_TAGS,
+    **{"left.count": LEFT_COUNT, "right.count": RIGHT_COUNT},
+    **{"left.tags": LEFT_TAGS, "right.tags": RIGHT_TAGS},
 }
 #: Properties of a pair; the last three are those of a child and its head in `labels`.
 DISTANCE, BETWEEN, EDGE, SHARE, OTHER, LABEL, DIRECTION, REACH, SIDE = range(9)
-# Each with the place of the child.
-_PAIRS = {
-    "distance": (DISTANCE, L),
-    "between": (BETWEEN, L),
-    "edge": (EDGE, L),
-    "guide.l": (SHARE, L),
-    "guide.r": (SHARE, R),
-    "guide.l.other": (OTHER, L),
-    "guide.r.other": (OTHER, R),
-    "guide.l.label": (LABEL, L),
-    "guide.r.label": (LABEL, R),
-}
 
 #: The row of an element: its kind, the place in the window, the column or the distance from the
 #: head, and the symbol. For a pair: its kind, the property, and the place of the child.
@@ -98,46 +83,45 @@ Element = tuple[int, int, int, int]
 
 
 def word_elements(
-    tree: str, place: int, near: Mapping[str, int] = _NEIGHBOURS, *, alone: bool = False
+    tree: str,
+    place: int,
+    steps: Mapping[str, int] = _STEPS,
+    near: Mapping[str, int] = _NEIGHBOURS,
+    fields: Mapping[str, int] = _FIELDS,
 ) -> dict[str, Element]:
-    """Return the elements of a tree's head by name; `alone`, its own symbols only."""
-    known = {}
+    """Return the elements of a tree's head by name."""
+    known = {f"{tree}.{name}": (FIELD, place, column, 0) for name, column in fields.items()}
     for number, symbol in enumerate((*SYMBOLS, *GUIDE_SYMBOLS, *CLASS_SYMBOLS)):
-        for step, column in _STEPS.items():
-            known[".".join(part for part in (tree, step, symbol) if part)] = (
-                SYMBOL,
-                place,
-                column,
-                number,
-            )
+        for step, column in steps.items():
+            known[f"{tree}.{step}{symbol}"] = (SYMBOL, place, column, number)
         for name, offset in near.items():
             known[f"{tree}.{name}.{symbol}"] = (NEAR, place, offset, number)
-    known |= {f"{tree}.{name}": (FIELD, place, column, 0) for name, column in _FIELDS.items()}
-    return {
-        name: row for name, row in known.items() if not alone or row[:3] == (SYMBOL, place, HEAD)
-    }
+    return known
 
 
 def _elements() -> dict[str, Element]:
-    known = {name: (PAIR, code, child, 0) for name, (code, child) in _PAIRS.items()}
+    pairs = {"distance": (DISTANCE, L), "between": (BETWEEN, L), "edge": (EDGE, L)}
+    for child, place in (("l", L), ("r", R)):
+        pairs[f"guide.{child}"] = (SHARE, place)
+        pairs[f"guide.{child}.other"] = (OTHER, place)
+        pairs[f"guide.{child}.label"] = (LABEL, place)
+    known = {name: (PAIR, code, child, 0) for name, (code, child) in pairs.items()}
     for place, tree in enumerate(_PLACES):
         known |= word_elements(tree, place)
         known[f"{tree}.size"] = (_SIZE, place, 0, 0)
-        known |= {
-            f"{tree}.missing.{name}": (_MISSING, place, side, 0)
-            for side, name in enumerate(("left", "right"))
-        }
+        known[f"{tree}.missing.left"] = (_MISSING, place, 0, 0)
+        known[f"{tree}.missing.right"] = (_MISSING, place, 1, 0)
     return known
 
 
 #: The row of each element by name.
 ELEMENTS = _elements()
 
-# Upper bounds of the bins of probabilities.
-_CLASSES = np.array(
+# Lower bounds of the bins of distances, of probabilities and of missing children.
+_DISTANCES = np.array([1, 2, 3, 4, 5, 8, 13])
+_PROBABILITIES = np.array(
     [0.01, 0.03, 0.08, 0.16, 0.3, 0.45, 0.55, 0.7, 0.84, 0.92, 0.97, 0.99], dtype=np.float32
 )
-# Of the bins of missing children.
 _EXPECTATIONS = np.array([0.1, 0.35, 0.65, 0.9, 1.4], dtype=np.float32)
 
 
@@ -163,12 +147,10 @@ class SentenceToParse(NamedTuple):
 
 
 @jitable
-def sentence_of(sentences, symbols, start, end):
-    """Return the sentence of the words `start` to `end` - 1, with the given symbols (int32[n,
-    columns]).
-    """
+def sentence_of(sentences, start, end):
+    """Return the sentence of the words `start` to `end` - 1."""
     return SentenceToParse(
-        symbols,
+        sentences.symbols[start:end],
         sentences.heads[start:end],
         sentences.probability[start:end],
         sentences.labels[start:end],
@@ -189,44 +171,48 @@ class Scorer(NamedTuple):
 
     elements: np.ndarray  # int32[elements, 4]: the rows of the elements in the templates
     templates: Templates
-    # Weights in training, averages in prediction; those of arcs are then multiples of a step.
-    weights: np.ndarray  # float32[places, outcomes] | int16[places, outcomes]
-    step: float  # 1 if weights are not rounded
-    kept: np.ndarray  # bool[templates]: the templates left by dropout; empty for rounded weights
     # The templates of `l` and `r` alone, and the others. Caching the sums of the former makes
     # parsing with a beam of 8 a fifth faster.
     pair: Reading
     beyond: Reading
     # The other templates read these, too: places in the window, and columns of the records there.
     around: np.ndarray  # int32[*, 2]
+    # Weights in training, averages in prediction; those of arcs are then multiples of a step.
+    weights: np.ndarray  # float32[places, outcomes] | int16[places, outcomes]
+    step: float  # 1 if weights are not rounded
+    kept: np.ndarray  # bool[templates]: the templates left by dropout; empty for rounded weights
 
 
-def new_scorer(elements: np.ndarray, templates: Templates, weights: np.ndarray | Rounded) -> Scorer:
-    """Return a scorer without dropout."""
-    is_rounded = isinstance(weights, Rounded)
-    table, step = weights if is_rounded else (weights, 1.0)
-    kept = np.ones(0 if is_rounded else len(templates.offsets) - 1, dtype=np.bool_)
-    return Scorer(elements, templates, table, step, kept, *_split(elements, templates))
-
-
-def _split(elements: np.ndarray, templates: Templates) -> tuple[Reading, Reading, np.ndarray]:
-    """Return `pair`, `beyond` and `around` of a `Scorer`."""
+def new_scorer(
+    templates: Sequence[Sequence[str]], known: Mapping[str, Element], task: str
+) -> Scorer:
+    """Compile templates of the known elements (see `compile_templates`), without weights."""
+    names, compiled = compile_templates(templates, known, task)
+    elements = np.array([known[name] for name in names], dtype=np.int32)
     is_pair, first = elements[:, 0] == PAIR, elements[:, 1]
     beyond = np.where(is_pair, first == EDGE, (first != L) & (first != R))
-    is_beyond = np.logical_or.reduceat(beyond[templates.columns], templates.offsets[:-1])
+    is_beyond = np.logical_or.reduceat(beyond[compiled.columns], compiled.offsets[:-1])
     around = {(L - 1, HEAD), (R + 1, HEAD)}
     for kind, place, column, _ in elements[beyond & ~is_pair].tolist():
-        around |= {(place, read) for read in (HEAD, *_columns_read(kind, column))}
-    parts = [
-        part_of(templates, np.flatnonzero(chosen).tolist()) for chosen in (~is_beyond, is_beyond)
-    ]
-    pair, beyond = (Reading(elements[columns], part) for columns, part in parts)
-    return pair, beyond, np.array(sorted(around), dtype=np.int32)
+        # The columns that an element reads besides the head.
+        read = {NEAR: (), _SIZE: (FIRST, END), _MISSING: (LEFT_SHARE + column,)}
+        around |= {(place, each) for each in (HEAD, *read.get(kind, (column,)))}
+    parts = [part_of(compiled, np.flatnonzero(some).tolist()) for some in (~is_beyond, is_beyond)]
+    readings = [Reading(elements[columns], part) for columns, part in parts]
+    rows = np.array(sorted(around), dtype=np.int32)
+    unweighted = np.zeros((1, 1), dtype=np.float32), 1.0, np.zeros(0, dtype=np.bool_)
+    return Scorer(elements, compiled, *readings, rows, *unweighted)
 
 
-def _columns_read(kind: int, column: int) -> tuple[int, ...]:
-    """Return the columns of a record that an element reads besides the head."""
-    return {NEAR: (), _SIZE: (FIRST, END), _MISSING: (LEFT_SHARE + column,)}.get(kind, (column,))
+def with_weights(scorer: Scorer, weights: np.ndarray | Rounded) -> Scorer:
+    """Return a scorer with other weights (float32[places, outcomes] or rounded), and without
+    dropout.
+    """
+    if isinstance(weights, Rounded):
+        kept = np.zeros(0, dtype=np.bool_)
+        return scorer._replace(weights=weights.multiples, step=weights.step, kept=kept)
+    kept = np.ones(len(scorer.templates.numbers), dtype=np.bool_)
+    return scorer._replace(weights=weights, step=1.0, kept=kept)
 
 
 @jit
@@ -243,59 +229,44 @@ def write_key(around, forest, window, key):
 
 
 @jit
+def _bin(bounds, value):
+    place = 0
+    while place < len(bounds) and value >= bounds[place]:
+        place += 1
+    return place
+
+
+@jit
 def class_of_distance(distance):
     """Return the bin of a number of words."""
-    if distance <= 4:
-        return distance
-    if distance <= 7:
-        return 5
-    return 6 if distance <= 12 else 7
+    return _bin(_DISTANCES, distance)
 
 
 @jit
 def class_of_probability(probability):
     """Return the bin of a probability; 0 for 0."""
-    if probability <= 0.0:
-        return 0
-    place = 0
-    while place < len(_CLASSES) and probability >= _CLASSES[place]:
-        place += 1
-    return place + 1
+    return 1 + _bin(_PROBABILITIES, probability) if probability > 0.0 else 0
 
 
 @jit
-def share_of(sentence, child, head):
-    """Return the guide's probability of an arc."""
+def guide_of(sentence, child, head):
+    """Return the guide's probability of an arc, the highest one of another head (ROOT included),
+    and the guide's label of the arc, as a symbol.
+    """
+    share, other, label = np.float32(0.0), np.float32(0.0), NULL
     for i in range(sentence.heads.shape[1]):
-        if sentence.heads[child, i] == head:
-            return sentence.probability[child, i]
-    return np.float32(0.0)
-
-
-@jit
-def share_of_others(sentence, child, head):
-    """Return the highest probability of another head, ROOT included."""
-    highest = np.float32(0.0)
-    for i in range(sentence.heads.shape[1]):
+        probability = sentence.probability[child, i]
         if sentence.heads[child, i] != head:
-            highest = max(highest, sentence.probability[child, i])
-    return highest
-
-
-@jit
-def label_of(sentence, child, head):
-    """Return the guide's label of an arc, as a symbol."""
-    for i in range(sentence.heads.shape[1]):
-        if sentence.heads[child, i] == head and sentence.probability[child, i] > 0.0:
-            return sentence.labels[child, i] + 2
-    return NULL
+            other = max(other, probability)
+        elif probability > share:
+            share, label = probability, sentence.labels[child, i] + 2
+    return share, other, label
 
 
 @jit
 def _read_pair(code, place, records, sentence, window):
     """Return a property of two neighbours; `place` is that of the child."""
     left, right = records[window[L], HEAD], records[window[R], HEAD]
-    child, head = (left, right) if place == L else (right, left)
     if code == DISTANCE:
         return class_of_distance(right - left)
     if code == BETWEEN:
@@ -305,36 +276,17 @@ def _read_pair(code, place, records, sentence, window):
         return bits
     if code == EDGE:
         return (1 if window[L - 1] == 0 else 0) + (2 if window[R + 1] == 0 else 0)
-    if code == SHARE:
-        return class_of_probability(share_of(sentence, child, head))
-    if code == OTHER:
-        return class_of_probability(share_of_others(sentence, child, head))
-    if code == LABEL:
-        return label_of(sentence, child, head)
+    if code <= LABEL:
+        child, head = (left, right) if place == L else (right, left)
+        share, other, label = guide_of(sentence, child, head)
+        return label if code == LABEL else class_of_probability(share if code == SHARE else other)
     if code == DIRECTION:
         return 1 if left < right else 2
     if code == REACH:
-        return (
-            class_of_distance(right - left)
-            if left < right
-            else 10 + class_of_distance(left - right)
-        )
+        return class_of_distance(abs(right - left)) + (0 if left < right else 10)
     # In `labels` the neighbours are the siblings before and after the child.
     first = window[L - 1] == 0 or records[window[L - 1], HEAD] < right < left
     return (1 if first else 0) + (2 if window[R + 1] == 0 else 0) + (4 if left < right else 0)
-
-
-@jit
-def _missing(records, sentence, record, side):
-    """Return the bin of the number of children that a partial tree lacks on a side."""
-    if record == 0:
-        return NONE
-    shares = records[record, LEFT_SHARE + side]
-    lacking = sentence.expected[records[record, HEAD], side] - shares / WHOLE
-    place = 0
-    while place < len(_EXPECTATIONS) and lacking >= _EXPECTATIONS[place]:
-        place += 1
-    return place
 
 
 @jit
@@ -356,15 +308,15 @@ def read_elements(elements, records, sentence, window, row):
             position = records[window[first], HEAD]
             near = position + second
             row[i] = sentence.symbols[near, column] if position >= 0 and 0 <= near < n else NULL
+        elif window[first] == 0:
+            row[i] = NONE if kind == _MISSING else NULL
         elif kind == _MISSING:
-            row[i] = _missing(records, sentence, window[first], second)
+            record = records[window[first]]
+            expected = sentence.expected[record[HEAD], second]
+            row[i] = _bin(_EXPECTATIONS, expected - record[LEFT_SHARE + second] / WHOLE)
         else:
-            record = window[first]
-            row[i] = (
-                class_of_distance(records[record, END] - records[record, FIRST])
-                if record > 0
-                else NULL
-            )
+            record = records[window[first]]
+            row[i] = class_of_distance(record[END] - record[FIRST])
 
 
 @jit

@@ -23,15 +23,20 @@ from typing import NamedTuple
 import numpy as np
 
 from ..compiled import NONE, fetch, jit, overwrite, struct
-from .perceptron import change_weight, tick
-from .templates import Templates, begin_feature, place_of, read_symbol, shift_for
+from .perceptron import (
+    Templates,
+    begin_feature,
+    change_weight,
+    place_of,
+    read_symbol,
+    shift_for,
+    tick,
+)
 
 #: Indices of the counts of updates.
 EARLY, FULL = 0, 1
-#: The symbol beyond the first and last word of a sequence.
-BOUNDARY = -2
-# Steps read one half of the states and write the other.
-_HALVES = 2
+# The symbol beyond the first and last word of a sequence.
+_BOUNDARY = -2
 
 
 class EasyFirstSearch(NamedTuple):
@@ -78,58 +83,63 @@ class Possible(NamedTuple):
 
 @struct
 class Board(NamedTuple):
-    """Workspace for a window."""
+    """A model, and the workspace of a search in a window.
 
+    A step reads one half of the states and writes the other.
+    """
+
+    reading: Reading
+    possible: Possible
+    weights: np.ndarray  # int16[places, 1]: averages in any unit | float32[places, 1]: in training
+    beam: int
+    window: int
     slots: np.ndarray  # int64[window + 1]: the first slot of each word in a state's row of scores
     outcomes: np.ndarray  # int32[*]: the outcome of each slot
-    # As in `Possible`.
-    part_offsets: np.ndarray  # int64[outcomes + 1]
-    parts: np.ndarray  # int32[*]
-    head_start: np.ndarray  # float64[*]: the initial score of each slot
+    bonus: np.ndarray  # float64[*]: the initial score of each slot
     codes: np.ndarray  # uint64[window, templates]: hashes of the elements other than outcomes
     places: np.ndarray  # int64[2, templates]: the places of features, of two words in turn
-    # The outcomes of each state, with those around the window.
-    decided: np.ndarray  # int32[2, beam, window + 2 * reach]
-    scores: np.ndarray  # float64[2, beam, *]: the score of each slot so far
-    # For each undecided word, the lead of its best outcome over the second best, and its slot.
-    lead: np.ndarray  # float64[2, beam, window]
-    choice: np.ndarray  # int64[2, beam, window]
-    # The score of each state, and whether all its actions are correct.
-    total: np.ndarray  # float64[2, beam]
-    correct: np.ndarray  # bool[2, beam]
-    first: np.ndarray  # int32[window + 2 * reach]: the outcomes of the initial state
-    # The last action of each state, by step: previous state, word, slot.
+    first: np.ndarray  # int32[window + 2 * reach]: the outcomes in and around the window at first
+    # For each state: the outcomes; the score of each slot so far; the lead of each undecided word's
+    # best outcome over the second best; the score of the state; whether all its actions are correct.
+    decided: np.ndarray  # int32[2 * beam, window + 2 * reach]
+    scores: np.ndarray  # float64[2 * beam, *]
+    lead: np.ndarray  # float64[2 * beam, window]
+    total: np.ndarray  # float64[2 * beam]
+    correct: np.ndarray  # bool[2 * beam]
+    # The last action of each state, by step: previous state in its half, word, slot.
     taken: np.ndarray  # int64[window, beam, 3]
     # The scores and actions of the best extensions.
     best: np.ndarray  # float64[beam]
     best_action: np.ndarray  # int64[beam, 3]
 
 
-def new_board(reading: Reading, possible: Possible, search: EasyFirstSearch) -> Board:
-    """Return the workspace of a search."""
-    window, beam = search.window, search.beam
-    size, padded = (
-        window * int(np.diff(possible.offsets).max(initial=1)),
-        window + 2 * reading.reach,
-    )
+def new_board(
+    reading: Reading, possible: Possible, weights: np.ndarray, search: EasyFirstSearch
+) -> Board:
+    """Return the workspace of a search with some weights, see `Board`."""
+    beam, window = search
+    size = window * int(np.diff(possible.offsets).max(initial=1))
+    padded, templates = window + 2 * reading.reach, len(reading.fixed)
     return Board(
-        np.zeros(window + 1, dtype=np.int64),
-        np.zeros(size, dtype=np.int32),
-        possible.part_offsets,
-        possible.parts,
-        np.zeros(size),
-        np.zeros((window, len(reading.fixed)), dtype=np.uint64),
-        np.zeros((2, len(reading.fixed)), dtype=np.int64),
-        np.zeros((_HALVES, beam, padded), dtype=np.int32),
-        np.zeros((_HALVES, beam, size)),
-        np.zeros((_HALVES, beam, window)),
-        np.zeros((_HALVES, beam, window), dtype=np.int64),
-        np.zeros((_HALVES, beam)),
-        np.zeros((_HALVES, beam), dtype=np.bool_),
-        np.zeros(padded, dtype=np.int32),
-        np.zeros((window, beam, 3), dtype=np.int64),
-        np.zeros(beam),
-        np.zeros((beam, 3), dtype=np.int64),
+        reading,
+        possible,
+        weights,
+        beam,
+        window,
+        slots=np.zeros(window + 1, dtype=np.int64),
+        outcomes=np.zeros(size, dtype=np.int32),
+        bonus=np.zeros(size),
+        codes=np.zeros((window, templates), dtype=np.uint64),
+        places=np.zeros((2, templates), dtype=np.int64),
+        first=np.zeros(padded, dtype=np.int32),
+        decided=np.zeros((2 * beam, padded), dtype=np.int32),
+        scores=np.zeros((2 * beam, size)),
+        lead=np.zeros((2 * beam, window)),
+        total=np.zeros(2 * beam),
+        correct=np.zeros(2 * beam, dtype=np.bool_),
+        taken=np.zeros((window, beam, 3), dtype=np.int64),
+        best=np.zeros(beam),
+        best_action=np.zeros((beam, 3), dtype=np.int64),
     )
 
 
@@ -145,22 +155,20 @@ def _code(reading, sequences, start, end, word, template):
     for i in range(first, first + reading.fixed[template]):
         element = templates.columns[i]
         at = word + reading.distance[element]
-        within = start <= at < end
-        code = read_symbol(
-            code,
-            sequences.symbols[at, reading.attribute[element]] if within else np.int32(BOUNDARY),
-        )
+        symbol = np.int32(_BOUNDARY)
+        if start <= at < end:
+            symbol = sequences.symbols[at, reading.attribute[element]]
+        code = read_symbol(code, symbol)
     return code
 
 
 @jit
-def place_of_feature(reading, board, word, template, decided, shift):
+def _place_of(board, word, template, decided, shift):
     """Return the place of a feature, or `NONE` if it reads an undecided word."""
-    templates = reading.templates
+    reading, templates = board.reading, board.reading.templates
     code = board.codes[word, template]
-    for i in range(
-        templates.offsets[template] + reading.fixed[template], templates.offsets[template + 1]
-    ):
+    first = templates.offsets[template] + reading.fixed[template]
+    for i in range(first, templates.offsets[template + 1]):
         outcome = decided[word + reading.reach + reading.distance[templates.columns[i]]]
         if outcome == NONE:
             return np.int64(NONE)
@@ -169,59 +177,58 @@ def place_of_feature(reading, board, word, template, decided, shift):
 
 
 @jit
-def _add(board, weights, place, word, scores):
+def _add(board, place, word, scores):
     """Add the weights of a feature to the scores of a word's outcomes."""
+    possible, weights = board.possible, board.weights
     mask = len(weights) - 1
     for slot in range(board.slots[word], board.slots[word + 1]):
         outcome, score = board.outcomes[slot], scores[slot]
-        for i in range(board.part_offsets[outcome], board.part_offsets[outcome + 1]):
-            score += weights[(place + board.parts[i]) & mask, 0]
+        for i in range(possible.part_offsets[outcome], possible.part_offsets[outcome + 1]):
+            score += weights[(place + possible.parts[i]) & mask, 0]
         scores[slot] = score
 
 
 @jit
-def _find_weights(reading, board, weights, word, decided, shift):
+def _find_places(board, word, decided, shift):
     """Find the places of a word's features, and prefetch their weights."""
-    mask, places = len(weights) - 1, board.places[word % 2]
-    for template in range(len(reading.fixed)):
-        place = places[template] = place_of_feature(reading, board, word, template, decided, shift)
+    possible, places, mask = board.possible, board.places[word % 2], len(board.weights) - 1
+    for template in range(len(places)):
+        place = places[template] = _place_of(board, word, template, decided, shift)
         if place != NONE:
             for slot in range(board.slots[word], board.slots[word + 1]):
-                fetch(
-                    weights, (place + board.parts[board.part_offsets[board.outcomes[slot]]]) & mask
-                )
+                part = possible.parts[possible.part_offsets[board.outcomes[slot]]]
+                fetch(board.weights, (place + part) & mask)
 
 
 @jit
-def _compare(board, half, state, word):
-    """Find a word's best outcome and its lead, infinite if it is the only one."""
-    scores = board.scores[half, state]
-    choice, best, second = board.slots[word], -np.inf, -np.inf
+def _find_lead(board, state, word):
+    """Find the lead of a word's best outcome, infinite if it is the only one."""
+    scores = board.scores[state]
+    best, second = -np.inf, -np.inf
     for slot in range(board.slots[word], board.slots[word + 1]):
         if scores[slot] > best:
-            choice, best, second = slot, scores[slot], best
+            best, second = scores[slot], best
         elif scores[slot] > second:
             second = scores[slot]
-    board.lead[half, state, word] = best - second
-    board.choice[half, state, word] = choice
+    board.lead[state, word] = best - second
 
 
-# Windows
+# Search
 
 
 @jit
-def open_window(reading, sequences, possible, bounds, outcomes, board):
+def open_window(board, sequences, bounds, outcomes):
     """Set up a window, decide words with one possible outcome, and count the undecided ones.
 
     bounds (tuple[int, int, int, int]): The start and end of the sequence and of the window.
     outcomes (int32[words]): The decided outcomes of the sequences.
     """
     start, end, first, last = bounds
-    reach = reading.reach
+    reading, possible, reach = board.reading, board.possible, board.reading.reach
     for i in range(last - first + 2 * reach):
         word = first + i - reach
         if word < start or word >= end:
-            board.first[i] = BOUNDARY
+            board.first[i] = _BOUNDARY
         else:
             board.first[i] = outcomes[word] if word < first else sequences.given[word]
     undecided = 0
@@ -234,7 +241,7 @@ def open_window(reading, sequences, possible, bounds, outcomes, board):
         if board.first[i + reach] == NONE:
             undecided += 1
             for outcome in allowed:
-                board.outcomes[slot], board.head_start[slot] = outcome, 0.0
+                board.outcomes[slot], board.bonus[slot] = outcome, 0.0
                 slot += 1
             for template in range(len(reading.fixed)):
                 board.codes[i, template] = _code(
@@ -245,145 +252,131 @@ def open_window(reading, sequences, possible, bounds, outcomes, board):
 
 
 @jit
-def _decide(reading, weights, board, half, state, word, slot, length):
+def begin_beam(board, length):
+    """Begin a beam with the initial state."""
+    reach, scores, decided = board.reading.reach, board.scores[0], board.decided[0]
+    overwrite(decided, board.first[: length + 2 * reach])
+    board.total[0], board.correct[0] = 0.0, True
+    shift = shift_for(len(board.weights))
+    for i in range(-1, length):
+        # Prefetch the weights of the next word before adding up those of this one.
+        if i + 1 < length and decided[i + 1 + reach] == NONE:
+            _find_places(board, i + 1, decided, shift)
+        if i < 0 or decided[i + reach] != NONE:
+            continue
+        for slot in range(board.slots[i], board.slots[i + 1]):
+            scores[slot] = board.bonus[slot]
+        for place in board.places[i % 2]:
+            if place != NONE:
+                _add(board, place, i, scores)
+        _find_lead(board, 0, i)
+
+
+@jit
+def _easiest(board, state, length):
+    """Return the next word of a state, the first among equals."""
+    decided, lead, reach = board.decided[state], board.lead[state], board.reading.reach
+    easiest, highest = NONE, -np.inf
+    for word in range(length):
+        if decided[word + reach] == NONE and lead[word] > highest:
+            easiest, highest = word, lead[word]
+    return easiest
+
+
+@jit
+def _enter(board, kept, score, state, word, slot):
+    """Insert an extension among the best `kept` so far. Return their new number."""
+    i = min(kept, board.beam - 1)
+    while i > 0 and board.best[i - 1] < score:
+        board.best[i] = board.best[i - 1]
+        overwrite(board.best_action[i], board.best_action[i - 1])
+        i -= 1
+    action = board.best_action[i]
+    board.best[i], action[0], action[1], action[2] = score, state, word, slot
+    return min(kept + 1, board.beam)
+
+
+@jit
+def find_extensions(board, half, states, length):
+    """Find the best extensions by one action of the states of a half. Return their number."""
+    kept = 0
+    for state in range(states):
+        row = half * board.beam + state
+        word = _easiest(board, row, length)
+        for slot in range(board.slots[word], board.slots[word + 1]):
+            score = board.total[row] + board.scores[row, slot]
+            if kept < board.beam or score > board.best[kept - 1]:
+                kept = _enter(board, kept, score, state, word, slot)
+    return kept
+
+
+@jit
+def extend(board, half, kept, step, length, goals):
+    """Apply the best extensions. Return the half with the new states.
+
+    goals (int64[window] | None): The slots of the gold outcomes, if known; `NONE` allows any.
+    """
+    # In greedy search the new state may replace the old one.
+    other = half if board.beam == 1 else 1 - half
+    reach = board.reading.reach
+    for i in range(kept):
+        new, (state, word, slot) = other * board.beam + i, board.best_action[i]
+        old = half * board.beam + state
+        if other != half:
+            overwrite(board.decided[new], board.decided[old, : length + 2 * reach])
+            overwrite(board.lead[new], board.lead[old, :length])
+            for j in range(length):
+                if board.decided[old, j + reach] == NONE:
+                    for k in range(board.slots[j], board.slots[j + 1]):
+                        board.scores[new, k] = board.scores[old, k]
+        board.total[new] = board.best[i]
+        if goals is not None:
+            is_correct = goals[word] == NONE or goals[word] == slot
+            board.correct[new] = board.correct[old] and is_correct
+        overwrite(board.taken[step, i], board.best_action[i])
+        _decide_word(board, new, word, slot, length)
+    return other
+
+
+@jit
+def _decide_word(board, state, word, slot, length):
     """Decide a word, and add the features that it completes to the scores of its neighbours."""
-    shift = shift_for(len(weights))
-    reach = reading.reach
-    decided, scores = board.decided[half, state], board.scores[half, state]
+    reading, reach, shift = board.reading, board.reading.reach, shift_for(len(board.weights))
+    decided, scores, offsets = board.decided[state], board.scores[state], reading.reader_offsets
     decided[word + reach] = board.outcomes[slot]
     for distance in range(-reach, reach + 1):
         other = word - distance
         if other < 0 or other >= length or decided[other + reach] != NONE:
             continue
         changed = False
-        for i in range(
-            reading.reader_offsets[distance + reach], reading.reader_offsets[distance + reach + 1]
-        ):
-            place = place_of_feature(reading, board, other, reading.readers[i], decided, shift)
+        for i in range(offsets[distance + reach], offsets[distance + reach + 1]):
+            place = _place_of(board, other, reading.readers[i], decided, shift)
             if place != NONE:
-                _add(board, weights, place, other, scores)
+                _add(board, place, other, scores)
                 changed = True
         if changed:
-            _compare(board, half, state, other)
-
-
-# Beams
+            _find_lead(board, state, other)
 
 
 @jit
-def begin_beam(reading, weights, board, half, length):
-    """Begin a beam with the initial state."""
-    scores, decided = board.scores[half, 0], board.decided[half, 0]
-    overwrite(decided, board.first[: length + 2 * reading.reach])
-    board.total[half, 0] = 0.0
-    board.correct[half, 0] = True
-    shift = shift_for(len(weights))
-    for i in range(-1, length):
-        # Prefetch the weights of the next word before adding up those of this one.
-        if i + 1 < length and decided[i + 1 + reading.reach] == NONE:
-            _find_weights(reading, board, weights, i + 1, decided, shift)
-        if i < 0 or decided[i + reading.reach] != NONE:
-            continue
-        for slot in range(board.slots[i], board.slots[i + 1]):
-            scores[slot] = board.head_start[slot]
-        for place in board.places[i % 2]:
-            if place != NONE:
-                _add(board, weights, place, i, scores)
-        _compare(board, half, 0, i)
-
-
-@jit
-def _enter(board, kept, beam, score, state, word, slot):
-    """Insert an extension among the best `kept` so far. Return their new number."""
-    i = min(kept, beam - 1)
-    while i > 0 and board.best[i - 1] < score:
-        board.best[i] = board.best[i - 1]
-        overwrite(board.best_action[i], board.best_action[i - 1])
-        i -= 1
-    board.best[i] = score
-    board.best_action[i, 0], board.best_action[i, 1], board.best_action[i, 2] = state, word, slot
-    return min(kept + 1, beam)
-
-
-@jit
-def easiest(reading, board, half, state, length):
-    """Return the next word of a state, the first among equals."""
-    easiest, lead = NONE, -np.inf
-    for word in range(length):
-        if (
-            board.decided[half, state, word + reading.reach] == NONE
-            and board.lead[half, state, word] > lead
-        ):
-            easiest, lead = word, board.lead[half, state, word]
-    return easiest
-
-
-@jit
-def find_extensions(reading, board, half, states, search, length):
-    """Find the best extensions of the states by one action. Return their number."""
-    kept = 0
-    for state in range(states):
-        total, word = board.total[half, state], easiest(reading, board, half, state, length)
-        for slot in range(board.slots[word], board.slots[word + 1]):
-            score = total + board.scores[half, state, slot]
-            if kept < search.beam or score > board.best[kept - 1]:
-                kept = _enter(board, kept, search.beam, score, state, word, slot)
-    return kept
-
-
-@jit
-def extend(reading, weights, board, half, kept, step, length, goals):
-    """Apply the best extensions. Return the half of the board with the new states.
-
-    goals (int64[window] | None): The slots of the gold outcomes, if known; `NONE` allows any.
-    """
-    # In greedy search the new state may replace the old one.
-    other = half if board.scores.shape[1] == 1 else 1 - half
-    reach = reading.reach
-    for i in range(kept):
-        state, word, slot = (
-            board.best_action[i, 0],
-            board.best_action[i, 1],
-            board.best_action[i, 2],
-        )
-        if other != half:
-            overwrite(board.decided[other, i], board.decided[half, state, : length + 2 * reach])
-            overwrite(board.lead[other, i], board.lead[half, state, :length])
-            overwrite(board.choice[other, i], board.choice[half, state, :length])
-            for j in range(length):
-                if board.decided[half, state, j + reach] == NONE:
-                    for k in range(board.slots[j], board.slots[j + 1]):
-                        board.scores[other, i, k] = board.scores[half, state, k]
-        board.total[other, i] = board.best[i]
-        if goals is not None:
-            board.correct[other, i] = board.correct[half, state] and (
-                goals[word] == NONE or goals[word] == slot
-            )
-        overwrite(board.taken[step, i], board.best_action[i])
-        _decide(reading, weights, board, other, i, word, slot, length)
-    return other
-
-
-@jit
-def decide(reading, weights, sequences, possible, begin, end, search, board, outcomes):
+def decide(board, sequences, begin, end, outcomes):
     """Find the outcomes of the sequences `begin` to `end` - 1 (Algorithm 1 of Ma et al. 2013).
 
-    weights (int16[places, 1]): The averaged weights, in any unit.
     outcomes (int32[words]): Overwritten at the words of these sequences.
     """
     for i in range(begin, end):
         start, stop = sequences.offsets[i], sequences.offsets[i + 1]
-        for first in range(start, stop, search.window):
-            bounds = (start, stop, first, min(first + search.window, stop))
-            length = bounds[3] - first
-            steps = open_window(reading, sequences, possible, bounds, outcomes, board)
+        for first in range(start, stop, board.window):
+            last = min(first + board.window, stop)
+            length = last - first
+            steps = open_window(board, sequences, (start, stop, first, last), outcomes)
             half, states = 0, 1
-            begin_beam(reading, weights, board, half, length)
+            begin_beam(board, length)
             for step in range(steps):
-                states = find_extensions(reading, board, half, states, search, length)
-                half = extend(reading, weights, board, half, states, step, length, None)
-            for j in range(length):
-                outcomes[first + j] = board.decided[half, 0, j + reading.reach]
+                states = find_extensions(board, half, states, length)
+                half = extend(board, half, states, step, length, None)
+            decided = board.decided[half * board.beam]
+            overwrite(outcomes[first:last], decided[board.reading.reach :][:length])
 
 
 @jit
@@ -394,22 +387,18 @@ def find_leads(reading, weights, sequences, outcomes, leads):
     outcomes (int32[words]): The decided outcomes.
     leads (float64[words]): Overwritten, in the same unit.
     """
-    shift, mask = shift_for(len(weights)), len(weights) - 1
-    templates = reading.templates
+    shift, mask, templates = shift_for(len(weights)), len(weights) - 1, reading.templates
     for i in range(len(sequences.offsets) - 1):
         start, end = sequences.offsets[i], sequences.offsets[i + 1]
         for word in range(start, end):
             leads[word] = 0.0
             for template in range(len(reading.fixed)):
                 code = _code(reading, sequences, start, end, word, template)
-                for j in range(
-                    templates.offsets[template] + reading.fixed[template],
-                    templates.offsets[template + 1],
-                ):
+                first = templates.offsets[template] + reading.fixed[template]
+                for j in range(first, templates.offsets[template + 1]):
                     at = word + reading.distance[templates.columns[j]]
-                    code = read_symbol(
-                        code, outcomes[at] if start <= at < end else np.int32(BOUNDARY)
-                    )
+                    symbol = outcomes[at] if start <= at < end else np.int32(_BOUNDARY)
+                    code = read_symbol(code, symbol)
                 place = place_of(code, shift)
                 leads[word] += weights[(place + 1) & mask, 0] - weights[place & mask, 0]
 
@@ -418,43 +407,30 @@ def find_leads(reading, weights, sequences, outcomes, leads):
 
 
 @jit
-def _change(reading, perceptron, board, decided, word, outcome, amount):
-    """Add to the weights of an action's features."""
-    size = len(perceptron.weights)
-    mask, shift = size - 1, shift_for(size)
-    for template in range(len(reading.fixed)):
-        place = place_of_feature(reading, board, word, template, decided, shift)
-        if place != NONE:
-            for i in range(board.part_offsets[outcome], board.part_offsets[outcome + 1]):
-                change_weight(perceptron, (place + board.parts[i]) & mask, 0, amount)
-
-
-@jit
-def _set_goals(gold, bounds, margin, board, goals):
-    """Find the slots of the gold outcomes in a window, and add the margin to the other slots."""
-    for i in range(bounds[3] - bounds[2]):
+def _set_goals(board, gold, margin, goals):
+    """Find the slots of the gold outcomes (int32[length]), and add the margin to the others."""
+    for i in range(len(gold)):
         goals[i] = NONE
         for slot in range(board.slots[i], board.slots[i + 1]):
-            if board.outcomes[slot] == gold[bounds[2] + i]:
+            if board.outcomes[slot] == gold[i]:
                 goals[i] = slot
         if goals[i] != NONE:
             for slot in range(board.slots[i], board.slots[i + 1]):
-                board.head_start[slot] = 0.0 if slot == goals[i] else margin
+                board.bonus[slot] = 0.0 if slot == goals[i] else margin
 
 
 @jit
-def _find_correct(reading, board, half, states, goals, length, action):
+def _find_correct(board, half, states, goals, length, action):
     """Find the best correct extension (TOPC of Algorithm 2), into `action`. Return its score."""
     best = -np.inf
     for state in range(states):
-        if not board.correct[half, state]:
-            continue
-        word = easiest(reading, board, half, state, length)
-        slot = goals[word] if goals[word] != NONE else board.choice[half, state, word]
-        score = board.total[half, state] + board.scores[half, state, slot]
-        if score > best:
-            best = score
-            action[0], action[1], action[2] = state, word, slot
+        row = half * board.beam + state
+        if board.correct[row]:
+            word = _easiest(board, row, length)
+            for slot in range(board.slots[word], board.slots[word + 1]):
+                score = board.total[row] + board.scores[row, slot]
+                if (goals[word] == NONE or goals[word] == slot) and score > best:
+                    best, action[0], action[1], action[2] = score, state, word, slot
     return best
 
 
@@ -466,74 +442,79 @@ def _trace(board, steps, state, path):
 
 
 @jit
-def _replay(reading, perceptron, board, path, shared, steps, amount, decided):
-    """Apply the actions of a path to `decided`, and add to the weights after the shared ones."""
+def _change(board, perceptron, path, shared, steps, amount, decided):
+    """Apply the actions of a path to `decided`, and add to the weights of those after the shared
+    ones.
+    """
+    possible, mask, shift = board.possible, len(board.weights) - 1, shift_for(len(board.weights))
     overwrite(decided, board.first)
-    for i in range(steps):
-        word, outcome = path[i, 0], board.outcomes[path[i, 1]]
-        if i >= shared:
-            _change(reading, perceptron, board, decided, word, outcome, amount)
-        decided[word + reading.reach] = outcome
+    for step in range(steps):
+        word, outcome = path[step, 0], board.outcomes[path[step, 1]]
+        if step >= shared:
+            for template in range(len(board.reading.fixed)):
+                place = _place_of(board, word, template, decided, shift)
+                if place != NONE:
+                    first, end = possible.part_offsets[outcome], possible.part_offsets[outcome + 1]
+                    for i in range(first, end):
+                        change_weight(perceptron, (place + possible.parts[i]) & mask, 0, amount)
+        decided[word + board.reading.reach] = outcome
 
 
 @jit
-def learn_outcomes(reading, perceptron, sequences, possible, gold, search, margin, counts, board):
+def learn_outcomes(board, perceptron, sequences, gold, margin, counts):
     """Learn from sequences, one after the other (Algorithm 2 of Ma et al. 2013).
 
     After an early update, the search continues with the new weights from the best correct state
     (Goldberg & Elhadad 2010, in greedy search).
 
+    board (Board): With the weights of the perceptron.
     gold (int32[words]): The gold outcomes; `NONE` allows any.
     margin (float): Added to the scores of wrong outcomes.
     counts (int64[2]): Incremented by the numbers of early and of full updates.
     RETURNS (float): The smallest violation of an update; updates are valid, so it is not negative.
     """
     outcomes = np.full(len(gold), NONE, dtype=np.int32)
-    goals = np.zeros(search.window, dtype=np.int64)
+    goals = np.zeros(board.window, dtype=np.int64)
     action = np.zeros(3, dtype=np.int64)
-    correct = np.zeros((search.window, 2), dtype=np.int64)
-    predicted = np.zeros((search.window, 2), dtype=np.int64)
-    decided = np.zeros(search.window + 2 * reading.reach, dtype=np.int32)
+    correct = np.zeros((board.window, 2), dtype=np.int64)
+    predicted = np.zeros((board.window, 2), dtype=np.int64)
+    decided = np.zeros(len(board.first), dtype=np.int32)
     least = np.inf
     for i in range(len(sequences.offsets) - 1):
         start, stop = sequences.offsets[i], sequences.offsets[i + 1]
-        for first in range(start, stop, search.window):
-            bounds = (start, stop, first, min(first + search.window, stop))
-            length = bounds[3] - first
-            remaining = open_window(reading, sequences, possible, bounds, outcomes, board)
-            _set_goals(gold, bounds, margin, board, goals)
+        for first in range(start, stop, board.window):
+            last = min(first + board.window, stop)
+            length = last - first
+            remaining = open_window(board, sequences, (start, stop, first, last), outcomes)
+            _set_goals(board, gold[first:last], margin, goals)
             while remaining > 0:
                 half, states, steps, any_correct, score = 0, 1, 0, True, 0.0
-                begin_beam(reading, perceptron.weights, board, half, length)
+                begin_beam(board, length)
                 while any_correct and steps < remaining:
-                    score = _find_correct(reading, board, half, states, goals, length, action)
-                    states = find_extensions(reading, board, half, states, search, length)
-                    half = extend(
-                        reading, perceptron.weights, board, half, states, steps, length, goals
-                    )
-                    any_correct = board.correct[half, :states].any()
+                    score = _find_correct(board, half, states, goals, length, action)
+                    states = find_extensions(board, half, states, length)
+                    half = extend(board, half, states, steps, length, goals)
+                    row = half * board.beam
+                    any_correct = board.correct[row : row + states].any()
                     steps += 1
                 remaining -= steps
-                if any_correct and board.correct[half, 0]:
+                if any_correct and board.correct[row]:
                     break
                 counts[FULL if any_correct else EARLY] += 1
-                least = min(least, board.total[half, 0] - score)
+                least = min(least, board.total[row] - score)
                 _trace(board, steps, 0, predicted)
                 _trace(board, steps - 1, action[0], correct)
-                correct[steps - 1, 0], correct[steps - 1, 1] = action[1], action[2]
+                correct[steps - 1] = action[1:]
                 shared = 0
-                while (
-                    predicted[shared, 0] == correct[shared, 0]
-                    and predicted[shared, 1] == correct[shared, 1]
-                ):
+                while np.all(predicted[shared] == correct[shared]):
                     shared += 1
                 tick(perceptron)
-                _replay(reading, perceptron, board, predicted, shared, steps, -1.0, decided)
-                _replay(reading, perceptron, board, correct, shared, steps, 1.0, decided)
+                _change(board, perceptron, predicted, shared, steps, -1.0, decided)
+                _change(board, perceptron, correct, shared, steps, 1.0, decided)
                 overwrite(board.first, decided)
-            for j in range(length):
-                given = sequences.given[first + j]
-                outcomes[first + j] = given if given != NONE else gold[first + j]
+            for word in range(first, last):
+                given = sequences.given[word]
+                outcomes[word] = given if given != NONE else gold[word]
         # Advance the clock per sequence, too: weights that stay correct for long count for more.
         tick(perceptron)
     return least

@@ -21,11 +21,9 @@ path:
 The symbols are those of `arcs`.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
-from ..compiled import NONE, fetch, jit, struct
+from ..compiled import NONE, fetch, jit
 from .arcs import (
     DIRECTION,
     FIELD,
@@ -37,39 +35,31 @@ from .arcs import (
     TAG,
     WINDOW,
     Element,
-    Scorer,
     read_elements,
     word_elements,
 )
-from .partial_trees import COLUMNS, LEFT_ARC, RIGHT_ARC, add_child, begin_records, bit_of
-from .perceptron import change_kept, tick
-from .templates import find_features
+from .partial_trees import COLUMNS, HEAD, LEFT_ARC, RIGHT_ARC, add_child, begin_records, bit_of
+from .perceptron import change_kept, find_features, tick
 
 # More columns of a record: the records of the head, of the previous and next child of the head, and
 # of the first and last child, or 0; the label as a symbol, and the set of the children's labels.
 _PARENT, _PREV, _NEXT, _OLDEST, _YOUNGEST, _LABEL, _LABELS = range(COLUMNS, COLUMNS + 7)
 # The window of an arc; the child is in the place of `l`, and its head in that of `r`.
 _GRAND, _BEFORE, _CHILD, _HEAD, _AFTER, _BEFORE2 = range(WINDOW)
-_NEIGHBOURS = {"before": -1, "after": 1}
 
 
 def _elements() -> dict[str, Element]:
-    arc = {
-        "direction": DIRECTION,
-        "distance": REACH,
-        "side": SIDE,
-        "guide.label": LABEL,
-        "guide": SHARE,
-    }
+    arc = {"direction": DIRECTION, "distance": REACH, "side": SIDE}
+    arc |= {"guide.label": LABEL, "guide": SHARE}
     known = {name: (PAIR, code, _CHILD, 0) for name, code in arc.items()}
     known["prev.label"] = (FIELD, _BEFORE, _LABEL, 0)
     known["prev2.label"] = (FIELD, _BEFORE2, _LABEL, 0)
     known["head.label"] = (FIELD, _HEAD, _LABEL, 0)
     known["head.labels"] = (FIELD, _HEAD, _LABELS, 0)
     for word, place in (("child", _CHILD), ("head", _HEAD)):
-        known |= word_elements(word, place, _NEIGHBOURS)
+        known |= word_elements(word, place, near={"before": -1, "after": 1})
     for word, place in (("grand", _GRAND), ("prev", _BEFORE), ("next", _AFTER)):
-        known |= word_elements(word, place, alone=True)
+        known |= word_elements(word, place, steps={"": HEAD}, near={}, fields={})
     return known
 
 
@@ -79,36 +69,13 @@ ELEMENTS = _elements()
 _FETCHED = 16
 
 
-@struct
-class Workbench(NamedTuple):
-    """Workspace of the labeller."""
-
-    records: np.ndarray  # int32[longest + 1, columns]: word i has record i + 1
-    queue: np.ndarray  # int32[longest]: the records in the order of labelling
-    # The current arc.
-    window: np.ndarray  # int32[6]
-    row: np.ndarray  # int32[elements]
-    features: np.ndarray  # int64[templates]
-    scores: np.ndarray  # float32[labels]
-
-
-def new_workbench(scorer: Scorer, longest: int) -> Workbench:
-    """Return the workspace for sentences of at most `longest` words."""
-    return Workbench(
-        np.empty((longest + 1, _LABELS + 1), dtype=np.int32),
-        np.empty(longest, dtype=np.int32),
-        np.empty(WINDOW, dtype=np.int32),
-        np.empty(len(scorer.elements), dtype=np.int32),
-        np.empty(len(scorer.templates.offsets) - 1, dtype=np.int64),
-        np.empty(scorer.weights.shape[1], dtype=np.float32),
-    )
-
-
 @jit
-def _find_places(sentence, heads, workbench):
-    """Fill in the records of a tree and the order of labelling."""
-    records, queue = workbench.records, workbench.queue
+def records_of(sentence, heads):
+    """Return the records of a tree (int32[n + 1, columns]), and their order of labelling
+    (int32[n]).
+    """
     n = len(heads)
+    records, queue = np.empty((n + 1, _LABELS + 1), dtype=np.int32), np.empty(n, dtype=np.int32)
     begin_records(records, n)
     records[0, _LABEL] = NONE
     # Add children from the inside out, as in partial trees.
@@ -136,79 +103,77 @@ def _find_places(sentence, heads, workbench):
             queue[size] = child
             size += 1
             child = records[child, _NEXT]
+    return records, queue
 
 
 @jit
-def _score_labels(scorer, sentence, child, workbench):
+def workspace(scorer):
+    """Return arrays for the elements of an arc, for its features, and for the scores of labels."""
+    row = np.empty(len(scorer.elements), dtype=np.int32)
+    features = np.empty(len(scorer.templates.numbers), dtype=np.int64)
+    return row, features, np.empty(scorer.weights.shape[1], dtype=np.float32)
+
+
+@jit
+def score_labels(scorer, sentence, records, child, row, features, scores):
     """Find the features of an arc and the score of each label. Return the best label."""
-    records, window = workbench.records, workbench.window
+    weights, window = scorer.weights, np.empty(WINDOW, dtype=np.int32)
     head, before = records[child, _PARENT], records[child, _PREV]
     window[_GRAND], window[_HEAD], window[_CHILD] = records[head, _PARENT], head, child
-    window[_BEFORE], window[_BEFORE2], window[_AFTER] = (
-        before,
-        records[before, _PREV],
-        records[child, _NEXT],
-    )
-    read_elements(scorer.elements, records, sentence, window, workbench.row)
-    weights, features, scores = scorer.weights, workbench.features, workbench.scores
-    find_features(scorer.templates, workbench.row, len(weights), features)
+    window[_BEFORE2], window[_BEFORE] = records[before, _PREV], before
+    window[_AFTER] = records[child, _NEXT]
+    read_elements(scorer.elements, records, sentence, window, row)
+    find_features(scorer.templates, row, len(weights), features)
     # Prefetch the weights of all features.
-    for i in range(len(features)):
+    for feature in features:
         for label in range(0, len(scores), _FETCHED):
-            fetch(weights, features[i] * len(scores) + label)
+            fetch(weights, feature * len(scores) + label)
     scores[:] = 0.0
     for i in range(len(features)):
         if scorer.kept[i]:
             for label in range(len(scores)):
                 scores[label] += weights[features[i], label]
-    best = 0
-    for label in range(1, len(scores)):
-        if scores[label] > scores[best]:
-            best = label
-    return best
+    return np.argmax(scores)
 
 
 @jit
-def _set_label(records, child, label):
+def set_label(records, child, label):
+    """Set the label of a child (a record)."""
     records[child, _LABEL] = label + 1
     records[records[child, _PARENT], _LABELS] |= bit_of(label)
 
 
 @jit
-def label_tree(scorer, sentence, heads, labels, workbench):
+def label_tree(scorer, sentence, heads, labels):
     """Label the arcs of `heads` into `labels` (int32[n] both; `NONE` for the root)."""
-    _find_places(sentence, heads, workbench)
-    labels[workbench.queue[0] - 1] = NONE
-    for i in range(1, len(heads)):
-        child = workbench.queue[i]
-        label = _score_labels(scorer, sentence, child, workbench)
-        _set_label(workbench.records, child, label)
+    records, queue = records_of(sentence, heads)
+    row, features, scores = workspace(scorer)
+    labels[queue[0] - 1] = NONE
+    for child in queue[1:]:
+        label = score_labels(scorer, sentence, records, child, row, features, scores)
+        set_label(records, child, label)
         labels[child - 1] = label
 
 
 @jit
-def learn_labels(perceptron, scorer, sentence, heads, labels, margin, workbench):
+def learn_labels(perceptron, scorer, sentence, heads, labels, margin):
     """Learn the labels of a tree; features read the predicted labels. Return the number of errors.
 
     Updates the perceptron unless the gold label's score exceeds every other by the margin.
     """
-    scores = workbench.scores
-    _find_places(sentence, heads, workbench)
+    records, queue = records_of(sentence, heads)
+    row, features, scores = workspace(scorer)
     wrong = 0
-    for i in range(1, len(heads)):
-        child = workbench.queue[i]
-        predicted = _score_labels(scorer, sentence, child, workbench)
-        gold, rival = labels[child - 1], predicted
-        if predicted == gold:
-            rival = 0 if gold != 0 or len(scores) == 1 else 1
-            for label in range(len(scores)):
-                if label != gold and scores[label] > scores[rival]:
-                    rival = label
-        else:
-            wrong += 1
+    for child in queue[1:]:
+        gold = labels[child - 1]
+        predicted = score_labels(scorer, sentence, records, child, row, features, scores)
+        set_label(records, child, predicted)
+        wrong += predicted != gold
+        # The best of the other labels.
+        gold_score, scores[gold] = scores[gold], -np.inf
+        rival = np.argmax(scores)
         tick(perceptron)
-        if rival != gold and (predicted != gold or scores[gold] - scores[rival] < margin):
-            change_kept(perceptron, workbench.features, scorer.kept, gold, np.float32(1.0))
-            change_kept(perceptron, workbench.features, scorer.kept, rival, np.float32(-1.0))
-        _set_label(workbench.records, child, predicted)
+        if len(scores) > 1 and (predicted != gold or gold_score - scores[rival] < margin):
+            change_kept(perceptron, features, scorer.kept, gold, np.float32(1.0))
+            change_kept(perceptron, features, scorer.kept, rival, np.float32(-1.0))
     return wrong

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, jit, jitable, overwrite, struct
+from ..compiled import NONE, jit, overwrite, struct
 from ..memo import recall
 from .arcs import (
     PAIR_KEY,
@@ -24,11 +24,11 @@ from .arcs import (
     Scorer,
     add_up,
     find_weights,
+    guide_of,
     sentence_of,
-    share_of,
     write_key,
 )
-from .labels import label_tree, new_workbench
+from .labels import label_tree
 from .partial_trees import (
     HEAD,
     LEFT_ARC,
@@ -49,26 +49,30 @@ AHEAD = 512
 MARGIN = 3
 #: Columns of a recorded action: the previous action, the window, and the kind of action.
 BEFORE, FROM, WHAT = 0, 1, 1 + WINDOW
-_ACTION_COLUMNS = WHAT + 1
-_REMEMBERED, _PAIRS = 1 << 12, 1 << 10
-_NOTHING = -np.inf
-_SHARED = ("forest", "windows", "remembered", "pairs", "sums")
+#: The scale of scores.
+SCALE = 20.0
+# The sizes of the caches of windows and of pairs.
+_WINDOWS, _PAIRS = 1 << 12, 1 << 10
 
 
 @struct
 class States(NamedTuple):
-    """The states of one step and of the next in turn, and workspace."""
+    """The states of a beam, and workspace. A step reads one half of the states and writes the
+    other.
+    """
 
     forest: Forest
-    trees: np.ndarray  # int32[2, width, *]: the list of each state, from `MARGIN` on
-    scores: np.ndarray  # float32[2, width, *, 2]: both actions on each tree and its right neighbour
-    # The score of each state, and a hash of its arcs.
-    total: np.ndarray  # float64[2, width]
-    mark: np.ndarray  # uint64[2, width]
-    last: np.ndarray  # int32[2, width]: the last action, or 0
-    correct: np.ndarray  # bool[2, width]: whether all actions are correct, in training
+    width: int  # The size of the beam
+    # For each state: the list of trees, from `MARGIN` on; the scores of both actions on each tree
+    # and its right neighbour; the score of the state; a hash of its arcs; the last action, or 0;
+    # whether all actions are correct, in training.
+    trees: np.ndarray  # int32[2 * width, *]
+    scores: np.ndarray  # float32[2 * width, *, 2]
+    total: np.ndarray  # float64[2 * width]
+    mark: np.ndarray  # uint64[2 * width]
+    last: np.ndarray  # int32[2 * width]
+    correct: np.ndarray  # bool[2 * width]
     actions: np.ndarray  # int32[*, 8]: all actions, see the module's constants
-    reached: np.ndarray  # float64[*]: the score of the state after each action
     # The score of each action minus the highest score of another action with the same child.
     margin: np.ndarray  # float32[*]
     size: np.ndarray  # int64[1]: the number of actions
@@ -78,52 +82,55 @@ class States(NamedTuple):
     chosen_mark: np.ndarray  # uint64[width]
     # The cache of the scores of both actions, by the fingerprint of a window.
     windows: np.ndarray  # uint64[*]
-    remembered: np.ndarray  # float32[*, 2]
+    window_scores: np.ndarray  # float32[*, 2]
     # The cache of the sums of weights for both actions, by the fingerprint of a pair.
     pairs: np.ndarray  # uint64[*]
-    sums: np.ndarray  # float32[*, 2]
+    pair_sums: np.ndarray  # float32[*, 2]
     key: np.ndarray  # int32[*]: see `write_key`
     # The features of two pairs in turn.
     row: np.ndarray  # int32[elements]
     places: np.ndarray  # int64[2, templates]
+    pending: np.ndarray  # int32[longest]: see `read_heads`
 
 
 def new_states(scorer: Scorer, longest: int, width: int, beams: int = 1) -> States:
     """Return the workspace for sentences of at most `longest` words; `beams` share its forest."""
     most = width * longest + longest + 2
-    padded, templates = longest + 2 * MARGIN, len(scorer.templates.offsets) - 1
-    windows, pairs = (_REMEMBERED, _PAIRS) if width > 1 else (1, 1)
+    padded, rows = longest + 2 * MARGIN, 2 * width
+    windows, pairs = (_WINDOWS, _PAIRS) if width > 1 else (1, 1)
     return States(
-        new_forest(beams * most),
-        np.zeros((2, width, padded), dtype=np.int32),
-        np.zeros((2, width, padded, 2), dtype=np.float32),
-        np.zeros((2, width)),
-        np.zeros((2, width), dtype=np.uint64),
-        np.zeros((2, width), dtype=np.int32),
-        np.zeros((2, width), dtype=np.bool_),
-        np.zeros((most, _ACTION_COLUMNS), dtype=np.int32),
-        np.zeros(most),
-        np.zeros(most, dtype=np.float32),
-        np.zeros(1, dtype=np.int64),
-        np.zeros((width, 3), dtype=np.int64),
-        np.zeros(width),
-        np.zeros(width, dtype=np.uint64),
-        np.zeros(windows, dtype=np.uint64),
-        np.zeros((windows, 2), dtype=np.float32),
-        np.zeros(pairs, dtype=np.uint64),
-        np.empty((pairs, 2), dtype=np.float32),
-        np.zeros(len(scorer.around) + PAIR_KEY, dtype=np.int32),
-        np.zeros(len(scorer.elements), dtype=np.int32),
-        np.zeros((2, templates), dtype=np.int64),
+        forest=new_forest(beams * most),
+        width=width,
+        trees=np.zeros((rows, padded), dtype=np.int32),
+        scores=np.zeros((rows, padded, 2), dtype=np.float32),
+        total=np.zeros(rows),
+        mark=np.zeros(rows, dtype=np.uint64),
+        last=np.zeros(rows, dtype=np.int32),
+        correct=np.zeros(rows, dtype=np.bool_),
+        actions=np.zeros((most, WHAT + 1), dtype=np.int32),
+        margin=np.zeros(most, dtype=np.float32),
+        size=np.zeros(1, dtype=np.int64),
+        chosen=np.zeros((width, 3), dtype=np.int64),
+        chosen_total=np.zeros(width),
+        chosen_mark=np.zeros(width, dtype=np.uint64),
+        windows=np.zeros(windows, dtype=np.uint64),
+        window_scores=np.zeros((windows, 2), dtype=np.float32),
+        pairs=np.zeros(pairs, dtype=np.uint64),
+        pair_sums=np.empty((pairs, 2), dtype=np.float32),
+        key=np.zeros(len(scorer.around) + PAIR_KEY, dtype=np.int32),
+        row=np.zeros(len(scorer.elements), dtype=np.int32),
+        places=np.zeros((2, len(scorer.templates.numbers)), dtype=np.int64),
+        pending=np.zeros(longest, dtype=np.int32),
     )
 
 
 def sharing(states: States, second: States) -> States:
     """Return a second beam with the forest and the caches of the first."""
-    return second._replace(**{name: getattr(states, name) for name in _SHARED})
+    shared = ("forest", "windows", "window_scores", "pairs", "pair_sums")
+    return second._replace(**{name: getattr(states, name) for name in shared})
 
 
-@jitable
+@jit
 def begin(states, n):
     """Begin a sentence of n words, with one state that has an empty list."""
     begin_forest(states.forest, n)
@@ -132,71 +139,60 @@ def begin(states, n):
     begin_beam(states)
 
 
-@jitable
+@jit
 def begin_beam(states):
     """Begin a beam that shares the forest of another one."""
     states.size[0] = 1
-    states.trees[0, 0, :MARGIN] = 0
-    states.total[0, 0] = 0.0
-    states.mark[0, 0] = 0
-    states.last[0, 0] = 0
-    states.correct[0, 0] = True
+    states.trees[0, :MARGIN] = 0
+    states.total[0], states.mark[0], states.last[0], states.correct[0] = 0.0, 0, 0, True
 
 
-@jitable
-def append_words(scorer, sentence, states, half, state, length, first, end):
+@jit
+def append_words(scorer, sentence, states, state, length, first, end):
     """Append the words `first` to `end` - 1 to the list of a state, which has `length` trees."""
-    trees = states.trees[half, state]
+    trees = states.trees[state]
     for i in range(end - first):
         trees[MARGIN + length + i] = first + i + 1
     # The windows of the last pairs included the old end.
     begin, end = max(MARGIN, MARGIN + length - 3), MARGIN + length + end - first
     trees[end : end + MARGIN] = 0
-    score_pairs(scorer, sentence, states, half, state, begin, end - 1)
+    score_pairs(scorer, sentence, states, state, begin, end - 1)
 
 
-@jitable
-def score_pairs(scorer, sentence, states, half, state, first, end):
+@jit
+def score_pairs(scorer, sentence, states, state, first, end):
     """Score both actions on the trees at places `first` to `end` - 1 and their right neighbours."""
     records, row, weights = states.forest.records, states.row, scorer.weights
     # Prefetch the weights of a pair before adding up those of the previous pair (`waiting`).
     waiting, last_slot, last_pair, last_met, turn = np.int64(NONE), 0, 0, False, 0
     n = len(scorer.pair.templates.numbers)
     for place in range(first, end + 1):
-        slot, pair, known, met = 0, 0, place == end, False
-        window = states.trees[half, state, place - L : place - L + WINDOW]
+        slot, pair, known, met, places = 0, 0, place == end, False, states.places[turn]
+        window = states.trees[state, place - L : place - L + WINDOW]
         if place < end and len(states.windows) > 1:
             write_key(scorer.around, states.forest, window, states.key)
             slot, known = recall(states.windows, states.key)
             if known:
-                overwrite(states.scores[half, state, place], states.remembered[slot])
+                overwrite(states.scores[state, place], states.window_scores[slot])
             else:
                 pair, met = recall(states.pairs, states.key[-PAIR_KEY:])
         if not known:
             if not met:
-                find_weights(
-                    scorer.pair, weights, records, sentence, window, row, states.places[turn]
-                )
-            find_weights(
-                scorer.beyond, weights, records, sentence, window, row, states.places[turn, n:]
-            )
+                find_weights(scorer.pair, weights, records, sentence, window, row, places)
+            find_weights(scorer.beyond, weights, records, sentence, window, row, places[n:])
         if waiting != NONE and (not known or place == end):
-            scores, of_pair = states.scores[half, state, waiting], states.sums[last_pair]
+            scores, sums = states.scores[state, waiting], states.pair_sums[last_pair]
+            places = states.places[1 - turn]
             if not last_met:
-                of_pair[0], of_pair[1] = 0.0, 0.0
-                add_up(scorer, scorer.pair, states.places[1 - turn], of_pair)
-            overwrite(scores, of_pair)
-            add_up(scorer, scorer.beyond, states.places[1 - turn, n:], scores)
+                sums[0], sums[1] = 0.0, 0.0
+                add_up(scorer, scorer.pair, places, sums)
+            overwrite(scores, sums)
+            add_up(scorer, scorer.beyond, places[n:], scores)
             scores[0], scores[1] = scores[0] * scorer.step, scores[1] * scorer.step
-            overwrite(states.remembered[last_slot], scores)
+            overwrite(states.window_scores[last_slot], scores)
         if not known:
-            waiting, last_slot, last_pair, last_met, turn = (
-                np.int64(place),
-                slot,
-                pair,
-                met,
-                1 - turn,
-            )
+            waiting, last_slot, last_pair = np.int64(place), slot, pair
+            last_met, turn = met, 1 - turn
 
 
 @jit
@@ -216,21 +212,17 @@ def is_correct(records, heads, children, head, child):
 
 
 @jit
-def choose(states, count, width, state, place, action, total, mark):
+def _choose(states, count, width, state, place, action, total, mark):
     """Insert an extension among the `count` best, the first among equals. Return the new count."""
     chosen, totals, marks = states.chosen, states.chosen_total, states.chosen_mark
-    for i in range(count):
-        if marks[i] == mark:
-            if totals[i] >= total:
-                return count
-            for j in range(i, count - 1):
-                totals[j], marks[j] = totals[j + 1], marks[j + 1]
-                overwrite(chosen[j], chosen[j + 1])
-            count -= 1
-            break
-    if count < width:
-        count += 1
-    i = count - 1
+    i = 0
+    while i < count and marks[i] != mark:
+        i += 1
+    if i < count and totals[i] >= total:
+        return count
+    if i == count:
+        count = min(count + 1, width)
+        i = count - 1
     while i > 0 and totals[i - 1] < total:
         totals[i], marks[i] = totals[i - 1], marks[i - 1]
         overwrite(chosen[i], chosen[i - 1])
@@ -240,10 +232,11 @@ def choose(states, count, width, state, place, action, total, mark):
     return count
 
 
-@jitable
+@jit
 def find_best(states, half, size, length, width, heads, margin, children):
     """Find the best extensions of the states of a beam (BEST in Algorithm 1). Return their number.
 
+    half, size (int): The half of the states, and the number of states.
     length (int): The number of partial trees in each state, at least 2.
     heads (int32[n]): The gold heads, needed only with a margin or children.
     margin (float): Added to the score of a wrong arc.
@@ -252,25 +245,23 @@ def find_best(states, half, size, length, width, heads, margin, children):
     """
     records = states.forest.records
     count = 0
-    for state in range(size):
-        if children is not None and not states.correct[half, state]:
+    for state in range(half * states.width, half * states.width + size):
+        if children is not None and not states.correct[state]:
             continue
-        trees, scores = states.trees[half, state], states.scores[half, state]
-        before = states.total[half, state]
+        trees, scores = states.trees[state], states.scores[state]
         for place in range(MARGIN, MARGIN + length - 1):
             for action in range(2):
-                total = before + scores[place, action]
+                total = states.total[state] + scores[place, action]
                 head, child = head_and_child(trees, place, action)
                 if children is not None and not is_correct(records, heads, children, head, child):
                     continue
-                if margin > 0.0 and heads[records[child, HEAD]] != records[head, HEAD]:
+                head, child_position = records[head, HEAD], records[child, HEAD]
+                if margin > 0.0 and heads[child_position] != head:
                     total += margin
                 if count == width and total <= states.chosen_total[count - 1]:
                     continue
-                mark = states.mark[half, state] ^ mark_of_arc(
-                    records[head, HEAD], records[child, HEAD]
-                )
-                count = choose(states, count, width, state, place, action, total, mark)
+                mark = states.mark[state] ^ mark_of_arc(head, child_position)
+                count = _choose(states, count, width, state, place, action, total, mark)
     return count
 
 
@@ -278,7 +269,7 @@ def find_best(states, half, size, length, width, heads, margin, children):
 def _margin_of(trees, scores, length, place, action):
     """Return an action's score minus the highest score of another action with its child."""
     child = place if action == LEFT_ARC else place + 1
-    highest = np.float32(_NOTHING)
+    highest = np.float32(-np.inf)
     for left in range(max(child - 1, MARGIN), min(child + 1, MARGIN + length - 1)):
         for other in range(2):
             if left != place or other != action:
@@ -286,67 +277,73 @@ def _margin_of(trees, scores, length, place, action):
     return scores[place, action] - highest
 
 
-@jitable
-def record_action(states, half, state, place, action, total):
-    """Record an action. Return its number."""
+@jit
+def record_action(states, chosen):
+    """Record a chosen action (int64[3]). Return its number."""
+    state, place, action = chosen
     number = np.int32(states.size[0])
     states.size[0] += 1
-    states.actions[number, BEFORE] = states.last[half, state]
-    for i in range(WINDOW):
-        states.actions[number, FROM + i] = states.trees[half, state, place - L + i]
+    states.actions[number, BEFORE] = states.last[state]
+    overwrite(states.actions[number, FROM:WHAT], states.trees[state, place - L :][:WINDOW])
     states.actions[number, WHAT] = action
-    states.reached[number] = total
     return number
 
 
-@jitable
+@jit
 def follow(scorer, sentence, states, half, length, count):
-    """Apply the chosen extensions to states of `length` trees, into the other half."""
+    """Apply the chosen extensions of states of `length` trees. Return the half with the new
+    states.
+    """
     records = states.forest.records
-    other = 1 - half
-    for new in range(count):
-        state, place, action = states.chosen[new, 0], states.chosen[new, 1], states.chosen[new, 2]
-        trees, scores = states.trees[half, state], states.scores[half, state]
-        next_trees, next_scores = states.trees[other, new], states.scores[other, new]
-        total = states.chosen_total[new]
-        number = record_action(states, half, state, place, action, total)
+    for i in range(count):
+        new, (state, place, action) = (1 - half) * states.width + i, states.chosen[i]
+        trees, scores = states.trees[state], states.scores[state]
+        next_trees, next_scores = states.trees[new], states.scores[new]
+        number = record_action(states, states.chosen[i])
         states.margin[number] = _margin_of(trees, scores, length, place, action)
         head, child = head_and_child(trees, place, action)
         position = records[child, HEAD]
-        share = np.int32(WHOLE * share_of(sentence, position, records[head, HEAD]))
+        share = np.int32(WHOLE * guide_of(sentence, position, records[head, HEAD])[0])
         joined = attach(states.forest, head, child, action, sentence.symbols[position, TAG], share)
         overwrite(next_trees, trees[:place])
         next_trees[place] = joined
         overwrite(next_trees[place + 1 :], trees[place + 2 : length + 2 * MARGIN])
         # Copy the scores of windows without the new tree.
-        for i in range(MARGIN, place - 3):
-            next_scores[i, 0], next_scores[i, 1] = scores[i, 0], scores[i, 1]
-        for i in range(place + 3, length + MARGIN - 2):
-            next_scores[i, 0], next_scores[i, 1] = scores[i + 1, 0], scores[i + 1, 1]
-        states.total[other, new] = total
-        states.mark[other, new] = states.chosen_mark[new]
-        states.last[other, new] = number
+        for j in range(MARGIN, place - 3):
+            next_scores[j, 0], next_scores[j, 1] = scores[j, 0], scores[j, 1]
+        for j in range(place + 3, length + MARGIN - 2):
+            next_scores[j, 0], next_scores[j, 1] = scores[j + 1, 0], scores[j + 1, 1]
+        states.total[new], states.mark[new] = states.chosen_total[i], states.chosen_mark[i]
+        states.last[new] = number
         first, end = max(MARGIN, place - 3), min(place + 3, length + MARGIN - 2)
-        score_pairs(scorer, sentence, states, other, new, first, end)
+        score_pairs(scorer, sentence, states, new, first, end)
+    return 1 - half
 
 
-@jitable
-def search(scorer, sentence, width, states):
-    """Find the best trees of a sentence (Algorithm 1). Return the final beam's half and size."""
+@jit
+def search(scorer, sentence, states, heads):
+    """Find the best trees of a sentence (Algorithm 1), into `heads` (int32[width, n]).
+
+    RETURNS (tuple[int, int]): The first state of the final beam, and their number.
+    """
     n = len(sentence.symbols)
     begin(states, n)
     half, size, length, appended = 0, 1, 0, 0
     while appended < n or length > 1:
+        first = half * states.width
         if appended < n and length <= AHEAD // 2:
             end = min(n, appended + AHEAD - length)
-            for state in range(size):
-                append_words(scorer, sentence, states, half, state, length, appended, end)
+            for state in range(first, first + size):
+                append_words(scorer, sentence, states, state, length, appended, end)
             length, appended = length + end - appended, end
-            continue
-        size = find_best(states, half, size, length, width, states.last[0], 0.0, None)
-        follow(scorer, sentence, states, half, length, size)
-        half, length = 1 - half, length - 1
-    return half, size
+        else:
+            size = find_best(states, half, size, length, states.width, states.last, 0.0, None)
+            half = follow(scorer, sentence, states, half, length, size)
+            length -= 1
+    first = half * states.width
+    for i in range(size):
+        read_heads(states.forest, states.trees[first + i, MARGIN], heads[i], states.pending)
+    return first, size
 
 
 @struct
@@ -375,80 +372,58 @@ class EasyFirstTrees(NamedTuple):
     guide: np.ndarray  # float32[words]: the guide's probability of the head
 
 
-#: The scale of scores.
-SCALE = 20.0
-
-
 @jit
-def read_margins(states, last, margin):
+def _read_margins(states, last, margin):
     """Write the margins of a sequence, given its last action, into `margin` (float32[n])."""
-    records = states.forest.records
     margin[:] = states.margin[last] if last != 0 else 0.0
     while last != 0:
         action = states.actions[last]
         child = action[FROM + (L if action[WHAT] == LEFT_ARC else R)]
-        margin[records[child, HEAD]] = states.margin[last]
+        margin[states.forest.records[child, HEAD]] = states.margin[last]
         last = action[BEFORE]
 
 
 @jit
-def _parse_some(arc_scorer, label_scorer, sentences, chosen, width, states, workbench, rows, trees):
-    """Parse the chosen sentences (int64[*]) into `trees`."""
-    other, pending = rows[0], rows[1]
+def _parse_some(arc_scorer, label_scorer, sentences, chosen, states, beam, trees):
+    """Parse the chosen sentences (int64[*]) into `trees`; `beam` (int32[width, longest]) is
+    workspace.
+    """
     for i in chosen:
         start, end = sentences.offsets[i], sentences.offsets[i + 1]
-        sentence = sentence_of(sentences, sentences.symbols[start:end], start, end)
+        sentence = sentence_of(sentences, start, end)
         heads, share = trees.heads[start:end], trees.share[start:end]
-        half, size = search(arc_scorer, sentence, width, states)
-        read_heads(states.forest, states.trees[half, 0, MARGIN], heads, pending)
-        read_margins(states, states.last[half, 0], trees.margin[start:end])
+        first, size = search(arc_scorer, sentence, states, beam)
+        overwrite(heads, beam[0, : end - start])
+        _read_margins(states, states.last[first], trees.margin[start:end])
         share[:] = 1.0
         total = np.float32(1.0)
         for state in range(1, size):
-            weight = np.float32(np.exp((states.total[half, state] - states.total[half, 0]) / SCALE))
-            read_heads(states.forest, states.trees[half, state, MARGIN], other, pending)
+            difference = states.total[first + state] - states.total[first]
+            weight = np.float32(np.exp(difference / SCALE))
             total += weight
             for word in range(end - start):
-                if other[word] == heads[word]:
+                if beam[state, word] == heads[word]:
                     share[word] += weight
         for word in range(end - start):
             share[word] /= total
-            trees.guide[start + word] = share_of(sentence, word, heads[word])
-        label_tree(label_scorer, sentence, heads, trees.labels[start:end], workbench)
-
-
-@jit
-def _parse_beam(
-    arc_scorer, label_scorer, sentences, i, width, states, workbench, pending, heads, labels, scores
-):
-    start, end = sentences.offsets[i], sentences.offsets[i + 1]
-    sentence = sentence_of(sentences, sentences.symbols[start:end], start, end)
-    half, size = search(arc_scorer, sentence, width, states)
-    for state in range(size):
-        read_heads(states.forest, states.trees[half, state, MARGIN], heads[state], pending)
-        label_tree(label_scorer, sentence, heads[state], labels[state], workbench)
-        scores[state] = states.total[half, state]
-    return size
+            trees.guide[start + word] = guide_of(sentence, word, heads[word])[0]
+        label_tree(label_scorer, sentence, heads, trees.labels[start:end])
 
 
 def parse_beam(
     arc_scorer: Scorer, label_scorer: Scorer, sentences: SentencesToParse, i: int, width: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return heads, labels (int32[m, n]) and scores (float64[m]) of the final beam, the best
-    first.
+    """Return heads, labels (int32[m, n]) and scores (float64[m]) of the final beam of a sentence,
+    the best first.
     """
-    n = int(sentences.offsets[i + 1] - sentences.offsets[i])
-    workspace = (
-        new_states(arc_scorer, n, width),
-        new_workbench(label_scorer, n),
-        np.empty(n, dtype=np.int32),
-    )
-    heads, labels = np.empty((2, width, n), dtype=np.int32)
-    scores = np.empty(width)
-    size = _parse_beam(
-        arc_scorer, label_scorer, sentences, i, width, *workspace, heads, labels, scores
-    )
-    return heads[:size].copy(), labels[:size].copy(), scores[:size].copy()
+    start, end = sentences.offsets[i : i + 2].tolist()
+    sentence = sentence_of(sentences, start, end)
+    states = new_states(arc_scorer, end - start, width)
+    heads, labels = np.empty((2, width, end - start), dtype=np.int32)
+    first, size = search(arc_scorer, sentence, states, heads)
+    for tree, arc_labels in zip(heads[:size], labels):
+        label_tree(label_scorer, sentence, tree, arc_labels)
+    return heads[:size], labels[:size], states.total[first : first + size]
 
 
 def parse(
@@ -463,15 +438,14 @@ def parse(
     words, count = len(sentences.symbols), len(sentences.offsets) - 1
     types = (np.int32, np.int32, np.float32, np.float32, np.float32)
     trees = EasyFirstTrees(*(np.empty(words, dtype=dtype) for dtype in types))
-    threads = max(1, min(threads, count))
-    parts = [np.arange(thread, count, threads) for thread in range(threads)]
 
     def work(part: np.ndarray) -> None:
         longest = int(np.diff(sentences.offsets)[part].max(initial=1))
-        workspace = new_states(arc_scorer, longest, width), new_workbench(label_scorer, longest)
-        rows = np.empty((2, longest), dtype=np.int32)
-        _parse_some(arc_scorer, label_scorer, sentences, part, width, *workspace, rows, trees)
+        states = new_states(arc_scorer, longest, width)
+        beam = np.empty((width, longest), dtype=np.int32)
+        _parse_some(arc_scorer, label_scorer, sentences, part, states, beam, trees)
 
+    threads = max(1, min(threads, count))
     with ThreadPoolExecutor(threads) as executor:
-        list(executor.map(work, parts))
+        list(executor.map(work, [np.arange(i, count, threads) for i in range(threads)]))
     return trees

@@ -1,14 +1,18 @@
-"""The averaged perceptron over hashed features (Collins 2002).
+"""Hashed features, and the averaged perceptron over them (Collins 2002).
 
-The weights of a feature form a row, one weight for each outcome. Predictions use the average of the
-weights after each update. For lazy averaging, `sums` accumulates each change times the time before
-it: the average is the last weights minus the sums divided by the time.
+A template is a list of element names, such as `["left.tag", "right.tag"]`, with one binary feature
+for each combination of their symbols. Each task has its own elements (`arcs`, `labels`, `words`). A
+*feature row* holds the symbol of each element once; a compiled template is a list of columns of
+that row. The highest bits of a hash of the template and its symbols are the place of a feature in
+the table of weights. Features may share a place, so no alphabet is stored.
 
-Files store the weights, the sums and the clock, so that training can continue; or, after
-`hpyp compact`, only the averages, as multiples of `PRECISION`. Zeros are not stored.
+The weights of a feature form a row of the table, one weight for each outcome. Predictions use the
+average of the weights after each update. For lazy averaging, `sums` accumulates each change times
+the time before it: the average is the last weights minus the sums divided by the time.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,26 +20,122 @@ from ..compiled import jit, struct
 from ..memory import giving_back
 from ..settings import Possible, Whole
 from ..storage import dump, load
+from ..text.elements import compile_lists
 
-#: Sizes of hashed weights that a config may set.
+#: The possible sizes of a table of weights.
 PLACES = Possible(
     "a power of two of at least 2 and at most 2^30",
     lambda value: value in Whole(2, 2**30) and int(value).bit_count() == 1,
 )
-
+# Odd numbers without regularity in their bits: the golden ratio's, and another.
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+_STIR = np.uint64(0xD6E8FEB86659FD93)
+_HALF = np.uint64(32)
+_BITS = 64
 # The highest number of 16 bits.
 _HIGHEST = 32_767
-#: Compact models keep averages as multiples of this.
-PRECISION = 1 / 32
+# Compact models keep averages as multiples of this.
+_PRECISION = 1 / 32
 
 
 @struct
-class Perceptron(NamedTuple):
+class Templates(NamedTuple):
+    """Compiled templates."""
+
+    numbers: np.ndarray  # int32[templates]: the first part of the hash of their features
+    # Each template's columns of the feature row.
+    offsets: np.ndarray  # int32[templates + 1]
+    columns: np.ndarray  # int32[*]
+
+
+def compile_templates(
+    templates: Sequence[Sequence[str]], elements: Collection[str], task: str
+) -> tuple[list[str], Templates]:
+    """Compile templates.
+
+    templates (Sequence[Sequence[str]]): Lists of names of elements.
+    elements (Collection[str]): The known names.
+    task (str): The name of the list, for errors.
+    RETURNS (tuple[list[str], Templates]): The names that occur, in the order of the feature row,
+        and the templates.
+    RAISES (ValueError): If a template is empty, there twice, or names an unknown element.
+    """
+    if not templates:
+        raise ValueError(f"There is no template in '{task}'.")
+    seen = set()
+    for template in templates:
+        if isinstance(template, str) or not template:
+            raise ValueError(
+                f"A template in '{task}' must be a list of names of elements, not {template!r}."
+            )
+        if frozenset(template) in seen:
+            raise ValueError(f"A template is in '{task}' twice: {', '.join(template)}.")
+        seen.add(frozenset(template))
+    names, rows, _ = compile_lists(
+        templates, elements, task, element="an element", a_list="A template"
+    )
+    columns = [row[: len(template)] for row, template in zip(rows, templates)]
+    return names, _lay_out(columns, range(len(columns)))
+
+
+def _lay_out(columns: Sequence[Sequence[int]], numbers: Sequence[int]) -> Templates:
+    parts = numbers, np.cumsum([0, *map(len, columns)]), np.concatenate([[], *columns])
+    return Templates(*(np.asarray(part, dtype=np.int32) for part in parts))
+
+
+def part_of(templates: Templates, numbers: Sequence[int]) -> tuple[np.ndarray, Templates]:
+    """Return some templates for a row of only the columns that they read, and these columns
+    (int32[*]).
+    """
+    columns = [templates.columns[templates.offsets[i] : templates.offsets[i + 1]] for i in numbers]
+    read = np.unique(np.concatenate([np.empty(0, dtype=np.int32), *columns]))
+    return read, _lay_out([np.searchsorted(read, row) for row in columns], numbers)
+
+
+@jit
+def shift_for(size):
+    """Return the shift that makes a hash a place in a table of `size` places, a power of two."""
+    bits = 0
+    while 1 << bits < size:
+        bits += 1
+    return np.uint64(_BITS - bits)
+
+
+@jit
+def begin_feature(template):
+    """Return the hash of a template before any symbol."""
+    return np.uint64(template + 1) * _STIR
+
+
+@jit
+def read_symbol(code, symbol):
+    """Return the hash of a feature with one more symbol."""
+    code = (code ^ np.uint64(np.uint32(symbol))) * _MIX
+    return code ^ (code >> _HALF)
+
+
+@jit
+def place_of(code, shift):
+    """Return the place of a feature with all its symbols."""
+    return np.int64((code * _STIR) >> shift)
+
+
+@jit
+def find_features(templates, row, size, places):
+    """Find the places (int64[templates]) of the features of a row in a table of `size` places."""
+    shift = shift_for(size)
+    for i in range(len(templates.numbers)):
+        code = begin_feature(templates.numbers[i])
+        for j in range(templates.offsets[i], templates.offsets[i + 1]):
+            code = read_symbol(code, row[templates.columns[j]])
+        places[i] = place_of(code, shift)
+
+
+@struct
+class Weights(NamedTuple):
     """Weights in training."""
 
-    weights: (
-        np.ndarray
-    )  # float32[places, outcomes]: after the last update; the places are a power of two
+    weights: np.ndarray  # float32[places, outcomes]: after the last update
     sums: np.ndarray  # float64[places, outcomes]: the changes, each times the time before it
     clock: np.ndarray  # int64[1]: the number of updates, and of sequences without one
 
@@ -48,50 +148,10 @@ class Rounded(NamedTuple):
     step: float
 
 
-def new_perceptron(places: int, outcomes: int) -> Perceptron:
-    """Return an untrained perceptron."""
-    return Perceptron(
-        np.zeros((places, outcomes), dtype=np.float32),
-        np.zeros((places, outcomes)),
-        np.zeros(1, dtype=np.int64),
-    )
-
-
-def averages_alone(perceptron: Perceptron) -> Perceptron:
-    """Return a perceptron that can only predict: its weights are the rounded averages, at time
-    0.
-    """
-    kept = np.round(table_of_averages(perceptron) / PRECISION) * PRECISION
-    return new_perceptron(*kept.shape)._replace(weights=kept)
-
-
-def table_of_averages(perceptron: Perceptron) -> np.ndarray:
-    """Return the mean of the weights after each update (float32[places, outcomes]), not to be
-    written to.
-    """
-    if perceptron.clock[0] == 0:
-        return perceptron.weights
-    table = perceptron.sums / np.float64(perceptron.clock[0])
-    return np.subtract(perceptron.weights, table, out=table).astype(np.float32)
-
-
 def round_averages(averages: np.ndarray) -> Rounded:
     """Return averages (float32[*]) as 16-bit multiples of the smallest possible step."""
     step = float(max(averages.max(initial=0.0), -averages.min(initial=0.0)) / _HIGHEST) or 1.0
     return Rounded(np.rint(averages / np.float32(step)).astype(np.int16), step)
-
-
-def is_compact(perceptron: Perceptron) -> bool:
-    """Return whether a perceptron was made by `averages_alone`."""
-    return bool(perceptron.clock[0] == 0 and perceptron.weights.any())
-
-
-def check_can_learn(perceptron: Perceptron) -> None:
-    """RAISES (ValueError): If a perceptron is compact."""
-    if is_compact(perceptron):
-        raise ValueError(
-            "'hpyp compact' has removed what training needs from this model. Train the original pipeline."
-        )
 
 
 @jit
@@ -115,87 +175,85 @@ def change_kept(perceptron, places, kept, outcome, amount):
             change_weight(perceptron, places[i], outcome, amount)
 
 
-class StoredPerceptron:
-    """A stored perceptron: prediction reads its averages, learning unpacks it.
+class Perceptron:
+    """An averaged perceptron.
 
-    message (bytes), places, outcomes (int): See `perceptron_from_message`.
-    rounded (bool): Whether to round its averages to 16 bits.
+    places, outcomes (int): The size of its table; the places are a power of two.
+    data (bytes | None): The result of `to_bytes`. It is unpacked when the perceptron learns.
+    rounded (bool): Whether to round averages to 16 bits.
     """
 
-    def __init__(self, message: bytes, places: int, outcomes: int, *, rounded: bool = True) -> None:
-        self.message, self._shape = message, (places, outcomes)
-        clock, entries, averages, sums, _ = _read(message)
-        if clock:
-            sums /= clock
-            averages = (averages - sums).astype(np.float32)
-        multiples, step = round_averages(averages) if rounded else (averages, 1.0)
-        table = np.zeros(self._shape, dtype=multiples.dtype)
-        table.reshape(-1)[entries] = multiples
-        #: The weights for prediction.
-        self.averages = Rounded(table, step) if rounded else table
+    def __init__(
+        self, places: int, outcomes: int, data: bytes | None = None, *, rounded: bool = True
+    ) -> None:
+        self._shape, self._data, self._rounded = (places, outcomes), data, rounded
+        self._weights = self._new_weights() if data is None else None
+        self._averages: np.ndarray | Rounded | None = None
 
-    def unpack(self) -> Perceptron:
-        """Return the perceptron."""
-        return perceptron_from_message(self.message, *self._shape)
+    def _new_weights(self) -> Weights:
+        table = np.zeros(self._shape, dtype=np.float32)
+        return Weights(table, np.zeros(self._shape), np.zeros(1, dtype=np.int64))
+
+    def begin_learning(self) -> Weights:
+        """Return the weights in training.
+
+        RAISES (ValueError): If the perceptron is compact.
+        """
+        if self._weights is None:
+            if load(self._data)["sums"] is None:
+                raise ValueError(
+                    "'hpyp compact' has removed what training needs from this model. Train the "
+                    "original pipeline."
+                )
+            places, weights, sums, clock = self._entries()
+            table = self._new_weights()
+            table.weights.reshape(-1)[places] = weights
+            table.sums.reshape(-1)[places] = sums
+            table.clock[0] = clock
+            self._weights = table
+        self._data = self._averages = None
+        return self._weights
+
+    def averages(self) -> np.ndarray | Rounded:
+        """Return the mean of the weights after each update (float32[places, outcomes])."""
+        if self._averages is None:
+            places, values = self._averages_of_entries()
+            values, step = round_averages(values) if self._rounded else (values, 1.0)
+            table = np.zeros(self._shape, dtype=values.dtype)
+            table.reshape(-1)[places] = values
+            self._averages = Rounded(table, step) if self._rounded else table
+        return self._averages
+
+    def _averages_of_entries(self) -> tuple[np.ndarray, np.ndarray]:
+        places, weights, sums, clock = self._entries()
+        return places, (weights - sums / clock).astype(np.float32) if clock else weights
+
+    def _entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray | None, int]:
+        """Return the flat places of weights or sums other than 0, their values, and the clock."""
+        if self._weights is not None:
+            weights, sums, clock = self._weights
+            places = np.flatnonzero((weights != 0.0) | (sums != 0.0))
+            return places, weights.ravel()[places], sums.ravel()[places], int(clock[0])
+        stored = load(self._data)
+        weights, sums = stored["weights"], stored["sums"]
+        if sums is None:
+            weights = (weights * np.float32(_PRECISION)).astype(np.float32)
+        return np.cumsum(stored["gaps"], dtype=np.int64), weights, sums, stored["clock"]
+
+    def compact(self) -> None:
+        """Keep only the averages, as multiples of 1/32. The perceptron cannot learn any more."""
+        places, averages = self._averages_of_entries()
+        multiples = np.rint(averages / _PRECISION).astype(np.int64)
+        kept = np.flatnonzero(multiples)
+        self._data = _pack(places[kept], multiples[kept], None, 0)
+        self._weights = self._averages = None
+
+    @giving_back
+    def to_bytes(self) -> bytes:
+        """Serialize the perceptron, without zeros."""
+        return _pack(*self._entries()) if self._data is None else self._data
 
 
-class Unpacked:
-    """A perceptron attribute, unpacked on first use. `stored_<name>` gives it without unpacking."""
-
-    def __set_name__(self, owner: type, name: str) -> None:
-        self._name = f"stored_{name}"
-
-    def __get__(self, model: Any, owner: type | None = None) -> Any:
-        value = self if model is None else vars(model)[self._name]
-        if isinstance(value, StoredPerceptron):
-            value = vars(model)[self._name] = value.unpack()
-        return value
-
-    def __set__(self, model: Any, value: Any) -> None:
-        vars(model)[self._name] = value
-
-
-def averages_in(perceptron: Any, *, rounded: bool = True) -> np.ndarray | Rounded:
-    """Return the averages of a perceptron, stored or in training."""
-    if isinstance(perceptron, StoredPerceptron):
-        return perceptron.averages
-    table = table_of_averages(perceptron)
-    return round_averages(table) if rounded else table
-
-
-@giving_back
-def perceptron_to_message(perceptron: Perceptron | StoredPerceptron) -> bytes:
-    """Serialize a perceptron."""
-    if isinstance(perceptron, StoredPerceptron):
-        return perceptron.message
-    entries = np.flatnonzero((perceptron.weights != 0.0) | (perceptron.sums != 0.0))
-    weights, compact = perceptron.weights.ravel()[entries], is_compact(perceptron)
-    return dump(
-        {
-            "clock": int(perceptron.clock[0]),
-            "gaps": np.ediff1d(entries, to_begin=entries[:1]),
-            "weights": np.rint(weights / PRECISION).astype(np.int64) if compact else weights,
-            "sums": None if compact else perceptron.sums.ravel()[entries],
-        }
-    )
-
-
-def perceptron_from_message(message: bytes, places: int, outcomes: int) -> Perceptron:
-    """Read what `perceptron_to_message` wrote, into a table of `places` times `outcomes`."""
-    clock, entries, weights, sums, compact = _read(message)
-    perceptron = new_perceptron(places, outcomes)
-    perceptron.weights.reshape(-1)[entries] = weights
-    if not compact:
-        perceptron.sums.reshape(-1)[entries] = sums
-    perceptron.clock[0] = clock
-    return perceptron
-
-
-def _read(message: bytes) -> tuple[int, np.ndarray, np.ndarray, np.ndarray | None, bool]:
-    """Return the clock, the places and values of weights, the sums, and whether it is compact."""
-    stored = load(message)
-    weights, compact = stored["weights"], stored["sums"] is None
-    if compact:
-        weights = (weights * np.float32(PRECISION)).astype(np.float32)
-    places = np.cumsum(stored["gaps"], dtype=np.int64)
-    return stored["clock"], places, weights, stored["sums"], compact
+def _pack(places: np.ndarray, weights: np.ndarray, sums: np.ndarray | None, clock: int) -> bytes:
+    gaps = np.ediff1d(places, to_begin=places[:1])
+    return dump({"clock": clock, "gaps": gaps, "weights": weights, "sums": sums})

@@ -1,8 +1,8 @@
 """The model of an easy-first parser and its registered architecture."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc
@@ -31,21 +31,10 @@ from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from ..text.word_classes import path_of
 from . import arcs, labels
-from .arcs import Scorer, new_scorer, without_guides
-from .learning import Learning, Lessons, Report, learn_parsing
+from .arcs import Scorer, new_scorer, reads_guides, with_weights, without_guides
+from .learning import Learning, Lessons, learn_parsing
 from .parsing import SCALE, EasyFirstTrees, SentencesToParse, parse, parse_beam
-from .perceptron import (
-    PLACES,
-    Rounded,
-    StoredPerceptron,
-    Unpacked,
-    averages_alone,
-    averages_in,
-    check_can_learn,
-    new_perceptron,
-    perceptron_to_message,
-)
-from .templates import Templates, compile_templates
+from .perceptron import PLACES, Perceptron
 
 
 @dataclass(frozen=True)
@@ -65,19 +54,6 @@ _EASIEST = 10.0
 #: The weights of the features of confidence before learning.
 UNLEARNED = np.array([0.0, 0.5, 0.5, 0.5, 0.0, 0.0])
 _SUFFIX = 3
-
-
-class _Task(NamedTuple):
-    """The elements and templates of a perceptron, and the size of its table."""
-
-    names: list[str]  # Of the elements
-    elements: np.ndarray  # int32[elements, 4]
-    templates: Templates
-    places: int
-
-    def scorer(self, weights: np.ndarray | Rounded) -> Scorer:
-        """Return a scorer with the given weights."""
-        return new_scorer(self.elements, self.templates, weights)
 
 
 @dataclass
@@ -102,8 +78,8 @@ class ParserProgress:
     def to_message(self) -> Message:
         """Return the progress; in `held_out`, zeros replace `rarity`, which confidence ignores."""
         held_out = {
-            key: [*self.held_out[key]._replace(rarity=np.zeros_like(self.held_out[key].rarity))]
-            for key in sorted(self.held_out)
+            key: [*lesson._replace(rarity=np.zeros_like(lesson.rarity))]
+            for key, lesson in sorted(self.held_out.items())
         }
         return {**vars(self), "held_out": held_out}
 
@@ -118,11 +94,11 @@ class TreeModel(ClassedModel):
     """A model that scores the actions of easy-first parsing and the labels of arcs.
 
     arc_templates, label_templates (Sequence[Sequence[str]]): See `spacy_hpyp.easy_first.arcs` and
-    `labels`. arc_places, label_places (int): The sizes of their tables of weights, powers of two.
+        `labels`.
+    arc_places, label_places (int): The sizes of their tables of weights, powers of two.
     RAISES (ValueError): If a template names an unknown element.
     """
 
-    arc_perceptron, label_perceptron = Unpacked(), Unpacked()
     called = "an easy-first parser"
     learned = "arcs"
 
@@ -135,50 +111,43 @@ class TreeModel(ClassedModel):
         arc_places: int,
         label_places: int,
     ) -> None:
-        self.arc_templates = [list(template) for template in arc_templates]
-        self.label_templates = [list(template) for template in label_templates]
+        self.templates = [[*map(list, arc_templates)], [*map(list, label_templates)]]
+        self.places = [arc_places, label_places]
         self.vocabulary_settings = vocabulary_settings
-        self.arc_places, self.label_places = arc_places, label_places
-        for templates, elements, name in self._lists:
-            _task(templates, elements, name, 0)
+        # Check all templates, with those that read word classes.
+        self._read_with(is_classed=True)
         super().__init__()
 
-    @property
-    def _lists(self) -> list[tuple[list[list[str]], Mapping[str, arcs.Element], str]]:
-        return [
-            (self.arc_templates, arcs.ELEMENTS, "arcs"),
-            (self.label_templates, labels.ELEMENTS, "labels"),
-        ]
-
     def _read_with(self, *, is_classed: bool) -> bool:
-        self._arcs, self._labels = (
-            _task(templates if is_classed else without_classes(templates), elements, name, places)
-            for (templates, elements, name), places in zip(
-                self._lists, (self.arc_places, self.label_places)
-            )
-        )
-        return is_classed and reads_classes([*self._arcs.names, *self._labels.names])
+        lists = self.templates if is_classed else [*map(without_classes, self.templates)]
+        names = {name for templates in lists for template in templates for name in template}
+        known = arcs.ELEMENTS, labels.ELEMENTS
+        self._scorers = [*map(new_scorer, lists, known, ("arcs", "labels"))]
+        #: Whether features read guides.
+        self.is_guided = reads_guides(names)
+        return is_classed and reads_classes(names)
 
     def _forget(self) -> None:
         self.tags: list[str] = []
         self.labels: list[str] = []
         self.vocabulary: Vocabulary | None = None
-        self.arc_perceptron = self.label_perceptron = None
         self.confidence: np.ndarray | None = None
         self.progress = ParserProgress()
-        self._predicting: tuple[Scorer, Scorer] | None = None
-        self._forms = FormRows(4 + len(CLASS_ATTRIBUTES))
 
     def initialize(
-        self, vocabulary: Vocabulary, labels: Sequence[str], *, empty: bool = False
+        self,
+        vocabulary: Vocabulary,
+        labels: Sequence[str],
+        data: tuple[bytes | None, bytes | None] = (None, None),
     ) -> None:
-        """Set the alphabets and untrained perceptrons; with `empty`, no perceptrons."""
+        """Set the alphabets, and the data of the perceptrons of arcs and labels, if trained."""
         self._forget()
         self.vocabulary = vocabulary
         self.tags, self.labels = vocabulary.tags, list(labels)
-        if not empty:
-            self.arc_perceptron = new_perceptron(self._arcs.places, 2)
-            self.label_perceptron = new_perceptron(self._labels.places, max(1, len(self.labels)))
+        self.arcs = Perceptron(self.places[0], 2, data[0])
+        outcomes = max(1, len(self.labels))
+        self.arc_labels = Perceptron(self.places[1], outcomes, data[1], rounded=False)
+        self._forms = FormRows(4 + len(CLASS_ATTRIBUTES))
 
     @property
     def is_initialized(self) -> bool:
@@ -189,11 +158,6 @@ class TreeModel(ClassedModel):
     def encoder(self) -> Encoder:
         """The encoder of words, tags and labels."""
         return Encoder(self.vocabulary, self.labels)
-
-    @property
-    def is_guided(self) -> bool:
-        """Whether features read guides."""
-        return arcs.reads_guides({*self._arcs.names, *self._labels.names})
 
     # Words
 
@@ -225,18 +189,12 @@ class TreeModel(ClassedModel):
         word, lower, suffix, usual, *classes = self._forms.of(forms, self._row)[place].T
         columns = [word, tags + 1, lower, suffix, usual]
         if guides is not None:
-            columns += [
-                _sides(guides, offsets),
-                guides.head_labels[:, 0] + 2,
-                guides.tags[:, 0] + 2,
-            ]
+            sides = _sides(guides, offsets)
+            columns += [sides, guides.head_labels[:, 0] + 2, guides.tags[:, 0] + 2]
         elif self.is_classed:
             columns += [np.zeros_like(word)] * len(arcs.GUIDE_SYMBOLS)
-        if self.is_classed:
-            columns += classes
-        return SentencesToParse(
-            np.column_stack(columns).astype(np.int32), *guide_rows(guides, offsets), offsets
-        )
+        symbols = np.column_stack(columns + classes if self.is_classed else columns)
+        return SentencesToParse(symbols.astype(np.int32), *guide_rows(guides, offsets), offsets)
 
     def read_docs(
         self, docs: Sequence[Doc], *, reader: str = "model"
@@ -258,56 +216,43 @@ class TreeModel(ClassedModel):
         encoder = self.encoder
         return block_guides(docs, layout, encoder.labels, encoder.tags, reader=reader)
 
-    # Prediction
+    # Training and prediction
 
-    def _scorers(self) -> tuple[Scorer, Scorer]:
-        if self._predicting is None:
-            self._predicting = (
-                self._arcs.scorer(averages_in(self.stored_arc_perceptron)),
-                self._labels.scorer(averages_in(self.stored_label_perceptron, rounded=False)),
-            )
-        return self._predicting
+    def _predicting(self) -> Iterator[Scorer]:
+        """Return the scorers with averaged weights."""
+        averages = self.arcs.averages(), self.arc_labels.averages()
+        return map(with_weights, self._scorers, averages)
 
     def parse(self, sentences: SentencesToParse, *, width: int, threads: int = 1) -> EasyFirstTrees:
         """Parse sentences with the averaged weights, see `spacy_hpyp.easy_first.parsing.parse`."""
-        return parse(*self._scorers(), sentences, width=width, threads=threads)
+        return parse(*self._predicting(), sentences, width=width, threads=threads)
 
     def k_best(
         self, sentences: SentencesToParse, i: int, width: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the trees and scores of a sentence's final beam, see `parse_beam`."""
-        return parse_beam(*self._scorers(), sentences, i, width)
-
-    # Training
+        return parse_beam(*self._predicting(), sentences, i, width)
 
     def learn(
         self, lessons: Lessons, learning: Learning, rng: np.random.Generator, threads: int = 1
-    ) -> Report:
+    ) -> np.ndarray:
         """Learn from sentences, see `learn_parsing`; fails for a compact model."""
-        self._predicting, pairs = None, []
-        for task, perceptron in (
-            (self._arcs, self.arc_perceptron),
-            (self._labels, self.label_perceptron),
-        ):
-            check_can_learn(perceptron)
-            pairs.append((perceptron, task.scorer(perceptron.weights)))
-        return learn_parsing(*pairs, lessons, learning, rng, threads)
+        weights = [each.begin_learning() for each in (self.arcs, self.arc_labels)]
+        scorers = map(with_weights, self._scorers, [each.weights for each in weights])
+        return learn_parsing(*zip(weights, scorers), lessons, learning, rng, threads)
+
+    # Storage
 
     def compact(self) -> None:
         """Remove the data for further training. Rounding may change trees with nearly equal
         scores.
         """
-        self.arc_perceptron = averages_alone(self.arc_perceptron)
-        self.label_perceptron = averages_alone(self.label_perceptron)
-        self.progress, self._predicting = ParserProgress(), None
-
-    # Storage
+        self.arcs.compact()
+        self.arc_labels.compact()
+        self.progress = ParserProgress()
 
     def _fixed(self) -> dict[str, tuple[Any, str]]:
-        fixed = {
-            "templates": [self.arc_templates, self.label_templates],
-            "places": [self.arc_places, self.label_places],
-        }
+        fixed = {"templates": self.templates, "places": self.places}
         problem = "differ from the config, and cannot change after training"
         return {name: (value, f"its {name} {problem}") for name, value in fixed.items()}
 
@@ -318,33 +263,19 @@ class TreeModel(ClassedModel):
             **vocabulary_to_message(self.vocabulary),
             "labels": self.labels,
             **self._classed(),
-            "arcs": perceptron_to_message(self.stored_arc_perceptron),
-            "arc_labels": perceptron_to_message(self.stored_label_perceptron),
+            "arcs": self.arcs.to_bytes(),
+            "arc_labels": self.arc_labels.to_bytes(),
             "confidence": self.confidence,
             "progress": self.progress.to_message(),
         }
 
     def _read(self, message: Message) -> None:
-        labels = message["labels"]
-        self.initialize(
-            vocabulary_from_message(message, self.vocabulary_settings.rule), labels, empty=True
-        )
+        vocabulary = vocabulary_from_message(message, self.vocabulary_settings.rule)
         self._read_classed(message)
-        self.arc_perceptron = StoredPerceptron(message["arcs"], self.arc_places, 2)
-        outcomes = max(1, len(labels))
-        self.label_perceptron = StoredPerceptron(
-            message["arc_labels"], self.label_places, outcomes, rounded=False
-        )
+        perceptrons = message["arcs"], message["arc_labels"]
+        self.initialize(vocabulary, message["labels"], perceptrons)
         self.confidence = message["confidence"]
         self.progress = ParserProgress.from_message(message["progress"])
-
-
-def _task(
-    templates: list[list[str]], elements: Mapping[str, tuple[int, ...]], name: str, places: int
-) -> _Task:
-    names, compiled = compile_templates(templates, elements, name)
-    rows = np.array([elements[element] for element in names], dtype=np.int32)
-    return _Task(names, rows, compiled, places)
 
 
 def _sides(guides: Guides, offsets: np.ndarray) -> np.ndarray:

@@ -208,8 +208,8 @@ class EasyFirstParser(Parser):
         learned = [self._seen.made[key] for key in keys if not is_held_out(progress, key)]
         if learned:
             learning = self._learning._replace(explore=progress.passes > 0, dropout=drop)
-            report = parser.learn(joined(learned), learning, self._rng(), self.threads)
-            self._count_loss(losses, int(report.counts[EARLY] + report.counts[FULL]), len(learned))
+            counts = parser.learn(joined(learned), learning, self._rng(), self.threads)
+            self._count_loss(losses, int(counts[EARLY] + counts[FULL]), len(learned))
         progress.steps += 1
         progress.visited += len(keys)
         is_passed = bool(keys) and progress.visited >= progress.sentences

@@ -92,7 +92,7 @@ class Corpus:
 
     def encode(self, model: WordClassifier) -> Encoded:
         """Encode all of it for a model."""
-        symbols, kind = model.lexicon.read(self.forms, self.place, self.more)
+        symbols, kind = model.encode(self.forms, self.place, self.more)
         return Encoded(symbols, kind, self.given, self.gold, self.offsets)
 
 

@@ -1,30 +1,29 @@
-"""The search by itself, which only compiled code calls, as functions for Python."""
+"""States and actions of the compiled search as those of `plain_parser`."""
 
+import numpy as np
 from plain_parser import Tree
 
-from spacy_hpyp.compiled import jit
 from spacy_hpyp.easy_first import parsing
 from spacy_hpyp.easy_first.parsing import BEFORE, FROM, MARGIN, WHAT
 from spacy_hpyp.easy_first.partial_trees import BASE, CHILD, FIRST, HEAD, LEFT_ARC
 
 
-@jit
 def begin(scorer, sentence, states):
     n = len(sentence.symbols)
     parsing.begin(states, n)
-    parsing.append_words(scorer, sentence, states, 0, 0, 0, 0, n)
+    parsing.append_words(scorer, sentence, states, 0, 0, 0, n)
 
 
-@jit
-def advance(scorer, sentence, states, half, size, length, width, heads, margin):
-    count = parsing.find_best(states, half, size, length, width, heads, margin, None)
+def advance(scorer, sentence, states, half, size, length, heads, margin):
+    count = parsing.find_best(states, half, size, length, states.width, heads, margin, None)
     parsing.follow(scorer, sentence, states, half, length, count)
     return count
 
 
-@jit
-def search_sentence(scorer, sentence, width, states):
-    return parsing.search(scorer, sentence, width, states)
+def search(scorer, sentence, states):
+    """The first state of the final beam, and their number."""
+    heads = np.empty((states.width, len(sentence.symbols)), dtype=np.int32)
+    return parsing.search(scorer, sentence, states, heads)
 
 
 def tree_of(forest, record):
@@ -42,9 +41,9 @@ def tree_of(forest, record):
     return Tree(int(records[record, HEAD]), tuple(left[::-1]), tuple(right[::-1]))
 
 
-def state_of(states, half, state, length):
+def state_of(states, state, length):
     """A state as one of `plain_parser`."""
-    records = states.trees[half, state, MARGIN : MARGIN + length]
+    records = states.trees[state, MARGIN : MARGIN + length]
     return tuple(tree_of(states.forest, int(record)) for record in records)
 
 

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.easy_first.classification import BOUNDARY, Possible, Sequences
-from spacy_hpyp.easy_first.templates import begin_feature, place_of, read_symbol, shift_for
+from spacy_hpyp.easy_first.classification import Possible, Sequences
+from spacy_hpyp.easy_first.perceptron import begin_feature, place_of, read_symbol, shift_for
 from spacy_hpyp.easy_first.words import TAGS, compile_reading
 
+#: The symbol beyond the first and last word of a sequence.
+BOUNDARY = -2
 TEMPLATES = [
     ["word"],
     ["suffix1", "next.word"],

@@ -14,7 +14,7 @@ import numpy as np
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first import arcs, labels
-from spacy_hpyp.easy_first.arcs import Scorer, SentenceToParse, new_scorer
+from spacy_hpyp.easy_first.arcs import Scorer, SentenceToParse, new_scorer, with_weights
 from spacy_hpyp.easy_first.partial_trees import (
     LEFT_ARC,
     RIGHT_ARC,
@@ -22,7 +22,6 @@ from spacy_hpyp.easy_first.partial_trees import (
     begin_forest,
     new_forest,
 )
-from spacy_hpyp.easy_first.templates import compile_templates
 
 ACTIONS = (LEFT_ARC, RIGHT_ARC)
 
@@ -172,22 +171,13 @@ def arc_scorer(
     templates: list[list[str]], places: int, weights: np.ndarray | None = None
 ) -> Scorer:
     """A scorer of actions; without weights they are zero."""
-    return _scorer(
-        templates,
-        arcs.ELEMENTS,
-        np.zeros((places, 2), dtype=np.float32) if weights is None else weights,
-    )
+    weights = np.zeros((places, 2), dtype=np.float32) if weights is None else weights
+    return with_weights(new_scorer(templates, arcs.ELEMENTS, "arcs"), weights)
 
 
 def label_scorer(templates: list[list[str]], weights: np.ndarray) -> Scorer:
     """A scorer of the labels of arcs."""
-    return _scorer(templates, labels.ELEMENTS, weights)
-
-
-def _scorer(templates, elements, weights):
-    names, compiled = compile_templates(templates, elements, "templates")
-    rows = np.array([elements[name] for name in names], dtype=np.int32)
-    return new_scorer(rows, compiled, weights)
+    return with_weights(new_scorer(templates, labels.ELEMENTS, "labels"), weights)
 
 
 def random_weights(places: int, rng: np.random.Generator, *, steps: int = 1024) -> np.ndarray:

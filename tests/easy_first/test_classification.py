@@ -17,7 +17,7 @@ from spacy_hpyp.easy_first.classification import (
     learn_outcomes,
     new_board,
 )
-from spacy_hpyp.easy_first.perceptron import new_perceptron, table_of_averages
+from spacy_hpyp.easy_first.perceptron import Perceptron
 from spacy_hpyp.easy_first.words import STARTS, compile_reading
 
 
@@ -27,18 +27,8 @@ def decided(task, beam=1, window=100):
 
 def decided_some(task, begin, end, search):
     outcomes = np.full(len(task.gold), NONE, dtype=np.int32)
-    board = new_board(task.reading, task.possible, search)
-    decide(
-        task.reading,
-        task.weights,
-        task.sequences,
-        task.possible,
-        begin,
-        end,
-        search,
-        board,
-        outcomes,
-    )
+    board = new_board(task.reading, task.possible, task.weights, search)
+    decide(board, task.sequences, begin, end, outcomes)
     return outcomes
 
 
@@ -47,10 +37,9 @@ def learned(task, perceptron, *, beam=1, window=100, margin=0.0, gold=None):
     counts = np.zeros(2, dtype=np.int64)
     gold = task.gold if gold is None else gold
     search = EasyFirstSearch(beam, window)
-    board = new_board(task.reading, task.possible, search)
-    least = learn_outcomes(
-        task.reading, perceptron, task.sequences, task.possible, gold, search, margin, counts, board
-    )
+    weights = perceptron.begin_learning()
+    board = new_board(task.reading, task.possible, weights.weights, search)
+    least = learn_outcomes(board, weights, task.sequences, gold, margin, counts)
     return counts, least
 
 
@@ -127,7 +116,7 @@ def test_every_update_is_valid(beam, window, margin):
     updates = np.zeros(2, dtype=np.int64)
     for seed in range(4):
         task = random_task(seed, [1, 6, 9, 3, 12])
-        perceptron = new_perceptron(1 << 10, 1)
+        perceptron = Perceptron(1 << 10, 1, rounded=False)
         for _ in range(6):
             for i in range(5):
                 # Sentence by sentence, so that none hides behind another one.
@@ -148,7 +137,7 @@ def test_every_update_is_valid(beam, window, margin):
                 assert (least == np.inf) == (counts.sum() == 0)
                 assert least >= 0.0
                 updates += counts
-        assert perceptron.clock[0] > 0
+        assert perceptron.begin_learning().clock[0] > 0
     assert updates[EARLY] > 0
     assert (updates[FULL] > 0) == (beam > 1)
 
@@ -162,11 +151,11 @@ def test_what_can_be_learned_is_learned(beam):
     task.sequences.symbols[:] = rng.permutation(task.sequences.symbols.size).reshape(
         task.sequences.symbols.shape
     )
-    perceptron = new_perceptron(1 << 14, 1)
+    perceptron = Perceptron(1 << 14, 1, rounded=False)
     for _ in range(30):
         counts, _ = learned(task, perceptron, beam=beam)
     assert counts.sum() == 0
-    task.weights = perceptron.weights
+    task.weights = perceptron.begin_learning().weights
     assert np.array_equal(decided(task, beam), task.gold)
 
 
@@ -177,7 +166,7 @@ def test_greedy_search_learns_from_every_word_of_a_sentence():
     task.sequences.kind[:] = 1
     first, second = task.possible.outcomes[task.possible.offsets[1] :][:2].tolist()
     task.gold[:] = second
-    perceptron = new_perceptron(1 << 14, 1)
+    perceptron = Perceptron(1 << 14, 1, rounded=False)
     counts, least = learned(task, perceptron)
     assert counts[EARLY] == 8
     assert least == 0.0
@@ -187,28 +176,28 @@ def test_greedy_search_learns_from_every_word_of_a_sentence():
 
 def test_sequences_of_actions_that_are_right_change_nothing():
     task = random_task(4, [5, 5])
-    perceptron = new_perceptron(1 << 10, 1)
-    perceptron.weights[:] = task.weights
+    perceptron = Perceptron(1 << 10, 1, rounded=False)
+    perceptron.begin_learning().weights[:] = task.weights
     counts, least = learned(task, perceptron, gold=decided(task))
     assert counts.sum() == 0
     assert least == np.inf
-    assert np.array_equal(perceptron.weights, task.weights)
+    assert np.array_equal(perceptron.begin_learning().weights, task.weights)
 
 
 def test_any_outcome_is_right_where_none_is_known_or_the_right_one_is_not_possible():
     task = random_task(6, [9])
     for gold in (np.full(9, NONE, dtype=np.int32), np.full(9, 77, dtype=np.int32)):
-        perceptron = new_perceptron(1 << 10, 1)
+        perceptron = Perceptron(1 << 10, 1, rounded=False)
         assert learned(task, perceptron, beam=3, margin=2.0, gold=gold)[0].sum() == 0
 
 
 def test_margin_is_what_right_outcomes_come_to_be_ahead_by():
     task = random_task(1, [6], templates=[["word"]], places=1 << 14)
     task.sequences.symbols[:, 0] = np.arange(6)
-    perceptron = new_perceptron(1 << 14, 1)
+    perceptron = Perceptron(1 << 14, 1, rounded=False)
     while learned(task, perceptron, margin=5.0)[0].sum():
         pass
-    task.weights = perceptron.weights
+    task.weights = perceptron.begin_learning().weights
     for word in range(6):
         found = scores(task, 0, word, [NONE] * 6)
         right = found.pop(int(task.gold[word]))
@@ -221,16 +210,16 @@ def test_averages_are_taken_over_updates_and_sequences():
     task.sequences.kind[:] = 1
     wrong, right = task.possible.outcomes[task.possible.offsets[1] :][:2].tolist()
     task.gold[:] = right
-    perceptron = new_perceptron(1 << 10, 1)
+    perceptron = Perceptron(1 << 10, 1, rounded=False)
     counts, _ = learned(task, perceptron)
     assert counts.sum() == 1
-    assert perceptron.clock[0] == 4
-    average = table_of_averages(perceptron)
+    assert perceptron.begin_learning().clock[0] == 4
+    average = perceptron.averages()
     # The update was in the first moment.
-    assert np.array_equal(average, perceptron.weights)
+    assert np.array_equal(average, perceptron.begin_learning().weights)
     task.gold[:] = wrong
     task.sequences = task.sequences._replace(offsets=np.array([0, 1], dtype=np.int64))
     learned(task, perceptron)
     # Four moments with the first weights, two without any.
-    average = table_of_averages(perceptron)
+    average = perceptron.averages()
     assert sorted(average[average != 0.0].tolist()) == pytest.approx([-4 / 6, 4 / 6])

@@ -7,7 +7,6 @@ import pytest
 from plain_parser import first_state, heads_of, label_scorer, random_derivation, random_sentence
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.easy_first import labels as arc_labels
 from spacy_hpyp.easy_first.arcs import (
     CLASS_SYMBOLS,
     GUIDE_SYMBOLS,
@@ -16,8 +15,15 @@ from spacy_hpyp.easy_first.arcs import (
     class_of_distance,
     class_of_probability,
 )
-from spacy_hpyp.easy_first.labels import ELEMENTS, label_tree, new_workbench
-from spacy_hpyp.easy_first.templates import compile_templates, find_features
+from spacy_hpyp.easy_first.labels import (
+    ELEMENTS,
+    label_tree,
+    records_of,
+    score_labels,
+    set_label,
+    workspace,
+)
+from spacy_hpyp.easy_first.perceptron import compile_templates, find_features
 
 NAMES = list(ELEMENTS)
 COLUMNS = (*SYMBOLS, *GUIDE_SYMBOLS, *CLASS_SYMBOLS)
@@ -164,17 +170,17 @@ def arcs_read():
     for seed in range(25):
         sentence, heads, rng = random_tree(seed)
         scorer = label_scorer([[name] for name in NAMES], np.zeros((16, LABELS), dtype=np.float32))
-        workbench = new_workbench(scorer, len(heads))
-        arc_labels._find_places(sentence, heads, workbench)
-        assert (workbench.queue[1:] - 1).tolist() == order_of(heads)
+        records, queue = records_of(sentence, heads)
+        assert (queue[1:] - 1).tolist() == order_of(heads)
+        row, *scores = workspace(scorer)
         labels = {}
         for child in order_of(heads):
-            workbench.row[:] = -99
-            arc_labels._score_labels(scorer, sentence, child + 1, workbench)
+            row[:] = -99
+            score_labels(scorer, sentence, records, child + 1, row, *scores)
             reader = Reader(sentence, heads, labels)
-            found.append((workbench.row.tolist(), [reader.read(child, name) for name in NAMES]))
+            found.append((row.tolist(), [reader.read(child, name) for name in NAMES]))
             labels[child] = int(rng.integers(LABELS))
-            arc_labels._set_label(workbench.records, child + 1, labels[child])
+            set_label(records, child + 1, labels[child])
     return found
 
 
@@ -223,7 +229,7 @@ def test_labels_are_those_of_a_greedy_search_from_the_root_down(outcomes, steps)
         scorer = label_scorer(TEMPLATES, weights)
         scorer.kept[seed % 5 : seed % 5 + 1] = False
         labels = np.full(len(heads), -9, dtype=np.int32)
-        label_tree(scorer, sentence, heads, labels, new_workbench(scorer, len(heads)))
+        label_tree(scorer, sentence, heads, labels)
         assert labels.tolist() == plain_labels(scorer, sentence, heads)
         several += len(set(labels.tolist())) > 2
     assert outcomes == 1 or several > 5

@@ -31,7 +31,7 @@ from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first import learning as compiled_learning
 from spacy_hpyp.easy_first.arcs import SYMBOLS, TAG
 from spacy_hpyp.easy_first.learning import EARLY, FULL, LABELS, Learning, Lessons, learn_parsing
-from spacy_hpyp.easy_first.perceptron import new_perceptron, table_of_averages
+from spacy_hpyp.easy_first.perceptron import Perceptron
 
 SAMPLE = Path(__file__).parents[2] / "assets" / "sample" / "en_sample-ud-train.conllu"
 
@@ -63,22 +63,24 @@ class Pupil:
     """Perceptrons that learn from one sentence after the other."""
 
     def __init__(self, labels=3, templates=TEMPLATES):
-        self.arcs, self.labels = new_perceptron(PLACES, 2), new_perceptron(PLACES, labels)
+        self.perceptron = Perceptron(PLACES, 2, rounded=False)
+        self.arcs = self.perceptron.begin_learning()
+        self.labels = Perceptron(PLACES, labels).begin_learning()
         self.arc_scorer = arc_scorer(templates, PLACES, self.arcs.weights)
         self.label_scorer = label_scorer(LABEL_TEMPLATES, self.labels.weights)
-        self.report = None
+        self.counts = None
 
     def learn(self, lessons, learning, rng=None):
         """Learn from sentences; returns how the weights of actions were changed."""
         before = self.arcs.weights.copy()
         rng = np.random.default_rng(0) if rng is None else rng
         on_arcs, on_labels = (self.arcs, self.arc_scorer), (self.labels, self.label_scorer)
-        self.report = learn_parsing(on_arcs, on_labels, lessons, learning, rng)
+        self.counts = learn_parsing(on_arcs, on_labels, lessons, learning, rng)
         return self.arcs.weights.astype(np.float64) - before
 
     @property
     def updates(self):
-        return int(self.report.counts[EARLY] + self.report.counts[FULL])
+        return int(self.counts[EARLY] + self.counts[FULL])
 
 
 def lesson(sentence, heads, labels=None, rarity=0.0):
@@ -240,17 +242,17 @@ def test_a_beam_s_update_is_from_the_predicted_to_the_correct_sequence_and_valid
         plain = PlainParser(arc_scorer(TEMPLATES, PLACES, pupil.arcs.weights.copy()), sentence)
         expected = find(plain, heads, width, margin=margin)
         changed = pupil.learn(own, learning)
-        kinds += pupil.report.counts
+        kinds += pupil.counts
         if expected is None:
             assert pupil.updates == 0
             assert not changed.any()
             continue
         assert pupil.updates == 1
-        assert bool(pupil.report.counts[FULL]) == expected.full
+        assert bool(pupil.counts[FULL]) == expected.full
         right, wrong = (plain.score_of(steps) for steps in (expected.right, expected.wrong))
         violation = wrong + margin * wrong_arcs(expected.wrong, heads) - right
         assert violation >= 0.0
-        assert pupil.report.violation[0] == violation == expected.violation
+        assert violation == expected.violation
         assert np.array_equal(changed, plain.counts(expected.right) - plain.counts(expected.wrong))
         # What makes the perceptron converge: no update agrees with the weights by more than the
         # margin.
@@ -281,9 +283,9 @@ def test_greedy_search_learns_from_every_action_and_every_update_is_valid(explor
         pupil.learn(own, learning)
         assert np.array_equal(pupil.arcs.weights, plain.scorer.weights)
         assert pupil.updates == len(expected)
-        assert pupil.report.counts[FULL] == sum(update.full for update in expected)
+        assert pupil.counts[FULL] == sum(update.full for update in expected)
         if expected:
-            assert pupil.report.violation[0] == min(update.violation for update in expected) >= 0.0
+            assert min(update.violation for update in expected) >= 0.0
         most = max(most, len(expected))
     assert most > 2
 
@@ -295,7 +297,7 @@ def test_the_average_is_that_of_the_weights_after_each_update(way):
     for _, _, own in random_lessons(60, 3):
         pupil.learn(own, WAYS[way])
         each.append((int(pupil.arcs.clock[0]), pupil.arcs.weights.astype(np.float64)))
-    average = table_of_averages(pupil.arcs)
+    average = pupil.perceptron.averages()
     if WAYS[way].width > 1:
         # There is a step of the clock for each sentence.
         clocks, weights = zip(*each, strict=True)
@@ -316,11 +318,11 @@ def test_several_sentences_are_learned_one_after_the_other():
     counts = np.zeros(3, dtype=np.int64)
     for own in found:
         apart.learn(own, WAYS["beam"])
-        counts += apart.report.counts
+        counts += apart.counts
     assert np.array_equal(together.arcs.weights, apart.arcs.weights)
     assert np.array_equal(together.arcs.sums, apart.arcs.sums)
     assert np.array_equal(together.labels.weights, apart.labels.weights)
-    assert np.array_equal(together.report.counts, counts)
+    assert np.array_equal(together.counts, counts)
 
 
 # Chance
@@ -408,4 +410,4 @@ def test_labels_are_learned_that_only_those_before_them_tell_apart(margin):
     pupil = Pupil()
     for _ in range(20):
         pupil.learn(lessons_of(lessons), WAYS["beam"]._replace(label_margin=margin))
-    assert pupil.report.counts[LABELS] == 0
+    assert pupil.counts[LABELS] == 0

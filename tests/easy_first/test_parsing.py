@@ -4,7 +4,7 @@ the beam.
 
 import numpy as np
 import pytest
-from compiled_search import search_sentence, state_of
+from compiled_search import search, state_of
 from plain_parser import (
     PlainParser,
     arc_scorer,
@@ -15,7 +15,7 @@ from plain_parser import (
 )
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.easy_first.labels import label_tree, new_workbench
+from spacy_hpyp.easy_first.labels import label_tree
 from spacy_hpyp.easy_first.parsing import (
     AHEAD,
     SCALE,
@@ -24,7 +24,6 @@ from spacy_hpyp.easy_first.parsing import (
     parse,
     parse_beam,
 )
-from spacy_hpyp.easy_first.perceptron import new_perceptron, table_of_averages
 
 PLACES = 1 << 12
 TEMPLATES = [
@@ -44,10 +43,7 @@ def world():
     """
     rng = np.random.default_rng(0)
     arc = arc_scorer(TEMPLATES, PLACES, 20 * random_weights(PLACES, rng))
-    perceptron = new_perceptron(PLACES, 5)
-    perceptron.weights[:] = rng.normal(size=perceptron.weights.shape)
-    # As parsers keep them.
-    label = label_scorer(LABEL_TEMPLATES, table_of_averages(perceptron))
+    label = label_scorer(LABEL_TEMPLATES, rng.normal(size=(PLACES, 5)).astype(np.float32))
     each = [random_sentence(n, rng, guide=3) for n in LENGTHS]
     parts = [np.concatenate(part) for part in zip(*each, strict=True)]
     return arc, label, SentencesToParse(*parts, np.cumsum([0, *LENGTHS])), each
@@ -68,7 +64,7 @@ def test_trees_are_those_of_the_best_states_with_their_labels(world, width):
         best = plain.beams(width)[-1][0]
         assert found.heads.tolist() == heads_of(best.state[0])
         labels = np.empty(n, dtype=np.int32)
-        label_tree(label, sentence, found.heads, labels, new_workbench(label, n))
+        label_tree(label, sentence, found.heads, labels)
         assert np.array_equal(found.labels, labels)
         assert np.array_equal(found.labels == NONE, found.heads == NONE)
         assert found.guide.tolist() == [
@@ -96,8 +92,8 @@ def test_the_ease_of_an_arc_is_that_of_the_action_that_made_it(world):
     for found, sentence in zip(slices(trees, sentences), each, strict=True):
         n = len(sentence.symbols)
         states = new_states(arc, n, 4)
-        half, _ = search_sentence(arc, sentence, 4, states)
-        last = states.last[half, 0]
+        first, _ = search(arc, sentence, states)
+        last = states.last[first]
         # The root was attached to nothing: it has the margin of the last action.
         root = found.heads.tolist().index(NONE)
         assert found.margin[root] == (states.margin[last] if n > 1 else 0.0)
@@ -122,7 +118,7 @@ def test_a_beam_has_different_trees_with_their_scores_the_best_first(world, widt
         assert np.array_equal(labels[0], found.labels)
         for own, tree in zip(labels, heads, strict=True):
             again = np.empty(len(tree), dtype=np.int32)
-            label_tree(label, sentence, tree, again, new_workbench(label, len(tree)))
+            label_tree(label, sentence, tree, again)
             assert np.array_equal(own, again)
 
 
@@ -139,8 +135,8 @@ def test_a_sentence_is_parsed_alike_alone_and_among_others(world):
         )
         assert all(map(np.array_equal, found, alone))
         states = new_states(arc, len(sentence.symbols), 4)
-        half, _ = search_sentence(arc, sentence, 4, states)
-        assert heads_of(state_of(states, half, 0, 1)[0]) == alone.heads.tolist()
+        first, _ = search(arc, sentence, states)
+        assert heads_of(state_of(states, first, 1)[0]) == alone.heads.tolist()
 
 
 @pytest.mark.parametrize("n", [AHEAD, AHEAD + 1, 3 * AHEAD])

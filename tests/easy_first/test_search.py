@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from compiled_search import advance, begin, search_sentence, state_of, steps_of
+from compiled_search import advance, begin, search, state_of, steps_of
 from plain_parser import (
     Penalty,
     PlainParser,
@@ -63,7 +63,7 @@ def random_parser(n, seed, *, steps=1024, templates=TEMPLATES, symbols=3, rounde
 
 
 def compiled_beams(plain, width, *, penalty=None, states=None):
-    """The beam before the first action and after each: pairs of which half of the states it is in,
+    """The beam before the first action and after each: the states, the first of the beam,
     and how many there are.
     """
     n = plain.n
@@ -74,13 +74,11 @@ def compiled_beams(plain, width, *, penalty=None, states=None):
     heads = np.array(heads, dtype=np.int32)
     begin(plain.scorer, plain.sentence, states)
     half, size = 0, 1
-    yield states, half, size
+    yield states, 0, size
     for length in range(n, 1, -1):
-        size = advance(
-            plain.scorer, plain.sentence, states, half, size, length, width, heads, margin
-        )
+        size = advance(plain.scorer, plain.sentence, states, half, size, length, heads, margin)
         half = 1 - half
-        yield states, half, size
+        yield states, half * width, size
 
 
 @pytest.mark.parametrize("width", [1, 8, 64])
@@ -93,11 +91,11 @@ def test_scores_that_are_kept_after_actions_are_those_that_are_found_from_scratc
 ):
     for seed in range(3):
         plain = random_parser(n, seed, templates=templates, rounded=rounded)
-        for taken, (states, half, size) in enumerate(compiled_beams(plain, width)):
+        for taken, (states, first, size) in enumerate(compiled_beams(plain, width)):
             for number in range(size):
-                state = state_of(states, half, number, n - taken)
+                state = state_of(states, first + number, n - taken)
                 for place, action in actions_of(state):
-                    assert states.scores[half, number, MARGIN + place, action] == plain.score(
+                    assert states.scores[first + number, MARGIN + place, action] == plain.score(
                         state, (place, action)
                     )
 
@@ -107,13 +105,13 @@ def test_what_is_remembered_of_windows_is_not_mistaken_for_what_is_known_of_othe
     # More windows than there is room to remember.
     plain = random_parser(24, 5, rounded=rounded)
     windows = set()
-    for taken, (states, half, size) in enumerate(compiled_beams(plain, 256)):
+    for taken, (states, first, size) in enumerate(compiled_beams(plain, 256)):
         for number in range(size):
-            state = state_of(states, half, number, 24 - taken)
+            state = state_of(states, first + number, 24 - taken)
             windows.update(plain.window(state, place) for place in range(len(state) - 1))
             # Of each state a part: there are many.
             for place, action in actions_of(state)[number % 4 :: 4]:
-                assert states.scores[half, number, MARGIN + place, action] == plain.score(
+                assert states.scores[first + number, MARGIN + place, action] == plain.score(
                     state, (place, action)
                 )
     assert len(windows) > len(states.windows)
@@ -126,15 +124,15 @@ def test_every_beam_is_that_of_the_plain_parser_and_ties_are_broken_by_what_come
 ):
     for seed in range(6):
         plain = random_parser(9, seed, steps=steps)
-        for expected, (states, half, size) in zip(
+        for expected, (states, first, size) in zip(
             plain.beams(width), compiled_beams(plain, width), strict=True
         ):
             length = len(expected[0].state)
-            assert [state_of(states, half, number, length) for number in range(size)] == [
+            assert [state_of(states, first + number, length) for number in range(size)] == [
                 each.state for each in expected
             ]
-            assert states.total[half, :size].tolist() == [each.total for each in expected]
-            assert [steps_of(states, states.last[half, number]) for number in range(size)] == [
+            assert states.total[first : first + size].tolist() == [each.total for each in expected]
+            assert [steps_of(states, states.last[first + number]) for number in range(size)] == [
                 each.steps for each in expected
             ]
 
@@ -146,8 +144,8 @@ def test_what_wrong_arcs_are_given_is_added_to_their_scores():
         heads = [*trees[seed * 7 % len(trees)], 0]
         penalty = Penalty(heads, 0.75)
         beam = plain.beams(4)[0]
-        for states, half, size in compiled_beams(plain, 4, penalty=penalty):
-            assert states.total[half, :size].tolist() == [each.total for each in beam]
+        for states, first, size in compiled_beams(plain, 4, penalty=penalty):
+            assert states.total[first : first + size].tolist() == [each.total for each in beam]
             beam = plain.best(beam, 4, penalty=penalty)
 
 
@@ -161,17 +159,14 @@ def test_a_beam_that_holds_all_states_finds_the_best_of_all_sequences_of_actions
         highest = max(score for score, _ in scores.values())
         width = len(scores)
         states = new_states(plain.scorer, n, width)
-        half, size = search_sentence(plain.scorer, plain.sentence, width, states)
-        assert states.total[half, 0] == highest
-        assert scores[steps_of(states, states.last[half, 0])] == (
-            highest,
-            state_of(states, half, 0, 1),
-        )
+        first, size = search(plain.scorer, plain.sentence, states)
+        assert states.total[first] == highest
+        assert scores[steps_of(states, states.last[first])] == (highest, state_of(states, first, 1))
         # Merging keeps the best sequence of every tree.
         best = {}
         for score, last in scores.values():
             best[last] = max(score, best.get(last, -np.inf))
-        assert states.total[half, :size].tolist() == sorted(best.values(), reverse=True)
+        assert states.total[first : first + size].tolist() == sorted(best.values(), reverse=True)
 
 
 @pytest.mark.parametrize("steps", [1024, 1])
@@ -180,9 +175,9 @@ def test_the_final_beam_has_different_trees_where_states_are_merged(width, steps
     for seed in range(6):
         plain = random_parser(8, seed, steps=steps)
         states = new_states(plain.scorer, 8, width)
-        half, size = search_sentence(plain.scorer, plain.sentence, width, states)
-        assert len({state_of(states, half, number, 1) for number in range(size)}) == size == width
-        assert np.all(np.diff(states.total[half, :size]) <= 0.0)
+        first, size = search(plain.scorer, plain.sentence, states)
+        assert len({state_of(states, first + number, 1) for number in range(size)}) == size == width
+        assert np.all(np.diff(states.total[first : first + size]) <= 0.0)
 
 
 @pytest.mark.parametrize("width", [1, 4])
@@ -191,7 +186,7 @@ def test_ease_is_how_much_better_an_action_was_than_any_other_that_its_child_cou
 ):
     plain = random_parser(8, 4)
     states = new_states(plain.scorer, 8, width)
-    search_sentence(plain.scorer, plain.sentence, width, states)
+    search(plain.scorer, plain.sentence, states)
     for number in range(1, states.size[0]):
         *before, step = steps_of(states, number)
         state = first_state(8)

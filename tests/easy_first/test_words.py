@@ -8,11 +8,11 @@ import pytest
 from spacy_hpyp.annotation.arrays import no_guides
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first import words as words_module
+from spacy_hpyp.easy_first.word_model import WordClassifier
 from spacy_hpyp.easy_first.words import (
     MORPHOLOGY,
     STARTS,
     TAGS,
-    Lexicon,
     compile_reading,
     guide_symbols,
     possible_outcomes,
@@ -32,8 +32,18 @@ def vocabulary():
     return Vocabulary.collect([*sentences, (["axolotl"], [1])], ["D", "N", "P"], settings)
 
 
+def classifier(vocabulary, attributes, task=TAGS):
+    settings = VocabularySettings(universal_unknown_words())
+    found = WordClassifier(task, [[name] for name in attributes], settings, places=2)
+    found.initialize(vocabulary)
+    assert found.attributes == sorted(attributes)
+    return found
+
+
 def rows(vocabulary, forms, attributes, task=TAGS):
-    symbols, kind = Lexicon(vocabulary, attributes, task).read(forms, np.arange(len(forms)), {})
+    symbols, kind = classifier(vocabulary, attributes, task).encode(
+        forms, np.arange(len(forms)), {}
+    )
     return symbols.T.tolist(), kind.tolist()
 
 
@@ -86,7 +96,7 @@ def test_affixes_and_shapes_are_those_of_the_form():
 
 
 def test_rare_words_are_read_as_their_class(vocabulary):
-    (word, usual), kind = rows(vocabulary, ["the", "axolotl", "quetzal", "a"], ["word", "usual"])
+    (usual, word), kind = rows(vocabulary, ["the", "axolotl", "quetzal", "a"], ["word", "usual"])
     assert word == kind == vocabulary.numbers(["the", "axolotl", "quetzal", "a"])
     assert word[1] >= len(vocabulary.words)
     assert [vocabulary.tags[tag] for tag in usual] == ["D", "N", "N", "D"]
@@ -98,8 +108,7 @@ def test_words_with_a_capital_are_looked_up_in_lower_case(vocabulary):
 
 
 def test_what_stands_around_words_comes_from_outside(vocabulary):
-    lexicon = Lexicon(vocabulary, ["space", "word"], STARTS)
-    symbols, kind = lexicon.read(
+    symbols, kind = classifier(vocabulary, ["space", "word"], STARTS).encode(
         ["the"], np.array([0, 0]), {"space": np.array([4, 2], dtype=np.int32)}
     )
     assert symbols[:, 0].tolist() == [4, 2]

@@ -242,7 +242,7 @@ def test_sentences_that_confidence_is_learned_from_are_not_learned_from(toy, sen
     # The only sentence that a parser is given is one of them: its weights stay as they are.
     other = copy_of(nlp)
     keys = list(parser.parser.progress.held_out)
-    before = parser_of(other).parser.arc_perceptron.clock[0]
+    before = parser_of(other).parser.arcs.begin_learning().clock[0]
     chosen = [
         example
         for example in toy.examples(other, sentences)
@@ -250,7 +250,7 @@ def test_sentences_that_confidence_is_learned_from_are_not_learned_from(toy, sen
     ]
     assert len(chosen) == len(keys)
     other.update(chosen, exclude=["easy_first_tagger"])
-    assert parser_of(other).parser.arc_perceptron.clock[0] == before
+    assert parser_of(other).parser.arcs.begin_learning().clock[0] == before
 
 
 # Alternatives

@@ -21,11 +21,6 @@ def test_classes_of_text_are_written_and_shown(write, tmp_path):
     assert "4 classes of 7 words" in result.output
 
 
-def test_enough_words_are_needed(write, tmp_path):
-    result = run("classes", write(TEXT), "-o", tmp_path / "classes.txt", "-n", 50, exit_code=1)
-    assert "There cannot be 50 classes" in result.output
-
-
 def test_a_treebank_teaches_the_tokenizer(write, tmp_path):
     treebank = Path(__file__).parents[2] / "assets" / "sample" / "en_sample-ud-train.conllu"
     options = "-o", tmp_path / "classes.txt", "-n", 2, "--min-count", 1

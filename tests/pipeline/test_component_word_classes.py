@@ -2,6 +2,8 @@
 its components.
 """
 
+from unicodedata import normalize
+
 import pytest
 import spacy
 from spacy.tokens import Doc
@@ -93,6 +95,30 @@ def test_without_classes_templates_that_read_them_are_left_out(file):
         assert getattr(trained(file).get_pipe(name), model).is_classed
     assert nlp("the dog")[0]._.word_class is None
     assert nlp.get_pipe("easy_first_tagger").classifier.attributes == ["word"]
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("apostrophe", "'’")
+def test_spelling_variants_have_equal_trees(form, apostrophe):
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("easy_first_tagger", config={"model": {"templates": [["word"], ["suffix2"]]}})
+    templates = {"arcs": [["l.word", "r.word"], ["l.tag"]], "labels": [["child.word"]]}
+    nlp.add_pipe("easy_first_parser", config={"folds": 0, "model": templates})
+    words = ["l'", "été", "près", "d'", "Orléans"]
+    gold = Doc(
+        nlp.vocab,
+        words=words,
+        tags=[*"DNPPX"],
+        heads=[1, 1, 4, 4, 1],
+        deps=["a", "ROOT", "c", "d", "e"],
+    )
+    training = [Example(Doc(nlp.vocab, words=words), gold)] * 4
+    nlp.initialize(lambda: training)
+    for _ in range(4):
+        nlp.update(training)
+    variants = [normalize(form, word.replace("'", apostrophe)) for word in words]
+    expected = [("D", 1, "a"), ("N", 1, "ROOT"), ("P", 4, "c"), ("P", 4, "d"), ("X", 1, "e")]
+    assert found(nlp, *variants) == expected
 
 
 def head_outward(path):

@@ -44,8 +44,3 @@ def test_every_word_may_be_something():
     for form in ("", "q", "Q", "1", " "):
         assert candidates_of(form)
     assert candidates_of("anything", [("a", 3)]) == [3]
-
-
-def test_endings_of_few_words_say_nothing():
-    words = [("xaq", 1), ("yaq", 1), ("b", 2), ("c", 2), ("d", 2)]
-    assert candidates_of("zaq", words) == [2, 1]

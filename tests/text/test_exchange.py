@@ -105,19 +105,6 @@ def test_classes_are_as_good_as_those_of_a_plain_implementation_begun_at_random(
     assert ours >= np.mean([plain_exchange(found, 3, begin) for begin in range(3)]) - 1e-6
 
 
-def test_words_in_like_places_come_together():
-    sentences = [
-        f"the {noun} {verb}".split()
-        for noun in ("dog", "cat", "cow")
-        for verb in ("eats", "sleeps")
-    ]
-    words = ["", *sorted({word for sentence in sentences for word in sentence})]
-    found = [words.index(word) for sentence in sentences * 3 for word in ("", *sentence)] + [BORDER]
-    of_word = exchange(bigrams_of(found, len(words)), 3)
-    together = [{words[i] for i in np.flatnonzero(of_word == own)} for own in (1, 2, 3)]
-    assert sorted(map(sorted, together)) == [["cat", "cow", "dog"], ["eats", "sleeps"], ["the"]]
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_the_two_classes_are_merged_that_cost_least(seed):
     found = text(seed, words=13)

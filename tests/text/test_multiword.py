@@ -55,12 +55,6 @@ def test_the_seed_fixes_what_is_learned_and_it_is_stored():
         assert (one.rules, one.whole) == (other.rules, other.whole)
 
 
-def test_without_multiword_tokens_all_tokens_are_words():
-    learned = MultiwordTokens.learn([[("a", ["a"]), ("b", ["b"])]])
-    assert learned.rules == []
-    assert learned.words(["a", "c"]) == [["a"], ["c"]]
-
-
 @pytest.mark.parametrize(
     ("sentences", "expected"),
     [

@@ -14,7 +14,6 @@ from spacy_hpyp.text.word_classes import (
     path_in,
     path_of,
     read_classes,
-    without_digits,
 )
 
 NOUNS, VERBS = ("dog", "cat", "cow", "hen"), ("eats", "sleeps", "runs")
@@ -119,18 +118,6 @@ def test_words_in_like_places_are_in_one_class():
     # At the beginning of a sentence it is the same word.
     assert "The" not in found
     assert found["the"].count == 24
-
-
-def test_digits_may_be_one():
-    sentences = [*SENTENCES, ["the", "2", "dogs"], ["the", "3", "dogs"]]
-    assert {"the", "0"} <= {
-        each.word
-        for each in learn_classes(
-            reader([[without_digits(word) for word in words] for words in sentences]),
-            4,
-            min_count=1,
-        )
-    }
 
 
 def test_rare_words_are_known_by_what_they_look_like():

@@ -14,6 +14,7 @@ def run(*arguments: Any, exit_code: int = 0) -> Result:
     """
     registry.cli.get_all()
     done = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if done.exception is not None and not isinstance(done.exception, SystemExit):
+        raise done.exception
     assert done.exit_code == exit_code, done.output
-    assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
     return done

@@ -2,7 +2,7 @@
 `easy_first_tagger`, `easy_first_morphologizer` and `easy_first_lemmatizer`.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
 from typing import ClassVar
 
@@ -18,7 +18,7 @@ from spacy.pipeline.tagger import tagger_score
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotation.arrays import joined
+from ..annotation.arrays import joined, offsets_of
 from ..annotation.encoding import (
     BEGINS,
     GOES_ON,
@@ -35,7 +35,7 @@ from ..compiled import NONE
 from ..easy_first.classification import EasyFirstSearch
 from ..easy_first.word_model import CLASSIFIER, WordClassifier
 from ..text.lemmas import LemmaRules
-from ..training.outcomes import Corpus, Encoded, GoldWords, jackknife
+from ..training.outcomes import Encoded, GoldWords, jackknife
 from ..training.treebank import Seen
 from .alignment import gold_documents
 from .base import TrainableComponent
@@ -49,8 +49,8 @@ class WordClassifyingComponent(TrainableComponent):
     """A component that classifies words, the easiest first, and learns sequence by sequence
     (Algorithm 2 of Ma et al. 2013). The loss is the number of updates for each sequence.
 
-    A subclass also defines `_gold_words`: what is learned from an example, by the numbers of
-        outcomes.
+    A subclass defines `_gold_words`, the words to learn from an example, given the numbers of
+    outcomes; None if there are none.
     """
 
     attribute = CLASSIFIER
@@ -76,20 +76,17 @@ class WordClassifyingComponent(TrainableComponent):
     ) -> None:
         """Collect the vocabulary and forget what was learned."""
         model = self._new_model()
-        numbers = {outcome: number for number, outcome in enumerate(outcomes)}
-        found = [words for example in examples for words in self._gold_words(example, numbers)]
-        if not any(np.any(words.gold >= 0) for words in found):
+        numbers = _numbers(outcomes)
+        parts = [self._gold_words(example, numbers) for example in examples]
+        parts = [part for part in parts if part is not None]
+        if not any(np.any(part.gold >= 0) for part in parts):
             raise self._nothing_to_learn(missing)
-        Corpus(found).teach_words(model, outcomes)
+        GoldWords.join(parts).teach_words(model, outcomes)
         self._use(model)
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
-        keys = map(self._key, examples)
-        found = [
-            self._seen.take(key, partial(self._encode, example))
-            for key, example in zip(keys, examples)
-        ]
-        parts = [encoded for encoded in found if encoded is not None]
+        parts = [self._seen.take(self._key(each), partial(self._encode, each)) for each in examples]
+        parts = [encoded for encoded in parts if encoded is not None]
         if parts:
             batch = joined(parts)
             updates = self.classifier.learn(batch.sequences, batch.gold, self.search)
@@ -99,17 +96,14 @@ class WordClassifyingComponent(TrainableComponent):
     def _key(self, example: Example) -> bytes:
         """Identify an example by its content."""
         reference = example.reference
-        content = (
-            example.predicted.to_array([ORTH, SPACY]).tobytes()
-            + reference.to_array(_CONTENT).tobytes()
-        )
+        content = example.predicted.to_array([ORTH, SPACY]).tobytes()
+        content += reference.to_array(_CONTENT).tobytes()
         guide = _guide_content(reference) if self.classifier.is_guided else b""
         return content_key(content + guide + getattr(self.settings, "tokens", "").encode())
 
     def _encode(self, example: Example) -> Encoded | str:
-        numbers = {outcome: number for number, outcome in enumerate(self.classifier.outcomes)}
-        words = self._gold_words(example, numbers)
-        return Corpus(words).encode(self.classifier) if words else "without words"
+        words = self._gold_words(example, _numbers(self.classifier.outcomes))
+        return "without words" if words is None else words.encode(self.classifier)
 
     # Prediction
 
@@ -117,19 +111,21 @@ class WordClassifyingComponent(TrainableComponent):
         """Classify the words of documents without changing them.
 
         RETURNS (tuple[Words, int32[words]]): Their words, and the outcome of each.
-        RAISES (ValueError): If the component has not been trained, or reads guides that are
-        missing.
+        RAISES (ValueError): If the component has not been trained, or a guide is missing.
         """
         self._check_trained()
         sequences, words = self.classifier.read_docs(list(docs), reader=self.name)
         return words, self.classifier.decide(sequences, self.search, self.threads)
 
 
+def _numbers(outcomes: Sequence[str]) -> dict[str, int]:
+    return {outcome: number for number, outcome in enumerate(outcomes)}
+
+
 class LabellingComponent(WordClassifyingComponent):
     """A classifier whose outcomes are the labels of the treebank.
 
-    A subclass also defines `_names`: the gold outcomes of the words of a document, "" where
-        unknown.
+    A subclass defines `_names`, the gold outcomes in a document, "" where unknown.
     """
 
     #: What training examples must have: without given labels, and with them.
@@ -158,14 +154,12 @@ class LabellingComponent(WordClassifyingComponent):
         RAISES (ValueError): If there is nothing to learn.
         """
         examples = self._initial_examples(get_examples)
-        names = (
-            {name for example in examples for name in self._names(example.reference)}
-            if not labels
-            else ()
-        )
-        self._initialize(
-            examples, list(labels or sorted({*names} - {""})), self.needed[bool(labels)]
-        )
+        if not labels:
+            names = {name for example in examples for name in self._names(example.reference)}
+            outcomes, needed = sorted(names - {""}), self.needed[0]
+        else:
+            outcomes, needed = list(labels), self.needed[1]
+        self._initialize(examples, outcomes, needed)
 
 
 #: The outcome of words that have nothing in training data where none has anything.
@@ -177,8 +171,8 @@ class AttributeComponent(LabellingComponent):
     documents as they are. Where they have nothing at all, the only outcome is `NOTHING`, and
     nothing is written.
 
-    A subclass defines `_gold_outcomes`: the different gold outcomes of the words of a document, ""
-    where unknown, and which of them each word has (int64[words]).
+    A subclass defines `_gold_outcomes`: the distinct gold outcomes in a document, "" where unknown,
+    and that of each word (int64[words]).
     """
 
     def _initialize(
@@ -195,46 +189,21 @@ class AttributeComponent(LabellingComponent):
     def _writes(self) -> bool:
         return self.classifier.outcomes != [NOTHING]
 
-    def _gold_words(self, example: Example, outcomes: dict[str, int]) -> list[GoldWords]:
+    def _gold_words(self, example: Example, outcomes: dict[str, int]) -> GoldWords | None:
         doc = example.reference
         words = read_words([doc])
         if len(words.place) == 0:
-            return []
+            return None
         names, place = self._gold_outcomes(doc, words)
-        gold = np.array(
-            [outcomes.get(name, outcomes.get(NOTHING, NONE)) for name in names], dtype=np.int32
-        )
-        symbols = self.classifier.symbols([doc], words, reader=self.name)
-        forms, offsets = (
-            [words.forms[number] for number in words.place.tolist()],
-            words.layout.offsets,
-        )
-        return _cut([self._key(example)] * (len(offsets) - 1), forms, gold[place], symbols, offsets)
-
-
-def _cut(
-    keys: Sequence[bytes],
-    forms: list[str],
-    gold: np.ndarray,
-    symbols: Mapping[str, np.ndarray],
-    offsets: np.ndarray,
-) -> list[GoldWords]:
-    """Return the sentences of a document, nothing of which is given."""
-    given = np.full(len(gold), NONE, dtype=np.int32)
-    return [
-        GoldWords(
-            key,
-            forms[start:end],
-            gold[start:end],
-            given[start:end],
-            {name: column[start:end] for name, column in symbols.items()},
-        )
-        for key, start, end in zip(keys, offsets.tolist(), offsets[1:].tolist())
-    ]
+        nothing, offsets = outcomes.get(NOTHING, NONE), words.layout.offsets
+        gold = np.array([outcomes.get(name, nothing) for name in names], dtype=np.int32)[place]
+        more = self.classifier.symbols([doc], words, reader=self.name)
+        keys, given = [self._key(example)] * (len(offsets) - 1), np.full_like(gold, NONE)
+        return GoldWords(keys, words.forms, words.place, gold, given, more, offsets)
 
 
 def _guide_content(doc: Doc) -> bytes:
-    """What the guide of a document says of its words, if it has one."""
+    """Return the content of the guide of a document, if it has one."""
     if doc._.guide is None:
         return b""
     parts = ("heads", "head_probs", "head_labels", "tags", "tag_probs")
@@ -286,28 +255,25 @@ class EasyFirstSenter(WordClassifyingComponent):
         """Write the sentence boundaries that `predict` has found."""
         write_starts(list(docs), *scores)
 
-    def _gold_words(self, example: Example, outcomes: dict[str, int]) -> list[GoldWords]:
+    def _gold_words(self, example: Example, outcomes: dict[str, int]) -> GoldWords | None:
         if self.tokens == "gold":
             doc, starts = example.reference, [token.is_sent_start for token in example.reference]
         else:
             doc, starts = example.predicted, example.get_aligned_sent_starts()
         words = read_words([doc])
         if len(words.place) == 0 or not example.reference.has_annotation("SENT_START"):
-            return []
+            return None
         # A sentence that begins with white space is begun by the next word.
         begins = np.cumsum([start is True or start == 1 for start in starts])[words.layout.token]
         gold = np.where(np.diff(begins, prepend=0) > 0, BEGINS, GOES_ON).astype(np.int32)
         # A sentence that was taken out of a text does not say where sentences end in one.
         if example.reference.has_unknown_spaces and not gold[1:].any():
-            return []
-        given = np.full(len(gold), NONE, dtype=np.int32)
+            return None
+        given = np.full_like(gold, NONE)
         gold[0] = given[0] = BEGINS
-        forms = [words.forms[place] for place in words.place.tolist()]
-        return [
-            GoldWords(
-                self._key(example), forms, gold, given, {"space": read_spaces([doc], words.layout)}
-            )
-        ]
+        more = {"space": read_spaces([doc], words.layout)}
+        keys, offsets = [self._key(example)], words.layout.docs
+        return GoldWords(keys, words.forms, words.place, gold, given, more, offsets)
 
 
 make_easy_first_senter = register(
@@ -360,43 +326,39 @@ class EasyFirstTagger(LabellingComponent):
         """
         self._check_trained()
         tags = self.classifier.outcomes
-        numbers = {tag: number for number, tag in enumerate(tags)}
-        sequences = [
-            words
-            for example in self._examples(examples, "jackknife")
-            for words in self._read(example, numbers, tokens or self.tokens)
-        ]
+        examples = self._examples(examples, "jackknife")
+        parts = [self._read(example, _numbers(tags), tokens or self.tokens) for example in examples]
+        if not parts:
+            return {}
         found = jackknife(
             self.classifier,
-            sequences,
+            GoldWords.join(parts),
             self.search,
             folds=folds,
             epochs=epochs,
             threads=self.threads,
         )
-        return {
-            words.key: [tags[outcome] for outcome in outcomes.tolist()] for words, outcomes in found
-        }
+        return {key: [tags[tag] for tag in outcomes.tolist()] for key, outcomes in found.items()}
 
-    def _gold_words(self, example: Example, outcomes: dict[str, int]) -> list[GoldWords]:
-        return self._read(example, outcomes, self.tokens)
+    def _gold_words(self, example: Example, outcomes: dict[str, int]) -> GoldWords | None:
+        words = self._read(example, outcomes, self.tokens)
+        return words if words.keys else None
 
-    def _read(self, example: Example, outcomes: dict[str, int], tokens: str) -> list[GoldWords]:
-        # A guide is about the tokens of the document that it stands in.
-        sentences, symbols = (
-            *gold_documents([example], "gold" if self.classifier.is_guided else tokens),
-            {},
-        )
+    def _read(self, example: Example, outcomes: dict[str, int], tokens: str) -> GoldWords:
+        more: dict[str, np.ndarray] = {}
         if self.classifier.is_guided:
-            reference = example.reference
-            symbols = self.classifier.symbols(
-                [reference], read_words([reference]), reader=self.name
-            )
-        offsets = np.cumsum([0, *(len(sentence.rows) for sentence in sentences)])
+            # A guide is about the tokens of the document that it stands in.
+            tokens, docs = "gold", [example.reference]
+            more = self.classifier.symbols(docs, read_words(docs), reader=self.name)
+        (sentences,) = gold_documents([example], tokens)
+        number: dict[str, int] = {}
         forms = [form for sentence in sentences for form in sentence.strings(0)]
+        place = np.array([number.setdefault(form, len(number)) for form in forms], dtype=np.int64)
         tags = [outcomes.get(tag, NONE) for sentence in sentences for tag in sentence.strings(1)]
+        gold = np.array(tags, dtype=np.int32)
         keys = [sentence.key for sentence in sentences]
-        return _cut(keys, forms, np.array(tags, dtype=np.int32), symbols, offsets)
+        offsets = offsets_of([len(sentence.rows) for sentence in sentences])
+        return GoldWords(keys, list(number), place, gold, np.full_like(gold, NONE), more, offsets)
 
 
 make_easy_first_tagger = register(EasyFirstTagger, assigns=["token.tag"], scores={"tag_acc": 1.0})
@@ -427,29 +389,22 @@ class EasyFirstMorphologizer(AttributeComponent):
     default_scorer = staticmethod(morphologizer_score)
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
-        """Write parts of speech and features into the documents that `predict` was given, by what
-        it returned.
-        """
+        """Write the parts of speech and features that `predict` has found."""
         if not self._writes:
             return
         docs, (words, outcomes) = list(docs), scores
-        found = map(_taken_apart, self.classifier.outcomes)
-        for attribute, values, space in zip(("pos", "morph"), zip(*found), (_SPACE_POS, "")):
-            names = {value: number for number, value in enumerate(dict.fromkeys(values))}
-            number = np.array([names[value] for value in values])
-            write_attribute(
-                docs, words.layout, attribute, list(names), number[outcomes], space=space
-            )
+        parts = zip(*map(_taken_apart, self.classifier.outcomes))
+        for attribute, values, space in zip(("pos", "morph"), parts, (_SPACE_POS, "")):
+            names = _numbers(list(dict.fromkeys(values)))
+            place = np.array([names[value] for value in values])[outcomes]
+            write_attribute(docs, words.layout, attribute, list(names), place, space=space)
 
     def _gold_outcomes(self, doc: Doc, words: Words) -> tuple[list[str], np.ndarray]:
-        (parts, part), (morphs, morph) = (
-            read_attribute([doc], words.layout, name) for name in ("pos", "morph")
-        )
+        parts, part = read_attribute([doc], words.layout, "pos")
+        morphs, morph = read_attribute([doc], words.layout, "morph")
         pairs, place = np.unique(part * max(1, len(morphs)) + morph, return_inverse=True)
-        found = (
-            (parts[pair // len(morphs)], morphs[pair % len(morphs)]) for pair in pairs.tolist()
-        )
-        return [_put_together(*pair) for pair in found], place
+        pairs = [divmod(pair, len(morphs)) for pair in pairs.tolist()]
+        return [_put_together(parts[i], morphs[j]) for i, j in pairs], place
 
 
 def _put_together(pos: str, features: str) -> str:
@@ -459,7 +414,7 @@ def _put_together(pos: str, features: str) -> str:
 
 @lru_cache(1 << 12)
 def _taken_apart(name: str) -> tuple[str, str]:
-    """The part of speech, and the features."""
+    """Return the part of speech, and the features."""
     parts = name.split(Morphology.FEATURE_SEP)
     pos = "".join(part.removeprefix(_POS) for part in parts if part.startswith(_POS))
     return pos, Morphology.FEATURE_SEP.join(part for part in parts if not part.startswith(_POS))
@@ -504,28 +459,26 @@ class EasyFirstLemmatizer(AttributeComponent):
             self._rules = _rules(self.classifier.outcomes)
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
-        """Write lemmas into the documents that `predict` was given; where a rule is not for a word,
-        the word is its own lemma, as white space is.
+        """Write the lemmas that `predict` has found. If a rule does not apply, the lemma is the
+        word.
         """
         docs, (words, outcomes) = list(docs), scores
         if not self._writes or not len(outcomes):
             return
         rules = len(self._rules.names)
-        different, place = np.unique(words.place * rules + outcomes, return_inverse=True)
-        pairs = [(words.forms[each // rules], each % rules) for each in different.tolist()]
-        lemmas = [self._rules.apply(rule, form) or form for form, rule in pairs]
-        names = {lemma: number for number, lemma in enumerate(dict.fromkeys(lemmas))}
-        number = np.array([names[lemma] for lemma in lemmas])[place]
-        write_attribute(docs, words.layout, "lemma", list(names), number)
+        distinct, place = np.unique(words.place * rules + outcomes, return_inverse=True)
+        pairs = [divmod(pair, rules) for pair in distinct.tolist()]
+        lemmas = [self._rules.apply(rule, words.forms[i]) or words.forms[i] for i, rule in pairs]
+        names = _numbers(list(dict.fromkeys(lemmas)))
+        place = np.array([names[lemma] for lemma in lemmas])[place]
+        write_attribute(docs, words.layout, "lemma", list(names), place)
 
     def _gold_outcomes(self, doc: Doc, words: Words) -> tuple[list[str], np.ndarray]:
         lemmas, lemma = read_attribute([doc], words.layout, "lemma")
         pairs, place = np.unique(words.place * max(1, len(lemmas)) + lemma, return_inverse=True)
-        found = (
-            (words.forms[pair // len(lemmas)], lemmas[pair % len(lemmas)])
-            for pair in pairs.tolist()
-        )
-        return [self._rules.name(form, lemma) if lemma else "" for form, lemma in found], place
+        pairs = [divmod(pair, len(lemmas)) for pair in pairs.tolist()]
+        named = ((words.forms[i], lemmas[j]) for i, j in pairs)
+        return [self._rules.name(form, lemma) if lemma else "" for form, lemma in named], place
 
 
 def _rules(names: Iterable[str]) -> LemmaRules:

@@ -1,8 +1,8 @@
 """Gold words between documents and easy-first models of their outcomes."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -15,24 +15,12 @@ from ..easy_first.words import CANDIDATES
 from ..text.candidates import WordOutcomes
 from ..text.vocabulary import Vocabulary
 
-
-@dataclass(frozen=True)
-class GoldWords:
-    """A sequence of words to learn from."""
-
-    key: bytes  # Identifies its content
-    forms: list[str]
-    gold: np.ndarray  # int32[words]: their outcomes, `NONE` where unknown
-    given: (
-        np.ndarray
-    )  # int32[words]: the outcomes that are known before prediction, `NONE` elsewhere
-    more: dict[str, np.ndarray] = field(default_factory=dict)  # int32[words]: by attribute
+# How many neighbouring sequences are in one fold, at most.
+_STRETCH = 200
 
 
 class Encoded(NamedTuple):
-    """Some sequences as a model reads them, see `Sequences`, and their outcomes, `NONE` where
-    unknown.
-    """
+    """Encoded sequences, see `Sequences`, and their outcomes, `NONE` where unknown."""
 
     symbols: np.ndarray
     kind: np.ndarray
@@ -46,33 +34,47 @@ class Encoded(NamedTuple):
         return Sequences(self.symbols, self.kind, self.given, self.offsets)
 
     def take(self, order: np.ndarray) -> "Encoded":
-        """Some of the sequences, by number (int64[*]), in their new order."""
+        """Return some of the sequences, by number (int64[*]), in their new order."""
         offsets = offsets_of(np.diff(self.offsets)[order])
-        words = np.repeat(self.offsets[:-1][order] - offsets[:-1], np.diff(offsets)) + np.arange(
-            offsets[-1]
-        )
+        shift = np.repeat(self.offsets[:-1][order] - offsets[:-1], np.diff(offsets))
+        words = shift + np.arange(offsets[-1])
         return Encoded(*(column[words] for column in self[:-1]), offsets)
 
 
-class Corpus:
-    """Gold words of at least one sequence, read once for several models."""
+@dataclass(frozen=True)
+class GoldWords:
+    """Sequences of words to learn from."""
 
-    def __init__(self, sequences: Sequence[GoldWords]) -> None:
-        self.sequences = list(sequences)
+    keys: list[bytes]  # Identify the content of each sequence
+    forms: list[str]  # The distinct forms
+    place: np.ndarray  # int64[words]: the form of each word
+    gold: np.ndarray  # int32[words]: the outcomes, `NONE` where unknown
+    given: np.ndarray  # int32[words]: outcomes known before prediction, `NONE` elsewhere
+    more: dict[str, np.ndarray]  # int32[words]: by attribute
+    offsets: np.ndarray  # int64[sequences + 1]: the start of each sequence
+
+    @classmethod
+    def join(cls, parts: Sequence["GoldWords"]) -> "GoldWords":
+        """Return the sequences of at least one part."""
         number: dict[str, int] = {}
         place = [
-            number.setdefault(form, len(number)) for words in self.sequences for form in words.forms
+            np.array([number.setdefault(form, len(number)) for form in part.forms])[part.place]
+            for part in parts
         ]
-        self.forms = list(number)
-        self.place = np.array(place, dtype=np.int64)
-        self.gold = np.concatenate([words.gold for words in self.sequences])
-        self.given = np.concatenate([words.given for words in self.sequences])
-        self.offsets = offsets_of([len(words.forms) for words in self.sequences])
-        attributes = self.sequences[0].more
-        self.more = {
-            name: np.concatenate([words.more[name] for words in self.sequences])
-            for name in attributes
-        }
+        return cls(
+            [key for part in parts for key in part.keys],
+            list(number),
+            np.concatenate(place),
+            np.concatenate([part.gold for part in parts]),
+            np.concatenate([part.given for part in parts]),
+            {name: np.concatenate([part.more[name] for part in parts]) for name in parts[0].more},
+            offsets_of([length for part in parts for length in np.diff(part.offsets)]),
+        )
+
+    @property
+    def words(self) -> list[str]:
+        """The form of each word."""
+        return [self.forms[i] for i in self.place.tolist()]
 
     def teach_words(
         self, model: WordClassifier, outcomes: Sequence[str], left_out: Iterable[int] = ()
@@ -80,71 +82,60 @@ class Corpus:
         """Initialize a model with the words and their outcomes, without the sequences
         `left_out`.
         """
-        dropped = set(left_out)
-        sentences = [_known(words) for i, words in enumerate(self.sequences) if i not in dropped]
+        words, dropped, sentences = self.words, set(left_out), []
+        for i, (start, end) in enumerate(zip(self.offsets, self.offsets[1:])):
+            if i not in dropped:
+                known = start + np.flatnonzero(self.gold[start:end] != NONE)
+                sentences.append(([words[j] for j in known.tolist()], self.gold[known].tolist()))
         candidates = None
         if model.task.possible == CANDIDATES:
-            seen = (pair for words, gold in sentences for pair in zip(words, gold))
+            seen = (pair for sentence in sentences for pair in zip(*sentence))
             candidates = WordOutcomes.collect(seen, model.task.frequent)
-        model.initialize(
-            Vocabulary.collect(sentences, outcomes, model.vocabulary_settings), candidates
-        )
+        vocabulary = Vocabulary.collect(sentences, outcomes, model.vocabulary_settings)
+        model.initialize(vocabulary, candidates)
 
     def encode(self, model: WordClassifier) -> Encoded:
-        """Encode all of it for a model."""
+        """Encode the words for a model."""
         symbols, kind = model.encode(self.forms, self.place, self.more)
         return Encoded(symbols, kind, self.given, self.gold, self.offsets)
 
 
-def _known(words: GoldWords) -> tuple[list[str], list[int]]:
-    """The words whose outcomes are known, with these."""
-    found = np.flatnonzero(words.gold != NONE)
-    return [words.forms[i] for i in found.tolist()], words.gold[found].tolist()
-
-
-# How many sequences that stand together are in one fold, at the most.
-_STRETCH = 200
-
-
 def jackknife(
     model: WordClassifier,
-    sequences: Sequence[GoldWords],
+    gold: GoldWords,
     search: EasyFirstSearch,
     *,
     folds: int,
     epochs: int,
     threads: int,
-) -> Iterator[tuple[GoldWords, np.ndarray]]:
-    """Find the outcomes of sequences by models that have been trained on the others, as outcomes of
-    training sentences are too good. Sequences of the same content are in the same fold.
+) -> dict[bytes, np.ndarray]:
+    """Find the outcomes of each sequence by a model that has been trained on the others. Sequences
+    of the same content are in the same fold.
 
     model (WordClassifier): A model with the same settings; it stays as it is.
     folds (int): The number of parts, at least 2.
     epochs (int): The number of passes of each model.
     threads (int): The number of folds at once; the result does not depend on it.
+    RETURNS (dict[bytes, int32[*]]): The outcomes of each sequence by its key.
     """
-    if not sequences:
-        return
-    corpus = Corpus(sequences)
-    numbers: dict[bytes, int] = {}
-    number = np.array([numbers.setdefault(words.key, len(numbers)) for words in corpus.sequences])
-    # What stands together is alike: new text is not from among the old.
-    fold_of = number // min(_STRETCH, -(-len(numbers) // folds)) % folds
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(gold.keys))}
+    number = np.array([numbers[key] for key in gold.keys], dtype=np.int64)
+    # Neighbours are alike, so they share a fold.
+    fold_of = number // max(1, min(_STRETCH, -(-len(numbers) // folds))) % folds
 
-    def decide_fold(fold: int) -> list[np.ndarray]:
+    def decide_fold(fold: int) -> dict[bytes, np.ndarray]:
         own, others = np.flatnonzero(fold_of == fold), np.flatnonzero(fold_of != fold)
         left_out = model.untrained()
-        corpus.teach_words(left_out, model.outcomes, own.tolist())
-        encoded = corpus.encode(left_out)
+        gold.teach_words(left_out, model.outcomes, own.tolist())
+        encoded = gold.encode(left_out)
         rng = np.random.default_rng(fold)
         for _ in range(epochs):
             epoch = encoded.take(rng.permutation(others))
             left_out.learn(epoch.sequences, epoch.gold, search)
-        held_out = encoded.take(own)
-        found = left_out.decide(held_out.sequences, search)
-        return np.split(found, held_out.sequences.offsets[1:-1])
+        held_out = encoded.take(own).sequences
+        outcomes = np.split(left_out.decide(held_out, search), held_out.offsets[1:-1])
+        return {gold.keys[i]: each for i, each in zip(own.tolist(), outcomes)}
 
     with ThreadPoolExecutor(threads) as executor:
-        for fold, found in enumerate(executor.map(decide_fold, range(folds))):
-            for i, outcomes in zip(np.flatnonzero(fold_of == fold).tolist(), found):
-                yield corpus.sequences[i], outcomes
+        parts = executor.map(decide_fold, range(min(folds, len(numbers))))
+        return {key: outcomes for part in parts for key, outcomes in part.items()}

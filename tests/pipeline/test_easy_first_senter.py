@@ -99,9 +99,9 @@ def test_boundaries_are_learned_on_the_tokens_that_are_set(toy, tokens):
     nlp = pipeline(tokens=tokens)
     examples = examples_of(toy, nlp, [sentence] * 3)
     nlp.initialize(lambda: examples)
-    (found,) = senter_of(nlp)._gold_words(examples[0], {})
+    found = senter_of(nlp)._gold_words(examples[0], {})
     own = ["cannot", "stop"] if tokens == "gold" else ["can", "not", "stop"]
-    assert found.forms == own * 3
+    assert found.words == own * 3
     assert found.gold.tolist() == [1, *[0] * (len(own) - 1)] * 3
     assert found.given.tolist() == [1, *[-1] * (3 * len(own) - 1)]
 
@@ -110,18 +110,18 @@ def test_sentence_that_white_space_begins_is_begun_by_the_next_word():
     nlp = pipeline(tokens="gold")
     words = ["a", ".", "\n", "b", "."]
     doc = Doc(nlp.vocab, words=words, sent_starts=[True, False, True, False, False])
-    (found,) = senter_of(nlp)._gold_words(Example(Doc(nlp.vocab, words=words), doc), {})
-    assert found.forms == ["a", ".", "b", "."]
+    found = senter_of(nlp)._gold_words(Example(Doc(nlp.vocab, words=words), doc), {})
+    assert found.words == ["a", ".", "b", "."]
     assert found.gold.tolist() == [1, 0, 1, 0]
 
 
 def test_what_the_predicted_document_says_is_not_learned(toy, sentences):
     nlp = pipeline()
     (example,) = examples_of(toy, nlp, sentences[:3])
-    (expected,) = senter_of(nlp)._gold_words(example, {})
+    expected = senter_of(nlp)._gold_words(example, {})
     for i, token in enumerate(example.predicted):
         token.is_sent_start = i % 2 == 0
-    (found,) = senter_of(nlp)._gold_words(example, {})
+    found = senter_of(nlp)._gold_words(example, {})
     assert found.gold.tolist() == expected.gold.tolist()
     assert found.given.tolist() == expected.given.tolist()
 

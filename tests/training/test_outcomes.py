@@ -14,7 +14,7 @@ from spacy_hpyp.easy_first.word_model import WordClassifier
 from spacy_hpyp.easy_first.words import TAGS
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import VocabularySettings
-from spacy_hpyp.training.outcomes import Corpus, GoldWords, jackknife
+from spacy_hpyp.training.outcomes import GoldWords, jackknife
 
 TAG_NAMES = ["D", "N", "V"]
 GREEDY = EasyFirstSearch(1, 100)
@@ -31,17 +31,21 @@ def model():
 
 
 def gold_words(forms, tags, key=None):
+    gold = np.array(tags, dtype=np.int32)
     return GoldWords(
-        key=key or " ".join(forms).encode(),
-        forms=forms,
-        gold=np.array(tags, dtype=np.int32),
-        given=np.full(len(forms), NONE, dtype=np.int32),
+        [key or " ".join(forms).encode()],
+        forms,
+        np.arange(len(forms)),
+        gold,
+        np.full_like(gold, NONE),
+        {},
+        np.array([0, len(forms)]),
     )
 
 
-def known_words(corpus, left_out=()):
+def known_words(gold, left_out=()):
     tagger = model()
-    corpus.teach_words(tagger, TAG_NAMES, left_out)
+    gold.teach_words(tagger, TAG_NAMES, left_out)
     return tagger.vocabulary.words
 
 
@@ -52,72 +56,49 @@ def sentences():
     return [gold_words(["the", rng.choice(nouns), rng.choice(verbs)], [0, 1, 2]) for _ in range(60)]
 
 
-def test_corpus_reads_what_each_sequence_by_itself_says(sentences):
-    corpus, tagger = Corpus(sentences), model()
-    corpus.teach_words(tagger, TAG_NAMES)
-    together = corpus.encode(tagger)
-    parts = [Corpus([words]).encode(tagger) for words in sentences]
-    for found in (joined(parts), together.take(np.arange(len(sentences)))):
-        for column, other in zip(found, together):
+def test_joined_sequences_are_encoded_as_each_by_itself(sentences):
+    together, tagger = GoldWords.join(sentences), model()
+    together.teach_words(tagger, TAG_NAMES)
+    encoded = together.encode(tagger)
+    parts = [part.encode(tagger) for part in sentences]
+    for found in (joined(parts), encoded.take(np.arange(len(sentences)))):
+        for column, other in zip(found, encoded):
             assert np.array_equal(column, other)
-    some = together.take(np.array([7, 3]))
+    some = encoded.take(np.array([7, 3]))
     assert np.array_equal(some.symbols, joined([parts[7], parts[3]]).symbols)
     assert some.offsets.tolist() == [0, 3, 6]
 
 
-def test_vocabulary_knows_nothing_of_what_is_left_out(sentences):
-    corpus = Corpus([*sentences, gold_words(["unique", "unique"], [1, 1])])
-    assert "unique" in known_words(corpus)
-    assert "unique" not in known_words(corpus, [60])
-
-
-def test_words_without_an_outcome_are_not_counted():
-    corpus = Corpus([gold_words(["a", "b", "a", "b"], [0, NONE, 0, NONE])])
-    assert known_words(corpus) == ["a"]
+def test_vocabulary_has_no_words_of_sequences_left_out_or_without_outcomes(sentences):
+    unique, unknown = gold_words(["unique"] * 2, [1, 1]), gold_words(["odd"] * 2, [NONE, NONE])
+    gold = GoldWords.join([*sentences, unique, unknown])
+    assert "unique" in known_words(gold)
+    assert "odd" not in known_words(gold)
+    assert "unique" not in known_words(gold, [60])
 
 
 def jackknifed(sentences, **settings):
-    tagger = model()
-    Corpus(sentences).teach_words(tagger, TAG_NAMES)
-    before = tagger.perceptron.begin_learning().weights.copy()
-    given = {"folds": 4, "epochs": 3, "threads": 1, **settings}
-    found = list(jackknife(tagger, sentences, GREEDY, **given))
-    assert np.array_equal(tagger.perceptron.begin_learning().weights, before)
+    tagger, gold = model(), GoldWords.join(sentences)
+    gold.teach_words(tagger, TAG_NAMES)
+    before = tagger.to_bytes()
+    found = jackknife(tagger, gold, GREEDY, **{"folds": 4, "epochs": 3, "threads": 1, **settings})
+    assert tagger.to_bytes() == before
     return found
 
 
-def test_every_sequence_is_decided_once(sentences):
-    found = jackknifed(sentences)
-    assert {id(words) for words, _ in found} == {id(words) for words in sentences}
-    assert len(found) == len(sentences)
-    assert all(len(outcomes) == len(words.forms) for words, outcomes in found)
-    # What is regular is learned from the others.
-    assert np.mean([np.array_equal(outcomes, words.gold) for words, outcomes in found]) > 0.9
+def test_every_sequence_is_decided_the_same_by_any_number_of_threads(sentences):
+    found, again = jackknifed(sentences), jackknifed(sentences, threads=3)
+    assert found.keys() == {each.keys[0] for each in sentences}
+    # The others teach what is regular.
+    right = [np.array_equal(found[each.keys[0]], each.gold) for each in sentences]
+    assert np.mean(right) > 0.9
+    assert all(np.array_equal(again[key], outcomes) for key, outcomes in found.items())
 
 
-@pytest.mark.parametrize("threads", [2, 5])
-def test_result_does_not_depend_on_the_number_of_threads(sentences, threads):
-    one, several = (
-        {words.key: out.tolist() for words, out in jackknifed(sentences, threads=n)}
-        for n in (1, threads)
-    )
-    assert one == several
-
-
-def test_outcomes_are_not_those_that_a_sequence_itself_has_taught(sentences):
-    # The only one of its kind: nothing but itself says that it is a determiner.
-    odd = gold_words(["xyzzying", "xyzzying", "xyzzying"], [0, 0, 0])
-    found = {words.key: outcomes for words, outcomes in jackknifed([*sentences, odd])}
-    assert not np.any(found[odd.key] == 0)
-
-
-def test_sequences_of_the_same_content_are_left_out_together(sentences):
+def test_a_model_has_not_seen_the_sequence_or_its_copies(sentences):
     odd = [gold_words(["xyzzying"] * 3, [0, 0, 0]) for _ in range(8)]
-    for words, outcomes in jackknifed([*sentences, *odd]):
-        if words.key == odd[0].key:
-            assert not np.any(outcomes == 0)
+    assert not np.any(jackknifed([*sentences, *odd])[odd[0].keys[0]] == 0)
 
 
 def test_there_may_be_fewer_sequences_than_folds(sentences):
-    assert len(jackknifed(sentences[:3], folds=10)) == 3
-    assert list(jackknife(model(), [], GREEDY, folds=2, epochs=1, threads=1)) == []
+    assert len(jackknifed(sentences[:3], folds=10)) == len({each.keys[0] for each in sentences[:3]})

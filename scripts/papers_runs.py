@@ -167,9 +167,9 @@ RUNS = {
     "lm_supervised": generative(_UNLABELLED, _LM),
     "lm_parses": generative({**_UNLABELLED, "latent": "parses", **_LATENT}, _LM),
     "lm_part": generative({"model.labelled": False}, ("{lm_half}", "{lm_dev}")),
-    "lm_learned": Run(["hpyp", "learn-text", "{lm_part}/model-last", "{lm_text}", "{output}"]),
+    "lm_learned": Run(["hpyp", "self-train", "{lm_part}/model-last", "{lm_text}", "{output}"]),
     "lm_learned_all": Run(
-        ["hpyp", "learn-text", "{lm_part}/model-last", "{lm_text}", "{output}", "--learning", "all"]
+        ["hpyp", "self-train", "{lm_part}/model-last", "{lm_text}", "{output}", "--learning", "all"]
     ),
     "lm_ngram": ngram("{lm_train}", vocabulary="{lm_supervised}/model-last"),
     "lm_ngram_of_text": ngram("{lm_half}", "{lm_text}", vocabulary="{lm_part}/model-last"),

@@ -1,5 +1,5 @@
-"""Sentences and documents of text files, of treebanks in CoNLL-U, and of `.spacy` files, read a
-little at a time. The name of a file says what it is.
+"""Sentences and documents of text, CoNLL-U and `.spacy` files, read a little at a time. The name of a
+file says what it is.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,6 @@ from typing import Any
 import spacy
 import typer
 from spacy.language import Language
-from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotation.syntactic_words import to_word_doc
@@ -25,12 +24,12 @@ STDIN = Path("-")
 
 
 def is_conllu(path: Path) -> bool:
-    """Return whether a file is a treebank in CoNLL-U, by its name."""
+    """Return whether a file is CoNLL-U, by its name."""
     return path.suffix.lower() == ".conllu"
 
 
 def existing(paths: list[Path] | None) -> list[Path] | None:
-    """Check that files are there, as the callback of an option; stdin always is."""
+    """Check that files exist, as the callback of an option; stdin always does."""
     for path in paths or ():
         if path != STDIN and not path.is_file():
             problem = "is a directory" if path.is_dir() else "does not exist"
@@ -39,13 +38,14 @@ def existing(paths: list[Path] | None) -> list[Path] | None:
 
 
 def check_text(path: Path) -> None:
-    """Check that a file is text by its name. RAISES (ValueError): If it is a table or CoNLL-U."""
+    """Check that a file is text, by its name. RAISES (ValueError): If it is a table or CoNLL-U."""
     if is_table(path) or is_conllu(path):
         raise ValueError(f"'{path}' is a table or CoNLL-U by its name, but text is needed here.")
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a file in UTF-8, or of stdin, with the number of characters before each.
+    """Yield the lines of a file in UTF-8, or of stdin, each after the number of characters before
+    it.
 
     RAISES (ValueError): If it is not UTF-8.
     """
@@ -65,55 +65,41 @@ def lines_of(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def locate_paragraphs(path: Path, *, per_line: bool = False) -> Iterator[tuple[int, str]]:
-    """Yield the paragraphs of a text file, each with the number of characters before it, see
-    `paragraphs_of`.
+    """Yield the paragraphs of a text file, or its lines, each after the number of characters before
+    it; see `paragraphs_of`.
 
-    per_line (bool): Whether every line that is not empty is a paragraph, however long.
-    RAISES (ValueError): If the file is not text in UTF-8, or is a table or CoNLL-U by its name.
+    RAISES (ValueError): If it is not UTF-8, or is a table or CoNLL-U by its name.
     """
     check_text(path)
     return paragraphs_of(lines_of(path), per_line=per_line)
 
 
 def read_sentences(path: str | Path, nlp: Language | None = None) -> Iterator[list[str]]:
-    """Yield the words of each sentence of a file. White space is no word, and sentences without
-    words are left out. Text is not held in memory.
+    """Yield the words of each sentence of a file, without white space and empty sentences.
 
-    * A `.spacy` file, or a directory of treebanks: gold words and sentences; a document without
-      sentence boundaries is one sentence.
-    * A treebank in CoNLL-U: its words and sentences.
-    * Text, one sentence a line: split at white space, or into the words that the tokenizer of a
-      pipeline finds, as `hpyp surprisal` does.
-
-    RAISES (ValueError): If there is no such file, or it is not what its name says.
+    path (str | Path): A treebank, whose words and sentences are taken; or text with one sentence a
+        line.
+    nlp (Language | None): Its tokenizer splits lines of text; else they are split at white space.
+    RAISES (ValueError): If the file does not exist, or is not what its name says.
     """
     path = Path(path)
     if not path.exists():
         raise ValueError(f"There is no file '{path}'.")
-    if path.is_dir() or path.suffix == SPACY:
-        docs = read_treebank(path, spacy.blank("xx").vocab)
-        return (words for doc in docs for words in _sentences(to_word_doc(doc)))
     if is_conllu(path):
         return ([word.form for word in block.words] for block in read_blocks(path))
-    lines = locate_paragraphs(path, per_line=True)
-    if nlp is None:
-        return (words for _, line in lines if (words := line.split()))
-    return (
-        words
-        for _, line in lines
-        for words in _sentences(to_word_doc(mark_sentence(nlp.make_doc(line))))
-    )
-
-
-def _sentences(doc: Doc) -> Iterator[list[str]]:
-    for span in spans_of(doc):
-        if words := [token.text for token in span if not token.is_space]:
-            yield words
+    if path.is_dir() or path.suffix == SPACY:
+        docs = read_treebank(path, spacy.blank("xx").vocab)
+    else:
+        lines = (line for _, line in locate_paragraphs(path, per_line=True))
+        if nlp is None:
+            return filter(None, map(str.split, lines))
+        docs = map(mark_sentence, map(nlp.make_doc, lines))
+    sentences = (span for doc in docs for span in spans_of(to_word_doc(doc)))
+    return filter(None, ([word.text for word in span if not word.is_space] for span in sentences))
 
 
 def read_corpus(path: Path, nlp: Language, *, tokens: str = "tokenizer") -> list[Example]:
-    """Read the documents of a treebank, with what is to be found of them; a file, or a directory of
-    files that end with .conllu or .spacy.
+    """Read the documents of a treebank, a file or a directory, as examples.
 
     tokens (str): The tokens of the documents to be parsed, "tokenizer" or "gold".
     """
@@ -121,7 +107,6 @@ def read_corpus(path: Path, nlp: Language, *, tokens: str = "tokenizer") -> list
 
 
 def read_training(path: Path, nlp: Language, config: dict[str, Any]) -> list[Example]:
-    """Read training data, with the tokens that the config of a pipeline reads it with."""
-    return read_corpus(
-        path, nlp, tokens=config.get("corpora", {}).get("train", {}).get("tokens", "tokenizer")
-    )
+    """Read training data, with the tokens that a config reads them with."""
+    tokens = config.get("corpora", {}).get("train", {}).get("tokens", "tokenizer")
+    return read_corpus(path, nlp, tokens=tokens)

@@ -1,33 +1,39 @@
-"""`hpyp surprisal`: the surprisal of each token, word or region of texts and tables of stimuli, as
-a table.
+"""`hpyp surprisal` and `hpyp reading`: tables of surprisals, and whether they predict reading
+times.
 """
 
 import csv
+import io
+import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
 import numpy as np
 import spacy
-import srsly
 
 from ..about import __version__
 from ..distributed.run import Write
-from ..language_model.align import Alignment
-from ..language_model.increments import ENTROPIES
 from ..language_model.ngram import NGramModel
-from ..language_model.stimuli import Columns, read_counts, read_passages
-from ..language_model.surprisal import PARTS, REGION, TOKEN, WORD, Frequencies, Row, TextPassage
-from ..language_model.tables import is_table
+from ..language_model.reading_times import BASELINE, predict_times
+from ..language_model.surprisal import ENTROPIES, REGION, TOKEN, WORD, Frequencies
+from ..language_model.tables import (
+    Alignment,
+    Passage,
+    Row,
+    decode_table,
+    is_table,
+    read_counts,
+    read_passages,
+)
 from ..pipeline.surprisal import NGramReader, ParserReader, Reader, read_rows
-from ..storage import replace_file
 from .app import (
     AnyModel,
     Bar,
+    Json,
     RayAddress,
     Threads,
     Workers,
@@ -38,134 +44,117 @@ from .app import (
     load_pipeline,
     note,
     option,
+    percent,
+    print_table,
+    require_extra,
+    save_json,
     writing,
 )
 from .distribute import distribute
-from .ngram import is_ngram_model, refuse
+from .language_models import is_ngram_model, refuse
 from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sentences
 
-# More words before than any regression has.
-_LAGS = 100
 # Characters that are read at once: few enough to show progress.
 _BATCH = 2000
+# The width of a column of a printed table.
+_WIDTH = 120
 
 
 def surprisal(
     model: AnyModel,
-    texts: Annotated[
-        list[Path], argument("Texts, '-' for stdin, or tables of stimuli (.csv, .tsv)")
-    ],
+    texts: Annotated[list[Path], argument("Texts, '-' for stdin, or tables (.csv, .tsv)")],
     *,
     output: Annotated[
-        Path | None,
-        option("File for the table (.csv, .tsv, .txt); with --ray a folder", "--output -o"),
+        Path | None, option("Table (.csv, .tsv, .txt); a folder with --ray", "--output -o")
     ] = None,
-    words: Annotated[
-        bool, option("One row a word between white space: sums over its tokens", "--words -w")
-    ] = False,
-    regions: Annotated[
-        bool, option("One row a region of a table of stimuli", "--regions -r")
-    ] = False,
-    context: Annotated[
-        str | None, option("Stimuli: column with the context read before the text")
-    ] = None,
-    text_by: Annotated[
-        str | None, option("One word a row: column with the text of each word")
-    ] = None,
-    word: Annotated[str, option("One word a row: column with the words")] = "word",
-    reader_by: Annotated[str | None, option("One word a row: column with the readers")] = None,
+    words: Annotated[bool, option("Write a row for each word", "--words -w")] = False,
+    regions: Annotated[bool, option("Write a row for each region", "--regions -r")] = False,
+    context: Annotated[str | None, option("Stimuli: column of the preceding text")] = None,
+    text_by: Annotated[str | None, option("Words: column of texts")] = None,
+    word: Annotated[str, option("Words: column of words")] = "word",
+    reader_by: Annotated[str | None, option("Words: column of readers")] = None,
     frequencies: Annotated[
-        Path | None, option("Text, or a table of words and counts, for frequencies", exists=True)
+        Path | None, option("Words: text, or table of counts, for frequencies", exists=True)
     ] = None,
-    lags: Annotated[int, option("Columns of so many words before, too", least=0, most=_LAGS)] = 0,
+    lags: Annotated[int, option("Words: add columns of n words before", least=0, most=100)] = 0,
     align: Annotated[
-        Path | None,
-        option("Table of another model (.csv, .tsv), whose values get a column", exists=True),
+        Path | None, option("Add a column from the table of another model", exists=True)
     ] = None,
-    value: Annotated[
-        str, option("Of --align: the column of values; --word is that of words")
-    ] = "surprisal",
-    no_punctuation: Annotated[
-        bool,
-        option("Punctuation has no rows, and is no part of words and regions", "--no-punctuation"),
-    ] = False,
-    entropy: Annotated[
-        bool,
-        option("Columns of entropies over next words and analyses, and reductions", "--entropy -e"),
-    ] = False,
+    value: Annotated[str, option("Column of values in the table of --align")] = "surprisal",
+    no_punctuation: Annotated[bool, option("Leave punctuation out", "--no-punctuation")] = False,
+    entropy: Annotated[bool, option("Add columns of entropies", "--entropy -e")] = False,
     per_line: Annotated[
-        bool, option("Read each line, or text of --text-by, as one sentence", "--per-line -l")
+        bool, option("Read each line, or text of words, as one sentence", "--per-line -l")
     ] = False,
-    running: Annotated[
-        bool, option("Let the parser split texts of a table into sentences")
-    ] = False,
+    running: Annotated[bool, option("Stimuli: find the sentences of each")] = False,
     segment_with: Annotated[
-        str | None, option("N-gram models: pipeline used to split text into sentences")
+        str | None, option("N-gram models: pipeline that splits text into sentences")
     ] = None,
     particles: Annotated[
-        int | None,
-        option("Particles; by default the pipeline's, but 5,000 at least", "--particles -K"),
+        int | None, option("Particles. Default: the pipeline's, at least 5,000", "--particles -K")
     ] = None,
     threads: Threads = None,
     ray: RayAddress = None,
     workers: Workers = None,
 ) -> None:
-    """Write a table of surprisals in bits, one row a token, with a header.
+    """Write a table of surprisals in bits, with a row for each token.
 
-    A table of stimuli has the columns item, perhaps condition, and text or regions, which are
-    separated by '|'; other columns are carried through, and each row is one sentence. Of a text,
-    paragraphs are separated by empty lines and parsed one by one; the parser finds their sentences.
-    The columns start and end count characters of the file or of the stimulus.
+    Text: empty lines separate paragraphs, whose sentences the parser finds.
 
-    A table with one word a row, as those of reading times, is given back with columns added: name
-    the column of its texts (--text-by), whose words are put together to running text, and that of
-    its words (--word).
+    Stimuli: a table with the columns item, perhaps condition, and text or regions, which are
+    separated by '|'. Each row is one sentence.
 
-    With --ray each text gets a table of its own, and the same command goes on after an
-    interruption.
+    Words: a table with one word a row, such as reading times. It comes back with columns added.
+    Name the columns of its texts (--text-by) and of its words (--word).
+
+    With --ray each text becomes a table of its own. Repeat an interrupted command to go on.
     """
     by = REGION if regions else WORD if words else TOKEN
     if ray is not None:
         if regions or text_by or align or context or lags or running or threads or STDIN in texts:
             raise ValueError(
-                "With --ray texts are files of text, and of the options there are --words, --no-punctuation, "
-                "--entropy, --per-line, --particles and --segment-with."
+                "--ray reads files of text, and takes --words, --no-punctuation, --entropy, "
+                "--per-line, --particles and --segment-with."
             )
         settings = {"by": by, "punctuation": not no_punctuation, "entropy": entropy}
         settings |= {"per_line": per_line, "particles": particles, "segment_with": segment_with}
         place = {"ending": "tsv", "address": ray, "workers": workers}
         return distribute(_load_writer, model, settings, texts, output, **place)
     existing(texts)
-    tables = is_table(texts[0])
     if text_by is None:
-        of_words = "a table with one word a row: name the column of its texts with --text-by"
-        refuse(of_words, reader_by=reader_by, frequencies=frequencies, lags=lags or None)
-    if not tables:
+        needed = "tables with one word a row. Name the column of texts: --text-by"
+        refuse(needed, reader_by=reader_by, frequencies=frequencies, lags=lags or None)
+    if not is_table(texts[0]):
         refuse("tables", text_by=text_by, context=context, regions=regions, running=running)
-    passages = _passages(texts, Columns(context, text_by, word, reader_by), per_line=per_line)
-    running = running if tables and text_by is None else not per_line
+    elif text_by is None:
+        refuse("texts. A row of a table is one sentence without it", per_line=per_line)
     if is_ngram_model(model):
-        refuse("a parser, but here is an n-gram model", particles=particles, threads=threads)
+        refuse("parsers. This is an n-gram model", particles=particles, threads=threads)
     else:
-        refuse("an n-gram model, but here is a parser", segment_with=segment_with)
+        refuse("n-gram models. This is a parser", segment_with=segment_with)
+    columns = {"context": context, "text_by": text_by, "word": word, "reader_by": reader_by}
+    passages = _passages(texts, per_line=per_line, **columns)
     alignment = None if align is None else Alignment(align, word, value)
     reader = _reader(model, particles, threads, segment_with)
-    settings = {"by": by, "punctuation": not no_punctuation, "entropy": entropy, "running": running}
-    to_rows = partial(read_rows, reader, **settings, alignment=alignment)
-    if text_by is not None:
-        to_rows = partial(to_rows, frequencies=_frequencies(frequencies, reader), lags=lags)
+    settings = {
+        "by": by,
+        "punctuation": not no_punctuation,
+        "entropy": entropy,
+        "running": running if is_table(texts[0]) and text_by is None else not per_line,
+        "frequencies": None if text_by is None else _frequencies(frequencies, reader),
+        "lags": lags,
+        "alignment": alignment,
+    }
     dialect = "excel" if output is not None and output.suffix.lower() == ".csv" else "excel-tab"
-    header = _header(isinstance(reader, ParserReader), by, entropy=entropy)
     with (
         writing(output, "surprisals") as file,
         Bar(passages, desc="Reading", unit=" texts", disable=is_shown(output)) as bar,
     ):
-        _write_table(file, _rows(reader, bar, to_rows), dialect=dialect, header=header)
+        header = _header(isinstance(reader, ParserReader), by, entropy=entropy)
+        _write(file, _read(reader, bar, settings), dialect, header)
     if output is not None:
-        provenance = _provenance(reader, model, texts)
-        replace_file(
-            output.with_name(f"{output.name}.json"), srsly.json_dumps(provenance, indent=2).encode()
-        )
+        about = _provenance(reader, model, texts)
+        save_json(output.with_name(f"{output.name}.json"), about, "its provenance")
     if per_line:
         reader.coverage.joined.clear()
     aligned = [] if alignment is None else [alignment.message()]
@@ -179,75 +168,34 @@ def _reader(
     if is_ngram_model(model):
         segmenter = None if segment_with is None else load_pipeline(segment_with)
         return NGramReader(NGramModel.from_disk(model), segmenter)
-    nlp, _ = load_parser(model, threads=threads)
-    return ParserReader(nlp, particles=particles)
+    return ParserReader(load_parser(model, threads=threads)[0], particles=particles)
 
 
-def _provenance(reader: Reader, model: str, texts: Sequence[Path]) -> dict[str, Any]:
-    """Return what a table was made by, and from."""
-    settings, meta, path = {}, {}, Path(model)
-    if isinstance(reader, ParserReader):
-        settings = {"particles": reader.search.particles, "seed": reader.parser.seed}
-        meta, path = reader.nlp.meta, Path(reader.nlp.path)
-    return {
-        "command": ["python", "-m", "spacy", *sys.argv[1:]],
-        "versions": {
-            "spacy-hpyp": __version__,
-            "spacy": spacy.__version__,
-            "numpy": np.__version__,
-        },
-        "model": {
-            "path": model,
-            **{name: meta[name] for name in ("lang", "name", "version", "sources") if name in meta},
-            "sha256": checksum(path),
-            **settings,
-        },
-        "texts": {str(text): None if text == STDIN else checksum(text) for text in texts},
-    }
+def _passages(
+    texts: Sequence[Path], *, per_line: bool, text_by: str | None, **columns: Any
+) -> Iterable[Passage]:
+    """Return the passages of files. Tables are read, and checked, at once."""
+    if not any(map(is_table, texts)):
+        for path in texts:
+            check_text(path)
+        return chain.from_iterable(_prose(path, per_line=per_line) for path in texts)
+    if not all(map(is_table, texts)):
+        raise ValueError("Tables and texts have different columns. Use two commands.")
+    tables = [read_passages(path, text_by=text_by, **columns) for path in texts]
+    firsts = [table[0] for table in tables if table]
+    if len({tuple(one.rows[0][1] if one.rows else one.columns) for one in firsts}) > 1:
+        raise ValueError("These tables have different columns. Use one command for each.")
+    return [*chain.from_iterable(tables)]
 
 
-def _load_writer(
-    model: str,
-    *,
-    by: str,
-    punctuation: bool,
-    entropy: bool,
-    per_line: bool,
-    particles: int | None,
-    segment_with: str | None,
-) -> Write:
-    """Load a model in a worker, and return the function that writes the table of a text."""
-    reader = _reader(model, particles, 1, segment_with)
-    settings = {"by": by, "punctuation": punctuation, "entropy": entropy}
-    to_rows = partial(read_rows, reader, running=not per_line, **settings)
-    header = _header(isinstance(reader, ParserReader), by, entropy=entropy)
-
-    def write(path: Path, name: str, file: TextIO) -> None:
-        rows = _rows(reader, _prose(path, per_line=per_line), to_rows)
-        _write_table(file, rows, dialect="excel-tab", header=header)
-
-    return write
-
-
-def _rows(
-    reader: Reader,
-    passages: Iterable[TextPassage],
-    read: Callable[[Iterable[TextPassage]], Iterator[Row]],
-) -> Iterator[Row]:
-    """Yield the rows of passages, whose strings the pipeline forgets: nobody else has it."""
-    passages = iter(passages)
-    while batch := list(islice(passages, 1)):
-        while sum(len(passage.text) for passage in batch) < _BATCH and (
-            one := next(passages, None)
-        ):
-            batch.append(one)
-        with reader.nlp.memory_zone():
-            rows = list(read(batch))
-        yield from rows
+def _prose(path: Path, *, per_line: bool) -> Iterator[Passage]:
+    for number, (offset, text) in enumerate(locate_paragraphs(path, per_line=per_line), 1):
+        columns = {"file": str(path), "paragraph": number}
+        yield Passage(text, columns, f"paragraph {number} of '{path}'", offset)
 
 
 def _frequencies(path: Path | None, reader: Reader) -> Frequencies:
-    """Return the frequencies of words in a file, or else in the training data of a model."""
+    """Return the frequencies of words in a file, or in the training data of a model."""
     if path is None:
         return reader.frequencies()
     with path.open("rb") as file:
@@ -258,63 +206,141 @@ def _frequencies(path: Path | None, reader: Reader) -> Frequencies:
         return Frequencies(Counter(chain.from_iterable(sentences)))
 
 
-def _passages(texts: Sequence[Path], columns: Columns, *, per_line: bool) -> Iterable[TextPassage]:
-    """Return the passages of files. Tables are read, and checked, at once."""
-    if not all(map(is_table, texts)):
-        if any(map(is_table, texts)):
-            raise ValueError(
-                "Tables and other texts have different columns: give them in two commands."
-            )
-        for path in texts:
-            check_text(path)
-        return chain.from_iterable(_prose(path, per_line=per_line) for path in texts)
-    if columns.text_by is None:
-        refuse("texts: a row of a table is one sentence without it", per_line=per_line)
-    found = [read_passages(path, columns) for path in texts]
-    if len({tuple(_columns(table[0])) for table in found if table}) > 1:
-        raise ValueError("These tables have different columns: give them in several commands.")
-    return [*chain.from_iterable(found)]
-
-
-def _columns(passage: TextPassage) -> list[str]:
-    """Return the columns of the table that a passage is from."""
-    if passage.rows:
-        return [*passage.rows[0].columns]
-    return [*passage.columns, "regions" if passage.ends else "text"]
-
-
-def _prose(path: Path, *, per_line: bool) -> Iterator[TextPassage]:
-    for number, (offset, text) in enumerate(locate_paragraphs(path, per_line=per_line), 1):
-        columns = {"file": str(path), "paragraph": number}
-        yield TextPassage(text, columns, f"paragraph {number} of '{path}'", offset)
+def _read(reader: Reader, passages: Iterable[Passage], settings: dict[str, Any]) -> Iterator[Row]:
+    """Yield the rows of passages. The pipeline forgets their strings."""
+    passages = iter(passages)
+    while batch := list(islice(passages, 1)):
+        while sum(len(passage.text) for passage in batch) < _BATCH and (
+            more := next(passages, None)
+        ):
+            batch.append(more)
+        with reader.nlp.memory_zone():
+            rows = list(read_rows(reader, batch, **settings))
+        yield from rows
 
 
 def _header(is_parser: bool, by: str, *, entropy: bool) -> list[str]:
-    """Return the columns of the table of a text, by a parser or by an n-gram model."""
-    sums = ["surprisal", *(PARTS if is_parser else ()), "log_prob"]
-    names = (ENTROPIES if is_parser else ENTROPIES[:1]) if entropy else []
-    tag = ["tag"] if by == TOKEN and is_parser else []
-    own = ["word", "token"] if by == TOKEN else ["word", "tokens"]
-    entropies = [f"{kind}_{name}" for kind in ("entropy", "reduction") for name in names]
-    place = ["file", "paragraph", "sentence", *own, "start", "end", "text"]
-    return [*place, *tag, *sums, "known", "class", *entropies]
+    """Return the columns of the table of a text."""
+    parts = ["surprisal_lexical", "surprisal_syntactic"] if is_parser else []
+    names = ENTROPIES[: 2 if is_parser else 1] if entropy else []
+    return [
+        *("file", "paragraph", "sentence", "word", "token" if by == TOKEN else "tokens"),
+        *("start", "end", "text", *(["tag"] if by == TOKEN and is_parser else [])),
+        *("surprisal", *parts, "surprisal_letters", "log_prob", "known", "class"),
+        *(f"{kind}_{name}" for kind in ("entropy", "reduction") for name in names),
+    ]
 
 
-def _write_table(file: TextIO, rows: Iterable[Row], *, dialect: str, header: Sequence[str]) -> None:
-    """Write rows, all of which have the same columns, as a table.
+def _write(file: TextIO, rows: Iterator[Row], dialect: str, header: Sequence[str]) -> None:
+    """Write a table. The header is for a text without rows."""
 
-    dialect (str): One of the module csv.
-    header (Sequence[str]): The columns if there is no row.
-    """
-    writer = csv.writer(file, dialect=dialect, lineterminator="\n")
-    rows = iter(rows)
-    first = next(rows, None)
+    def formatted(value: Any) -> Any:
+        if isinstance(value, bool):
+            # R and pandas read TRUE and FALSE as logical values.
+            return str(value).upper()
+        return f"{value:.6f}" if isinstance(value, float) else value
+
+    writer, first = csv.writer(file, dialect, lineterminator="\n"), next(rows, None)
     writer.writerow(first or header)
-    writer.writerows(map(_formatted, row.values()) for row in chain([first] if first else [], rows))
+    for row in chain([first] if first else [], rows):
+        writer.writerow(map(formatted, row.values()))
 
 
-def _formatted(value: Any) -> Any:
-    if isinstance(value, bool):
-        # R reads TRUE and FALSE as logical values, and so does pandas.
-        return str(value).upper()
-    return f"{value:.6f}" if isinstance(value, float) else value
+def _provenance(reader: Reader, model: str, texts: Sequence[Path]) -> dict[str, Any]:
+    """Return what a table was made by, and from."""
+    about: dict[str, Any] = {"path": model}
+    path = Path(model)
+    if isinstance(reader, ParserReader):
+        meta, path = reader.nlp.meta, Path(reader.nlp.path)
+        names = ("lang", "name", "version", "sources")
+        about |= {name: meta[name] for name in names if name in meta}
+        about |= {"particles": reader.search.particles, "seed": reader.parser.seed}
+    packages = {"spacy-hpyp": __version__, "spacy": spacy.__version__, "numpy": np.__version__}
+    return {
+        "command": ["python", "-m", "spacy", *sys.argv[1:]],
+        "versions": packages,
+        "model": about | {"sha256": checksum(path)},
+        "texts": {str(text): None if text == STDIN else checksum(text) for text in texts},
+    }
+
+
+def _load_writer(
+    model: str,
+    *,
+    per_line: bool,
+    entropy: bool,
+    by: str,
+    particles: int | None,
+    segment_with: str | None,
+    **settings: Any,
+) -> Write:
+    """Load a model in a worker, and return the function that writes the table of a text."""
+    reader = _reader(model, particles, 1, segment_with)
+    settings |= {"by": by, "entropy": entropy, "running": not per_line}
+
+    def write(path: Path, name: str, file: TextIO) -> None:
+        header = _header(isinstance(reader, ParserReader), by, entropy=entropy)
+        _write(file, _read(reader, _prose(path, per_line=per_line), settings), "excel-tab", header)
+
+    return write
+
+
+def reading(
+    tables: Annotated[
+        list[Path], argument("Tables of words, as 'hpyp surprisal' writes them", exists=True)
+    ],
+    *,
+    time: Annotated[str, option("Column of reading times")],
+    text_by: Annotated[str, option("Column of texts")],
+    predict: Annotated[
+        list[str] | None, option("Predictors to test: a,b or a formula. Default: surprisal")
+    ] = None,
+    baseline: Annotated[str, option("Control predictors: a,b or a formula")] = BASELINE,
+    reader_by: Annotated[str | None, option("Column of readers, for a mixed model")] = None,
+    output: Json = None,
+) -> None:
+    """Print how much better surprisals predict reading times than a baseline.
+
+    Regressions (least squares) with and without surprisals predict the times of each text from
+    those of the others. Gain is the difference in log-likelihood, in nats, with a standard error by
+    blocks of 100 words. Effects are in the unit of times a bit, with 95 % confidence intervals that
+    allow for correlated neighbouring words (Newey & West), or those of a mixed model with
+    --reader-by. A predictor has its columns of the words before (--lags) with it. Rows without a
+    time are left out. Several tables must have the same rows.
+    """
+    pandas = require_extra("reading", "statsmodels", "pandas")
+    frames = []
+    for path in tables:
+        text, delimiter = decode_table(path)
+        decimal = "," if delimiter == ";" and re.search(r";-?\d+,\d", text) else "."
+        file = io.StringIO(text)
+        frames.append(pandas.read_csv(file, sep=delimiter, decimal=decimal, low_memory=False))
+    predictors = {
+        (f"{path.stem}: " if len(tables) > 1 else "") + formula: (number, formula)
+        for number, path in enumerate(tables)
+        for formula in predict or ["surprisal"]
+    }
+    columns = {"time": time, "text_by": text_by, "reader_by": reader_by}
+    figures = predict_times(frames, **columns, predictors=predictors, baseline=baseline)
+
+    def shown(gain: dict[str, float]) -> str:
+        return f"{gain['value']:.1f} ± {gain['error']:.1f}"
+
+    rows, effects = [], []
+    for name, one in figures["predictors"].items():
+        by_text = " ".join(f"{gain:.1f}" for gain in one["texts"].values())
+        counts = (figures["words"], figures["left_out"])
+        rows.append((name, *counts, shown(one["gain"]), percent(one["explained"]), by_text))
+        for effect in one["effects"]:
+            interval = f"{effect['low']:.2f} … {effect['high']:.2f}"
+            value, standardized = f"{effect['value']:.2f}", f"{effect['standardized']:.2f}"
+            effects.append((name, effect["column"], value, interval, standardized))
+    header = ("predictors", "words", "left out", "gain", "variance %", "by text")
+    print_table(header, rows, "Gain in log-likelihood (nats)", max_col=_WIDTH)
+    if figures["differences"]:
+        header = ("predictors", "less those of", "difference")
+        pairs = [(one["predictors"], one["less"], shown(one)) for one in figures["differences"]]
+        print_table(header, pairs, "Differences in gain (nats)", left=2, max_col=_WIDTH)
+    header = ("predictors", "column", "effect", "95 %", "a standard deviation")
+    print_table(header, effects, f"Effects ({time} a bit)", left=2, max_col=_WIDTH)
+    save_json(output, figures, "the figures")

@@ -73,17 +73,17 @@ def visit_sequences(franchise, symbols, offsets, group, seated, rng):
 
 
 @jit
-def score_sequences(franchise, symbols, offsets, group, out):
-    """Write log p(sequence | group) with its end, in nats, into `out` (float64[sequences]), see
+def score_symbols(franchise, symbols, offsets, group, out):
+    """Write log p(symbol | symbols before, group) of sequences into `out` (float64[*], nats), see
     `learn_sequences`.
     """
     end = franchise.alphabet[0] - 1
     row = np.empty(BEFORE + franchise.columns.shape[1], dtype=np.int32)
     for i in range(len(group)):
-        out[i] = 0.0
         for place in range(offsets[i], offsets[i + 1]):
             read_context(symbols, offsets[i], place, group[i], end, row)
-            out[i] += log(dish_probability(franchise, deepest(franchise, 0, row), symbols[place]))
+            restaurant = deepest(franchise, 0, row)
+            out[place] = log(dish_probability(franchise, restaurant, symbols[place]))
 
 
 @jit

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..text.vocabulary import Vocabulary
 from .franchise import Franchise, new_franchise
-from .sequences import BEFORE, GROUP, draw_sequence, learn_sequences, score_sequences
+from .sequences import BEFORE, GROUP, draw_sequence, learn_sequences, score_symbols
 from .storage import pack, unpack
 
 #: The number of code points in Unicode, assigned or not.
@@ -102,16 +102,13 @@ class Spelling:
 
         classes (int[n]): The class of each word, numbered from 0.
         """
-        scores = np.zeros(len(words))
-        if len(words) > 0:
-            symbols, offsets = self.characters.encode(words)
-            score_sequences(
-                self.franchise, symbols, offsets, np.asarray(classes, dtype=np.int32), scores
-            )
-            scores += self.characters.log_share * np.add.reduceat(
-                symbols == self.characters.unknown, offsets[:-1], dtype=int
-            )
-        return scores
+        if len(words) == 0:
+            return np.zeros(0)
+        symbols, offsets = self.characters.encode(words)
+        scores, groups = np.empty(len(symbols)), np.asarray(classes, dtype=np.int32)
+        score_symbols(self.franchise, symbols, offsets, groups, scores)
+        scores[symbols == self.characters.unknown] += self.characters.log_share
+        return np.add.reduceat(scores, offsets[:-1])
 
     def draw(self, vocabulary: Vocabulary, number: int, rng: np.random.Generator) -> str | None:
         """Draw a word of a class, numbered from 0, or None if `ATTEMPTS` draws fail."""

@@ -1,4 +1,4 @@
-"""Generated sentences as Docs."""
+"""Sentences drawn from a parser's model, as Docs."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ from ..text.spacing import spaces_between
 
 #: Derivations drawn before a sentence is given up.
 ATTEMPTS = 10_000
-# The highest limit of the length of sentences.
+# The largest limit of the length of sentences.
 _LONGEST = 10_000
 _BATCH = 50
 
@@ -30,6 +30,13 @@ def check_drawing(count: int, max_length: int, seed: int) -> tuple[int, int, int
     """Check the number of sentences, the limit of their length, and the seed."""
     max_length = whole("max_length", max_length, highest=_LONGEST)
     return whole("count", count), max_length, whole("seed", seed, least=0)
+
+
+def not_found(max_length: int) -> ValueError:
+    """Make the error that no sentence was found in `ATTEMPTS` attempts."""
+    return ValueError(
+        f"{ATTEMPTS:,} attempts made no sentence of {max_length} words or fewer. Allow longer ones."
+    )
 
 
 def generate_docs(
@@ -42,11 +49,11 @@ def generate_docs(
     search: Search,
     threads: int,
 ) -> Iterator[Doc]:
-    """Draw sentences from a model, each as a Doc.
+    """Draw sentences from a model, each as a Doc with its tags and tree, and probabilities as after
+    parsing.
 
-    seed (int): Fixes them. The first sentences are the same for every count.
-    search (Search): The search for the sentences' probabilities.
-    YIELDS (Doc): With the tags and the tree that were drawn, and probabilities as after parsing.
+    seed (int): Fixes the sentences. The first ones are the same for every count.
+    search (Search): The search that sums up the sentences' probabilities.
     RAISES (ValueError): If no sentence that is short enough is found.
     """
     search = search._replace(marginals=False, consensus=False)
@@ -56,23 +63,28 @@ def generate_docs(
         ]
         blocks = sentence_blocks([one.words for one in drawn])
         offsets = blocks.offsets
-        # The trees are those that were drawn; the beam sums up the probabilities of the words.
+        # The beam sums up the probabilities of the words. The trees are those drawn.
         parses = decode(model.frozen, blocks, search, threads)
         parses.tags[:] = np.concatenate([one.tags for one in drawn])
-        for one, start, end in zip(drawn, offsets[:-1], offsets[1:]):
+        docs = []
+        for number, one, start, end in zip(numbers, drawn, offsets[:-1], offsets[1:]):
             tree_of(one.actions, parses.heads[start:end], parses.labels[start:end])
-        layout = Layout(
-            token=np.concatenate([np.arange(len(one.words)) for one in drawn]),
-            docs=offsets,
-            offsets=offsets,
-        )
-        docs = [
-            _doc(model, vocab, one.words, np.random.default_rng([seed, number, 1]))
-            for number, one in zip(numbers, drawn)
-        ]
+            rng = np.random.default_rng([seed, number, 1])
+            words = [
+                write_out(model.vocabulary, model.spelling, n, rng) for n in one.words.tolist()
+            ]
+            docs.append(doc_of(vocab, words))
+        token = np.concatenate([np.arange(len(one.words)) for one in drawn])
+        layout = Layout(token=token, docs=offsets, offsets=offsets)
         letters = model.spell_docs(docs, layout, blocks.words)
-        write_parses(docs, layout, with_letters(parses, letters), model)
+        write_parses(docs, layout, with_letters(parses, letters), model.encoder)
         yield from docs
+
+
+def doc_of(vocab: Vocab, words: list[str]) -> Doc:
+    """Make a Doc of generated words, with spaces by common rules of punctuation."""
+    spaces = spaces_between(words, separated=vocab.writing_system["has_letters"])
+    return Doc(vocab, words=words, spaces=spaces)
 
 
 def _draw(model: JointModel, max_length: int, rng: np.random.Generator) -> Derivation:
@@ -85,20 +97,4 @@ def _draw(model: JointModel, max_length: int, rng: np.random.Generator) -> Deriv
     for _ in range(ATTEMPTS):
         if n := draw_sentence(frozen, work, rng, drawn):
             return Derivation(drawn.actions[: 2 * n], drawn.tags[:n], drawn.words[:n])
-    raise unfound("derivations", max_length)
-
-
-def unfound(drawn: str, max_length: int) -> ValueError:
-    """Make the error that no sentence was found in `ATTEMPTS` trials."""
-    return ValueError(
-        f"{ATTEMPTS:,} {drawn} were drawn, and none made a sentence of {max_length} words or "
-        f"fewer. Allow longer sentences."
-    )
-
-
-def _doc(model: JointModel, vocab: Vocab, numbers: np.ndarray, rng: np.random.Generator) -> Doc:
-    words = [
-        write_out(model.vocabulary, model.spelling, number, rng) for number in numbers.tolist()
-    ]
-    spaces = spaces_between(words, separated=vocab.writing_system["has_letters"])
-    return Doc(vocab, words=words, spaces=spaces)
+    raise not_found(max_length)

@@ -1,41 +1,27 @@
-"""Tables of surprisals: one row a token, a word between white space, or a region of a stimulus."""
+"""Rows of surprisals: one for each token, word between white space, or region of a text."""
 
 import re
-from bisect import bisect_right
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from math import log10
-from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc
 
 from ..text.vocabulary import Vocabulary
-from .align import Alignment
+from .tables import Alignment, Passage, Row, carried
 
 #: Units of rows.
-TOKEN, WORD, REGION = "token", "word", "region"
-ROWS = (TOKEN, WORD, REGION)
-#: Parts of a parser's surprisals: the first two are all of it, and the letters of rare words are in
-#: the first one.
-PARTS = ("surprisal_lexical", "surprisal_syntactic", "surprisal_letters")
+TOKEN, WORD, REGION = UNITS = "token", "word", "region"
+#: Entropies, over next words and over analyses.
+ENTROPIES = "next", "analyses"
 
 # A larger share of words that a model does not know is worth a warning.
 _MANY_UNKNOWN = 0.05
-# The prefix of carried columns that have the name of a column of the table.
-_INPUT = "input_"
-# Columns that are not repeated for the words before.
-_NOT_BEFORE = {
-    "sentence",
-    "tokens",
-    "log_prob",
-    "known",
-    "class",
-    "position",
-    "position_in_sentence",
-}
+# Columns of a table of words that the words before do not have.
+_NOT_BEFORE = {*"sentence tokens log_prob known class position position_in_sentence".split()}
 # Punctuation of a word: at the end of a sentence, at a pause, and around speech.
 _PUNCTUATION = {
     "final_punctuation": re.compile(r"[.!?…。！？]\W*$"),
@@ -43,104 +29,63 @@ _PUNCTUATION = {
     "quote": re.compile(r"[\"“”„«»「」]|^\W*['‘’]|['’]\W*$"),
 }
 
-#: A row: its columns in their order.
-Row = dict[str, Any]
-
-
-class TableRow(NamedTuple):
-    """A row of a table that has one word a row.
-
-    region (int): The region of the text that the word is, from 1; 0 if there is none.
-    columns (dict[str, Any]), name (str): The row, and its name in errors.
-    """
-
-    region: int
-    columns: dict[str, Any]
-    name: str
-
-
-class TextPassage(NamedTuple):
-    """A text that is read by itself: nothing before it is context of its words.
-
-    columns (dict[str, Any]): Columns of all of its rows, such as its file, or its item and
-    condition. name (str): Its name in errors.
-    offset (int): The number of characters of the file before it.
-    ends (tuple[int, ...]): The ends of its regions, in characters of the text; empty if it has
-    none. rows (tuple[TableRow, ...]): The rows of the table that it is made of, if it is; its
-        regions are their words.
-    context (int): The number of characters at its beginning whose words have no rows.
-    """
-
-    text: str
-    columns: dict[str, Any]
-    name: str
-    offset: int = 0
-    ends: tuple[int, ...] = ()
-    rows: tuple[TableRow, ...] = ()
-    context: int = 0
-
 
 @dataclass(frozen=True)
-class TokenScores:
-    """Scores of the n tokens of a Doc, which are syntactic words. Those of white space mean
-    nothing.
+class Scores:
+    """Scores of the n words of a text. Those of white space mean nothing.
 
-    spans (int64[n, 2]): The beginning and end of each in the text; words of one token have those of
-        the token.
-    summed (dict[str, float64[n]]): Columns that add up over the tokens of a word, as surprisals do
-        by the chain rule.
-    classes (list[str]): The classes of words that are not in the model's vocabulary, "" for those
-    that are. tags (list[str] | None): Their tags, if the model finds any.
-    entropies (dict[str, float64[n, 2]]): By name, in bits, before each token and after it.
+    doc (Doc): Its tokens are the words.
+    spans (int64[n, 2]): Where each begins and ends in the text. Words of one token that do not
+        spell it have the span of the token.
+    summed (dict[str, float64[n]]): Columns that add up over words.
+    classes (list[str]): The classes of words that the model does not know, "" for the others.
+    tags (list[str] | None): Their tags, if the model finds tags.
+    entropies (dict[str, float64[n, 2]]): By name, before and after each word, in bits.
     """
 
+    doc: Doc
     spans: np.ndarray
     summed: dict[str, np.ndarray]
     classes: list[str]
     tags: list[str] | None = None
     entropies: dict[str, np.ndarray] = field(default_factory=dict)
 
+    def words_after(self, context: int) -> list[int]:
+        """Return the words that begin after the given number of characters."""
+        starts = self.spans[:, 0].tolist()
+        return [
+            i for i, token in enumerate(self.doc) if starts[i] >= context and not token.is_space
+        ]
+
 
 class Coverage:
-    """What a model does not know of the texts that it reads, and what it reads otherwise than they
-    look.
+    """Counts of words that a model does not know, and texts with several sentences read as one.
 
-    joined (list[str]): The names of texts that seem to have several sentences, and are read as one.
+    joined (list[str]): The names of these texts.
     """
 
     def __init__(self) -> None:
         self.joined: list[str] = []
         self._counts: Counter[str] = Counter()
 
-    def add(self, doc: Doc, scores: TokenScores, passage: TextPassage) -> None:
-        """Count the words of a passage, and its regions: the one that its column `critical` names,
-        or all.
-        """
-        words = [
-            token.i
-            for token in doc
-            if not token.is_space and scores.spans[token.i, 0] >= passage.context
-        ]
+    def add(self, scores: Scores, passage: Passage) -> None:
+        """Count words, and regions: the one in the column `critical`, or all."""
+        words = scores.words_after(passage.context)
         unknown = [i for i in words if scores.classes[i]]
-        self._counts += Counter(words=len(words), unknown=len(unknown))
+        self._counts.update(words=len(words), unknown=len(unknown))
         if passage.ends and not passage.rows:
             critical = str(passage.columns.get("critical", ""))
-            regions = (
-                {int(critical)} if critical.isdecimal() else set(range(1, len(passage.ends) + 1))
-            )
-            of_unknown = 1 + np.searchsorted(passage.ends, scores.spans[unknown, 1])
-            self._counts += Counter(
-                regions=len(regions), unsure=len(regions.intersection(of_unknown.tolist()))
-            )
+            regions = set(range(1, len(passage.ends) + 1))
+            regions = {int(critical)} if critical.isdecimal() else regions
+            found = 1 + np.searchsorted(passage.ends, scores.spans[unknown, 1])
+            self._counts.update(regions=len(regions), unsure=len(regions.intersection(found)))
 
     def messages(self) -> Iterator[tuple[str, bool]]:
         """Yield what a user should know, and whether it makes surprisals doubtful."""
         if self.joined:
-            message = f"Texts that seem to have several sentences, but are read as one: {len(self.joined):,}"
-            yield (
-                f"{message} (first: {self.joined[0]}). With --running, or running=True, they are found.",
-                True,
-            )
+            count, first = len(self.joined), self.joined[0]
+            message = f"Texts that seem to have several sentences, read as one: {count:,}"
+            yield f"{message} (first: {first}). --running, or running=True, finds them.", True
         count = self._counts
         share = count["unknown"] / max(count["words"], 1)
         message = f"{count['unknown']:,} of {count['words']:,} words ({100 * share:.1f} %)"
@@ -150,17 +95,16 @@ class Coverage:
             )
         message += " are unknown to the model"
         if share > _MANY_UNKNOWN:
-            message += ": their surprisals are those of classes of words, and of letters if the model spells"
+            message += ": their surprisals are those of word classes, and of letters if it spells"
         yield f"{message}.", share > _MANY_UNKNOWN
 
 
 class Frequencies:
-    """Frequencies of words on the Zipf scale (van Heuven et al. 2014): log10 of how often a word
-    occurs in a billion words. One is added to each count, so that unseen words have a frequency,
-    too. Case is ignored.
+    """Word frequencies on the Zipf scale (van Heuven et al. 2014): log10 of occurrences in a billion
+    words, with one added to each count. Case is ignored.
 
-    counts (Mapping[str, int]): How often words were seen.
-    total (int | None): How many words were seen, if not all of them are in the counts.
+    counts (Mapping[str, int]): The counts of words.
+    total (int | None): The number of words, if not all of them are in the counts.
     """
 
     def __init__(self, counts: Mapping[str, int], total: int | None = None) -> None:
@@ -171,202 +115,169 @@ class Frequencies:
 
     @classmethod
     def of_training(cls, vocabulary: Vocabulary, seen: np.ndarray) -> "Frequencies":
-        """Make those of a model's training data. Words that it knows by their class alone count as
-        unseen.
+        """Make the frequencies of a model's training data, where rare words count as unseen.
 
-        seen (int64[words + classes]): How often each number of the vocabulary was seen.
+        seen (int64[words + classes]): The count of each word and class.
         """
         rare = {word: len(tags) for word, tags in vocabulary.rare.items()}
         return cls({**rare, **dict(zip(vocabulary.words, seen.tolist()))}, int(seen.sum()))
 
     def of(self, word: str, tokens: Sequence[str]) -> float:
-        """Return the frequency of a word without the punctuation around it, or if it was not seen
-        like this, that of its rarest token.
+        """Return the frequency of a word without the punctuation around it, or if it is unseen,
+        that of its rarest token.
         """
-        places = [i for i, letter in enumerate(word) if letter.isalnum()]
-        bare = word[places[0] : places[-1] + 1].lower() if places else word
+        bare = re.sub(r"^[\W_]+|[\W_]+$", "", word).lower() or word
         parts = [token.lower() for token in tokens] or [bare]
         count = self._counts[bare] or min(self._counts[part] for part in parts)
         return log10((count + 1) / self._total) + 9
 
 
 def rare_classes(vocabulary: Vocabulary, words: Iterable[str]) -> list[str]:
-    """Return the classes by which a vocabulary knows rare words, "" for words that it knows."""
+    """Return the classes of the words that a vocabulary does not have, "" for the others."""
     known = len(vocabulary.words)
-    return [
-        vocabulary.name(i)[1:-1] if i >= known else ""
-        for i in vocabulary.numbers_observed(list(words))
-    ]
+    numbers = vocabulary.numbers(list(words))
+    return [vocabulary.classes[i - known] if i >= known else "" for i in numbers]
 
 
-def entropy(distribution: np.ndarray) -> np.ndarray:
-    """Compute the entropy of distributions (float64[..., outcomes]) in bits."""
+def entropy_of(distribution: np.ndarray) -> np.ndarray:
+    """Return the entropy of distributions (float64[..., outcomes]) in bits."""
     return -np.sum(distribution * np.log2(np.maximum(distribution, 1e-300)), axis=-1) + 0.0
 
 
-def carried(columns: Row, taken: Container[str], name: str) -> Row:
-    """Rename columns that have the name of one of the result. RAISES (ValueError): If two become
-    the same.
-    """
-    found = {
-        f"{_INPUT}{column}" if column in taken else column: value
-        for column, value in columns.items()
-    }
-    if len(found) < len(columns):
-        raise ValueError(
-            f"In {name} a column has the name of one of the result, and another one the same with '{_INPUT}' "
-            f"before it. Rename one."
-        )
-    return found
-
-
 def passage_rows(
-    doc: Doc,
-    scores: TokenScores,
-    passage: TextPassage,
-    *,
-    by: str = TOKEN,
-    punctuation: bool = True,
+    scores: Scores, passage: Passage, *, by: str = TOKEN, punctuation: bool = True
 ) -> Iterator[Row]:
     """Yield the rows of a passage. White space has none.
 
-    A word is what stands between white space or the borders of regions.
+    A word is the text between white space or borders of regions.
 
-    doc (Doc): Its words as tokens, with sentence boundaries.
-    by (str): The unit of a row, one of `ROWS`.
-    punctuation (bool): Whether tokens that are punctuation have rows and are counted in sums. The
-        others are numbered alike.
-    RAISES (ValueError): If a region ends inside of a token, or there are no regions where they are
-    asked for.
+    by (str): The unit of a row, one of `UNITS`.
+    punctuation (bool): Whether punctuation has rows and is part of sums. Other tokens keep their
+        numbers without it.
+    RAISES (ValueError): If a region ends inside a token, or there are none to make rows of.
     """
+    for _, row in _rows(scores, passage, by, punctuation):
+        yield row
+
+
+def _rows(
+    scores: Scores, passage: Passage, by: str, punctuation: bool
+) -> Iterator[tuple[list[int], Row]]:
+    """Yield rows, each after the words that it sums up."""
     if by == REGION and not passage.ends:
         raise ValueError(
-            f"There are no regions in {passage.name}: separate them by '|' in a column 'regions'."
+            f"There are no regions in {passage.name}. Separate them by '|' in a column 'regions'."
         )
-    tokens = [
-        row for row in _tokens(doc, scores, passage) if punctuation or not doc[row["i"]].is_punct
-    ]
-    # Words and regions are numbered, as tokens are.
-    for _, group in groupby(tokens, key=lambda row: row[by]):
-        yield _row(doc, scores, passage, by, list(group))
+    doc, words = scores.doc, scores.words_after(passage.context)
+    starts, ends = scores.spans[words].T
+    numbers = {
+        TOKEN: np.arange(1, len(words) + 1),
+        REGION: 1 + np.searchsorted(passage.ends[:-1], starts, side="right"),
+        "sentence": np.cumsum([token.is_sent_start or not token.i for token in doc])[words],
+    }
+    numbers["sentence"] -= numbers["sentence"][:1] - 1
+    if passage.ends:
+        _check_borders(scores, passage, words, numbers[REGION])
+    is_new = np.diff(numbers[REGION], prepend=0) > 0
+    is_apart = starts[1:] != ends[:-1]
+    is_apart &= np.any(np.diff(scores.spans[words], axis=0), axis=1)
+    is_new[1:] |= is_apart
+    numbers[WORD] = np.cumsum(is_new)
+    region, sentence, word, token = (
+        numbers[name].tolist() for name in (REGION, "sentence", WORD, TOKEN)
+    )
+    counted = [place for place, i in enumerate(words) if punctuation or not doc[i].is_punct]
+    for _, group in groupby(counted, key=numbers[by].tolist().__getitem__):
+        places = list(group)
+        first, own = places[0], [words[place] for place in places]
+        start, end = int(starts[first]), int(ends[places[-1]])
+        row = {**passage.columns, **({REGION: region[first]} if passage.ends else {})}
+        row["sentence"] = sentence[first]
+        if by == REGION:
+            row["words"] = len({word[place] for place in places})
+        else:
+            row[WORD] = word[first]
+        row |= {TOKEN: token[first]} if by == TOKEN else {"tokens": len(places)}
+        row |= {"start": passage.offset + start, "end": passage.offset + end}
+        row["text"] = doc[own[0]].text if by == TOKEN else passage.text[start:end]
+        if by == WORD:
+            spans = dict.fromkeys(map(tuple, scores.spans[own].tolist()))
+            row["text"] = "".join(passage.text[first:last] for first, last in spans)
+        if by == TOKEN and scores.tags is not None:
+            row["tag"] = scores.tags[own[0]]
+        row |= {name: float(values[own].sum()) for name, values in scores.summed.items()}
+        classes = [scores.classes[i] for i in own if scores.classes[i]]
+        row |= {"known": not classes, "class": " ".join(classes)}
+        before, after = (
+            {name: float(values[i, side]) for name, values in scores.entropies.items()}
+            for i, side in ((own[0], 0), (own[-1], 1))
+        )
+        row |= {f"entropy_{name}": value for name, value in after.items()}
+        # Entropy that grows is no work done (Hale 2006).
+        row |= {f"reduction_{name}": max(before[name] - after[name], 0.0) for name in after}
+        yield own, row
+
+
+def _check_borders(
+    scores: Scores, passage: Passage, words: Sequence[int], region: np.ndarray
+) -> None:
+    """Check that each word ends in the region that it begins in."""
+    for i, number in zip(words, region.tolist()):
+        if scores.spans[i, 1] > passage.ends[number - 1]:
+            called = f"Region {number} of {passage.name}"
+            names = (f"The word of {name}" for own, _, name in passage.rows if own == number)
+            raise ValueError(
+                f"{next(names, called)} ends inside the token '{scores.doc[i].text}', whose "
+                f"surprisal cannot be divided. Let regions end between tokens, or between the "
+                f"words of a token, as in do|n't."
+            )
 
 
 def table_rows(
-    doc: Doc,
-    scores: TokenScores,
-    passage: TextPassage,
+    scores: Scores,
+    passage: Passage,
     frequencies: Frequencies,
     *,
     lags: int = 0,
     punctuation: bool = True,
     alignment: Alignment | None = None,
 ) -> Iterator[Row]:
-    """Yield the rows that a passage is made of, with columns for their words. A row without a word,
-    or with punctuation that is not counted, has None there, and is none of the words before.
+    """Yield the rows that a passage was made of, with columns for their words added.
 
-    doc (Doc), scores (TokenScores), passage (TextPassage), punctuation (bool): See `passage_rows`.
+    A row without a word, or with punctuation that is not counted, has None in these columns. It is
+    no word before another.
+
     lags (int): The number of words before that have columns, too.
-    alignment (Alignment | None): Values of another model for another column.
-    RAISES (ValueError): If a token reaches over two rows, or two columns would have the same name.
+    alignment (Alignment | None): Another model, whose values get a column.
+    RAISES (ValueError): If a token crosses two rows, or two columns have the same name.
     """
-    found = {
-        row["region"]: row
-        for row in passage_rows(doc, scores, passage, by=REGION, punctuation=punctuation)
-    }
-    # Where a token stands, a region does: the words of one are found by where they end.
-    forms: dict[int, list[str]] = {number: [] for number in found}
-    for token, region in zip(doc, 1 + np.searchsorted(passage.ends, scores.spans[:, 1])):
-        if not (token.is_space or token.is_punct) and region in forms:
-            forms[region].append(token.text)
-    entropies = [f"{kind}_{name}" for kind in ("entropy", "reduction") for name in scores.entropies]
-    shared = ["sentence", "tokens", *scores.summed, "known", "class", *entropies]
-    names = [*shared, "length", "log_frequency", "position", "position_in_sentence", *_PUNCTUATION]
-    values: list[list[Any]] = [[] for _ in found]
+    dropped = {*passage.columns, REGION, "words", "start", "end", "text"}
+    words, first, texts = {}, {}, []
+    for own, row in _rows(scores, passage, REGION, punctuation):
+        number = row[REGION]
+        start = passage.ends[number - 2] if number > 1 else 0
+        written = passage.text[start : passage.ends[number - 1]]
+        tokens = [scores.doc[i].text for i in own if not scores.doc[i].is_punct]
+        words[number] = {name: value for name, value in row.items() if name not in dropped} | {
+            "length": sum(map(str.isalnum, row["text"])),
+            "log_frequency": frequencies.of(row["text"], tokens),
+            "position": number,
+            "position_in_sentence": 1 + number - first.setdefault(row["sentence"], number),
+            **{mark: int(bool(regex.search(written))) for mark, regex in _PUNCTUATION.items()},
+        }
+        texts.append(row["text"])
     if alignment is not None:
-        names.append(alignment.column)
-        values = [[value] for value in alignment.take([row["text"] for row in found.values()])]
-    repeated = [name for name in names if name not in _NOT_BEFORE]
-    words, first = [], {}
-    for (number, row), other in zip(found.items(), values):
-        written = passage.text[
-            passage.ends[number - 2] if number > 1 else 0 : passage.ends[number - 1]
-        ]
-        before = first.setdefault(row["sentence"], number) - 1
-        frequency = frequencies.of(row["text"], forms[number])
-        own = [sum(map(str.isalnum, row["text"])), frequency, number, number - before]
-        marks = [int(bool(pattern.search(written))) for pattern in _PUNCTUATION.values()]
-        words.append(dict(zip(names, [*(row[column] for column in shared), *own, *marks, *other])))
-    places = {number: place for place, number in enumerate(found)}
+        for row, value in zip(words.values(), alignment.take(texts)):
+            row[alignment.column] = value
+    if not words:
+        raise ValueError(f"There is nothing but punctuation in {passage.name}.")
+    nothing = dict.fromkeys(next(iter(words.values())))
+    places, rows = {number: place for place, number in enumerate(words)}, [*words.values()]
     for number, columns, name in passage.rows:
         place = places.get(number, -1)
-        row = words[place] if place >= 0 else dict.fromkeys(names)
+        row = dict(rows[place] if place >= 0 else nothing)
         for lag in range(1, lags + 1):
-            before = words[place - lag] if place >= lag else {}
-            row = row | {f"{column}_lag{lag}": before.get(column) for column in repeated}
+            before = rows[place - lag] if place >= lag else nothing
+            own = {column: value for column, value in before.items() if column not in _NOT_BEFORE}
+            row |= {f"{column}_lag{lag}": value for column, value in own.items()}
         yield carried(columns, row, name) | row
-
-
-def _tokens(doc: Doc, scores: TokenScores, passage: TextPassage) -> Iterator[Row]:
-    """Yield the place and the numbers of each token."""
-    word, number, last, region, before = 0, 0, (-1, -1), 0, None
-    for sentence, span in enumerate(doc.sents, 1):
-        for token in span:
-            start, end = scores.spans[token.i].tolist()
-            if token.is_space or start < passage.context:
-                continue
-            before = sentence - 1 if before is None else before
-            own = (
-                1 + bisect_right(passage.ends, start, hi=len(passage.ends) - 1)
-                if passage.ends
-                else 0
-            )
-            word += (start != last[1] and (start, end) != last) or own != region
-            number, last, region = number + 1, (start, end), own
-            if passage.ends and end > passage.ends[own - 1]:
-                place = f"Region {own} of {passage.name}"
-                place = next(
-                    (f"The word of {row.name}" for row in passage.rows if row.region == own), place
-                )
-                raise ValueError(
-                    f"{place} ends inside of the token '{token.text}', whose surprisal cannot be divided. Let "
-                    f"regions end between tokens, or between the words of one as in do|n't."
-                )
-            yield {
-                "i": token.i,
-                "region": own,
-                "sentence": sentence - before,
-                "word": word,
-                "token": number,
-            }
-
-
-def _row(doc: Doc, scores: TokenScores, passage: TextPassage, by: str, tokens: list[Row]) -> Row:
-    """Make a row of its tokens."""
-    first, places = tokens[0], [row["i"] for row in tokens]
-    start, end = int(scores.spans[places[0], 0]), int(scores.spans[places[-1], 1])
-    row = dict(passage.columns)
-    if passage.ends:
-        row["region"] = first["region"]
-    row["sentence"] = first["sentence"]
-    if by == REGION:
-        row["words"] = len({one["word"] for one in tokens})
-    else:
-        row["word"] = first["word"]
-    row["token" if by == TOKEN else "tokens"] = first["token"] if by == TOKEN else len(tokens)
-    row |= {"start": passage.offset + start, "end": passage.offset + end}
-    row["text"] = passage.text[start:end]
-    if by == TOKEN:
-        row["text"] = doc[places[0]].text
-        row |= {} if scores.tags is None else {"tag": scores.tags[places[0]]}
-    elif by == WORD:
-        parts = dict.fromkeys(map(tuple, scores.spans[places].tolist()))
-        row["text"] = "".join(passage.text[first:last] for first, last in parts)
-    row |= {name: float(values[places].sum()) for name, values in scores.summed.items()}
-    classes = [scores.classes[i] for i in places if scores.classes[i]]
-    row |= {"known": not classes, "class": " ".join(classes)}
-    after = {name: float(values[places[-1], 1]) for name, values in scores.entropies.items()}
-    row |= {f"entropy_{name}": value for name, value in after.items()}
-    for name, values in scores.entropies.items():
-        # Entropy that grows is no work done (Hale 2006).
-        row[f"reduction_{name}"] = max(float(values[places[0], 0]) - after[name], 0.0)
-    return row

@@ -1,64 +1,109 @@
-"""Tables of CSV and TSV, as R, pandas and spreadsheets write them."""
+"""Tables in CSV and TSV: stimuli, words with reading times, counts, and values of other models.
+
+A table of stimuli has the columns `item`, perhaps `condition`, and `text` or `regions`, which are
+separated by `|`. A table of words, such as a corpus of reading times, has one word a row and a
+column that names the text of each word. Other columns are carried through.
+"""
 
 import codecs
 import csv
 import io
 import re
-from collections import deque
-from collections.abc import Iterator, Mapping
+import unicodedata
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, chain
+from operator import eq
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-#: Endings of the names of tables.
-SUFFIXES = (".csv", ".tsv")
-#: White space between words of a cell.
-WHITE = " \t\r\n"
-_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+#: A row: its columns in their order.
+Row = dict[str, Any]
+# A row of a table, after its name in errors.
+_NamedRow = tuple[str, Mapping[str, Any]]
+
+_WHITE = " \t\r\n"
+_UTF16 = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
 _ADVICE = (
-    "In R, write the table with write.csv(x, file, row.names = FALSE, fileEncoding = 'UTF-8'); in pandas, "
-    "with to_csv(file, index=False)."
+    "In R, write the table with write.csv(x, file, row.names = FALSE, fileEncoding = 'UTF-8'); in "
+    "pandas, with to_csv(file, index=False)."
 )
+_READERS = "If several readers read it, name the column of readers: --reader-by."
+# Columns of SUBTLEX, in lower case, and their names here.
+_SUBTLEX = {"spelling": "word", "word": "word", "freqcount": "count", "count": "count"}
+# Columns of a table of surprisals. Input columns of the same names get a prefix.
+_RESULT = {
+    *"file region sentence word words token tokens start end tag known class log_prob".split(),
+    *"surprisal surprisal_lexical surprisal_syntactic surprisal_letters".split(),
+    *"entropy_next entropy_analyses reduction_next reduction_analyses".split(),
+}
+_PREFIX = "input_"
+# Marks of sub-words, and tokens that stand for no text.
+_MARKS = re.compile(r"^##|[\sĠĊ▁]|^<[^<>]+>$|^\[(?:CLS|SEP|PAD)\]$")
+_MISSING = {"", "na", "nan", "none", "null"}
+# The largest number of characters that another table may have where the rows have none.
+_WINDOW = 1000
+
+
+class Passage(NamedTuple):
+    """A text that is read by itself.
+
+    columns (dict[str, Any]): The columns of all of its rows, such as its item and condition.
+    name (str): Its name in errors.
+    offset (int): The number of characters of the file before it.
+    ends (tuple[int, ...]): The ends of its regions, in characters of the text; empty without any.
+    rows (tuple[tuple[int, dict[str, Any], str], ...]): The rows of a table of words: the region,
+        from 1, or 0 for a row without a word; the columns; and the name in errors.
+    context (int): The number of characters at the beginning that are read, but have no rows.
+    """
+
+    text: str
+    columns: Row
+    name: str
+    offset: int = 0
+    ends: tuple[int, ...] = ()
+    rows: tuple[tuple[int, Row, str], ...] = ()
+    context: int = 0
 
 
 def is_table(path: Path) -> bool:
     """Return whether a file is a table, by its name."""
-    return path.suffix.lower() in SUFFIXES
+    return path.suffix.lower() in (".csv", ".tsv")
 
 
-def table_text(path: Path) -> tuple[str, str]:
-    """Read the text of a table, and return it with the delimiter of its columns.
+def decode_table(path: Path) -> tuple[str, str]:
+    """Return the text of a table and its delimiter.
 
     path (Path): A file in UTF-8, or in UTF-16 with a byte order mark. The header decides between
-        commas, semicolons and tabs. Quotation marks that R has escaped by a backslash are doubled
-        instead.
-    RAISES (ValueError): If it is in another encoding.
+        commas, semicolons and tabs. Quotation marks that R escaped by a backslash are doubled.
+    RAISES (ValueError): If the encoding is another one.
     """
     data = path.read_bytes()
     try:
-        text = data.decode("utf-16" if data.startswith(_MARKS) else "utf-8-sig")
+        text = data.decode("utf-16" if data.startswith(_UTF16) else "utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"'{path}' is not text in UTF-8 ({error}). {_ADVICE}") from error
     head = text.lstrip("\r\n").split("\n", 1)[0]
-    delimiter = (
-        "\t" if path.suffix.lower() == ".tsv" and "\t" in head else max(",;\t", key=head.count)
-    )
+    is_tsv = path.suffix.lower() == ".tsv" and "\t" in head
+    delimiter = "\t" if is_tsv else max(",;\t", key=head.count)
     if '\\"' in text:
         try:
-            deque(_reader(text, delimiter), maxlen=0)
+            list(_reader(text, delimiter))
         except csv.Error:
             text = text.replace('\\"', '""')
     return text, delimiter
 
 
-def read_table(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the rows of a table that are not empty, each with its name in errors.
+def read_table(path: Path) -> Iterator[_NamedRow]:
+    """Yield the rows of a table, each with its name in errors. Empty rows are skipped.
 
-    Row names of R and the index of pandas, a first column without a name, are left out, and so are
-    empty columns at the end.
+    A first column without a name, such as R's row names or the index of pandas, and empty last
+    columns are dropped.
 
-    RAISES (ValueError): If it cannot be read. The message says in which line.
+    RAISES (ValueError): If the table cannot be read. The message names the line.
     """
-    reader = _reader(*table_text(path))
+    reader = _reader(*decode_table(path))
     header: list[str] = []
     try:
         for fields in reader:
@@ -76,16 +121,14 @@ def read_table(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
                 continue
             if len(fields) < len(header) or any(fields[len(header) :]):
                 raise ValueError(
-                    f"{name} has {len(fields)} fields, but the header has {len(header)}. A field with the "
-                    f"separator in it must be quoted. {_ADVICE}"
+                    f"{name} has {len(fields)} fields, but the header has {len(header)}. Quote "
+                    f"fields that contain the separator. {_ADVICE}"
                 )
-            row = dict(zip(header, fields))
-            row.pop("", None)
-            yield name, row
+            yield name, {column: field for column, field in zip(header, fields) if column}
     except csv.Error as error:
         raise ValueError(
-            f"Line {reader.line_num} of '{path}' cannot be read: {error}. A field that begins with a "
-            f"quotation mark ends with one, and those in it are doubled. {_ADVICE}"
+            f"Line {reader.line_num} of '{path}' cannot be read: {error}. Close each quoted field, "
+            f"and double the quotation marks in it. {_ADVICE}"
         ) from error
 
 
@@ -93,31 +136,268 @@ def _reader(text: str, delimiter: str) -> Any:
     return csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
 
 
-def cell(name: str, row: Mapping[str, Any], column: str) -> Any:
-    """Return the cell of a row, by its name in errors. RAISES (ValueError): If there is no such
-    column.
-    """
+def _cell(name: str, row: Mapping[str, Any], column: str) -> Any:
     if column not in row:
         raise ValueError(
-            f"There is no column '{column}' in {name}, but there are: {', '.join(row)}."
+            f"There is no column '{column}' in {name}. Its columns are: {', '.join(row)}."
         )
     return row[column]
 
 
-def string_of(name: str, row: Mapping[str, Any], column: str) -> str:
-    """Return a cell with single blanks. A no-break space stays. RAISES (ValueError): If it is no
-    string.
-    """
-    content = cell(name, row, column)
+def _string(name: str, row: Mapping[str, Any], column: str) -> str:
+    """Return a cell with single spaces. A no-break space stays."""
+    content = _cell(name, row, column)
     if not isinstance(content, str):
         # Pandas reads empty cells and "NA" as numbers.
         raise ValueError(
-            f"The {column} of {name} should be a string, but it is {content!r}. With pandas.read_csv, give "
-            f"keep_default_na=False."
+            f"The {column} of {name} should be a string, not {content!r}. With pandas.read_csv, "
+            f"use keep_default_na=False."
         )
-    return single_blanks(content)
+    return _single_spaces(content)
 
 
-def single_blanks(text: str) -> str:
-    """Replace blanks, tabs and line ends by single blanks between words, and none around them."""
-    return " ".join(re.findall(rf"[^{WHITE}]+", text))
+def _single_spaces(text: str) -> str:
+    return " ".join(re.findall(rf"[^{_WHITE}]+", text))
+
+
+def carried(columns: Mapping[str, Any], taken: Container[str], name: str) -> Row:
+    """Add a prefix to columns that have the name of a column of the result.
+
+    RAISES (ValueError): If two columns get the same name.
+    """
+    names = [f"{_PREFIX}{column}" if column in taken else column for column in columns]
+    if len(set(names)) < len(names):
+        raise ValueError(
+            f"In {name} a column has the name of a column of the result, and another one the same "
+            f"name after '{_PREFIX}'. Rename one."
+        )
+    return dict(zip(names, columns.values()))
+
+
+def read_counts(path: Path) -> Counter[str]:
+    """Read the counts of words from the columns `word` and `count`, or from those of SUBTLEX.
+
+    RAISES (ValueError): If a column is missing, or a count is not a whole number.
+    """
+    counts: Counter[str] = Counter()
+    for name, row in read_table(path):
+        columns = {_SUBTLEX.get(column.lower(), column): value for column, value in row.items()}
+        try:
+            counts[_cell(name, columns, "word").strip()] += int(_cell(name, columns, "count"))
+        except ValueError as error:
+            raise ValueError(f"{name} has no word with a count: {error}") from error
+    return counts
+
+
+# Passages
+
+
+def read_passages(path: Path, *, text_by: str | None = None, **columns: Any) -> list[Passage]:
+    """Read the passages of a table, see `make_passages`."""
+    rows = list(read_table(path))
+    for _, row in rows[: text_by is None]:
+        if "item" not in row:
+            raise ValueError(
+                f"The table '{path}' has no column 'item'. Its columns are: {', '.join(row)}. A "
+                f"table of stimuli has the columns item, perhaps condition, and text or regions. "
+                f"For a table with one word a row, name the column of texts: --text-by."
+            )
+    return make_passages(rows, text_by=text_by, **columns, file=str(path))
+
+
+def make_passages(
+    rows: Iterable[_NamedRow],
+    *,
+    context: str | None = None,
+    text_by: str | None = None,
+    word: str = "word",
+    reader_by: str | None = None,
+    **columns: Any,
+) -> list[Passage]:
+    """Make passages of the rows of a table of stimuli, or of words if it has a column of texts.
+
+    rows (Iterable[tuple[str, Mapping[str, Any]]]): The name of each row in errors, and its columns.
+    context (str | None): In a table of stimuli, the column of the text that is read before and has
+        no rows.
+    text_by, word, reader_by (str | None): In a table of words, the columns of texts, words and
+        readers.
+    columns (Any): Columns that come before those of the rows.
+    RAISES (ValueError): See `stimulus` and `join_words`.
+    """
+    if text_by is not None:
+        return join_words(rows, text_by, word, reader_by, columns)
+    return [stimulus(columns, row, name, context) for name, row in rows]
+
+
+def stimulus(
+    columns: Row, row: Mapping[str, Any], name: str, context: str | None = None
+) -> Passage:
+    """Make a passage from a row of a table.
+
+    columns (dict[str, Any]): Columns that come before those of the row.
+    row (Mapping[str, Any]): With the text as `text`, or its regions as `regions`: a string with
+        `|` between regions, or a list of strings.
+    name (str): The name of the row in errors.
+    context (str | None): The column of the text that is read before and has no rows.
+    RAISES (ValueError): If the text or a region is empty or not a string.
+    """
+    if ("text" in row) == ("regions" in row):
+        raise ValueError(f"{name} needs either a 'text' or 'regions'. It has {', '.join(row)}.")
+    kind = "text" if "text" in row else "regions"
+    content = row[kind]
+    if isinstance(content, list | tuple):
+        content = " | ".join(_string(name, {kind: part}, kind) for part in content)
+    content = _string(name, {kind: content}, kind)
+    text, ends = "", []
+    for number, part in enumerate(content.split("|") if kind == "regions" else [content], 1):
+        if not part.strip():
+            raise ValueError(f"{kind.rstrip('s').capitalize()} {number} of {name} is empty.")
+        is_apart = part.startswith(" ") or text.endswith(" ")
+        text = text.rstrip(" ") + (" " if text and is_apart else "") + part.lstrip(" ")
+        ends.append(len(text.rstrip(" ")))
+    others = {key: value for key, value in row.items() if key not in (kind, context)}
+    # Offsets count from the beginning of the stimulus.
+    before = "" if context is None else _string(name, row, context)
+    length = len(before) + bool(before)
+    return Passage(
+        f"{before} {text}".strip(" "),
+        {**columns, **carried(others, _RESULT, name)},
+        name,
+        offset=-length,
+        ends=tuple(length + end for end in ends) if kind == "regions" else (),
+        context=length,
+    )
+
+
+# Tables of words
+
+
+def join_words(
+    rows: Iterable[_NamedRow], text_by: str, word: str, reader_by: str | None, columns: Row
+) -> list[Passage]:
+    """Join the words of a table to texts, with a space between words. Each word is a region.
+
+    The text of several readers is that of the reader with the most words; others may lack some.
+    Without a column of readers, the rows of a text stand together.
+
+    rows (Iterable[tuple[str, Mapping[str, Any]]]): The name of each row in errors, and its columns.
+    text_by, word, reader_by (str): The columns of texts, words and readers.
+    RAISES (ValueError): If a column is missing, a word is not a string, a text has no words, or
+        its rows seem to be those of several readers.
+    """
+    texts: dict[str, dict[str, list[tuple[str, Mapping[str, Any], str]]]] = {}
+    last = None
+    for name, row in rows:
+        text = str(_cell(name, row, text_by)).strip()
+        content = _string(name, row, word)
+        if "\n" in row[word]:
+            # Words that begin and end direct speech would take all words between them along.
+            raise ValueError(
+                f"The word of {name} contains a line end. Quote words that contain quotation "
+                f"marks, and double the marks."
+            )
+        if reader_by is None and text in texts and text != last:
+            raise ValueError(
+                f"The rows of the text '{text}' do not stand together: it goes on in {name}. "
+                f"{_READERS} Otherwise put its rows in the order of reading."
+            )
+        last, reader = text, "" if reader_by is None else str(_cell(name, row, reader_by))
+        own = texts.setdefault(text, {}).setdefault(reader, [])
+        own.append((name, row, content.strip() and content))
+    passages = []
+    for text, readers in texts.items():
+        words = max(([each[2] for each in own if each[2]] for own in readers.values()), key=len)
+        called = f"the text '{text}', which begins with {next(iter(readers.values()))[0][0]}"
+        if not words:
+            raise ValueError(f"There are no words in {called}.")
+        if reader_by is None and _is_repeated(words):
+            raise ValueError(f"The words of {called}, repeat themselves. {_READERS}")
+        ends = tuple(end - 1 for end in accumulate(len(each) + 1 for each in words))
+        of_readers = chain.from_iterable(_find(own, words, called) for own in readers.values())
+        passages.append(Passage(" ".join(words), columns, called, 0, ends, tuple(of_readers)))
+    return passages
+
+
+def _find(
+    rows: Sequence[tuple[str, Mapping[str, Any], str]], words: Sequence[str], text: str
+) -> Iterator[tuple[int, Row, str]]:
+    """Find the word of a text in each row of a reader."""
+    regions = enumerate(words, 1)
+    for name, row, content in rows:
+        region = next((number for number, each in regions if each == content), 0) if content else 0
+        if content and not region:
+            raise ValueError(
+                f"The word '{content}' of {name} does not come next in {text}, as another reader "
+                f"read it. Put the rows of each reader in the order of reading."
+            )
+        yield region, dict(row), name
+
+
+def _is_repeated(words: Sequence[str]) -> bool:
+    """Return whether a text seems to be there several times, text by text or word by word."""
+    runs = Counter(zip(words, words[1:], words[2:]))
+    repeated = sum(count for count in runs.values() if count > 1)
+    doubled = sum(map(eq, words, words[1:]))
+    return 2 * repeated > max(len(words), 4) or 3 * doubled > max(len(words), 6)
+
+
+# Other models
+
+
+class Alignment:
+    """The table of another model, beside the rows of this one.
+
+    Texts are matched by their characters, whatever their case. A row gets the sum of its sub-words.
+    It gets None if a word of the other table crosses its border, or the texts differ there.
+
+    path (Path): A table with a row for each word or sub-word, in the order of the text, as minicons
+        and pangoling write them.
+    word (str): The column of words, or else `token` or `word`.
+    value (str): The column of numbers that add up over the sub-words of a word.
+    RAISES (ValueError): If a column is missing, or a value is not a number.
+    """
+
+    def __init__(self, path: Path, word: str, value: str) -> None:
+        self.column = f"{path.stem}_{value}"
+        self.rows = self.unaligned = self._place = 0
+        texts, self._values = [], []
+        for name, row in read_table(path):
+            column = next((each for each in (word, "token", "word") if each in row), word)
+            if text := _folded(_cell(name, row, column)):
+                number = _cell(name, row, value).strip()
+                try:
+                    is_missing = number.lower() in _MISSING
+                    self._values.append(None if is_missing else float(number))
+                except ValueError as error:
+                    raise ValueError(f"The {value} of {name} is no number: {number}.") from error
+                texts.append(text)
+        self._text, self._ends = "".join(texts), [0, *accumulate(map(len, texts))]
+
+    def take(self, texts: Iterable[str]) -> list[float | None]:
+        """Return the values of the texts of the next rows."""
+        folded, values = list(map(_folded, texts)), []
+        for text, following in zip(folded, [*folded[1:], ""]):
+            start = self._place if self._text.startswith(text, self._place) else -1
+            if start < 0:
+                start = self._text.find(text + following, self._place, self._place + _WINDOW)
+            values.append(None if start < 0 else self._sum(start, start + len(text)))
+            self._place = self._place if start < 0 else start + len(text)
+        self.rows += len(values)
+        self.unaligned += values.count(None)
+        return values
+
+    def _sum(self, start: int, end: int) -> float | None:
+        first, last = bisect_left(self._ends, start), bisect_left(self._ends, end)
+        if first == last or (self._ends[first], self._ends[last]) != (start, end):
+            return None
+        values = self._values[first:last]
+        return None if None in values else sum(values)
+
+    def message(self) -> tuple[str, bool]:
+        """Return how many rows have no value, and whether they are more than 5 %."""
+        share = self.unaligned / max(self.rows, 1)
+        return f"{self.unaligned:,} of {self.rows:,} rows have no {self.column}.", share > 0.05
+
+
+def _folded(text: str) -> str:
+    return _MARKS.sub("", unicodedata.normalize("NFKC", text)).casefold()

@@ -191,11 +191,14 @@ class HPYPParser(GibbsParser):
         """Parse documents without changing them.
 
         docs (Iterable[Doc]): Sentence boundaries that are set are kept; the model finds others.
-        search (Search | None): How to search, instead of as the settings say.
+        search (Search | None): How to read texts, see `language_model.perplexity.reading_search`.
         RETURNS (tuple[Layout, Parses]): The best trees, and the places of their words.
         """
         model, docs, settings = self._initialized(), list(docs), self.settings
         blocks, layout = encode_docs(docs, model.encoder, given_tags=not settings.predict_tags)
+        if search is not None:
+            # To read is to predict words alone, without what else is observed of rare ones.
+            blocks = blocks._replace(words=model.vocabulary.outcomes[blocks.words])
         search = settings.search if search is None else search
         parses = decode(model.frozen, blocks, search, settings.threads)
         if model.confidence is not None:
@@ -234,7 +237,7 @@ class HPYPParser(GibbsParser):
         RAISES (ValueError): If the model generates no words.
         """
         k, model = whole("k", k, least=1), self._initialized()
-        return find_increments(model, [to_word_doc(doc)], self.search, k, **self._parsing)[0]
+        return find_increments(model, to_word_doc(doc), self.search, k, **self._parsing)
 
     def candidates(self, doc: Doc, k: int) -> list[Candidates]:
         """Return the best parses of each sentence, with log-probabilities in nats, see `k_best`."""

@@ -1,4 +1,4 @@
-"""The command `hpyp surprisal`: tables of tokens and of words for text files."""
+"""The command `hpyp surprisal`: tables for texts, stimuli and words."""
 
 import csv
 import io
@@ -9,8 +9,11 @@ from hashlib import sha256
 import command_line
 import pytest
 import srsly
+from typer.testing import CliRunner
 
 import spacy_hpyp
+from spacy_hpyp.cli import hpyp
+from spacy_hpyp.language_model.ngram import train_ngram_model
 
 run = partial(command_line.run, "hpyp", "surprisal")
 COLUMNS = (
@@ -38,6 +41,13 @@ def model(toy, trained, tmp_path_factory):
     assert toy.parser(trained).future_cost == 0.0
     path = tmp_path_factory.mktemp("surprisal") / "model"
     toy.copy(trained, future_cost=1.0).to_disk(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def ngrams(toy, tmp_path_factory):
+    path = tmp_path_factory.mktemp("surprisal") / "model.ngram"
+    train_ngram_model([s.words for s in toy.sentences(60)], order=3, sweeps=2).to_disk(path)
     return path
 
 
@@ -125,3 +135,81 @@ def test_beside_a_table_stands_what_it_was_made_by(model, write, tmp_path):
     assert found["texts"] == {str(path): sha256(path.read_bytes()).hexdigest()}
     run(model, path, "-K", 20, "-o", output)
     assert srsly.read_json(tmp_path / "table.tsv.json") == found
+
+
+STIMULI = """item,condition,group,regions
+1,short,a,"The dog | sees | a cat."
+1,long,a,"The old dog | sees | a cat, Kim | near Mona."
+2,short,b,Ada | sleeps.
+"""
+WORDS = "story,word\nb,The\nb,dog\nb,sees\nb,Kim.\na,Ada\na,sleeps.\n"
+
+
+@pytest.mark.parametrize("name", ["model", "ngrams"])
+@pytest.mark.parametrize(("by", "option"), [("token", ()), ("word", ("-w",)), ("region", ("-r",))])
+def test_the_command_does_what_the_function_does(request, write, name, by, option):
+    model, path = request.getfixturevalue(name), write(STIMULI, "stimuli.csv")
+    expected = spacy_hpyp.surprisal(model, path, by=by, punctuation=False, entropy=True)
+    output = path.with_name("rows.csv")
+    run(model, path, *option, "--no-punctuation", "--entropy", "-o", output)
+    found = list(csv.DictReader(output.read_text("utf8").splitlines()))
+    for row, other in zip(found, expected, strict=True):
+        assert list(row) == list(other)
+        for column, value in other.items():
+            if isinstance(value, float):
+                assert float(row[column]) == pytest.approx(value, abs=1e-5)
+            else:
+                assert row[column] == (str(value).upper() if column == "known" else str(value))
+
+
+def test_words_come_back_with_lags_frequencies_and_another_model(ngrams, write):
+    path, counts = write(WORDS, "words.csv"), write("the dog\nthe cat\n", "counts.txt")
+    other = write("token,surprisal\nthe,1\ndog,2\nsee,3\ns,4\n", "gpt2.csv")
+    options = ("--text-by", "story", "--per-line", "--lags", 1)
+    done = run(ngrams, path, *options, "--frequencies", counts, "--align", other)
+    found = rows(done.stdout)
+    assert [row["word"] for row in found] == ["The", "dog", "sees", "Kim.", "Ada", "sleeps."]
+    assert [row["gpt2_surprisal"] for row in found[:4]] == ["1.000000", "2.000000", "7.000000", ""]
+    assert [row["surprisal_lag1"] for row in found] == [
+        *("", *(row["surprisal"] for row in found[:3]), "", found[4]["surprisal"])
+    ]
+    assert found[0]["log_frequency"] > found[1]["log_frequency"] > found[2]["log_frequency"]
+    shown = " ".join(done.stderr.split())
+    assert "Warning: 3 of 6 rows have no gpt2_surprisal" in shown
+    assert "are unknown to the model" in shown
+
+
+def test_a_text_may_be_stdin(ngrams, write):
+    text = "the dog sees a cat.\nAda sleeps.\n"
+    named = run(ngrams, write(text), "-l").stdout
+    done = CliRunner().invoke(hpyp, ["surprisal", str(ngrams), "-", "-l"], input=text)
+    assert [row | {"file": ""} for row in rows(done.stdout)] == [
+        row | {"file": ""} for row in rows(named)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ("ngrams t.csv -K 3", "parsers"),
+        ("model t.csv --segment-with x", "n-gram models"),
+        ("model t.csv t.txt", "different columns"),
+        ("model t.csv u.csv", "different columns"),
+        ("model t.txt --regions", "tables"),
+        ("ngrams t.txt", "finds no sentences"),
+        ("model t.csv --lags 2", "--text-by"),
+        ("model t.csv --context before", "no column 'before'"),
+        ("model bad.csv -o out.tsv", "'bad.csv' has 3 fields"),
+    ],
+)
+def test_options_and_files_that_do_not_fit_are_refused(
+    request, write, monkeypatch, arguments, problem
+):
+    write(STIMULI, "t.csv"), write("Ada sleeps.\n", "t.txt"), write("item,text\n1,Ada\n", "u.csv")
+    folder = write("item,text\n1,Ada,Kim\n", "bad.csv").parent
+    monkeypatch.chdir(folder)
+    name, *options = arguments.split()
+    done = run(request.getfixturevalue(name), *options, exit_code=1)
+    assert done.stdout == ""
+    assert "".join(problem.split()) in "".join(done.stderr.split())
+    assert not (folder / "out.tsv").exists()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, TIER, new_franchise
-from spacy_hpyp.hpyp.sequences import BEFORE, GROUP, draw_sequence, learn_sequences, score_sequences
+from spacy_hpyp.hpyp.sequences import BEFORE, GROUP, draw_sequence, learn_sequences, score_symbols
 
 #: Two symbols and the end.
 END = 2
@@ -35,11 +35,10 @@ def franchise(request):
 
 
 def probabilities(franchise, sequences, group):
-    out = np.empty(len(sequences))
-    score_sequences(
-        franchise, *joined(sequences), np.full(len(sequences), group, dtype=np.int32), out
-    )
-    return np.exp(out)
+    symbols, offsets = joined(sequences)
+    out, groups = np.empty(len(symbols)), np.full(len(sequences), group, dtype=np.int32)
+    score_symbols(franchise, symbols, offsets, groups, out)
+    return np.exp(np.add.reduceat(out, offsets[:-1]))
 
 
 @pytest.mark.parametrize("group", [0, 1, 5])

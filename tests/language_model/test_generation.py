@@ -81,5 +81,5 @@ def test_no_sentence_is_longer_than_asked_for(toy, trained, max_length):
 
 def test_a_sentence_that_cannot_be_found_is_an_error(toy, trained, monkeypatch):
     monkeypatch.setattr(generation, "ATTEMPTS", 0)
-    with pytest.raises(ValueError, match="none made a sentence of 5 words"):
+    with pytest.raises(ValueError, match="no sentence of 5 words"):
         list(toy.parser(trained).generate(1, max_length=5))

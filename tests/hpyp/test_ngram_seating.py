@@ -1,16 +1,13 @@
 """Seating and scoring of n-grams, against counting and calculation by hand."""
 
-import itertools
 from collections import Counter
 
 import numpy as np
 import pytest
 
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, TIER, new_franchise, reserve
-from spacy_hpyp.hpyp.hyperparameters import resample
-from spacy_hpyp.hpyp.sequences import BEFORE, visit_sequences
+from spacy_hpyp.hpyp.sequences import BEFORE, score_symbols, visit_sequences
 from spacy_hpyp.hpyp.storage import pack, unpack
-from spacy_hpyp.language_model.ngram import score_words
 
 # Three words and the boundary, which is the last dish.
 END = 3
@@ -51,12 +48,11 @@ def seat_sentences(order, sweeps=1, seed=0, one_table=False, sentences=SENTENCES
 
 
 def scores(franchise, sentences):
-    found = []
-    for sentence in sentences:
-        words = np.array(sentence, dtype=np.int32)
-        found.append(np.empty(len(words) + 1))
-        score_words(franchise, words, found[-1])
-    return np.concatenate(found)
+    symbols = stream_of(sentences)
+    offsets = np.cumsum([0, *(len(sentence) + 1 for sentence in sentences)])
+    found, groups = np.empty(len(symbols)), np.zeros(len(sentences), dtype=np.int32)
+    score_symbols(franchise, symbols, offsets, groups, found)
+    return found
 
 
 def ngrams(order, sentences=SENTENCES):
@@ -115,16 +111,3 @@ def test_the_customers_of_the_leaves_are_the_n_grams_however_often_they_were_mov
         assert np.array_equal(packed[part], once[part])
     # It would not be read back if customers, tables and those sent to the parents did not agree.
     unpack(packed, new_franchise(columns_of(order), END + 1))
-
-
-@pytest.mark.parametrize("order", [1, 2, 4])
-def test_predictions_sum_to_one_after_every_history(order):
-    franchise = seat_sentences(order, 2)
-    resample(franchise, np.random.default_rng(0))
-    for length in range(4):
-        for history in itertools.product(range(END), repeat=length):
-            total = sum(
-                np.exp(scores(franchise, [[*history, word]]))[length] for word in range(END)
-            )
-            total += np.exp(scores(franchise, [history]))[length]
-            assert total == pytest.approx(1.0, rel=1e-12)

@@ -1,0 +1,289 @@
+"""`hpyp perplexity`, `ngram`, `generate` and `self-train`: parsers and n-gram models as language
+models.
+"""
+
+from dataclasses import asdict
+from functools import partial
+from heapq import nlargest
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import spacy
+import srsly
+from spacy.language import Language
+from wasabi import msg
+
+from ..language_model.generation import doc_of
+from ..language_model.ngram import (
+    NGramModel,
+    NGramVocabulary,
+    collect_vocabulary,
+    train_ngram_model,
+)
+from ..language_model.perplexity import Perplexity, estimate
+from ..pipeline.hpyp_parser import HPYPParser
+from ..pipeline.surprisal import NGramReader, ParserReader, Reader
+from ..pipeline.tokenizer import LearnedTokenizer
+from ..storage import prepare_folder, replace_file
+from ..training.raw_training import learn_from_text
+from .app import (
+    NEW_FILE,
+    AnyModel,
+    Bar,
+    MinClassCount,
+    MinCount,
+    Particles,
+    Printed,
+    Threads,
+    Tokenized,
+    argument,
+    json_line,
+    load_parser,
+    option,
+)
+from .raw_text import existing, read_sentences
+
+
+def is_ngram_model(model: str | Path) -> bool:
+    """Return whether a model is an n-gram model, which is a file and no pipeline."""
+    return Path(model).is_file()
+
+
+def refuse(whose: str, **settings: object) -> None:
+    """Check that settings which do not apply are not set.
+
+    whose (str): What the settings are for.
+    RAISES (ValueError): If one of them is set.
+    """
+    for name, value in settings.items():
+        if value is not None and value is not False:
+            raise ValueError(f"--{name.replace('_', '-')} is for {whose}.")
+
+
+def perplexity(
+    model: AnyModel,
+    data: Annotated[Path, argument("A .spacy or .conllu file, or text with a sentence a line")],
+    *,
+    output: Printed = "table",
+    tokenized: Tokenized = False,
+    method: Annotated[
+        Literal["beam", "particles"] | None,
+        option("Parsers: sum over the beam, or unbiased estimate", "--method -m"),
+    ] = None,
+    particles: Annotated[
+        int | None,
+        option("Parsers: particles. Default: at least 5,000; 100 to estimate", "--particles -K"),
+    ] = None,
+    replicates: Annotated[
+        int | None, option("Particle filters of an estimate. Default: 5", "--replicates -R")
+    ] = None,
+    threads: Threads = None,
+    seed: Annotated[int | None, option("Seed of an estimate. Default: 0")] = None,
+) -> None:
+    """Print the perplexity of a text.
+
+    There is one prediction for each word and one for the end of each sentence. A rare word counts
+    as its class, and its letters if the model spells. Compare only perplexities of models with the
+    same vocabulary ('hpyp ngram --vocab-from'), or bits a character of models that spell.
+    """
+    if not data.is_dir():
+        existing([data])
+    is_estimate, settings = method == "particles", {"replicates": replicates, "seed": seed}
+    if is_ngram_model(model):
+        settings |= {"method": method, "particles": particles, "threads": threads}
+        refuse("parsers. This is an n-gram model", **settings)
+        reader: Reader = NGramReader(NGramModel.from_disk(model))
+    else:
+        if not is_estimate:
+            refuse("the method 'particles'. This is the method 'beam'", **settings)
+        reader = ParserReader(load_parser(model, threads=threads)[0], particles=particles)
+    found = read_sentences(data, None if tokenized else reader.nlp)
+    with Bar(found, desc="Scoring", unit=" sentences") as sentences:
+        scores = reader.perplexity(sentences)
+        if isinstance(reader, ParserReader) and is_estimate:
+            how = {
+                "particles": particles or 100,
+                "replicates": 5 if replicates is None else replicates,
+            }
+            how |= {"seed": seed or 0, "threads": reader.parser.threads}
+            scores = estimate(reader.model, sentences, **how)
+        total = Perplexity.total(scores).to_dict()
+    if output == "json":
+        print(srsly.json_dumps(total, indent=2))
+        return
+    hidden = ["convention", *(() if is_estimate else ("variance", "standard_error", "bias"))]
+    rows = {
+        name.replace("_", " "): f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
+        for name, value in total.items()
+        if value is not None and name not in hidden
+    }
+    msg.table(rows, title="Perplexity")
+    msg.info(total["convention"].capitalize())
+    if is_estimate:
+        error = total["perplexity"] * total["standard_error"]
+        msg.info(f"An estimate: {total['perplexity']:.2f} ± {error:.2f}")
+    elif isinstance(reader, ParserReader):
+        msg.info("An upper bound: the beam leaves derivations out of the sum")
+
+
+def ngram(
+    train: Annotated[
+        list[Path], argument("Training data: .spacy, .conllu, or a sentence a line", exists=True)
+    ],
+    output: Annotated[Path, argument("File for the model", **NEW_FILE)],
+    *,
+    order: Annotated[int, option("Length of the longest n-gram", "--order -n")] = 5,
+    sweeps: Annotated[int, option("Gibbs sweeps over the training data")] = 20,
+    min_count: MinCount = 2,
+    min_class_count: MinClassCount = 5,
+    lang: Annotated[str, option("Language of tokenizer and word classes", "--lang -l")] = "en",
+    spelling: Annotated[bool, option("Spell rare words: an open vocabulary")] = False,
+    seed: Annotated[int, option("Fixes the model bit for bit")] = 0,
+    tokenized: Tokenized = False,
+    vocab_from: Annotated[
+        str | None, option("Take the vocabulary from other data or a trained pipeline")
+    ] = None,
+) -> None:
+    """Train a hierarchical Pitman-Yor n-gram model by Gibbs sampling.
+
+    The progress bar shows the mean log-probability of a prediction in nats, each sentence predicted
+    from all others. --vocab-from PIPELINE takes its rule for rare words, thresholds, spelling and
+    learned tokenizer.
+    """
+    rare: dict[str, Any] = {"min_count": min_count, "min_class_count": min_class_count}
+    words: Any = partial(collect_vocabulary, lang=lang, **rare, spelling=spelling, seed=seed)
+    nlp = spacy.blank(lang)
+    if vocab_from is not None and not _is_text(vocab_from):
+        nlp, words = _vocabulary_of(vocab_from, spelling=spelling)
+    nlp = None if tokenized else nlp
+    if vocab_from is not None and _is_text(vocab_from):
+        words = words(read_sentences(vocab_from, nlp))
+    read = chain.from_iterable(read_sentences(path, nlp) for path in train)
+    with (
+        Bar(read, desc="Reading", unit=" sentences") as sentences,
+        Bar(total=sweeps, desc="Training", unit=" sweeps", leave=True, delay=1e-9) as bar,
+    ):
+
+        def show(sweep: int, log_prob: float) -> None:
+            bar.set_postfix_str(f"{log_prob:.4f} nats", refresh=False)
+            bar.update()
+
+        settings = {"order": order, "sweeps": sweeps, "seed": seed}
+        model = train_ngram_model(sentences, words, **settings, progress=show)
+    model.to_disk(output)
+    sizes = f"{len(model.vocabulary.words)} words and {len(model.vocabulary.classes)} classes"
+    msg.good(f"Saved a {order}-gram model of {sizes} to {output}")
+
+
+def _is_text(source: str) -> bool:
+    return Path(source).exists() and not (Path(source) / "config.cfg").exists()
+
+
+def _vocabulary_of(model: str, *, spelling: bool) -> tuple[Language, NGramVocabulary]:
+    """Load a pipeline, and return it with the vocabulary of its parser."""
+    nlp, parser = load_parser(model)
+    joint = parser.joint
+    if joint.is_classed:
+        raise ValueError(
+            f"The parser of '{model}' reads word classes of raw text, which n-gram models do not "
+            f"have. Train a parser without --paths.classes."
+        )
+    if spelling and joint.spelling is None:
+        raise ValueError(
+            f"The parser of '{model}' does not spell rare words. Train it with 'spelling = true'."
+        )
+    rule = dict(nlp.config.interpolate()["components"][parser.name]["model"]["unknown_words"])
+    tokenizer = nlp.tokenizer.to_bytes() if isinstance(nlp.tokenizer, LearnedTokenizer) else b""
+    letters = joint.spelling if spelling else None
+    return nlp, NGramVocabulary(joint.vocabulary, rule, nlp.lang, letters, tokenizer)
+
+
+def generate(
+    model: AnyModel,
+    *,
+    number: Annotated[int, option("Number of sentences to draw", "--number -n")] = 1000,
+    best: Annotated[int, option("Number of sentences to show", "--best -b", least=1)] = 10,
+    min_length: Annotated[int, option("Smallest number of words of those shown")] = 10,
+    max_length: Annotated[int, option("Largest number of words of a sentence")] = 60,
+    seed: Annotated[int, option("Fixes the sentences")] = 0,
+    output: Annotated[
+        Path | None, option("File for the sentences shown, .jsonl", "--output -o", **NEW_FILE)
+    ] = None,
+    particles: Particles = None,
+    threads: Threads = None,
+) -> None:
+    """Draw sentences from a model, and show the most probable ones of some length.
+
+    The probability of a parser's sentence is the sum over the beam. Rare words are spelled, or
+    written as their class in angle brackets if the model does not spell.
+    """
+    if is_ngram_model(model):
+        refuse("parsers. This is an n-gram model", particles=particles, threads=threads)
+        ngrams = NGramModel.from_disk(model)
+        vocab, drawn = spacy.blank(ngrams.words.lang).vocab, ngrams.generate
+        found = (
+            (p, doc_of(vocab, words))
+            for words, p in drawn(number, max_length=max_length, seed=seed)
+        )
+    else:
+        _, parser = load_parser(model, particles=particles, threads=threads)
+        docs = parser.generate(number, max_length=max_length, seed=seed)
+        found = ((doc._.log_prob, doc) for doc in docs)
+    with Bar(found, desc="Generating", total=number, unit=" sentences") as bar:
+        different = {doc.text: (log_prob, doc) for log_prob, doc in bar if len(doc) >= min_length}
+    shown = nlargest(best, different.values(), key=lambda pair: pair[0])
+    if not shown:
+        raise ValueError(
+            f"None of the {number} sentences has {min_length} words or more. Draw more of them, or "
+            f"allow shorter ones."
+        )
+    lines = []
+    for log_prob, doc in shown:
+        print(f"{log_prob:8.2f}  {doc.text}")
+        columns = {"words": [token.text for token in doc]}
+        if not is_ngram_model(model):
+            columns["tags"] = [token.tag_ for token in doc]
+            columns |= {
+                "heads": [token.head.i for token in doc],
+                "deps": [token.dep_ for token in doc],
+            }
+        lines.append(json_line({"text": doc.text, "log_prob": log_prob, **columns}))
+    if output is not None:
+        replace_file(output, "".join(lines).encode())
+        msg.good(f"Saved {len(lines)} sentences to {output}")
+
+
+def self_train(
+    model: Annotated[Path, argument("Path of a pipeline with an hpyp_parser", exists=True)],
+    text: Annotated[Path, argument("Text with one sentence a line, or a .conllu file")],
+    output: Annotated[Path, argument("Directory for the pipeline (model-last)", file_okay=False)],
+    *,
+    learning: Annotated[
+        Literal["words", "all"], option("Distributions to train: of words, or all")
+    ] = "words",
+    tokenized: Tokenized = False,
+    particles: Annotated[int, option("Particles for each sentence", "--particles -K")] = 100,
+    threads: Threads = None,
+) -> None:
+    """Train a pipeline on its own parses of raw text.
+
+    It parses a batch of sentences, takes the best parses for trees, and adds them to the model. The
+    text is read once and not held in memory. The progress bar shows the mean log-probability of a
+    word in nats, predicted before it was added.
+    """
+    existing([text])
+    nlp, saved = load_parser(model)
+    # These settings are not saved with the pipeline.
+    parser = HPYPParser(nlp.vocab, saved.model, saved.name, **asdict(saved.settings))
+    parser.change(particles=particles, threads=saved.threads if threads is None else threads)
+    prepare_folder(output)
+    settings = {"search": parser.search, "seed": parser.seed, "threads": parser.threads}
+    sentences = read_sentences(text, None if tokenized else nlp)
+    with Bar(sentences, desc="Learning", unit=" sentences", leave=True) as bar:
+        for done in learn_from_text(parser.joint, bar, learning=learning, **settings):
+            mean = done.log_prob / done.words
+            bar.set_postfix_str(f"{done.words:,} words, {mean:.4f} nats/word")
+    nlp.to_disk(output / "model-last")
+    learned = f"{done.words:,} words in {done.sentences:,} sentences"
+    msg.good(f"Learned from {learned}; saved {output / 'model-last'}")

@@ -1,0 +1,149 @@
+"""The parser as a language model: sums over the beam, and estimates by particle filters."""
+
+import numpy as np
+import pytest
+
+from spacy_hpyp.annotation.arrays import sentence_blocks
+from spacy_hpyp.arc_standard.decoding import decode
+from spacy_hpyp.arc_standard.search import Search
+from spacy_hpyp.language_model import perplexity
+from spacy_hpyp.language_model.perplexity import Perplexity, estimate, reading_search
+from spacy_hpyp.pipeline.surprisal import reader_for
+
+EVERYTHING = Search(particles=100_000, stack_penalty=0.0)
+
+
+@pytest.fixture(scope="module")
+def model(toy, trained):
+    return toy.parser(trained).joint
+
+
+@pytest.fixture(scope="module")
+def sentences(toy):
+    sentences = toy.sentences(12, seed=5)
+    return [*(sentence.words for sentence in sentences), ["Zenobia", "sleeps"], ["stop"]]
+
+
+def sums(model, sentences, search):
+    """The log-probability of each sentence, summed over the final beam."""
+    numbers = [np.array(model.vocabulary.numbers(words), np.int32) for words in sentences]
+    blocks = sentence_blocks(numbers)
+    found = decode(model.frozen, blocks, search).log_probability
+    return np.add.reduceat(found, blocks.offsets[:-1])
+
+
+def test_bits_a_character_count_the_ends_of_words_and_need_letters_of_all_words():
+    sentences = [Perplexity(-10.0, 2, 1, 1, 7, 0.0, -4.0), Perplexity(-5.0, 1, 0, 1, 3, 0.0, 0.0)]
+    total = Perplexity.total(sentences)
+    figures = total.to_dict()
+    assert (total.sentences, total.words, total.unknown, figures["predictions"]) == (2, 3, 1, 5)
+    assert figures["bits_per_character"] == pytest.approx(15.0 / np.log(2.0) / 13)
+    assert figures["perplexity"] == pytest.approx(np.exp(15.0 / 5))
+    assert figures["closed_perplexity"] == pytest.approx(np.exp(11.0 / 5))
+    closed = Perplexity.total(one._replace(spelling=None) for one in sentences).to_dict()
+    assert closed["bits_per_character"] is None
+    assert closed["closed_perplexity"] == closed["perplexity"]
+    known = sentences[1]._replace(spelling=None).to_dict()
+    assert known["bits_per_character"] == pytest.approx(5.0 / np.log(2.0) / 4)
+    with pytest.raises(ValueError, match="no sentence"):
+        Perplexity.total([])
+
+
+def test_letters_of_rare_words_are_added(toy, trained, sentences):
+    spelled = toy.trained(spelling=True)
+    readers = [reader_for(nlp, particles=50) for nlp in (trained, spelled)]
+    beam, estimates = (
+        list(zip(*scores))
+        for scores in (
+            [reader.perplexity(sentences) for reader in readers],
+            [estimate(one.model, sentences, particles=10, replicates=2) for one in readers],
+        )
+    )
+    for words, (closed, scored) in zip(sentences * 2, beam + estimates, strict=True):
+        assert closed.spelling is None
+        assert (scored.spelling < 0.0) == (scored.unknown > 0)
+        assert scored.log_prob == pytest.approx(closed.log_prob + scored.spelling)
+        assert scored.characters == sum(map(len, words))
+
+
+def test_neither_threads_nor_batches_change_an_estimate_and_a_seed_fixes_it(
+    model, sentences, monkeypatch
+):
+    def scores(**settings):
+        return list(estimate(model, sentences, particles=10, replicates=3, **settings))
+
+    expected = scores(seed=1)
+    monkeypatch.setattr(perplexity, "_BATCH", 5)
+    assert scores(seed=1, threads=3) == expected != scores(seed=2)
+
+
+def test_estimates_are_no_less_than_the_sum_over_the_beam(model, sentences):
+    found = Perplexity.total(estimate(model, sentences, particles=300, replicates=20))
+    assert found.variance > 0.0
+    assert found.log_prob > sums(model, sentences, EVERYTHING).sum() - 4 * found.variance**0.5
+
+
+def test_standard_error_is_the_spread_of_independent_estimates(model, sentences):
+    found = [
+        Perplexity.total(estimate(model, sentences, particles=20, replicates=10, seed=seed))
+        for seed in range(12)
+    ]
+    figures = [one.to_dict() for one in found]
+    spread = np.std([one["log_prob_per_prediction"] for one in figures], ddof=1)
+    stated = np.mean([one["standard_error"] for one in figures])
+    # The standard deviation of forty values has a standard error of about 1 / sqrt(78) of itself.
+    assert 1 - 4 / 78**0.5 < stated / spread < 1 + 4 / 78**0.5
+
+
+def test_without_its_bias_an_estimate_is_right_on_average(model, monkeypatch):
+    """With estimates of known mean and variance, for a true log-probability of zero."""
+
+    def drawn(task, rng, actions, tags):
+        return np.log(rng.gamma(5.0, 0.2))
+
+    monkeypatch.setattr(perplexity, "sample_derivation", drawn)
+    found = [
+        Perplexity.total(
+            estimate(model, [["stop"]] * 500, particles=1, replicates=20, seed=seed)
+        ).to_dict()
+        for seed in range(12)
+    ]
+    log_probs = np.array([one["log_prob_per_prediction"] for one in found])
+    error = log_probs.std(ddof=1) / 12**0.5
+    assert log_probs.mean() < -4 * error
+    assert abs(log_probs.mean() - np.mean([one["bias"] for one in found])) < 4 * error
+
+
+def test_an_unlexicalised_model_scores_nothing(toy):
+    silent = toy.trained(predict_tags=False, word=[], sweeps=1)
+    for scores in (
+        reader_for(silent).perplexity([["stop"]]),
+        estimate(toy.parser(silent).joint, [["stop"]], particles=2, replicates=2),
+    ):
+        with pytest.raises(ValueError, match="no probability to words"):
+            list(scores)
+
+
+def test_no_sum_depends_on_the_words_to_come(model):
+    words = "Zenobia Quux waits near the old blorp frobs a cat .".split()
+    numbers = np.array(model.vocabulary.numbers(words), np.int32)
+    prefixes = [numbers[:length] for length in range(1, len(words) + 1)]
+    search = reading_search(Search(particles=2, stack_penalty=0.5, future_cost=1.0), 2)
+    found = decode(model.frozen, sentence_blocks(prefixes), search)
+    *parts, whole = np.split(
+        found.syntactic + found.lexical, np.cumsum([len(prefix) for prefix in prefixes])[:-1]
+    )
+    for part in parts:
+        np.testing.assert_array_equal(part, whole[: len(part)])
+
+
+def test_sums_over_a_beam_are_lower_bounds_however_it_is_searched(model, sentences):
+    few = Search(particles=3, stack_penalty=0.5)
+    everything = EVERYTHING._replace(labels_per_arc=100, tags_per_word=100, tag_threshold=0.0)
+    found, more, most = (
+        sums(model, sentences, search)
+        for search in (few, reading_search(few, 3), reading_search(everything, 100_000))
+    )
+    assert np.all(found <= most + 1e-9)
+    assert np.all(more <= most + 1e-9)
+    assert np.any(more != found)

@@ -1,0 +1,154 @@
+"""Rows of surprisals, of scores made by hand."""
+
+import numpy as np
+import pytest
+import spacy
+from spacy.tokens import Doc
+
+from spacy_hpyp.language_model.surprisal import (
+    Coverage,
+    Frequencies,
+    Scores,
+    passage_rows,
+    table_rows,
+)
+from spacy_hpyp.language_model.tables import Alignment, make_passages, read_passages
+
+WORDS = "The dog does n't sleep , Kim ! – Ada waits .".split()
+TEXT = "The dog doesn't sleep, Kim! – Ada waits."
+
+
+def scores_of(passage, unknown=()):
+    """The surprisal of word i is 2 ** i, its entropy before it 10 - i."""
+    text, spans, place = passage.text, [], 0
+    for word in WORDS:
+        start = text.index(word, place)
+        place = start + len(word)
+        spans.append((start, place))
+    count = np.arange(len(WORDS))
+    starts = [i in (0, 9) for i in count]
+    doc = Doc(spacy.blank("en").vocab, words=WORDS, sent_starts=starts)
+    classes = ["RARE" if i in unknown else "" for i in count]
+    entropies = {"next": np.stack([10.0 - count, 9.0 - count], axis=1)}
+    return Scores(doc, np.array(spans), {"surprisal": 2.0**count}, classes, None, entropies)
+
+
+def rows_of(passage, **settings):
+    return list(passage_rows(scores_of(passage), passage, **settings))
+
+
+@pytest.fixture
+def passage():
+    regions = "The dog does|n't | sleep, Kim! – | Ada waits."
+    (passage,) = make_passages([("x", {"item": 7, "regions": regions})])
+    assert passage.text == TEXT
+    return passage
+
+
+def test_tokens_are_numbered_in_words_sentences_and_regions(passage):
+    rows = rows_of(passage)
+    assert [row["text"] for row in rows] == WORDS
+    assert [TEXT[row["start"] : row["end"]] for row in rows] == WORDS
+    assert [row["token"] for row in rows] == list(range(1, 13))
+    assert [row["word"] for row in rows] == [1, 2, 3, 4, 5, 5, 6, 6, 7, 8, 9, 9]
+    assert [row["region"] for row in rows] == [1, 1, 1, 2, 3, 3, 3, 3, 3, 4, 4, 4]
+    assert [row["sentence"] for row in rows] == [1] * 9 + [2] * 3
+    assert {row["reduction_next"] for row in rows} == {1.0}
+
+
+@pytest.mark.parametrize("punctuation", [True, False])
+@pytest.mark.parametrize("by", ["word", "region"])
+def test_words_and_regions_sum_their_tokens(passage, by, punctuation):
+    tokens = rows_of(passage)
+    rows = rows_of(passage, by=by, punctuation=punctuation)
+    for row in rows:
+        own = [token for token in tokens if token[by] == row[by]]
+        own = [token for token in own if punctuation or token["text"] not in ",!–."]
+        assert row["tokens"] == len(own)
+        assert row["surprisal"] == sum(token["surprisal"] for token in own)
+        assert row["entropy_next"] == own[-1]["entropy_next"]
+        assert row["text"].replace(" ", "")[: len(own[0]["text"])] == own[0]["text"]
+    texts = {
+        ("word", True): ["The", "dog", "does", "n't", "sleep,", "Kim!", "–", "Ada", "waits."],
+        ("word", False): ["The", "dog", "does", "n't", "sleep", "Kim", "Ada", "waits"],
+        ("region", True): ["The dog does", "n't", "sleep, Kim! –", "Ada waits."],
+        ("region", False): ["The dog does", "n't", "sleep, Kim", "Ada waits"],
+    }
+    assert [row["text"] for row in rows] == texts[by, punctuation]
+
+
+def test_a_region_that_cuts_a_token_is_an_error():
+    (passage,) = make_passages([("line 2", {"item": 1, "regions": TEXT.replace("eep", "ee|p")})])
+    with pytest.raises(ValueError, match=r"Region 1 of line 2 ends inside the token 'sleep'"):
+        rows_of(passage)
+
+
+def test_the_context_of_a_stimulus_has_no_rows(passage):
+    (after,) = make_passages(
+        [("x", {"item": 7, "text": TEXT[4:], "before": "The"})], context="before"
+    )
+    rows = rows_of(after)
+    whole = rows_of(passage)[1:]
+    assert [row["surprisal"] for row in rows] == [row["surprisal"] for row in whole]
+    assert [row["token"] for row in rows] == list(range(1, 12))
+    assert [TEXT[4:][row["start"] : row["end"]] for row in rows] == WORDS[1:]
+
+
+def table_of(write):
+    lines = ["\t".join(["b", word, str(100 + i)]) for i, word in enumerate(TEXT.split())]
+    lines.insert(2, "b\t\t5")
+    path = write("story\tword\tsurprisal\n" + "\n".join(lines), "t.tsv")
+    (text,) = read_passages(path, text_by="story")
+    return text
+
+
+def test_rows_of_words_come_back_with_what_the_words_before_have(write):
+    text, frequencies = table_of(write), Frequencies({"the": 3, "dog": 1})
+    scores = scores_of(text)
+    rows = list(table_rows(scores, text, frequencies, lags=2, punctuation=False))
+    assert list(rows[0])[:5] == ["story", "word", "input_surprisal", "sentence", "tokens"]
+    assert [row["word"] for row in rows] == [*TEXT.split()[:2], "", *TEXT.split()[2:]]
+    repeated = ["surprisal", "entropy_next", "reduction_next", "length", "log_frequency"]
+    repeated += ["final_punctuation", "comma_dash", "quote"]
+    assert list(rows[0])[-16:] == [f"{name}_lag{lag}" for lag in (1, 2) for name in repeated]
+    # The row without a word, and the dash, are no words before others.
+    said = [row for row in rows if row["word"] not in ("", "–")]
+    for i, row in enumerate(said):
+        for lag in (1, 2):
+            for name in repeated:
+                assert row[f"{name}_lag{lag}"] == (said[i - lag][name] if i >= lag else None)
+    assert [row["surprisal"] is None for row in rows] == [row not in said for row in rows]
+    assert [row["length"] for row in said] == [3, 3, 6, 5, 3, 3, 5]
+    assert [row["position"] for row in said] == [1, 2, 3, 4, 5, 7, 8]
+    assert [row["position_in_sentence"] for row in said] == [1, 2, 3, 4, 5, 1, 2]
+    assert [row["final_punctuation"] for row in said] == [0, 0, 0, 0, 1, 0, 1]
+    assert [row["comma_dash"] for row in said] == [0, 0, 0, 1, 0, 0, 0]
+
+
+def test_rows_of_words_have_the_values_of_another_model(write):
+    text, other = (
+        table_of(write),
+        write("word,lp\n" + "\n".join(f"{w},1" for w in WORDS[:5]), "o.csv"),
+    )
+    alignment = Alignment(other, "word", "lp")
+    rows = table_rows(scores_of(text), text, Frequencies({"a": 1}), alignment=alignment, lags=1)
+    found = [(row["o_lp"], row["o_lp_lag1"]) for row in rows if row["word"]]
+    assert found == [(1, None), (1, 1), (2, 1), (None, 2)] + [(None, None)] * 4
+
+
+def test_frequencies_are_on_the_zipf_scale_without_case_and_punctuation():
+    found = Frequencies({"The": 2, "the": 1, "dog": 1, "can": 1})
+    values = [found.of(*each) for each in (("“The", []), ("DOG!", []), ("cannot", ["can", "not"]))]
+    # One is added to each count: 5 words and 3 types.
+    np.testing.assert_allclose(values, np.log10(np.array([4, 2, 1]) / 8 * 1e9))
+
+
+def test_unknown_words_and_critical_regions_are_counted(passage):
+    coverage = Coverage()
+    critical = passage._replace(columns={"critical": "4"})
+    for text, unknown in ((passage, [1]), (critical, [1]), (critical, [10])):
+        coverage.add(scores_of(text, unknown), text)
+    ((message, is_warning),) = coverage.messages()
+    assert "3 of 36 words (8.3 %)" in message
+    assert "2 of 6 (critical) regions" in message
+    assert is_warning

@@ -18,7 +18,7 @@ from spacy_hpyp.hpyp.franchise import (
     reserve,
     restaurant_distribution,
 )
-from spacy_hpyp.hpyp.pool import FrozenPool
+from spacy_hpyp.hpyp.pool import Pool, new_scratch
 from spacy_hpyp.hpyp.seating import add, remove
 from spacy_hpyp.hpyp.table import freeze
 
@@ -92,4 +92,5 @@ def freeze_pool(franchise, weights, gates, possible, elements, *, mixed):
     """A pool while it predicts, by the table of its present seating."""
     mixed = mixed or len(weights.bucket) == 0
     table = freeze(franchise, multiplied=not mixed)
-    return FrozenPool(table, weights, gates, possible, elements, mixed)
+    scratch = new_scratch(0, 0, 0)
+    return Pool(table, weights, weights, gates, possible, elements, scratch, mixed)

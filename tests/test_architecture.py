@@ -19,7 +19,7 @@ LAYERS = [
     ["easy_first", "arc_standard"],
     ["head_outward"],
     ["hpyp"],
-    ["models"],
+    ["stored"],
     ["annotation"],
     ["text", "treebanks"],
     ["storage", "settings", "interrupts", "memo"],
@@ -37,7 +37,7 @@ SPACY_OF = {
     "hpyp",
     "training",
     "language_model",
-    "models",
+    "stored",
     "annotation",
     "text",
 }

@@ -10,9 +10,9 @@ from thinc.api import Model
 
 from ..annotation.arrays import Parses
 from ..annotation.encoding import encode_docs
-from ..hpyp.parameters import set_pooled
-from ..models.stored import model_holding
+from ..hpyp.count_model import set_pooled
 from ..settings import TRUTH, OneOf, Settings, Whole, setting, taking
+from ..stored import model_holding
 from ..text.unknown_words import RULES, UnknownWordRule
 from ..text.vocabulary import VocabularySettings
 from .decoding import decode

@@ -11,7 +11,7 @@ from math import exp
 import numpy as np
 
 from ..compiled import NONE, jit, jitable, overwrite
-from ..hpyp.predictive import add_event_gradient
+from ..hpyp.pool import add_gradient, predict, predict_one
 from . import configuration as column
 from .configuration import FIELDS, FIRST_RECORD, FIRST_SYMBOL, ROOT, SHIFT, execute
 from .contexts import read_context
@@ -24,14 +24,14 @@ _NEGLIGIBLE = 1e-3  # Smaller shares are passed over
 
 
 @jit
-def add_contrasts(task, chosen, derivations, joint, gradients, rng):
-    """Add up the gradients of the conditional log-likelihoods of some sentences.
+def add_contrasts(task, chosen, derivations, joint, rng):
+    """Add the gradients of the conditional log-likelihoods of some sentences to those of the pools.
 
     task (Task): The sentences, with factored transitions.
     chosen (int64[*]): The numbers of the sentences to add.
     derivations (Derivations): The right derivation of all of them.
     joint (float): The share of the gradient of the right derivation with its words that is added,
-    too. gradients (tuple[Weights, ...]): By distribution; added to.
+        too.
     rng (numpy.random.Generator): Not used.
     RETURNS (float): The sum of the log-likelihoods, in nats.
     """
@@ -79,12 +79,12 @@ def add_contrasts(task, chosen, derivations, joint, gradients, rng):
         total += log_share
         for record in range(FIRST_RECORD, used):
             if abs(share[record]) > _NEGLIGIBLE:
-                _add_events(parser, path, record, share[record], work, gradients)
+                _add_events(parser, path, record, share[record], work)
     return total
 
 
 @jitable
-def _add_events(parser, records, record, share, work, gradients):
+def _add_events(parser, records, record, share, work):
     """Add the gradients of the events of one transition."""
     top, action = records[record, column.PREVIOUS], records[record, column.ACTION]
     tag, word = (
@@ -102,5 +102,9 @@ def _add_events(parser, records, record, share, work, gradients):
             continue
         row = query.key[2:]
         read_context(pool.elements, records, top, known, row)
-        out, scratch = query.distribution, query.scratch
-        add_event_gradient(pool, row, kind, outcome, share, scratch, out, gradients[i])
+        out, scratch, probability = query.distribution, query.scratch, 1.0
+        if pool.mixed:
+            probability = predict_one(pool, row, outcome, scratch)
+        else:
+            predict(pool, row, kind, scratch, out)
+        add_gradient(pool, outcome, probability, share, scratch, out)

@@ -62,7 +62,7 @@ class ContextLists:
 class Distributions(NamedTuple):
     """The distributions that generate a sentence, and the words and tags as they know them.
 
-    transition, label, tag, word (FrozenPool | SeatedPool): Frozen, or while they learn.
+    transition, label, tag, word (Pool): Frozen, or while they learn.
     tag_offsets (int64[words + 1]): The first candidate tag of each word.
     candidate_tags (int32[*]): The tags that each word may have, likely ones first.
     outcomes (int32[words]): The words as outcomes. This and what follows is for decoding only.
@@ -86,10 +86,15 @@ class Distributions(NamedTuple):
     p_observed: np.ndarray = np.empty((0, 0))
 
 
-def with_weights(model: Distributions, weights: Mapping[str, Weights]) -> Distributions:
-    """Return a frozen model with other weights of its pools, by the names of the distributions."""
+def with_weights(
+    model: Distributions, weights: Mapping[str, Weights], gradient: Mapping[str, Weights]
+) -> Distributions:
+    """Return a frozen model with other weights of its pools, and zeros or sums for their
+    gradients, by the names of the distributions.
+    """
     pools = {
-        name: getattr(model, name)._replace(weights=changed) for name, changed in weights.items()
+        name: getattr(model, name)._replace(weights=weights[name], gradient=gradient[name])
+        for name in DISTRIBUTIONS
     }
     return model._replace(**pools)
 
@@ -103,7 +108,7 @@ def event_of(distribution, factored, depth, action, tag, word):
     depth (int): Of the stack before the action.
     tag, word (int): What a shift generates.
     RETURNS (tuple[int, int, int]): `known` for `read_context`; the kind of the context, see
-        `SeatedPool.possible`; and the outcome, `NONE` if nothing is generated.
+        `Pool.possible`; and the outcome, `NONE` if nothing is generated.
     """
     known, kind, outcome = np.int64(0), np.int64(0), np.int64(NONE)
     if distribution == TRANSITION:
@@ -148,15 +153,9 @@ def conditionals(contexts: ContextLists, *, is_classed: bool = True) -> dict[str
         elements, columns, places = compile_contexts(experts, name, gates)
         # A word is shifted and attached; all that is generated besides belongs to one of the two.
         events = 2 if name == "transition" else 1
+        rows = elements, columns, places
         found[name] = Conditional(
-            name,
-            experts,
-            elements,
-            columns,
-            places,
-            mixed=name == "word",
-            events_of_word=events,
-            **mask,
+            experts, *rows, mixed=name == "word", events_of_word=events, **mask
         )
     return found
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ..annotation.arrays import Sentences
-from ..hpyp.pool import FrozenPool
+from ..hpyp.pool import Pool
 from ..text.vocabulary import Vocabulary
 from .derivations import tree_log_probability
 from .distributions import Distributions
-from .future_cost import tag_chain, usual_probabilities
+from .future_cost import tag_chain, word_probabilities
 from .likelihood import new_workspace
 from .proposals import sampling_task
 from .sampling import sample_derivation
@@ -36,24 +36,24 @@ class TreeLogProbs(NamedTuple):
     exact: np.ndarray
 
 
-def search_model(pools: Sequence[FrozenPool], vocabulary: Vocabulary) -> Distributions:
+def search_model(pools: Sequence[Pool], vocabulary: Vocabulary) -> Distributions:
     """Pools as what a search goes by, with what they say of each word and of the tags that it may
     have.
 
-    pools (Sequence[FrozenPool]): Of the transitions, labels, tags and words.
+    pools (Sequence[Pool]): Of the transitions, labels, tags and words.
     """
     transition, label, tag, word = pools
     tags = vocabulary.tag_offsets, vocabulary.candidate_tags
     # What is not generated is not observed either.
     count = len(vocabulary.tags)
-    nothing_told = told = forms = np.ones((1, count))
-    if vocabulary.seen and len(word.finished.columns):
-        told = np.concatenate([nothing_told, vocabulary.seen.given(count)])
+    nothing_observed = p_observed = forms = np.ones((1, count))
+    if vocabulary.seen and len(word.experts.columns):
+        p_observed = np.concatenate([nothing_observed, vocabulary.seen.given(count)])
         if vocabulary.forms:
-            forms = np.concatenate([nothing_told, vocabulary.forms.given(count)])
-    rows = len(forms) * np.minimum(vocabulary.observed + 1, len(told) - 1)
+            forms = np.concatenate([nothing_observed, vocabulary.forms.given(count)])
+    rows = len(forms) * np.minimum(vocabulary.observed + 1, len(p_observed) - 1)
     rows += np.minimum(vocabulary.observed_form + 1, len(forms) - 1)
-    told = (told[:, None] * forms).reshape(-1, count)
+    p_observed = (p_observed[:, None] * forms).reshape(-1, count)
     of_candidates = np.repeat(rows, np.diff(vocabulary.tag_offsets)), vocabulary.candidate_tags
     return Distributions(
         transition=transition,
@@ -62,12 +62,12 @@ def search_model(pools: Sequence[FrozenPool], vocabulary: Vocabulary) -> Distrib
         word=word,
         tag_offsets=vocabulary.tag_offsets,
         candidate_tags=vocabulary.candidate_tags,
-        p_word_given_tag=usual_probabilities(word, *tags, vocabulary.outcomes)
-        * told[of_candidates],
+        p_word_given_tag=word_probabilities(word, *tags, vocabulary.outcomes)
+        * p_observed[of_candidates],
         chain=tag_chain(tag),
         outcomes=vocabulary.outcomes,
         observed=rows,
-        p_observed=told,
+        p_observed=p_observed,
     )
 
 

@@ -11,84 +11,72 @@ with p(word | tag) and p(tag | tag before) as the model has them without further
 goes by it where it divides particles; the weights of derivations do not change.
 """
 
+from collections.abc import Iterator, Sequence
 from math import log
 
 import numpy as np
 
 from ..annotation.arrays import Blocks
 from ..compiled import NONE, jit
-from ..hpyp.pool import FrozenPool
-from ..hpyp.table import FrozenTable, distribution, probability
+from ..hpyp.pool import Pool
+from ..hpyp.table import distribution
 from .configuration import FIRST_SYMBOL, ROOT_SYMBOL
-from .contexts import ELEMENTS, NEXT
+from .contexts import ELEMENTS
 from .distributions import Distributions
 from .search import Search
 
-# What a chain of tags reads.
-_LAST_TAG, _TOP_TAG = ELEMENTS["w1.tag"], ELEMENTS["s1.tag"]
-# How often another sentence begins, where it may: a guess, by which nothing but the search goes.
+# A guess of how often another sentence begins where it may; it affects only the search.
 _BEGINS = 0.05
 
 
-def usual_probabilities(
-    pool: FrozenPool, tag_offsets: np.ndarray, candidate_tags: np.ndarray, outcomes: np.ndarray
+def word_probabilities(
+    pool: Pool, tag_offsets: np.ndarray, candidate_tags: np.ndarray, outcomes: np.ndarray
 ) -> np.ndarray:
     """Return p(word | tag) for every word and candidate tag (float64[candidates]), by the first
     expert that begins with the tag.
     """
-    view = pool.finished
-    usual = np.ones(len(candidate_tags))
-    for expert, columns in enumerate(view.columns):
-        if len(columns) and pool.elements[columns[0], 0] == NEXT:
-            words = np.repeat(outcomes[: len(tag_offsets) - 1], np.diff(tag_offsets))
-            _first_probabilities(
-                _first_level(view), expert, FIRST_SYMBOL + candidate_tags, words, usual
-            )
-            break
-    return usual
+    found = np.ones(len(candidate_tags))
+    expert = _expert_of(pool, "next.tag")
+    if expert != NONE:
+        words = np.repeat(outcomes[: len(tag_offsets) - 1], np.diff(tag_offsets))
+        tags = np.unique(candidate_tags)
+        for tag, given_tag in zip(tags, _given_first(pool, expert, FIRST_SYMBOL + tags)):
+            own = candidate_tags == tag
+            found[own] = given_tag[words[own]]
+    return found
 
 
-def _first_level(view: FrozenTable) -> FrozenTable:
-    """A table whose experts read nothing but their most important element."""
-    return view._replace(columns=np.ascontiguousarray(view.columns[:, :1]))
-
-
-@jit
-def _first_probabilities(view, expert, symbols, dishes, out):
-    """Write p(dish | symbol) under one expert of `_first_level` into `out` (float64[*])."""
-    row = np.empty(view.columns[expert, 0] + 1, dtype=np.int32)
-    for i in range(len(symbols)):
-        row[-1] = symbols[i]
-        out[i] = probability(view, expert, row, dishes[i])
-
-
-@jit
-def _first_distributions(view, expert, symbols, out):
-    """Write p(. | symbol) under one expert of `_first_level` into `out` (float64[*, alphabet])."""
-    row = np.empty(view.columns[expert, 0] + 1, dtype=np.int32)
-    for i in range(len(symbols)):
-        row[-1] = symbols[i]
-        distribution(view, expert, row, out[i])
-
-
-def tag_chain(pool: FrozenPool) -> np.ndarray:
+def tag_chain(pool: Pool) -> np.ndarray:
     """Return p(tag | the tag before) (float64[tags + 1, tags]), in the last row those of a
     sentence's first word, by the first expert whose most important element is the tag of the last
     word or of the stack's top; without rows if there is none.
     """
-    view, tags = pool.finished, int(pool.finished.alphabet[0])
-    chain = np.empty((tags + 1, tags))
-    for element in (_LAST_TAG, _TOP_TAG):
-        for expert, columns in enumerate(view.columns):
-            if (
-                len(columns)
-                and columns[0] != NONE
-                and tuple(pool.elements[columns[0], :4]) == element
-            ):
-                symbols = np.append(np.arange(FIRST_SYMBOL, FIRST_SYMBOL + tags), ROOT_SYMBOL)
-                _first_distributions(_first_level(view), expert, symbols, chain)
-                return chain
-    return chain[:0]
+    tags = int(pool.experts.alphabet[0])
+    for name in ("w1.tag", "s1.tag"):
+        expert = _expert_of(pool, name)
+        if expert != NONE:
+            symbols = [*range(FIRST_SYMBOL, FIRST_SYMBOL + tags), ROOT_SYMBOL]
+            return np.array([row.copy() for row in _given_first(pool, expert, symbols)])
+    return np.empty((0, tags))
+
+
+def _expert_of(pool: Pool, name: str) -> int:
+    """Return the first expert with a given most important element, or `NONE`."""
+    for expert, columns in enumerate(pool.experts.columns):
+        if len(columns) and columns[0] != NONE:
+            if tuple(pool.elements[columns[0], :4]) == ELEMENTS[name]:
+                return expert
+    return NONE
+
+
+def _given_first(pool: Pool, expert: int, symbols: Sequence[int]) -> Iterator[np.ndarray]:
+    """Yield p(. | symbol) under an expert that reads its most important element alone."""
+    table = pool.experts._replace(columns=np.ascontiguousarray(pool.experts.columns[:, :1]))
+    row, out = np.empty(len(pool.elements), dtype=np.int32), np.empty(int(table.alphabet[0]))
+    for symbol in symbols:
+        row[table.columns[expert, 0]] = symbol
+        distribution(table, expert, row, out)
+        yield out
 
 
 def future_costs(model: Distributions, blocks: Blocks, search: Search) -> np.ndarray:

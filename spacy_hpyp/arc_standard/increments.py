@@ -22,7 +22,7 @@ import numpy as np
 
 from ..annotation.arrays import Blocks
 from ..compiled import NONE, jit, jitable, overwrite, struct
-from ..hpyp.predictive import alphabet_of, find_shares
+from ..hpyp.pool import alphabet_of, find_shares
 from ..hpyp.table import distribution
 from . import configuration as column
 from .configuration import ENDS, FIELDS, LEFT_ARCS, ROOT, SHIFT, class_of, reduce
@@ -195,7 +195,7 @@ def _gather_words(ahead, records, top, share, gathered, expected):
         if weight < NEGLIGIBLE:
             continue
         read_context(pool.elements, records, top, tag, row)
-        mass = find_shares(pool, row, 0, scratch)
+        mass = find_shares(pool, row, scratch)
         for expert in range(len(scratch.weight)):
             place, part = np.int64(scratch.place[expert]), weight * scratch.weight[expert] / mass
             _gather(pool, expert, place, row, part, gathered, expected)
@@ -224,7 +224,7 @@ def _add_up(pool, gathered, expected):
     for slot in range(len(gathered.place)):
         if gathered.place[slot] != NONE:
             distribution(
-                pool.finished, gathered.expert[slot], gathered.row[slot], gathered.distribution
+                pool.experts, gathered.expert[slot], gathered.row[slot], gathered.distribution
             )
             for outcome in range(len(gathered.distribution)):
                 expected[outcome] += gathered.weight[slot] * gathered.distribution[outcome]

@@ -38,8 +38,14 @@ import numpy as np
 
 from ..annotation.arrays import Sentences
 from ..compiled import jit, jitable, overwrite
-from ..hpyp.gibbs import add_events, put_back, visit_seated
-from ..hpyp.pool import predict_event, seat_all_noting, unseat_all_as, unseat_all_noting
+from ..hpyp.gibbs import (
+    gibbs_step,
+    predict_event,
+    remove_event,
+    restore_event,
+    seat_event,
+    undo_seat_event,
+)
 from .distributions import LABEL, TAG, TRANSITION, WORD, Derivations, Distributions, events_of
 from .likelihood import forget_all, is_factored, new_workspace
 from .proposals import sampling_task
@@ -97,12 +103,9 @@ def _visit(task, derivation, is_seated, rng, totals, draws):
         return False
     pools, events = _pools_of(task), _read_all(task, derivation)
     for i in range(len(pools)):
-        if is_seated:
-            found, total = visit_seated(pools[i], events[i], rng)
-            if not found:
-                return False
-        else:
-            total = add_events(pools[i], events[i], rng)
+        found, total = gibbs_step(pools[i], events[i], is_seated, rng)
+        if not found:
+            return False
         totals[i] += total
     return True
 
@@ -141,50 +144,32 @@ def _can_return(task, derivation):
 
 
 @jit
-def _predict(pool, events, i):
-    return predict_event(
-        pool, events.restaurants[i], events.symbols[i], events.kind[i], events.dish[i], pool.scratch
-    )
-
-
-@jit
 def remove_weighing(pool, events, rng):
     """Remove the events of a sentence from one distribution, the last one first.
 
     RETURNS (tuple[bool, float]): Whether they were all seated, and log T(D) - log q(D) of this
-    distribution.
+        distribution.
     """
     weight = 0.0
     for i in range(events.count[0] - 1, -1, -1):
-        if not unseat_all_noting(
-            pool.franchise, events.restaurants[i], events.dish[i], rng, events.moved[i]
-        ):
+        if not remove_event(pool, events, i, rng):
             return False, weight
-        weight += _predict(pool, events, i)
+        weight += predict_event(pool, events, i)
     for i in range(events.count[0]):
-        weight -= _predict(pool, events, i)
+        weight -= predict_event(pool, events, i)
     return True, weight
 
 
 @jit
 def add_weighing(pool, events, rng):
-    """Add the events of a sentence to one distribution. Returns log T(D) - log q(D) of the
-    distribution.
-    """
+    """Add the events of a sentence to one distribution. Returns log T(D) - log q(D) of it."""
     weight = 0.0
     for i in range(events.count[0]):
-        weight -= _predict(pool, events, i)
+        weight -= predict_event(pool, events, i)
     for i in range(events.count[0]):
-        weight += _predict(pool, events, i)
-        seat_all_noting(pool.franchise, events.restaurants[i], events.dish[i], rng, events.moved[i])
+        weight += predict_event(pool, events, i)
+        seat_event(pool, events, i, rng)
     return weight
-
-
-@jit
-def take_back(pool, events):
-    """Remove the events again that `add_weighing` has added."""
-    for i in range(events.count[0] - 1, -1, -1):
-        unseat_all_as(pool.franchise, events.restaurants[i], events.dish[i], events.moved[i])
 
 
 @jitable
@@ -206,8 +191,7 @@ def _draw_again(task, derivation, rng, draws):
     if np.array_equal(derivation.actions, old.actions) and np.array_equal(
         derivation.tags, old.tags
     ):
-        for i in range(len(pools)):
-            put_back(pools[i], old_events[i])
+        _restore(pools, old_events)
         return True
     draws[0] += 1
     new_events, new_weight = _read_all(task, derivation), 0.0
@@ -219,7 +203,15 @@ def _draw_again(task, derivation, rng, draws):
     overwrite(derivation.actions, old.actions)
     overwrite(derivation.tags, old.tags)
     for i in range(len(pools)):
-        take_back(pools[i], new_events[i])
-    for i in range(len(pools)):
-        put_back(pools[i], old_events[i])
+        for number in range(new_events[i].count[0] - 1, -1, -1):
+            undo_seat_event(pools[i], new_events[i], number)
+    _restore(pools, old_events)
     return True
+
+
+@jitable
+def _restore(pools, events):
+    """Restore the events of a sentence that have been removed."""
+    for i in range(len(pools)):
+        for number in range(events[i].count[0]):
+            restore_event(pools[i], events[i], number)

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiled import NONE, jit, jitable, struct
-from ..hpyp.pool import is_plain
-from ..hpyp.predictive import alphabet_of, predict, predict_one, workspace
+from ..hpyp.pool import alphabet_of, is_plain, predict, predict_one, workspace
 from ..memo import Memo, new_memo, recall
 from . import configuration as column
 from .configuration import DIRECTIONS, SHIFT, action_count

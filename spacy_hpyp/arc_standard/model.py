@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from spacy.tokens import Doc
 
-from ..annotation.arrays import Sentences
+from ..annotation.arrays import Sentences, chunks
 from ..annotation.confidence import Confidence
 from ..annotation.encoding import Layout, forms_of
 from ..annotation.sentences import Encoder, GoldSentence, join
-from ..hpyp.count_model import CountModel
+from ..hpyp.count_model import CHUNK, NOT_SEATED, CountModel
 from ..hpyp.franchise import Franchise, new_franchise
-from ..hpyp.pool import Conditional, FrozenPool, SeatedPool
+from ..hpyp.pool import Conditional, Pool, Weights
 from ..hpyp.spelling import Spelling, spell
-from ..models.messages import Message
+from ..stored import Message
 from ..text.vocabulary import VocabularySettings
 from .configuration import DIRECTIONS, FIRST_SYMBOL, action_count
 from .contexts import with_classes
@@ -43,7 +43,6 @@ class JointModel(CountModel):
         has been learned.
     """
 
-    drawn = "derivation"
     with_classes = staticmethod(with_classes)
     other_symbols = FIRST_SYMBOL
 
@@ -108,19 +107,19 @@ class JointModel(CountModel):
         """See `CountModel`."""
         return Encoder(self.vocabulary, self.labels, labelled=self.labelled)
 
-    def without(
+    def held_out_copy(
         self, sentences: Sentences, rng: np.random.Generator, threads: int = 1
     ) -> "JointModel":
         """The model as if it had not learned from some sentences, to predict with: it cannot learn.
         This one stays as it is.
 
         sentences (Sentences): As the static oracle derives them.
-        rng (numpy.random.Generator), threads (int): As for `visit`.
+        rng (numpy.random.Generator), threads (int): As for `gibbs_step`.
         RAISES (ValueError): If one is not seated.
         """
         derivations = static_derivations(sentences)
         other = copy(self)
-        other._seat({}, None)
+        other._seat({}, {})
         other._tables = self._tables_without(sentences, derivations, rng, threads)
         return other
 
@@ -137,28 +136,46 @@ class JointModel(CountModel):
             offsets=sentences.offsets,
         )
 
-    def draw(
+    def latent_step(
         self,
-        pools: Mapping[str, SeatedPool],
         sentences: Sentences,
         derivations: Derivations,
         seated: np.ndarray,
         rng: np.random.Generator,
-        totals: np.ndarray,
         *,
         given_trees: bool,
         particles: int,
-    ) -> int:
-        """See `CountModel` and `arc_standard.latent`.
+    ) -> tuple[dict[str, float], dict[str, Weights]]:
+        """Take a step for the derivation of each of some sentences, and for its events.
 
+        derivations (Derivations): Overwritten with the new derivations. Other arguments, returns
+            and errors as of `gibbs_step`.
         given_trees (bool): Whether tags and trees are given; else only the words are.
+        particles (int): The number of particles that draw a derivation.
         """
+        weights, gradient = self._learnable()
+        totals = np.zeros(len(self.conditionals))
         candidates = self.vocabulary.tag_offsets, self.vocabulary.candidate_tags
-        model = Distributions(*pools.values(), *candidates)
-        how = {"given_trees": given_trees, "particles": particles}
-        return visit_latent(model, sentences, derivations, seated, rng, totals, self.draws, **how)
+        for some, chunk in chunks(sentences, CHUNK):
+            # For each sentence there is a proposal besides the present derivation.
+            self.reserve(2 * (chunk.offsets[-1] - chunk.offsets[0]))
+            pools = [self.pool(name, weights[name], gradient[name]) for name in weights]
+            visited = visit_latent(
+                Distributions(*pools, *candidates),
+                chunk,
+                derivations,
+                seated[some],
+                rng,
+                totals,
+                self.draws,
+                given_trees=given_trees,
+                particles=particles,
+            )
+            if visited < len(seated[some]):
+                raise ValueError(NOT_SEATED)
+        return dict(zip(self.conditionals, totals.tolist())), gradient
 
-    def predicting(self, pools: Mapping[str, FrozenPool]) -> Distributions:
+    def predicting(self, pools: Mapping[str, Pool]) -> Distributions:
         """See `CountModel`."""
         self.check_classes()
         return search_model([*pools.values()], self.vocabulary)
@@ -213,6 +230,8 @@ class JointModel(CountModel):
         }
 
     def _write(self) -> Message:
+        if not self.is_initialized:
+            return {}
         return {
             **super()._write(),
             "confidence": self.confidence and [*self.confidence],

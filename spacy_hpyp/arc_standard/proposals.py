@@ -11,7 +11,7 @@ import numpy as np
 
 from ..annotation.arrays import Blocks, Parses, sentence_blocks
 from ..compiled import NONE, jitable, struct
-from ..hpyp.predictive import alphabet_of, predict, predict_one
+from ..hpyp.pool import alphabet_of, predict, predict_one
 from ..memo import keep_best, recall
 from . import configuration as column
 from .configuration import (

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..compiled import jit, jitable
 from ..hpyp.gibbs import draw
-from ..hpyp.predictive import alphabet_of, find_shares
+from ..hpyp.pool import alphabet_of, find_shares
 from ..hpyp.table import distribution
 from .configuration import END, FIELDS, FIRST_RECORD, ROOT, SHIFT, begin, derivation, reduce, shift
 from .contexts import read_context
@@ -71,9 +71,9 @@ def draw_word(pool, row, scratch, out, rng):
     """Draw a word from a frozen pool that mixes its experts: first the expert, then one of its
     words.
     """
-    mass = find_shares(pool, row, 0, scratch)
+    mass = find_shares(pool, row, scratch)
     expert = draw(scratch.weight, mass, rng)
-    distribution(pool.finished, expert, row, out)
+    distribution(pool.experts, expert, row, out)
     return draw(out, out.sum(), rng)
 
 

@@ -19,8 +19,7 @@ from ..annotation.sentences import ROOT_LABEL
 from ..compiled import NONE
 from ..head_outward.model import HeadOutward, HeadOutwardModel
 from ..head_outward.parsing import candidate_log_probabilities
-from ..models.messages import Message
-from ..models.stored import StoredModel
+from ..stored import Message, StoredModel
 from .log_linear import Groups, fit, shares
 
 #: The attribute of a thinc Model that holds a `Ranking`, beside that of the head-outward model.
@@ -46,8 +45,6 @@ class Ranking(StoredModel):
 
     weights: np.ndarray = field(default_factory=UNLEARNED.copy)
     held_out: set[bytes] = field(default_factory=set)
-
-    called = "a ranking"
 
     def _forget(self) -> None:
         self.weights, self.held_out = UNLEARNED.copy(), set()

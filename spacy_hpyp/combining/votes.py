@@ -17,8 +17,7 @@ from ..annotation.confidence import log_odds, logistic
 from ..annotation.sentences import ROOT_LABEL
 from ..compiled import NONE
 from ..head_outward.chart import minimum_bayes_risk_tree
-from ..models.messages import Message
-from ..models.stored import StoredModel, model_holding
+from ..stored import Message, StoredModel, model_holding
 from .log_linear import Groups, fit, fit_confidence, log_likelihood, shares
 from .vote_data import ABSENT, Ballots, Names, cast, parses_of
 

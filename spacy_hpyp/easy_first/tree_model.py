@@ -15,9 +15,14 @@ from ..annotation.encoding import Layout, Words, read_attribute, read_words
 from ..annotation.guides import block_guides
 from ..annotation.sentences import Encoder
 from ..compiled import NONE
-from ..models.messages import Message, vocabulary_from_message, vocabulary_to_message
-from ..models.stored import ClassedModel, model_holding
 from ..settings import Settings, Whole, setting, taking
+from ..stored import (
+    ClassedModel,
+    Message,
+    model_holding,
+    vocabulary_from_message,
+    vocabulary_to_message,
+)
 from ..text.elements import (
     CLASS_ATTRIBUTES,
     FormRows,
@@ -98,9 +103,6 @@ class TreeModel(ClassedModel):
     arc_places, label_places (int): The sizes of their tables of weights, powers of two.
     RAISES (ValueError): If a template names an unknown element.
     """
-
-    called = "an easy-first parser"
-    learned = "arcs"
 
     def __init__(
         self,

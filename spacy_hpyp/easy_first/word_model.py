@@ -13,15 +13,16 @@ from thinc.api import Model
 from ..annotation.encoding import Words, read_attribute, read_spaces, read_words
 from ..annotation.guides import block_guides, names_in_guides
 from ..compiled import NONE
-from ..models.messages import (
+from ..settings import Settings, Whole, setting, taking
+from ..stored import (
+    ClassedModel,
     Message,
     candidates_from_message,
     candidates_to_message,
+    model_holding,
     vocabulary_from_message,
     vocabulary_to_message,
 )
-from ..models.stored import ClassedModel, model_holding
-from ..settings import Settings, Whole, setting, taking
 from ..text.candidates import WordOutcomes
 from ..text.elements import (
     CLASS_ATTRIBUTES,
@@ -70,8 +71,6 @@ class WordClassifier(ClassedModel):
     vocabulary (Vocabulary | None): The words; its tags are the outcomes. None before training.
     RAISES (ValueError): If a template names an unknown element.
     """
-
-    learned = "perceptron"
 
     def __init__(
         self,

@@ -258,7 +258,7 @@ class HeadOutwardContexts:
 
 @struct
 class HeadOutwardDistributions(NamedTuple):
-    """The distributions, frozen (`FrozenPool`) or in training (`SeatedPool`)."""
+    """The distributions, frozen or in training (`Pool`)."""
 
     tag: Any
     word: Any
@@ -286,9 +286,7 @@ def conditionals(
         experts = tuple(map(tuple, lists if is_classed else contexts_without_classes(lists)))
         rows = compile_contexts(experts, name, GATES[name] if len(experts) > 1 else ())
         events = _EVENTS.get(name, 1)
-        compiled[name] = Conditional(
-            name, experts, *rows, mixed=name == "word", events_of_word=events
-        )
+        compiled[name] = Conditional(experts, *rows, mixed=name == "word", events_of_word=events)
     if (
         reads(compiled["distance"].elements, EVENT, CHILDREN_OF)
         and not compiled["children"].experts

@@ -157,10 +157,10 @@ def events_of(pool, distribution, words, tags, heads, labels, sizes):
     """Return the events of one distribution; the root's child has no distance and no label."""
     n = len(words)
     events = new_events(pool, 3 * n if distribution == TAG else n)
-    if pool.franchise.columns.shape[0] == 0:
+    if pool.experts.columns.shape[0] == 0:
         return events
     symbols, family = symbols_of(words, tags, sizes), family_of(heads)
-    stop = np.int32(pool.franchise.alphabet[0] - 1)
+    stop = np.int32(pool.experts.alphabet[0] - 1)
     for child in range(n):
         if heads[child] == NONE and (distribution == DISTANCE or distribution == LABEL):
             continue

@@ -15,9 +15,14 @@ from ..compiled import NONE
 from ..hpyp.franchise import new_franchise
 from ..hpyp.hyperparameters import resample
 from ..hpyp.storage import pack, unpack
-from ..models.messages import Message, vocabulary_from_message, vocabulary_to_message
-from ..models.stored import StoredModel, model_holding
 from ..settings import OneOf, Settings, Whole, setting, taking
+from ..stored import (
+    Message,
+    StoredModel,
+    model_holding,
+    vocabulary_from_message,
+    vocabulary_to_message,
+)
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .states import (
@@ -78,9 +83,6 @@ class LatentStates(StoredModel):
         and states; None before training.
     RAISES (ValueError): If `states` is not 1 for the kind `DEPENDENCIES`.
     """
-
-    learned = "seating"
-    format = 2
 
     def __init__(self, kind: str, states: int, vocabulary_settings: VocabularySettings) -> None:
         if kind == DEPENDENCIES and states != 1:

@@ -13,12 +13,11 @@ from ..annotation.arrays import Sentences
 from ..annotation.encoding import Words, read_attribute, read_words
 from ..annotation.sentences import Encoder, GoldSentence
 from ..compiled import NONE
-from ..hpyp.count_model import CountModel
+from ..hpyp.count_model import CountModel, set_pooled
 from ..hpyp.franchise import Franchise, new_franchise
-from ..hpyp.parameters import set_pooled
-from ..hpyp.pool import Conditional, FrozenPool
-from ..models.stored import model_holding
+from ..hpyp.pool import Conditional, Pool
 from ..settings import TRUTH, Number, OneOf, Settings, Whole, setting, taking
+from ..stored import model_holding
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import VocabularySettings
 from ..text.word_classes import Classes, uncased_classes
@@ -101,7 +100,6 @@ class HeadOutwardModel(CountModel):
     progress (Progress): The progress of training.
     """
 
-    called = "a head-outward model"
     with_classes = staticmethod(with_classes)
     other_symbols = 3  # Unknown tag, ROOT, NULL
 
@@ -155,7 +153,6 @@ class HeadOutwardModel(CountModel):
             _FINER,
             one_table=self.one_table,
             own_tables=self.own_tables,
-            passes_on=True,
         )
         experts, depth = conditional.columns.shape
         level = np.tile(np.arange(depth + 1), experts)
@@ -174,7 +171,7 @@ class HeadOutwardModel(CountModel):
         self.check_classes()
         return GeneratedInTrees(DISTRIBUTIONS.index(name), *sentences, self.alphabets.symbols)
 
-    def predicting(self, pools: Mapping[str, FrozenPool]) -> HeadOutwardDistributions:
+    def predicting(self, pools: Mapping[str, Pool]) -> HeadOutwardDistributions:
         """See `CountModel`."""
         self.check_classes()
         return make_distributions(self.conditionals, pools, self.alphabets)

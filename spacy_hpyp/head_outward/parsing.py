@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiled import NONE, jit, jitable, struct
-from ..hpyp.predictive import alphabet_of, predict, predict_one, workspace
+from ..hpyp.pool import alphabet_of, predict, predict_one, workspace
 from .chart import ChartScores, best_tree, inside, marginals, minimum_bayes_risk_tree
 from .contexts import (
     CASE,
@@ -29,7 +29,7 @@ from .k_best import k_best
 class Room(NamedTuple):
     """Workspace for predictions of a pool."""
 
-    scratch: Any  # See `hpyp.predictive.workspace`
+    scratch: Any  # See `hpyp.pool.workspace`
     row: np.ndarray  # int32[elements]: a context row
     out: np.ndarray  # float64[alphabet]: a distribution
 

@@ -1,32 +1,28 @@
 """Gibbs sampling of the seating (B&B section 3.1).
 
 The events of a sentence follow from its derivation. Given the derivations, the distributions are
-independent, so each is visited on its own, perhaps in a thread.
-
-A step moves one customer at a time, given all others. Removing a whole sentence and seating its
-events one after the other would not leave the posterior unchanged. A sentence that has to be out,
-for predictions from all other sentences, is therefore restored as it was before its customers are
-moved: events are removed in reverse order and restored in order, each by its own notes.
-
-With one table at most for each dish (Kneser-Ney counts) the seating is a function of the events,
-and nothing has to be moved. A sentence that is seated for the first time is added event by event.
+independent, so that each can be sampled in a thread of its own. A step resamples one event at a
+time, given all others: removing a whole sentence and seating its events one after the other would
+not leave the posterior unchanged. A sentence that has to be out, for predictions from all others,
+is therefore restored as it was before its events are resampled.
 """
 
+from math import exp, log
 from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import dispatch, jit, jitable
-from .pool import (
-    is_plain,
-    learn_event,
-    move_all,
-    read_symbols,
-    seat_all_as,
-    seat_event,
-    unseat_all_noting,
+from ..compiled import NONE, dispatch, jit, jitable
+from .pool import add_gradient, find_weights, is_plain, look_up, mix, multiply, read_symbols
+from .seating import (
+    open_restaurants,
+    restore,
+    seat,
+    seat_with_undo,
+    undo_seat,
+    unseat,
+    unseat_with_undo,
 )
-from .seating import open_restaurants
 
 
 @jit
@@ -47,10 +43,10 @@ class Events(NamedTuple):
     """The events of one distribution in a derivation."""
 
     dish: np.ndarray  # int32[*]: the outcomes
-    kind: np.ndarray  # int32[*]: the kinds of contexts, see `SeatedPool.possible`
+    kind: np.ndarray  # int32[*]: the kinds of contexts, see `Pool.possible`
     restaurants: np.ndarray  # int32[*, experts]: the restaurants of the contexts
     symbols: np.ndarray  # int32[*, gates]: the symbols of the pool's gates
-    moved: np.ndarray  # int32[*, experts, 2]: notes to undo the removal or addition of an event
+    undo: np.ndarray  # int32[*, experts, 2]: how to undo the removal or addition of an event
     row: np.ndarray  # int32[elements]: the context row of the next event
     count: np.ndarray  # int64[1]: the number of events
 
@@ -58,12 +54,13 @@ class Events(NamedTuple):
 @jit
 def new_events(pool, most):
     """Return no events, with room for `most`."""
+    experts = pool.experts.columns.shape[0]
     return Events(
         np.empty(most, dtype=np.int32),
         np.empty(most, dtype=np.int32),
-        np.empty((most, pool.franchise.columns.shape[0]), dtype=np.int32),
+        np.empty((most, experts), dtype=np.int32),
         np.empty((most, len(pool.gates)), dtype=np.int32),
-        np.empty((most, pool.franchise.columns.shape[0], 2), dtype=np.int32),
+        np.empty((most, experts, 2), dtype=np.int32),
         np.empty(len(pool.elements), dtype=np.int32),
         np.zeros(1, dtype=np.int64),
     )
@@ -75,119 +72,193 @@ def enter_event(pool, events, kind, dish):
     i = events.count[0]
     events.dish[i] = dish
     events.kind[i] = kind
-    open_restaurants(pool.franchise, events.row, events.restaurants[i])
+    open_restaurants(pool.experts, events.row, events.restaurants[i])
     read_symbols(pool, events.row, events.symbols[i])
     events.count[0] += 1
 
 
 @dispatch
 def read_events(generated, number, pool):
-    """Return the events (Events) of one distribution in a sentence, no more than two for each word.
+    """Return the events (Events) of one distribution in a sentence.
 
     generated: The derivations of sentences, with `offsets` (int64[sentences + 1]).
     number (int): The sentence.
-    pool (SeatedPool): The distribution.
+    pool (Pool): The distribution, with its counts.
     """
 
 
 @jit
-def remove_events(pool, events, rng):
-    """Remove the events of a sentence in reverse order. Returns False if they were not all
-    seated.
+def predict_event(pool, events, i):
+    """Return the log-probability of an event in nats, given the present seating."""
+    scratch, dish = pool.scratch, events.dish[i]
+    _place_experts(pool, events, i)
+    if pool.mixed:
+        look_up(pool.experts, dish, scratch)
+        return log(mix(pool, scratch))
+    look_up(pool.experts, NONE, scratch)
+    multiply(pool, events.kind[i], scratch, scratch.out)
+    return log(scratch.out[dish])
+
+
+@jitable
+def _place_experts(pool, events, i):
+    scratch = pool.scratch
+    for gate in range(len(scratch.symbols)):
+        scratch.symbols[gate] = events.symbols[i, gate]
+    for expert in range(len(scratch.place)):
+        scratch.place[expert] = events.restaurants[i, expert]
+
+
+@jit
+def add_event(pool, events, i, rng):
+    """Seat an event under every expert, and add the gradient of its log-probability.
+
+    RETURNS (float): The log-probability in nats before it is seated.
     """
-    removed = True
-    for i in range(events.count[0] - 1, -1, -1):
-        removed = (
-            unseat_all_noting(
-                pool.franchise, events.restaurants[i], events.dish[i], rng, events.moved[i]
-            )
-            and removed
+    scratch, dish = pool.scratch, events.dish[i]
+    if pool.mixed:
+        _place_experts(pool, events, i)
+        find_weights(pool.experts, scratch)
+        for expert in range(len(scratch.place)):
+            restaurant = events.restaurants[i, expert]
+            scratch.probability[expert] = seat(pool.experts, restaurant, dish, rng)
+        probability = mix(pool, scratch)
+        add_gradient(pool, dish, probability, 1.0, scratch, scratch.out)
+        return log(probability)
+    log_probability = learn_event(pool, events, i)
+    for expert in range(len(scratch.place)):
+        seat(pool.experts, events.restaurants[i, expert], dish, rng)
+    return log_probability
+
+
+@jit
+def remove_event(pool, events, i, rng):
+    """Remove an event from every expert. Returns whether it was seated everywhere."""
+    removed, undo = True, events.undo[i]
+    for expert in range(len(undo)):
+        undo[expert, 0], undo[expert, 1] = unseat_with_undo(
+            pool.experts, events.restaurants[i, expert], events.dish[i], rng
         )
+        removed = removed and undo[expert, 0] >= 0
     return removed
 
 
 @jit
-def put_back(pool, events):
-    """Restore the events that `remove_events` has removed."""
-    for i in range(events.count[0]):
-        seat_all_as(pool.franchise, events.restaurants[i], events.dish[i], events.moved[i])
+def restore_event(pool, events, i):
+    """Undo `remove_event`."""
+    dish, undo = events.dish[i], events.undo[i]
+    for expert in range(len(undo)):
+        restaurant = events.restaurants[i, expert]
+        restore(pool.experts, restaurant, dish, undo[expert, 0], undo[expert, 1])
 
 
 @jit
-def add_events(pool, events, rng):
-    """Add the events of a sentence. Returns the sum of their log-probabilities in nats, each before
-    it is added.
-    """
-    total = 0.0
-    for i in range(events.count[0]):
-        total += seat_event(
-            pool, events.restaurants[i], events.symbols[i], events.kind[i], events.dish[i], rng
+def seat_event(pool, events, i, rng):
+    """Seat an event under every expert, so that it can be undone."""
+    dish, undo = events.dish[i], events.undo[i]
+    for expert in range(len(undo)):
+        _, undo[expert, 0], undo[expert, 1] = seat_with_undo(
+            pool.experts, events.restaurants[i, expert], dish, rng
         )
-    return total
 
 
 @jit
-def visit_seated(pool, events, rng):
-    """Take one Gibbs step for a seated sentence.
+def undo_seat_event(pool, events, i):
+    """Undo `seat_event`."""
+    dish, undo = events.dish[i], events.undo[i]
+    for expert in range(len(undo)):
+        restaurant = events.restaurants[i, expert]
+        undo_seat(pool.experts, restaurant, dish, undo[expert, 0], undo[expert, 1])
 
-    RETURNS (tuple[bool, float]): Whether it was seated, and the sum of its events'
-        log-probabilities in nats: for a plain pool with sampled seating each given all others, else
-        each given the previous events and all other sentences, with the gradient added up.
+
+@jit
+def learn_event(pool, events, i):
+    """`predict_event`, and add the gradient of the log-probability."""
+    log_probability = predict_event(pool, events, i)
+    scratch = pool.scratch
+    add_gradient(pool, events.dish[i], exp(log_probability), 1.0, scratch, scratch.out)
+    return log_probability
+
+
+@jit
+def remove_events(pool, events, rng):
+    """Remove the events of a sentence in reverse order. Returns whether all were seated."""
+    removed = True
+    for i in range(events.count[0] - 1, -1, -1):
+        removed = remove_event(pool, events, i, rng) and removed
+    return removed
+
+
+@jit
+def resample_event(pool, events, i, rng):
+    """Take a Gibbs step for one event under every expert.
+
+    RETURNS (tuple[bool, float]): Whether it was seated, and the sum of its log-probabilities under
+        the experts in nats, given all other customers.
     """
-    total = 0.0
-    if pool.franchise.one_table[0] or not is_plain(pool):
-        if not remove_events(pool, events, rng):
+    dish, total = events.dish[i], 0.0
+    for restaurant in events.restaurants[i]:
+        if not unseat(pool.experts, restaurant, dish, rng):
             return False, total
-    if pool.franchise.one_table[0]:
-        return True, add_events(pool, events, rng)
-    if not is_plain(pool):
+        total += log(seat(pool.experts, restaurant, dish, rng))
+    return True, total
+
+
+@jit
+def gibbs_step(pool, events, is_seated, rng):
+    """Take a Gibbs step for each event of a sentence, or add them if it is not seated.
+
+    Weights learn from predictions without the whole sentence: it is removed, restored event by
+    event, and then resampled. With one table for each dish the seating follows from the events.
+
+    RETURNS (tuple[bool, float]): Whether all were seated as they should be; and the sum of the
+        events' log-probabilities in nats, each given the previous events and all other sentences,
+        or for a plain pool with sampled seating each given all others.
+    """
+    learns, one_table = not is_plain(pool), pool.experts.one_table[0]
+    total, given_others = 0.0, 0.0
+    if is_seated and (learns or one_table) and not remove_events(pool, events, rng):
+        return False, total
+    if one_table or not is_seated:
         for i in range(events.count[0]):
-            total += learn_event(
-                pool, events.restaurants[i], events.symbols[i], events.kind[i], events.dish[i]
-            )
-            seat_all_as(pool.franchise, events.restaurants[i], events.dish[i], events.moved[i])
-    given_others = 0.0
+            total += add_event(pool, events, i, rng)
+        return True, total
+    if learns:
+        for i in range(events.count[0]):
+            total += learn_event(pool, events, i)
+            restore_event(pool, events, i)
     for i in range(events.count[0]):
-        seated, log_probability = move_all(
-            pool.franchise, events.restaurants[i], events.dish[i], rng
-        )
-        if not seated:
+        found, log_probability = resample_event(pool, events, i, rng)
+        if not found:
             return False, total
         given_others += log_probability
-    return True, given_others if is_plain(pool) else total
+    return True, total if learns else given_others
 
 
 @jit
-def visit_sentences(pool, generated, seated, rng):
-    """Take one Gibbs step of one distribution for each of several sentences, in order.
+def gibbs_sweep(pool, generated, seated, rng):
+    """Take a Gibbs step for each event of one distribution in several sentences, in order.
 
     generated: The events of the distribution, see `read_events`.
     seated (bool[sentences]): Whether a sentence is seated; others are added.
-    rng (numpy.random.Generator): The source of randomness.
     RETURNS (tuple[float, int]): The sum of the events' log-probabilities in nats, and the number of
-        visited sentences: fewer than there are if the next one was not seated as it should be.
+        sentences visited: fewer than there are if the next one was not seated as it should be.
     """
     total = 0.0
     for number in range(len(seated)):
         events = read_events(generated, number, pool)
-        if seated[number]:
-            found, log_probability = visit_seated(pool, events, rng)
-            if not found:
-                return total, number
-            total += log_probability
-        else:
-            total += add_events(pool, events, rng)
+        found, log_probability = gibbs_step(pool, events, seated[number], rng)
+        if not found:
+            return total, number
+        total += log_probability
     return total, len(seated)
 
 
 @jit
 def remove_sentences(pool, generated, rng):
-    """Remove sentences from one distribution.
-
-    pool, generated, rng: See `visit_sentences`.
-    RETURNS (bool): Whether all were seated; after one that is not, the others stay.
-    """
+    """Remove sentences from one distribution, see `gibbs_sweep`. Returns whether all were seated."""
     for number in range(len(generated.offsets) - 1):
-        if not remove_events(pool, read_events(generated, number, pool), rng):
+        events = read_events(generated, number, pool)
+        if not remove_events(pool, events, rng):
             return False
     return True

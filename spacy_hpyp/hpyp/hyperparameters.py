@@ -1,10 +1,10 @@
-"""Discounts and strengths, slice-sampled from what a tier's seating adds up to.
+"""Discounts and strengths, slice-sampled from sufficient statistics of the seating.
 
 The likelihood of a seating depends on a tier's discount d and strength theta only through three
 histograms: customers of each restaurant, tables of each restaurant, and sizes of tables. They are
 counted once for each resampling, so that an evaluation costs a few hundred terms however many
 restaurants there are. Priors: d ~ Beta(1, 1), that is uniform, and theta + d ~ Gamma(1, 1). A
-discount of 0, which makes a tier one of Dirichlet processes, stays as it is, and so does one of 1.
+discount of 0 (a Dirichlet process) or of 1 stays as it is.
 """
 
 from math import exp, lgamma, log, nan
@@ -14,26 +14,21 @@ import numpy as np
 
 from ..compiled import NONE, jit
 from . import franchise as column
-from .franchise import Franchise, tables_of
+from .franchise import Franchise
 
-#: Below this discount the closed form of the likelihood loses its precision; a slice never goes
-#: there.
+#: Below this discount the closed form of the likelihood loses its precision.
 SMALLEST_DISCOUNT = 1e-6
-#: Nor does one of theta + d go below this. Its posterior has a long tail on the log scale where no
-#: restaurant has two tables:
-#: theta would be -d in floating point, and what such a restaurant has not seen would have the
-#: probability 0.
+#: Smallest theta + d. Its posterior has a long tail on the log scale where no restaurant has two
+#: tables: theta would be -d in floating point, and unseen dishes would have the probability 0.
 SMALLEST_SUM = 1e-14
 _DENSE = 128
-# A slice that shrinks has no room left after about a hundred steps, and one that steps out has left
-# the floating-point numbers after fewer than a thousand: whoever is still searching then searches
-# for nothing.
+# A slice that shrinks is empty after about a hundred steps, and one that steps out has left the
+# floating-point numbers after fewer than a thousand.
 _STEPS = 1000
 
 
 class Histograms(NamedTuple):
-    """How often each value occurs in each tier, as sparse triples (tier, value, count) sorted by
-    tier.
+    """How often each value occurs in each tier, as sorted triples (tier, value, count).
 
     customers, tables, sizes (int64[*, 3]): Customers of a restaurant, tables of a restaurant,
         customers of a table.
@@ -45,7 +40,7 @@ class Histograms(NamedTuple):
 
 
 def histograms(franchise: Franchise) -> Histograms:
-    """The sufficient statistics of every tier's hyperparameters; empty restaurants do not count."""
+    """Count the sufficient statistics of all hyperparameters; empty restaurants do not count."""
     restaurants = franchise.restaurants[: franchise.used[column.N_RESTAURANTS]]
     servings = franchise.servings[: franchise.used[column.N_SERVINGS]]
     cells = franchise.cells[: franchise.used[column.N_CELLS]]
@@ -55,70 +50,67 @@ def histograms(franchise: Franchise) -> Histograms:
         servings[:, column.SERVED],
         cells[:, column.SIZE],
     )
-    # Most are small, and have a number of how often they occur; the others are noted one by one.
+    # Most values are small, and are counted in a dense array; the others are listed.
     small = np.zeros((3, len(franchise.discount), _DENSE), dtype=np.int64)
-    large = np.empty((sum(np.count_nonzero(each >= _DENSE) for each in values), 4), dtype=np.int64)
+    large = np.empty((sum(np.count_nonzero(row >= _DENSE) for row in values), 4), dtype=np.int64)
     large = large[: _tally(franchise, small, large)]
     return Histograms(*(_triples(small[kind], large[large[:, 0] == kind, 1:]) for kind in range(3)))
 
 
 @jit
 def _tally(franchise, small, large):
-    """Count customers of restaurants, their tables, and sizes of tables.
+    """Count customers and tables of restaurants, and sizes of tables.
 
-    small (int64[3, tiers, _DENSE]): How often each value occurs is added.
-    large (int64[*, 4]): Overwritten with other values: which of the three they are, tiers, values,
-        and how often.
-    RETURNS (int): How many of these there are.
+    small (int64[3, tiers, _DENSE]): The count of each value is added.
+    large (int64[*, 4]): Overwritten with other values: kind, tier, value, and count.
+    RETURNS (int): The number of rows of `large`.
     """
     restaurants, servings, cells = franchise.restaurants, franchise.servings, franchise.cells
-    noted = 0
+    listed = 0
     for restaurant in range(franchise.used[column.N_RESTAURANTS]):
         row = restaurants[restaurant]
-        noted = _note(small, large, noted, 0, row[column.TIER], row[column.CUSTOMERS], 1)
-        noted = _note(small, large, noted, 1, row[column.TIER], row[column.TABLES], 1)
+        listed = _count(small, large, listed, 0, row[column.TIER], row[column.CUSTOMERS], 1)
+        listed = _count(small, large, listed, 1, row[column.TIER], row[column.TABLES], 1)
     for serving in range(franchise.used[column.N_SERVINGS]):
         row = servings[serving]
-        tier = restaurants[row[column.RESTAURANT], column.TIER]
-        if tables_of(row) == 1:
-            noted = _note(small, large, noted, 2, tier, row[column.SERVED], 1)
-        cell = row[column.CELL] if len(row) > column.CELL else NONE
+        tier, cell = restaurants[row[column.RESTAURANT], column.TIER], row[column.CELL]
+        if row[column.OPEN] == 1:
+            listed = _count(small, large, listed, 2, tier, row[column.SERVED], 1)
         while cell != NONE:
-            noted = _note(
-                small, large, noted, 2, tier, cells[cell, column.SIZE], cells[cell, column.COUNT]
-            )
+            size, count = cells[cell, column.SIZE], cells[cell, column.COUNT]
+            listed = _count(small, large, listed, 2, tier, size, count)
             cell = cells[cell, column.LINK]
-    return noted
+    return listed
 
 
 @jit
-def _note(small, large, noted, kind, tier, value, count):
+def _count(small, large, listed, kind, tier, value, count):
     if value < _DENSE:
         small[kind, tier, value] += count
-        return noted
-    large[noted, 0], large[noted, 1], large[noted, 2], large[noted, 3] = kind, tier, value, count
-    return noted + 1
+        return listed
+    large[listed, 0], large[listed, 1], large[listed, 2], large[listed, 3] = (
+        kind,
+        tier,
+        value,
+        count,
+    )
+    return listed + 1
 
 
 def _triples(small: np.ndarray, large: np.ndarray) -> np.ndarray:
-    """What `_tally` has counted of one kind, as `Histograms` have it: without those values that are
-    0.
-    """
-    tier, value = np.nonzero(small[:, 1:])
-    keys, place = np.unique(large[:, :2].T, axis=1, return_inverse=True)
-    counts = np.concatenate(
-        [small[tier, value + 1], np.bincount(place.ravel(), large[:, 2], keys.shape[1])]
-    )
-    triples = np.stack([*np.concatenate([[tier, value + 1], keys], axis=1), counts], axis=1).astype(
-        np.int64
-    )
-    return triples[np.lexsort((triples[:, 1], triples[:, 0]))]
+    """Return the triples of one kind, without values that are 0."""
+    small[:, 0] = 0
+    tier, value = np.nonzero(small)
+    rows = np.concatenate([np.stack([tier, value, small[tier, value]], axis=1), large])
+    keys, place = np.unique(rows[:, :2], axis=0, return_inverse=True)
+    counts = np.bincount(place.ravel(), rows[:, 2], len(keys))
+    return np.column_stack([keys, counts]).astype(np.int64)
 
 
 @jit
 def log_likelihood(customers, tables, sizes, discount, strength):
-    """Log-probability of one tier's seating given its discount and strength, base distributions
-    left out.
+    """Return the log-probability of one tier's seating given its discount and strength, without
+    base distributions.
 
     customers, tables, sizes (int64[*, 3]): One tier's rows of `Histograms`.
     RETURNS (float): In nats: sum over restaurants of log [theta|d]_t / [theta|1]_c, with the first
@@ -149,12 +141,11 @@ def log_likelihood(customers, tables, sizes, discount, strength):
 
 @jit
 def sample_tier(customers, tables, sizes, discount, strength, rng):
-    """One slice-sampling step of a tier's discount and then of its strength (Neal 2003).
+    """Take a slice-sampling step of a tier's discount, unless it is 0, and then of its strength
+    (Neal 2003).
 
-    A discount of 0 is not sampled.
-
-    RETURNS (tuple[float, float]): The new discount and strength; NaN if there is no likelihood to
-        be sampled from.
+    RETURNS (tuple[float, float]): The new discount and strength; NaN if the likelihood is not a
+        number.
     """
     if discount != 0.0:
         discount = _sample_discount(customers, tables, sizes, discount, strength, rng)
@@ -163,14 +154,10 @@ def sample_tier(customers, tables, sizes, discount, strength, rng):
 
 @jit
 def _sample_discount(customers, tables, sizes, discount, strength, rng):
-    # The discount lives on an interval: shrink from all of it. The prior of theta + d changes with
-    # d.
-    height = (
-        log_likelihood(customers, tables, sizes, discount, strength)
-        - discount
-        + log(1.0 - rng.random())
-    )
-    # Wherever the discount is now belongs to the slice.
+    """Shrink from the whole interval. The prior of theta + d changes with d."""
+    height = log_likelihood(customers, tables, sizes, discount, strength) - discount
+    height += log(1.0 - rng.random())
+    # The current discount belongs to the slice.
     low, high = min(discount, max(SMALLEST_DISCOUNT, SMALLEST_DISCOUNT - strength)), 1.0
     for _ in range(_STEPS):
         proposal = low + (high - low) * rng.random()
@@ -185,43 +172,22 @@ def _sample_discount(customers, tables, sizes, discount, strength, rng):
 
 @jit
 def _sample_strength(customers, tables, sizes, discount, strength, rng):
-    # On the scale x = log(theta + d), whose prior is -exp(x) + x: step out, then shrink.
+    """Step out and shrink on the scale x = log(theta + d), whose log-prior is x - exp(x)."""
     here = log(strength + discount)
     height = log_likelihood(customers, tables, sizes, discount, strength) - exp(here) + here
     height += log(1.0 - rng.random())
     low = here - rng.random()
     high = low + 1.0
     lowest = log(SMALLEST_SUM)
-    for _ in range(_STEPS):
-        if not (
-            low > lowest
-            and log_likelihood(customers, tables, sizes, discount, exp(low) - discount)
-            - exp(low)
-            + low
-            >= height
-        ):
-            break
+    while low > lowest and _log_posterior(customers, tables, sizes, discount, low) >= height:
         low -= 1.0
     low = max(low, lowest)
-    for _ in range(_STEPS):
-        if (
-            not log_likelihood(customers, tables, sizes, discount, exp(high) - discount)
-            - exp(high)
-            + high
-            >= height
-        ):
-            break
+    while _log_posterior(customers, tables, sizes, discount, high) >= height:
         high += 1.0
-    else:
-        return nan
     for _ in range(_STEPS):
         there = low + (high - low) * rng.random()
-        proposal = exp(there) - discount
-        if (
-            log_likelihood(customers, tables, sizes, discount, proposal) - exp(there) + there
-            >= height
-        ):
-            return proposal
+        if _log_posterior(customers, tables, sizes, discount, there) >= height:
+            return exp(there) - discount
         if there < here:
             low = there
         else:
@@ -229,34 +195,31 @@ def _sample_strength(customers, tables, sizes, discount, strength, rng):
     return nan
 
 
+@jit
+def _log_posterior(customers, tables, sizes, discount, x):
+    """Return the log-posterior of x = log(theta + d); NaN where theta overflows."""
+    return log_likelihood(customers, tables, sizes, discount, exp(x) - discount) - exp(x) + x
+
+
 def resample(franchise: Franchise, rng: np.random.Generator) -> None:
     """Slice-sample the discount and strength of every tier, given the present seating.
 
-    Of a tier whose discount is 0 the strength is, and of one whose discount is 1 neither.
+    A discount of 0 or 1 stays, and so does the strength beside a discount of 1.
 
     franchise (Franchise): Its `discount` and `strength` are changed in place.
-    rng (numpy.random.Generator): The source of randomness.
-    RAISES (ValueError): If the seating of a tier has no likelihood with its present discount and
-        strength, or none is found that is as likely; they are left as they are then.
+    RAISES (ValueError): If the seating of a tier has no likelihood.
     """
     counted = histograms(franchise)
     tiers = np.arange(len(franchise.discount) + 1)
-    customers, tables, sizes = (np.searchsorted(rows[:, 0], tiers) for rows in counted)
+    bounds = [np.searchsorted(rows[:, 0], tiers) for rows in counted]
     for tier in np.flatnonzero(franchise.discount != 1.0):
+        rows = [rows[at[tier] : at[tier + 1]] for rows, at in zip(counted, bounds)]
         discount, strength = franchise.discount[tier], franchise.strength[tier]
-        sampled = sample_tier(
-            counted.customers[customers[tier] : customers[tier + 1]],
-            counted.tables[tables[tier] : tables[tier + 1]],
-            counted.sizes[sizes[tier] : sizes[tier + 1]],
-            discount,
-            strength,
-            rng,
-        )
+        sampled = sample_tier(*rows, discount, strength, rng)
         if not np.all(np.isfinite(sampled)):
             raise ValueError(
-                f"Hyperparameters of tier {tier} cannot be sampled: its counts have no likelihood with a "
-                f"discount of "
-                f"{discount:g} and a strength of {strength:g}. Go on from an earlier pipeline, or train "
-                f"again."
+                f"Hyperparameters of tier {tier} cannot be sampled: its counts have no likelihood "
+                f"with a discount of {discount:g} and a strength of {strength:g}. Go on from an "
+                "earlier pipeline, or train again."
             )
         franchise.discount[tier], franchise.strength[tier] = sampled

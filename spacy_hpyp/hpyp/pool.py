@@ -1,4 +1,4 @@
-"""Pools: one conditional distribution made of several HPYP experts.
+"""Pools: conditional distributions of several HPYP experts.
 
 Small alphabets multiply their experts, p(y|x) proportional to the product over m of p_m(y|c_m(x))
 ** weight_m; words mix them, p(w|x) = sum over m of share_m p_m(w|c_m(x)). An expert's weight
@@ -6,28 +6,34 @@ depends on how deep the restaurant of its context lies, and on the *bucket* of t
 customers (Jelinek & Mercer 1980). And it depends on the situation: *gates* are columns of the
 context row (the tags of the two top items, say) whose symbols add to the weights of the experts.
 Shares are the weights' softmax. One expert is the plain HPYP: it is a mixture without weights. A
-pool without experts says nothing: its outcome is not generated and has probability 1.
+pool without experts generates nothing, with probability 1.
 
-Weights are learned while the pool is: what it predicts for events that have just been removed is
-held out.
+The experts are a franchise while they learn, and a frozen table while they only predict.
 """
 
 from dataclasses import dataclass, field
 from math import exp, log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import dispatch, jit, jitable, struct
-from .franchise import CUSTOMERS, TIER, Franchise, dish_probability, restaurant_distribution, seen
-from .seating import seat, seat_as, seat_noting, unseat, unseat_as, unseat_noting
+from ..compiled import NONE, dispatch, jit, jitable, struct
+from . import table
+from .franchise import (
+    CUSTOMERS,
+    TIER,
+    Franchise,
+    deepest,
+    dish_probability,
+    restaurant_distribution,
+    seen,
+)
 from .table import BUCKETS, FrozenTable, bucket_of, freeze
 
-# What the weights of multiplied experts add up to at first, half way down; each is at most 1 there.
-_FIRST_WEIGHT = 1.5
+# The sum of the initial weights of multiplied experts half way down; each is at most 1 there.
+_INITIAL_WEIGHT = 1.5
 _ALL_POSSIBLE = np.empty((0, 0), dtype=np.bool_)
-# What is possible keeps a probability that has a logarithm, however sure the experts are of
-# something else.
+# Every possible outcome keeps a probability that has a logarithm.
 _LEAST = -200.0
 # For `_exp`.
 _LOG2_E, _SHIFT = 1.4426950408889634, 6755399441055744.0
@@ -39,10 +45,9 @@ class Weights(NamedTuple):
     """The weights of a pool's experts, or a gradient with respect to them.
 
     bucket (float64[tiers, BUCKETS]): The weight of an expert by the tier and the bucket of its
-        restaurant; empty for a pool of one expert whose every outcome is always possible, which
-        needs none.
+        restaurant; empty for a plain pool.
     gate (float64[gates, symbols, experts]): What the symbol of a gate adds to the weight of each
-    expert.
+        expert.
     """
 
     bucket: np.ndarray
@@ -51,31 +56,27 @@ class Weights(NamedTuple):
 
 @struct
 class Scratch(NamedTuple):
-    """The experts of a pool in a context, and workspace to find them; one for each thread.
+    """The experts of a pool in a context; one for each thread.
 
     symbols (int32[gates]): Symbols of the gates.
+    place (uint64[experts]): The restaurants.
+    weight_at (uint64[experts]): The place of each weight in `Weights.bucket`, flattened.
     weight (float64[experts]): The weight of the expert; exp(weight) if experts are mixed.
-    weight_at (uint64[experts]): The place of its first part in `Weights.bucket`, flattened.
-    probability (float64[experts]): If experts are mixed, p(dish | context), on the way there
-        negative where the restaurant does not serve the dish.
-    restaurant (int32[experts]), logs (float64[experts, alphabet]), out (float64[alphabet]): Of a
-        pool that learns, the restaurants; and if experts are multiplied the logs of their
-        distributions, and the distribution of the pool.
-    place, row (uint64[experts]): Of a frozen pool, the restaurants; and if experts are multiplied
-        the row of each, or of the nearest restaurant above it that has one.
-    level, active, trial, reached (uint64[experts]): How deep experts have come; those that go on;
-        where they look next; and those that have come to a restaurant whose dishes are to be looked
-        at.
+    probability (float64[experts]): If experts are mixed, p(dish | context).
+    logs (float64[experts, alphabet]), out (float64[alphabet]): If experts are multiplied, the logs
+        of their distributions while they learn, and the distribution of the pool.
+    row, level, active, trial, reached (uint64[experts]): Workspace of `table.descend`: the row of
+        logs of each expert, its depth, the experts that go on, their next places, and those whose
+        dishes are looked at.
     """
 
     symbols: np.ndarray
-    weight: np.ndarray
+    place: np.ndarray
     weight_at: np.ndarray
+    weight: np.ndarray
     probability: np.ndarray
-    restaurant: np.ndarray
     logs: np.ndarray
     out: np.ndarray
-    place: np.ndarray
     row: np.ndarray
     level: np.ndarray
     active: np.ndarray
@@ -83,45 +84,21 @@ class Scratch(NamedTuple):
     reached: np.ndarray
 
 
-@jitable
-def new_scratch(gates, experts, alphabet):
-    """Workspace for so many gates, experts, and outcomes of experts that are multiplied while they
-    learn.
-    """
-    floats, numbers = np.empty((2, experts)), np.empty((7, experts), dtype=np.uint64)
-    return Scratch(
-        np.empty(gates, dtype=np.int32),
-        floats[0],
-        numbers[0],
-        floats[1],
-        np.empty(experts, dtype=np.int32),
-        np.empty((experts, alphabet)),
-        np.empty(alphabet),
-        numbers[1],
-        numbers[2],
-        numbers[3],
-        numbers[4],
-        numbers[5],
-        numbers[6],
-    )
-
-
 @struct
-class SeatedPool(NamedTuple):
-    """A pool while it learns.
+class Pool(NamedTuple):
+    """A conditional distribution.
 
-    franchise (Franchise): The seating of all experts.
-    weights (Weights): The weights.
-    gradient (Weights): Where the gradient of the log-likelihood is added up.
+    experts (Franchise | FrozenTable): The counts while it learns, or frozen probabilities.
+    weights, gradient (Weights): The weights, and where the gradient of the log-likelihood is summed.
     gates (int32[gates]): Columns of the context row.
-    possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context; empty where all
+    possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context; empty if all
         do.
-    elements (int32[elements, 4]): What the entries of a context row are; opaque here.
-    scratch (Scratch): Workspace.
+    elements (int32[elements, 4]): The elements of a context row, see `contexts`.
+    scratch (Scratch): Workspace of learning.
     mixed (bool): Whether the experts are mixed; else they are multiplied.
     """
 
-    franchise: Franchise
+    experts: Any
     weights: Weights
     gradient: Weights
     gates: np.ndarray
@@ -131,38 +108,18 @@ class SeatedPool(NamedTuple):
     mixed: bool
 
 
-@struct
-class FrozenPool(NamedTuple):
-    """A pool while it predicts: as `SeatedPool`, with `finished` probabilities (FrozenTable) in
-    place of the seating.
-    """
-
-    finished: FrozenTable
-    weights: Weights
-    gates: np.ndarray
-    possible: np.ndarray
-    elements: np.ndarray
-    mixed: bool
-
-
 @dataclass(frozen=True, eq=False)
 class Conditional:
-    """A conditional distribution, without what it has seen.
+    """The definition of a conditional distribution, without counts.
 
-    name (str): What it is a distribution of.
     experts (tuple[tuple[str, ...], ...]): The context list of each expert, most important element
         first; none if the outcome is not generated.
-    elements (int32[elements, 4]): What a context row holds; opaque here.
-    columns (int32[experts, depth]): What each expert reads of it, see `Franchise`.
-    gates (int32[gates]): The entries of a context row whose symbols add to the weights of the
-        experts.
-    mixed (bool): Whether its experts are mixed; else they are multiplied.
-    possible (bool[kinds, alphabet]): Which outcomes exist in which kind of context; empty where all
-        do.
-    events_of_word (int): How many outcomes a word of a sentence has at most.
+    elements, gates, possible: See `Pool`.
+    columns (int32[experts, depth]): See `Franchise`.
+    mixed (bool): Whether several experts are mixed; else they are multiplied.
+    events_of_word (int): The highest number of outcomes for each word of a sentence.
     """
 
-    name: str
     experts: tuple[tuple[str, ...], ...]
     elements: np.ndarray
     columns: np.ndarray
@@ -173,145 +130,126 @@ class Conditional:
 
     @property
     def is_plain(self) -> bool:
-        """Whether its probabilities are those of its only expert, or it has none: then there are no
-        weights.
-        """
+        """Whether it has no weights: its probabilities are those of its only expert, if any."""
         return len(self.experts) < (2 if len(self.possible) == 0 else 1)
 
-    @property
-    def is_mixed(self) -> bool:
-        """Whether its experts are mixed: the only one is, without weights."""
-        return self.mixed or self.is_plain
+    def initial_weights(self, symbols: int) -> Weights:
+        """Return equal weights for all experts, higher ones for deeper restaurants.
 
-    def first_weights(self, symbols: int) -> Weights:
-        """Weights before any are learned: all experts are worth the same, and deeper restaurants
-        more.
-
-        symbols (int): How many symbols a gate may have.
+        symbols (int): The number of symbols that a gate may have.
         """
         experts, depth = self.columns.shape
         level = np.tile(np.arange(depth + 1), experts) / max(depth, 1)
-        weights = level if self.mixed else min(1.0, _FIRST_WEIGHT / max(experts, 1)) * (0.5 + level)
+        weights = level
         if self.is_plain:
             weights = np.empty(0)
+        elif not self.mixed:
+            weights = min(1.0, _INITIAL_WEIGHT / max(experts, 1)) * (0.5 + level)
         return Weights(
             bucket=np.repeat(weights[:, None], BUCKETS, axis=1),
             gate=np.zeros((len(self.gates), symbols, experts)),
         )
 
-    def seated(self, franchise: Franchise, weights: Weights, gradient: Weights) -> SeatedPool:
-        """The pool while it learns.
-
-        franchise (Franchise): Its seating.
-        weights, gradient (Weights): See `SeatedPool`.
-        """
-        alphabet = 0 if self.is_mixed else int(franchise.alphabet[0])
-        scratch = new_scratch(len(self.gates), len(self.columns), alphabet)
-        fixed = self.gates, self.possible, self.elements
-        return SeatedPool(franchise, weights, gradient, *fixed, scratch, self.is_mixed)
+    def pool(self, experts: Any, weights: Weights, gradient: Weights | None = None) -> Pool:
+        """Return the pool of a franchise, or of a table, which needs no gradient."""
+        mixed = self.mixed or self.is_plain
+        scratch = new_scratch(
+            len(self.gates), len(self.columns), 0 if mixed else int(experts.alphabet[0])
+        )
+        fixed = self.gates, self.possible, self.elements, scratch, mixed
+        return Pool(experts, weights, weights if gradient is None else gradient, *fixed)
 
     def table(self, franchise: Franchise) -> FrozenTable:
-        """The frozen table of a seating; it does not depend on weights."""
-        return freeze(franchise, multiplied=not self.is_mixed)
+        """Return the frozen table of a seating; it does not depend on weights."""
+        return freeze(franchise, multiplied=not (self.mixed or self.is_plain))
 
-    def frozen(self, table: FrozenTable, weights: Weights) -> FrozenPool:
-        """The pool while it predicts.
 
-        table (FrozenTable): Of its seating.
-        """
-        return FrozenPool(table, weights, self.gates, self.possible, self.elements, self.is_mixed)
+@jitable
+def new_scratch(gates, experts, alphabet):
+    """Return workspace for so many gates, experts, and outcomes of multiplied experts."""
+    floats, numbers = np.empty((2, experts)), np.empty((7, experts), dtype=np.uint64)
+    return Scratch(
+        np.empty(gates, dtype=np.int32),
+        numbers[0],
+        numbers[1],
+        floats[0],
+        floats[1],
+        np.empty((experts, alphabet)),
+        np.empty(alphabet),
+        numbers[2],
+        numbers[3],
+        numbers[4],
+        numbers[5],
+        numbers[6],
+    )
+
+
+@jitable
+def workspace(pool):
+    """Return workspace that fits a pool, for one thread."""
+    alphabet = 0 if pool.mixed else pool.experts.alphabet[0]
+    return new_scratch(len(pool.gates), len(pool.experts.columns), alphabet)
+
+
+@jit
+def alphabet_of(pool):
+    """Return the number of outcomes of a pool."""
+    return pool.experts.alphabet[0]
 
 
 @jit
 def is_plain(pool):
-    """Whether a pool's probabilities are those of its only expert, or it has none."""
+    """Whether a pool has no weights, see `Conditional.is_plain`."""
     return len(pool.weights.bucket) == 0
 
 
-@jit
-def unseat_all_noting(franchise, restaurants, dish, rng, moved):
-    """Remove one event from every expert, noting what `seat_all_as` needs to undo it.
+# Predictions.
 
-    moved (int32[experts, 2]): Overwritten, see `unseat_noting`.
-    RETURNS (bool): Whether it was seated everywhere.
+
+@jitable
+def predict(pool, row, kind, scratch, out):
+    """Compute all probabilities of a pool that multiplies its experts or has one.
+
+    row (int32[elements]): The context row.
+    kind (int): The kind of context: the row of `possible`.
+    out (float64[alphabet]): Overwritten with p(. | context).
     """
-    removed = True
-    for expert in range(len(restaurants)):
-        moved[expert, 0], moved[expert, 1] = unseat_noting(
-            franchise, restaurants[expert], dish, rng
-        )
-        removed = removed and moved[expert, 0] >= 0
-    return removed
+    if pool.mixed:
+        distribution(pool.experts, 0, row, out)
+        return
+    read_symbols(pool, row, scratch.symbols)
+    descend(pool.experts, row, NONE, scratch)
+    multiply(pool, kind, scratch, out)
 
 
-@jit
-def seat_all_as(franchise, restaurants, dish, moved):
-    """Add the event again that `unseat_all_noting` has removed, as it was."""
-    for expert in range(len(restaurants)):
-        seat_as(franchise, restaurants[expert], dish, moved[expert, 0], moved[expert, 1])
+@jitable
+def predict_one(pool, row, dish, scratch):
+    """Return the probability of one dish under a pool that mixes its experts."""
+    read_symbols(pool, row, scratch.symbols)
+    descend(pool.experts, row, dish, scratch)
+    return mix(pool, scratch)
 
 
-@jit
-def seat_all_noting(franchise, restaurants, dish, rng, moved):
-    """Add one event to every expert, with what `unseat_all_as` needs to undo it.
-
-    moved (int32[experts, 2]): Overwritten, see `seat_noting`.
+@jitable
+def find_shares(pool, row, scratch):
+    """Find the weight and the place of each expert of a mixture in a context. Returns the sum of
+    the weights.
     """
-    for expert in range(len(restaurants)):
-        _, moved[expert, 0], moved[expert, 1] = seat_noting(
-            franchise, restaurants[expert], dish, rng
-        )
-
-
-@jit
-def unseat_all_as(franchise, restaurants, dish, moved):
-    """Remove the event again that `seat_all_noting` has added."""
-    for expert in range(len(restaurants)):
-        unseat_as(franchise, restaurants[expert], dish, moved[expert, 0], moved[expert, 1])
-
-
-@jit
-def move_all(franchise, restaurants, dish, rng):
-    """Let the customers of one event, one for each expert, leave and sit down again: a Gibbs step
-    for each of them.
-
-    RETURNS (tuple[bool, float]): Whether they were all seated (if not, the others have not moved);
-        and the sum of the logs of the dish's probability under each expert, in nats, given all
-        customers but the one who moves.
-    """
-    total = 0.0
-    for restaurant in restaurants:
-        if not unseat(franchise, restaurant, dish, rng):
-            return False, total
-        total += log(seat(franchise, restaurant, dish, rng))
-    return True, total
-
-
-# Predictions, of a pool that learns and of a frozen one.
-
-
-@dispatch
-def surplus(pool, expert, dish, out, scratch):
-    """The log-probability of a dish under an expert that is multiplied, less the mean over all
-    dishes by their probabilities `out` (float64[alphabet]), in nats.
-    """
+    read_symbols(pool, row, scratch.symbols)
+    descend(pool.experts, row, 0, scratch)
+    return _weigh_mixture(pool, scratch)
 
 
 @jit
 def read_symbols(pool, row, symbols):
-    """The symbols of a pool's gates in a context row.
-
-    symbols (int32[gates]): Overwritten.
-    """
+    """Read the symbols of a pool's gates off a context row."""
     for gate in range(len(symbols)):
         symbols[gate] = row[pool.gates[gate]]
 
 
 @jit
-def weigh(pool, scratch):
-    """Find the weight of each expert in a context, from `weight_at` and `symbols`. A pool of one
-    expert that is mixed has none, which stand for 0.
-    """
+def _weigh(pool, scratch):
+    """Find the weights of the experts; those of a plain pool are 0."""
     for expert in range(len(scratch.weight)):
         weight, at = 0.0, scratch.weight_at[expert]
         if not is_plain(pool):
@@ -322,9 +260,9 @@ def weigh(pool, scratch):
 
 
 @jit
-def find_mass(pool, scratch):
-    """`weigh` experts that are mixed: the weight becomes exp(weight). Returns their sum."""
-    weigh(pool, scratch)
+def _weigh_mixture(pool, scratch):
+    """Find exp(weight) of each expert. Returns their sum."""
+    _weigh(pool, scratch)
     mass = 0.0
     for expert in range(len(scratch.weight)):
         scratch.weight[expert] = exp(scratch.weight[expert])
@@ -334,21 +272,27 @@ def find_mass(pool, scratch):
 
 @jit
 def mix(pool, scratch):
-    """The mean of the experts' probabilities of a dish, `scratch.probability`, by their weights."""
+    """Return the weighted mean of the experts' probabilities of a dish."""
     if len(scratch.weight) == 0:
         return 1.0
-    mass, total = find_mass(pool, scratch), 0.0
+    mass, total = _weigh_mixture(pool, scratch), 0.0
     for expert in range(len(scratch.weight)):
         total += scratch.weight[expert] * scratch.probability[expert]
     return total / mass
 
 
 @jit
-def normalise(total, possible, kind):
-    """Turn unnormalised log-probabilities into probabilities in place.
+def multiply(pool, kind, scratch, out):
+    """Write the normalised product of the experts' distributions into `out`."""
+    _weigh(pool, scratch)
+    out[:] = 0.0
+    add_logs(pool.experts, scratch, out)
+    normalise(out, pool.possible, kind)
 
-    total (float64[alphabet]): Overwritten.
-    """
+
+@jit
+def normalise(total, possible, kind):
+    """Turn unnormalised log-probabilities into probabilities in place."""
     highest, mass = -np.inf, 0.0
     for y in range(len(total)):
         if len(possible) == 0 or possible[kind, y]:
@@ -365,8 +309,8 @@ def normalise(total, possible, kind):
 
 @jit
 def _exp(x):
-    """exp(x) for -700 < x < 700, to the last bit or two. A loop over it has no calls and works on
-    several numbers at once.
+    """Return exp(x) for -700 < x < 700, to the last bit or two. A loop over it has no calls and
+    works on several numbers at once.
     """
     # x = n log 2 + r: the bits of n stand at the end of a number this large.
     shifted = x * _LOG2_E + _SHIFT
@@ -387,14 +331,13 @@ def _exp(x):
 
 
 @jit
-def add_gradient(pool, dish, probability, share, scratch, out, gradient):
-    """Add the gradient of a dish's log-probability with respect to the weights, after it was
-    predicted.
+def add_gradient(pool, dish, probability, share, scratch, out):
+    """Add the gradient of a dish's log-probability with respect to the weights to `pool.gradient`,
+    after the dish was predicted.
 
-    probability (float): Of the dish.
-    share (float): How much of the gradient is added.
+    probability (float): The probability of the dish, if experts are mixed.
+    share (float): The factor of the gradient.
     out (float64[alphabet]): If experts are multiplied, p(. | context).
-    gradient (Weights): Added to.
     """
     if is_plain(pool):
         return
@@ -403,84 +346,99 @@ def add_gradient(pool, dish, probability, share, scratch, out, gradient):
         mass += scratch.weight[expert]
     for expert in range(len(scratch.weight)):
         if pool.mixed:
-            change = (
-                scratch.weight[expert] / mass * (scratch.probability[expert] / probability - 1.0)
-            )
+            ratio = scratch.probability[expert] / probability
+            change = scratch.weight[expert] / mass * (ratio - 1.0)
         else:
-            change = surplus(pool, expert, dish, out, scratch)
+            change = surplus(pool.experts, expert, dish, out, scratch)
         at = scratch.weight_at[expert]
-        gradient.bucket[at // BUCKETS, at % BUCKETS] += share * change
+        pool.gradient.bucket[at // BUCKETS, at % BUCKETS] += share * change
         for gate in range(len(scratch.symbols)):
-            gradient.gate[gate, scratch.symbols[gate], expert] += share * change
+            pool.gradient.gate[gate, scratch.symbols[gate], expert] += share * change
 
 
-# Events of a pool that is learning.
+# Experts: counts while they learn, else a table.
+
+
+@dispatch
+def distribution(experts, expert, row, out):
+    """Write p(. | context) of one expert into `out` (float64[alphabet])."""
+
+
+@dispatch
+def descend(experts, row, dish, scratch):
+    """Find the restaurant of each expert in a context, the place of its weight, and p(dish |
+    context); or what `add_logs` needs, if the dish is `NONE`.
+    """
+
+
+@dispatch
+def add_logs(experts, scratch, out):
+    """Add the logs of the experts' distributions, times their weights, to `out`."""
+
+
+@dispatch
+def surplus(experts, expert, dish, out, scratch):
+    """Return the log-probability of a dish under an expert that is multiplied, less the mean over
+    all dishes by their probabilities `out`, in nats.
+    """
+
+
+distribution.register(FrozenTable)(table.distribution)
+descend.register(FrozenTable)(table.descend)
+add_logs.register(FrozenTable)(table.add_logs)
+surplus.register(FrozenTable)(table.surplus)
+
+
+@distribution.register(Franchise)
+@jit
+def _distribution(franchise, expert, row, out):
+    restaurant_distribution(franchise, deepest(franchise, expert, row), out)
+
+
+@descend.register(Franchise)
+@jit
+def _descend(franchise, row, dish, scratch):
+    for expert in range(len(scratch.place)):
+        scratch.place[expert] = deepest(franchise, expert, row)
+    look_up(franchise, dish, scratch)
 
 
 @jit
-def locate(pool, restaurants, symbols, scratch):
-    """Find where the weights of experts stand in a context; see `predict_event`."""
-    for gate in range(len(symbols)):
-        scratch.symbols[gate] = symbols[gate]
-    for expert in range(len(restaurants)):
-        row = pool.franchise.restaurants[seen(pool.franchise, restaurants[expert])]
+def find_weights(franchise, scratch):
+    """Find the places of the experts' weights, given `scratch.place`."""
+    for expert in range(len(scratch.place)):
+        row = franchise.restaurants[seen(franchise, np.int64(scratch.place[expert]))]
         scratch.weight_at[expert] = row[TIER] * BUCKETS
         if row[CUSTOMERS] > 0:
             scratch.weight_at[expert] += np.uint64(bucket_of(row[CUSTOMERS]))
 
 
 @jit
-def predict_event(pool, restaurants, symbols, kind, dish, scratch):
-    """The log-probability of one event, given the present seating.
-
-    restaurants (int32[experts]): Where the context leads under each expert.
-    symbols (int32[gates]): The symbols of the gates.
-    kind (int): Of the context: the row of `possible`.
-    scratch (Scratch): Overwritten.
-    RETURNS (float): In nats.
-    """
-    locate(pool, restaurants, symbols, scratch)
-    for expert in range(len(restaurants)):
-        if pool.mixed:
-            scratch.probability[expert] = dish_probability(
-                pool.franchise, restaurants[expert], dish
-            )
-        else:
-            restaurant_distribution(pool.franchise, restaurants[expert], scratch.logs[expert])
-            for y in range(len(scratch.out)):
-                scratch.logs[expert, y] = log(scratch.logs[expert, y])
-    if pool.mixed:
-        return log(mix(pool, scratch))
-    weigh(pool, scratch)
-    scratch.out[:] = 0.0
-    for expert in range(len(restaurants)):
-        for y in range(len(scratch.out)):
-            scratch.out[y] += scratch.weight[expert] * scratch.logs[expert, y]
-    normalise(scratch.out, pool.possible, kind)
-    return log(scratch.out[dish])
+def look_up(franchise, dish, scratch):
+    """`descend`, given `scratch.place`."""
+    find_weights(franchise, scratch)
+    for expert in range(len(scratch.place)):
+        restaurant, logs = np.int64(scratch.place[expert]), scratch.logs[expert]
+        if dish != NONE:
+            scratch.probability[expert] = dish_probability(franchise, restaurant, dish)
+            continue
+        restaurant_distribution(franchise, restaurant, logs)
+        for y in range(len(logs)):
+            logs[y] = log(logs[y])
 
 
+@add_logs.register(Franchise)
 @jit
-def learn_event(pool, restaurants, symbols, kind, dish):
-    """`predict_event`, and add the gradient of the log-probability up."""
-    scratch = pool.scratch
-    log_probability = predict_event(pool, restaurants, symbols, kind, dish, scratch)
-    add_gradient(pool, dish, exp(log_probability), 1.0, scratch, scratch.out, pool.gradient)
-    return log_probability
+def _add_logs(franchise, scratch, out):
+    for expert in range(len(scratch.weight)):
+        for y in range(len(out)):
+            out[y] += scratch.weight[expert] * scratch.logs[expert, y]
 
 
+@surplus.register(Franchise)
 @jit
-def seat_event(pool, restaurants, symbols, kind, dish, rng):
-    """`learn_event`, and add the event to every expert."""
-    scratch = pool.scratch
-    if not pool.mixed:
-        log_probability = learn_event(pool, restaurants, symbols, kind, dish)
-        for restaurant in restaurants:
-            seat(pool.franchise, restaurant, dish, rng)
-        return log_probability
-    locate(pool, restaurants, symbols, scratch)
-    for expert in range(len(restaurants)):
-        scratch.probability[expert] = seat(pool.franchise, restaurants[expert], dish, rng)
-    probability = mix(pool, scratch)
-    add_gradient(pool, dish, probability, 1.0, scratch, scratch.out, pool.gradient)
-    return log(probability)
+def _surplus(franchise, expert, dish, out, scratch):
+    found = scratch.logs[expert, dish]
+    for y in range(len(out)):
+        found -= out[y] * scratch.logs[expert, y]
+    return found

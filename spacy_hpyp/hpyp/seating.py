@@ -1,8 +1,7 @@
 """Seating and unseating customers in a franchise.
 
-`seat` draws a table for a customer, and `unseat` takes a customer from one. `seat_as` and
-`unseat_as` restore a noted change. `add` and `remove` do the same for an event: a dish in a
-context.
+`seat` draws a table for a customer, and `unseat` takes a customer from one. Their variants with undo
+tell what `undo_seat` and `restore` need to put the seating back.
 """
 
 import numpy as np
@@ -36,7 +35,6 @@ from .franchise import (
     restaurant_probability,
     serving_of,
     slot_of,
-    tables_of,
 )
 
 
@@ -44,17 +42,11 @@ from .franchise import (
 def open_restaurants(franchise, row, restaurants):
     """Find or found the restaurant of a context under every expert.
 
-    Nearly every step waits for memory, so those of all experts are fetched first, with the
-    servings.
+    Nearly every step waits for memory, so those of all experts are fetched first.
 
     restaurants (int32[experts]): Overwritten.
     """
-    columns, index, rows, servings = (
-        franchise.columns,
-        franchise.restaurant_index,
-        franchise.restaurants,
-        franchise.servings,
-    )
+    columns, index, rows = franchise.columns, franchise.restaurant_index, franchise.restaurants
     for expert in range(len(restaurants)):
         restaurants[expert] = expert
     for level in range(columns.shape[1]):
@@ -68,12 +60,11 @@ def open_restaurants(franchise, row, restaurants):
                     fetch(rows, np.int64(below) * rows.shape[1])
         for expert in range(len(restaurants)):
             if columns[expert, level] != NONE:
-                restaurants[expert] = _open_child(
-                    franchise, restaurants[expert], row[columns[expert, level]]
-                )
+                symbol = row[columns[expert, level]]
+                restaurants[expert] = _open_child(franchise, restaurants[expert], symbol)
                 serving = rows[restaurants[expert], FIRST]
                 if serving != NONE:
-                    fetch(servings, np.int64(serving) * servings.shape[1])
+                    fetch(franchise.servings, np.int64(serving) * franchise.servings.shape[1])
 
 
 @jit
@@ -108,20 +99,19 @@ def _open_serving(franchise, restaurant, dish, above):
     servings, restaurants = franchise.servings, franchise.restaurants
     serving = franchise.used[N_SERVINGS]
     franchise.used[N_SERVINGS] += 1
+    before = restaurants[restaurant, FIRST]
     servings[serving, RESTAURANT] = restaurant
     servings[serving, DISH] = dish
     servings[serving, SERVED] = 0
     servings[serving, ABOVE] = above
-    if servings.shape[1] > OPEN:
-        servings[serving, OPEN], servings[serving, CELL] = 0, NONE
-    before = restaurants[restaurant, FIRST]
     servings[serving, NEXT] = before
+    servings[serving, OPEN] = 0
+    servings[serving, CELL] = NONE
     restaurants[restaurant, FIRST] = serving
     if before != NONE:
         franchise.used[N_INDEXED] += 1
-        franchise.serving_index[
-            slot_of(franchise.serving_index, servings, restaurant, servings[before, DISH])
-        ] = before
+        index = franchise.serving_index
+        index[slot_of(index, servings, restaurant, servings[before, DISH])] = before
     return serving
 
 
@@ -134,21 +124,21 @@ def _open_chain(franchise, depth, dish):
         serving = serving_of(franchise, franchise.path[level], dish)
         if serving == NONE:
             level -= 1
-    made = level
+    found = level
     while level >= 0:
         franchise.chain[level] = serving
         serving = franchise.servings[serving, ABOVE]
         level -= 1
-    for level in range(made + 1, depth + 1):
+    for level in range(found + 1, depth + 1):
         above = franchise.chain[level - 1] if level > 0 else NONE
         franchise.chain[level] = _open_serving(franchise, franchise.path[level], dish, above)
 
 
 @jit
 def _count_table(franchise, serving, size, change):
-    """Change the number of tables of one size in the histogram of a serving, in the order of sizes.
+    """Change the number of tables of one size in the histogram of a serving.
 
-    So draws depend on the seating alone, and not on its history.
+    Cells are in the order of sizes, so that draws do not depend on the history of the seating.
     """
     cells = franchise.cells
     before = NONE
@@ -156,8 +146,8 @@ def _count_table(franchise, serving, size, change):
     while cell != NONE and cells[cell, SIZE] < size:
         before = cell
         cell = cells[cell, LINK]
+    after = cell
     if cell == NONE or cells[cell, SIZE] != size:
-        after = cell
         cell = franchise.used[FREE_CELL]
         if cell == NONE:
             cell = franchise.used[N_CELLS]
@@ -167,26 +157,24 @@ def _count_table(franchise, serving, size, change):
         cells[cell, SIZE] = size
         cells[cell, COUNT] = change
         cells[cell, LINK] = after
-        if before == NONE:
-            franchise.servings[serving, CELL] = cell
-        else:
-            cells[before, LINK] = cell
-        return
-    cells[cell, COUNT] += change
-    if cells[cell, COUNT] == 0:
-        if before == NONE:
-            franchise.servings[serving, CELL] = cells[cell, LINK]
-        else:
-            cells[before, LINK] = cells[cell, LINK]
-        cells[cell, LINK] = franchise.used[FREE_CELL]
-        franchise.used[FREE_CELL] = cell
+        after = cell
+    else:
+        cells[cell, COUNT] += change
+        if cells[cell, COUNT] == 0:
+            after = cells[cell, LINK]
+            cells[cell, LINK] = franchise.used[FREE_CELL]
+            franchise.used[FREE_CELL] = cell
+    if before == NONE:
+        franchise.servings[serving, CELL] = after
+    else:
+        cells[before, LINK] = after
 
 
 @jit
 def _grow_table(franchise, serving, size):
     """Seat a customer at a table of a given size."""
     row = franchise.servings[serving]
-    if tables_of(row) > 1:
+    if row[OPEN] > 1:
         _count_table(franchise, serving, size, -1)
         _count_table(franchise, serving, size + 1, 1)
     row[SERVED] += 1
@@ -197,7 +185,7 @@ def _grow_table(franchise, serving, size):
 def _pick_table(franchise, serving, discount, rng):
     """Draw a table of size s with weight s - d. Returns its size."""
     row = franchise.servings[serving]
-    if tables_of(row) <= 1:
+    if row[OPEN] <= 1:
         return row[SERVED]
     left = rng.random() * (row[SERVED] - discount * row[OPEN])
     cell = row[CELL]
@@ -213,12 +201,11 @@ def _pick_table(franchise, serving, discount, rng):
 def _open_table(franchise, serving):
     """Seat a customer at a new table."""
     row = franchise.servings[serving]
-    if len(row) > OPEN:
-        if row[OPEN] == 1:
-            _count_table(franchise, serving, row[SERVED], 1)
-        if row[OPEN] >= 1:
-            _count_table(franchise, serving, 1, 1)
-        row[OPEN] += 1
+    if row[OPEN] == 1:
+        _count_table(franchise, serving, row[SERVED], 1)
+    if row[OPEN] >= 1:
+        _count_table(franchise, serving, 1, 1)
+    row[OPEN] += 1
     row[SERVED] += 1
     franchise.restaurants[row[RESTAURANT], CUSTOMERS] += 1
     franchise.restaurants[row[RESTAURANT], TABLES] += 1
@@ -228,7 +215,7 @@ def _open_table(franchise, serving):
 def _shrink_table(franchise, serving, size):
     """Take a customer from a table of a given size; one of size 1 closes."""
     row = franchise.servings[serving]
-    if tables_of(row) > 1:
+    if row[OPEN] > 1:
         _count_table(franchise, serving, size, -1)
         if size > 1:
             _count_table(franchise, serving, size - 1, 1)
@@ -237,10 +224,9 @@ def _shrink_table(franchise, serving, size):
     if size > 1:
         return
     franchise.restaurants[row[RESTAURANT], TABLES] -= 1
-    if len(row) > OPEN:
-        row[OPEN] -= 1
-        if row[OPEN] == 1:
-            _count_table(franchise, serving, franchise.cells[row[CELL], SIZE], -1)
+    row[OPEN] -= 1
+    if row[OPEN] == 1:
+        _count_table(franchise, serving, franchise.cells[row[CELL], SIZE], -1)
 
 
 @jit
@@ -265,12 +251,12 @@ def seat(franchise, restaurant, dish, rng):
     rng (numpy.random.Generator): The source of randomness.
     RETURNS (float): The predictive probability of the dish before.
     """
-    return seat_noting(franchise, restaurant, dish, rng)[0]
+    return seat_with_undo(franchise, restaurant, dish, rng)[0]
 
 
 @jit
-def seat_noting(franchise, restaurant, dish, rng):
-    """`seat`, with the information that `unseat_as` needs.
+def seat_with_undo(franchise, restaurant, dish, rng):
+    """`seat`, with the information that `undo_seat` needs.
 
     RETURNS (tuple[float, int, int]): The predictive probability; the number of opened tables, one
         restaurant above the other; and the size of the table that the last customer joined, or 0.
@@ -280,21 +266,18 @@ def seat_noting(franchise, restaurant, dish, rng):
     depth = open_path(franchise, restaurant, dish)
     value[0] = 1.0 / franchise.alphabet[0]
     for level in range(depth + 1):
+        row = servings[chain[level]]
         value[level + 1] = restaurant_probability(
-            franchise,
-            path[level],
-            servings[chain[level], SERVED],
-            tables_of(servings[chain[level]]),
-            value[level],
+            franchise, path[level], row[SERVED], row[OPEN], value[level]
         )
     for level in range(depth, -1, -1):
         serving = chain[level]
-        tier = restaurants[path[level], TIER]
+        tier, tables = restaurants[path[level], TIER], servings[serving, OPEN]
         discount = franchise.discount[tier]
-        tables = tables_of(servings[serving])
         joining = servings[serving, SERVED] - discount * tables
         fresh = franchise.strength[tier] + discount * restaurants[path[level], TABLES]
-        if tables > 0 and _joins(franchise, discount, joining, joining + fresh * value[level], rng):
+        total = joining + fresh * value[level]
+        if tables > 0 and _joins(franchise, discount, joining, total, rng):
             size = _pick_table(franchise, serving, discount, rng)
             _grow_table(franchise, serving, size)
             return value[depth + 1], depth - level, size + 1
@@ -303,24 +286,22 @@ def seat_noting(franchise, restaurant, dish, rng):
 
 
 @jit
-def _joins(franchise, discount, joining, all_of_them, rng):
+def _joins(franchise, discount, joining, total, rng):
     """Whether a customer joins one of the dish's tables."""
     if franchise.own_tables[0] or discount == 1.0:
         return False
-    return franchise.one_table[0] or rng.random() * all_of_them < joining
+    return franchise.one_table[0] or rng.random() * total < joining
 
 
 @jit
-def seat_as(franchise, restaurant, dish, tables, size):
-    """Undo `unseat_noting`.
-
-    tables, size (int): Its results.
-    """
-    depth = open_path(franchise, restaurant, dish)
-    for level in range(depth, depth - tables, -1):
-        _open_table(franchise, franchise.chain[level])
-    if tables <= depth:
-        _grow_table(franchise, franchise.chain[depth - tables], size - 1)
+def undo_seat(franchise, restaurant, dish, tables, size):
+    """Undo `seat_with_undo`, whose results are `tables` and `size`."""
+    serving = serving_of(franchise, restaurant, dish)
+    for _ in range(tables):
+        _shrink_table(franchise, serving, 1)
+        serving = franchise.servings[serving, ABOVE]
+    if serving != NONE:
+        _shrink_table(franchise, serving, size)
 
 
 @jit
@@ -329,12 +310,12 @@ def unseat(franchise, restaurant, dish, rng):
 
     RETURNS (bool): False, with nothing changed, if no such customer is seated.
     """
-    return unseat_noting(franchise, restaurant, dish, rng)[0] >= 0
+    return unseat_with_undo(franchise, restaurant, dish, rng)[0] >= 0
 
 
 @jit
-def unseat_noting(franchise, restaurant, dish, rng):
-    """`unseat`, with the information that `seat_as` needs.
+def unseat_with_undo(franchise, restaurant, dish, rng):
+    """`unseat`, with the information that `restore` needs.
 
     RETURNS (tuple[int, int]): The number of closed tables, -1 if no customer is seated; and the
         size of the table that the last customer left, with that customer, or 0.
@@ -344,7 +325,7 @@ def unseat_noting(franchise, restaurant, dish, rng):
         return -1, 0
     closed = 0
     while serving != NONE:
-        # Each customer is as likely as the other.
+        # All customers are equally likely.
         size = _pick_table(franchise, serving, 0.0, rng)
         _shrink_table(franchise, serving, size)
         if size > 1:
@@ -355,17 +336,13 @@ def unseat_noting(franchise, restaurant, dish, rng):
 
 
 @jit
-def unseat_as(franchise, restaurant, dish, tables, size):
-    """Undo `seat_noting`.
-
-    tables, size (int): Its results.
-    """
-    serving = serving_of(franchise, restaurant, dish)
-    for _ in range(tables):
-        _shrink_table(franchise, serving, 1)
-        serving = franchise.servings[serving, ABOVE]
-    if serving != NONE:
-        _shrink_table(franchise, serving, size)
+def restore(franchise, restaurant, dish, tables, size):
+    """Undo `unseat_with_undo`, whose results are `tables` and `size`."""
+    depth = open_path(franchise, restaurant, dish)
+    for level in range(depth, depth - tables, -1):
+        _open_table(franchise, franchise.chain[level])
+    if tables <= depth:
+        _grow_table(franchise, franchise.chain[depth - tables], size - 1)
 
 
 @jit
@@ -376,9 +353,7 @@ def add(franchise, expert, row, dish, rng):
 
 @jit
 def remove(franchise, expert, row, dish, rng):
-    """`unseat` from the restaurant of a context row under one expert; False if there is no such
-    restaurant.
-    """
+    """`unseat` from the restaurant of a context row under one expert; False if there is none."""
     restaurant = deepest(franchise, expert, row)
     if franchise.restaurants[restaurant, TIER] % len(franchise.path) < depth_of(franchise, expert):
         return False

@@ -1,7 +1,7 @@
 """Franchises as columns of small numbers, which compress to a few bits each.
 
-Restaurants and servings without customers are left out. Restaurants are numbered breadth first; of
-each the number of its children and its symbol are kept. Dishes and customers are listed for the
+Restaurants and servings without customers are left out. Restaurants are numbered breadth first; the
+number of children and the symbol of each are kept. Dishes and customers are listed for the
 restaurants of whole contexts alone: all others serve what is served below them, a customer for each
 table there.
 """
@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from ..compiled import NONE, jit
+from ..compiled import NONE, jit, overwrite
 from ..memory import giving_back
 from . import franchise as column
-from .franchise import Franchise, fill_index, new_franchise, reserve_rows, tables_of, walk_cells
+from .franchise import Franchise, fill_index, new_franchise, reserve_rows
 from .seating import open_path
 
-# Restaurants and servings without customers are let go when they are at least this part of all.
+# Restaurants and servings without customers are dropped when they are at least this part of all.
 _WORTHWHILE = 0.25
 
 
@@ -29,21 +29,19 @@ def pack(franchise: Franchise) -> dict[str, Any]:
     rows = np.flatnonzero(servings[:, column.SERVED] > 0)
     place = number[servings[rows, column.RESTAURANT]]
     rows = rows[np.lexsort((servings[rows, column.DISH], place))]
-    kinds, cells = _list_cells(franchise, rows)
+    kinds, cells = _walk_cells(franchise, rows[servings[rows, column.OPEN] > 1])
     deepest = _is_deepest(restaurants[:, column.TIER], franchise.columns)
     listed = rows[deepest[number[servings[rows, column.RESTAURANT]]]]
     inner = number[restaurants[len(franchise.columns) :, column.PARENT]]
     return {
         "discount": franchise.discount.copy(),
         "strength": franchise.strength.copy(),
-        "servings": len(rows),
         "children": np.bincount(inner, minlength=len(order)),
         "symbol": restaurants[len(franchise.columns) :, column.SYMBOL],
         "dishes": np.bincount(place, minlength=len(order))[deepest],
         "dish": servings[listed, column.DISH],
         "customers": servings[listed, column.SERVED],
-        # None where each dish has a single one.
-        "tables": servings[rows, column.OPEN] if len(kinds) else np.empty(0, dtype=np.int32),
+        "tables": servings[rows, column.OPEN],
         "kinds": kinds,
         "size": cells[:, column.SIZE],
         "count": cells[:, column.COUNT],
@@ -51,8 +49,7 @@ def pack(franchise: Franchise) -> dict[str, Any]:
 
 
 def _number_occupied(franchise: Franchise) -> tuple[np.ndarray, np.ndarray]:
-    """Number roots and restaurants that are not empty breadth first, children in the order of their
-    symbols.
+    """Number roots and occupied restaurants breadth first, children in the order of their symbols.
 
     RETURNS (tuple[int64[*], int64[*]]): The restaurants in the order of their numbers, and the
         number of each restaurant.
@@ -74,33 +71,42 @@ def _number_occupied(franchise: Franchise) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _is_deepest(tier: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """Which restaurants are those of whole contexts, by their tiers (bool[*])."""
+    """Tell by their tiers which restaurants are those of whole contexts (bool[*])."""
     levels = np.sum(columns != NONE, axis=1)
     return tier % (columns.shape[1] + 1) == levels[tier // (columns.shape[1] + 1)]
 
 
-def _list_cells(franchise: Franchise, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For servings with several tables: how many table sizes each has, and their cells."""
-    tables = franchise.servings[rows, column.OPEN : column.CELL].max(axis=1, initial=0)
-    return walk_cells(franchise, rows[tables > 1])
+@jit
+def _walk_cells(franchise, rows):
+    """Return the number of cells of each of some servings, and the cells in order."""
+    kinds = np.zeros(len(rows), dtype=np.int64)
+    cells = np.empty((franchise.used[column.N_CELLS], 3), dtype=np.int32)
+    filled = 0
+    for i in range(len(rows)):
+        cell = franchise.servings[rows[i], column.CELL]
+        while cell != NONE:
+            overwrite(cells[filled], franchise.cells[cell])
+            filled += 1
+            kinds[i] += 1
+            cell = franchise.cells[cell, column.LINK]
+    return kinds, cells[:filled]
 
 
 @giving_back
 def unpack(packed: Any, franchise: Franchise) -> Franchise:
-    """Rebuild a franchise from what `pack` made of it.
+    """Rebuild a franchise from the result of `pack`.
 
-    franchise (Franchise): An empty one that the seating fits. With one table at most for each dish,
-        or one for each customer, it is a seating that could have been sampled too, but not the
-        other way round.
+    franchise (Franchise): An empty one that fits. A seating with one table for each dish, or one
+        for each customer, is also a sampled one, but not the other way round.
     RETURNS (Franchise): The seating; later draws from it are those of the original.
     """
     columns = franchise.columns
     franchise.discount[:], franchise.strength[:] = packed["discount"], packed["strength"]
-    count = len(packed["children"])
+    count, founded, served = len(packed["children"]), len(packed["symbol"]), len(packed["tables"])
     # The first serving of a restaurant needs no place in the index.
-    indexed = packed["servings"] - len(packed["symbol"])
-    rows = len(packed["symbol"]), packed["servings"], len(packed["size"])
-    franchise = reserve_rows(franchise, *rows, indexed=indexed)
+    franchise = reserve_rows(
+        franchise, founded, served, len(packed["size"]), indexed=served - founded
+    )
     restaurants = franchise.restaurants[:count]
     restaurants[len(columns) :, column.PARENT] = np.repeat(np.arange(count), packed["children"])
     restaurants[len(columns) :, column.SYMBOL] = packed["symbol"]
@@ -111,12 +117,9 @@ def unpack(packed: Any, franchise: Franchise) -> Franchise:
     deepest = np.flatnonzero(_is_deepest(restaurants[:, column.TIER], columns))
     _serve(franchise, np.repeat(deepest, packed["dishes"]), packed["dish"], packed["customers"])
     servings = franchise.servings[: franchise.used[column.N_SERVINGS]]
-    if franchise.servings.shape[1] > column.OPEN:
-        servings[:, column.OPEN] = 1
-    if len(packed["tables"]):
-        rows = np.lexsort((servings[:, column.DISH], servings[:, column.RESTAURANT]))
-        servings[rows, column.OPEN] = packed["tables"]
-        _enter_cells(franchise, rows[packed["tables"] > 1], packed)
+    rows = np.lexsort((servings[:, column.DISH], servings[:, column.RESTAURANT]))
+    servings[rows, column.OPEN] = packed["tables"]
+    _enter_cells(franchise, rows[packed["tables"] > 1], packed)
     _add_up(franchise)
     return franchise
 
@@ -124,54 +127,48 @@ def unpack(packed: Any, franchise: Franchise) -> Franchise:
 @jit
 def _enter_tiers(restaurants, experts):
     for restaurant in range(experts, len(restaurants)):
-        restaurants[restaurant, column.TIER] = (
-            restaurants[restaurants[restaurant, column.PARENT], column.TIER] + 1
-        )
+        above = restaurants[restaurant, column.PARENT]
+        restaurants[restaurant, column.TIER] = restaurants[above, column.TIER] + 1
 
 
 @jit
 def _serve(franchise, place, dish, customers):
-    """Enter what restaurants of whole contexts serve, and what is served above them."""
+    """Enter the servings of restaurants of whole contexts, and those above them."""
     for i in range(len(place)):
         depth = open_path(franchise, place[i], dish[i])
         franchise.servings[franchise.chain[depth], column.SERVED] = customers[i]
 
 
 def _enter_cells(franchise: Franchise, rows: np.ndarray, packed: Any) -> None:
-    """Enter the sizes of the tables of servings that have several."""
-    kinds = packed["kinds"].astype(np.int64)
-    franchise.used[column.N_CELLS] = kinds.sum()
-    cells = franchise.cells[: kinds.sum()]
+    """Enter the table sizes of servings that have several tables."""
+    ends = np.cumsum(packed["kinds"].astype(np.int64))
+    cells = franchise.cells[: len(packed["size"])]
+    franchise.used[column.N_CELLS] = len(cells)
     cells[:, column.SIZE], cells[:, column.COUNT] = packed["size"], packed["count"]
     cells[:, column.LINK] = np.arange(1, len(cells) + 1)
-    cells[np.cumsum(kinds) - 1, column.LINK] = NONE
-    franchise.servings[rows, column.CELL] = np.cumsum(kinds) - kinds
+    cells[ends - 1, column.LINK] = NONE
+    franchise.servings[rows, column.CELL] = ends - packed["kinds"]
 
 
 @jit
 def _add_up(franchise):
-    """Enter the customers whom tables below have sent, and the customers and tables of each
-    restaurant.
-    """
+    """Enter the customers sent by tables below, and the customers and tables of restaurants."""
     servings, restaurants = franchise.servings, franchise.restaurants
     for serving in range(franchise.used[column.N_SERVINGS]):
         above = servings[serving, column.ABOVE]
         if above != NONE:
-            servings[above, column.SERVED] += (
-                servings[serving, column.OPEN] if servings.shape[1] > column.OPEN else 1
-            )
+            servings[above, column.SERVED] += servings[serving, column.OPEN]
     restaurants[: franchise.used[column.N_RESTAURANTS], column.CUSTOMERS : column.TABLES + 1] = 0
     for serving in range(franchise.used[column.N_SERVINGS]):
         row = restaurants[servings[serving, column.RESTAURANT]]
         row[column.CUSTOMERS] += servings[serving, column.SERVED]
-        row[column.TABLES] += tables_of(servings[serving])
+        row[column.TABLES] += servings[serving, column.OPEN]
 
 
 def compact(franchise: Franchise) -> Franchise:
-    """Let go of restaurants and servings without customers, if they are many; no later draw
-    changes.
+    """Drop restaurants and servings without customers, if they are many; no later draw changes.
 
-    RETURNS (Franchise): The franchise to go on with; the one passed in must not be used any more.
+    RETURNS (Franchise): The franchise to go on with; the argument must not be used any more.
     """
     used = franchise.used
     customers = franchise.restaurants[: used[column.N_RESTAURANTS], column.CUSTOMERS]
@@ -184,6 +181,5 @@ def compact(franchise: Franchise) -> Franchise:
         int(franchise.alphabet[0]),
         one_table=bool(franchise.one_table[0]),
         own_tables=bool(franchise.own_tables[0]),
-        passes_on=franchise.servings.shape[1] > column.OPEN,
     )
     return unpack(pack(franchise), empty)

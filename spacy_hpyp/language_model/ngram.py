@@ -24,9 +24,9 @@ from ..hpyp.seating import open_restaurant, seat, unseat
 from ..hpyp.sequences import BEFORE, draw_sequence, read_context, score_symbols
 from ..hpyp.spelling import Spelling, spell, write_out
 from ..hpyp.storage import pack, unpack
-from ..models.messages import vocabulary_from_message, vocabulary_to_message
 from ..settings import whole
 from ..storage import dump, load, replace_file, with_checksum, without_checksum
+from ..stored import vocabulary_from_message, vocabulary_to_message
 from ..text.ngrams import add_up, count_ngrams
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .generation import ATTEMPTS, check_drawing, not_found

@@ -20,9 +20,9 @@ from ..annotation.extensions import register_extensions
 from ..annotation.syntactic_words import WordsInFlight
 from ..interrupts import interrupts_deferred
 from ..memory import collecting_rarely, giving_back
-from ..models.stored import ClassedModel
 from ..settings import Settings
 from ..storage import replace_file, with_checksum, without_checksum
+from ..stored import ClassedModel
 from ..text.word_classes import classes_in
 from .alignment import example_of_words
 from .pipeline_lookup import PipelineReference

@@ -57,15 +57,15 @@ class HeadOutwardComponent(GibbsParser):
     ) -> tuple[dict[str, float], dict[str, Weights], int, bool]:
         progress, seated = self.head_outward.progress, []
         for key, count in Counter(key for key, _ in batch).items():
-            progress.sweep.copies[key] = max(progress.sweep.copies[key], count)
+            progress.copies[key] = max(progress.copies[key], count)
         for key, rows in batch:
             present = progress.seated.get(key, 0)
-            seated.append(present >= progress.sweep.copies[key])
+            seated.append(present >= progress.copies[key])
             if not seated[-1]:
                 progress.seated[key] = present + 1
                 progress.tokens += rows.shape[1]
         sentences = join([rows for _, rows in batch])
-        totals, gradient = self.head_outward.visit(
+        totals, gradient = self.head_outward.gibbs_step(
             sentences, None, np.array(seated), rng, self.settings.threads
         )
         return totals, gradient, int(sentences.offsets[-1]), all(seated)

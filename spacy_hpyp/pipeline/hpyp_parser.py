@@ -32,7 +32,7 @@ from ..arc_standard.decoding import decode, mixture, posteriors
 from ..arc_standard.frozen import TreeLogProbs
 from ..arc_standard.model import JointModel
 from ..arc_standard.search import Search
-from ..hpyp.parameters import set_pooled, weights_from
+from ..hpyp.count_model import set_pooled, weights_from
 from ..hpyp.pool import Weights
 from ..interrupts import interrupts_deferred
 from ..language_model.generation import check_drawing, generate_docs
@@ -41,7 +41,7 @@ from ..settings import whole
 from ..training.confidence import learn_confidence
 from ..training.contrast import learn_contrasts
 from ..training.derivations import JointTreebank, SentenceBatch, initialize, visit
-from ..training.leave_out import check_derivations, leave_out, without
+from ..training.leave_out import check_derivations, held_out_copy, leave_out
 from ..training.treebank import GoldCorpus
 from .alignment import annotated_document, example_of_shared_words, gold_documents, with_tokens_of
 from .factories import TAG_AND_TREE_SCORES, TREES, register
@@ -261,7 +261,7 @@ class HPYPParser(GibbsParser):
         model = self._initialized()
         check_derivations(model)
         sentences = dict(JointTreebank(model).rows(documents))
-        others = copy(without(model, sentences, self._rng(3), threads=self.threads))
+        others = copy(held_out_copy(model, sentences, self._rng(3), threads=self.threads))
         return HPYPParser(
             self.vocab, thinc_model(others), self.name, scorer=self.scorer, **asdict(self.settings)
         )

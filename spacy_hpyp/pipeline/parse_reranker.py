@@ -25,7 +25,7 @@ from ..combining.reranker import (
 )
 from ..compiled import NONE
 from ..head_outward.model import HEAD_OUTWARD, HeadOutwardModel
-from ..hpyp.parameters import set_pooled
+from ..hpyp.count_model import set_pooled
 from .alignment import annotated_document, unannotated
 from .factories import TREE_SCORES, TREES, register
 from .head_outward_parser import HeadOutwardComponent

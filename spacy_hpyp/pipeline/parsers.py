@@ -14,7 +14,7 @@ from thinc.api import Optimizer
 from ..annotation.encoding import raw_sentences
 from ..annotation.sentences import UNLABELLED, GoldDocument, GoldSentence, read_gold, written_labels
 from ..annotation.syntactic_words import to_word_doc
-from ..hpyp.parameters import add_gradients, set_pooled, weights_from
+from ..hpyp.count_model import add_gradients, set_pooled, weights_from
 from ..training.treebank import GoldCorpus, Treebank
 from .alignment import gold_documents
 from .base import TrainableComponent
@@ -154,7 +154,7 @@ class GibbsParser(Parser):
         if gradient and are_learned:
             add_gradients(self.model, self.attribute, gradient, tokens)
         self._count_loss(losses, -sum(log_probabilities.values()), tokens)
-        swept = progress.sweep.count(len(batch))
+        swept = progress.is_complete(len(batch))
         if swept:
             self._end_sweep(rng)
         return swept

@@ -15,6 +15,7 @@ from thinc.api import Adam
 from ..annotation.arrays import Blocks, sentence_blocks
 from ..annotation.sentences import join
 from ..arc_standard.contrast import add_contrasts
+from ..arc_standard.decoding import UNUSED
 from ..arc_standard.distributions import (
     DISTRIBUTIONS,
     Derivations,
@@ -25,9 +26,9 @@ from ..arc_standard.distributions import (
 from ..arc_standard.model import JointModel
 from ..arc_standard.proposals import new_task
 from ..arc_standard.search import Search
-from ..hpyp.parameters import GATE_PACE, no_gradient
+from ..hpyp.count_model import GATE_LEARNING_RATE, no_gradient
 from ..hpyp.pool import Weights
-from .leave_out import without
+from .leave_out import held_out_copy
 from .treebank import assign_folds
 
 # The best on EWT dev of learning rates 0.001, 0.002 and 0.01, and of 0, 0.2, 0.5 and 1 of the joint
@@ -60,7 +61,7 @@ def learn_contrasts(
         derivation in nats. Neither depends on the number of threads.
     """
     search = search._replace(particles=min(search.particles, _PARTICLES), marginals=True)
-    scale = {"bucket": 1.0, "gate": GATE_PACE}
+    scale = {"bucket": 1.0, "gate": GATE_LEARNING_RATE}
     parameters = {
         (name, part): (getattr(weights[name], part) / scale[part]).astype(np.float32)
         for name in DISTRIBUTIONS
@@ -76,12 +77,14 @@ def learn_contrasts(
         blocks = sentence_blocks([rows[0] for rows in chosen])
         if given_tags:
             blocks = blocks._replace(tags=gold.tags)
-        parser = without(model, {key: sentences[key] for key in keys}, rng, threads=threads).frozen
+        parser = held_out_copy(
+            model, {key: sentences[key] for key in keys}, rng, threads=threads
+        ).frozen
         with ThreadPoolExecutor(threads) as executor:
             for start in range(0, len(chosen), _BATCH):
                 end = min(start + _BATCH, len(chosen))
-                now = with_weights(parser, _weights(parameters, scale))
-                contrast = partial(_contrast, now, blocks, derivations, search)
+                now = _weights(parameters, scale)
+                contrast = partial(_contrast, parser, now, blocks, derivations, search)
                 found = [
                     *executor.map(
                         contrast, [np.arange(start + i, end, _PARTS) for i in range(_PARTS)]
@@ -95,7 +98,7 @@ def learn_contrasts(
                         (name, part), parameters[name, part], gradient
                     )
         # The next fold needs the memory.
-        del parser, contrast, now
+        del parser, contrast
     learned = _weights(optimizer.averages, scale) if optimizer.averages else {}
     return {**weights, **learned}, total / max(1, sum(map(len, folds)))
 
@@ -111,16 +114,13 @@ def _weights(
 
 def _contrast(
     parser: Distributions,
+    weights: Mapping[str, Weights],
     blocks: Blocks,
     derivations: Derivations,
     search: Search,
     chosen: np.ndarray,
 ) -> tuple[float, dict[str, Weights]]:
     """The log-likelihood of some sentences and its gradient, see `add_contrasts`."""
-    gradient = no_gradient({name: getattr(parser, name).weights for name in DISTRIBUTIONS})
-    task, parts, unused = (
-        new_task(parser, blocks, search),
-        tuple(gradient.values()),
-        np.random.default_rng(0),
-    )
-    return add_contrasts(task, chosen, derivations, _JOINT, parts, unused), gradient
+    gradient = no_gradient(weights)
+    task = new_task(with_weights(parser, weights, gradient), blocks, search)
+    return add_contrasts(task, chosen, derivations, _JOINT, UNUSED), gradient

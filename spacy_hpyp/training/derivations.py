@@ -62,9 +62,7 @@ class JointTreebank(Treebank):
         batch = SentenceBatch()
         progress, added = self.model.progress, Counter[bytes]()
         for key, rows in self.rows(documents):
-            is_seated = progress.seated.get(key, 0) + added[key] >= max(
-                1, progress.sweep.copies[key]
-            )
+            is_seated = progress.seated.get(key, 0) + added[key] >= max(1, progress.copies[key])
             added[key] += not is_seated
             batch.seated.append(is_seated)
             batch.rows.append(rows)
@@ -86,7 +84,7 @@ def visit(
     has been drawn.
 
     latent (str, optional): None; "derivations", given the trees and tags; or "parses", given the words.
-    RETURNS (tuple): See `CountModel.visit`.
+    RETURNS (tuple): See `CountModel.gibbs_step`.
     RAISES (ValueError): If the model has not seated the sentences as it says.
     """
     sentences = join(batch.rows)
@@ -98,21 +96,19 @@ def visit(
         for start, end in bounds
     ]
     progress, visited = model.progress, np.flatnonzero(seated)
-    taken = progress.take_drawn(
-        [batch.keys[i] for i in visited], [places[i] for i in visited], model.drawn
-    )
+    taken = progress.take_drawn([batch.keys[i] for i in visited], [places[i] for i in visited])
     if latent is None:
-        found = model.visit(sentences, derivations, seated, rng, threads)
+        found = model.gibbs_step(sentences, derivations, seated, rng, threads)
         visited = visited[taken]
     else:
         given_trees = latent == "derivations"
-        found = model.visit_latent(
+        found = model.latent_step(
             sentences, derivations, seated, rng, given_trees=given_trees, particles=particles
         )
     for key, was_seated in zip(batch.keys, batch.seated):
         if not was_seated:
             progress.seated[key] = progress.seated.get(key, 0) + 1
-            progress.sweep.copies[key] = max(progress.sweep.copies[key], progress.seated[key])
+            progress.copies[key] = max(progress.copies[key], progress.seated[key])
     progress.tokens += int(np.diff(sentences.offsets)[~seated].sum())
     for i in visited:
         progress.keep_drawn(batch.keys[i], places[i])

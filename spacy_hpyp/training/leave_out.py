@@ -73,7 +73,7 @@ def leave_out(
         blocks = sentence_blocks([words[key] for key in keys])
         if given_tags:
             blocks = blocks._replace(tags=np.concatenate([gold[key][1] for key in keys]))
-        others = without(
+        others = held_out_copy(
             model, {key: gold[key] for key in keys if key in gold}, generator, threads=threads
         )
         guides = decode(others.frozen, blocks, search, threads).guides
@@ -83,7 +83,7 @@ def leave_out(
     return Guides(*map(np.concatenate, zip(*each))), sum(key in seated for key in order)
 
 
-def without(
+def held_out_copy(
     model: JointModel,
     sentences: Mapping[bytes, np.ndarray],
     rng: np.random.Generator,
@@ -96,7 +96,7 @@ def without(
     seated = [
         rows for key, rows in sentences.items() for _ in range(model.progress.seated.get(key, 0))
     ]
-    return model.without(join(seated), rng, threads) if seated else model
+    return model.held_out_copy(join(seated), rng, threads) if seated else model
 
 
 def check_derivations(model: JointModel) -> None:

@@ -115,7 +115,7 @@ def _add(
     rng = np.random.default_rng([seed, model.progress.steps])
     with interrupts_deferred():
         model.progress.steps += 1
-        model.visit(sentences, derivations, unseated, rng, threads, LEARNING[learning])
+        model.gibbs_step(sentences, derivations, unseated, rng, threads, LEARNING[learning])
         model.progress.tokens += len(sentences.words)
 
 

@@ -105,7 +105,7 @@ class GoldCorpus(Seen[GoldSentence]):
 class Treebank(Seen[np.ndarray]):
     """The known training sentences of a count model as int32[4, *]: words, tags, heads and labels.
 
-    The model itself stores the state of the sweep (`Progress.sweep`).
+    The model itself stores the state of the sweep (`hpyp.training_state.Progress`).
 
     model (Any): With an `encoder`, and its `progress`.
     """
@@ -118,13 +118,13 @@ class Treebank(Seen[np.ndarray]):
         """Take all sentences of the corpus that fit the model's alphabets."""
         for key, sentence in corpus.made.items():
             if self.take(key, partial(self._encode, sentence)) is not None:
-                self.model.progress.sweep.copies[key] = corpus.copies[key]
+                self.model.progress.copies[key] = corpus.copies[key]
         self.copies = Counter(corpus.copies)
 
     @property
     def size(self) -> int:
         """The number of sentences, including skipped ones."""
-        return self.model.progress.sweep.copies.total() + self.skipped.total()
+        return self.model.progress.copies.total() + self.skipped.total()
 
     def rows(self, documents: Iterable[GoldDocument]) -> list[tuple[bytes, np.ndarray]]:
         """Return the keys and rows of the usable sentences of documents."""

@@ -12,7 +12,7 @@ from spacy_hpyp.arc_standard.contrast import add_contrasts
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, static_derivations, with_weights
 from spacy_hpyp.arc_standard.proposals import new_task
 from spacy_hpyp.arc_standard.search import Search
-from spacy_hpyp.hpyp.parameters import no_gradient
+from spacy_hpyp.hpyp.count_model import no_gradient
 from spacy_hpyp.hpyp.pool import Weights
 
 # Few enough derivations, and all of them in the beam, so that it stays the same when weights change
@@ -50,8 +50,8 @@ def contrasts(parser, task, joint_share):
     pools = {name: getattr(parser, name).weights for name in DISTRIBUTIONS}
     gradient = no_gradient(pools)
     every = np.arange(len(blocks.offsets) - 1)
-    task, parts = new_task(parser, blocks, SEARCH), tuple(gradient.values())
-    found = add_contrasts(task, every, derivations, joint_share, parts, np.random.default_rng(0))
+    task = new_task(with_weights(parser, pools, gradient), blocks, SEARCH)
+    found = add_contrasts(task, every, derivations, joint_share, np.random.default_rng(0))
     return found, gradient
 
 
@@ -69,7 +69,7 @@ def test_gradient_is_the_slope_of_the_log_likelihood(joint, task, name):
             values = []
             for sign in (1, -1):
                 part[at] += sign * step
-                values.append(contrasts(with_weights(parser, weights), task, 0.0)[0])
+                values.append(contrasts(with_weights(parser, weights, weights), task, 0.0)[0])
                 part[at] -= sign * step
             slope = (values[0] - values[1]) / (2 * step)
             # What is less probable than a thousandth is passed over, and the beam changes with the

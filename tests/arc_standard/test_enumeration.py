@@ -97,7 +97,9 @@ def make_model(contexts, labels=1, sweeps=3, one_table=False):
     ]
     for sweep in range(sweeps):
         sentences = join(rows)
-        model.visit(sentences, static_derivations(sentences), np.full(len(rows), sweep > 0), rng)
+        model.gibbs_step(
+            sentences, static_derivations(sentences), np.full(len(rows), sweep > 0), rng
+        )
         model.resample(rng)
     return model
 
@@ -314,7 +316,7 @@ def test_first_visit_predicts_from_nothing_but_the_sentence_itself():
     model = make_model(POOLS["the paper's"], sweeps=0)
     actions, tags, words = (model.sizes[name] for name in ("transition", "tag", "word"))
     sentence = join([np.array([[0], [1], [NONE], [NONE]], dtype=np.int32)])
-    found, _ = model.visit(
+    found, _ = model.gibbs_step(
         sentence, static_derivations(sentence), np.array([False]), np.random.default_rng(0)
     )
     # The shift and the end meet at the root only, where the one customer leaves (0.5 + 0.5) / (0.5

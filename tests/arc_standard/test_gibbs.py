@@ -19,9 +19,9 @@ from spacy_hpyp.arc_standard.distributions import (
 )
 from spacy_hpyp.arc_standard.frozen import tree_log_probs
 from spacy_hpyp.compiled import jit
+from spacy_hpyp.hpyp.count_model import no_gradient
 from spacy_hpyp.hpyp.franchise import N_SERVINGS, NONE, PARENT, RESTAURANT, SYMBOL, new_franchise
-from spacy_hpyp.hpyp.gibbs import visit_sentences
-from spacy_hpyp.hpyp.parameters import no_gradient
+from spacy_hpyp.hpyp.gibbs import gibbs_sweep
 
 #: One sentence whose five tags, words and labels fall into few restaurants.
 WORDS, TAGS, HEADS = [0, 1, 0, 0, 1], [0, 1, 0, 0, 1], [1, NONE, 1, 1, 1]
@@ -59,7 +59,7 @@ def without_sentences(model):
 def model_with_one_sentence(contexts):
     model = without_sentences(with_random_weights(make_model(contexts)))
     rows = sentence()
-    model.visit(rows, static_derivations(rows), np.array([False]), np.random.default_rng(0))
+    model.gibbs_step(rows, static_derivations(rows), np.array([False]), np.random.default_rng(0))
     model.reserve(1000, DISTRIBUTIONS)
     return model, rows
 
@@ -69,10 +69,10 @@ def run(pool, generated, seated, steps, rng):
     """Gibbs steps; returns after each the sum of squared table sizes of every serving, which tells
     partitions apart.
     """
-    franchise = pool.franchise
+    franchise = pool.experts
     squares = np.zeros((steps, franchise.used[N_SERVINGS]), dtype=np.int64)
     for i in range(steps):
-        visit_sentences(pool, generated, seated, rng)
+        gibbs_sweep(pool, generated, seated, rng)
         squared_sizes(franchise, squares[i])
     return squares
 
@@ -92,7 +92,7 @@ def test_seatings_are_visited_as_often_as_enumeration_says(kind, name):
     if (kind, name) == ("plain", "label"):
         pytest.skip("there is no such distribution")
     model, rows = model_with_one_sentence(CONTEXTS[kind])
-    pool = model.pool(name, model.weights, no_gradient(model.weights))
+    pool = model.pool(name, model.weights[name], no_gradient(model.weights)[name])
     derivations = static_derivations(rows)
     generated = Generated(
         DISTRIBUTIONS.index(name), model.is_factored, rows.words, derivations, rows.offsets
@@ -100,7 +100,7 @@ def test_seatings_are_visited_as_often_as_enumeration_says(kind, name):
     squares = run(pool, generated, np.array([True]), STEPS, np.random.default_rng(7))
 
     events = events_of(pool, *generated[:3], rows.tags, derivations.actions)
-    franchise, count = pool.franchise, events.count[0]
+    franchise, count = pool.experts, events.count[0]
     assert 4 <= count
     for expert in range(events.restaurants.shape[1]):
         customers = [
@@ -127,20 +127,22 @@ def test_seatings_are_visited_as_often_as_enumeration_says(kind, name):
 def test_what_is_predicted_without_sentences_takes_them_out_of_a_copy(name):
     model, rows = make_model(POOLS[name]), sentence()
     for i in range(20):
-        model.visit(rows, static_derivations(rows), np.array([False]), np.random.default_rng(i))
+        model.gibbs_step(
+            rows, static_derivations(rows), np.array([False]), np.random.default_rng(i)
+        )
     before, predicted = model.pack(), tree_log_probs(model.frozen, rows).log_prob
     several = join([np.stack(list(rows[:4]))] * 8)
-    others = model.without(several, np.random.default_rng(1))
+    others = model.held_out_copy(several, np.random.default_rng(1))
     assert tree_log_probs(others.frozen, rows).log_prob < predicted
     with pytest.raises(ValueError, match="cannot be removed"):
-        model.without(join([np.stack(list(rows[:4]))] * 21), np.random.default_rng(1))
+        model.held_out_copy(join([np.stack(list(rows[:4]))] * 21), np.random.default_rng(1))
     assert model.pack() == before
     assert tree_log_probs(model.frozen, rows).log_prob == predicted
 
 
 def test_what_is_learned_after_a_seating_was_read_and_an_interrupt_came_is_stored(monkeypatch):
     model, rows = make_model(POOLS["the paper's"]), sentence()
-    model.visit(rows, static_derivations(rows), np.array([False]), np.random.default_rng(0))
+    model.gibbs_step(rows, static_derivations(rows), np.array([False]), np.random.default_rng(0))
     before, loaded = model.pack(), model.from_bytes(model.to_bytes())
     of_each = loaded._of_each
 
@@ -153,5 +155,5 @@ def test_what_is_learned_after_a_seating_was_read_and_an_interrupt_came_is_store
         loaded.franchises  # noqa: B018
     monkeypatch.undo()
     assert loaded.pack() == before
-    loaded.visit(rows, static_derivations(rows), np.array([False]), np.random.default_rng(1))
+    loaded.gibbs_step(rows, static_derivations(rows), np.array([False]), np.random.default_rng(1))
     assert loaded.pack() != before

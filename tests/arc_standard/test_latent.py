@@ -23,10 +23,10 @@ from spacy_hpyp.arc_standard.distributions import (
     events_of,
     static_derivations,
 )
-from spacy_hpyp.arc_standard.latent import add_weighing, remove_weighing, take_back, visit_latent
+from spacy_hpyp.arc_standard.latent import add_weighing, remove_weighing, visit_latent
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.hpyp.gibbs import put_back
-from spacy_hpyp.hpyp.parameters import no_gradient
+from spacy_hpyp.hpyp.count_model import no_gradient
+from spacy_hpyp.hpyp.gibbs import restore_event, undo_seat_event
 from spacy_hpyp.hpyp.storage import pack
 from spacy_hpyp.storage import dump
 
@@ -69,7 +69,7 @@ def run(model, rows, given_trees, steps=STEPS):
     derivations, draws = static_derivations(rows), np.zeros(2, dtype=np.int64)
     model.reserve(1000, DISTRIBUTIONS)
     learner = Distributions(
-        *(model.pool(name, model.weights, gradient) for name in DISTRIBUTIONS),
+        *(model.pool(name, model.weights[name], gradient[name]) for name in DISTRIBUTIONS),
         model.vocabulary.tag_offsets,
         model.vocabulary.candidate_tags,
     )
@@ -112,14 +112,16 @@ class Marginal:
 
     @cache  # noqa: B019
     def customers(self, name, words, path):
-        pool = self.model.pool(name, self.model.weights, no_gradient(self.model.weights))
+        pool = self.model.pool(
+            name, self.model.weights[name], no_gradient(self.model.weights)[name]
+        )
         number, n = DISTRIBUTIONS.index(name), len(words)
         path = np.array(path, dtype=np.int32)
         events = events_of(
             pool, number, False, np.array(words, dtype=np.int32), path[2 * n :], path[: 2 * n]
         )
         return [
-            (context_of(pool.franchise, events.restaurants[i, 0])[1], int(events.dish[i]))
+            (context_of(pool.experts, events.restaurants[i, 0])[1], int(events.dish[i]))
             for i in range(events.count[0])
         ]
 
@@ -143,7 +145,9 @@ def test_derivations_are_visited_as_often_as_they_are_probable(given_tree):
     words = [sentence[0] for sentence in sentences]
     exact = {both: marginal(words, both) for both in itertools.product(*paths)}
     exact = {both: probability / sum(exact.values()) for both, probability in exact.items()}
-    model.visit(rows, static_derivations(rows), np.array([False, False]), np.random.default_rng(3))
+    model.gibbs_step(
+        rows, static_derivations(rows), np.array([False, False]), np.random.default_rng(3)
+    )
     visited, draws = run(model, rows, given_tree)
     distance, limit = total_variation(visited, exact)
     assert len(exact) == (2 if given_tree else 128)
@@ -166,10 +170,10 @@ def test_derivations_of_a_sentence_among_others_are_visited_as_often_as_they_are
     for path in all_derivations(model, WORDS, TAGS, HEADS, given_tree):
         trial = with_random_weights(make_model(POOLS[name], one_table=True))
         new = Derivations(*(np.array(part, dtype=np.int32) for part in (path[:6], path[6:])))
-        found, _ = trial.visit(rows, new, np.array([False]), np.random.default_rng(0))
+        found, _ = trial.gibbs_step(rows, new, np.array([False]), np.random.default_rng(0))
         exact[(path,)] = exp(sum(found.values()))
     exact = {path: probability / sum(exact.values()) for path, probability in exact.items()}
-    model.visit(rows, static_derivations(rows), np.array([False]), np.random.default_rng(3))
+    model.gibbs_step(rows, static_derivations(rows), np.array([False]), np.random.default_rng(3))
     distance, limit = total_variation(run(model, rows, given_tree)[0], exact)
     assert distance < limit
 
@@ -179,24 +183,28 @@ def test_what_is_not_accepted_leaves_no_trace(name):
     model = make_model(POOLS[name])
     rows = rows_of((WORDS, TAGS, HEADS))
     for seed in range(5):
-        model.visit(rows, static_derivations(rows), np.array([False]), np.random.default_rng(seed))
+        model.gibbs_step(
+            rows, static_derivations(rows), np.array([False]), np.random.default_rng(seed)
+        )
     model.reserve(100, DISTRIBUTIONS)
     rng = np.random.default_rng(0)
     for number, name in enumerate(DISTRIBUTIONS):
-        pool = model.pool(name, model.weights, no_gradient(model.weights))
-        before = dump(pack(pool.franchise))
+        pool = model.pool(name, model.weights[name], no_gradient(model.weights)[name])
+        before = dump(pack(pool.experts))
         derivations = static_derivations(rows)
         read = (pool, number, model.is_factored, rows.words, rows.tags)
         old = events_of(*read, derivations.actions)
         new = events_of(*read[:4], (1 - rows.tags).astype(np.int32), derivations.actions)
         found, _ = remove_weighing(pool, old, rng)
         assert found
-        without = dump(pack(pool.franchise))
+        without = dump(pack(pool.experts))
         add_weighing(pool, new, rng)
-        take_back(pool, new)
-        assert dump(pack(pool.franchise)) == without
-        put_back(pool, old)
-        assert dump(pack(pool.franchise)) == before
+        for i in range(new.count[0] - 1, -1, -1):
+            undo_seat_event(pool, new, i)
+        assert dump(pack(pool.experts)) == without
+        for i in range(old.count[0]):
+            restore_event(pool, old, i)
+        assert dump(pack(pool.experts)) == before
         assert (without == before) == (old.count[0] == 0)
 
 
@@ -204,9 +212,9 @@ def test_a_sentence_that_is_not_seated_as_it_should_be_is_an_error():
     model = make_model(POOLS["the paper's"])
     rows = rows_of((WORDS, TAGS, HEADS))
     derivations = static_derivations(rows)
-    model.visit(rows, derivations, np.array([False]), np.random.default_rng(3))
+    model.gibbs_step(rows, derivations, np.array([False]), np.random.default_rng(3))
     other = Derivations(derivations.actions, (1 - derivations.tags).astype(np.int32))
     with pytest.raises(ValueError, match="do not belong together"):
-        model.visit_latent(
+        model.latent_step(
             rows, other, np.array([True]), np.random.default_rng(0), given_trees=True, particles=3
         )

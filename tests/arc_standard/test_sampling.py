@@ -21,7 +21,7 @@ from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, Distributions
 from spacy_hpyp.arc_standard.likelihood import new_workspace
 from spacy_hpyp.arc_standard.proposals import sampling_task
 from spacy_hpyp.arc_standard.sampling import sample_derivation, with_every_tag
-from spacy_hpyp.hpyp.parameters import no_gradient
+from spacy_hpyp.hpyp.count_model import no_gradient
 
 WORDS = {1: [1], 2: [0, 1], 3: [1, 0, 1], 4: [0, 1, 1, 0]}
 
@@ -39,7 +39,9 @@ class Tiny:
         self.distributions = joint.frozen
         if seated:
             gradient = no_gradient(joint.weights)
-            pools = [joint.pool(name, joint.weights, gradient) for name in DISTRIBUTIONS]
+            pools = [
+                joint.pool(name, joint.weights[name], gradient[name]) for name in DISTRIBUTIONS
+            ]
             vocabulary = joint.vocabulary
             self.distributions = Distributions(
                 *pools, vocabulary.tag_offsets, vocabulary.candidate_tags

@@ -22,8 +22,8 @@ from spacy_hpyp.head_outward.contexts import (
     make_distributions,
 )
 from spacy_hpyp.head_outward.model import EstimatorSettings, HeadOutwardModel
+from spacy_hpyp.hpyp.count_model import no_gradient
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, TIER, deepest, reserve
-from spacy_hpyp.hpyp.parameters import no_gradient
 from spacy_hpyp.hpyp.pool import Weights, bucket_of
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import UNKNOWN, Vocabulary, VocabularySettings
@@ -147,7 +147,7 @@ def make_model(
         for name, weights in model.weights.items()
     }
     for sweep in range(sweeps if trees else 0):
-        model.visit(arrays_of(trees), None, np.full(len(trees), sweep > 0), rng)
+        model.gibbs_step(arrays_of(trees), None, np.full(len(trees), sweep > 0), rng)
         model.resample(rng)
     return model
 
@@ -158,9 +158,7 @@ def learning(model: HeadOutwardModel, events: int = 1000) -> HeadOutwardDistribu
     pools = {}
     for name, conditional in model.conditionals.items():
         model.franchises[name] = reserve(model.franchises[name], events)
-        pools[name] = conditional.seated(
-            model.franchises[name], model.weights[name], gradient[name]
-        )
+        pools[name] = conditional.pool(model.franchises[name], model.weights[name], gradient[name])
     return make_distributions(model.conditionals, pools, model.alphabets)
 
 

@@ -198,7 +198,7 @@ def read_all(lists, distribution, tree=TREE):
         model.alphabets.symbols,
     )
     places = events.restaurants[: events.count[0]]
-    return model, pool.franchise.restaurants[places, SYMBOL], events.dish[: events.count[0]]
+    return model, pool.experts.restaurants[places, SYMBOL], events.dish[: events.count[0]]
 
 
 def test_every_element_reads_what_its_name_says():

@@ -69,7 +69,7 @@ def found_in(model, name, trees):
         events = events_of(pool, DISTRIBUTIONS.index(name), *parts, model.alphabets.symbols)
         count = events.count[0]
         for dish, places in zip(events.dish[:count].tolist(), events.restaurants[:count]):
-            yield (dish, *(context_of(pool.franchise, place) for place in places))
+            yield (dish, *(context_of(pool.experts, place) for place in places))
 
 
 def test_events_of_a_tree_that_is_made_by_hand():

@@ -42,10 +42,10 @@ from spacy_hpyp.hpyp.seating import (
     add,
     open_restaurant,
     remove,
-    seat_as,
-    seat_noting,
-    unseat_as,
-    unseat_noting,
+    restore,
+    seat_with_undo,
+    undo_seat,
+    unseat_with_undo,
 )
 from spacy_hpyp.hpyp.storage import compact, pack, unpack
 
@@ -257,21 +257,23 @@ def test_who_is_put_back_sits_where_he_sat(customers, leaving, seed):
     franchise = franchise_for(2 * len(customers))
     places = [open_restaurant(franchise, 0, row_of(context)) for context, _ in customers]
     noted = [
-        (place, dish, seat_noting(franchise, place, dish, rng))
+        (place, dish, seat_with_undo(franchise, place, dish, rng))
         for place, (_, dish) in zip(places, customers)
     ]
     whole = seating_of(franchise)
     leave = list(zip(places, [dish for _, dish in customers]))[:leaving]
-    removed = [(place, dish, unseat_noting(franchise, place, dish, rng)) for place, dish in leave]
+    removed = [
+        (place, dish, unseat_with_undo(franchise, place, dish, rng)) for place, dish in leave
+    ]
     assert_sound(franchise, customers[leaving:])
     for place, dish, (tables, size) in reversed(removed):
         assert tables >= 0
-        seat_as(franchise, place, dish, tables, size)
+        restore(franchise, place, dish, tables, size)
     assert seating_of(franchise) == whole
     assert_sound(franchise, customers)
     # And those who came leave again, the last one first.
     for place, dish, (_, tables, size) in reversed(noted):
-        unseat_as(franchise, place, dish, tables, size)
+        undo_seat(franchise, place, dish, tables, size)
     assert seating_of(franchise) == frozenset()
     assert_sound(franchise, [])
 
@@ -494,7 +496,7 @@ def test_tables_of_ones_own_give_interpolated_counts_of_observations():
 
 @pytest.mark.parametrize("one_table", [False, True])
 def test_a_discount_of_one_passes_on_what_is_above(one_table):
-    franchise = new_franchise(np.array([[0]]), 4, 1.0, 0.0, one_table=one_table, passes_on=True)
+    franchise = new_franchise(np.array([[0]]), 4, 1.0, 0.0, one_table=one_table)
     franchise.discount[1], franchise.strength[1] = 0.3, 0.7
     franchise = reserve(franchise, 40)
     rng = np.random.default_rng(0)

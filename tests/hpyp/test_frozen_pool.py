@@ -22,14 +22,9 @@ from spacy_hpyp.hpyp.franchise import (
     new_franchise,
     reserve,
 )
-from spacy_hpyp.hpyp.pool import Weights
-from spacy_hpyp.hpyp.pool import unseat_all_noting as unseat
-from spacy_hpyp.hpyp.predictive import mixture_probability, product_distribution, workspace
-from spacy_hpyp.hpyp.seating import open_restaurants, seat
+from spacy_hpyp.hpyp.pool import Weights, predict, predict_one, workspace
+from spacy_hpyp.hpyp.seating import open_restaurants, seat, unseat
 from spacy_hpyp.hpyp.table import BUCKETS
-
-#: What removing an event has changed; nothing here asks for it.
-MOVED = np.empty((64, 2), dtype=np.int32)
 
 SYMBOLS = 4
 
@@ -74,7 +69,7 @@ class Reference:
             for place in places:
                 seat(franchise, place, dish, rng)
             if i % 3 == 0:
-                assert unseat(franchise, places, dish, rng, MOVED)
+                assert all(unseat(franchise, place, dish, rng) for place in places)
         self.franchise = franchise
         self.rows = rng.integers(SYMBOLS, size=(12, width)).astype(np.int32)
         self.restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
@@ -101,7 +96,7 @@ class Reference:
             if here[CUSTOMERS]:
                 held = np.zeros(self.alphabet)
                 mine = self.servings[self.servings[:, RESTAURANT] == place]
-                tables = mine[:, OPEN] if mine.shape[1] > OPEN else np.minimum(mine[:, SERVED], 1)
+                tables = mine[:, OPEN]
                 held[mine[:, DISH]] = mine[:, SERVED] - d * tables
                 out = (held + (theta + d * here[TABLES]) * out) / (theta + here[CUSTOMERS])
         return out, place
@@ -158,7 +153,7 @@ def test_product_is_that_of_the_seating(reference):
     scratch, out = workspace(view), np.empty(reference.alphabet)
     for row in reference.rows:
         for kind in range(max(1, len(reference.possible))):
-            product_distribution(view, row, kind, scratch, out)
+            predict(view, row, kind, scratch, out)
             np.testing.assert_allclose(
                 out, reference.product(row, kind), rtol=3 * PRECISION, atol=1e-12
             )
@@ -169,7 +164,7 @@ def test_mixture_is_that_of_the_seating(reference):
     scratch = workspace(view)
     for row in reference.rows:
         found = np.array(
-            [mixture_probability(view, row, dish, scratch) for dish in range(reference.alphabet)]
+            [predict_one(view, row, dish, scratch) for dish in range(reference.alphabet)]
         )
         expected = reference.mixture(row)
         np.testing.assert_allclose(found, expected, rtol=PRECISION)
@@ -182,10 +177,8 @@ def test_plain_pool_is_its_only_expert(alphabet):
     product, mixture = (reference.plain(mixed=mixed) for mixed in (False, True))
     for row in reference.rows:
         expected = reference.expert(0, row)[0]
-        product_distribution(product, row, 0, workspace(product), out)
+        predict(product, row, 0, workspace(product), out)
         np.testing.assert_allclose(out, expected, rtol=PRECISION)
         scratch = workspace(mixture)
-        found = [
-            mixture_probability(mixture, row, dish, scratch) for dish in range(reference.alphabet)
-        ]
+        found = [predict_one(mixture, row, dish, scratch) for dish in range(reference.alphabet)]
         np.testing.assert_allclose(found, expected, rtol=PRECISION)

@@ -30,7 +30,7 @@ from spacy_hpyp.storage import dump
 ALPHABET = 5
 COLUMNS = np.array([[0, 1], [1, NONE], [NONE, NONE]])
 seated_franchise = partial(seating.seated_franchise, columns=COLUMNS, alphabet=ALPHABET)
-FIELDS = "servings children symbol dishes dish customers tables kinds size count".split()
+FIELDS = "children symbol dishes dish customers tables kinds size count".split()
 
 
 def distributions(franchise):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spacy_hpyp.models.messages import vocabulary_from_message, vocabulary_to_message
+from spacy_hpyp.stored import vocabulary_from_message, vocabulary_to_message
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
 

@@ -12,8 +12,8 @@ from spacy_hpyp.annotation.encoding import raw_sentences
 from spacy_hpyp.annotation.sentences import join, read_gold
 from spacy_hpyp.arc_standard.architectures import JOINT_MODEL
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, static_derivations
+from spacy_hpyp.hpyp.count_model import add_gradients, weights_from
 from spacy_hpyp.hpyp.franchise import N_SERVINGS, OPEN
-from spacy_hpyp.hpyp.parameters import add_gradients, weights_from
 from spacy_hpyp.hpyp.pool import Weights
 
 TEXTS = [
@@ -167,7 +167,7 @@ def test_gradient_of_a_visit_is_that_of_its_log_likelihood(toy, sentences, poole
     def visit(weights):
         model = joint.from_bytes(data)
         model.weights = weights
-        return model.visit(batch, static_derivations(batch), seated, np.random.default_rng(0))
+        return model.gibbs_step(batch, static_derivations(batch), seated, np.random.default_rng(0))
 
     _, gradient = visit(weights)
     step = 1e-4
@@ -189,7 +189,7 @@ def test_gradients_of_the_parameters_are_those_of_loss_and_prior(toy, pooled):
     model, joint = parser.model, parser.joint
     gradient = random_weights(joint.weights, 3.0, 0)
     add_gradients(model, JOINT_MODEL, gradient, 50)
-    first = joint.first_weights()
+    first = joint.initial_weights()
 
     def loss(values):
         """Thirty tokens' worth of a Gaussian around the first weights, and a log-likelihood that is

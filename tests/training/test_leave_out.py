@@ -66,7 +66,7 @@ def trained_on(model, rows):
         franchise.strength[:] = model.franchises[name].strength
     several = join(rows)
     seated = np.zeros(len(rows), dtype=bool)
-    other.visit(several, static_derivations(several), seated, np.random.default_rng(0))
+    other.gibbs_step(several, static_derivations(several), seated, np.random.default_rng(0))
     return other
 
 
@@ -155,11 +155,11 @@ def test_large_treebanks_are_left_out_in_stretches(monkeypatch, toy, nlp, senten
     monkeypatch.setattr("spacy_hpyp.training.treebank._STRETCH", 4)
     parser, given = toy.parser(nlp), documents(nlp, toy, sentences)
     left_out = []
-    without = parser.joint.without
+    held_out_copy = parser.joint.held_out_copy
     monkeypatch.setattr(
         parser.joint,
-        "without",
-        lambda rows, *others: left_out.append(rows.offsets) or without(rows, *others),
+        "held_out_copy",
+        lambda rows, *others: left_out.append(rows.offsets) or held_out_copy(rows, *others),
     )
     annotated(parser, given)
     # 26 sentences in nine stretches. Copies are left out with the first of them, which is here in

@@ -44,6 +44,8 @@ from .app import (
 )
 from .raw_text import existing, read_sentences
 
+_Method = Literal["beam", "particles"]
+
 
 def is_ngram_model(model: str | Path) -> bool:
     """Return whether a model is an n-gram model, which is a file and no pipeline."""
@@ -67,17 +69,9 @@ def perplexity(
     *,
     output: Printed = "table",
     tokenized: Tokenized = False,
-    method: Annotated[
-        Literal["beam", "particles"] | None,
-        option("Parsers: sum over the beam, or unbiased estimate", "--method -m"),
-    ] = None,
-    particles: Annotated[
-        int | None,
-        option("Parsers: particles. Default: at least 5,000; 100 to estimate", "--particles -K"),
-    ] = None,
-    replicates: Annotated[
-        int | None, option("Particle filters of an estimate. Default: 5", "--replicates -R")
-    ] = None,
+    method: Annotated[_Method | None, option("Sum, or unbiased estimate", "--method -m")] = None,
+    particles: Annotated[int | None, option("Particles (default: 5,000)", "--particles -K")] = None,
+    replicates: Annotated[int | None, option("Filters of an estimate", "--replicates -R")] = None,
     threads: Threads = None,
     seed: Annotated[int | None, option("Seed of an estimate. Default: 0")] = None,
 ) -> None:

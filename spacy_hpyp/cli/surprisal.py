@@ -19,7 +19,7 @@ from ..about import __version__
 from ..distributed.run import Write
 from ..language_model.ngram import NGramModel
 from ..language_model.reading_times import BASELINE, predict_times
-from ..language_model.surprisal import ENTROPIES, REGION, TOKEN, WORD, Frequencies
+from ..language_model.surprisal import REGION, TOKEN, WORD, Frequencies
 from ..language_model.tables import (
     Alignment,
     Passage,
@@ -64,35 +64,23 @@ def surprisal(
     model: AnyModel,
     texts: Annotated[list[Path], argument("Texts, '-' for stdin, or tables (.csv, .tsv)")],
     *,
-    output: Annotated[
-        Path | None, option("Table (.csv, .tsv, .txt); a folder with --ray", "--output -o")
-    ] = None,
+    output: Annotated[Path | None, option("Table, or folder with --ray", "--output -o")] = None,
     words: Annotated[bool, option("Write a row for each word", "--words -w")] = False,
     regions: Annotated[bool, option("Write a row for each region", "--regions -r")] = False,
     context: Annotated[str | None, option("Stimuli: column of the preceding text")] = None,
     text_by: Annotated[str | None, option("Words: column of texts")] = None,
     word: Annotated[str, option("Words: column of words")] = "word",
     reader_by: Annotated[str | None, option("Words: column of readers")] = None,
-    frequencies: Annotated[
-        Path | None, option("Words: text, or table of counts, for frequencies", exists=True)
-    ] = None,
+    frequencies: Annotated[Path | None, option("Words: text or counts", exists=True)] = None,
     lags: Annotated[int, option("Words: add columns of n words before", least=0, most=100)] = 0,
-    align: Annotated[
-        Path | None, option("Add a column from the table of another model", exists=True)
-    ] = None,
+    align: Annotated[Path | None, option("Table of another model", exists=True)] = None,
     value: Annotated[str, option("Column of values in the table of --align")] = "surprisal",
     no_punctuation: Annotated[bool, option("Leave punctuation out", "--no-punctuation")] = False,
     entropy: Annotated[bool, option("Add columns of entropies", "--entropy -e")] = False,
-    per_line: Annotated[
-        bool, option("Read each line, or text of words, as one sentence", "--per-line -l")
-    ] = False,
+    per_line: Annotated[bool, option("Read each line as one sentence", "--per-line -l")] = False,
     running: Annotated[bool, option("Stimuli: find the sentences of each")] = False,
-    segment_with: Annotated[
-        str | None, option("N-gram models: pipeline that splits text into sentences")
-    ] = None,
-    particles: Annotated[
-        int | None, option("Particles. Default: the pipeline's, at least 5,000", "--particles -K")
-    ] = None,
+    segment_with: Annotated[str | None, option("Pipeline that finds sentences")] = None,
+    particles: Annotated[int | None, option("Particles (default: 5,000)", "--particles -K")] = None,
     threads: Threads = None,
     ray: RayAddress = None,
     workers: Workers = None,
@@ -221,14 +209,15 @@ def _read(reader: Reader, passages: Iterable[Passage], settings: dict[str, Any])
 
 def _header(is_parser: bool, by: str, *, entropy: bool) -> list[str]:
     """Return the columns of the table of a text."""
-    parts = ["surprisal_lexical", "surprisal_syntactic"] if is_parser else []
-    names = ENTROPIES[: 2 if is_parser else 1] if entropy else []
-    return [
-        *("file", "paragraph", "sentence", "word", "token" if by == TOKEN else "tokens"),
-        *("start", "end", "text", *(["tag"] if by == TOKEN and is_parser else [])),
-        *("surprisal", *parts, "surprisal_letters", "log_prob", "known", "class"),
-        *(f"{kind}_{name}" for kind in ("entropy", "reduction") for name in names),
-    ]
+    names = "file paragraph sentence word token start end text tag surprisal surprisal_lexical"
+    names += " surprisal_syntactic surprisal_letters log_prob known class"
+    if entropy:
+        names += " entropy_next entropy_analyses reduction_next reduction_analyses"
+    if by != TOKEN:
+        names = names.replace("token", "tokens").replace(" tag", "")
+    only_parser = {*"tag surprisal_lexical surprisal_syntactic".split()}
+    only_parser |= {"entropy_analyses", "reduction_analyses"}
+    return [name for name in names.split() if is_parser or name not in only_parser]
 
 
 def _write(file: TextIO, rows: Iterator[Row], dialect: str, header: Sequence[str]) -> None:
@@ -286,16 +275,12 @@ def _load_writer(
 
 
 def reading(
-    tables: Annotated[
-        list[Path], argument("Tables of words, as 'hpyp surprisal' writes them", exists=True)
-    ],
+    tables: Annotated[list[Path], argument("Tables of 'hpyp surprisal --text-by'", exists=True)],
     *,
     time: Annotated[str, option("Column of reading times")],
     text_by: Annotated[str, option("Column of texts")],
-    predict: Annotated[
-        list[str] | None, option("Predictors to test: a,b or a formula. Default: surprisal")
-    ] = None,
-    baseline: Annotated[str, option("Control predictors: a,b or a formula")] = BASELINE,
+    predict: Annotated[list[str] | None, option("Predictors, a,b or a formula")] = None,
+    baseline: Annotated[str, option("Control predictors, a,b or a formula")] = BASELINE,
     reader_by: Annotated[str | None, option("Column of readers, for a mixed model")] = None,
     output: Json = None,
 ) -> None:

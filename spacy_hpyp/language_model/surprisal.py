@@ -66,19 +66,20 @@ class Coverage:
 
     def __init__(self) -> None:
         self.joined: list[str] = []
-        self._counts: Counter[str] = Counter()
+        self._words = self._unknown = self._regions = self._unsure = 0
 
     def add(self, scores: Scores, passage: Passage) -> None:
         """Count words, and regions: the one in the column `critical`, or all."""
         words = scores.words_after(passage.context)
         unknown = [i for i in words if scores.classes[i]]
-        self._counts.update(words=len(words), unknown=len(unknown))
+        self._words += len(words)
+        self._unknown += len(unknown)
         if passage.ends and not passage.rows:
-            critical = str(passage.columns.get("critical", ""))
-            regions = set(range(1, len(passage.ends) + 1))
-            regions = {int(critical)} if critical.isdecimal() else regions
+            critical, count = str(passage.columns.get("critical", "")), len(passage.ends)
+            regions = {int(critical)} if critical.isdecimal() else {*range(1, count + 1)}
             found = 1 + np.searchsorted(passage.ends, scores.spans[unknown, 1])
-            self._counts.update(regions=len(regions), unsure=len(regions.intersection(found)))
+            self._regions += len(regions)
+            self._unsure += len(regions.intersection(found.tolist()))
 
     def messages(self) -> Iterator[tuple[str, bool]]:
         """Yield what a user should know, and whether it makes surprisals doubtful."""
@@ -86,13 +87,10 @@ class Coverage:
             count, first = len(self.joined), self.joined[0]
             message = f"Texts that seem to have several sentences, read as one: {count:,}"
             yield f"{message} (first: {first}). --running, or running=True, finds them.", True
-        count = self._counts
-        share = count["unknown"] / max(count["words"], 1)
-        message = f"{count['unknown']:,} of {count['words']:,} words ({100 * share:.1f} %)"
-        if count["regions"]:
-            message += (
-                f", and words in {count['unsure']:,} of {count['regions']:,} (critical) regions,"
-            )
+        share = self._unknown / max(self._words, 1)
+        message = f"{self._unknown:,} of {self._words:,} words ({100 * share:.1f} %)"
+        if self._regions:
+            message += f", and words in {self._unsure:,} of {self._regions:,} (critical) regions,"
         message += " are unknown to the model"
         if share > _MANY_UNKNOWN:
             message += ": their surprisals are those of word classes, and of letters if it spells"
@@ -146,91 +144,71 @@ def entropy_of(distribution: np.ndarray) -> np.ndarray:
 
 def passage_rows(
     scores: Scores, passage: Passage, *, by: str = TOKEN, punctuation: bool = True
-) -> Iterator[Row]:
-    """Yield the rows of a passage. White space has none.
+) -> Iterator[tuple[list[int], Row]]:
+    """Yield the rows of a passage, each after the words that it sums up. White space has none.
 
-    A word is the text between white space or borders of regions.
-
-    by (str): The unit of a row, one of `UNITS`.
+    by (str): The unit of a row, one of `UNITS`. A word is the text between white space or borders
+        of regions.
     punctuation (bool): Whether punctuation has rows and is part of sums. Other tokens keep their
         numbers without it.
     RAISES (ValueError): If a region ends inside a token, or there are none to make rows of.
     """
-    for _, row in _rows(scores, passage, by, punctuation):
-        yield row
-
-
-def _rows(
-    scores: Scores, passage: Passage, by: str, punctuation: bool
-) -> Iterator[tuple[list[int], Row]]:
-    """Yield rows, each after the words that it sums up."""
     if by == REGION and not passage.ends:
         raise ValueError(
             f"There are no regions in {passage.name}. Separate them by '|' in a column 'regions'."
         )
     doc, words = scores.doc, scores.words_after(passage.context)
-    starts, ends = scores.spans[words].T
+    spans = scores.spans[words]
+    starts, ends = spans.T
+    region = 1 + np.searchsorted(passage.ends[:-1], starts, side="right")
+    if passage.ends and np.any(crossing := ends > np.array(passage.ends)[region - 1]):
+        place = int(np.argmax(crossing))
+        of_words = (name for number, _, name in passage.rows if number == region[place])
+        called = f"Region {region[place]} of {passage.name}"
+        called = next((f"The word of {name}" for name in of_words), called)
+        raise ValueError(
+            f"{called} ends inside the token '{doc[words[place]].text}', whose "
+            f"surprisal cannot be divided. Let regions end between tokens, or between the words "
+            f"of a token, as in do|n't."
+        )
+    sentence = np.cumsum([token.is_sent_start or not token.i for token in doc])[words]
+    is_apart = (starts[1:] != ends[:-1]) & np.any(np.diff(spans, axis=0), axis=1)
+    is_new = np.concatenate([[True], is_apart | (np.diff(region) > 0)])[: len(words)]
     numbers = {
-        TOKEN: np.arange(1, len(words) + 1),
-        REGION: 1 + np.searchsorted(passage.ends[:-1], starts, side="right"),
-        "sentence": np.cumsum([token.is_sent_start or not token.i for token in doc])[words],
+        REGION: region.tolist(),
+        "sentence": (sentence - sentence[:1] + 1).tolist(),
+        WORD: np.cumsum(is_new).tolist(),
+        TOKEN: list(range(1, len(words) + 1)),
     }
-    numbers["sentence"] -= numbers["sentence"][:1] - 1
-    if passage.ends:
-        _check_borders(scores, passage, words, numbers[REGION])
-    is_new = np.diff(numbers[REGION], prepend=0) > 0
-    is_apart = starts[1:] != ends[:-1]
-    is_apart &= np.any(np.diff(scores.spans[words], axis=0), axis=1)
-    is_new[1:] |= is_apart
-    numbers[WORD] = np.cumsum(is_new)
-    region, sentence, word, token = (
-        numbers[name].tolist() for name in (REGION, "sentence", WORD, TOKEN)
-    )
     counted = [place for place, i in enumerate(words) if punctuation or not doc[i].is_punct]
-    for _, group in groupby(counted, key=numbers[by].tolist().__getitem__):
+    for _, group in groupby(counted, key=numbers[by].__getitem__):
         places = list(group)
-        first, own = places[0], [words[place] for place in places]
-        start, end = int(starts[first]), int(ends[places[-1]])
-        row = {**passage.columns, **({REGION: region[first]} if passage.ends else {})}
-        row["sentence"] = sentence[first]
+        own = [words[place] for place in places]
+        first, start, end = places[0], int(starts[places[0]]), int(ends[places[-1]])
+        row = {**passage.columns}
+        for name in [REGION] * bool(passage.ends) + ["sentence"] + [WORD] * (by != REGION):
+            row[name] = numbers[name][first]
         if by == REGION:
-            row["words"] = len({word[place] for place in places})
-        else:
-            row[WORD] = word[first]
-        row |= {TOKEN: token[first]} if by == TOKEN else {"tokens": len(places)}
+            row["words"] = len({numbers[WORD][place] for place in places})
+        row |= {TOKEN: first + 1} if by == TOKEN else {"tokens": len(places)}
         row |= {"start": passage.offset + start, "end": passage.offset + end}
-        row["text"] = doc[own[0]].text if by == TOKEN else passage.text[start:end]
-        if by == WORD:
-            spans = dict.fromkeys(map(tuple, scores.spans[own].tolist()))
-            row["text"] = "".join(passage.text[first:last] for first, last in spans)
-        if by == TOKEN and scores.tags is not None:
-            row["tag"] = scores.tags[own[0]]
+        if by == TOKEN:
+            row["text"] = doc[own[0]].text
+            row |= {} if scores.tags is None else {"tag": scores.tags[own[0]]}
+        elif by == WORD:
+            parts = dict.fromkeys(map(tuple, spans[places].tolist()))
+            row["text"] = "".join(passage.text[start:end] for start, end in parts)
+        else:
+            row["text"] = passage.text[start:end]
         row |= {name: float(values[own].sum()) for name, values in scores.summed.items()}
         classes = [scores.classes[i] for i in own if scores.classes[i]]
         row |= {"known": not classes, "class": " ".join(classes)}
-        before, after = (
-            {name: float(values[i, side]) for name, values in scores.entropies.items()}
-            for i, side in ((own[0], 0), (own[-1], 1))
-        )
-        row |= {f"entropy_{name}": value for name, value in after.items()}
-        # Entropy that grows is no work done (Hale 2006).
-        row |= {f"reduction_{name}": max(before[name] - after[name], 0.0) for name in after}
+        for name, values in scores.entropies.items():
+            row[f"entropy_{name}"] = float(values[own[-1], 1])
+        for name, values in scores.entropies.items():
+            # Entropy that grows is no work done (Hale 2006).
+            row[f"reduction_{name}"] = max(float(values[own[0], 0] - values[own[-1], 1]), 0.0)
         yield own, row
-
-
-def _check_borders(
-    scores: Scores, passage: Passage, words: Sequence[int], region: np.ndarray
-) -> None:
-    """Check that each word ends in the region that it begins in."""
-    for i, number in zip(words, region.tolist()):
-        if scores.spans[i, 1] > passage.ends[number - 1]:
-            called = f"Region {number} of {passage.name}"
-            names = (f"The word of {name}" for own, _, name in passage.rows if own == number)
-            raise ValueError(
-                f"{next(names, called)} ends inside the token '{scores.doc[i].text}', whose "
-                f"surprisal cannot be divided. Let regions end between tokens, or between the "
-                f"words of a token, as in do|n't."
-            )
 
 
 def table_rows(
@@ -252,32 +230,32 @@ def table_rows(
     RAISES (ValueError): If a token crosses two rows, or two columns have the same name.
     """
     dropped = {*passage.columns, REGION, "words", "start", "end", "text"}
-    words, first, texts = {}, {}, []
-    for own, row in _rows(scores, passage, REGION, punctuation):
+    words, places, first, texts = [], {}, {}, []
+    for own, row in passage_rows(scores, passage, by=REGION, punctuation=punctuation):
         number = row[REGION]
         start = passage.ends[number - 2] if number > 1 else 0
         written = passage.text[start : passage.ends[number - 1]]
         tokens = [scores.doc[i].text for i in own if not scores.doc[i].is_punct]
-        words[number] = {name: value for name, value in row.items() if name not in dropped} | {
+        added = {
             "length": sum(map(str.isalnum, row["text"])),
             "log_frequency": frequencies.of(row["text"], tokens),
             "position": number,
             "position_in_sentence": 1 + number - first.setdefault(row["sentence"], number),
             **{mark: int(bool(regex.search(written))) for mark, regex in _PUNCTUATION.items()},
         }
+        places[number] = len(words)
+        words.append({name: row[name] for name in row if name not in dropped} | added)
         texts.append(row["text"])
-    if alignment is not None:
-        for row, value in zip(words.values(), alignment.take(texts)):
-            row[alignment.column] = value
     if not words:
         raise ValueError(f"There is nothing but punctuation in {passage.name}.")
-    nothing = dict.fromkeys(next(iter(words.values())))
-    places, rows = {number: place for place, number in enumerate(words)}, [*words.values()]
+    if alignment is not None:
+        for row, value in zip(words, alignment.take(texts)):
+            row[alignment.column] = value
+    nothing = dict.fromkeys(words[0])
     for number, columns, name in passage.rows:
         place = places.get(number, -1)
-        row = dict(rows[place] if place >= 0 else nothing)
+        row = dict(words[place] if place >= 0 else nothing)
         for lag in range(1, lags + 1):
-            before = rows[place - lag] if place >= lag else nothing
-            own = {column: value for column, value in before.items() if column not in _NOT_BEFORE}
-            row |= {f"{column}_lag{lag}": value for column, value in own.items()}
+            before = words[place - lag] if place >= lag else nothing
+            row |= {f"{key}_lag{lag}": before[key] for key in before if key not in _NOT_BEFORE}
         yield carried(columns, row, name) | row

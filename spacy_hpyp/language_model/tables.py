@@ -10,7 +10,6 @@ import csv
 import io
 import re
 import unicodedata
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain
@@ -23,7 +22,6 @@ Row = dict[str, Any]
 # A row of a table, after its name in errors.
 _NamedRow = tuple[str, Mapping[str, Any]]
 
-_WHITE = " \t\r\n"
 _UTF16 = codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE
 _ADVICE = (
     "In R, write the table with write.csv(x, file, row.names = FALSE, fileEncoding = 'UTF-8'); in "
@@ -32,13 +30,12 @@ _ADVICE = (
 _READERS = "If several readers read it, name the column of readers: --reader-by."
 # Columns of SUBTLEX, in lower case, and their names here.
 _SUBTLEX = {"spelling": "word", "word": "word", "freqcount": "count", "count": "count"}
-# Columns of a table of surprisals. Input columns of the same names get a prefix.
+# Columns of the result that stimuli may not have.
 _RESULT = {
     *"file region sentence word words token tokens start end tag known class log_prob".split(),
     *"surprisal surprisal_lexical surprisal_syntactic surprisal_letters".split(),
     *"entropy_next entropy_analyses reduction_next reduction_analyses".split(),
 }
-_PREFIX = "input_"
 # Marks of sub-words, and tokens that stand for no text.
 _MARKS = re.compile(r"^##|[\sĠĊ▁]|^<[^<>]+>$|^\[(?:CLS|SEP|PAD)\]$")
 _MISSING = {"", "na", "nan", "none", "null"}
@@ -73,11 +70,9 @@ def is_table(path: Path) -> bool:
 
 
 def decode_table(path: Path) -> tuple[str, str]:
-    """Return the text of a table and its delimiter.
+    """Return the text of a table and its delimiter, by its header: a comma, semicolon or tab.
 
-    path (Path): A file in UTF-8, or in UTF-16 with a byte order mark. The header decides between
-        commas, semicolons and tabs. Quotation marks that R escaped by a backslash are doubled.
-    RAISES (ValueError): If the encoding is another one.
+    RAISES (ValueError): If it is not in UTF-8, or in UTF-16 with a byte order mark.
     """
     data = path.read_bytes()
     try:
@@ -88,6 +83,7 @@ def decode_table(path: Path) -> tuple[str, str]:
     is_tsv = path.suffix.lower() == ".tsv" and "\t" in head
     delimiter = "\t" if is_tsv else max(",;\t", key=head.count)
     if '\\"' in text:
+        # R escapes quotation marks by a backslash.
         try:
             list(_reader(text, delimiter))
         except csv.Error:
@@ -96,10 +92,9 @@ def decode_table(path: Path) -> tuple[str, str]:
 
 
 def read_table(path: Path) -> Iterator[_NamedRow]:
-    """Yield the rows of a table, each with its name in errors. Empty rows are skipped.
+    """Yield the rows of a table that are not empty, each with its name in errors.
 
-    A first column without a name, such as R's row names or the index of pandas, and empty last
-    columns are dropped.
+    Row names of R, the index of pandas, and empty last columns are dropped.
 
     RAISES (ValueError): If the table cannot be read. The message names the line.
     """
@@ -110,21 +105,19 @@ def read_table(path: Path) -> Iterator[_NamedRow]:
             name = f"line {reader.line_num} of '{path}'"
             if not any(field.strip() for field in fields):
                 continue
-            if not header:
-                header = [field.strip() for field in fields]
-                while not header[-1]:
-                    header.pop()
-                if len(set(header)) < len(header) or "" in header[1:]:
+            if header:
+                if len(fields) < len(header) or any(fields[len(header) :]):
                     raise ValueError(
-                        f"The header in {name} has a column twice or without a name. {_ADVICE}"
+                        f"{name} has {len(fields)} fields, but the header has {len(header)}. Quote "
+                        f"fields that contain the separator. {_ADVICE}"
                     )
+                yield name, {column: field for column, field in zip(header, fields) if column}
                 continue
-            if len(fields) < len(header) or any(fields[len(header) :]):
-                raise ValueError(
-                    f"{name} has {len(fields)} fields, but the header has {len(header)}. Quote "
-                    f"fields that contain the separator. {_ADVICE}"
-                )
-            yield name, {column: field for column, field in zip(header, fields) if column}
+            header = [field.strip() for field in fields]
+            while not header[-1]:
+                header.pop()
+            if len(set(header)) < len(header) or "" in header[1:]:
+                raise ValueError(f"A column in {name} is there twice or has no name. {_ADVICE}")
     except csv.Error as error:
         raise ValueError(
             f"Line {reader.line_num} of '{path}' cannot be read: {error}. Close each quoted field, "
@@ -138,9 +131,8 @@ def _reader(text: str, delimiter: str) -> Any:
 
 def _cell(name: str, row: Mapping[str, Any], column: str) -> Any:
     if column not in row:
-        raise ValueError(
-            f"There is no column '{column}' in {name}. Its columns are: {', '.join(row)}."
-        )
+        columns = ", ".join(row)
+        raise ValueError(f"There is no column '{column}' in {name}. Its columns are: {columns}.")
     return row[column]
 
 
@@ -153,24 +145,14 @@ def _string(name: str, row: Mapping[str, Any], column: str) -> str:
             f"The {column} of {name} should be a string, not {content!r}. With pandas.read_csv, "
             f"use keep_default_na=False."
         )
-    return _single_spaces(content)
-
-
-def _single_spaces(text: str) -> str:
-    return " ".join(re.findall(rf"[^{_WHITE}]+", text))
+    return " ".join(re.findall(r"[^ \t\r\n]+", content))
 
 
 def carried(columns: Mapping[str, Any], taken: Container[str], name: str) -> Row:
-    """Add a prefix to columns that have the name of a column of the result.
-
-    RAISES (ValueError): If two columns get the same name.
-    """
-    names = [f"{_PREFIX}{column}" if column in taken else column for column in columns]
+    """Put `input_` before the names of columns that the result has, too."""
+    names = [f"input_{column}" if column in taken else column for column in columns]
     if len(set(names)) < len(names):
-        raise ValueError(
-            f"In {name} a column has the name of a column of the result, and another one the same "
-            f"name after '{_PREFIX}'. Rename one."
-        )
+        raise ValueError(f"Two columns of {name} are called the same after 'input_'. Rename one.")
     return dict(zip(names, columns.values()))
 
 
@@ -195,13 +177,12 @@ def read_counts(path: Path) -> Counter[str]:
 def read_passages(path: Path, *, text_by: str | None = None, **columns: Any) -> list[Passage]:
     """Read the passages of a table, see `make_passages`."""
     rows = list(read_table(path))
-    for _, row in rows[: text_by is None]:
-        if "item" not in row:
-            raise ValueError(
-                f"The table '{path}' has no column 'item'. Its columns are: {', '.join(row)}. A "
-                f"table of stimuli has the columns item, perhaps condition, and text or regions. "
-                f"For a table with one word a row, name the column of texts: --text-by."
-            )
+    if text_by is None and rows and "item" not in rows[0][1]:
+        raise ValueError(
+            f"The table '{path}' has no column 'item'. Its columns are: {', '.join(rows[0][1])}. A "
+            f"table of stimuli has the columns item, perhaps condition, and text or regions. For a "
+            f"table with one word a row, name the column of texts: --text-by."
+        )
     return make_passages(rows, text_by=text_by, **columns, file=str(path))
 
 
@@ -214,33 +195,21 @@ def make_passages(
     reader_by: str | None = None,
     **columns: Any,
 ) -> list[Passage]:
-    """Make passages of the rows of a table of stimuli, or of words if it has a column of texts.
+    """Make passages from the rows of a table of stimuli, or of words if it has a column of texts.
 
     rows (Iterable[tuple[str, Mapping[str, Any]]]): The name of each row in errors, and its columns.
-    context (str | None): In a table of stimuli, the column of the text that is read before and has
-        no rows.
-    text_by, word, reader_by (str | None): In a table of words, the columns of texts, words and
-        readers.
+    context (str | None): The column of the text before a stimulus, which has no rows.
+    text_by, word, reader_by (str | None): The columns of texts, words and readers.
     columns (Any): Columns that come before those of the rows.
-    RAISES (ValueError): See `stimulus` and `join_words`.
+    RAISES (ValueError): If a column is missing, a text, region or word is not a string or is empty,
+        or the rows of a text seem to be those of several readers.
     """
     if text_by is not None:
-        return join_words(rows, text_by, word, reader_by, columns)
-    return [stimulus(columns, row, name, context) for name, row in rows]
+        return _join_words(rows, text_by, word, reader_by, columns)
+    return [_stimulus(columns, row, name, context) for name, row in rows]
 
 
-def stimulus(
-    columns: Row, row: Mapping[str, Any], name: str, context: str | None = None
-) -> Passage:
-    """Make a passage from a row of a table.
-
-    columns (dict[str, Any]): Columns that come before those of the row.
-    row (Mapping[str, Any]): With the text as `text`, or its regions as `regions`: a string with
-        `|` between regions, or a list of strings.
-    name (str): The name of the row in errors.
-    context (str | None): The column of the text that is read before and has no rows.
-    RAISES (ValueError): If the text or a region is empty or not a string.
-    """
+def _stimulus(columns: Row, row: Mapping[str, Any], name: str, context: str | None) -> Passage:
     if ("text" in row) == ("regions" in row):
         raise ValueError(f"{name} needs either a 'text' or 'regions'. It has {', '.join(row)}.")
     kind = "text" if "text" in row else "regions"
@@ -255,10 +224,10 @@ def stimulus(
         is_apart = part.startswith(" ") or text.endswith(" ")
         text = text.rstrip(" ") + (" " if text and is_apart else "") + part.lstrip(" ")
         ends.append(len(text.rstrip(" ")))
-    others = {key: value for key, value in row.items() if key not in (kind, context)}
     # Offsets count from the beginning of the stimulus.
     before = "" if context is None else _string(name, row, context)
     length = len(before) + bool(before)
+    others = {key: value for key, value in row.items() if key not in (kind, context)}
     return Passage(
         f"{before} {text}".strip(" "),
         {**columns, **carried(others, _RESULT, name)},
@@ -269,27 +238,17 @@ def stimulus(
     )
 
 
-# Tables of words
-
-
-def join_words(
+def _join_words(
     rows: Iterable[_NamedRow], text_by: str, word: str, reader_by: str | None, columns: Row
 ) -> list[Passage]:
-    """Join the words of a table to texts, with a space between words. Each word is a region.
+    """Join words to texts, with a space between words. Each word is a region.
 
     The text of several readers is that of the reader with the most words; others may lack some.
-    Without a column of readers, the rows of a text stand together.
-
-    rows (Iterable[tuple[str, Mapping[str, Any]]]): The name of each row in errors, and its columns.
-    text_by, word, reader_by (str): The columns of texts, words and readers.
-    RAISES (ValueError): If a column is missing, a word is not a string, a text has no words, or
-        its rows seem to be those of several readers.
     """
     texts: dict[str, dict[str, list[tuple[str, Mapping[str, Any], str]]]] = {}
     last = None
     for name, row in rows:
-        text = str(_cell(name, row, text_by)).strip()
-        content = _string(name, row, word)
+        text, content = str(_cell(name, row, text_by)).strip(), _string(name, row, word)
         if "\n" in row[word]:
             # Words that begin and end direct speech would take all words between them along.
             raise ValueError(
@@ -341,14 +300,11 @@ def _is_repeated(words: Sequence[str]) -> bool:
     return 2 * repeated > max(len(words), 4) or 3 * doubled > max(len(words), 6)
 
 
-# Other models
-
-
 class Alignment:
     """The table of another model, beside the rows of this one.
 
-    Texts are matched by their characters, whatever their case. A row gets the sum of its sub-words.
-    It gets None if a word of the other table crosses its border, or the texts differ there.
+    Texts are matched by their characters, whatever their case. A row gets the sum of its sub-words,
+    or None if a word of the other table crosses its border, or the texts differ there.
 
     path (Path): A table with a row for each word or sub-word, in the order of the text, as minicons
         and pangoling write them.
@@ -358,45 +314,42 @@ class Alignment:
     """
 
     def __init__(self, path: Path, word: str, value: str) -> None:
-        self.column = f"{path.stem}_{value}"
-        self.rows = self.unaligned = self._place = 0
-        texts, self._values = [], []
+        self.column, self._values = f"{path.stem}_{value}", []
+        self._rows = self._unaligned = self._place = 0
+        # The number of words before each place where a word begins or ends.
+        self._number, texts, length = {0: 0}, [], 0
         for name, row in read_table(path):
             column = next((each for each in (word, "token", "word") if each in row), word)
+            number = _cell(name, row, value).strip()
             if text := _folded(_cell(name, row, column)):
-                number = _cell(name, row, value).strip()
                 try:
-                    is_missing = number.lower() in _MISSING
-                    self._values.append(None if is_missing else float(number))
+                    self._values.append(None if number.lower() in _MISSING else float(number))
                 except ValueError as error:
                     raise ValueError(f"The {value} of {name} is no number: {number}.") from error
                 texts.append(text)
-        self._text, self._ends = "".join(texts), [0, *accumulate(map(len, texts))]
+                length += len(text)
+                self._number[length] = len(self._values)
+        self._text = "".join(texts)
 
     def take(self, texts: Iterable[str]) -> list[float | None]:
         """Return the values of the texts of the next rows."""
         folded, values = list(map(_folded, texts)), []
         for text, following in zip(folded, [*folded[1:], ""]):
-            start = self._place if self._text.startswith(text, self._place) else -1
-            if start < 0:
-                start = self._text.find(text + following, self._place, self._place + _WINDOW)
-            values.append(None if start < 0 else self._sum(start, start + len(text)))
+            start = self._place
+            if not self._text.startswith(text, start):
+                start = self._text.find(text + following, start, start + _WINDOW)
             self._place = self._place if start < 0 else start + len(text)
-        self.rows += len(values)
-        self.unaligned += values.count(None)
+            first, last = self._number.get(start), self._number.get(start + len(text))
+            words = [None] if None in (first, last) else self._values[first:last]
+            values.append(None if not words or None in words else sum(words))
+        self._rows += len(values)
+        self._unaligned += values.count(None)
         return values
-
-    def _sum(self, start: int, end: int) -> float | None:
-        first, last = bisect_left(self._ends, start), bisect_left(self._ends, end)
-        if first == last or (self._ends[first], self._ends[last]) != (start, end):
-            return None
-        values = self._values[first:last]
-        return None if None in values else sum(values)
 
     def message(self) -> tuple[str, bool]:
         """Return how many rows have no value, and whether they are more than 5 %."""
-        share = self.unaligned / max(self.rows, 1)
-        return f"{self.unaligned:,} of {self.rows:,} rows have no {self.column}.", share > 0.05
+        share = self._unaligned / max(self._rows, 1)
+        return f"{self._unaligned:,} of {self._rows:,} rows have no {self.column}.", share > 0.05
 
 
 def _folded(text: str) -> str:

@@ -93,19 +93,15 @@ def surprisal(
     elif isinstance(texts, str | Mapping) or hasattr(texts, "to_dict"):
         raise ValueError("'texts' should be a list of texts or rows: table.to_dict('records').")
     else:
-        rows = (
-            {"item": n, "text": each} if isinstance(each, str) else each
-            for n, each in enumerate(texts, 1)
-        )
-        named = ((f"text {number}", row) for number, row in enumerate(rows, 1))
-        passages = make_passages(named, **columns)
+        rows = [{"item": n, "text": t} if isinstance(t, str) else t for n, t in enumerate(texts, 1)]
+        passages = make_passages(((f"text {n}", row) for n, row in enumerate(rows, 1)), **columns)
     reader = reader_for(model, particles=particles)
-    counts = None
+    settings = {"by": by, "punctuation": punctuation, "entropy": entropy, "lags": lags}
     if text_by is not None:
-        counts = reader.frequencies() if frequencies is None else Frequencies(frequencies)
+        counted = reader.frequencies() if frequencies is None else Frequencies(frequencies)
+        settings["frequencies"] = counted
     running = text_by is not None if running is None else running
-    settings = {"punctuation": punctuation, "entropy": entropy, "running": running}
-    found = list(read_rows(reader, passages, by=by, frequencies=counts, lags=lags, **settings))
+    found = list(read_rows(reader, passages, running=running, **settings))
     for message, is_warning in reader.coverage.messages():
         if is_warning:
             warnings.warn(message, stacklevel=2)
@@ -297,20 +293,15 @@ def read_rows(
     alignment (Alignment | None): Another model, whose values get a column.
     """
     check("by", by, OneOf(UNITS))
+    shown = {"punctuation": punctuation}
     for batch in minibatch(passages, _BATCH):
         for passage, scores in zip(batch, reader.read(batch, running=running, entropy=entropy)):
             reader.coverage.add(scores, passage)
             if frequencies is not None:
-                yield from table_rows(
-                    scores,
-                    passage,
-                    frequencies,
-                    lags=lags,
-                    punctuation=punctuation,
-                    alignment=alignment,
-                )
+                shown |= {"lags": lags, "alignment": alignment}
+                yield from table_rows(scores, passage, frequencies, **shown)
                 continue
-            rows = list(passage_rows(scores, passage, by=by, punctuation=punctuation))
+            rows = [row for _, row in passage_rows(scores, passage, by=by, **shown)]
             if alignment is not None:
                 for row, value in zip(rows, alignment.take([row["text"] for row in rows])):
                     row[alignment.column] = value

@@ -34,7 +34,7 @@ def scores_of(passage, unknown=()):
 
 
 def rows_of(passage, **settings):
-    return list(passage_rows(scores_of(passage), passage, **settings))
+    return [row for _, row in passage_rows(scores_of(passage), passage, **settings)]
 
 
 @pytest.fixture

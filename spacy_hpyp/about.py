@@ -1,3 +1,3 @@
-"""What the package is called."""
+"""Version of the package."""
 
 __version__ = "0.2.0"

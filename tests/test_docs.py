@@ -1,5 +1,6 @@
-"""Links and commands of the README and of the pages in `docs`."""
+"""Links, commands and openings of the README, of the pages in `docs`, and of docstrings."""
 
+import ast
 import re
 from pathlib import Path
 
@@ -89,3 +90,23 @@ def test_files_that_a_page_names_are_there(page):
 def test_every_command_is_in_the_readme():
     readme = (PROJECT / "README.md").read_text(encoding="utf8")
     assert [name for name in COMMANDS if f"`{name}`" not in readme] == []
+
+
+#: Clauses that stand for a noun (conventions: begin with a verb or a noun).
+CLAUSE = re.compile(r"(What|Who|Whose|Where|Which|After this page)\b")
+
+
+def test_no_docstring_begins_with_a_clause():
+    found = []
+    for file in sorted((PROJECT / "spacy_hpyp").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf8"))):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+                text = ast.get_docstring(node) or ""
+                found += [(file.name, text)] if CLAUSE.match(text) else []
+    assert found == []
+
+
+@by_page
+def test_no_page_begins_with_a_clause(page):
+    lines = [line for line in prose(page).splitlines() if line and not line.startswith("#")]
+    assert not CLAUSE.match(lines[0])

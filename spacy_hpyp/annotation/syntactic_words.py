@@ -182,7 +182,7 @@ def write_words(doc: Doc, token: int, words: Sequence[Analysis]) -> None:
 
 
 class _Places:
-    """Where the words of a Doc with multiword tokens stand.
+    """The places of the words in a Doc with multiword tokens.
 
     count, first (int64[tokens]): The number of words of each token, and the first of them.
     token (int64[words]): The token of each word.

@@ -1,1 +1,1 @@
-"""What can happen next in an arc-standard derivation, and what it may be conditioned on."""
+"""The arc-standard system: actions, contexts, the joint model, and Algorithm 1."""

@@ -78,7 +78,7 @@ def class_of(action):
 
 @jit
 def kind_of(depth):
-    """Which classes of actions exist at a depth of the stack: the row of `POSSIBLE`."""
+    """Return the row of `POSSIBLE` for a depth of the stack: the classes of actions that exist there."""
     return min(depth, 3) - 1
 
 

@@ -1,4 +1,4 @@
-"""What a beam holds after each word: the analyses of the words so far, and what they expect next.
+"""The beam after each word: the analyses of the words so far, and what they expect next.
 
 The derivations that Algorithm 1 goes on with after a word are the *analyses* of the prefix. Their
 weights, normalised, are taken for the posterior distribution over what has been attached by then.
@@ -52,7 +52,7 @@ _ROOM = 250_000_000
 
 @struct
 class Increments(NamedTuple):
-    """What there is after each of the n words of a sentence.
+    """The states of a beam after each of the n words of a sentence.
 
     size (int64[n]): How many derivations go on.
     log_weight (float64[n, K]): Log-probabilities of the prefix with each of them, in nats.

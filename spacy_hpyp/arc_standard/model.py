@@ -199,7 +199,7 @@ class JointModel(CountModel):
     # Words in letters
 
     def spell(self, words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
-        """What words have in log-probability besides that of what the vocabulary knows them by, see
+        """Return the log-probability of words beyond that of their entries in the vocabulary, see
         `hpyp.spelling.spell`.
         """
         return spell(

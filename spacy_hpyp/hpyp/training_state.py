@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass
 class Progress:
-    """What has been learned from, as far as training needs it to go on.
+    """The state of training that is needed to resume it.
 
     Sentences are recognised by their content, with keys of bytes.
 

@@ -55,7 +55,7 @@ class EasyFirstParser(Parser):
 
     @property
     def parser(self) -> TreeModel:
-        """What has been learned."""
+        """The learned state."""
         return self.learned
 
     def _check_settings(self, settings: EasyFirstParserSettings) -> None:

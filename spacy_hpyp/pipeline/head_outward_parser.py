@@ -45,7 +45,7 @@ class HeadOutwardComponent(GibbsParser):
         model.initialize(labels["labels"], vocabulary)
 
     def _documents(self, examples: Iterable[Example]) -> Iterator[GoldDocument]:
-        """What is learned from examples."""
+        """Return the documents to learn from."""
         return gold_documents(examples, self._tokens)
 
     def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:

@@ -49,7 +49,7 @@ class Parser(TrainableComponent):
 
     @property
     def _tokens(self) -> str:
-        """Whose tokens are learned, see `alignment.sentences_of`."""
+        """The tokens to learn, see `alignment.sentences_of`."""
         return self.settings.tokens
 
     def _reset_training(self) -> None:

@@ -264,8 +264,9 @@ def test_sentence_of_one_word_is_learned(toy, assert_forest):
         (["a", "\n", "dog", "sleeps"], [2, 0, 3, 3]),
         (["a", "dog", "sleeps", "\n"], [1, 2, 2, 2]),
         (["\n", "a", " ", "\t", "dog", "sleeps", " "], [1, 4, 1, 1, 5, 5, 5]),
+        (["a", "dog", " ", "sleeps"], [1, 2, 3, 3]),
     ],
-    ids=["before", "inside", "behind", "everywhere"],
+    ids=["before", "inside", "behind", "everywhere", "as a head"],
 )
 def test_white_space_is_left_out_of_training(toy, words, heads):
     plain, spaced = toy.nlp(), toy.nlp()
@@ -275,22 +276,6 @@ def test_white_space_is_left_out_of_training(toy, words, heads):
         doc = Doc(nlp.vocab, words=some_words, tags=list(tags), heads=some_heads, deps=list(deps))
         train_on_docs(toy, nlp, [doc])
     assert toy.parser(spaced).model.to_bytes() == toy.parser(plain).model.to_bytes()
-
-
-def test_word_whose_head_is_white_space_leaves_its_sentence_out(toy):
-    nlp = toy.nlp()
-    sentences = toy.sentences(4)
-    doc = Doc(
-        nlp.vocab,
-        words=["dog", " ", "sleeps"],
-        tags=["NN", "_SP", "VBZ"],
-        heads=[1, 2, 2],
-        deps=["nsubj", "dep", "ROOT"],
-    )
-    with pytest.warns(
-        UserWarning, match=r"skips 1 of 5 training sentences \(1 without a complete tree\)"
-    ):
-        train_on_docs(toy, nlp, [doc, *(toy.doc(nlp.vocab, s) for s in sentences)])
 
 
 @pytest.mark.parametrize("words", [[" "], ["\n", "\t"], []])

@@ -155,7 +155,7 @@ def foresee(ahead, gathered, found, records, beam, word):
     following = np.empty(max(_SMALLEST, 2 * len(beam)), DERIVATION)
     count, i, entropy = 0, 0, 0.0
     for d in beam:
-        count = append(following, count, exp(d.theta - total), 1, 0.0, d.record, d.depth, NONE)
+        count = append(following, count, exp(d.theta - total), 1, 0.0, d.record, d.depth, NONE, 0)
     expected[:] = 0.0
     while i < count:
         top, share, depth = np.int64(following[i].record), following[i].theta, following[i].depth
@@ -172,7 +172,7 @@ def foresee(ahead, gathered, found, records, beam, word):
                 weight = share * options.probability[j]
                 if depth >= 3 and weight >= NEGLIGIBLE:
                     reduce(own, used, top, options.outcome[j])
-                    count = append(following, count, weight, 1, 0.0, used, depth - 1, NONE)
+                    count = append(following, count, weight, 1, 0.0, used, depth - 1, NONE, 0)
                     used += 1
         if share * p_generate >= NEGLIGIBLE:
             _gather_words(ahead, own, top, share * p_generate, gathered, expected)

@@ -18,8 +18,8 @@ the probability of the words before s and that a sentence ends there,
     α(t) = sum over s of α(s) p(words s to t - 1 are a sentence)
     p(words up to t) = sum over s of α(s) p(words s to t begin a sentence)
 
-where α(0) = 1. Each s has a beam of its own for the last factor: in one beam for all, a sentence
-that is improbable for a word or two would lose all of its particles.
+where α(0) = 1. Each s has particles of its own for the last factor: else a sentence that is
+improbable for a word or two would lose all of them.
 """
 
 from math import ceil, exp, floor, inf, log, log1p, sqrt
@@ -37,17 +37,17 @@ DERIVATION = np.dtype(
     [
         ("theta", np.float64),  # The log-weight
         ("k", np.int64),  # The number of particles
-        ("heuristic", np.float64),  # The promise of the last tag, see `stack_penalty`
+        ("heuristic", np.float64),  # The promise of the last tag, see `future_cost`
         ("record", np.int32),  # The configuration
         ("depth", np.int32),  # The depth of its stack
         ("step", np.int32),  # The number of retained actions that a particle has followed, or NONE
+        ("sentence", np.int32),  # The number of its sentence in running text, else 0
     ],
     align=True,
 )
 #: A sentence of running text is given up below this part of the probability of all of them.
 NEGLIGIBLE = 1e-3
-# Bounds of all sentences that may be left, with the next one.
-_BOUNDS = int(1.0 / NEGLIGIBLE) + 3
+_SENTENCES = int(1.0 / NEGLIGIBLE) + 2
 _SMALLEST = 1024
 # A constant of NumPy, for which nothing is compiled anew.
 _FIRST = np.int64(0)
@@ -72,100 +72,95 @@ def particle_filter(task, block, first, last, beam, records, rng):
     """
     search, sums, options, retained = task.search, task.sums, task.work.options, task.retained
     scheme, start, end = search.scheme, task.blocks.offsets[block], task.blocks.offsets[block + 1]
-    shifted, best = (
-        np.empty(_SMALLEST, DERIVATION),
-        np.empty(search.particles if scheme == TOP else 1),
-    )
-    # The beams of all sentences are parts of one; there is one sentence, except in running text.
-    bounds, new_bounds, sentences = np.zeros(_BOUNDS, np.int64), np.zeros(_BOUNDS, np.int64), 1
-    bounds[1], used, room = len(beam), unused_record(beam), 2 * len(options.outcome) + 1
+    shifted, size, sentences = np.empty(_SMALLEST, DERIVATION), len(beam), 1
+    best = np.empty((_SENTENCES if search.apart else 1, search.particles if scheme == TOP else 1))
+    used, room = unused_record(beam), 2 * len(options.outcome) + 1
     if first == 0:
         # Initialize the beam with parser configuration d with weight d.θ = 1 and d.k = K particles.
         beam, used = np.empty(_SMALLEST, DERIVATION), begin(records)
         k, step = (
             2 if scheme == TOP else search.particles,
-            NONE if retained.actions[0] == NONE else 0,
+            0 if retained.actions[0] != NONE else NONE,
         )
-        bounds[1] = append(beam, 0, 0.0, k, 0.0, ROOT, 1, step)
+        size = append(beam, 0, 0.0, k, 0.0, ROOT, 1, step, 0)
         sums.tagged[0], sums.before[0] = -inf, 0.0
     for i in range(start + first, start + last):
         # Search step.
-        count, begun, ended = 0, 0, 0.0 if i == start else -inf
-        if search.apart:
-            # The sentence that begins after this word: all that end there give it its weight.
-            count = append(shifted, 0, -inf, search.particles, 0.0, ROOT, 1, NONE)
-            begun = new_bounds[1] = 1
-        for sentence in range(sentences - 1, -1, -1):
-            j, size = bounds[sentence], bounds[sentence + 1]
-            best[:] = -inf
-            if search.apart and sentence == 0:
-                beam[0].theta = ended
-            # foreach derivation d in beam do
-            while j < size:
-                if used + room > len(records):
-                    records, used = make_room(records, used, room, beam[:size], shifted[:count])
-                while size + room > len(beam):
-                    beam = longer(beam)
-                while count + room > len(shifted):
-                    shifted = longer(shifted)
-                d = beam[j]
-                j += 1
-                if i == end and d.depth == 1:
-                    shifted[count] = d
-                    count += 1
-                    if scheme == TOP:
-                        note(best, expected_weight(d, search))
-                    continue
-                if is_hopeless(d, best, search):
-                    continue
-                p_shift, p_reduce = action_probabilities(task, records, d.record, i, end)
-                p_action = p_shift + p_reduce
-                if p_action == 0.0:
-                    continue
-                follows = retained.actions[d.step] if d.step != NONE else NONE
-                n_shift = split_particles(scheme, d.k, p_shift, p_reduce, follows, rng)
-                n_reduce = d.k - n_shift
-                if n_reduce > 0:
-                    arcs = best_arcs(task, records, d.record, n_reduce)
-                    for a in range(allocate(scheme, options, arcs, n_reduce, follows, rng)):
-                        action, p, k = (
-                            options.outcome[a],
-                            options.probability[a],
-                            options.particles[a],
-                        )
-                        theta = d.theta + log(p_action if scheme == SYSTEMATIC else p)
-                        if search.apart and d.depth == 2:
-                            ended = log_add(ended, theta)
-                            continue
-                        step = d.step + 1 if action == follows else NONE
-                        reduce(records, used, d.record, action)
-                        size = append(beam, size, theta, k, d.heuristic, used, d.depth - 1, step)
-                        used += 1
-                if n_shift > 0:
-                    tags, p_tags = best_tags(task, records, d.record, i, n_shift)
-                    p_tokens = total_probability(options, tags)
-                    if p_tokens == 0.0:
+        j, count, ended = 0, 0, 0.0 if i == start else -inf
+        best[:sentences] = -inf
+        # foreach derivation d in beam do
+        while j < size:
+            if is_full(records, used, beam, size, shifted, count, room):
+                records, used, beam, shifted = make_room(
+                    records, used, beam, size, shifted, count, room
+                )
+            d = beam[j]
+            j += 1
+            if search.apart and d.record == ROOT and begins_later(beam, j, size, ended):
+                size += 1
+                continue
+            if i == end and d.depth == 1:
+                # d is terminal.
+                shifted[count] = d
+                count += 1
+                if scheme == TOP:
+                    note(best[0], expected_weight(d, search))
+                continue
+            if is_hopeless(d, best[d.sentence], search):
+                continue
+            # nShift = round(d.k · p(sh | d.h)); nReduce = d.k - nShift
+            p_shift, p_reduce = action_probabilities(task, records, d.record, i, end)
+            p_action = p_shift + p_reduce
+            if p_action == 0.0:
+                continue
+            follows = retained.actions[d.step] if d.step != NONE else NONE
+            n_shift = split_particles(scheme, d.k, p_shift, p_reduce, follows, rng)
+            n_reduce = d.k - n_shift
+            # if nReduce > 0 then a = argmax p(a | d.h) of the arcs; here the best ones share them
+            if n_reduce > 0:
+                arcs = best_arcs(task, records, d.record, n_reduce)
+                for a in range(allocate(scheme, options, arcs, n_reduce, follows, rng)):
+                    action, p, k = options.outcome[a], options.probability[a], options.particles[a]
+                    # dd.k = nReduce; dd.θ = d.θ · p(a | d.h)
+                    theta = d.theta + log(p_action if scheme == SYSTEMATIC else p)
+                    if search.apart and d.depth == 2:
+                        ended = log_add(ended, theta)
                         continue
-                    given = retained.tags[i - start] if follows == SHIFT else NONE
-                    sums.tagged[0] = log_add(sums.tagged[0], d.theta + log(p_shift * p_tags))
-                    for t in range(allocate(scheme, options, tags, n_shift, given, rng)):
-                        tag, p, k = options.outcome[t], options.probability[t], options.particles[t]
-                        if scheme == SYSTEMATIC:
-                            theta = d.theta + (log(p_action) + log(p_tokens))
-                        else:
-                            theta = d.theta + log(p_shift) + log(p)
-                        step = d.step + 1 if tag == given else NONE
-                        shift(records, used, d.record, tag, task.outcomes[i])
-                        promise = options.heuristic[t]
-                        count = append(shifted, count, theta, k, promise, used, d.depth + 1, step)
-                        note(best, expected_weight(shifted[count - 1], search))
-                        used += 1
-            begun += 1
-            new_bounds[begun] = count
+                    step = d.step + 1 if action == follows else NONE
+                    # beam.append(dd); dd.execute(a)
+                    reduce(records, used, d.record, action)
+                    size = append(
+                        beam, size, theta, k, d.heuristic, used, d.depth - 1, step, d.sentence
+                    )
+                    used += 1
+            # if nShift > 0 then t = argmax p(t | d.h) p(w | t, d.h); here the best ones share them
+            if n_shift > 0:
+                tags, p_tags = best_tags(task, records, d.record, i, n_shift)
+                p_tokens = total_probability(options, tags)
+                if p_tokens == 0.0:
+                    continue
+                given = retained.tags[i - start] if follows == SHIFT else NONE
+                sums.tagged[0] = log_add(sums.tagged[0], d.theta + log(p_shift * p_tags))
+                for t in range(allocate(scheme, options, tags, n_shift, given, rng)):
+                    tag, p, k = options.outcome[t], options.probability[t], options.particles[t]
+                    # d.k = nShift; d.θ = d.θ · p(sh | d.h) · p(t | d.h) p(w | t, d.h)
+                    if scheme == SYSTEMATIC:
+                        theta = d.theta + (log(p_action) + log(p_tokens))
+                    else:
+                        theta = d.theta + log(p_shift) + log(p)
+                    step = d.step + 1 if tag == given else NONE
+                    # d.execute(sh)
+                    shift(records, used, d.record, tag, task.outcomes[i])
+                    promise = options.heuristic[t]
+                    count = append(
+                        shifted, count, theta, k, promise, used, d.depth + 1, step, d.sentence
+                    )
+                    note(best[d.sentence], expected_weight(shifted[count - 1], search))
+                    used += 1
         # Selection step.
-        beam, shifted, bounds, new_bounds = shifted, beam, new_bounds, bounds
-        sentences = select(task, i, end, beam, bounds, begun, ended, best, rng)
-    return records, beam[: bounds[sentences]]
+        beam, shifted = shifted, beam
+        size, sentences = select(task, i, end, beam, count, sentences, ended, best[0], rng)
+    return records, beam[:size]
 
 
 @jit
@@ -176,12 +171,27 @@ def search_block(task, block, records, rng):
 
 
 @jit
-def append(beam, size, theta, k, heuristic, record, depth, step):
+def append(beam, size, theta, k, heuristic, record, depth, step, sentence):
     """Enter a derivation at place `size`. Returns the new size."""
     d = beam[size]
     d.theta, d.k, d.heuristic = theta, k, heuristic
-    d.record, d.depth, d.step = record, depth, step
+    d.record, d.depth, d.step, d.sentence = record, depth, step, sentence
     return size + 1
+
+
+@jit
+def begins_later(beam, j, size, ended):
+    """Move the sentence of running text that begins here behind all others; when it is the last
+    one, give it the weight of those that have ended, and return False.
+    """
+    if j == size:
+        beam[j - 1].theta = ended
+        return False
+    beam[size] = beam[j - 1]
+    return True
+
+
+# Room.
 
 
 @jit
@@ -201,24 +211,36 @@ def unused_record(beam):
     return record + 1
 
 
-@jitable
-def make_room(records, used, more, beam, shifted):
-    """Forget the records that no derivation needs, and take more room if many are needed.
+@jit
+def is_full(records, used, beam, size, shifted, count, more):
+    """Whether a derivation may need more room than there is."""
+    return used + more > len(records) or size + more > len(beam) or count + more > len(shifted)
 
-    At least half of the room is free then: time grows with the number of records made.
-    RETURNS (tuple): The records, and how many are left.
+
+@jitable
+def make_room(records, used, beam, size, shifted, count, more):
+    """Forget the records that no derivation needs, and make arrays longer.
+
+    At least half of the records are free then: time grows with the number of records made.
+    RETURNS (tuple): The records, how many are left, and both beams.
     """
-    tops = np.concatenate((beam["record"], shifted["record"]))
+    while size + more > len(beam):
+        beam = longer(beam)
+    while count + more > len(shifted):
+        shifted = longer(shifted)
+    if used + more <= len(records):
+        return records, used, beam, shifted
+    tops = np.concatenate((beam["record"][:size], shifted["record"][:count]))
     used = compact(records, used, tops)
-    for i in range(len(beam)):
+    for i in range(size):
         beam[i].record = tops[i]
-    for i in range(len(shifted)):
-        shifted[i].record = tops[len(beam) + i]
+    for i in range(count):
+        shifted[i].record = tops[size + i]
     if max(2 * used, used + more) > len(records):
         larger = np.empty((2 * used + more, records.shape[1]), records.dtype)
         larger[:used] = records[:used]
         records = larger
-    return records, used
+    return records, used, beam, shifted
 
 
 # Hopeless derivations. They would attach, a particle at a time, down to the bottom of their stacks.
@@ -366,32 +388,31 @@ def share(k, probability, mass):
 
 
 @jitable
-def select(task, i, end, beam, bounds, sentences, ended, best, rng):
+def select(task, i, end, beam, size, sentences, ended, best, rng):
     """Choose the derivations that go on, and add the word to `task.sums`.
 
-    bounds (int64[*]): The bounds of the sentences' parts of the beam; overwritten.
-    RETURNS (int): The number of sentences left.
+    RETURNS (tuple): The numbers of derivations and of sentences left.
     """
-    search, size = task.search, bounds[sentences]
+    search = task.search
     if search.scheme == SYSTEMATIC:
         if i < end and size > 0:
-            bounds[1] = resample(beam[:size], search.particles, rng)
-        return 1
+            size = resample(beam[:size], search.particles, rng)
+        return size, 1
     prefix = log_sum(beam["theta"][:size])
     if search.apart:
         if i < end:
-            sentences = reallocate_sentences(beam, bounds, sentences, search)
+            size, sentences = reallocate_sentences(beam, size, sentences, search)
     elif search.scheme == TOP:
-        bounds[1] = keep_best(beam[:size], best, search)
+        size = keep_best(beam[:size], best, search)
     elif i < end:
-        bounds[1] = reallocate(beam[:size], search.particles, search)
+        size = reallocate(beam[:size], search.particles, search)
     if i < end:
         add_word(task.sums, i, prefix)
     else:
         # The end of the text belongs to its last word.
-        total = ended if search.apart else log_sum(beam["theta"][: bounds[1]])
+        total = ended if search.apart else log_sum(beam["theta"][:size])
         task.sums.log_probability[end - 1] += min(total - task.sums.before[0], 0.0)
-    return sentences
+    return size, sentences
 
 
 @jit
@@ -431,26 +452,32 @@ def keep(beam, i, left, k):
 
 
 @jitable
-def reallocate_sentences(beam, bounds, sentences, search):
-    """Reallocate the particles of each sentence of running text, and give up improbable sentences.
+def reallocate_sentences(beam, size, sentences, search):
+    """Reallocate the particles of each sentence of running text, give up improbable sentences, and
+    append the sentence that begins next.
 
     A sentence gets more particles than in proportion to its probability, as it may become the
-    probable one. RETURNS (int): How many are left.
+    probable one. RETURNS (tuple): The numbers of derivations and of sentences left.
     """
-    total = expected_sum(beam[: bounds[sentences]], search)
-    left, end = 1, bounds[1]
-    for sentence in range(1, sentences):
-        start, end = end, bounds[sentence + 1]
-        part = beam[start:end]
-        portion = exp(expected_sum(part, search) - total)
+    total, part, before = expected_sum(beam[:size], search), np.empty(size, DERIVATION), size
+    kept, size, left = beam[:before].copy(), 0, 0
+    for sentence in range(sentences):
+        count = 0
+        for d in kept:
+            if d.sentence == sentence:
+                part[count] = d
+                count += 1
+        portion = exp(expected_sum(part[:count], search) - total)
         if portion < NEGLIGIBLE:
             continue
-        size = reallocate(part, np.int64(ceil(search.particles * sqrt(portion))), search)
-        for i in range(size):
-            beam[bounds[left] + i] = part[i]
+        particles = np.int64(ceil(search.particles * sqrt(portion)))
+        for k in range(reallocate(part[:count], particles, search)):
+            beam[size] = part[k]
+            beam[size].sentence = left
+            size += 1
         left += 1
-        bounds[left] = bounds[left - 1] + size
-    return left
+    size = append(beam, size, -inf, search.particles, 0.0, ROOT, 1, NONE, left)
+    return size, left + 1
 
 
 @jit

@@ -29,8 +29,7 @@ from ..annotation.sentences import GoldDocument
 from ..annotation.syntactic_words import to_word_doc
 from ..arc_standard.architectures import JOINT_MODEL, thinc_model
 from ..arc_standard.decoding import decode, mixture, posteriors
-from ..arc_standard.frozen import TreeLogProbs
-from ..arc_standard.model import JointModel
+from ..arc_standard.model import JointModel, TreeLogProbs
 from ..arc_standard.search import Search
 from ..hpyp.count_model import set_pooled, weights_from
 from ..hpyp.pool import Weights

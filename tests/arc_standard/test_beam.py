@@ -18,6 +18,7 @@ def beam_of(weights, particles, depths=None, heuristics=None):
     beam = np.empty(len(weights), DERIVATION)
     beam["theta"], beam["k"], beam["record"] = weights, particles, range(len(weights))
     beam["depth"], beam["heuristic"], beam["step"] = depths or 1, heuristics or 0.0, NONE
+    beam["sentence"] = 0
     return beam
 
 

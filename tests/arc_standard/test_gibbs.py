@@ -17,7 +17,7 @@ from spacy_hpyp.arc_standard.distributions import (
     events_of,
     static_derivations,
 )
-from spacy_hpyp.arc_standard.frozen import tree_log_probs
+from spacy_hpyp.arc_standard.model import tree_log_probs
 from spacy_hpyp.compiled import jit
 from spacy_hpyp.hpyp.count_model import no_gradient
 from spacy_hpyp.hpyp.franchise import N_SERVINGS, NONE, PARENT, RESTAURANT, SYMBOL, new_franchise

@@ -41,7 +41,7 @@ def compare(
     reranker = next(pipe for _, pipe in nlp.pipeline if hasattr(pipe, "source_name"))
     place = nlp.pipe_names.index(reranker.source_name)
     examples = list(create_gold_corpus(data, gold_tags=gold_tags)(nlp))
-    golds = [next(raw_sentences(example.reference), None) for example in examples]
+    golds = [next(iter(raw_sentences(example.reference)), None) for example in examples]
     pairs = [
         (example.predicted, gold)
         for example, gold in zip(examples, golds)

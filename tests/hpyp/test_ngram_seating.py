@@ -107,7 +107,7 @@ def test_the_customers_of_the_leaves_are_the_n_grams_however_often_they_were_mov
     assert sorted(leaves[:, CUSTOMERS].tolist()) == sorted(totals.values())
     packed = pack(franchise)
     once = pack(seat_sentences(order))
-    for part in ("servings", "children", "symbol", "dishes", "dish"):
+    for part in ("children", "symbol", "dishes", "dish"):
         assert np.array_equal(packed[part], once[part])
     # It would not be read back if customers, tables and those sent to the parents did not agree.
     unpack(packed, new_franchise(columns_of(order), END + 1))

@@ -271,7 +271,7 @@ def test_a_generative_parser_does_not_read_other_classes_than_it_has_learned_wit
     create_word_classes(other)(nlp)
     with pytest.raises(
         ValueError,
-        match="of 2 words, are not those that its components have learned with, of 8 words",
+        match="classes of 2 words, but its components have learned with others, of 8 words",
     ):
         nlp.get_pipe("hpyp_parser").from_disk(tmp_path / "hpyp_parser", exclude=["vocab"])
     # Nothing compiled reads what is not there.

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spacy_hpyp.arc_standard import frozen
+from spacy_hpyp.arc_standard import model as joint_model
 from spacy_hpyp.arc_standard.configuration import END, POSSIBLE, SHIFT, class_of, kind_of, tree_of
 from spacy_hpyp.arc_standard.distributions import static_derivations
 
@@ -117,7 +117,7 @@ def test_an_estimate_among_exact_sums_is_said_to_be_one(toy, trained, monkeypatc
     exact = parser.sentence_log_probs(doc)
     assert exact.exact.all()
     assert parser.tree_log_prob(doc) == pytest.approx(exact.log_prob.sum())
-    monkeypatch.setattr(frozen, "_AFFORDABLE", 1)
+    monkeypatch.setattr(joint_model, "_AFFORDABLE", 1)
     found = parser.sentence_log_probs(doc)
     assert found.exact.tolist() == [True, False]
     assert found.log_prob == pytest.approx(exact.log_prob, abs=0.5)

@@ -107,7 +107,13 @@ class Training:
         ]
 
 
-@pytest.fixture(scope="module", params=PIPELINES)
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(name, marks=pytest.mark.slow if name == "derivations" else ())
+        for name in PIPELINES
+    ],
+)
 def training(request, toy):
     """A component in the middle of its second pass; tests do not change it."""
     made = Training(toy, request.param)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .compiled import NONE, jit, jitable, struct
+from .compiled import NONE, jitable, struct
 
 _SPREAD, _TOP = np.uint64(0x9E3779B97F4A7C15), np.uint64(1) << np.uint64(63)
 
@@ -35,7 +35,7 @@ def new_memo(size, best):
     )
 
 
-@jit
+@jitable
 def mixed(key):
     """Return a hash of numbers (int32[width])."""
     code = np.uint64(0)
@@ -46,7 +46,7 @@ def mixed(key):
     return code ^ code >> np.uint64(29)
 
 
-@jit
+@jitable
 def recall(fingerprints, key):
     """Look a key up and make it the key of its slot.
 
@@ -61,7 +61,7 @@ def recall(fingerprints, key):
     return slot, known
 
 
-@jit
+@jitable
 def keep_best(dish, probability, found, value):
     """Enter a dish into a list of the best in descending order; of equals the lower number comes
     first.

@@ -1,4 +1,4 @@
-"""The search of one block, which only compiled code calls, as functions for Python."""
+"""The search of one block."""
 
 import numpy as np
 
@@ -15,6 +15,4 @@ def search_block(task, block=0, room=1024):
 
 
 def decode_all(model, blocks, block, search):
-    return decoding.decode_all(
-        new_task(model, decoding.only(blocks, block), search), decoding.UNUSED
-    )
+    return decoding.decode_all(new_task(model, decoding.only(blocks, block), search))

@@ -14,7 +14,7 @@ labels or actions.
 
 import numpy as np
 
-from ..compiled import NONE, jit, overwrite
+from ..compiled import NONE, jit, jitable, overwrite
 
 # Columns of a record. Elsewhere they are called `column.TAG` and so on, as tags and words are
 # distributions, too.
@@ -23,6 +23,7 @@ POSITION, LAST, SECOND_LEFT, SECOND_RIGHT, LEFT_LABEL, RIGHT_LABEL, LEFT_COUNT, 
     8, 16
 )
 FIELDS = 16
+_FEW = 1024
 # Those that refer to another record, one that was made before.
 _REFERENCES = (LEFT, RIGHT, BELOW, PREVIOUS, LAST, SECOND_LEFT, SECOND_RIGHT)
 
@@ -44,31 +45,31 @@ SHIFTS, ENDS, LEFT_ARCS, RIGHT_ARCS = range(4)
 DIRECTIONS = 4
 
 
-@jit
+@jitable
 def left_arc(label):
     """The action that makes the second item a dependent of the top item."""
     return FIRST_ARC + 2 * label
 
 
-@jit
+@jitable
 def right_arc(label):
     """The action that makes the top item a dependent of the second item."""
     return FIRST_ARC + 2 * label + 1
 
 
-@jit
+@jitable
 def arc_of(direction, label):
     """The arc action of a direction, `LEFT_ARCS` or `RIGHT_ARCS`, and a label."""
     return FIRST_ARC + 2 * label + direction - LEFT_ARCS
 
 
-@jit
+@jitable
 def label_of(action):
     """The label of an arc action."""
     return (action - FIRST_ARC) // 2
 
 
-@jit
+@jitable
 def class_of(action):
     """The class of an action: `SHIFTS`, `ENDS`, `LEFT_ARCS` or `RIGHT_ARCS`."""
     if action < FIRST_ARC:
@@ -76,7 +77,7 @@ def class_of(action):
     return LEFT_ARCS + (action - FIRST_ARC) % 2
 
 
-@jit
+@jitable
 def kind_of(depth):
     """Return the row of `POSSIBLE` for a depth of the stack: the classes of actions that exist there."""
     return min(depth, 3) - 1
@@ -92,13 +93,19 @@ POSSIBLE = np.array(
 )
 
 
-@jit
+@jitable
 def action_count(labels):
     """The size of the action alphabet: shift, end, and a left- and a right-arc for each label."""
     return FIRST_ARC + 2 * labels
 
 
-@jit
+@jitable
+def new_records():
+    """Make room for the first records (int32[*, 16])."""
+    return np.empty((_FEW, FIELDS), dtype=np.int32)
+
+
+@jitable
 def begin(records):
     """Write the records that every derivation starts from. Returns how many there are."""
     records[NOWHERE] = 0
@@ -109,7 +116,7 @@ def begin(records):
     return FIRST_RECORD
 
 
-@jit
+@jitable
 def shift(records, used, top, tag, word):
     """Push a word, given by the numbers of its tag and form (not symbols). Writes record `used`."""
     record = records[used]
@@ -124,7 +131,7 @@ def shift(records, used, top, tag, word):
     record[LAST] = used
 
 
-@jit
+@jitable
 def reduce(records, used, top, action):
     """Attach one of the two top items to the other, or the last item to ROOT. Writes record
     `used`.
@@ -152,7 +159,7 @@ def reduce(records, used, top, action):
     record[DEPTH] = records[top, DEPTH] - 1
 
 
-@jit
+@jitable
 def execute(records, used, top, action, tag, word):
     """Shift a word with its tag, or attach. Writes record `used`."""
     if action == SHIFT:
@@ -161,7 +168,7 @@ def execute(records, used, top, action, tag, word):
         reduce(records, used, top, action)
 
 
-@jit
+@jitable
 def derivation(records, last, actions, tags):
     """Read off what led to a configuration into `actions` and `tags`; `NONE` follows the actions if
     there is room.
@@ -214,7 +221,7 @@ def tree_of(actions, heads, labels):
         labels[dependent] = label_of(action)
 
 
-@jit
+@jitable
 def compact(records, used, tops):
     """Forget the records that no configuration in `tops` was derived by; update `tops`. Returns how
     many are left.

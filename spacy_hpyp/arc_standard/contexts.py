@@ -23,7 +23,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..compiled import jit
+from ..compiled import jitable
 from ..text.elements import CLASS_ATTRIBUTES, compile_lists, with_class_symbols
 from . import configuration as column
 from .configuration import FIELDS, FIRST_SYMBOL
@@ -123,7 +123,7 @@ def with_classes(elements: np.ndarray, paths: Sequence[str]) -> np.ndarray:
     return with_class_symbols(elements, _WIDTH - 1, FIELDS, ["", "", *paths])
 
 
-@jit
+@jitable
 def read_context(elements, records, top, known, row):
     """Read a context row (int32[elements]) off a configuration.
 
@@ -175,7 +175,7 @@ def read_context(elements, records, top, known, row):
             row[i] = value
 
 
-@jit
+@jitable
 def _distance(position, front):
     """The class of a distance: 1 to 3, 4 to 5, 6 to 9 and 10 or more; 0 from ROOT and from
     nowhere.

@@ -27,12 +27,12 @@ from ..annotation.arrays import (
     offsets_of,
 )
 from ..compiled import NONE, jit
-from .configuration import FIELDS
+from .configuration import new_records
 from .distributions import Distributions
 from .future_cost import future_costs
 from .particle_filter import log_sum, search_block
 from .posterior import choose, find_guides, find_marginals, highest, read_parse, read_posterior
-from .proposals import new_task
+from .proposals import Task, new_task
 from .search import Search
 
 # Particles that are enough to see whether two sentences may be one, and how many nats less likely
@@ -43,7 +43,6 @@ _IMPLAUSIBLE = 8.0
 _TIMES, _MANY = 4, 200
 # The logarithm of odds beyond which nothing changes.
 _CERTAIN = 50.0
-_SMALLEST = 1024
 #: A source of randomness that decoding does not use.
 UNUSED = np.random.default_rng(0)
 
@@ -54,41 +53,45 @@ def only(blocks: Blocks, block: int) -> Blocks:
     return Blocks(*(part[start:end] for part in blocks[:3]), np.array([0, end - start]))
 
 
-@jit
-def decode_blocks(task, chosen, parses, rng):
-    """Decode the `chosen` blocks into `parses`; with `search.apart` only word probabilities."""
-    search, records = task.search, np.empty((_SMALLEST, FIELDS), dtype=np.int32)
-    for block in chosen:
-        start, end = task.blocks.offsets[block], task.blocks.offsets[block + 1]
-        records, beam = search_block(task, block, records, rng)
-        if search.apart:
-            continue
-        heads, labels, tags = (
-            parses.heads[start:end],
-            parses.labels[start:end],
-            parses.tags[start:end],
-        )
-        if not search.marginals:
-            read_parse(records, beam[highest(beam["theta"])].record, heads, labels, tags)
-            continue
-        posterior = read_posterior(records, beam, end - start, search.temperature)
-        choose(posterior, search.consensus, heads, labels, tags)
-        find_marginals(
-            posterior,
-            heads,
-            tags,
-            parses.head_probability[start:end],
-            parses.tag_probability[start:end],
-        )
-        if search.guides:
-            find_guides(posterior, parses.guides, start)
+def decode_block(task: Task, block: int, parses: Parses, records: np.ndarray) -> np.ndarray:
+    """Decode a block into `parses`; with `search.apart` only word probabilities.
+
+    RETURNS (int32[*, 16]): The records, for the next block.
+    """
+    records, beam = search_block(task, block, records, UNUSED)
+    if not task.search.apart:
+        start, end = task.blocks.offsets[block : block + 2].tolist()
+        _read(task.search, records, beam, parses, start, end)
+    return records
 
 
 @jit
-def decode_all(task, rng):
+def _read(search, records, beam, parses, start, end):
+    """Read the parse of words `start` to `end` - 1 off a final beam."""
+    heads, labels, tags = (
+        parses.heads[start:end],
+        parses.labels[start:end],
+        parses.tags[start:end],
+    )
+    if not search.marginals:
+        read_parse(records, beam[highest(beam["theta"])].record, heads, labels, tags)
+        return
+    posterior = read_posterior(records, beam, end - start, search.temperature)
+    choose(posterior, search.consensus, heads, labels, tags)
+    find_marginals(
+        posterior,
+        heads,
+        tags,
+        parses.head_probability[start:end],
+        parses.tag_probability[start:end],
+    )
+    if search.guides:
+        find_guides(posterior, parses.guides, start)
+
+
+def decode_all(task: Task) -> Posterior:
     """Return all derivations of the final beam of the only block (Posterior)."""
-    records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
-    records, beam = search_block(task, np.int64(0), records, rng)
+    records, beam = search_block(task, 0, new_records(), UNUSED)
     return read_posterior(records, beam, len(task.outcomes), task.search.temperature)
 
 
@@ -207,11 +210,12 @@ def _decode(
     order = chosen[np.argsort(-lengths[chosen], kind="stable")]
 
     heuristic = future_costs(parser, blocks, search)
-    # Copied, as the decoder would be compiled once more for an array with gaps.
-    hands = [order[thread::threads].copy() for thread in range(min(threads, len(order)))]
+    hands = [order[thread::threads] for thread in range(min(threads, len(order)))]
 
     def decode_hand(hand: np.ndarray) -> None:
-        decode_blocks(new_task(parser, blocks, search, parses, heuristic), hand, parses, UNUSED)
+        task, records = new_task(parser, blocks, search, parses, heuristic), new_records()
+        for block in hand.tolist():
+            records = decode_block(task, block, parses, records)
 
     if len(hands) == 1:
         decode_hand(hands[0])
@@ -225,7 +229,7 @@ def _decode_all(
     parser: Distributions, blocks: Blocks, search: Search, threads: int
 ) -> list[Posterior]:
     def decode_one(i: int) -> Posterior:
-        return decode_all(new_task(parser, only(blocks, i), search), UNUSED)
+        return decode_all(new_task(parser, only(blocks, i), search))
 
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(decode_one, range(len(blocks.offsets) - 1)))

@@ -16,12 +16,10 @@ import numpy as np
 
 from ..compiled import NONE, jit, jitable
 from . import configuration as column
-from .configuration import FIELDS, ROOT, SHIFT, begin, execute
+from .configuration import ROOT, SHIFT, begin, execute, new_records
 from .likelihood import action_probability, token_probability
 from .oracle import NO_ARC, allowed_actions, gold_tree
 from .particle_filter import log_add, log_sum, longer
-
-_SMALLEST = 1024
 
 
 class ConfigurationSet(NamedTuple):
@@ -32,7 +30,7 @@ class ConfigurationSet(NamedTuple):
     slots: np.ndarray  # int32[2**i]: open addressing by the stack to the place here, or `NONE`
 
 
-@jit
+@jitable
 def new_configurations(size):
     """Room for a number of configurations."""
     slots = 4
@@ -43,7 +41,7 @@ def new_configurations(size):
     )
 
 
-@jit
+@jitable
 def enter(chart, size, records, record, weight, by_action):
     """Enter a configuration, or add its weight to that of an equal one. Returns the new size."""
     slot, item = 0, record
@@ -62,7 +60,7 @@ def enter(chart, size, records, record, weight, by_action):
     return size + 1
 
 
-@jit
+@jitable
 def is_equal(records, one, other, by_action):
     """Whether configurations of one tree have the same words on the stack and, with `by_action`,
     the same last action.
@@ -98,7 +96,7 @@ def tree_log_probability(parser, words, tags, heads, labels, limit, work):
     """
     tree = gold_tree(heads, labels)
     by_action = reads_action(parser)
-    records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
+    records = new_records()
     used = begin(records)
     chart = new_configurations(1)
     size = enter(chart, 0, records, ROOT, 0.0, by_action)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..annotation.arrays import Sentences
-from ..compiled import NONE, jit, struct
+from ..compiled import NONE, jitable, struct
 from ..hpyp.gibbs import enter_event, new_events, read_events
 from ..hpyp.pool import Conditional, Weights
 from ..text.elements import contexts_without_classes
@@ -99,7 +99,7 @@ def with_weights(
     return model._replace(**pools)
 
 
-@jit
+@jitable
 def event_of(distribution, factored, depth, action, tag, word):
     """Return the event of one distribution in the execution of an action.
 
@@ -195,7 +195,7 @@ class Generated(NamedTuple):
 
 
 @read_events.register(Generated)
-@jit
+@jitable
 def _read_events(generated, number, pool):
     start, end = generated.offsets[number], generated.offsets[number + 1]
     words, tags = generated.words[start:end], generated.derivations.tags[start:end]
@@ -203,7 +203,7 @@ def _read_events(generated, number, pool):
     return events_of(pool, generated.distribution, generated.factored, words, tags, actions)
 
 
-@jit
+@jitable
 def events_of(pool, distribution, factored, words, tags, actions):
     """Run a derivation and read the events of one distribution."""
     events = new_events(pool, len(actions))

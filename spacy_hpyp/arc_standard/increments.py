@@ -25,14 +25,14 @@ from ..compiled import NONE, jit, jitable, overwrite, struct
 from ..hpyp.pool import alphabet_of, find_shares
 from ..hpyp.table import distribution
 from . import configuration as column
-from .configuration import ENDS, FIELDS, LEFT_ARCS, ROOT, SHIFT, class_of, reduce
+from .configuration import ENDS, LEFT_ARCS, ROOT, SHIFT, class_of, new_records, reduce
 from .contexts import read_context
 from .decoding import UNUSED, only
 from .distributions import Distributions
 from .likelihood import ask_all
 from .particle_filter import DERIVATION, append, log_sum, longer, particle_filter, unused_record
 from .posterior import read_parse
-from .proposals import action_probabilities, best_arcs, new_task
+from .proposals import Task, action_probabilities, best_arcs, new_task
 from .search import Search
 
 #: In place of a head: the word is on the stack, and has none yet.
@@ -96,7 +96,7 @@ class Gathered(NamedTuple):
     used: np.ndarray
 
 
-@jitable
+@jit
 def _note_analyses(found, records, beam, word):
     """Enter the derivations that go on after a word."""
     found.size[word] = len(beam)
@@ -113,7 +113,7 @@ def _note_analyses(found, records, beam, word):
             )
 
 
-@jit
+@jitable
 def _number_of(records, record):
     """A number for the tags and arcs of a derivation, the same in whatever order they came."""
     number = np.uint64(0)
@@ -131,7 +131,7 @@ def _number_of(records, record):
     return number
 
 
-@jit
+@jitable
 def _mixed(word, head, what):
     """A number that depends on each bit of three others."""
     mixed = np.uint64(0)
@@ -141,7 +141,7 @@ def _mixed(word, head, what):
     return mixed
 
 
-@jitable
+@jit
 def foresee(ahead, gathered, found, records, beam, word):
     """Find the distribution of what comes next, and its entropy.
 
@@ -218,7 +218,7 @@ def _gather(pool, expert, place, row, weight, gathered, expected):
         _add_up(pool, gathered, expected)
 
 
-@jit
+@jitable
 def _add_up(pool, gathered, expected):
     """Add what has been gathered to a distribution, and forget it."""
     for slot in range(len(gathered.place)):
@@ -232,19 +232,15 @@ def _add_up(pool, gathered, expected):
     gathered.used[0] = 0
 
 
-@jit
-def follow_block(task, ahead, gathered, increments, rng):
+def follow_block(task: Task, ahead: Task, gathered: Gathered, found: Increments) -> None:
     """Run Algorithm 1 on the only block, with a look at the beam after each word; see `foresee`."""
-    records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
-    block = np.int64(0)
-    records, beam = particle_filter(
-        task, block, block, block, np.empty(0, DERIVATION), records, rng
-    )
-    foresee(ahead, gathered, increments, records, beam, 0)
+    beam, records = np.empty(0, DERIVATION), new_records()
+    records, beam = particle_filter(task, 0, 0, 0, beam, records, UNUSED)
+    foresee(ahead, gathered, found, records, beam, 0)
     for word in range(len(task.outcomes)):
-        records, beam = particle_filter(task, block, word, word + 1, beam, records, rng)
-        _note_analyses(increments, records, beam, word)
-        foresee(ahead, gathered, increments, records, beam, word + 1)
+        records, beam = particle_filter(task, 0, word, word + 1, beam, records, UNUSED)
+        _note_analyses(found, records, beam, word)
+        foresee(ahead, gathered, found, records, beam, word + 1)
 
 
 def follow(
@@ -295,7 +291,7 @@ def follow(
             np.array([0, n + 1]),
         )
         task = new_task(model, only(blocks, block), search)
-        follow_block(task, new_task(model, ends, wide), gathered, found, UNUSED)
+        follow_block(task, new_task(model, ends, wide), gathered, found)
         return found
 
     with ThreadPoolExecutor(threads) as pool:

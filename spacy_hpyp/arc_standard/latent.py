@@ -143,7 +143,7 @@ def _can_return(task, derivation):
     return True
 
 
-@jit
+@jitable
 def remove_weighing(pool, events, rng):
     """Remove the events of a sentence from one distribution, the last one first.
 
@@ -160,7 +160,7 @@ def remove_weighing(pool, events, rng):
     return True, weight
 
 
-@jit
+@jitable
 def add_weighing(pool, events, rng):
     """Add the events of a sentence to one distribution. Returns log T(D) - log q(D) of it."""
     weight = 0.0

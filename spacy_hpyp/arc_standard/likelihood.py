@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, jit, jitable, struct
+from ..compiled import NONE, jitable, struct
 from ..hpyp.pool import alphabet_of, is_plain, predict, predict_one, workspace
 from ..memo import Memo, new_memo, recall
 from . import configuration as column
@@ -125,7 +125,7 @@ def look_up(pool, records, top, known, kind, query):
     return recall(query.memo.fingerprint, query.key)
 
 
-@jit
+@jitable
 def action_probability(model, records, top, action, work):
     """Return p(action | configuration): if factored, of a direction and of the label given it."""
     nothing = np.int64(0)
@@ -137,7 +137,7 @@ def action_probability(model, records, top, action, work):
     )
 
 
-@jit
+@jitable
 def token_probability(model, records, top, tag, word, work):
     """Return p(tag | configuration) p(word | tag, configuration), the former if unlexicalised."""
     shift = np.int64(SHIFT)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import jit
+from ..compiled import jit, jitable
 from . import configuration as column
 from .configuration import (
     END,
@@ -50,7 +50,7 @@ def gold_tree(heads, labels):
     return GoldTree(heads, labels, left_count, right_count)
 
 
-@jit
+@jitable
 def allowed_actions(tree, records, top):
     """The non-deterministic oracle: what may come next in a derivation of a tree.
 
@@ -93,7 +93,7 @@ def static_oracle(heads, labels, out):
     return True
 
 
-@jit
+@jitable
 def _is_complete(tree, records, record, word):
     """Whether an item has all its dependents."""
     left, right = records[record, column.LEFT_COUNT], records[record, column.RIGHT_COUNT]

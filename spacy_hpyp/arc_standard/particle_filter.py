@@ -26,7 +26,7 @@ from math import ceil, exp, floor, inf, log, log1p, sqrt
 
 import numpy as np
 
-from ..compiled import NONE, jit, jitable
+from ..compiled import NONE, jit, jitable, overwrite
 from ..hpyp.gibbs import draw
 from .configuration import ROOT, SHIFT, begin, compact, reduce, shift
 from .proposals import action_probabilities, best_arcs, best_tags
@@ -163,14 +163,14 @@ def particle_filter(task, block, first, last, beam, records, rng):
     return records, beam[:size]
 
 
-@jit
+@jitable
 def search_block(task, block, records, rng):
     """Run the particle filter over all words of a block. Returns the records and the final beam."""
     n = task.blocks.offsets[block + 1] - task.blocks.offsets[block]
     return particle_filter(task, block, _FIRST, n + 1, np.empty(0, DERIVATION), records, rng)
 
 
-@jit
+@jitable
 def append(beam, size, theta, k, heuristic, record, depth, step, sentence):
     """Enter a derivation at place `size`. Returns the new size."""
     d = beam[size]
@@ -179,7 +179,7 @@ def append(beam, size, theta, k, heuristic, record, depth, step, sentence):
     return size + 1
 
 
-@jit
+@jitable
 def begins_later(beam, j, size, ended):
     """Move the sentence of running text that begins here behind all others; when it is the last
     one, give it the weight of those that have ended, and return False.
@@ -194,15 +194,15 @@ def begins_later(beam, j, size, ended):
 # Room.
 
 
-@jit
+@jitable
 def longer(array):
     """Return a copy with twice the room."""
     copy = np.empty((2 * len(array),) + array.shape[1:], array.dtype)
-    copy[: len(array)] = array
+    overwrite(copy, array)
     return copy
 
 
-@jit
+@jitable
 def unused_record(beam):
     """Return the number of the first record after those of a beam."""
     record = ROOT
@@ -211,7 +211,7 @@ def unused_record(beam):
     return record + 1
 
 
-@jit
+@jitable
 def is_full(records, used, beam, size, shifted, count, more):
     """Whether a derivation may need more room than there is."""
     return used + more > len(records) or size + more > len(beam) or count + more > len(shifted)
@@ -230,7 +230,9 @@ def make_room(records, used, beam, size, shifted, count, more):
         shifted = longer(shifted)
     if used + more <= len(records):
         return records, used, beam, shifted
-    tops = np.concatenate((beam["record"][:size], shifted["record"][:count]))
+    tops = np.empty(size + count, dtype=np.int32)
+    overwrite(tops, beam["record"][:size])
+    overwrite(tops[size:], shifted["record"][:count])
     used = compact(records, used, tops)
     for i in range(size):
         beam[i].record = tops[i]
@@ -238,7 +240,8 @@ def make_room(records, used, beam, size, shifted, count, more):
         shifted[i].record = tops[size + i]
     if max(2 * used, used + more) > len(records):
         larger = np.empty((2 * used + more, records.shape[1]), records.dtype)
-        larger[:used] = records[:used]
+        for record in range(used):
+            overwrite(larger[record], records[record])
         records = larger
     return records, used, beam, shifted
 
@@ -246,7 +249,7 @@ def make_room(records, used, beam, size, shifted, count, more):
 # Hopeless derivations. They would attach, a particle at a time, down to the bottom of their stacks.
 
 
-@jit
+@jitable
 def expected_weight(d, search):
     """Return the log-weight with the tag's promise, less the expected cost of attaching open
     words.
@@ -288,7 +291,7 @@ def note(best, expected):
 # Search step.
 
 
-@jit
+@jitable
 def split_particles(scheme, k, p_shift, p_reduce, follows, rng):
     """Return nShift, how many of k particles shift; the others reduce.
 
@@ -309,7 +312,7 @@ def split_particles(scheme, k, p_shift, p_reduce, follows, rng):
     return np.int64(k - taken if reduces else taken)
 
 
-@jit
+@jitable
 def total_probability(options, count):
     """Return the sum of the probabilities of the first options."""
     total = 0.0
@@ -378,7 +381,7 @@ def swap(options, i, j):
     priority[i], priority[j] = priority[j], priority[i]
 
 
-@jit
+@jitable
 def share(k, probability, mass):
     """Return the best option's share of k particles, at least one."""
     return max(1, min(k, np.int64(floor(k * probability / mass + 0.5))))
@@ -415,7 +418,7 @@ def select(task, i, end, beam, size, sentences, ended, best, rng):
     return size, sentences
 
 
-@jit
+@jitable
 def reallocate(beam, particles, search):
     """Reallocate K particles in proportion to k * theta, and drop the derivations that get none.
 
@@ -443,7 +446,7 @@ def reallocate(beam, particles, search):
     return left if left > 0 else keep(beam, first, left, particles * search.spread)
 
 
-@jit
+@jitable
 def keep(beam, i, left, k):
     """Move a derivation to place `left`, with k particles. Returns the size with it."""
     beam[left] = beam[i]
@@ -480,7 +483,7 @@ def reallocate_sentences(beam, size, sentences, search):
     return size, left + 1
 
 
-@jit
+@jitable
 def keep_best(beam, best, search):
     """Keep the K best derivations, of equals those that were found first. Returns how many there
     are.
@@ -533,7 +536,7 @@ def resample(beam, particles, rng):
     return left
 
 
-@jit
+@jitable
 def offset(expected, is_held, rng):
     """Draw the offset of the grid of whole numbers that an expected number of particles is rounded
     on.
@@ -565,7 +568,7 @@ def log_sum(weights):
     return highest + log(total)
 
 
-@jit
+@jitable
 def expected_sum(beam, search):
     """Return the log-sum of the `expected_weight`s of a beam."""
     total = -inf
@@ -574,7 +577,7 @@ def expected_sum(beam, search):
     return total
 
 
-@jit
+@jitable
 def log_add(total, weight):
     """Return the log of the sum of the exp of two numbers; -inf stands for nothing."""
     highest = max(total, weight)
@@ -583,7 +586,7 @@ def log_add(total, weight):
     return highest + log1p(exp(min(total, weight) - highest))
 
 
-@jit
+@jitable
 def add_word(sums, word, prefix):
     """Enter the parts of a word that has been generated (Roark et al. 2009), see `Parses`.
 

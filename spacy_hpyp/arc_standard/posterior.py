@@ -9,12 +9,12 @@ from math import exp
 import numpy as np
 
 from ..annotation.arrays import Posterior
-from ..compiled import NONE, jit, overwrite
+from ..compiled import NONE, jit, jitable, overwrite
 from .configuration import derivation, tree_of
 from .particle_filter import log_sum
 
 
-@jit
+@jitable
 def read_parse(records, last, heads, labels, tags):
     """Read the parse off a terminal configuration into `heads`, `labels` and `tags` (int32[n])."""
     actions = np.empty(2 * len(heads), dtype=np.int32)
@@ -40,7 +40,7 @@ def read_posterior(records, beam, n, temperature):
     return Posterior(heads, labels, tags, log_weight, probability)
 
 
-@jit
+@jitable
 def find_agreement(probability, one, other, agreement):
     """Find how probable it is that a word has the two outcomes that each derivation gives it."""
     m = len(probability)
@@ -61,7 +61,7 @@ def find_agreement(probability, one, other, agreement):
         agreement[i] = mass[place[i]]
 
 
-@jit
+@jitable
 def choose(posterior, consensus, heads, labels, tags):
     """Choose a parse: the best derivation's, or with `consensus` the one with the least expected
     loss (Kumar & Byrne 2004).
@@ -92,7 +92,7 @@ def choose(posterior, consensus, heads, labels, tags):
             tags[word] = posterior.tags[highest(agreement), word]
 
 
-@jit
+@jitable
 def highest(values):
     """The place of the first of the highest values; Numba would import SciPy for its own."""
     best = 0
@@ -102,7 +102,7 @@ def highest(values):
     return best
 
 
-@jit
+@jitable
 def find_marginals(posterior, heads, tags, head_probability, tag_probability):
     """Find the posterior probability of each head and tag of a parse (float64[n])."""
     m, n = posterior.heads.shape
@@ -119,7 +119,7 @@ def find_marginals(posterior, heads, tags, head_probability, tag_probability):
         tag_probability[word] = min(tag_probability[word], 1.0)
 
 
-@jit
+@jitable
 def find_leading(probability, outcomes, mass, leading, share):
     """Find the most probable outcomes, in order; of equals the lower number comes first.
 
@@ -142,7 +142,7 @@ def find_leading(probability, outcomes, mass, leading, share):
         mass[outcome - NONE] = 0.0
 
 
-@jit
+@jitable
 def find_guides(posterior, guides, start):
     """Find the most probable heads of each word, each with its most probable label, and tags.
 

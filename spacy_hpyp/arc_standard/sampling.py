@@ -15,14 +15,23 @@ from ..compiled import jit, jitable
 from ..hpyp.gibbs import draw
 from ..hpyp.pool import alphabet_of, find_shares
 from ..hpyp.table import distribution
-from .configuration import END, FIELDS, FIRST_RECORD, ROOT, SHIFT, begin, derivation, reduce, shift
+from .configuration import (
+    END,
+    FIELDS,
+    FIRST_RECORD,
+    ROOT,
+    SHIFT,
+    begin,
+    derivation,
+    new_records,
+    reduce,
+    shift,
+)
 from .contexts import read_context
 from .distributions import Distributions
 from .likelihood import ask_all, is_factored
 from .particle_filter import log_sum, search_block
 from .proposals import find_arcs, find_directions
-
-_SMALLEST = 1024
 
 
 def with_every_tag(model: Distributions, tags: int) -> Distributions:
@@ -44,7 +53,7 @@ def sample_derivation(task, rng, actions, tags):
         a given tree, of the words, tags and tree. Without a retained derivation the estimate (not
         its log) is unbiased.
     """
-    records = np.empty((_SMALLEST, FIELDS), dtype=np.int32)
+    records = new_records()
     records, beam = search_block(task, np.int64(0), records, rng)
     if len(beam) == 0:
         return -inf

@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, fetch, jit, jitable, struct
+from ..compiled import NONE, fetch, jitable, struct
 from ..text.elements import CLASS_ATTRIBUTES
 from .partial_trees import (
     END,
@@ -215,7 +215,7 @@ def with_weights(scorer: Scorer, weights: np.ndarray | Rounded) -> Scorer:
     return scorer._replace(weights=weights, step=1.0, kept=kept)
 
 
-@jit
+@jitable
 def write_key(around, forest, window, key):
     """Write a key (int32[* + `PAIR_KEY`]) that determines the features of a window; `l` and `r`
     come last.
@@ -228,7 +228,7 @@ def write_key(around, forest, window, key):
         key[n + 2 * i], key[n + 2 * i + 1] = np.int32(look), np.int32(look >> np.uint64(32))
 
 
-@jit
+@jitable
 def _bin(bounds, value):
     place = 0
     while place < len(bounds) and value >= bounds[place]:
@@ -236,19 +236,19 @@ def _bin(bounds, value):
     return place
 
 
-@jit
+@jitable
 def class_of_distance(distance):
     """Return the bin of a number of words."""
     return _bin(_DISTANCES, distance)
 
 
-@jit
+@jitable
 def class_of_probability(probability):
     """Return the bin of a probability; 0 for 0."""
     return 1 + _bin(_PROBABILITIES, probability) if probability > 0.0 else 0
 
 
-@jit
+@jitable
 def guide_of(sentence, child, head):
     """Return the guide's probability of an arc, the highest one of another head (ROOT included),
     and the guide's label of the arc, as a symbol.
@@ -263,7 +263,7 @@ def guide_of(sentence, child, head):
     return share, other, label
 
 
-@jit
+@jitable
 def _read_pair(code, place, records, sentence, window):
     """Return a property of two neighbours; `place` is that of the child."""
     left, right = records[window[L], HEAD], records[window[R], HEAD]
@@ -289,7 +289,7 @@ def _read_pair(code, place, records, sentence, window):
     return (1 if first else 0) + (2 if window[R + 1] == 0 else 0) + (4 if left < right else 0)
 
 
-@jit
+@jitable
 def read_elements(elements, records, sentence, window, row):
     """Write the values of the elements of a window of records (int32[6]) into `row`
     (int32[elements]).
@@ -319,14 +319,14 @@ def read_elements(elements, records, sentence, window, row):
             row[i] = class_of_distance(record[END] - record[FIRST])
 
 
-@jit
+@jitable
 def find_arc_features(scorer, records, sentence, window, row, places):
     """Write the places of the features of two neighbours into `places` (int64[templates])."""
     read_elements(scorer.elements, records, sentence, window, row)
     find_features(scorer.templates, row, len(scorer.weights), places)
 
 
-@jit
+@jitable
 def find_weights(reading, weights, records, sentence, window, row, places):
     """Find the places of the features of two neighbours, and prefetch their weights."""
     read_elements(reading.elements, records, sentence, window, row)
@@ -335,7 +335,7 @@ def find_weights(reading, weights, records, sentence, window, row, places):
         fetch(weights, places[i] * weights.shape[1])
 
 
-@jit
+@jitable
 def add_up(scorer, reading, places, sums):
     """Add the weights of the places from `find_weights`, for both actions, to `sums`
     (float32[2]).

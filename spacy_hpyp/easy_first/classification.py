@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, fetch, jit, overwrite, struct
+from ..compiled import NONE, fetch, jit, jitable, overwrite, struct
 from .perceptron import (
     Templates,
     begin_feature,
@@ -146,7 +146,7 @@ def new_board(
 # Features
 
 
-@jit
+@jitable
 def _code(reading, sequences, start, end, word, template):
     """Return the hash of a feature's elements other than outcomes; `end` is exclusive."""
     templates = reading.templates
@@ -162,7 +162,7 @@ def _code(reading, sequences, start, end, word, template):
     return code
 
 
-@jit
+@jitable
 def _place_of(board, word, template, decided, shift):
     """Return the place of a feature, or `NONE` if it reads an undecided word."""
     reading, templates = board.reading, board.reading.templates
@@ -176,7 +176,7 @@ def _place_of(board, word, template, decided, shift):
     return place_of(code, shift)
 
 
-@jit
+@jitable
 def _add(board, place, word, scores):
     """Add the weights of a feature to the scores of a word's outcomes."""
     possible, weights = board.possible, board.weights
@@ -188,7 +188,7 @@ def _add(board, place, word, scores):
         scores[slot] = score
 
 
-@jit
+@jitable
 def _find_places(board, word, decided, shift):
     """Find the places of a word's features, and prefetch their weights."""
     possible, places, mask = board.possible, board.places[word % 2], len(board.weights) - 1
@@ -200,7 +200,7 @@ def _find_places(board, word, decided, shift):
                 fetch(board.weights, (place + part) & mask)
 
 
-@jit
+@jitable
 def _find_lead(board, state, word):
     """Find the lead of a word's best outcome, infinite if it is the only one."""
     scores = board.scores[state]
@@ -216,7 +216,7 @@ def _find_lead(board, state, word):
 # Search
 
 
-@jit
+@jitable
 def open_window(board, sequences, bounds, outcomes):
     """Set up a window, decide words with one possible outcome, and count the undecided ones.
 
@@ -251,7 +251,7 @@ def open_window(board, sequences, bounds, outcomes):
     return undecided
 
 
-@jit
+@jitable
 def begin_beam(board, length):
     """Begin a beam with the initial state."""
     reach, scores, decided = board.reading.reach, board.scores[0], board.decided[0]
@@ -272,7 +272,7 @@ def begin_beam(board, length):
         _find_lead(board, 0, i)
 
 
-@jit
+@jitable
 def _easiest(board, state, length):
     """Return the next word of a state, the first among equals."""
     decided, lead, reach = board.decided[state], board.lead[state], board.reading.reach
@@ -283,7 +283,7 @@ def _easiest(board, state, length):
     return easiest
 
 
-@jit
+@jitable
 def _enter(board, kept, score, state, word, slot):
     """Insert an extension among the best `kept` so far. Return their new number."""
     i = min(kept, board.beam - 1)
@@ -296,7 +296,7 @@ def _enter(board, kept, score, state, word, slot):
     return min(kept + 1, board.beam)
 
 
-@jit
+@jitable
 def find_extensions(board, half, states, length):
     """Find the best extensions by one action of the states of a half. Return their number."""
     kept = 0
@@ -310,7 +310,7 @@ def find_extensions(board, half, states, length):
     return kept
 
 
-@jit
+@jitable
 def extend(board, half, kept, step, length, goals):
     """Apply the best extensions. Return the half with the new states.
 
@@ -338,7 +338,7 @@ def extend(board, half, kept, step, length, goals):
     return other
 
 
-@jit
+@jitable
 def _decide_word(board, state, word, slot, length):
     """Decide a word, and add the features that it completes to the scores of its neighbours."""
     reading, reach, shift = board.reading, board.reading.reach, shift_for(len(board.weights))
@@ -406,7 +406,7 @@ def find_leads(reading, weights, sequences, outcomes, leads):
 # Learning
 
 
-@jit
+@jitable
 def _set_goals(board, gold, margin, goals):
     """Find the slots of the gold outcomes (int32[length]), and add the margin to the others."""
     for i in range(len(gold)):
@@ -419,7 +419,7 @@ def _set_goals(board, gold, margin, goals):
                 board.bonus[slot] = 0.0 if slot == goals[i] else margin
 
 
-@jit
+@jitable
 def _find_correct(board, half, states, goals, length, action):
     """Find the best correct extension (TOPC of Algorithm 2), into `action`. Return its score."""
     best = -np.inf
@@ -434,14 +434,14 @@ def _find_correct(board, half, states, goals, length, action):
     return best
 
 
-@jit
+@jitable
 def _trace(board, steps, state, path):
     """Write the words and slots of a state's actions into `path` (int64[window, 2])."""
     for i in range(steps - 1, -1, -1):
         state, path[i, 0], path[i, 1] = board.taken[i, state]
 
 
-@jit
+@jitable
 def _change(board, perceptron, path, shared, steps, amount, decided):
     """Apply the actions of a path to `decided`, and add to the weights of those after the shared
     ones.

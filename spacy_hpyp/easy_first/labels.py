@@ -23,7 +23,7 @@ The symbols are those of `arcs`.
 
 import numpy as np
 
-from ..compiled import NONE, fetch, jit
+from ..compiled import NONE, fetch, jit, jitable
 from .arcs import (
     DIRECTION,
     FIELD,
@@ -69,7 +69,7 @@ ELEMENTS = _elements()
 _FETCHED = 16
 
 
-@jit
+@jitable
 def records_of(sentence, heads):
     """Return the records of a tree (int32[n + 1, columns]), and their order of labelling
     (int32[n]).
@@ -106,7 +106,7 @@ def records_of(sentence, heads):
     return records, queue
 
 
-@jit
+@jitable
 def workspace(scorer):
     """Return arrays for the elements of an arc, for its features, and for the scores of labels."""
     row = np.empty(len(scorer.elements), dtype=np.int32)
@@ -114,7 +114,7 @@ def workspace(scorer):
     return row, features, np.empty(scorer.weights.shape[1], dtype=np.float32)
 
 
-@jit
+@jitable
 def score_labels(scorer, sentence, records, child, row, features, scores):
     """Find the features of an arc and the score of each label. Return the best label."""
     weights, window = scorer.weights, np.empty(WINDOW, dtype=np.int32)
@@ -136,7 +136,7 @@ def score_labels(scorer, sentence, records, child, row, features, scores):
     return np.argmax(scores)
 
 
-@jit
+@jitable
 def set_label(records, child, label):
     """Set the label of a child (a record)."""
     records[child, _LABEL] = label + 1
@@ -155,7 +155,7 @@ def label_tree(scorer, sentence, heads, labels):
         labels[child - 1] = label
 
 
-@jit
+@jitable
 def learn_labels(perceptron, scorer, sentence, heads, labels, margin):
     """Learn the labels of a tree; features read the predicted labels. Return the number of errors.
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, jit, overwrite, struct
+from ..compiled import NONE, jit, jitable, overwrite, struct
 from .arcs import SYMBOLS, WINDOW, L, Scorer, find_arc_features, sentence_of
 from .labels import learn_labels
 from .parsing import (
@@ -75,7 +75,7 @@ class Lessons(NamedTuple):
     offsets: np.ndarray  # int64[sentences + 1]: the start of each sentence
 
 
-@jit
+@jitable
 def _mark_correct(states, half, count, heads, children):
     """Mark the correct extensions among the chosen ones. Return whether there are any."""
     any_correct = False
@@ -88,7 +88,7 @@ def _mark_correct(states, half, count, heads, children):
     return any_correct
 
 
-@jit
+@jitable
 def _reward_action(weights, scorer, sentence, states, window, action, amount):
     """Add to the weights of the features of an action."""
     places = states.places[0]
@@ -96,7 +96,7 @@ def _reward_action(weights, scorer, sentence, states, window, action, amount):
     change_kept(weights, places, scorer.kept, action, np.float32(amount))
 
 
-@jit
+@jitable
 def _reward(weights, scorer, sentence, states, last, amount):
     """Add to the weights of the features of a sequence, given its last action."""
     while last != 0:
@@ -106,7 +106,7 @@ def _reward(weights, scorer, sentence, states, last, amount):
         last = action[BEFORE]
 
 
-@jit
+@jitable
 def _learn_early(weights, scorer, sentence, heads, children, margin, states, counts):
     """Learn from one sentence by Algorithm 2."""
     n = len(heads)
@@ -131,7 +131,7 @@ def _learn_early(weights, scorer, sentence, heads, children, margin, states, cou
     _reward(weights, scorer, sentence, states, predicted, -1.0)
 
 
-@jit
+@jitable
 def _learn_max_violation(
     weights, scorer, sentence, heads, children, margin, states, oracle, counts
 ):
@@ -161,7 +161,7 @@ def _learn_max_violation(
         _reward(weights, scorer, sentence, states, predicted, -1.0)
 
 
-@jit
+@jitable
 def cost_of(heads, waiting, is_left, head, child):
     """Return the number of gold arcs that an arc makes unreachable.
 
@@ -172,7 +172,7 @@ def cost_of(heads, waiting, is_left, head, child):
     return waiting[child] + (gold != head and (gold == NONE or is_left[gold]))
 
 
-@jit
+@jitable
 def _learn_greedily(weights, scorer, sentence, heads, waiting, is_left, learning, states, counts):
     """Learn from every action of greedy search; see `cost_of` for `waiting` and `is_left`."""
     n = len(heads)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, jit, overwrite, struct
+from ..compiled import NONE, jit, jitable, overwrite, struct
 from ..memo import recall
 from .arcs import (
     PAIR_KEY,
@@ -130,7 +130,7 @@ def sharing(states: States, second: States) -> States:
     return second._replace(**{name: getattr(states, name) for name in shared})
 
 
-@jit
+@jitable
 def begin(states, n):
     """Begin a sentence of n words, with one state that has an empty list."""
     begin_forest(states.forest, n)
@@ -139,7 +139,7 @@ def begin(states, n):
     begin_beam(states)
 
 
-@jit
+@jitable
 def begin_beam(states):
     """Begin a beam that shares the forest of another one."""
     states.size[0] = 1
@@ -147,7 +147,7 @@ def begin_beam(states):
     states.total[0], states.mark[0], states.last[0], states.correct[0] = 0.0, 0, 0, True
 
 
-@jit
+@jitable
 def append_words(scorer, sentence, states, state, length, first, end):
     """Append the words `first` to `end` - 1 to the list of a state, which has `length` trees."""
     trees = states.trees[state]
@@ -159,7 +159,7 @@ def append_words(scorer, sentence, states, state, length, first, end):
     score_pairs(scorer, sentence, states, state, begin, end - 1)
 
 
-@jit
+@jitable
 def score_pairs(scorer, sentence, states, state, first, end):
     """Score both actions on the trees at places `first` to `end` - 1 and their right neighbours."""
     records, row, weights = states.forest.records, states.row, scorer.weights
@@ -195,7 +195,7 @@ def score_pairs(scorer, sentence, states, state, first, end):
             last_met, turn = met, 1 - turn
 
 
-@jit
+@jitable
 def head_and_child(trees, place, action):
     """Return the records of the head and the child of an action."""
     if action == LEFT_ARC:
@@ -203,7 +203,7 @@ def head_and_child(trees, place, action):
     return trees[place], trees[place + 1]
 
 
-@jit
+@jitable
 def is_correct(records, heads, children, head, child):
     """Return whether the child (a record) has all `children` (int32[n]) and gets its gold head."""
     position = records[child, HEAD]
@@ -211,7 +211,7 @@ def is_correct(records, heads, children, head, child):
     return heads[position] == records[head, HEAD] and attached == children[position]
 
 
-@jit
+@jitable
 def _choose(states, count, width, state, place, action, total, mark):
     """Insert an extension among the `count` best, the first among equals. Return the new count."""
     chosen, totals, marks = states.chosen, states.chosen_total, states.chosen_mark
@@ -232,7 +232,7 @@ def _choose(states, count, width, state, place, action, total, mark):
     return count
 
 
-@jit
+@jitable
 def find_best(states, half, size, length, width, heads, margin, children):
     """Find the best extensions of the states of a beam (BEST in Algorithm 1). Return their number.
 
@@ -265,7 +265,7 @@ def find_best(states, half, size, length, width, heads, margin, children):
     return count
 
 
-@jit
+@jitable
 def _margin_of(trees, scores, length, place, action):
     """Return an action's score minus the highest score of another action with its child."""
     child = place if action == LEFT_ARC else place + 1
@@ -277,7 +277,7 @@ def _margin_of(trees, scores, length, place, action):
     return scores[place, action] - highest
 
 
-@jit
+@jitable
 def record_action(states, chosen):
     """Record a chosen action (int64[3]). Return its number."""
     state, place, action = chosen
@@ -289,7 +289,7 @@ def record_action(states, chosen):
     return number
 
 
-@jit
+@jitable
 def follow(scorer, sentence, states, half, length, count):
     """Apply the chosen extensions of states of `length` trees. Return the half with the new
     states.
@@ -372,7 +372,7 @@ class EasyFirstTrees(NamedTuple):
     guide: np.ndarray  # float32[words]: the guide's probability of the head
 
 
-@jit
+@jitable
 def _read_margins(states, last, margin):
     """Write the margins of a sequence, given its last action, into `margin` (float32[n])."""
     margin[:] = states.margin[last] if last != 0 else 0.0

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, jit, overwrite, struct
+from ..compiled import NONE, jitable, overwrite, struct
 from ..memo import mixed
 
 #: Columns of a record: positions of the head and of its outermost and next children on each side,
@@ -68,7 +68,7 @@ def new_forest(most: int) -> Forest:
     )
 
 
-@jit
+@jitable
 def mark_of_arc(head, child):
     """Return a hash of an arc between two positions."""
     code = np.uint64((head << _WORD_BITS) ^ (child + 1)) * _MIX
@@ -77,13 +77,13 @@ def mark_of_arc(head, child):
     return code ^ (code >> np.uint64(32))
 
 
-@jit
+@jitable
 def bit_of(symbol):
     """Return the bit of a symbol in a set; two symbols may share one."""
     return np.int32(1 << (symbol % _BITS))
 
 
-@jit
+@jitable
 def begin_records(records, n):
     """Write record 0 and the records of n words without children."""
     for record in range(n + 1):
@@ -94,7 +94,7 @@ def begin_records(records, n):
         records[record, END] = record
 
 
-@jit
+@jitable
 def add_child(records, record, side, child, tag, share):
     """Record a new outermost child on a side (0 left, 1 right), its tag, and its share in
     thousandths.
@@ -106,7 +106,7 @@ def add_child(records, record, side, child, tag, share):
     records[record, LEFT_SHARE + side] += share
 
 
-@jit
+@jitable
 def begin_forest(forest, n):
     """Make a partial tree of each of n words. Record i + 1 is that of word i."""
     forest.slots[:] = 0
@@ -116,7 +116,7 @@ def begin_forest(forest, n):
     forest.size[0] = n + 1
 
 
-@jit
+@jitable
 def attach(forest, head, child, action, tag, share):
     """Attach a partial tree (a record) as the outermost child of another. Return the new record."""
     records = forest.records
@@ -144,7 +144,7 @@ def attach(forest, head, child, action, tag, share):
     return record
 
 
-@jit
+@jitable
 def read_heads(forest, root, heads, pending):
     """Read the heads of a tree from its record into `heads` (int32[n]); `pending` (int32[n]) is
     workspace.

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import jit, struct
+from ..compiled import jitable, struct
 from ..memory import giving_back
 from ..settings import Possible, Whole
 from ..storage import dump, load
@@ -92,7 +92,7 @@ def part_of(templates: Templates, numbers: Sequence[int]) -> tuple[np.ndarray, T
     return read, _lay_out([np.searchsorted(read, row) for row in columns], numbers)
 
 
-@jit
+@jitable
 def shift_for(size):
     """Return the shift that makes a hash a place in a table of `size` places, a power of two."""
     bits = 0
@@ -101,26 +101,26 @@ def shift_for(size):
     return np.uint64(_BITS - bits)
 
 
-@jit
+@jitable
 def begin_feature(template):
     """Return the hash of a template before any symbol."""
     return np.uint64(template + 1) * _STIR
 
 
-@jit
+@jitable
 def read_symbol(code, symbol):
     """Return the hash of a feature with one more symbol."""
     code = (code ^ np.uint64(np.uint32(symbol))) * _MIX
     return code ^ (code >> _HALF)
 
 
-@jit
+@jitable
 def place_of(code, shift):
     """Return the place of a feature with all its symbols."""
     return np.int64((code * _STIR) >> shift)
 
 
-@jit
+@jitable
 def find_features(templates, row, size, places):
     """Find the places (int64[templates]) of the features of a row in a table of `size` places."""
     shift = shift_for(size)
@@ -154,20 +154,20 @@ def round_averages(averages: np.ndarray) -> Rounded:
     return Rounded(np.rint(averages / np.float32(step)).astype(np.int16), step)
 
 
-@jit
+@jitable
 def tick(perceptron):
     """Advance the clock, for an update or a sequence without one."""
     perceptron.clock[0] += 1
 
 
-@jit
+@jitable
 def change_weight(perceptron, place, outcome, amount):
     """Add to one weight."""
     perceptron.weights[place, outcome] += amount
     perceptron.sums[place, outcome] += (perceptron.clock[0] - 1) * amount
 
 
-@jit
+@jitable
 def change_kept(perceptron, places, kept, outcome, amount):
     """Add to the weights of the kept features (bool[features]) for an outcome."""
     for i in range(len(places)):

@@ -53,7 +53,7 @@ _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (
 )
 
 
-@jit
+@jitable
 def highest(weights):
     """Return the highest of at least one number (float64[*])."""
     best = weights[0]
@@ -62,14 +62,14 @@ def highest(weights):
     return best
 
 
-@jit
+@jitable
 def exponentiate(weights, scale):
     """Replace x (float64[*]) by exp(x - scale); the scale is finite, x - scale at most 700."""
     for i in range(len(weights)):
         weights[i] = _exp(weights[i] - scale)
 
 
-@jit
+@jitable
 def log_sum(weights):
     """Return the log of the sum of exp(weights) (float64[*], at least one; overwritten)."""
     scale = highest(weights)
@@ -82,12 +82,12 @@ def log_sum(weights):
     return scale + log(total)
 
 
-@jit
+@jitable
 def _value(weights, value):
     return log_sum(weights) if value == SUM else highest(weights)
 
 
-@jit
+@jitable
 def _exp(x):
     is_tiny = not x >= _LOWEST
     x = _LOWEST if is_tiny else x
@@ -147,7 +147,7 @@ def choose(weights):
     return best
 
 
-@jit
+@jitable
 def options(scores, chart, kind, i, j, weights):
     """Write the score of each split of an item into `weights` (float64[n + 1]).
 
@@ -183,7 +183,7 @@ def options(scores, chart, kind, i, j, weights):
     return 0, n
 
 
-@jit
+@jitable
 def parts(n, kind, i, j, split):
     """Return the items that a split combines; the second kind is `NONE` if there is only one."""
     if kind == SIBLING:
@@ -197,13 +197,13 @@ def parts(n, kind, i, j, split):
     return COMPLETE, split, 0, COMPLETE, split, n
 
 
-@jit
+@jitable
 def facing(head, child):
     """Return the boundary of a head on a child's side."""
     return head + 1 if child > head else head
 
 
-@jit
+@jitable
 def _fill(scores, value):
     """Return a chart of the best (`BEST`) or the summed (`SUM`) score of each item's
     derivations.
@@ -269,7 +269,7 @@ def _descend(scores, chart):
     return heads
 
 
-@jit
+@jitable
 def best_chart(scores):
     """Return the best score of each item (the Viterbi algorithm in Eisner's chart)."""
     return _fill(scores, BEST)
@@ -281,7 +281,7 @@ def inside(scores):
     return _fill(scores, SUM)
 
 
-@jit
+@jitable
 def best_tree(scores):
     """Return the heads (int32[n]) of the projective tree with the highest score, and the score.
 
@@ -332,7 +332,7 @@ def marginals(scores, chart):
     return arcs
 
 
-@jit
+@jitable
 def _divide(scores, chart, kind, i, j, total, probability, weights):
     """Add the probability of an item to its parts; `weights` gets the share of each split."""
     whole = probability[kind, i, j]

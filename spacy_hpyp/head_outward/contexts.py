@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, jit, jitable, struct
+from ..compiled import NONE, jitable, struct
 from ..hpyp.pool import Conditional
 from ..text.elements import (
     CLASS_ATTRIBUTES,
@@ -186,7 +186,7 @@ class Event(NamedTuple):
     sibling_distance: int  # `DISTANCES` without a sibling
 
 
-@jit
+@jitable
 def distance_class(distance):
     """Return the bin of a distance in words: 1, 2, 3 to 6, 7 and more (Sangati et al. 2009)."""
     if distance < 3:
@@ -194,7 +194,7 @@ def distance_class(distance):
     return 2 if distance < 7 else 3
 
 
-@jit
+@jitable
 def read_context(elements, sizes, symbols, event, row):
     """Read a context row into `row` (int32[elements]), given the `symbols` from `symbols_of`."""
     for i in range(len(elements)):

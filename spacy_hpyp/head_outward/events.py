@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, jit, jitable
+from ..compiled import NONE, jitable
 from ..hpyp.gibbs import enter_event, new_events, read_events
 from .contexts import (
     CASE,
@@ -48,7 +48,7 @@ def sentence_of(sentences, number):
 
 
 @read_events.register(GeneratedInTrees)
-@jit
+@jitable
 def _read_events(generated, number, pool):
     return events_of(pool, generated.distribution, *sentence_of(generated, number), generated.sizes)
 
@@ -61,7 +61,7 @@ class Family(NamedTuple):
     last: np.ndarray  # int32[2, n]: the outermost child on each side
 
 
-@jit
+@jitable
 def family_of(heads):
     """Return the relatives in a tree, given heads (int32[n]), `NONE` for the root."""
     n = len(heads)
@@ -152,7 +152,7 @@ def _enter(pool, events, sizes, symbols, event, dish):
     enter_event(pool, events, 0, dish)
 
 
-@jit
+@jitable
 def events_of(pool, distribution, words, tags, heads, labels, sizes):
     """Return the events of one distribution; the root's child has no distance and no label."""
     n = len(words)

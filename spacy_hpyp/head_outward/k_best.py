@@ -63,7 +63,7 @@ def k_best(scores, k):
     return heads, totals
 
 
-@jit
+@jitable
 def _number(n, kind, i, j):
     return (kind * n + i) * (n + 1) + j
 

@@ -64,7 +64,7 @@ def _log_probability(model, distribution, symbols, event, outcome, rooms):
     return log(room.out[outcome])
 
 
-@jit
+@jitable
 def chart_scores(model, words, tags):
     """Return the scores of all events of a sentence, in nats, without labels; words are cased."""
     n = len(words)
@@ -121,7 +121,7 @@ def chart_scores(model, words, tags):
     return scores
 
 
-@jit
+@jitable
 def _reads_sibling(model):
     return model.reads_sibling[WORD] or model.reads_sibling[CASE] or model.reads_sibling[DISTANCE]
 
@@ -197,7 +197,7 @@ def candidate_log_probabilities(model, words, tags, heads, labels):
     return scores
 
 
-@jit
+@jitable
 def find_labels(model, words, tags, heads, labels):
     """Find the most probable label of each arc of a tree, into `labels` (int32[n])."""
     n = len(words)

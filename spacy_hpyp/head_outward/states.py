@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, jit, struct
+from ..compiled import NONE, jit, jitable, struct
 from ..hpyp.franchise import (
     DISH,
     N_SERVINGS,
@@ -111,14 +111,14 @@ def columns_of(kind: str) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-@jit
+@jitable
 def enter_context(model, parent, document, condition, context):
     """Write the context of a state (int32[1]), and the parent into that of a word (int32[2])."""
     condition[0] = document if model.of_documents[0] else parent
     context[PARENT] = parent
 
 
-@jit
+@jitable
 def enter_word(model, dependents, i, condition, context):
     """Write the contexts of word i."""
     head = dependents.head[i]
@@ -126,7 +126,7 @@ def enter_word(model, dependents, i, condition, context):
     enter_context(model, parent, dependents.document[i], condition, context)
 
 
-@jit
+@jitable
 def word_probabilities(model, word, context, place, probability):
     """Find the probability of a word given its context and each state (float64[states]).
 
@@ -151,7 +151,7 @@ def word_probabilities(model, word, context, place, probability):
                 )
 
 
-@jit
+@jitable
 def state_weights(model, word, condition, context, place, probability, weight):
     """Write the joint probability of each state and a word into `weight`. Return the sum."""
     restaurant_distribution(model.states, deepest(model.states, 0, condition), weight)
@@ -163,7 +163,7 @@ def state_weights(model, word, condition, context, place, probability, weight):
     return total
 
 
-@jit
+@jitable
 def seat_word(model, word, state, condition, context, rng):
     """Seat a word and its state."""
     context[STATE] = state
@@ -171,7 +171,7 @@ def seat_word(model, word, state, condition, context, rng):
     add(model.words, 0, context, word, rng)
 
 
-@jit
+@jitable
 def unseat_word(model, word, state, condition, context, rng):
     """Remove a word and its state."""
     context[STATE] = state
@@ -252,7 +252,7 @@ def believe_states(model, word, parent, sweeps, rng, belief, log_probability):
     log_probability[:] = -np.log(inverse / (sweeps // 2) * normaliser)
 
 
-@jit
+@jitable
 def score_arcs(model, word, document):
     """Return the chart scores of a sentence, with fixed counts and states summed out."""
     n, states = len(word), model.states.alphabet[0]

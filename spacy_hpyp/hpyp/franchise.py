@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, jit, struct
+from ..compiled import NONE, jit, jitable, struct
 
 # Columns of `Franchise.restaurants`.
 PARENT, SYMBOL, TIER, CUSTOMERS, TABLES, FIRST = range(6)
@@ -213,7 +213,7 @@ def fill_index(index, rows, used, restaurants):
             index[slot_of(index, rows, first, rows[row, 1])] = row
 
 
-@jit
+@jitable
 def first_slot(index, first, second):
     """Return the slot of an open-addressing index where the search for (first, second) begins."""
     mixed = np.uint64(first) * np.uint64(0x9E3779B97F4A7C15)
@@ -224,7 +224,7 @@ def first_slot(index, first, second):
     return np.int64(mixed & np.uint64(len(index) - 1))
 
 
-@jit
+@jitable
 def slot_of(index, rows, first, second):
     """Return the slot of the row with (first, second) in its first two columns, or the empty slot
     where it belongs.
@@ -236,14 +236,14 @@ def slot_of(index, rows, first, second):
     return slot
 
 
-@jit
+@jitable
 def child(franchise, parent, symbol):
     """Return the restaurant one context symbol below a restaurant, or `NONE`."""
     index = franchise.restaurant_index
     return index[slot_of(index, franchise.restaurants, parent, symbol)]
 
 
-@jit
+@jitable
 def serving_of(franchise, restaurant, dish):
     """Return the serving of a dish in a restaurant, or `NONE`."""
     serving = franchise.restaurants[restaurant, FIRST]
@@ -255,7 +255,7 @@ def serving_of(franchise, restaurant, dish):
     return index[slot_of(index, franchise.servings, restaurant, dish)]
 
 
-@jit
+@jitable
 def depth_of(franchise, expert):
     """Return the number of context elements that an expert reads."""
     depth = 0
@@ -264,7 +264,7 @@ def depth_of(franchise, expert):
     return depth
 
 
-@jit
+@jitable
 def deepest(franchise, expert, row):
     """Return the restaurant of the longest prefix of a context row that an expert has seen."""
     restaurant = expert
@@ -276,7 +276,7 @@ def deepest(franchise, expert, row):
     return restaurant
 
 
-@jit
+@jitable
 def seen(franchise, restaurant):
     """Return the nearest restaurant, here or above, that is not empty; else the root."""
     restaurants = franchise.restaurants
@@ -285,7 +285,7 @@ def seen(franchise, restaurant):
     return restaurant
 
 
-@jit
+@jitable
 def restaurant_probability(franchise, restaurant, served, tables, above):
     """Return the predictive probability of a dish in one restaurant (Teh 2006 equation 5).
 
@@ -303,7 +303,7 @@ def restaurant_probability(franchise, restaurant, served, tables, above):
     return (served - discount * tables + fresh * above) / (strength + customers)
 
 
-@jit
+@jitable
 def dish_probability(franchise, restaurant, dish):
     """Return p(dish | restaurant), given the present seating."""
     restaurants, servings = franchise.restaurants, franchise.servings
@@ -324,7 +324,7 @@ def dish_probability(franchise, restaurant, dish):
     return probability + factor / franchise.alphabet[0]
 
 
-@jit
+@jitable
 def restaurant_distribution(franchise, restaurant, out):
     """Write p(. | restaurant), given the present seating, into `out` (float64[alphabet])."""
     depth = franchise.restaurants[restaurant, TIER] % len(franchise.path)

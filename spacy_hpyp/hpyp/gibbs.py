@@ -25,7 +25,7 @@ from .seating import (
 )
 
 
-@jit
+@jitable
 def draw(weights, mass, rng):
     """Draw an option in proportion to its weight (float64[*]); `mass` is the sum of the weights."""
     threshold = rng.random() * mass
@@ -51,7 +51,7 @@ class Events(NamedTuple):
     count: np.ndarray  # int64[1]: the number of events
 
 
-@jit
+@jitable
 def new_events(pool, most):
     """Return no events, with room for `most`."""
     experts = pool.experts.columns.shape[0]
@@ -87,7 +87,7 @@ def read_events(generated, number, pool):
     """
 
 
-@jit
+@jitable
 def predict_event(pool, events, i):
     """Return the log-probability of an event in nats, given the present seating."""
     scratch, dish = pool.scratch, events.dish[i]
@@ -109,7 +109,7 @@ def _place_experts(pool, events, i):
         scratch.place[expert] = events.restaurants[i, expert]
 
 
-@jit
+@jitable
 def add_event(pool, events, i, rng):
     """Seat an event under every expert, and add the gradient of its log-probability.
 
@@ -131,7 +131,7 @@ def add_event(pool, events, i, rng):
     return log_probability
 
 
-@jit
+@jitable
 def remove_event(pool, events, i, rng):
     """Remove an event from every expert. Returns whether it was seated everywhere."""
     removed, undo = True, events.undo[i]
@@ -143,7 +143,7 @@ def remove_event(pool, events, i, rng):
     return removed
 
 
-@jit
+@jitable
 def restore_event(pool, events, i):
     """Undo `remove_event`."""
     dish, undo = events.dish[i], events.undo[i]
@@ -152,7 +152,7 @@ def restore_event(pool, events, i):
         restore(pool.experts, restaurant, dish, undo[expert, 0], undo[expert, 1])
 
 
-@jit
+@jitable
 def seat_event(pool, events, i, rng):
     """Seat an event under every expert, so that it can be undone."""
     dish, undo = events.dish[i], events.undo[i]
@@ -162,7 +162,7 @@ def seat_event(pool, events, i, rng):
         )
 
 
-@jit
+@jitable
 def undo_seat_event(pool, events, i):
     """Undo `seat_event`."""
     dish, undo = events.dish[i], events.undo[i]
@@ -171,7 +171,7 @@ def undo_seat_event(pool, events, i):
         undo_seat(pool.experts, restaurant, dish, undo[expert, 0], undo[expert, 1])
 
 
-@jit
+@jitable
 def learn_event(pool, events, i):
     """`predict_event`, and add the gradient of the log-probability."""
     log_probability = predict_event(pool, events, i)
@@ -180,7 +180,7 @@ def learn_event(pool, events, i):
     return log_probability
 
 
-@jit
+@jitable
 def remove_events(pool, events, rng):
     """Remove the events of a sentence in reverse order. Returns whether all were seated."""
     removed = True
@@ -189,7 +189,7 @@ def remove_events(pool, events, rng):
     return removed
 
 
-@jit
+@jitable
 def resample_event(pool, events, i, rng):
     """Take a Gibbs step for one event under every expert.
 
@@ -204,7 +204,7 @@ def resample_event(pool, events, i, rng):
     return True, total
 
 
-@jit
+@jitable
 def gibbs_step(pool, events, is_seated, rng):
     """Take a Gibbs step for each event of a sentence, or add them if it is not seated.
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, jit
+from ..compiled import NONE, jit, jitable
 from . import franchise as column
 from .franchise import Franchise
 
@@ -83,7 +83,7 @@ def _tally(franchise, small, large):
     return listed
 
 
-@jit
+@jitable
 def _count(small, large, listed, kind, tier, value, count):
     if value < _DENSE:
         small[kind, tier, value] += count
@@ -152,7 +152,7 @@ def sample_tier(customers, tables, sizes, discount, strength, rng):
     return discount, _sample_strength(customers, tables, sizes, discount, strength, rng)
 
 
-@jit
+@jitable
 def _sample_discount(customers, tables, sizes, discount, strength, rng):
     """Shrink from the whole interval. The prior of theta + d changes with d."""
     height = log_likelihood(customers, tables, sizes, discount, strength) - discount
@@ -170,7 +170,7 @@ def _sample_discount(customers, tables, sizes, discount, strength, rng):
     return nan
 
 
-@jit
+@jitable
 def _sample_strength(customers, tables, sizes, discount, strength, rng):
     """Step out and shrink on the scale x = log(theta + d), whose log-prior is x - exp(x)."""
     here = log(strength + discount)
@@ -195,7 +195,7 @@ def _sample_strength(customers, tables, sizes, discount, strength, rng):
     return nan
 
 
-@jit
+@jitable
 def _log_posterior(customers, tables, sizes, discount, x):
     """Return the log-posterior of x = log(theta + d); NaN where theta overflows."""
     return log_likelihood(customers, tables, sizes, discount, exp(x) - discount) - exp(x) + x

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, dispatch, jit, jitable, struct
+from ..compiled import NONE, dispatch, jitable, struct
 from . import table
 from .franchise import (
     CUSTOMERS,
@@ -191,13 +191,13 @@ def workspace(pool):
     return new_scratch(len(pool.gates), len(pool.experts.columns), alphabet)
 
 
-@jit
+@jitable
 def alphabet_of(pool):
     """Return the number of outcomes of a pool."""
     return pool.experts.alphabet[0]
 
 
-@jit
+@jitable
 def is_plain(pool):
     """Whether a pool has no weights, see `Conditional.is_plain`."""
     return len(pool.weights.bucket) == 0
@@ -240,14 +240,14 @@ def find_shares(pool, row, scratch):
     return _weigh_mixture(pool, scratch)
 
 
-@jit
+@jitable
 def read_symbols(pool, row, symbols):
     """Read the symbols of a pool's gates off a context row."""
     for gate in range(len(symbols)):
         symbols[gate] = row[pool.gates[gate]]
 
 
-@jit
+@jitable
 def _weigh(pool, scratch):
     """Find the weights of the experts; those of a plain pool are 0."""
     for expert in range(len(scratch.weight)):
@@ -259,7 +259,7 @@ def _weigh(pool, scratch):
         scratch.weight[expert] = weight
 
 
-@jit
+@jitable
 def _weigh_mixture(pool, scratch):
     """Find exp(weight) of each expert. Returns their sum."""
     _weigh(pool, scratch)
@@ -270,7 +270,7 @@ def _weigh_mixture(pool, scratch):
     return mass
 
 
-@jit
+@jitable
 def mix(pool, scratch):
     """Return the weighted mean of the experts' probabilities of a dish."""
     if len(scratch.weight) == 0:
@@ -281,7 +281,7 @@ def mix(pool, scratch):
     return total / mass
 
 
-@jit
+@jitable
 def multiply(pool, kind, scratch, out):
     """Write the normalised product of the experts' distributions into `out`."""
     _weigh(pool, scratch)
@@ -290,7 +290,7 @@ def multiply(pool, kind, scratch, out):
     normalise(out, pool.possible, kind)
 
 
-@jit
+@jitable
 def normalise(total, possible, kind):
     """Turn unnormalised log-probabilities into probabilities in place."""
     highest, mass = -np.inf, 0.0
@@ -307,7 +307,7 @@ def normalise(total, possible, kind):
         total[y] /= mass
 
 
-@jit
+@jitable
 def _exp(x):
     """Return exp(x) for -700 < x < 700, to the last bit or two. A loop over it has no calls and
     works on several numbers at once.
@@ -330,7 +330,7 @@ def _exp(x):
     return p * np.int64((np.float64(shifted).view(np.int64) + 1023) << 52).view(np.float64)
 
 
-@jit
+@jitable
 def add_gradient(pool, dish, probability, share, scratch, out):
     """Add the gradient of a dish's log-probability with respect to the weights to `pool.gradient`,
     after the dish was predicted.
@@ -390,20 +390,20 @@ surplus.register(FrozenTable)(table.surplus)
 
 
 @distribution.register(Franchise)
-@jit
+@jitable
 def _distribution(franchise, expert, row, out):
     restaurant_distribution(franchise, deepest(franchise, expert, row), out)
 
 
 @descend.register(Franchise)
-@jit
+@jitable
 def _descend(franchise, row, dish, scratch):
     for expert in range(len(scratch.place)):
         scratch.place[expert] = deepest(franchise, expert, row)
     look_up(franchise, dish, scratch)
 
 
-@jit
+@jitable
 def find_weights(franchise, scratch):
     """Find the places of the experts' weights, given `scratch.place`."""
     for expert in range(len(scratch.place)):
@@ -413,7 +413,7 @@ def find_weights(franchise, scratch):
             scratch.weight_at[expert] += np.uint64(bucket_of(row[CUSTOMERS]))
 
 
-@jit
+@jitable
 def look_up(franchise, dish, scratch):
     """`descend`, given `scratch.place`."""
     find_weights(franchise, scratch)
@@ -428,7 +428,7 @@ def look_up(franchise, dish, scratch):
 
 
 @add_logs.register(Franchise)
-@jit
+@jitable
 def _add_logs(franchise, scratch, out):
     for expert in range(len(scratch.weight)):
         for y in range(len(out)):
@@ -436,7 +436,7 @@ def _add_logs(franchise, scratch, out):
 
 
 @surplus.register(Franchise)
-@jit
+@jitable
 def _surplus(franchise, expert, dish, out, scratch):
     found = scratch.logs[expert, dish]
     for y in range(len(out)):

@@ -6,7 +6,7 @@ tell what `undo_seat` and `restore` need to put the seating back.
 
 import numpy as np
 
-from ..compiled import NONE, fetch, jit
+from ..compiled import NONE, fetch, jit, jitable
 from .franchise import (
     ABOVE,
     CELL,
@@ -38,7 +38,7 @@ from .franchise import (
 )
 
 
-@jit
+@jitable
 def open_restaurants(franchise, row, restaurants):
     """Find or found the restaurant of a context under every expert.
 
@@ -67,7 +67,7 @@ def open_restaurants(franchise, row, restaurants):
                     fetch(franchise.servings, np.int64(serving) * franchise.servings.shape[1])
 
 
-@jit
+@jitable
 def open_restaurant(franchise, expert, row):
     """Find or found the restaurant of a context under one expert."""
     restaurant = expert
@@ -76,7 +76,7 @@ def open_restaurant(franchise, expert, row):
     return restaurant
 
 
-@jit
+@jitable
 def _open_child(franchise, restaurant, symbol):
     restaurants, index = franchise.restaurants, franchise.restaurant_index
     slot = slot_of(index, restaurants, restaurant, symbol)
@@ -94,7 +94,7 @@ def _open_child(franchise, restaurant, symbol):
     return below
 
 
-@jit
+@jitable
 def _open_serving(franchise, restaurant, dish, above):
     servings, restaurants = franchise.servings, franchise.restaurants
     serving = franchise.used[N_SERVINGS]
@@ -115,7 +115,7 @@ def _open_serving(franchise, restaurant, dish, above):
     return serving
 
 
-@jit
+@jitable
 def _open_chain(franchise, depth, dish):
     """Find or make the servings of a dish along `path`, root first, in `chain`."""
     level = depth
@@ -134,7 +134,7 @@ def _open_chain(franchise, depth, dish):
         franchise.chain[level] = _open_serving(franchise, franchise.path[level], dish, above)
 
 
-@jit
+@jitable
 def _count_table(franchise, serving, size, change):
     """Change the number of tables of one size in the histogram of a serving.
 
@@ -170,7 +170,7 @@ def _count_table(franchise, serving, size, change):
         cells[before, LINK] = after
 
 
-@jit
+@jitable
 def _grow_table(franchise, serving, size):
     """Seat a customer at a table of a given size."""
     row = franchise.servings[serving]
@@ -181,7 +181,7 @@ def _grow_table(franchise, serving, size):
     franchise.restaurants[row[RESTAURANT], CUSTOMERS] += 1
 
 
-@jit
+@jitable
 def _pick_table(franchise, serving, discount, rng):
     """Draw a table of size s with weight s - d. Returns its size."""
     row = franchise.servings[serving]
@@ -197,7 +197,7 @@ def _pick_table(franchise, serving, discount, rng):
         cell = franchise.cells[cell, LINK]
 
 
-@jit
+@jitable
 def _open_table(franchise, serving):
     """Seat a customer at a new table."""
     row = franchise.servings[serving]
@@ -211,7 +211,7 @@ def _open_table(franchise, serving):
     franchise.restaurants[row[RESTAURANT], TABLES] += 1
 
 
-@jit
+@jitable
 def _shrink_table(franchise, serving, size):
     """Take a customer from a table of a given size; one of size 1 closes."""
     row = franchise.servings[serving]
@@ -229,7 +229,7 @@ def _shrink_table(franchise, serving, size):
         _count_table(franchise, serving, franchise.cells[row[CELL], SIZE], -1)
 
 
-@jit
+@jitable
 def open_path(franchise, restaurant, dish):
     """Write the path to a restaurant, and its servings of a dish, into `path` and `chain`. Returns
     its depth.
@@ -243,7 +243,7 @@ def open_path(franchise, restaurant, dish):
     return depth
 
 
-@jit
+@jitable
 def seat(franchise, restaurant, dish, rng):
     """Seat a customer for a dish; a new table sends one customer to the parent restaurant.
 
@@ -254,7 +254,7 @@ def seat(franchise, restaurant, dish, rng):
     return seat_with_undo(franchise, restaurant, dish, rng)[0]
 
 
-@jit
+@jitable
 def seat_with_undo(franchise, restaurant, dish, rng):
     """`seat`, with the information that `undo_seat` needs.
 
@@ -285,7 +285,7 @@ def seat_with_undo(franchise, restaurant, dish, rng):
     return value[depth + 1], depth + 1, 0
 
 
-@jit
+@jitable
 def _joins(franchise, discount, joining, total, rng):
     """Whether a customer joins one of the dish's tables."""
     if franchise.own_tables[0] or discount == 1.0:
@@ -293,7 +293,7 @@ def _joins(franchise, discount, joining, total, rng):
     return franchise.one_table[0] or rng.random() * total < joining
 
 
-@jit
+@jitable
 def undo_seat(franchise, restaurant, dish, tables, size):
     """Undo `seat_with_undo`, whose results are `tables` and `size`."""
     serving = serving_of(franchise, restaurant, dish)
@@ -304,7 +304,7 @@ def undo_seat(franchise, restaurant, dish, tables, size):
         _shrink_table(franchise, serving, size)
 
 
-@jit
+@jitable
 def unseat(franchise, restaurant, dish, rng):
     """Take a customer for a dish away; a table that closes takes one from the parent restaurant.
 
@@ -313,7 +313,7 @@ def unseat(franchise, restaurant, dish, rng):
     return unseat_with_undo(franchise, restaurant, dish, rng)[0] >= 0
 
 
-@jit
+@jitable
 def unseat_with_undo(franchise, restaurant, dish, rng):
     """`unseat`, with the information that `restore` needs.
 

@@ -10,7 +10,7 @@ from math import log
 
 import numpy as np
 
-from ..compiled import jit
+from ..compiled import jit, jitable
 from .franchise import Franchise, deepest, dish_probability, reserve, restaurant_distribution
 from .hyperparameters import resample
 from .seating import open_restaurant, seat, unseat
@@ -19,7 +19,7 @@ from .seating import open_restaurant, seat, unseat
 GROUP, BEFORE = 0, 1
 
 
-@jit
+@jitable
 def read_context(symbols, start, place, group, end, row):
     """Read the context of a place in a sequence that begins at `start` into a row."""
     row[GROUP] = group

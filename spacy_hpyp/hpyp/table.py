@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import NONE, fetch, jit, overwrite, struct
+from ..compiled import NONE, fetch, jit, jitable, overwrite, struct
 from ..memory import giving_back
 from . import franchise as column
 from .franchise import Franchise, restaurant_probability
@@ -91,7 +91,7 @@ class FrozenTable(NamedTuple):
     row: np.ndarray
 
 
-@jit
+@jitable
 def bucket_of(customers):
     """Return the bucket of a number of customers, at least one."""
     place = 0
@@ -102,20 +102,20 @@ def bucket_of(customers):
     return place
 
 
-@jit
+@jitable
 def _room_of(key):
     """Return for how many children of a restaurant there is room (uint64), by its key (uint32)."""
     number = np.uint64((key >> _BUCKET_BITS) & _ROOM_BITS)
     return number if number <= np.uint64(_EXACT) else np.uint64(1) << (number - np.uint64(2))
 
 
-@jit
+@jitable
 def _first_try(number, room):
     """Return the place in a room where the search for a symbol or dish begins (uint64 each)."""
     return ((number * _SPREAD & _LOW) * room) >> _HALF
 
 
-@jit
+@jitable
 def _find(rows, first, room, shift, number):
     """Return the place of a symbol or dish in a room, or the empty place where it belongs, or
     `NONE` if there is neither.
@@ -136,7 +136,7 @@ def _find(rows, first, room, shift, number):
     return NONE
 
 
-@jit
+@jitable
 def child_of(table, restaurant, symbol):
     """Return the restaurant one context symbol below a restaurant, or `NONE`."""
     here = table.restaurants[restaurant]
@@ -145,14 +145,14 @@ def child_of(table, restaurant, symbol):
     return place if place != NONE and table.restaurants[place].key != EMPTY else NONE
 
 
-@jit
+@jitable
 def _back_off_of(table, restaurant):
     """Return the factor of the parent's probability of a dish that a restaurant does not serve."""
     stored = np.float64(table.restaurants[restaurant].value)
     return stored if stored >= 0.0 else 1.0 + stored
 
 
-@jit
+@jitable
 def _probability(table, restaurant, dish, above):
     """Return p(dish | restaurant) under an expert that is mixed, negative if the restaurant does
     not serve the dish: then none below it serves it either.
@@ -201,7 +201,7 @@ def distribution(table, expert, row, out):
             out[dish] /= mass
 
 
-@jit
+@jitable
 def _enter_dishes(table, restaurant, out):
     """Turn the distribution of a restaurant's parent into its own, if experts are mixed."""
     listed, back_off = (
@@ -226,7 +226,7 @@ def _enter_dishes(table, restaurant, out):
 # All experts at once, see `pool.Scratch`.
 
 
-@jit
+@jitable
 def descend(table, row, dish, scratch):
     """Find the deepest restaurant of a context under each expert, the place of its weight, and the
     probability of a dish there, or the row of logs if the dish is `NONE`.
@@ -248,7 +248,7 @@ def descend(table, row, dish, scratch):
             fetch(table.row, at)
 
 
-@jit
+@jitable
 def _go_down(table, row, dish, scratch):
     restaurants, columns = table.restaurants, table.columns
     place, active, trial, reached = scratch.place, scratch.active, scratch.trial, scratch.reached
@@ -300,7 +300,7 @@ def _go_down(table, row, dish, scratch):
     _look_up(table, dish, served, scratch)
 
 
-@jit
+@jitable
 def _look_up(table, dish, count, scratch):
     """Find the probability of the dish under the first experts of `reached`."""
     probability = scratch.probability
@@ -310,7 +310,7 @@ def _look_up(table, dish, count, scratch):
         probability[expert] = _probability(table, scratch.place[expert], dish, above)
 
 
-@jit
+@jitable
 def add_logs(table, scratch, out):
     """Add the logs of all experts, times their weights, to `out` (float64[alphabet])."""
     for expert in range(len(scratch.weight)):
@@ -320,14 +320,14 @@ def add_logs(table, scratch, out):
         _add_excesses(table, here.dishes, here.value, scratch.weight[expert], out)
 
 
-@jit
+@jitable
 def _add_row(table, number, weight, out):
     logs = table.row[number]
     for dish in range(len(out)):
         out[dish] += weight * logs[dish]
 
 
-@jit
+@jitable
 def _add_excesses(table, listed, excess, weight, out):
     """Add the excesses of a restaurant, by its `dishes` and `value`."""
     if listed < SINGLE:
@@ -338,7 +338,7 @@ def _add_excesses(table, listed, excess, weight, out):
         out[listed - SINGLE] += weight * excess
 
 
-@jit
+@jitable
 def surplus(table, expert, dish, out, scratch):
     """Return the log-probability of a dish under an expert that is multiplied, less the mean over
     all dishes by their probabilities `out`, in nats.
@@ -548,15 +548,17 @@ def _enter_logs(franchise, places, listed, probability, back_off, table, own_row
                 logs[number] = factor - log(alphabet)
             else:
                 # A restaurant serves no more than its parent: that has a row, too.
-                logs[number] = logs[own_row[parent]] + np.float32(factor)
+                above, more = own_row[parent], np.float32(factor)
+                for dish in range(alphabet):
+                    logs[number, dish] = logs[above, dish] + more
         else:
             passed_on[restaurant] = passed_on[parent] + factor
         if count > 1:
             here.dishes, entries[free].key = free, count
             free += 1
             if own_row[parent] < 0:
-                above = np.int64(restaurants[places[parent]].dishes) + 1
-                overwrite(entries[free:], entries[above : above + count])
+                begin = np.int64(restaurants[places[parent]].dishes) + 1
+                overwrite(entries[free:], entries[begin : begin + count])
         serving = rows[restaurant, column.FIRST]
         while serving != NONE:
             dish, found = np.int64(seated[serving, column.DISH]), log(probability[serving])

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import jit
+from ..compiled import jit, jitable
 
 #: The number of the border of sentences, among words and among classes.
 BORDER = 0
@@ -77,13 +77,13 @@ def count_bigrams(pairs: np.ndarray, counts: np.ndarray, words: int) -> Bigrams:
     )
 
 
-@jit
+@jitable
 def _f(table, n):
     """Compute f(n), n log n."""
     return table[n] if n < len(table) else n * np.log(float(n))
 
 
-@jit
+@jitable
 def _look_around(bigrams, clustering, word, beside):
     """Write into `beside` how often each class stands after a word and before it, the word itself
     left out (int64[2, classes]). RETURNS (int): The count of the word beside itself.
@@ -100,7 +100,7 @@ def _look_around(bigrams, clustering, word, beside):
     return itself
 
 
-@jit
+@jitable
 def _find_gains(bigrams, clustering, word, beside, gain):
     """Write into `gain` what the likelihood gains if a word, taken out of its class, joins each
     class (float64[classes]), and its neighbours into `beside`.
@@ -136,7 +136,7 @@ def _find_gains(bigrams, clustering, word, beside, gain):
     return itself
 
 
-@jit
+@jitable
 def _add(clustering, own, count, itself, beside, sign):
     """Add a word to a class, or take it out."""
     pairs = clustering.pairs

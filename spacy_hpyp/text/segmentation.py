@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiled import jit
+from ..compiled import jit, jitable
 from .folding import fold
 from .segmentation_features import (
     CLASS_TEMPLATES,
@@ -65,7 +65,7 @@ class Segments(NamedTuple):
     probability: np.ndarray
 
 
-@jit
+@jitable
 def _score(weights, places, outcome):
     """Add up the weights of features; those that are dropped have a place below 0."""
     score = 0.0
@@ -75,7 +75,7 @@ def _score(weights, places, outcome):
     return score
 
 
-@jit
+@jitable
 def _descend(weights, places, outcome, gradient, square, rate):
     """A step of AdaGrad; `square` has the sums of squared gradients."""
     if abs(gradient) < _NEGLIGIBLE:
@@ -87,7 +87,7 @@ def _descend(weights, places, outcome, gradient, square, rate):
             weights.weight[place, outcome] += step
 
 
-@jit
+@jitable
 def _drop(places, rng):
     """Drop features; return the factor that makes up for them."""
     for n in range(len(places)):
@@ -96,7 +96,7 @@ def _drop(places, rng):
     return 1.0 / (1.0 - _DROPOUT)
 
 
-@jit
+@jitable
 def _learn_token(weights, places, right, square, rng):
     """Learn the right decision about a token."""
     scale, share = _drop(places, rng), np.empty(_TOKEN_OUTCOMES)
@@ -109,7 +109,7 @@ def _learn_token(weights, places, right, square, rng):
         _descend(weights, places, outcome, gradient, square, _TOKEN_RATE)
 
 
-@jit
+@jitable
 def _learn_sentence(weights, places, right, square, rng):
     """Learn whether a sentence ends."""
     score = _drop(places, rng) * _score(weights, places, _SENTENCE)
@@ -117,7 +117,7 @@ def _learn_sentence(weights, places, right, square, rng):
     _descend(weights, places, _SENTENCE, gradient, square, _SENTENCE_RATE)
 
 
-@jit
+@jitable
 def _decide_token(weights, places):
     """Return the best decision about a token."""
     best, highest = _GOES_ON, -np.inf

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..compiled import jit, struct
+from ..compiled import jit, jitable, struct
 from .folding import compose, plain
 
 #: Characters before and after a text that features may read.
@@ -155,7 +155,7 @@ def _scan(padded, code):
         padded.end[i] = end
 
 
-@jit
+@jitable
 def _span(padded, begin, end):
     """Hash the characters of a span, as written."""
     return padded.exact[end] - padded.exact[begin] * padded.power[end - begin]
@@ -167,13 +167,13 @@ def word_hash(padded, begin, end):
     return padded.lowered[end] - padded.lowered[begin] * padded.power[end - begin]
 
 
-@jit
+@jitable
 def _join(first, second):
     """Hash a pair of numbers or hashes."""
     return first * _BASE + second
 
 
-@jit
+@jitable
 def _mixed(number):
     """A hash whose lower bits depend on all bits of a number."""
     number ^= number >> 32
@@ -181,7 +181,7 @@ def _mixed(number):
     return number ^ (number >> 29)
 
 
-@jit
+@jitable
 def _place_of(words, word):
     """The place of a word in the table, or the empty one where it would be."""
     last = len(words) - 1
@@ -202,7 +202,7 @@ def enter_words(weights, words, often, of_class):
             weights.of_class[place] = of_class[i]
 
 
-@jit
+@jitable
 def may_go_on(weights, padded, i):
     """Whether a token may go on behind a character: in its chunk, or behind one space as in
     training.
@@ -227,12 +227,12 @@ def find_joins(padded: PaddedText, starts: np.ndarray, ends: np.ndarray) -> np.n
     return joins
 
 
-@jit
+@jitable
 def _is_known(weights, padded, begin, end):
     return weights.words[_place_of(weights.words, word_hash(padded, begin, end))] != 0
 
 
-@jit
+@jitable
 def _longest_from(weights, padded, begin, shortest):
     """The length of the longest known word, above a minimum, that begins with a character; 0 if
     there is none.
@@ -243,7 +243,7 @@ def _longest_from(weights, padded, begin, shortest):
     return 0
 
 
-@jit
+@jitable
 def _longest_to(weights, padded, token, i):
     """The length of the longest known word in the token that ends with a character, or 0."""
     for begin in range(max(token, i + 1 - _LONGEST_WORD), i + 1):
@@ -252,7 +252,7 @@ def _longest_to(weights, padded, token, i):
     return 0
 
 
-@jit
+@jitable
 def _longest_over(weights, padded, token, i):
     """The length of the longest known word in the token that goes on behind a character, or 0."""
     found = 0
@@ -261,7 +261,7 @@ def _longest_over(weights, padded, token, i):
     return found
 
 
-@jit
+@jitable
 def _kinds(padded, first, end):
     """The kinds of the characters of a span, as one number."""
     found = 0
@@ -270,20 +270,20 @@ def _kinds(padded, first, end):
     return found
 
 
-@jit
+@jitable
 def _write(places, first, features):
     for n in range(len(features)):
         places[first + n] = features[n]
 
 
-@jit
+@jitable
 def _hash(places, weights, first):
     """Make features places in the table; `first` numbers the first template."""
     for n in range(len(places)):
         places[n] = _mixed(places[n] + (first + n) * _OF_TEMPLATE) & (len(weights.weight) - 1)
 
 
-@jit
+@jitable
 def _write_character_features(places, padded, i, stop):
     """Write features of the characters around one, none of those from `stop` on."""
     kind = padded.kind
@@ -304,7 +304,7 @@ def _write_character_features(places, padded, i, stop):
         n += 1
 
 
-@jit
+@jitable
 def _write_classes(places, first, group, next_group, here, own):
     """Write features of the classes of a word and of the next one."""
     if len(places) > first:
@@ -313,12 +313,12 @@ def _write_classes(places, first, group, next_group, here, own):
         )
 
 
-@jit
+@jitable
 def _class_of(weights, place):
     return np.int64(weights.of_class[place]) if len(weights.of_class) > 0 else 0
 
 
-@jit
+@jitable
 def find_token_features(places, weights, padded, i, token, before):
     """Find the features that tell whether a token ends with a character.
 
@@ -369,7 +369,7 @@ def find_token_features(places, weights, padded, i, token, before):
     _hash(places, weights, 1)
 
 
-@jit
+@jitable
 def find_sentence_features(places, weights, padded, i, token, before, length):
     """Find the features that tell whether a sentence ends with a token.
 

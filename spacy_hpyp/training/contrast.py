@@ -15,7 +15,6 @@ from thinc.api import Adam
 from ..annotation.arrays import Blocks, sentence_blocks
 from ..annotation.sentences import join
 from ..arc_standard.contrast import add_contrasts
-from ..arc_standard.decoding import UNUSED
 from ..arc_standard.distributions import (
     DISTRIBUTIONS,
     Derivations,
@@ -123,4 +122,4 @@ def _contrast(
     """The log-likelihood of some sentences and its gradient, see `add_contrasts`."""
     gradient = no_gradient(weights)
     task = new_task(with_weights(parser, weights, gradient), blocks, search)
-    return add_contrasts(task, chosen, derivations, _JOINT, UNUSED), gradient
+    return add_contrasts(task, chosen, derivations, _JOINT), gradient

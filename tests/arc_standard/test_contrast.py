@@ -51,7 +51,7 @@ def contrasts(parser, task, joint_share):
     gradient = no_gradient(pools)
     every = np.arange(len(blocks.offsets) - 1)
     task = new_task(with_weights(parser, pools, gradient), blocks, SEARCH)
-    found = add_contrasts(task, every, derivations, joint_share, np.random.default_rng(0))
+    found = add_contrasts(task, every, derivations, joint_share)
     return found, gradient
 
 

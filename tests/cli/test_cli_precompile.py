@@ -3,7 +3,7 @@
 import command_line
 import pytest
 
-from spacy_hpyp.arc_standard.decoding import decode_blocks
+from spacy_hpyp.arc_standard.particle_filter import particle_filter
 
 
 def test_what_a_pipeline_needs_is_compiled(trained, tmp_path):
@@ -11,7 +11,7 @@ def test_what_a_pipeline_needs_is_compiled(trained, tmp_path):
     done = command_line.run("hpyp", "precompile", tmp_path / "pipeline")
     assert "hpyp_parser: " in done.output
     assert "Ready after " in done.output
-    assert decode_blocks.signatures
+    assert particle_filter.signatures
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
+from compiling import compiled
 
 from spacy_hpyp.compiled import NONE, jit
 from spacy_hpyp.hpyp.franchise import (
@@ -21,6 +22,10 @@ from spacy_hpyp.hpyp.franchise import (
 from spacy_hpyp.hpyp.pool import Pool, new_scratch
 from spacy_hpyp.hpyp.seating import add, remove
 from spacy_hpyp.hpyp.table import freeze
+
+deepest, dish_probability, restaurant_distribution = map(
+    compiled, (deepest, dish_probability, restaurant_distribution)
+)
 
 Customer = tuple[tuple[int, ...], int]
 

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from compiling import compiled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from searching import search_block
@@ -15,6 +16,8 @@ from spacy_hpyp.arc_standard.proposals import new_task
 from spacy_hpyp.arc_standard.search import Search
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.memo import keep_best, new_memo, recall
+
+recall = compiled(recall)
 
 # Few keys, many of which share a slot, among them symbols as large as they get.
 PARTS = st.sampled_from([-1, 0, 1, 2, 3, 2**31 - 1])

@@ -4,12 +4,15 @@ from math import log
 
 import numpy as np
 import pytest
+from compiling import compiled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spacy_hpyp.arc_standard.particle_filter import DERIVATION, log_sum, reallocate, share
 from spacy_hpyp.arc_standard.search import Search
 from spacy_hpyp.compiled import NONE
+
+reallocate = compiled(reallocate)
 
 WEIGHTS = st.lists(st.floats(-200, 0), min_size=1, max_size=20)
 

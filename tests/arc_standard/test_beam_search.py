@@ -6,6 +6,7 @@ from math import log
 
 import numpy as np
 import pytest
+from compiling import compiled
 from searching import decode_all
 from test_enumeration import EVERYTHING, POOLS, Counter, make_model, with_random_weights
 from test_posterior import blocks_of
@@ -15,6 +16,8 @@ from spacy_hpyp.arc_standard.configuration import shift as push
 from spacy_hpyp.arc_standard.decoding import decode
 from spacy_hpyp.arc_standard.likelihood import action_probability, new_workspace, token_probability
 from spacy_hpyp.arc_standard.search import TOP, Search
+
+action_probability, token_probability = map(compiled, (action_probability, token_probability))
 
 WORDS = [1, 0, 0, 1, 0]
 #: All labels and tags that there are.

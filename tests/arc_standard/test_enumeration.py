@@ -6,6 +6,7 @@ from math import log
 
 import numpy as np
 import pytest
+from compiling import compiled
 from seating import PRECISION, predictive_probability
 
 from spacy_hpyp.annotation.arrays import Blocks
@@ -40,6 +41,8 @@ from spacy_hpyp.hpyp.franchise import CUSTOMERS, TIER, deepest
 from spacy_hpyp.hpyp.pool import Weights, bucket_of
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
+
+deepest = compiled(deepest)
 
 EVERYTHING = 10**18
 

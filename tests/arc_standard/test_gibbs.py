@@ -4,6 +4,7 @@ several of their events.
 
 import numpy as np
 import pytest
+from compiling import compiled
 from seating import squared_sizes
 from test_enumeration import POOLS, make_model, with_random_weights
 from test_franchise import DISCOUNT, STRENGTH, enumerate_seatings
@@ -22,6 +23,8 @@ from spacy_hpyp.compiled import jit
 from spacy_hpyp.hpyp.count_model import no_gradient
 from spacy_hpyp.hpyp.franchise import N_SERVINGS, NONE, PARENT, RESTAURANT, SYMBOL, new_franchise
 from spacy_hpyp.hpyp.gibbs import gibbs_sweep
+
+events_of = compiled(events_of)
 
 #: One sentence whose five tags, words and labels fall into few restaurants.
 WORDS, TAGS, HEADS = [0, 1, 0, 0, 1], [0, 1, 0, 0, 1], [1, NONE, 1, 1, 1]

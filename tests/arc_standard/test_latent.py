@@ -8,6 +8,7 @@ from math import exp
 
 import numpy as np
 import pytest
+from compiling import compiled
 from test_enumeration import POOLS, Counter, make_model, with_random_weights
 from test_franchise import enumerate_seatings
 from test_gibbs import context_of, without_sentences
@@ -29,6 +30,10 @@ from spacy_hpyp.hpyp.count_model import no_gradient
 from spacy_hpyp.hpyp.gibbs import restore_event, undo_seat_event
 from spacy_hpyp.hpyp.storage import pack
 from spacy_hpyp.storage import dump
+
+events_of, add_weighing, remove_weighing, restore_event, undo_seat_event = map(
+    compiled, (events_of, add_weighing, remove_weighing, restore_event, undo_seat_event)
+)
 
 #: The second word has a dependent on either side, so that the tree has two derivations.
 WORDS, TAGS, HEADS = [0, 1, 0], [0, 1, 0], [1, NONE, 1]

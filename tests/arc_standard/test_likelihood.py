@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from compiling import compiled
 from seating import PRECISION
 from test_enumeration import POOLS, Counter, make_model
 
@@ -9,6 +10,8 @@ from spacy_hpyp.arc_standard.configuration import DEPTH, ROOT, SHIFT, action_cou
 from spacy_hpyp.arc_standard.configuration import shift as push
 from spacy_hpyp.arc_standard.distributions import ContextLists
 from spacy_hpyp.arc_standard.likelihood import action_probability, new_workspace, token_probability
+
+action_probability, token_probability = map(compiled, (action_probability, token_probability))
 
 
 @pytest.mark.parametrize("name", POOLS)

@@ -1,6 +1,7 @@
 """States and actions of the compiled search as those of `plain_parser`."""
 
 import numpy as np
+from compiling import compiled
 from plain_parser import Tree
 
 from spacy_hpyp.easy_first import parsing
@@ -10,13 +11,15 @@ from spacy_hpyp.easy_first.partial_trees import BASE, CHILD, FIRST, HEAD, LEFT_A
 
 def begin(scorer, sentence, states):
     n = len(sentence.symbols)
-    parsing.begin(states, n)
-    parsing.append_words(scorer, sentence, states, 0, 0, 0, n)
+    compiled(parsing.begin)(states, n)
+    compiled(parsing.append_words)(scorer, sentence, states, 0, 0, 0, n)
 
 
 def advance(scorer, sentence, states, half, size, length, heads, margin):
-    count = parsing.find_best(states, half, size, length, states.width, heads, margin, None)
-    parsing.follow(scorer, sentence, states, half, length, count)
+    count = compiled(parsing.find_best)(
+        states, half, size, length, states.width, heads, margin, None
+    )
+    compiled(parsing.follow)(scorer, sentence, states, half, length, count)
     return count
 
 

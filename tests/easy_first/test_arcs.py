@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from compiling import compiled
 from plain_parser import PlainParser, arc_scorer, first_state, random_derivation, random_sentence
 
 from spacy_hpyp.compiled import NONE
@@ -31,6 +32,8 @@ from spacy_hpyp.easy_first.tree_model import TreeModel
 from spacy_hpyp.text.elements import reads_classes
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import VocabularySettings
+
+add_up, find_arc_features, find_weights = map(compiled, (add_up, find_arc_features, find_weights))
 
 NAMES = list(ELEMENTS)
 TREES = ("l2", "l1", "l", "r", "r1", "r2")

@@ -4,6 +4,7 @@ from the left to the right.
 
 import numpy as np
 import pytest
+from compiling import compiled
 from plain_parser import first_state, heads_of, label_scorer, random_derivation, random_sentence
 
 from spacy_hpyp.compiled import NONE
@@ -24,6 +25,8 @@ from spacy_hpyp.easy_first.labels import (
     workspace,
 )
 from spacy_hpyp.easy_first.perceptron import compile_templates, find_features
+
+score_labels = compiled(score_labels)
 
 NAMES = list(ELEMENTS)
 COLUMNS = (*SYMBOLS, *GUIDE_SYMBOLS, *CLASS_SYMBOLS)

@@ -7,6 +7,7 @@ from math import exp, log
 from typing import NamedTuple
 
 import numpy as np
+from compiling import compiled
 from projective_trees import projective_trees
 from seating import predictive_probability
 
@@ -27,6 +28,8 @@ from spacy_hpyp.hpyp.franchise import CUSTOMERS, TIER, deepest, reserve
 from spacy_hpyp.hpyp.pool import Weights, bucket_of
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import UNKNOWN, Vocabulary, VocabularySettings
+
+deepest = compiled(deepest)
 
 #: Positions of what is no word.
 ROOT, NULL = "ROOT", "NULL"

@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from compiling import compiled
 from small_models import NULL, PAPER, ROOT, STOP, Tree, arrays_of, learning, make_model, number
 
 from spacy_hpyp.compiled import NONE
@@ -21,6 +22,8 @@ from spacy_hpyp.head_outward.contexts import (
 from spacy_hpyp.head_outward.events import events_of
 from spacy_hpyp.hpyp.franchise import SYMBOL
 from spacy_hpyp.text.elements import reads_classes
+
+events_of = compiled(events_of)
 
 #: Word 1 has the children 0, 2, 3, 4 and 9, word 4 has 7, and 7 has 5, 6 and 8; the other words
 #: have none.

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+from compiling import compiled
 from small_models import (
     EXPERTS,
     GRANDPARENTS,
@@ -27,6 +28,8 @@ from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.contexts import DISTRIBUTIONS, HeadOutwardContexts
 from spacy_hpyp.head_outward.events import events_of
 from spacy_hpyp.hpyp.franchise import N_RESTAURANTS, PARENT, SYMBOL
+
+events_of = compiled(events_of)
 
 MODELS = {
     "paper": PAPER,

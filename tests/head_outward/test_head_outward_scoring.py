@@ -8,6 +8,7 @@ from math import exp, log
 
 import numpy as np
 import pytest
+from compiling import compiled
 from projective_trees import projective_trees, score
 from seating import PRECISION
 from small_models import (
@@ -30,6 +31,8 @@ from spacy_hpyp.compiled import NONE
 from spacy_hpyp.head_outward.chart import inside, marginals
 from spacy_hpyp.head_outward.contexts import CASES, HeadOutwardContexts
 from spacy_hpyp.head_outward.parsing import best_trees, chart_scores, parse, tree_log_probabilities
+
+chart_scores = compiled(chart_scores)
 
 #: With a distribution that reads the sibling only after the tag.
 LATE_SIBLINGS = HeadOutwardContexts(

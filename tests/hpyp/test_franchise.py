@@ -8,6 +8,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from compiling import compiled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seating import predictive_distribution, predictive_probability, squared_sizes
@@ -503,7 +504,7 @@ def test_a_discount_of_one_passes_on_what_is_above(one_table):
     for i in range(40):
         add(franchise, 0, row_of([i % 3]), int(rng.integers(3)), rng)
     assert predictive_probability(franchise, 0, row_of([7]), 0) == pytest.approx(0.25, rel=1e-12)
-    assert dish_probability(franchise, 0, 3) == pytest.approx(0.25, rel=1e-12)
+    assert compiled(dish_probability)(franchise, 0, 3) == pytest.approx(0.25, rel=1e-12)
     out = np.empty(4)
     predictive_distribution(franchise, 0, row_of([0]), out)
     assert out.sum() == pytest.approx(1.0)

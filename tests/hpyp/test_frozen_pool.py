@@ -4,6 +4,7 @@ NumPy.
 
 import numpy as np
 import pytest
+from compiling import compiled
 from seating import PRECISION, freeze_pool
 
 from spacy_hpyp.compiled import NONE
@@ -25,6 +26,10 @@ from spacy_hpyp.hpyp.franchise import (
 from spacy_hpyp.hpyp.pool import Weights, predict, predict_one, workspace
 from spacy_hpyp.hpyp.seating import open_restaurants, seat, unseat
 from spacy_hpyp.hpyp.table import BUCKETS
+
+open_restaurants, seat, unseat, predict, predict_one, workspace = map(
+    compiled, (open_restaurants, seat, unseat, predict, predict_one, workspace)
+)
 
 SYMBOLS = 4
 

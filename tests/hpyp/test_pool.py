@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from compiling import compiled
 from seating import freeze_pool, predictive_distribution
 
 from spacy_hpyp.hpyp.franchise import (
@@ -29,6 +30,29 @@ from spacy_hpyp.hpyp.pool import (
     new_scratch,
     predict_one,
     workspace,
+)
+
+(
+    add_event,
+    enter_event,
+    learn_event,
+    new_events,
+    predict_event,
+    remove_event,
+    predict_one,
+    deepest,
+) = map(
+    compiled,
+    (
+        add_event,
+        enter_event,
+        learn_event,
+        new_events,
+        predict_event,
+        remove_event,
+        predict_one,
+        deepest,
+    ),
 )
 
 COLUMNS = np.array([[0, 1, 2], [2, 0, -1], [-1, -1, -1]], dtype=np.int32)

@@ -7,6 +7,7 @@ from math import fsum
 import numpy as np
 import pytest
 import seating
+from compiling import compiled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from seating import PRECISION, predictive_distribution
@@ -23,6 +24,8 @@ from spacy_hpyp.hpyp.franchise import (
     seen,
 )
 from spacy_hpyp.hpyp.table import BUCKETS, EMPTY, bucket_of, child_of, distribution, freeze
+
+child_of, deepest = map(compiled, (child_of, deepest))
 
 ALPHABET = 7
 COLUMNS = np.array([[0, 1, 2], [2, 0, NONE], [NONE, NONE, NONE]])

@@ -5,6 +5,7 @@ documents.
 import numpy as np
 import pytest
 import spacy
+from compiling import compiled
 from spacy.tokens import Doc
 from tree_parsers import TreeParserTests, assert_trees, copy_of, stored, tagged, train, with_tags
 
@@ -12,6 +13,8 @@ from spacy_hpyp.head_outward.chart import inside, marginals
 from spacy_hpyp.head_outward.model import read_docs
 from spacy_hpyp.head_outward.parsing import chart_scores
 from spacy_hpyp.pipeline.head_outward_parser import HeadOutwardParser
+
+chart_scores = compiled(chart_scores)
 
 #: Settings of the model, which `pipeline` takes by their names.
 MODEL = (

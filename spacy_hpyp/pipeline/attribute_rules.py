@@ -14,6 +14,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..annotation.encoding import SPACE_TAG
+from ..annotation.syntactic_words import WordsInFlight
 from ..text.vocabulary import by_frequency
 from .alignment import example_of_words
 from .base import StoredPipe
@@ -21,7 +22,7 @@ from .base import StoredPipe
 
 class AttributeRules(StoredPipe):
     """Sets `token.pos` and `token.morph` to the most frequent ones of the tag, or of the word with
-    that tag. Tokens whose tag has no rule keep what they have.
+    that tag. Words whose tag has no rule keep what they have.
 
     scorer (Callable | None): The scoring method.
     """
@@ -67,11 +68,14 @@ class AttributeRules(StoredPipe):
         self._restore(rules)
 
     def __call__(self, doc: Doc) -> Doc:
-        """Set parts of speech and features."""
-        rows = [*map(tuple, doc.to_array([TAG, LOWER, POS, MORPH]).tolist())]
+        """Set parts of speech and features, also of the words of multiword tokens."""
+        found = WordsInFlight.of(doc)
+        rows = [*map(tuple, found.words.to_array([TAG, LOWER, POS, MORPH]).tolist())]
         values = {row: self._value(*row) for row in set(rows)}
-        columns = np.array([values[row] for row in rows], dtype=np.uint64).reshape(len(doc), 2)
-        return doc.from_array([POS, MORPH], columns)
+        columns = np.array([values[row] for row in rows], dtype=np.uint64).reshape(len(rows), 2)
+        found.words.from_array([POS, MORPH], columns)
+        found.write_back(doc)
+        return doc
 
     def _value(self, tag: int, word: int, pos: int, morph: int) -> tuple[int, int]:
         rule = self._values.get((tag, word)) or self._values.get((tag, 0))

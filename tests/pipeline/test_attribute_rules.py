@@ -5,6 +5,8 @@ import spacy
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from spacy_hpyp.annotation.syntactic_words import Analysis, words_of_token, write_words
+
 NOUN, VERB = ("NOUN", "Number=Sing"), ("VERB", "Number=Sing|Person=3")
 AUX, PROPN = ("AUX", "Number=Sing|Person=3"), ("PROPN", "")
 
@@ -41,6 +43,13 @@ def test_empty_features_are_set_white_space_is_space_and_unknown_tags_change_not
     assert attributes(nlp(doc)) == [PROPN, ("SPACE", ""), ("X", "")]
     assert doc[0].has_morph()
     assert len(nlp("")) == 0
+
+
+def test_words_of_multiword_tokens_have_their_own(nlp):
+    doc = Doc(nlp.vocab, words=["dogis", "dog"], tags=["NN", "NN"])
+    write_words(doc, 0, [Analysis("dog", tag="NN"), Analysis("is", tag="VBZ")])
+    words = [word for token in nlp(doc) for word in words_of_token(token)]
+    assert [(word.pos_, word.morph) for word in words] == [NOUN, AUX, NOUN]
 
 
 def test_rules_are_saved(nlp, tmp_path):

@@ -129,20 +129,18 @@ class JointModel(CountModel):
         """See `CountModel`."""
         return Encoder(self.vocabulary, self.labels, labelled=self.labelled)
 
-    def held_out_copy(
-        self, sentences: Sentences, rng: np.random.Generator, threads: int = 1
-    ) -> "JointModel":
+    def held_out_copy(self, sentences: Sentences, rng: np.random.Generator) -> "JointModel":
         """The model as if it had not learned from some sentences, to predict with: it cannot learn.
         This one stays as it is.
 
         sentences (Sentences): As the static oracle derives them.
-        rng (numpy.random.Generator), threads (int): As for `gibbs_step`.
+        rng (numpy.random.Generator): The source of randomness.
         RAISES (ValueError): If one is not seated.
         """
         derivations = static_derivations(sentences)
         other = copy(self)
         other._seat({}, {})
-        other._tables = self._tables_without(sentences, derivations, rng, threads)
+        other._tables = self._tables_without(sentences, derivations, rng)
         return other
 
     # Derivations

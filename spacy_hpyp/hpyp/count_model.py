@@ -323,7 +323,7 @@ class CountModel(ClassedModel):
         return weights, no_gradient(weights)
 
     def _tables_without(
-        self, sentences: Sentences, derivations: Any, rng: np.random.Generator, threads: int
+        self, sentences: Sentences, derivations: Any, rng: np.random.Generator
     ) -> dict[str, FrozenTable]:
         """Return the tables as if some sentences had not been seated, by distribution."""
         weights, gradient = self._learnable()
@@ -342,8 +342,8 @@ class CountModel(ClassedModel):
                 raise ValueError(NOT_SEATED)
             return conditional.table(own)
 
-        with ThreadPoolExecutor(threads) as executor:
-            return dict(zip(self.conditionals, executor.map(table_without, self.conditionals)))
+        # One after the other: a copy of a seating is several times as large as the table.
+        return {name: table_without(name) for name in self.conditionals}
 
     # Storage
 

@@ -260,7 +260,7 @@ class HPYPParser(GibbsParser):
         model = self._initialized()
         check_derivations(model)
         sentences = dict(JointTreebank(model).rows(documents))
-        others = copy(held_out_copy(model, sentences, self._rng(3), threads=self.threads))
+        others = copy(held_out_copy(model, sentences, self._rng(3)))
         return HPYPParser(
             self.vocab, thinc_model(others), self.name, scorer=self.scorer, **asdict(self.settings)
         )

@@ -113,7 +113,7 @@ def _observe(
         min_count = model.vocabulary_settings.min_count
         words = vocabulary.numbers_by_counts(blocks.words, elsewhere, min_count)
         blocks = blocks._replace(words=words)
-    parses = decode(model.held_out_copy(sentences, rng, threads).frozen, blocks, search, threads)
+    parses = decode(model.held_out_copy(sentences, rng).frozen, blocks, search, threads)
     counted = is_counted([*model.labels, ""])[sentences.labels]
     arcs = features(parses, blocks.offsets)[counted], (parses.heads == heads)[counted]
     known = vocabulary.is_known(blocks.words)

@@ -76,9 +76,7 @@ def learn_contrasts(
         blocks = sentence_blocks([rows[0] for rows in chosen])
         if given_tags:
             blocks = blocks._replace(tags=gold.tags)
-        parser = held_out_copy(
-            model, {key: sentences[key] for key in keys}, rng, threads=threads
-        ).frozen
+        parser = held_out_copy(model, {key: sentences[key] for key in keys}, rng).frozen
         with ThreadPoolExecutor(threads) as executor:
             for start in range(0, len(chosen), _BATCH):
                 end = min(start + _BATCH, len(chosen))

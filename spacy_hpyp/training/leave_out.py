@@ -73,9 +73,7 @@ def leave_out(
         blocks = sentence_blocks([words[key] for key in keys])
         if given_tags:
             blocks = blocks._replace(tags=np.concatenate([gold[key][1] for key in keys]))
-        others = held_out_copy(
-            model, {key: gold[key] for key in keys if key in gold}, generator, threads=threads
-        )
+        others = held_out_copy(model, {key: gold[key] for key in keys if key in gold}, generator)
         guides = decode(others.frozen, blocks, search, threads).guides
         found |= zip(keys, zip(*(np.split(values, blocks.offsets[1:-1]) for values in guides)))
         progress(len(guides.heads))
@@ -84,11 +82,7 @@ def leave_out(
 
 
 def held_out_copy(
-    model: JointModel,
-    sentences: Mapping[bytes, np.ndarray],
-    rng: np.random.Generator,
-    *,
-    threads: int,
+    model: JointModel, sentences: Mapping[bytes, np.ndarray], rng: np.random.Generator
 ) -> JointModel:
     """Return a model as if it had not learned from some sentences (int32[4, *], by key), with all
     their copies.
@@ -96,7 +90,7 @@ def held_out_copy(
     seated = [
         rows for key, rows in sentences.items() for _ in range(model.progress.seated.get(key, 0))
     ]
-    return model.held_out_copy(join(seated), rng, threads) if seated else model
+    return model.held_out_copy(join(seated), rng) if seated else model
 
 
 def check_derivations(model: JointModel) -> None:

@@ -1,13 +1,11 @@
 """Generated sentences: how often each is drawn, against the enumeration of all of them."""
 
-from functools import cache
-
 import numpy as np
 import pytest
 from test_enumeration import POOLS, Counter, make_model, with_random_weights
 from test_sampling import assert_drawn_from
 
-from spacy_hpyp.arc_standard.configuration import FIRST_SYMBOL, PREVIOUS, ROOT, WORD, derivation
+from spacy_hpyp.arc_standard.configuration import FIRST_SYMBOL, PREVIOUS, SHIFT, WORD
 from spacy_hpyp.arc_standard.likelihood import new_workspace
 from spacy_hpyp.arc_standard.sampling import Derivation, draw_sentence
 
@@ -17,31 +15,24 @@ LIMIT = 3
 class Generator:
     """A tiny model, and all derivations of sentences that are not too long."""
 
-    def __init__(self, name, **settings):
-        joint = with_random_weights(make_model(POOLS[name], **settings))
-        self.joint, self.distributions = joint, joint.frozen
+    def __init__(self, name):
+        joint = with_random_weights(make_model(POOLS[name]))
+        self.distributions, counter = joint.frozen, Counter(joint)
         self.queries = new_workspace(self.distributions, remembered=1)
-        counter = Counter(joint)
         self.derivations = {}
         for n in range(1, LIMIT + 1):
             for p, last in counter.derivations(n):
-                actions, tags = np.empty(2 * n, dtype=np.int32), np.empty(n, dtype=np.int32)
-                derivation(counter.records, last, actions, tags)
-                words = self._words(counter.records, last, actions)
-                self.derivations[tuple(actions.tolist()), tuple(tags.tolist()), words] = p
+                actions, tags = counter.path(last, n)
+                words, record = [], last
+                for action in actions[::-1]:
+                    if action == SHIFT:
+                        words.append(int(counter.records[record, WORD]) - FIRST_SYMBOL)
+                    record = counter.records[record, PREVIOUS]
+                self.derivations[actions, tags, tuple(words[::-1])] = p
 
-    def _words(self, records, last, actions):
-        words, record = [], last
-        for action in actions[::-1]:
-            if action == 0:
-                words.append(int(records[record, WORD]) - FIRST_SYMBOL)
-            record = records[record, PREVIOUS]
-        assert record == ROOT
-        return tuple(words[::-1])
-
-    def draw(self, rng, *, limit=LIMIT, attempts=10_000):
+    def draw(self, rng, attempts=10_000):
         """A sentence as actions, tags and words; None if there is none."""
-        drawn = Derivation(*(np.empty(size, dtype=np.int32) for size in (2 * limit, limit, limit)))
+        drawn = Derivation(*(np.empty(size, dtype=np.int32) for size in (2 * LIMIT, LIMIT, LIMIT)))
         draws = (
             draw_sentence(self.distributions, self.queries, rng, drawn) for _ in range(attempts)
         )
@@ -50,14 +41,9 @@ class Generator:
         return tuple(tuple(part.tolist()) for part in parts) if n else None
 
 
-@cache
-def generator_of(name):
-    return Generator(name)
-
-
-@pytest.fixture(params=POOLS)
+@pytest.fixture(scope="module", params=POOLS)
 def generator(request):
-    return generator_of(request.param)
+    return Generator(request.param)
 
 
 def test_sentences_are_as_frequent_as_they_are_probable(generator):

@@ -1,14 +1,11 @@
-"""Text whose sentences have to be found: cut, decoded again, and not surer of itself than there is
-reason to be.
-"""
+"""Running text: cut into sentences, decoded again, and no more confident than the sums say."""
 
 import numpy as np
 import pytest
 from searching import decode_all
-from test_enumeration import EVERYTHING, POOLS, make_model, with_random_weights
-from test_posterior import ROUNDING, blocks_of
+from test_enumeration import EVERYTHING, POOLS, blocks_of, make_model, with_random_weights
+from test_posterior import ROUNDING
 
-from spacy_hpyp.annotation.arrays import Blocks
 from spacy_hpyp.arc_standard.decoding import cut, decode, mixture, posteriors
 from spacy_hpyp.arc_standard.search import Search
 from spacy_hpyp.compiled import NONE
@@ -34,20 +31,10 @@ def possibilities(model, search):
     return mixture(model.frozen, RUNNING, search)
 
 
-def blocks_with(may_start, offsets):
-    n = len(may_start)
-    return Blocks(
-        words=np.arange(n, dtype=np.int32),
-        tags=np.full(n, NONE, dtype=np.int32),
-        may_start=np.array(may_start, dtype=bool),
-        offsets=np.array(offsets),
-    )
-
-
 def test_blocks_are_cut_where_the_next_tree_begins():
     # Two trees in the first block, whose heads are counted from its beginning, and one in the
     # second.
-    blocks = blocks_with([True] * 7, [0, 4, 7])
+    blocks = blocks_of([0, 1, 2, 3], [4, 5, 6], may_start=True)
     found = cut(blocks, np.array([NONE, 0, 3, NONE, 1, NONE, 1], dtype=np.int32))
     assert found.offsets.tolist() == [0, 2, 4, 7]
     assert found.words.tolist() == blocks.words.tolist()
@@ -56,7 +43,7 @@ def test_blocks_are_cut_where_the_next_tree_begins():
 @pytest.mark.parametrize(
     "settings", [{}, {"marginals": True}, {"marginals": True, "consensus": True}]
 )
-def test_probabilities_of_words_know_nothing_of_what_follows_without_an_outlook(model, settings):
+def test_without_future_cost_probabilities_do_not_depend_on_later_words(model, settings):
     search = Search(20, 0.0, future_cost=0.0, **settings)
     whole, beginning = (
         decode(model.frozen, blocks_of(words, may_start=True), search)
@@ -74,9 +61,8 @@ def test_given_boundaries_leave_nothing_to_find(model):
     assert np.array_equal(share.posterior.log_weight, alone.log_weight)
 
 
-@pytest.mark.parametrize("threads", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_probabilities_are_means_over_what_the_words_may_be(model, search, possibilities, threads):
-    parses = decode(model.frozen, RUNNING, search, threads)
+def test_probabilities_are_means_over_what_the_words_may_be(model, search, possibilities):
+    parses = decode(model.frozen, RUNNING, search)
     total, heads, tags = np.zeros(len(WORDS)), np.zeros(len(WORDS)), np.zeros(len(WORDS))
     for words, posterior, weight in possibilities:
         total[words] += weight
@@ -93,8 +79,7 @@ def test_two_sentences_are_one_in_proportion_to_what_the_words_are_as_one(
     model, search, possibilities
 ):
     sentences, found = posteriors(model.frozen, RUNNING, search)
-    shares = possibilities
-    number = len(found)
+    shares, number = possibilities, len(found)
     evidence = [np.logaddexp.reduce(share.posterior.log_weight) for share in shares]
     starts = sentences.offsets.tolist()
     pairs = list(range(number, len(shares)))
@@ -108,12 +93,9 @@ def test_two_sentences_are_one_in_proportion_to_what_the_words_are_as_one(
 
 def test_guides_of_sentences_in_one_block_have_heads_in_their_own_sentence(model):
     search = Search(50, 0.0, marginals=True, guides=True)
-    blocks = blocks_with([False] * len(WORDS), [0, 4, len(WORDS)])._replace(
-        words=np.array(WORDS, dtype=np.int32)
-    )
-    alone = decode(model.frozen, blocks, search).guides
-    words = [np.array(part, dtype=np.int32) for part in (WORDS[:4], WORDS[4:])]
-    for start, part in zip((0, 4), words):
+    parts = WORDS[:4], WORDS[4:]
+    alone = decode(model.frozen, blocks_of(*parts), search).guides
+    for start, part in zip((0, 4), parts):
         own = decode(model.frozen, blocks_of(part), search).guides
         for one, other in zip(own, alone):
             np.testing.assert_array_equal(one, other[start : start + len(part)])

@@ -2,14 +2,15 @@
 
 import itertools
 from functools import cache
-from math import log
+from math import log, prod
 
 import numpy as np
 import pytest
 from compiling import compiled
 from seating import PRECISION, predictive_probability
+from transitions import integers, replay, step
 
-from spacy_hpyp.annotation.arrays import Blocks
+from spacy_hpyp.annotation.arrays import sentence_blocks
 from spacy_hpyp.annotation.sentences import join
 from spacy_hpyp.arc_standard import decoding
 from spacy_hpyp.arc_standard.configuration import (
@@ -28,10 +29,7 @@ from spacy_hpyp.arc_standard.configuration import (
     class_of,
     derivation,
     label_of,
-    reduce,
-    tree_of,
 )
-from spacy_hpyp.arc_standard.configuration import shift as push
 from spacy_hpyp.arc_standard.contexts import read_context
 from spacy_hpyp.arc_standard.distributions import ContextLists, static_derivations
 from spacy_hpyp.arc_standard.model import JointModel
@@ -76,6 +74,7 @@ POOLS = {
         word=[["next.tag", "w1.word"], ["s1.word", "s2.distance"]],
     ),
 }
+TAGS_ALONE = ContextLists(transition=[["s1.tag"]], label=[], tag=[["s1.tag"]], word=[])
 
 
 def make_model(contexts, labels=1, sweeps=3, one_table=False):
@@ -105,16 +104,6 @@ def make_model(contexts, labels=1, sweeps=3, one_table=False):
         )
         model.resample(rng)
     return model
-
-
-@pytest.fixture(
-    scope="module",
-    params=[(name, one_table) for name in POOLS for one_table in (False, True)],
-    ids=str,
-)
-def model(request):
-    name, one_table = request.param
-    return with_random_weights(make_model(POOLS[name], one_table=one_table))
 
 
 def with_random_weights(model):
@@ -158,6 +147,8 @@ class Counter:
         franchise, weights = self.model.franchises[name], self.model.weights[name]
         row = np.array(row, dtype=np.int32)
         experts = len(franchise.columns)
+        if not experts:
+            return 1.0
         places = [franchise.restaurants[deepest(franchise, m, row)] for m in range(experts)]
         gates = self.model.conditionals[name].gates
         weight = [
@@ -209,39 +200,80 @@ class Counter:
         ]
         return [SHIFT, END, *arcs]
 
+    def steps(self, top, used, n, words, shifted):
+        """Write the record of each possible action at `used`, and of each token after a shift. Yield
+        the record, the probabilities of the action, the tag and the word, and how many words are
+        shifted.
+        """
+        depth = int(self.records[top, DEPTH])
+        for action in self.actions(top):
+            direction = class_of(action)
+            if self.model.is_factored and direction not in self.possible_directions(depth):
+                continue
+            if action == SHIFT and shifted < n:
+                p = self.action_probability(top, action)
+                choices = range(self.sizes["word"] if self.model.is_lexicalised else 1)
+                for tag, word in itertools.product(
+                    range(len(self.model.tags)), choices if words is None else [words[shifted]]
+                ):
+                    record = self.place(used)
+                    step(self.records, record, top, action, tag, word)
+                    p_tag = self.probability("tag", top, tag)
+                    yield record, p, p_tag, self.probability("word", top, word, tag), shifted + 1
+            elif (action == END and depth == 2 and shifted == n) or (
+                direction > ENDS and depth > 2
+            ):
+                record = self.place(used)
+                step(self.records, record, top, action, 0, 0)
+                yield record, self.action_probability(top, action), 1.0, 1.0, shifted
+
+    def place(self, used):
+        """Where to write a record: one derivation after the other, the last one is written over."""
+        return used
+
     def _grow(self, probability, top, used, n, words, shifted):
         if shifted == n and self.records[top, DEPTH] == 1:
             yield probability, top
             return
-        depth = self.records[top, DEPTH]
-        for action in self.actions(top):
-            if class_of(action) not in self.possible_directions(depth) and self.model.is_factored:
-                continue
-            p = probability * self.action_probability(top, action)
-            if action == SHIFT and shifted < n:
-                for tag, word in itertools.product(
-                    range(len(self.model.tags)),
-                    range(self.sizes["word"]) if words is None else [words[shifted]],
-                ):
-                    q = (
-                        p
-                        * self.probability("tag", top, tag)
-                        * self.probability("word", top, word, tag)
-                    )
-                    push(self.records, used, top, tag, word)
-                    yield from self._grow(q, used, used + 1, n, words, shifted + 1)
-            elif (action == END and depth == 2 and shifted == n) or (
-                class_of(action) > 1 and depth > 2
-            ):
-                reduce(self.records, used, top, action)
-                yield from self._grow(p, used, used + 1, n, words, shifted)
+        for record, *factors, after in self.steps(top, used, n, words, shifted):
+            yield from self._grow(probability * prod(factors), record, used + 1, n, words, after)
+
+    def path(self, last, n):
+        """The actions and the tags of a derivation."""
+        actions, tags = np.empty(2 * n, dtype=np.int32), np.empty(n, dtype=np.int32)
+        derivation(self.records, last, actions, tags)
+        return tuple(actions.tolist()), tuple(tags.tolist())
 
     def tree(self, last, n):
-        actions, tags = np.empty(2 * n, dtype=np.int32), np.empty(n, dtype=np.int32)
-        heads, labels = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int32)
-        derivation(self.records, last, actions, tags)
-        tree_of(actions, heads, labels)
-        return tags.tolist(), heads.tolist(), labels.tolist()
+        actions, tags = self.path(last, n)
+        return list(tags), *replay(actions)
+
+
+def blocks_of(*sentences, tags=None, may_start=False):
+    blocks = sentence_blocks(list(map(integers, sentences)))
+    return blocks._replace(
+        tags=blocks.tags if tags is None else integers(tags),
+        may_start=np.full(len(blocks.words), may_start, dtype=bool),
+    )
+
+
+def decode(model, words, particles=EVERYTHING, tags=None, labels_per_arc=1):
+    search = Search(particles, 0.0, labels_per_arc=labels_per_arc)
+    return decoding.decode(model.frozen, blocks_of(words, tags=tags), search)
+
+
+MODELS = [
+    *((name, labels, one_table) for name in POOLS for labels, one_table in ((1, True), (2, False))),
+    ("directions and labels", 3, True),
+    ("tags alone", 2, False),
+]
+
+
+@pytest.fixture(scope="module", params=MODELS, ids=str)
+def model(request):
+    name, labels, one_table = request.param
+    contexts = {**POOLS, "tags alone": TAGS_ALONE}[name]
+    return with_random_weights(make_model(contexts, labels, one_table=one_table))
 
 
 @pytest.fixture(scope="module")
@@ -250,61 +282,46 @@ def counter(model):
     return Counter(model)
 
 
-def decode(model, words, particles=EVERYTHING, tags=None, labels_per_arc=1):
-    n = len(words)
-    blocks = Blocks(
-        words=np.array(words, dtype=np.int32),
-        tags=np.full(n, NONE, dtype=np.int32) if tags is None else np.array(tags, dtype=np.int32),
-        may_start=np.zeros(n, dtype=bool),
-        offsets=np.array([0, n]),
-    )
-    return decoding.decode(
-        model.frozen, blocks, Search(particles, 0.0, labels_per_arc=labels_per_arc)
-    )
-
-
 def test_probability_of_all_sentences_grows_with_their_length_and_stays_below_one(counter):
-    total, totals = 0.0, []
-    for n in (1, 2, 3):
-        total += sum(p for p, _ in counter.derivations(n))
-        totals.append(total)
-    assert totals == sorted(set(totals))
-    assert 0.2 < totals[-1] < 1.0
+    totals = np.cumsum([sum(p for p, _ in counter.derivations(n)) for n in (1, 2, 3)])
+    assert 0.1 < totals[0] < totals[1] < totals[2] < 1.0
+
+
+def assert_exhaustive(parses, counter, words):
+    """Assert that a beam has the sum over all derivations and a best one of them; returns these."""
+    n = len(words)
+    found = [(p, counter.tree(last, n)) for p, last in counter.derivations(n, words)]
+    assert parses.log_probability.sum() == pytest.approx(
+        log(sum(p for p, _ in found)), abs=1e-4 + 4 * n * PRECISION
+    )
+    highest = max(p for p, _ in found)
+    best = [tree for p, tree in found if p > highest * (1 - 1e-9)]
+    assert (parses.tags.tolist(), parses.heads.tolist(), parses.labels.tolist()) in best
+    return found
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_beam_with_enough_particles_is_exhaustive_search(model, counter, n):
+def test_beam_with_enough_particles_is_exhaustive_search_over_the_best_labels(model, n):
+    counter, labels = Counter(model, best_labels=True), set()
     for words in itertools.product(range(2), repeat=n):
-        found = [(p, counter.tree(last, n)) for p, last in counter.derivations(n, words)]
-        parses = decode(model, words)
-        assert parses.log_probability.sum() == pytest.approx(
-            log(sum(p for p, _ in found)), abs=1e-4 + 4 * n * PRECISION
-        )
-        highest = max(p for p, _ in found)
-        best = [tree for p, tree in found if p > highest * (1 - 1e-9)]
-        assert (parses.tags.tolist(), parses.heads.tolist(), parses.labels.tolist()) in best
+        found = assert_exhaustive(decode(model, words), counter, words)
+        labels.update(*(tree[2] for _, tree in found))
+    assert n < 3 or not model.is_factored or len(model.labels) == 1 or len(labels - {NONE}) > 1
 
 
-def test_given_tags_leave_only_their_derivations(model, counter):
-    words, tags = [0, 1, 0], [1, 1, 0]
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_beam_that_tries_all_labels_is_exhaustive_search(model, counter, n):
+    for words in itertools.product(range(2), repeat=n):
+        # There are fewer labels than that.
+        assert_exhaustive(decode(model, words, labels_per_arc=9), counter, words)
+
+
+def test_given_tags_leave_only_their_derivations(model):
+    words, tags, counter = [0, 1, 0], [1, 1, 0], Counter(model, best_labels=True)
     # Of twelve factors: six actions, three tags and three words.
     sums = sum(p for p, last in counter.derivations(3, words) if counter.tree(last, 3)[0] == tags)
     assert decode(model, words, tags=tags).log_probability.sum() == pytest.approx(
         log(sums), abs=12 * PRECISION
-    )
-
-
-def test_words_of_a_prefix_have_what_all_derivations_that_shift_them_have(model, counter):
-    # With shifting as the only thing left out of the sum, p(w1) p(w2 | w1) is what has been
-    # generated up to w2.
-    first = sum(
-        counter.action_probability(ROOT, SHIFT)
-        * counter.probability("tag", ROOT, tag)
-        * counter.probability("word", ROOT, 1, tag)
-        for tag in range(2)
-    )
-    assert decode(model, [1, 0, 0]).log_probability[0] == pytest.approx(
-        log(first), abs=3 * PRECISION
     )
 
 
@@ -327,47 +344,3 @@ def test_first_visit_predicts_from_nothing_but_the_sentence_itself():
     assert sum(found.values()) == pytest.approx(
         log(1 / actions) + log(1 / 1.5 / actions) - log(tags) - log(words), abs=1e-12
     )
-
-
-@pytest.fixture(scope="module", params=zip(POOLS, (2, 2, 3)), ids=str)
-def model_with_labels(request):
-    name, labels = request.param
-    return with_random_weights(make_model(POOLS[name], labels=labels, one_table=labels == 3))
-
-
-def test_probability_of_all_sentences_with_all_labels_grows_and_stays_below_one(model_with_labels):
-    counter = Counter(model_with_labels)
-    totals = np.cumsum([sum(p for p, _ in counter.derivations(n)) for n in (1, 2, 3)])
-    assert 0.1 < totals[0] < totals[1] < totals[2] < 1.0
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_beam_with_enough_particles_is_exhaustive_search_over_the_best_labels(model_with_labels, n):
-    counter = Counter(model_with_labels, best_labels=True)
-    labels_found = set()
-    for words in itertools.product(range(2), repeat=n):
-        found = [(p, counter.tree(last, n)) for p, last in counter.derivations(n, words)]
-        parses = decode(model_with_labels, words)
-        assert parses.log_probability.sum() == pytest.approx(
-            log(sum(p for p, _ in found)), abs=1e-4 + 4 * n * PRECISION
-        )
-        assert (parses.tags.tolist(), parses.heads.tolist(), parses.labels.tolist()) == max(found)[
-            1
-        ]
-        labels_found.update(label for _, (_, _, labels) in found for label in labels)
-    assert n < 3 or not model_with_labels.is_factored or len(labels_found - {NONE}) > 1
-
-
-@pytest.mark.parametrize("n", [1, 2, 3])
-def test_beam_that_tries_all_labels_is_exhaustive_search(model_with_labels, n):
-    counter = Counter(model_with_labels)
-    for words in itertools.product(range(2), repeat=n):
-        found = [(p, counter.tree(last, n)) for p, last in counter.derivations(n, words)]
-        # There are fewer labels than that.
-        parses = decode(model_with_labels, words, labels_per_arc=9)
-        assert parses.log_probability.sum() == pytest.approx(
-            log(sum(p for p, _ in found)), abs=1e-4 + 4 * n * PRECISION
-        )
-        assert (parses.tags.tolist(), parses.heads.tolist(), parses.labels.tolist()) == max(found)[
-            1
-        ]

@@ -1,59 +1,43 @@
 """Derivations: from trees to actions, from actions to records, and back."""
 
 import itertools
+from collections import defaultdict
+from math import comb, prod
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from transitions import LABELS, configurations, derivations, integers, replay, step
 
 from spacy_hpyp.arc_standard.configuration import (
     ACTION,
     BELOW,
     DEPTH,
     END,
-    ENDS,
     FIELDS,
     FIRST_RECORD,
     FIRST_SYMBOL,
     LEFT_ARCS,
     NOWHERE,
-    RIGHT_ARCS,
     ROOT,
     ROOT_SYMBOL,
     SHIFT,
-    SHIFTS,
     TAG,
     WORD,
     begin,
     class_of,
     derivation,
     left_arc,
-    reduce,
     right_arc,
-    shift,
-    tree_of,
 )
-from spacy_hpyp.arc_standard.oracle import static_oracle
-from spacy_hpyp.compiled import jit
-
-LABELS = 3
-
-
-def integers(values):
-    return np.array(values, dtype=np.int32)
+from spacy_hpyp.arc_standard.oracle import NO_ARC, allowed_actions, gold_tree, static_oracle
 
 
 def oracle(heads, labels):
     """The actions of the static oracle, or None."""
     actions = np.full(2 * len(heads), -1, dtype=np.int32)
     return actions if static_oracle(integers(heads), integers(labels), actions) else None
-
-
-def replay(actions):
-    heads, labels = (np.full(len(actions) // 2, -9, dtype=np.int32) for _ in range(2))
-    tree_of(integers(actions), heads, labels)
-    return heads.tolist(), labels.tolist()
 
 
 def heads_of(tree):
@@ -86,94 +70,9 @@ def trees(draw):
     return heads, [-1 if head == -1 else label for head, label in zip(heads, labels)]
 
 
-@st.composite
-def derivations(draw, sentences=1):
-    """Any actions that make trees of their words, not only those of the oracle."""
-    actions = []
-    for words in draw(st.lists(st.integers(1, 8), min_size=1, max_size=sentences)):
-        depth, left = 0, words
-        while depth or left:
-            options = [SHIFT] if left else []
-            if depth >= 2:
-                options += [arc(label) for label in range(LABELS) for arc in (left_arc, right_arc)]
-            elif depth == 1 and not left:
-                options = [END]
-            action = draw(st.sampled_from(options))
-            depth += 1 if action == SHIFT else -1
-            left -= action == SHIFT
-            actions.append(action)
-    return actions
-
-
-@jit
-def execute(actions, tags, words, records):
-    """Write the records of a derivation; returns the last one."""
-    used = begin(records)
-    top = ROOT
-    word = 0
-    for action in actions:
-        if action == SHIFT:
-            shift(records, used, top, tags[word], words[word])
-            word += 1
-        else:
-            reduce(records, used, top, action)
-        top = used
-        used += 1
-    return top
-
-
-def records_of(actions, tags, words):
-    records = np.full((FIRST_RECORD + len(actions), FIELDS), -1, dtype=np.int32)
-    return records, execute(integers(actions), integers(tags), integers(words), records)
-
-
-def read_back(records, last, words):
-    actions, tags = np.full(2 * words, -9, dtype=np.int32), np.full(words, -9, dtype=np.int32)
-    derivation(records, last, actions, tags)
-    return actions.tolist(), tags.tolist()
-
-
-def stack_of(records, top):
-    """The symbols of the items' tags and words, the top one first."""
-    items = []
-    while top != NOWHERE:
-        items.append((int(records[top, TAG]), int(records[top, WORD])))
-        top = records[top, BELOW]
-    return items
-
-
-@pytest.mark.parametrize(
-    ("heads", "actions"),
-    [
-        ([-1], [SHIFT, END]),
-        ([1, -1], [SHIFT, SHIFT, left_arc(0), END]),
-        ([-1, 0], [SHIFT, SHIFT, right_arc(1), END]),
-        ([1, -1, 1], [SHIFT, SHIFT, left_arc(0), SHIFT, right_arc(2), END]),
-        ([-1, 0, 1], [SHIFT, SHIFT, SHIFT, right_arc(2), right_arc(1), END]),
-        ([2, 2, -1], [SHIFT, SHIFT, SHIFT, left_arc(1), left_arc(0), END]),
-        ([-1, 2, 0], [SHIFT, SHIFT, SHIFT, left_arc(1), right_arc(2), END]),
-    ],
-)
-def test_derivations_of_short_sentences(heads, actions):
-    assert oracle(heads, range(len(heads))).tolist() == actions
-
-
 @settings(deadline=None, derandomize=True)
 @given(trees())
-def test_a_sentence_has_a_shift_for_each_word_an_arc_for_each_but_the_root_and_one_end(tree):
-    heads, labels = tree
-    actions = oracle(heads, labels).tolist()
-    classes = [class_of(action) for action in actions]
-    assert classes.count(SHIFTS) == len(heads)
-    assert classes.count(LEFT_ARCS) == sum(head > word for word, head in enumerate(heads))
-    assert classes.count(RIGHT_ARCS) == sum(0 <= head < word for word, head in enumerate(heads))
-    assert classes.count(ENDS) == 1
-    assert actions[-1] == END
-
-
-@settings(deadline=None, derandomize=True)
-@given(trees())
-def test_arcs_are_added_as_soon_as_they_are_valid(tree):
+def test_static_oracle_adds_arcs_as_soon_as_they_are_valid(tree):
     heads, labels = tree
     stack, missing, word = [], set(range(len(heads))), 0
     for action in oracle(heads, labels):
@@ -196,7 +95,7 @@ def test_arcs_are_added_as_soon_as_they_are_valid(tree):
 
 
 @pytest.mark.parametrize(("words", "count"), [(1, 1), (2, 2), (3, 7), (4, 30), (5, 143)])
-def test_the_oracle_accepts_projective_trees_with_one_root_and_nothing_else(words, count):
+def test_static_oracle_accepts_projective_trees_with_one_root_and_nothing_else(words, count):
     """The counts are those of projective trees (OEIS A006013)."""
     found = set()
     for heads in itertools.product(range(-1, words), repeat=words):
@@ -208,44 +107,40 @@ def test_the_oracle_accepts_projective_trees_with_one_root_and_nothing_else(word
     assert len(found) == count
 
 
+def stack_of(records, top):
+    """The symbols of the items' tags and words, the top one first."""
+    items = []
+    while top != NOWHERE:
+        items.append((int(records[top, TAG]), int(records[top, WORD])))
+        top = records[top, BELOW]
+    return items
+
+
+def read_back(records, last, length, words):
+    """The actions and tags that lead to a record."""
+    actions, tags = np.full(length, -9, dtype=np.int32), np.full(words, -9, dtype=np.int32)
+    derivation(records, last, actions, tags)
+    return actions.tolist(), tags.tolist()
+
+
 @settings(deadline=None, derandomize=True)
 @given(derivations(sentences=3), st.data())
-def test_records_hold_the_words_and_tags_of_the_stack(actions, data):
+def test_records_hold_the_stack_and_all_actions_before(actions, data):
     n = len(actions) // 2
     tags, words = (data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n)) for _ in range(2))
-    records, last = records_of(actions, tags, words)
-    assert last == len(records) - 1
-    symbols = [(FIRST_SYMBOL + tag, FIRST_SYMBOL + word) for tag, word in zip(tags, words)]
-    root = ROOT_SYMBOL, ROOT_SYMBOL
-    stack, shifted = [root], 0
-    assert stack_of(records, ROOT) == stack
-    for record, action in enumerate(actions, FIRST_RECORD):
-        if action == SHIFT:
-            stack.append(symbols[shifted])
-            shifted += 1
-        elif class_of(action) == LEFT_ARCS:
-            del stack[-2]
-        else:
-            del stack[-1]
-        assert stack_of(records, record) == stack[::-1]
-        assert records[record, DEPTH] == len(stack)
-        assert records[record, ACTION] == action
-
-
-@settings(deadline=None, derandomize=True)
-@given(derivations(sentences=3), st.data())
-def test_a_derivation_can_be_read_back_from_any_of_its_records(actions, data):
-    n = len(actions) // 2
-    tags = data.draw(st.lists(st.integers(0, 9), min_size=n, max_size=n))
-    records, last = records_of(actions, tags, range(n))
-    assert read_back(records, last, n) == (actions, tags)
-    for record in range(ROOT, last):
-        before = actions[: record - ROOT]
-        shifted = before.count(SHIFT)
-        out, found = np.empty(len(before), dtype=np.int32), np.empty(shifted, dtype=np.int32)
-        derivation(records, record, out, found)
-        assert out.tolist() == before
-        assert found.tolist() == tags[:shifted]
+    stack, shifted = [(ROOT_SYMBOL, ROOT_SYMBOL)], 0
+    for done, (records, top) in enumerate(configurations(actions, tags, words)):
+        if done:
+            action = actions[done - 1]
+            if action == SHIFT:
+                stack.append((FIRST_SYMBOL + tags[shifted], FIRST_SYMBOL + words[shifted]))
+                shifted += 1
+            else:
+                del stack[-2 if class_of(action) == LEFT_ARCS else -1]
+            assert records[top, ACTION] == action
+        assert stack_of(records, top) == stack[::-1]
+        assert records[top, DEPTH] == len(stack)
+        assert read_back(records, top, done, shifted) == (actions[:done], tags[:shifted])
 
 
 @settings(deadline=None, derandomize=True)
@@ -257,21 +152,91 @@ def test_derivations_that_share_records_do_not_disturb_each_other(one, other, da
     shared = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other)))
     shared = data.draw(st.integers(0, shared))
     records = np.zeros((FIRST_RECORD + len(one) + len(other), FIELDS), dtype=np.int32)
-    used = begin(records)
-    tops = []
+    used, tops = begin(records), []
     for actions, start, top in [(one, 0, ROOT), (other, shared, ROOT + shared)]:
         word = actions[:start].count(SHIFT)
         for action in actions[start:]:
             before = records[:used].copy()
-            if action == SHIFT:
-                shift(records, used, top, word, 10 + word)
-                word += 1
-            else:
-                reduce(records, used, top, action)
+            step(records, used, top, action, word, 10 + word)
+            word += action == SHIFT
             np.testing.assert_array_equal(records[:used], before)
-            top = used
-            used += 1
+            top, used = used, used + 1
         tops.append(top)
     for actions, top in zip([one, other], tops):
         n = len(actions) // 2
-        assert read_back(records, top, n) == (actions, list(range(n)))
+        assert read_back(records, top, 2 * n, n) == (actions, list(range(n)))
+
+
+def labels_of(heads):
+    """A label for every arc that says whose it is."""
+    return [-1 if head == -1 else word for word, head in enumerate(heads)]
+
+
+def all_action_sequences(words):
+    """Everything that the system can do with a sentence, by the tree that it gives; with
+    `labels_of` it as labels.
+    """
+    trees = defaultdict(set)
+
+    def grow(actions, stack, word):
+        if not stack and word == words:
+            trees[tuple(replay(actions)[0])].add(tuple(actions))
+            return
+        if word < words:
+            grow([*actions, SHIFT], [*stack, word], word + 1)
+        if len(stack) >= 2:
+            *rest, second, first = stack
+            grow([*actions, left_arc(second)], [*rest, first], word)
+            grow([*actions, right_arc(first)], [*rest, second], word)
+        if len(stack) == 1 and word == words:
+            grow([*actions, END], [], word)
+
+    grow([], [], 0)
+    return trees
+
+
+def reachable_derivations(heads, labels):
+    """Everything that the non-deterministic oracle allows."""
+    n = len(heads)
+    tree = gold_tree(integers(heads), integers(labels))
+    records = np.zeros((FIRST_RECORD + 2 * n, FIELDS), dtype=np.int32)
+    found = []
+
+    def grow(actions, top, used):
+        if len(actions) == 2 * n:
+            found.append(tuple(actions))
+            return
+        arc, may_shift = allowed_actions(tree, records, top)
+        for action in (SHIFT,) * int(may_shift) + (int(arc),) * int(arc != NO_ARC):
+            step(records, used, top, action, 0, 0)
+            grow([*actions, action], used, used + 1)
+
+    grow([], ROOT, begin(records))
+    return found
+
+
+def count_derivations(heads):
+    """The product of (l + r)! / (l! r!) over words with l left and r right dependents."""
+    dependents = [
+        [other for other, head in enumerate(heads) if head == word] for word in range(len(heads))
+    ]
+    return prod(
+        comb(len(own), sum(other < word for other in own)) for word, own in enumerate(dependents)
+    )
+
+
+@pytest.mark.parametrize("words", [3, 5])
+def test_nondeterministic_oracle_reaches_all_derivations_of_a_tree_and_no_others(words):
+    sequences = all_action_sequences(words)
+    for heads, expected in sequences.items():
+        found = reachable_derivations(heads, labels_of(heads))
+        assert len(found) == len(set(found)) == count_derivations(heads)
+        assert set(found) == expected
+    assert len(sequences) == {3: 7, 5: 143}[words]
+
+
+def test_heads_that_are_no_projective_tree_have_no_derivation():
+    projective = set(all_action_sequences(4))
+    for heads in itertools.product(range(-1, 4), repeat=4):
+        if heads not in projective:
+            assert reachable_derivations(heads, labels_of(heads)) == []

@@ -1,6 +1,4 @@
-"""The search does not lose itself in derivations that cannot win, and forgets what it needs no
-more.
-"""
+"""The search keeps to derivations that can win, and frees records that it no longer needs."""
 
 import random
 
@@ -40,7 +38,7 @@ def running_text(toy, count):
     return [word for sentence in toy.sentences(count) for word in sentence.words]
 
 
-@pytest.mark.parametrize("word", ["bird", "sees", "the", "."])
+@pytest.mark.parametrize("word", ["sees", "the"])
 def test_records_grow_with_the_words_where_nothing_can_be_attached(trained, word):
     # Particles that reduce to the bottom of the stack after each word would make 16 times as many.
     settings = Search(100, 0.5)
@@ -49,9 +47,8 @@ def test_records_grow_with_the_words_where_nothing_can_be_attached(trained, word
     )
 
 
-@pytest.mark.parametrize("marginals", [False, True])
-@pytest.mark.parametrize("particles", [1, 100, 1000])
-def test_what_is_found_does_not_depend_on_the_room_for_records(
+@pytest.mark.parametrize(("particles", "marginals"), [(1, False), (100, False), (1000, True)])
+def test_parses_do_not_depend_on_the_room_for_records(
     toy, trained_on_documents, particles, marginals
 ):
     words = running_text(toy, 20)

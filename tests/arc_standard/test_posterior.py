@@ -6,14 +6,20 @@ from math import exp, log
 import numpy as np
 import pytest
 from searching import decode_all
-from seating import PRECISION
-from test_enumeration import EVERYTHING, POOLS, Counter, decode, make_model, with_random_weights
+from test_enumeration import (
+    EVERYTHING,
+    POOLS,
+    Counter,
+    blocks_of,
+    decode,
+    make_model,
+    with_random_weights,
+)
 
-from spacy_hpyp.annotation.arrays import Blocks, Posterior, no_guides
+from spacy_hpyp.annotation.arrays import Posterior, no_guides
 from spacy_hpyp.arc_standard import decoding
-from spacy_hpyp.arc_standard.configuration import DEPTH, END, ROOT, SHIFT, class_of, reduce
-from spacy_hpyp.arc_standard.configuration import shift as push
-from spacy_hpyp.arc_standard.posterior import choose, find_guides, find_marginals
+from spacy_hpyp.arc_standard.configuration import ROOT
+from spacy_hpyp.arc_standard.posterior import choose, find_guides
 from spacy_hpyp.arc_standard.search import Search
 from spacy_hpyp.compiled import NONE
 
@@ -24,13 +30,6 @@ SENTENCES = [[1], [0, 1], [1, 0, 1], [0, 0, 1, 0]]
 ROUNDING = 1e-4
 
 
-def rounding(model):
-    """How far sums over derivations of four words may be from those of exact probabilities: of 16
-    factors each.
-    """
-    return max(ROUNDING, 16 * PRECISION)
-
-
 @pytest.fixture(
     scope="module", params=[(name, labels) for name in POOLS for labels in (1, 2)], ids=str
 )
@@ -39,28 +38,14 @@ def model(request):
     return with_random_weights(make_model(POOLS[name], labels=labels))
 
 
-def blocks_of(words, may_start=False):
-    n = len(words)
-    return Blocks(
-        words=np.array(words, dtype=np.int32),
-        tags=np.full(n, NONE, dtype=np.int32),
-        may_start=np.full(n, may_start),
-        offsets=np.array([0, n]),
-    )
-
-
 def posterior_of(model, words, temperature=1.0, particles=EVERYTHING, may_start=False):
     search = Search(particles, 0.0, marginals=True, temperature=temperature)
-    return decode_all(model.frozen, blocks_of(words, may_start), 0, search)
+    return decode_all(model.frozen, blocks_of(words, may_start=may_start), 0, search)
 
 
 def parses_of(posterior):
-    return [
-        tuple(map(tuple, parse))
-        for parse in zip(
-            posterior.tags.tolist(), posterior.heads.tolist(), posterior.labels.tolist()
-        )
-    ]
+    columns = posterior.tags.tolist(), posterior.heads.tolist(), posterior.labels.tolist()
+    return [tuple(map(tuple, parse)) for parse in zip(*columns)]
 
 
 def enumerated(model, words):
@@ -82,10 +67,10 @@ def test_with_enough_particles_the_beam_holds_all_derivations(model):
     for words in SENTENCES:
         expected, found = enumerated(model, words), posterior_of(model, words)
         assert sorted(found.log_weight) == pytest.approx(
-            sorted(log(p) for p, _ in expected), abs=rounding(model)
+            sorted(log(p) for p, _ in expected), abs=ROUNDING
         )
         assert sums(zip(np.exp(found.log_weight), parses_of(found))) == pytest.approx(
-            sums(expected), rel=rounding(model)
+            sums(expected), rel=ROUNDING
         )
 
 
@@ -120,10 +105,8 @@ def test_marginals_are_those_of_all_derivations(model, consensus):
         for word in range(len(words)):
             heads = sum(p for p, (_, heads, _) in expected if heads[word] == parses.heads[word])
             tags = sum(p for p, (tags, _, _) in expected if tags[word] == parses.tags[word])
-            assert parses.head_probability[word] == pytest.approx(
-                heads / total, rel=rounding(model)
-            )
-            assert parses.tag_probability[word] == pytest.approx(tags / total, rel=rounding(model))
+            assert parses.head_probability[word] == pytest.approx(heads / total, rel=ROUNDING)
+            assert parses.tag_probability[word] == pytest.approx(tags / total, rel=ROUNDING)
 
 
 def random_posterior(rng):
@@ -171,16 +154,6 @@ def test_consensus_has_the_most_expected_arcs_of_all_parses_and_the_most_probabl
             assert masses[tag] == pytest.approx(max(masses), abs=1e-12)
 
 
-def test_marginals_are_sums_over_the_derivations(posteriors):
-    for posterior in posteriors:
-        n = posterior.heads.shape[1]
-        heads, _, tags = chosen(posterior, True)
-        head_probability, tag_probability = np.empty(n), np.empty(n)
-        find_marginals(posterior, heads, tags, head_probability, tag_probability)
-        assert head_probability == pytest.approx(posterior.probability @ (posterior.heads == heads))
-        assert tag_probability == pytest.approx(posterior.probability @ (posterior.tags == tags))
-
-
 def prefix_sums(model, words):
     """For each word, the sums over what leads to it with its probability, and with its tag's
     only.
@@ -191,23 +164,11 @@ def prefix_sums(model, words):
     def grow(probability, top, used, shifted):
         if shifted == len(words):
             return
-        for action in counter.actions(top):
-            kind = class_of(action)
-            depth = int(counter.records[top, DEPTH])
-            if model.is_factored and kind not in counter.possible_directions(depth):
-                continue
-            p = probability * counter.action_probability(top, action)
-            if action == SHIFT:
-                for tag in range(counter.sizes["tag"]):
-                    q = p * counter.probability("tag", top, tag)
-                    r = q * counter.probability("word", top, words[shifted], tag)
-                    with_tag[shifted] += q
-                    with_word[shifted] += r
-                    push(counter.records, used, top, tag, words[shifted])
-                    grow(r, used, used + 1, shifted + 1)
-            elif action != END and depth > 2:
-                reduce(counter.records, used, top, action)
-                grow(p, used, used + 1, shifted)
+        for record, p, tag, word, after in counter.steps(top, used, len(words), words, shifted):
+            if after > shifted:
+                with_tag[shifted] += probability * p * tag
+                with_word[shifted] += probability * p * tag * word
+            grow(probability * p * tag * word, record, used + 1, after)
 
     grow(1.0, ROOT, counter.first, 0)
     return with_word, with_tag
@@ -218,10 +179,10 @@ def test_surprisal_and_its_parts_are_ratios_of_sums_over_all_prefixes(model):
         with_word, with_tag = prefix_sums(model, words)
         before = np.concatenate([[1.0], with_word[:-1]])
         parses = decode(model, words)
-        assert parses.syntactic == pytest.approx(np.log(with_tag / before), abs=rounding(model))
-        assert parses.lexical == pytest.approx(np.log(with_word / with_tag), abs=rounding(model))
+        assert parses.syntactic == pytest.approx(np.log(with_tag / before), abs=ROUNDING)
+        assert parses.lexical == pytest.approx(np.log(with_word / with_tag), abs=ROUNDING)
         assert exp((parses.syntactic + parses.lexical).sum()) == pytest.approx(
-            with_word[-1], rel=rounding(model)
+            with_word[-1], rel=ROUNDING
         )
 
 

@@ -71,19 +71,13 @@ def test_numbers_given_a_held_particle_are_those_without_reweighted_by_its_own()
         assert np.all(np.abs(biased.mean(axis=0) - conditional.mean(axis=0)) < 4 * error)
 
 
-@pytest.mark.parametrize(("first", "second"), [(0.3, 0.4), (0.01, 1.0), (2.0, 0.001)])
-def test_particles_are_divided_in_proportion(first, second):
+@pytest.mark.parametrize(("first", "second"), [(0.3, 0.4), (2.0, 0.001), (0.5, 0.0), (0.0, 0.5)])
+def test_particles_are_split_in_proportion(first, second):
     rng = np.random.default_rng(0)
     expected = 7 * first / (first + second)
     found = [split_particles(SYSTEMATIC, 7, first, second, NONE, rng) for _ in range(DRAWS)]
     assert np.all(np.abs(np.subtract(found, expected)) < 1)
     assert abs(np.mean(found) - expected) < 4 * standard_error(found)
-
-
-def test_division_leaves_everything_to_the_only_option():
-    rng = np.random.default_rng(0)
-    assert split_particles(SYSTEMATIC, 7, 0.5, 0.0, NONE, rng) == 7
-    assert split_particles(SYSTEMATIC, 7, 0.0, 0.5, NONE, rng) == 0
 
 
 @pytest.mark.parametrize(("first", "second"), [(0.3, 0.4), (1e-30, 1.0), (1.0, 1e-30)])

@@ -6,17 +6,8 @@ from functools import cache
 import numpy as np
 import pytest
 from test_enumeration import POOLS, Counter, make_model, with_random_weights
+from transitions import integers
 
-from spacy_hpyp.arc_standard.configuration import (
-    DEPTH,
-    END,
-    FIRST_ARC,
-    ROOT,
-    SHIFT,
-    derivation,
-    reduce,
-)
-from spacy_hpyp.arc_standard.configuration import shift as push
 from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, Distributions
 from spacy_hpyp.arc_standard.likelihood import new_workspace
 from spacy_hpyp.arc_standard.proposals import sampling_task
@@ -26,63 +17,25 @@ from spacy_hpyp.hpyp.count_model import no_gradient
 WORDS = {1: [1], 2: [0, 1], 3: [1, 0, 1], 4: [0, 1, 1, 0]}
 
 
-def integers(values):
-    return np.array(values, dtype=np.int32)
-
-
 class Tiny:
-    """A tiny model, seated or frozen, and the derivations of words that it has."""
+    """A tiny model that learns, and the derivations of words that it has."""
 
-    def __init__(self, name, seated, **settings):
-        joint = with_random_weights(make_model(POOLS[name], labels=2, **settings))
+    def __init__(self, name):
+        joint = with_random_weights(make_model(POOLS[name], labels=2))
         self.counter = Counter(joint)
-        self.distributions = joint.frozen
-        if seated:
-            gradient = no_gradient(joint.weights)
-            pools = [
-                joint.pool(name, joint.weights[name], gradient[name]) for name in DISTRIBUTIONS
-            ]
-            vocabulary = joint.vocabulary
-            self.distributions = Distributions(
-                *pools, vocabulary.tag_offsets, vocabulary.candidate_tags
-            )
+        gradient, vocabulary = no_gradient(joint.weights), joint.vocabulary
+        self.distributions = Distributions(
+            *(joint.pool(name, joint.weights[name], gradient[name]) for name in DISTRIBUTIONS),
+            vocabulary.tag_offsets,
+            vocabulary.candidate_tags,
+        )
         self.queries = new_workspace(self.distributions, remembered=1)
-        self._found = {}
 
-    def derivations(self, words):
+    @cache  # noqa: B019
+    def derivations(self, n):
         """The probability of each derivation (actions and tags) of a sentence."""
-        key = tuple(words)
-        if key not in self._found:
-            self._found[key] = dict(self._grow(1.0, ROOT, self.counter.first, words, 0))
-        return self._found[key]
-
-    def _grow(self, probability, top, used, words, shifted):
-        counter, depth = self.counter, self.counter.records[top, DEPTH]
-        all_shifted = shifted == len(words)
-        if all_shifted and depth == 1:
-            actions, tags = (
-                np.empty(used - counter.first, dtype=np.int32),
-                np.empty(len(words), dtype=np.int32),
-            )
-            derivation(counter.records, top, actions, tags)
-            yield (tuple(actions.tolist()), tuple(tags.tolist())), probability
-            return
-        arcs = range(FIRST_ARC, FIRST_ARC + 4) if depth > 2 else []
-        for action in [*arcs, *([END] if all_shifted and depth == 2 else [])]:
-            p = probability * counter.action_probability(top, action)
-            reduce(counter.records, used, top, action)
-            yield from self._grow(p, used, used + 1, words, shifted)
-        if all_shifted:
-            return
-        p = probability * counter.action_probability(top, SHIFT)
-        for tag in range(2):
-            q = (
-                p
-                * counter.probability("tag", top, tag)
-                * counter.probability("word", top, words[shifted], tag)
-            )
-            push(counter.records, used, top, tag, words[shifted])
-            yield from self._grow(q, used, used + 1, words, shifted + 1)
+        found = self.counter.derivations(n, WORDS[n])
+        return {self.counter.path(last, n): p for p, last in found}
 
     def sample(self, words, rng, particles, *, retained=None, every_tag=True):
         """A derivation, and the estimate of the words' log-probability."""
@@ -96,23 +49,10 @@ class Tiny:
         return (tuple(actions.tolist()), tuple(tags.tolist())), estimate
 
 
-@cache
-def tiny(name, seated):
-    return Tiny(name, seated)
-
-
-# From frozen models sentences are drawn, see test_ancestral_sampling.py; here drawing is compiled
-# once more for them.
-@pytest.fixture(
-    params=[
-        pytest.param((name, seated), marks=[] if seated else pytest.mark.slow)
-        for name in POOLS
-        for seated in (False, True)
-    ],
-    ids=str,
-)
+# From frozen models sentences are drawn in test_ancestral_sampling.py.
+@pytest.fixture(scope="module", params=POOLS)
 def model(request):
-    return tiny(*request.param)
+    return Tiny(request.param)
 
 
 def assert_mean_is_one(ratios):
@@ -144,7 +84,7 @@ def assert_drawn_from(found, probabilities):
 @pytest.mark.slow
 @pytest.mark.parametrize("n", WORDS)
 def test_estimate_of_the_words_probability_is_unbiased(model, n):
-    exact = np.log(sum(model.derivations(WORDS[n]).values()))
+    exact = np.log(sum(model.derivations(n).values()))
     for particles in (1, 5):
         rng = np.random.default_rng(n)
         estimates = [model.sample(WORDS[n], rng, particles)[1] for _ in range(2000)]
@@ -156,12 +96,12 @@ def test_estimate_of_the_words_probability_is_unbiased(model, n):
 def test_derivations_are_drawn_from_their_posterior(model):
     rng = np.random.default_rng(0)
     found = [model.sample(WORDS[3], rng, 200)[0] for _ in range(1000)]
-    assert_drawn_from(found, model.derivations(WORDS[3]))
+    assert_drawn_from(found, model.derivations(3))
 
 
 @pytest.mark.parametrize("particles", [2, 6])
 def test_particle_gibbs_leaves_the_posterior_as_it_is(model, particles):
-    derivations = model.derivations(WORDS[3])
+    derivations = model.derivations(3)
     paths, weights = list(derivations), np.array(list(derivations.values()))
     rng = np.random.default_rng(1)
     before = rng.choice(len(paths), size=1500, p=weights / weights.sum())
@@ -180,10 +120,10 @@ def test_candidate_tags_leave_only_their_derivations(model):
         candidate_tags=integers([1] + [0, 1] * (len(distributions.tag_offsets) - 2)),
     )
     words = WORDS[3]
-    derivations = {path: p for path, p in model.derivations(words).items() if path[1][1] == 1}
+    derivations = {path: p for path, p in model.derivations(3).items() if path[1][1] == 1}
     rng = np.random.default_rng(0)
     drawn = [some.sample(words, rng, 50, every_tag=False) for _ in range(400)]
     assert {path for path, _ in drawn} <= set(derivations)
     assert_mean_is_one(np.exp([estimate for _, estimate in drawn]) / sum(derivations.values()))
     every = [some.sample(words, rng, 50)[1] for _ in range(400)]
-    assert_mean_is_one(np.exp(every) / sum(model.derivations(words).values()))
+    assert_mean_is_one(np.exp(every) / sum(model.derivations(3).values()))

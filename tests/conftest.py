@@ -321,6 +321,12 @@ def trained(toy: ToyTreebank) -> Language:
 
 
 @pytest.fixture(scope="session")
+def trained_pools(toy: ToyTreebank) -> Language:
+    """A pipeline whose distributions have several experts; tests do not change it."""
+    return toy.trained(**toy.pools)
+
+
+@pytest.fixture(scope="session")
 def trained_on_documents(toy: ToyTreebank) -> Language:
     """A pipeline trained on documents of several sentences; tests do not change it."""
     nlp = toy.nlp()

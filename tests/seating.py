@@ -10,8 +10,10 @@ from spacy_hpyp.hpyp.franchise import (
     CELL,
     COUNT,
     LINK,
+    PARENT,
     SERVED,
     SIZE,
+    SYMBOL,
     Franchise,
     deepest,
     dish_probability,
@@ -61,6 +63,15 @@ def seated_franchise(
             for expert in range(len(columns)):
                 change(franchise, expert, np.array(context, dtype=np.int32), dish, rng)
     return franchise
+
+
+def context_of(franchise: Franchise, restaurant: int) -> tuple[int, tuple[int, ...]]:
+    """The number of an expert, and the symbols that lead to a restaurant."""
+    context: tuple[int, ...] = ()
+    while franchise.restaurants[restaurant, PARENT] != NONE:
+        context = (int(franchise.restaurants[restaurant, SYMBOL]), *context)
+        restaurant = franchise.restaurants[restaurant, PARENT]
+    return int(restaurant), context
 
 
 def predictive_probability(franchise: Franchise, expert: int, row: np.ndarray, dish: int) -> float:

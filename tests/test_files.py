@@ -73,7 +73,7 @@ def test_file_is_replaced_when_it_is_complete(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "failure", [OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), ValueError(), KeyboardInterrupt()]
+    "failure", [OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), KeyboardInterrupt()]
 )
 def test_old_file_stays_after_an_error(tmp_path, failure):
     path = tmp_path / "file"

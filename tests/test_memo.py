@@ -1,7 +1,5 @@
 """A memo may forget, but what it gives back is right."""
 
-import itertools
-
 import numpy as np
 import pytest
 from compiling import compiled
@@ -37,16 +35,6 @@ def test_what_is_recalled_was_found_for_the_same_key(keys, size):
         assert recall(memo.fingerprint, np.array(key, dtype=np.int32)) == (slot, True)
 
 
-def test_contexts_of_few_symbols_have_fingerprints_of_their_own():
-    # Neighbours that are nothing, or a word at the edge, differ in all bits.
-    fingerprint, symbols = np.zeros(1, dtype=np.uint64), [*range(-1, 12), 2**31 - 1]
-    found = set()
-    for key in itertools.product(symbols, repeat=4):
-        recall(fingerprint, np.array(key, dtype=np.int32))
-        found.add(int(fingerprint[0]))
-    assert len(found) == len(symbols) ** 4
-
-
 def decode(task_of, blocks):
     """Everything that is found in each block, by the task for it."""
     found = []
@@ -58,23 +46,9 @@ def decode(task_of, blocks):
     return found
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "pools",
-        *(
-            pytest.param(kind, marks=pytest.mark.slow)
-            for kind in ("pools, actions whole", "the paper's")
-        ),
-    ],
-)
-def test_parses_do_not_depend_on_what_is_remembered(toy, kind):
-    settings = {
-        "pools": toy.pools,
-        "pools, actions whole": {**toy.pools, "label": []},
-        "the paper's": {},
-    }[kind]
-    nlp = toy.trained(**settings)
+@pytest.mark.parametrize("kind", ["trained_pools", pytest.param("trained", marks=pytest.mark.slow)])
+def test_parses_do_not_depend_on_what_is_remembered(toy, request, kind):
+    nlp = request.getfixturevalue(kind)
     joint = toy.parser(nlp).joint
     texts = [
         " ".join(" ".join(s.words) for s in toy.sentences(40, seed=1)[i : i + 2])

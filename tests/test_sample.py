@@ -81,6 +81,12 @@ def convert(part, folder):
     return folder / f"en_sample-ud-{part}.spacy"
 
 
+def evaluate(pipeline, data, output, *options, command=("hpyp", "evaluate")):
+    """The scores of a pipeline."""
+    run(*command, pipeline, data, "--output", output, *options)
+    return srsly.read_json(output)
+
+
 @pytest.fixture(scope="module", params=QUICK)
 def trained(tmp_path_factory, request):
     folder = tmp_path_factory.mktemp("sample")
@@ -92,7 +98,7 @@ def trained(tmp_path_factory, request):
 
 @pytest.mark.parametrize("trained", ["pool"], indirect=True)
 @pytest.mark.parametrize(("language", "example", "shown"), EXAMPLES)
-def test_what_a_page_shows_is_what_comes_out(
+def test_examples_of_pages_print_what_the_pages_show(
     trained, language, example, shown, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
@@ -135,7 +141,7 @@ def test_training_writes_the_best_and_the_last_pipeline(trained):
         assert nlp.meta["performance"]["dep_las"] > 0.5
 
 
-def test_raw_text_is_parsed_into_the_trees_that_a_reader_expects(trained, assert_forest):
+def test_raw_text_has_the_sentences_and_arcs_that_a_reader_expects(trained, assert_forest):
     doc = spacy.load(trained / "model-best")(RAW)
     assert_forest(doc)
     assert [sentence.text for sentence in doc.sents] == [
@@ -149,9 +155,7 @@ def test_raw_text_is_parsed_into_the_trees_that_a_reader_expects(trained, assert
     assert doc._.log_prob == pytest.approx(sum(sentence._.log_prob for sentence in doc.sents))
 
 
-def test_a_trained_pipeline_finds_parts_of_speech_and_features_and_what_spacy_makes_of_them(
-    trained, tmp_path
-):
+def test_a_trained_pipeline_predicts_parts_of_speech_and_features_for_spacy(trained, tmp_path):
     nlp = spacy.load(trained / "model-best")
     assert nlp.meta["performance"]["pos_acc"] > 0.85
     assert nlp.meta["performance"]["morph_acc"] > 0.8
@@ -163,41 +167,18 @@ def test_a_trained_pipeline_finds_parts_of_speech_and_features_and_what_spacy_ma
     matcher.add("noun phrase", [[{"POS": "DET"}, {"POS": "ADJ", "OP": "*"}, {"POS": "NOUN"}]])
     assert "The ferry" in [doc[start:end].text for _, start, end in matcher(doc)]
     assert "NOUN" in displacy.render(doc, style="dep", jupyter=False)
-    run(
-        "evaluate",
-        trained / "model-best",
-        trained / "en_sample-ud-test.spacy",
-        "-o",
-        tmp_path / "raw.json",
-    )
-    scores = srsly.read_json(tmp_path / "raw.json")
+    data = trained / "en_sample-ud-test.spacy"
+    scores = evaluate(trained / "model-best", data, tmp_path / "raw.json", command=["evaluate"])
     assert scores["pos_acc"] > 0.8
     assert scores["morph_acc"] > 0.8
     assert scores.get("lemma_acc") is None
 
 
 def test_evaluation_reports_tags_arcs_sentences_and_log_probability(trained, tmp_path):
-    data = SAMPLE / "en_sample-ud-test.conllu"
-    run(
-        "evaluate",
-        trained / "model-best",
-        trained / "en_sample-ud-test.spacy",
-        "-o",
-        tmp_path / "raw.json",
-    )
-    run("hpyp", "evaluate", trained / "model-best", data, "--output", tmp_path / "gold.json")
-    run(
-        "hpyp",
-        "evaluate",
-        trained / "model-best",
-        data,
-        "--output",
-        tmp_path / "tags.json",
-        "--gold-tags",
-    )
-    raw, gold, tags = (
-        srsly.read_json(tmp_path / f"{name}.json") for name in ("raw", "gold", "tags")
-    )
+    best, data = trained / "model-best", SAMPLE / "en_sample-ud-test.conllu"
+    tokens, output = trained / "en_sample-ud-test.spacy", tmp_path / "scores.json"
+    raw = evaluate(best, tokens, output, command=["evaluate"])
+    gold, tags = (evaluate(best, data, output, *options) for options in ([], ["--gold-tags"]))
     assert 0.5 < raw["sents_f"] <= 1.0
     assert gold["sents_f"] == 1.0
     # Of tokens, and of words.
@@ -222,23 +203,13 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(
     }
     train(PROJECT / "configs" / "guided.cfg", tmp_path, overrides=overrides)
     nlp = spacy.load(tmp_path / "model-best")
-    assert nlp.pipe_names == [
-        "easy_first_senter",
-        "hpyp_parser",
-        "easy_first_tagger",
-        "easy_first_parser",
-        "easy_first_morphologizer",
-        "easy_first_lemmatizer",
+    assert nlp.pipe_names == ["easy_first_senter", "hpyp_parser"] + [
+        f"easy_first_{name}" for name in ("tagger", "parser", "morphologizer", "lemmatizer")
     ]
     doc = nlp(RAW)
     assert_forest(doc)
-    assert [word.text for word in nlp("I don't know.")._.ud_words] == [
-        "I",
-        "do",
-        "n't",
-        "know",
-        ".",
-    ]
+    words = [word.text for word in nlp("I don't know.")._.ud_words]
+    assert words == ["I", "do", "n't", "know", "."]
     assert [token.pos_ for token in doc[:2]] == ["DET", "NOUN"]
     assert len(list(doc.sents)) == 3
     assert all(0.0 < token._.head_prob < 1.0 for token in doc)
@@ -246,24 +217,14 @@ def test_the_guided_pipeline_learns_from_left_out_guides_and_parses_raw_text(
         assert found.text == text
         assert_forest(found)
     (tmp_path / "bad.txt").write_text("\n\n".join(BAD), encoding="utf8")
-    run(
-        "hpyp",
-        "parse",
-        tmp_path / "model-best",
-        tmp_path / "bad.txt",
-        "-o",
-        tmp_path / "bad.conllu",
-    )
+    best, test = tmp_path / "model-best", SAMPLE / "en_sample-ud-test.conllu"
+    run("hpyp", "parse", best, tmp_path / "bad.txt", "-o", tmp_path / "bad.conllu")
     assert len(list(read_blocks(tmp_path / "bad.conllu"))) >= len(BAD)
-    test = SAMPLE / "en_sample-ud-test.conllu"
-    for name, options in (("gold", []), ("tags", ["--gold-tags"])):
-        output = tmp_path / f"{name}.json"
-        run("hpyp", "evaluate", tmp_path / "model-best", test, "--output", output, *options)
-    assert srsly.read_json(tmp_path / "gold.json")["dep_las"] > 0.7
-    assert srsly.read_json(tmp_path / "tags.json")["tag_acc"] == 1.0
+    assert evaluate(best, test, tmp_path / "gold.json")["dep_las"] > 0.7
+    assert evaluate(best, test, tmp_path / "tags.json", "--gold-tags")["tag_acc"] == 1.0
     for keep in ("text", "sentences", "words"):
         path = tmp_path / f"{keep}.conllu"
-        run("hpyp", "parse", tmp_path / "model-best", test, "--keep", keep, "-o", path)
+        run("hpyp", "parse", best, test, "--keep", keep, "-o", path)
         validator = pytest.importorskip("udtools.validator").Validator(
             lang="en", level=2, output=None
         )
@@ -289,9 +250,9 @@ def test_the_head_outward_pipeline_gives_exact_probabilities(tmp_path, assert_fo
     assert doc._.log_prob == pytest.approx(sum(sentence._.log_prob for sentence in doc.sents))
     assert all(0.0 < token._.head_prob < 1.0 + 1e-9 for token in doc)
     assert nlp("The ferry leaves at noon.")._.log_prob > nlp("Ferry the noon at leaves.")._.log_prob
-    scores = {}
-    for name, options in (("own", []), ("gold", ["--gold-tags"])):
-        data, output = tmp_path / "en_sample-ud-dev.spacy", tmp_path / f"{name}.json"
-        run("hpyp", "evaluate", tmp_path / "model-best", data, "--output", output, *options)
-        scores[name] = srsly.read_json(output)["dep_uas"]
-    assert 0.6 < scores["own"] <= scores["gold"]
+    best, data = tmp_path / "model-best", tmp_path / "en_sample-ud-dev.spacy"
+    own, gold = (
+        evaluate(best, data, tmp_path / "scores.json", *options)["dep_uas"]
+        for options in ([], ["--gold-tags"])
+    )
+    assert 0.6 < own <= gold

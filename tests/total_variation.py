@@ -1,7 +1,7 @@
-"""How far what a Markov chain has visited is from what it should have."""
+"""How far a Markov chain is from its stationary distribution."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from math import pi, sqrt
+from math import hypot, pi, sqrt
 
 import numpy as np
 
@@ -24,11 +24,24 @@ def total_variation(
     distance, mean, variance = 0.0, 0.0, 0.0
     for state, probability in exact.items():
         hits = places == number[state]
-        parts = hits[: len(hits) // batches * batches].reshape(batches, -1).mean(axis=1)
-        error = max(
-            parts.std(ddof=1) / sqrt(batches), sqrt(probability * (1 - probability) / len(hits))
-        )
+        independent = sqrt(probability * (1 - probability) / len(hits))
+        error = max(batch_error(hits, batches), independent)
         distance += abs(hits.mean() - probability) / 2
         mean += sqrt(2 / pi) * error / 2
         variance += (1 - 2 / pi) * error**2 / 4
     return distance, mean + 4 * sqrt(variance)
+
+
+def batch_error(values: np.ndarray, batches: int = 50) -> float:
+    """The standard error of a chain's mean, from the means of successive batches."""
+    means = values[: len(values) // batches * batches].reshape(batches, -1).mean(axis=1)
+    return means.std(ddof=1) / sqrt(batches)
+
+
+def assert_same_means(names: Sequence[str], drawn: np.ndarray, walked: np.ndarray) -> None:
+    """Assert that statistics (float64[draws, statistics]) have the same means in independent draws
+    and in a chain, within four standard errors (Geweke 2004).
+    """
+    for name, forward, chain in zip(names, drawn.T, walked.T):
+        error = hypot(forward.std() / sqrt(len(forward)), batch_error(chain))
+        assert abs(forward.mean() - chain.mean()) < 4 * error, name

@@ -29,9 +29,8 @@ SEARCH = Search(
 
 
 @pytest.fixture(scope="module")
-def joint(toy):
-    nlp = toy.trained(toy.sentences(12), **toy.pools)
-    return toy.parser(nlp).joint
+def joint(toy, trained_pools):
+    return toy.parser(trained_pools).joint
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ import pytest
 from seating import PRECISION
 from test_enumeration import POOLS, Counter, make_model
 from test_oracle import reachable_derivations
+from test_sampling import assert_drawn_from
 from transitions import configurations, integers
 
 from spacy_hpyp.arc_standard.configuration import SHIFT
@@ -83,20 +84,6 @@ def draw(model, rows, particles, rng, retained=()):
     return tuple(actions.tolist()), estimate
 
 
-def posterior(derivations):
-    """The derivations and their probabilities given the tree."""
-    weights = np.array(list(derivations.values()))
-    return list(derivations), np.exp(weights - np.logaddexp.reduce(weights))
-
-
-def assert_frequencies(found, actions, probabilities):
-    """Assert that frequencies are those of independent draws, each within four standard errors."""
-    counts = np.array([found.count(own) for own in actions])
-    assert counts.sum() == len(found)
-    error = np.sqrt(probabilities * (1 - probabilities) / len(found))
-    assert np.all(np.abs(counts / len(found) - probabilities) < 4 * error + 1 / len(found))
-
-
 @pytest.mark.parametrize("heads", HEADS, ids=str)
 def test_sum_is_that_of_all_derivations(model, heads):
     rows = sentence(heads)
@@ -155,21 +142,23 @@ def test_estimate_of_the_trees_probability_is_unbiased(model, particles):
     assert abs(ratios.mean() - 1) < 4 * ratios.std() / len(ratios) ** 0.5
 
 
+def posterior_of(model, rows):
+    """The derivations of a tree and their probabilities, up to a constant."""
+    return {actions: exp(p) for actions, p in enumerate_derivations(model[0], *rows).items()}
+
+
 def test_derivations_are_drawn_from_their_posterior(model):
-    rows = sentence(HEADS[-1])
-    actions, probabilities = posterior(enumerate_derivations(model[0], *rows))
-    rng = np.random.default_rng(0)
-    assert_frequencies(
-        [draw(model, rows, 500, rng)[0] for _ in range(2000)], actions, probabilities
-    )
+    rows, rng = sentence(HEADS[-1]), np.random.default_rng(0)
+    found = [draw(model, rows, 500, rng)[0] for _ in range(2000)]
+    assert_drawn_from(found, posterior_of(model, rows))
 
 
 @pytest.mark.parametrize("particles", [2, 5])
 def test_particle_gibbs_leaves_the_posterior_as_it_is(model, particles):
-    rows = sentence(HEADS[-1])
-    actions, probabilities = posterior(enumerate_derivations(model[0], *rows))
-    rng = np.random.default_rng(0)
-    before = rng.choice(len(actions), size=3000, p=probabilities)
+    rows, rng = sentence(HEADS[-1]), np.random.default_rng(0)
+    posterior = posterior_of(model, rows)
+    actions, weights = list(posterior), np.array(list(posterior.values()))
+    before = rng.choice(len(actions), size=3000, p=weights / weights.sum())
     after = [draw(model, rows, particles, rng, actions[i])[0] for i in before]
-    assert_frequencies(after, actions, probabilities)
+    assert_drawn_from(after, posterior)
     assert np.mean([actions[i] == own for i, own in zip(before, after)]) < 0.95

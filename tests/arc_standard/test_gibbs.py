@@ -5,7 +5,7 @@ several of their events.
 import numpy as np
 import pytest
 from compiling import compiled
-from seating import squared_sizes
+from seating import context_of, squared_sizes
 from test_enumeration import POOLS, make_model, with_random_weights
 from test_franchise import DISCOUNT, STRENGTH, enumerate_seatings
 from total_variation import total_variation
@@ -21,7 +21,7 @@ from spacy_hpyp.arc_standard.distributions import (
 from spacy_hpyp.arc_standard.model import tree_log_probs
 from spacy_hpyp.compiled import jit
 from spacy_hpyp.hpyp.count_model import no_gradient
-from spacy_hpyp.hpyp.franchise import N_SERVINGS, NONE, PARENT, RESTAURANT, SYMBOL, new_franchise
+from spacy_hpyp.hpyp.franchise import N_SERVINGS, NONE, RESTAURANT, new_franchise
 from spacy_hpyp.hpyp.gibbs import gibbs_sweep
 
 events_of = compiled(events_of)
@@ -78,15 +78,6 @@ def run(pool, generated, seated, steps, rng):
         gibbs_sweep(pool, generated, seated, rng)
         squared_sizes(franchise, squares[i])
     return squares
-
-
-def context_of(franchise, restaurant):
-    """The number of an expert, and the symbols that lead to a restaurant."""
-    context = ()
-    while franchise.restaurants[restaurant, PARENT] != NONE:
-        context = (int(franchise.restaurants[restaurant, SYMBOL]), *context)
-        restaurant = franchise.restaurants[restaurant, PARENT]
-    return int(restaurant), context
 
 
 @pytest.mark.parametrize("name", DISTRIBUTIONS)

@@ -9,9 +9,10 @@ from math import exp
 import numpy as np
 import pytest
 from compiling import compiled
+from seating import context_of
 from test_enumeration import POOLS, Counter, make_model, with_random_weights
 from test_franchise import enumerate_seatings
-from test_gibbs import context_of, without_sentences
+from test_gibbs import without_sentences
 from total_variation import total_variation
 
 from spacy_hpyp.annotation.sentences import join

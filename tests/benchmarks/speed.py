@@ -90,18 +90,14 @@ def cnn(examples: list[Example]) -> Language:
         "tok2vec": listener,
     }
     nlp.add_pipe("parser", config={"model": parser})
-    own = [
-        Example(Doc(nlp.vocab, words=[t.text for t in eg.reference]), _own(nlp, eg.reference))
-        for eg in examples
-    ]
+    own = []
+    for example in examples:
+        gold = Doc(nlp.vocab).from_bytes(example.reference.to_bytes())
+        own.append(Example(Doc(nlp.vocab, words=[token.text for token in gold]), gold))
     nlp.initialize(lambda: own)
     for start in range(0, len(own), 100):
         nlp.update(own[start : start + 100])
     return nlp
-
-
-def _own(nlp: Language, doc: Doc) -> Doc:
-    return Doc(nlp.vocab).from_bytes(doc.to_bytes())
 
 
 def start_up(pipeline: Path, **variables: str) -> tuple[float, float, float]:
@@ -191,10 +187,8 @@ def with_gold_sentences(nlp: Language, spacys: Language, examples: list[Example]
     for particles in dict.fromkeys((usual, 1000, 100, 10)):
         parser.particles = particles
         ours = words_per_second(lambda some: list(parser.pipe(some, batch_size=256)), docs)
-        print(
-            f"gold sentences, hpyp_parser, K = {particles}: {ours:,.0f} words/s, {ours / peer:.2f} of "
-            f"spaCy's CNN"
-        )
+        rate = f"{ours:,.0f} words/s, {ours / peer:.2f} of spaCy's CNN"
+        print(f"gold sentences, hpyp_parser, K = {particles}: {rate}")
     parser.particles = usual
 
 
@@ -205,10 +199,8 @@ def sweeps(nlp: Language, path: Path, count: int, peer: float) -> None:
         start = time.perf_counter()
         nlp.get_pipe("hpyp_parser").update(train, sgd=False)
         elapsed = time.perf_counter() - start
-        print(
-            f"Gibbs sweep {sweep + 1} over {words:,} words: {elapsed:.2f} s, {words / elapsed / peer:.2f} of "
-            f"the CNN's rate"
-        )
+        rate = f"{words / elapsed / peer:.2f} of the CNN's rate"
+        print(f"Gibbs sweep {sweep + 1} over {words:,} words: {elapsed:.2f} s, {rate}")
 
 
 def measure(pipeline: Path, arguments: argparse.Namespace) -> None:
@@ -223,9 +215,8 @@ def measure(pipeline: Path, arguments: argparse.Namespace) -> None:
     texts = [doc.text for doc in read_treebank(arguments.dev, spacy.blank("xx").vocab)]
     theirs, ours = raw_words_per_second([spacys, nlp], texts)
     print(f"raw documents, one thread, spaCy's CNN: {theirs:,.0f} words/s")
-    print(
-        f"raw documents, one thread, all components: {ours:,.0f} words/s, {ours / theirs:.2f} of spaCy's CNN"
-    )
+    rate = f"{ours:,.0f} words/s, {ours / theirs:.2f} of spaCy's CNN"
+    print(f"raw documents, one thread, all components: {rate}")
     if "hpyp_parser" in nlp.pipe_names and "easy_first_parser" not in nlp.pipe_names:
         with_gold_sentences(nlp, spacys, examples)
         sweeps(nlp, arguments.train, arguments.sweeps, theirs)
@@ -239,16 +230,9 @@ def main() -> None:
     options.add_argument("pipeline", type=Path)
     options.add_argument("train", type=Path)
     options.add_argument("dev", type=Path)
-    options.add_argument(
-        "--train",
-        dest="lang",
-        help="The language of pipelines that are trained first, into PIPELINE",
-    )
+    options.add_argument("--train", dest="lang", help="Train pipelines of a language into PIPELINE")
     options.add_argument("--sweeps", type=int, default=3)
-    options.add_argument(
-        "--peer",
-        help="A trained pipeline to compare with, in place of a CNN that has learned little",
-    )
+    options.add_argument("--peer", help="A trained pipeline to compare with")
     arguments = options.parse_args()
     set_current_ops(NumpyOps())
     pipelines = [arguments.pipeline]
@@ -258,9 +242,8 @@ def main() -> None:
         measure(pipeline, arguments)
     if arguments.peer:
         print(f"load and first parse, spaCy's CNN: {start_up(Path(arguments.peer))[0]:.2f} s")
-    print(
-        f"peak memory of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB"
-    )
+    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    print(f"peak memory of this process: {used:.2f} GB")
 
 
 if __name__ == "__main__":

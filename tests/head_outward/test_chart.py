@@ -9,27 +9,18 @@ import pytest
 from projective_trees import is_projective_tree, projective_trees, random_scores, score
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.head_outward.chart import (
-    ChartScores,
-    best_tree,
-    inside,
-    marginals,
-    minimum_bayes_risk_tree,
-)
+from spacy_hpyp.head_outward.chart import best_tree, inside, marginals, minimum_bayes_risk_tree
 from spacy_hpyp.head_outward.k_best import k_best
 
 TREES = {n: np.array(projective_trees(n), dtype=np.int32) for n in range(1, 6)}
 
 #: Scores of sentences of up to five words; of small and of great differences, with and without
 #: siblings and events that are impossible.
+KINDS = list(product((2.0, 300.0), (0.0, 0.1), (True, False)))
 CASES = {
     n: [
-        random_scores(
-            n, 8 * n + seed, scale=scale, impossible=impossible, with_siblings=with_siblings
-        )
-        for seed, (scale, impossible, with_siblings) in enumerate(
-            product((2.0, 300.0), (0.0, 0.1), (True, False))
-        )
+        random_scores(n, 8 * n + seed, scale=scale, impossible=rate, with_siblings=siblings)
+        for seed, (scale, rate, siblings) in enumerate(KINDS)
     ]
     for n in TREES
 }
@@ -46,13 +37,6 @@ def probabilities(found):
     """The probabilities of trees with some scores, at least one of them finite."""
     weights = np.exp(found - found.max())
     return weights / weights.sum()
-
-
-def equal_scores(n):
-    """Scores by which all trees are equal."""
-    return ChartScores(
-        np.zeros(n), np.zeros((n, n)), np.zeros((n, n, n)), np.zeros((2, n)), np.zeros((n, n))
-    )
 
 
 def close(found, expected):
@@ -118,28 +102,6 @@ def test_minimum_bayes_risk_tree_has_the_greatest_sum_of_marginals(n):
         assert close(sum(probability[d if h == NONE else h, d] for d, h in enumerate(heads)), found)
 
 
-@pytest.mark.parametrize("n", TREES)
-def test_inside_counts_each_tree_once(n):
-    assert close(np.exp(inside(equal_scores(n)).total), len(TREES[n]))
-
-
-def test_one_word_is_the_root():
-    scores = ChartScores(
-        np.array([-1.0]),
-        np.full((1, 1), np.nan),
-        np.full((1, 1, 1), np.nan),
-        np.array([[-2.0], [-4.0]]),
-        np.zeros((1, 1)),
-    )
-    heads, found = best_tree(scores)
-    chart = inside(scores)
-    assert heads.tolist() == [NONE]
-    assert found == chart.total == score(scores, heads) == -7.0
-    assert marginals(scores, chart).tolist() == [[1.0]]
-    assert k_best(scores, 5)[0].tolist() == [[NONE]]
-    assert minimum_bayes_risk_tree(np.ones((1, 1)))[0].tolist() == [NONE]
-
-
 @pytest.mark.parametrize("scores", LONG)
 def test_long_sentences_have_the_same_properties(scores):
     chart = inside(scores)
@@ -156,7 +118,7 @@ def test_long_sentences_have_the_same_properties(scores):
     assert close(sum(probability[d if h == NONE else h, d] for d, h in enumerate(heads)), found)
 
 
-def test_numbers_of_any_size_are_no_trouble():
+def test_scores_of_any_size_have_the_same_marginals():
     """A sum over trees of all scores times e to the power of a constant for each word is that power
     times the sum.
     """

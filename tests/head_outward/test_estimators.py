@@ -3,26 +3,22 @@ hand.
 """
 
 from collections import Counter
-from itertools import product
 from math import log
 
 import numpy as np
 import pytest
 from seating import PRECISION
 from small_models import (
-    Tree,
     arrays_of,
     events_of_tree,
     learning,
     make_model,
     outcomes_of,
-    probability,
     random_trees,
     read,
 )
 
-from spacy_hpyp.compiled import NONE
-from spacy_hpyp.head_outward.contexts import CASES, DISTRIBUTIONS, HeadOutwardContexts
+from spacy_hpyp.head_outward.contexts import DISTRIBUTIONS, HeadOutwardContexts
 from spacy_hpyp.head_outward.parsing import tree_log_probabilities
 
 LISTS = HeadOutwardContexts(
@@ -137,68 +133,38 @@ def assert_agrees(model, estimate, back_off):
             assert found.sum() == pytest.approx(expected, abs=20 * PRECISION)
 
 
-def test_eisners_formula_on_three_words():
-    lists = HeadOutwardContexts(tag=[["parent.tag", "direction"]], word=[["child.tag"]], case=[])
-    seen = Tree([0, CASES, 0], [0, 1, 0], (1, NONE, 1), (NONE,) * 3)
-    model = make_model(lists, [seen], sweeps=1, prior="eisner")
-    asked = Tree([0, CASES], [0, 1], (NONE, 0), (NONE,) * 2)
-    # ROOT has had a child of tag 1; of tags there are two, and STOP.
-    root = 0.5 / 3 / 1.5
-    # Parents of tag 0 have generated four STOPs, two of them on the left.
-    other, stop = (0.5 / 3) / 4.5, (4 + 0.5 / 3) / 4.5
-    tags = [
-        (0 + 3 * root) / (1 + 3),
-        (0 + 3 * other) / (2 + 3),
-        (2 + 3 * stop) / (2 + 3),
-        (2 + 3 * stop) / (2 + 3),
-    ]
-    # Parents of tag 1 have generated two children of tag 0 and two STOPs, one of each on either
-    # side.
-    stop = (2 + 0.5 / 3) / 4.5
-    tags += [(1 + 3 * stop) / (2 + 3)] * 2
-    words = [(2 + 0.5 / 2) / 2.5, (1 + 0.5 / 2) / 1.5]
-    expected = sum(log(p) for p in tags + words)
-    found = tree_log_probabilities(model.frozen, *arrays_of([asked])[:4], True)
-    assert found.sum() == pytest.approx(expected, abs=20 * PRECISION)
-
-
 @pytest.mark.parametrize("uniform_roots", [True, False])
 def test_eisners_estimator_is_his_formula_on_raw_counts(uniform_roots):
     model = make_model(LISTS, TREES, prior="eisner", uniform_roots=uniform_roots)
     assert_agrees(model, Estimate(model, TREES), eisner)
 
 
-@pytest.mark.parametrize("uniform_roots", [True, False])
-@pytest.mark.parametrize("hyperparameters", ["fixed", "sampled"])
-@pytest.mark.parametrize("prior", ["dirichlet", "pitman-yor"])
+@pytest.mark.parametrize(
+    ("prior", "hyperparameters", "uniform_roots"),
+    [
+        ("dirichlet", "sampled", True),
+        ("pitman-yor", "fixed", False),
+        ("pitman-yor", "sampled", True),
+    ],
+)
 def test_minimal_paths_count_one_for_each_finer_context(prior, hyperparameters, uniform_roots):
     settings = {"prior": prior, "hyperparameters": hyperparameters, "uniform_roots": uniform_roots}
     model = make_model(LISTS, TREES, counts="minimal", **settings)
     assert_agrees(model, Estimate(model, TREES, minimal=True), restaurants)
 
 
-def test_raw_counts_have_neither_seating_nor_hyperparameters_to_be_sampled():
-    models = [
-        make_model(
-            LISTS,
-            TREES,
-            prior="eisner",
-            counts=counts,
-            hyperparameters=hyperparameters,
-            discount=discount,
+def test_raw_counts_have_neither_seating_nor_hyperparameters():
+    given = (("sampled", "sampled", 0.2), ("minimal", "fixed", 0.8))
+    first, second = (
+        make_model(LISTS, TREES, prior="eisner", counts=c, hyperparameters=h, discount=d)
+        for c, h, d in given
+    )
+    for tree in OTHERS:
+        one, other = (
+            tree_log_probabilities(model.frozen, *arrays_of([tree])[:4], True)
+            for model in (first, second)
         )
-        for counts, hyperparameters, discount in product(
-            ("sampled", "minimal"), ("sampled", "fixed"), (0.2, 0.8)
-        )
-    ]
-    found = [
-        [
-            tree_log_probabilities(model.frozen, *arrays_of([tree])[:4], True).sum()
-            for tree in OTHERS
-        ]
-        for model in models
-    ]
-    assert all(values == found[0] for values in found)
+        assert np.array_equal(one, other)
 
 
 def tiers_of(model, name):
@@ -206,27 +172,20 @@ def tiers_of(model, name):
     return model.franchises[name].discount, model.franchises[name].strength
 
 
-@pytest.mark.parametrize("counts", ["sampled", "minimal"])
+@pytest.mark.parametrize("prior", ["dirichlet", "pitman-yor"])
 @pytest.mark.parametrize("uniform_roots", [True, False])
-def test_dirichlet_processes_have_no_discount_however_they_are_sampled(counts, uniform_roots):
-    model = make_model(LISTS, TREES, prior="dirichlet", counts=counts, uniform_roots=uniform_roots)
+def test_hyperparameters_are_sampled_and_dirichlet_processes_have_no_discount(prior, uniform_roots):
+    model = make_model(LISTS, TREES, prior=prior, uniform_roots=uniform_roots)
     for name in ("tag", "word", "case", "distance", "label"):
         discount, strength = tiers_of(model, name)
         first = 1 if uniform_roots and name != "distance" else 0
-        assert np.all(discount[first:] == 0.0)
         assert np.all(discount[:first] == 1.0)
-        assert np.all(strength[first:] > 0.0)
-        assert not {FINER, COARSEST} & set(strength[first:].tolist())
-
-
-def test_discounts_and_strengths_of_pitman_yor_processes_are_sampled():
-    model = make_model(LISTS, TREES)
-    for name in ("tag", "word", "case", "distance", "label"):
-        discount, strength = tiers_of(model, name)
-        first = 0 if name == "distance" else 1
-        assert np.all(
-            (discount[first:] > 0.0) & (discount[first:] < 1.0) & (discount[first:] != 0.5)
-        )
+        sampled = discount[first:]
+        if prior == "dirichlet":
+            assert np.all(sampled == 0.0)
+            assert np.all(strength[first:] > 0.0)
+        else:
+            assert np.all((sampled > 0.0) & (sampled < 1.0) & (sampled != 0.5))
         assert not {FINER, COARSEST} & set(strength[first:].tolist())
 
 
@@ -241,18 +200,3 @@ def test_fixed_hyperparameters_are_those_of_the_settings_and_eisners_constants(p
     }
     for name, tiers in expected.items():
         assert tuple(part.tolist() for part in tiers_of(model, name)) == tiers
-
-
-@pytest.mark.parametrize("prior", ["eisner", "dirichlet", "pitman-yor"])
-@pytest.mark.parametrize("counts", ["sampled", "minimal"])
-def test_the_first_back_off_is_uniform_where_roots_are(prior, counts):
-    # A tag that was never seen has no words, whatever the other one has.
-    trees = [
-        Tree([0] * len(tree.tags), [0] * len(tree.tags), tree.heads, tree.labels) for tree in TREES
-    ]
-    asked = Tree([CASES], [1], (NONE,), (NONE,))
-    word = next(event for event in events_of_tree(asked) if event.distribution == "word")
-    for uniform_roots in (True, False):
-        model = make_model(LISTS, trees, prior=prior, counts=counts, uniform_roots=uniform_roots)
-        found = probability(model, asked, word)
-        assert (found == pytest.approx(1 / 2)) == uniform_roots

@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 from compiling import compiled
+from seating import context_of
 from small_models import (
     EXPERTS,
     GRANDPARENTS,
@@ -25,9 +26,9 @@ from small_models import (
 )
 
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.head_outward.contexts import DISTRIBUTIONS, HeadOutwardContexts
+from spacy_hpyp.head_outward.contexts import DISTRIBUTIONS
 from spacy_hpyp.head_outward.events import events_of
-from spacy_hpyp.hpyp.franchise import N_RESTAURANTS, PARENT, SYMBOL
+from spacy_hpyp.hpyp.franchise import N_SERVINGS
 
 events_of = compiled(events_of)
 
@@ -38,15 +39,6 @@ MODELS = {
     "grandparents": GRANDPARENTS,
 }
 TREES = random_trees(40, seed=3, lengths=(1, 2, 4, 6))
-
-
-def context_of(franchise, restaurant):
-    """The symbols that lead to a restaurant."""
-    context = ()
-    while franchise.restaurants[restaurant, PARENT] != NONE:
-        context = (int(franchise.restaurants[restaurant, SYMBOL]), *context)
-        restaurant = franchise.restaurants[restaurant, PARENT]
-    return context
 
 
 def customers_of(model, name, tree):
@@ -72,7 +64,7 @@ def found_in(model, name, trees):
         events = events_of(pool, DISTRIBUTIONS.index(name), *parts, model.alphabets.symbols)
         count = events.count[0]
         for dish, places in zip(events.dish[:count].tolist(), events.restaurants[:count]):
-            yield (dish, *(context_of(pool.experts, place) for place in places))
+            yield (dish, *(context_of(pool.experts, place)[1] for place in places))
 
 
 def test_events_of_a_tree_that_is_made_by_hand():
@@ -88,20 +80,6 @@ def test_events_of_a_tree_that_is_made_by_hand():
         Event("tag", STOP, 2, NULL, NULL, 0),
         Event("tag", STOP, 2, NULL, NULL, 1),
     ]
-    lists = HeadOutwardContexts(
-        tag=[["parent.tag", "direction"]],
-        word=[["child.tag"]],
-        case=[["child.word"]],
-        label=[["distance"]],
-    )
-    model = make_model(lists)
-    # ROOT is behind the two tags.
-    stops = [(2, (tag, side)) for tag in tree.tags for side in range(2)]
-    assert [*found_in(model, "tag", [tree])] == [(0, (1, 0)), (1, (2, 1)), (0, (1, 1)), *stops]
-    assert [*found_in(model, "word", [tree])] == [(1, (0,)), (0, (1,)), (0, (0,))]
-    assert [*found_in(model, "case", [tree])] == [(0, (1,)), (1, (0,)), (0, (0,))]
-    assert [*found_in(model, "label", [tree])] == [(1, (0,)), (0, (0,))]
-    assert [*found_in(model, "children", [tree])] == []
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -120,19 +98,14 @@ def test_events_are_those_of_the_definition(kind):
 def test_every_event_is_seated_with_all_experts(kind):
     model = make_model(MODELS[kind], TREES, sweeps=2)
     for name, franchise in model.franchises.items():
-        expected = Counter()
+        expected, found = Counter(), Counter()
         for tree in TREES:
             for outcome, *contexts in customers_of(model, name, tree):
                 expected.update((m, context, outcome) for m, context in enumerate(contexts))
-        found = Counter()
         lengths = [len(expert) for expert in model.conditionals[name].experts]
-        for serving in franchise.servings[: franchise.used[1]]:
+        for serving in franchise.servings[: franchise.used[N_SERVINGS]]:
             restaurant, dish, served = serving[:3].tolist()
-            expert = restaurant
-            while franchise.restaurants[expert, PARENT] != NONE:
-                expert = int(franchise.restaurants[expert, PARENT])
-            context = context_of(franchise, restaurant)
+            expert, context = context_of(franchise, restaurant)
             if len(context) == lengths[expert] and served > 0:
                 found[expert, context, dish] += served
         assert found == expected
-        assert franchise.used[N_RESTAURANTS] >= len(lengths)

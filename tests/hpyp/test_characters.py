@@ -16,6 +16,7 @@ def characters():
 
 
 def test_known_characters_have_a_number_each_and_all_others_one(characters):
+    assert list(map(len, characters.encode([]))) == [0, 1]
     symbols, offsets = characters.encode(["ab", "", "nê☃"])
     assert characters.known == "-abné"
     # The last character comes first, and an end last.
@@ -33,9 +34,3 @@ def test_numbers_of_known_characters_give_the_word_again(characters):
 
 def test_unknown_characters_share_one_probability(characters):
     assert (CODE_POINTS - 5) * exp(characters.log_share) == pytest.approx(1.0)
-
-
-def test_without_words_there_are_no_numbers(characters):
-    symbols, offsets = characters.encode([])
-    assert len(symbols) == 0
-    assert offsets.tolist() == [0]

@@ -1,59 +1,21 @@
-"""Pools of experts are distributions, whatever the weights are."""
+"""Pools of experts against products and mixtures in plain Python."""
 
 import numpy as np
 import pytest
 from compiling import compiled
-from seating import freeze_pool, predictive_distribution
+from seating import PRECISION, freeze_pool, predictive_distribution
 
-from spacy_hpyp.hpyp.franchise import (
-    CUSTOMERS,
-    N_RESTAURANTS,
-    PARENT,
-    TIER,
-    deepest,
-    new_franchise,
-    reserve,
-)
-from spacy_hpyp.hpyp.gibbs import (
-    add_event,
-    enter_event,
-    learn_event,
-    new_events,
-    predict_event,
-    remove_event,
-)
-from spacy_hpyp.hpyp.pool import (
-    BUCKETS,
-    Pool,
-    Weights,
-    bucket_of,
-    new_scratch,
-    predict_one,
-    workspace,
-)
+from spacy_hpyp.hpyp import gibbs
+from spacy_hpyp.hpyp import pool as pools
+from spacy_hpyp.hpyp.franchise import CUSTOMERS, PARENT, TIER, deepest, new_franchise, reserve
+from spacy_hpyp.hpyp.gibbs import new_events
+from spacy_hpyp.hpyp.pool import BUCKETS, Pool, Weights, bucket_of, new_scratch, workspace
 
-(
-    add_event,
-    enter_event,
-    learn_event,
-    new_events,
-    predict_event,
-    remove_event,
-    predict_one,
-    deepest,
-) = map(
-    compiled,
-    (
-        add_event,
-        enter_event,
-        learn_event,
-        new_events,
-        predict_event,
-        remove_event,
-        predict_one,
-        deepest,
-    ),
+add_event, learn_event = map(compiled, (gibbs.add_event, gibbs.learn_event))
+enter_event, predict_event, remove_event = map(
+    compiled, (gibbs.enter_event, gibbs.predict_event, gibbs.remove_event)
 )
+predict, predict_one, deepest = map(compiled, (pools.predict, pools.predict_one, deepest))
 
 COLUMNS = np.array([[0, 1, 2], [2, 0, -1], [-1, -1, -1]], dtype=np.int32)
 ELEMENTS = np.zeros((3, 4), dtype=np.int32)
@@ -61,8 +23,15 @@ GATES = np.array([2, 0], dtype=np.int32)
 SYMBOLS = 4
 ALPHABET = 40
 NO_MASK = np.empty((0, 0), dtype=np.bool_)
-MASK = np.random.default_rng(5).random((2, ALPHABET)) < 0.5
-MASK[:, 7] = True
+
+
+def random_mask(alphabet):
+    mask = np.random.default_rng(5).random((2, alphabet)) < 0.5
+    mask[:, min(7, alphabet - 1)] = True
+    return mask
+
+
+MASK = random_mask(ALPHABET)
 
 
 def random_weights(scale, seed=0):
@@ -81,16 +50,17 @@ def event_of(pool, row, dish, kind=0):
     return events, 0
 
 
-def seated_pool(weights, possible=NO_MASK, events=300, one_table=False):
+def seated_pool(weights, possible=NO_MASK, events=300, one_table=False, alphabet=ALPHABET):
     """A pool with some customers, some of whom have left again."""
     rng = np.random.default_rng(3)
-    franchise = reserve(new_franchise(COLUMNS, ALPHABET, one_table=one_table), events + 100)
+    franchise = reserve(new_franchise(COLUMNS, alphabet, one_table=one_table), events + 100)
+    franchise.discount[:] = rng.uniform(0.05, 0.95, len(franchise.discount))
     gradient = Weights(*(np.zeros_like(part) for part in weights))
-    scratch = new_scratch(len(GATES), len(COLUMNS), ALPHABET)
+    scratch = new_scratch(len(GATES), len(COLUMNS), alphabet)
     pool = Pool(franchise, weights, gradient, GATES, possible, ELEMENTS, scratch, False)
     for i in range(events):
         row = rng.integers(3, size=3).astype(np.int32)
-        event = event_of(pool, row, (row.sum() * 5 + rng.geometric(0.2)) % ALPHABET)
+        event = event_of(pool, row, (row.sum() * 5 + rng.geometric(0.2)) % alphabet)
         add_event(pool, *event, rng)
         if i % 3 == 0:
             assert remove_event(pool, *event, rng)
@@ -101,7 +71,7 @@ def seated_pool(weights, possible=NO_MASK, events=300, one_table=False):
 
 def experts(pool, row):
     """What each expert says, and what it is worth, in plain Python."""
-    out = np.empty((len(COLUMNS), ALPHABET))
+    out = np.empty((len(COLUMNS), pool.experts.alphabet[0]))
     weight = np.empty(len(COLUMNS))
     for expert in range(len(COLUMNS)):
         predictive_distribution(pool.experts, expert, row, out[expert])
@@ -137,8 +107,28 @@ def rows():
 
 
 def test_buckets_double_from_one_to_the_next():
-    found = [bucket_of(customers) for customers in (1, 2, 3, 4, 5, 8, 9, 64, 65, 10**6)]
-    assert found == [0, 1, 2, 2, 3, 3, 4, 6, 7, 7]
+    sizes = [*range(1, 300), 10**6]
+    expected = [min(BUCKETS - 1, int(np.ceil(np.log2(size)))) for size in sizes]
+    assert [bucket_of(size) for size in sizes] == expected
+
+
+@pytest.mark.parametrize("one_table", [False, True])
+@pytest.mark.parametrize("alphabet", [1, 7, 40, 300])
+def test_frozen_pools_predict_what_the_seating_does(alphabet, one_table):
+    mask = random_mask(alphabet)
+    pool = seated_pool(random_weights(0.4), mask, one_table=one_table, alphabet=alphabet)
+    multiplied, mixed = (
+        freeze_pool(pool.experts, pool.weights, GATES, mask, ELEMENTS, mixed=mixed)
+        for mixed in (False, True)
+    )
+    out = np.empty(alphabet)
+    for row in rows()[::3]:
+        for kind in range(2):
+            predict(multiplied, row, kind, workspace(multiplied), out)
+            expected = product(pool, row, kind)
+            np.testing.assert_allclose(out, expected, rtol=3 * PRECISION, atol=1e-12)
+        found = [predict_one(mixed, row, dish, workspace(mixed)) for dish in range(alphabet)]
+        np.testing.assert_allclose(found, mixture(pool, row), rtol=PRECISION)
 
 
 def test_adding_returns_the_probability_that_the_dish_had():
@@ -146,10 +136,9 @@ def test_adding_returns_the_probability_that_the_dish_had():
     rng = np.random.default_rng(0)
     for row in rows()[::5]:
         event = event_of(pool, row, 7, kind=1)
-        for own, expected in (
-            (pool, product(pool, row, 1)),
-            (pool._replace(mixed=True), mixture(pool, row)),
-        ):
+        for mixed in (False, True):
+            expected = mixture(pool, row) if mixed else product(pool, row, 1)
+            own = pool._replace(mixed=mixed)
             assert add_event(own, *event, rng) == pytest.approx(np.log(expected[7]))
             assert remove_event(own, *event, rng)
 
@@ -197,24 +186,6 @@ def test_learning_without_seating_gives_the_same_gradient(mixed):
     assert predicted == found == pytest.approx(expected, rel=1e-12)
     for part, other in zip(gradient, pool.gradient):
         np.testing.assert_allclose(part, other, rtol=1e-9, atol=1e-12)
-
-
-def test_one_table_at_most_is_deterministic_and_leaves_nothing_behind():
-    pool = seated_pool(random_weights(0.0), one_table=True)
-    restaurants = pool.experts.restaurants[: pool.experts.used[N_RESTAURANTS]].copy()
-    for row in rows():
-        event = event_of(pool, row, 3)
-        rng = np.random.default_rng(1)
-        add_event(pool, *event, rng)
-        assert remove_event(pool, *event, rng)
-    again = pool.experts.restaurants[: len(restaurants)]
-    np.testing.assert_array_equal(again[:, : CUSTOMERS + 1], restaurants[:, : CUSTOMERS + 1])
-
-
-def test_removing_an_unseated_event_is_reported():
-    pool = seated_pool(random_weights(0.0), events=0)
-    event = event_of(pool, np.zeros(3, dtype=np.int32), 0)
-    assert not remove_event(pool, *event, np.random.default_rng(0))
 
 
 def test_pool_without_experts_generates_with_probability_one():

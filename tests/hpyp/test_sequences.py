@@ -3,6 +3,7 @@ counted as they are seated.
 """
 
 import itertools
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -13,10 +14,13 @@ from spacy_hpyp.hpyp.sequences import BEFORE, GROUP, draw_sequence, learn_sequen
 #: Two symbols and the end.
 END = 2
 SEEN = [((0, 1), 0), ((0, 1, 1), 0), ((1,), 1), ((1, 0), 1), ((), 1)]
+#: Three words and the boundary.
+BOUNDARY = 3
+SENTENCES = [[0, 1], [0, 1, 2], [1, 1, 0, 2], [2], [0, 1], [0, 2, 2, 1, 0, 1]]
 
 
-def joined(sequences):
-    symbols = np.array([symbol for each in sequences for symbol in (*each, END)], dtype=np.int32)
+def joined(sequences, end=END):
+    symbols = np.array([symbol for each in sequences for symbol in (*each, end)], dtype=np.int32)
     return symbols, np.cumsum([0, *(len(each) + 1 for each in sequences)])
 
 
@@ -34,26 +38,26 @@ def franchise(request):
     )
 
 
-def probabilities(franchise, sequences, group):
-    symbols, offsets = joined(sequences)
+def probabilities(franchise, sequences, group, end=END):
+    """The probability of each sequence with its end."""
+    symbols, offsets = joined(sequences, end)
     out, groups = np.empty(len(symbols)), np.full(len(sequences), group, dtype=np.int32)
     score_symbols(franchise, symbols, offsets, groups, out)
     return np.exp(np.add.reduceat(out, offsets[:-1]))
 
 
-@pytest.mark.parametrize("group", [0, 1, 5])
+@pytest.mark.parametrize("group", [0, 5])
 def test_all_sequences_up_to_a_length_have_one_at_most_and_come_near_to_it(franchise, group):
     total, totals = 0.0, []
     for length in range(15):
-        total += probabilities(
-            franchise, list(itertools.product(range(2), repeat=length)), group
-        ).sum()
+        sequences = list(itertools.product(range(2), repeat=length))
+        total += probabilities(franchise, sequences, group).sum()
         totals.append(total)
     assert np.all(np.diff(totals) > 0.0)
     assert 0.98 < total < 1.0
 
 
-@pytest.mark.parametrize("group", [0, 1, 5])
+@pytest.mark.parametrize("group", [0, 5])
 def test_sequences_are_drawn_as_often_as_they_are_probable(franchise, group):
     rng, room, draws = np.random.default_rng(1), np.empty(30, dtype=np.int32), 5000
     found = [
@@ -66,15 +70,64 @@ def test_sequences_are_drawn_as_often_as_they_are_probable(franchise, group):
     assert np.all(np.abs(often - expected) < 4 * np.sqrt(expected * (1 - expected) / draws) + 1e-9)
 
 
-def test_what_does_not_end_in_the_room_there_is_is_no_sequence(franchise):
+def test_a_sequence_that_does_not_end_in_its_room_is_none(franchise):
     rng, room = np.random.default_rng(2), np.empty(1, dtype=np.int32)
     lengths = [draw_sequence(franchise, 0, rng, room) for _ in range(200)]
     assert set(lengths) == {-1, 0, 1}
 
 
-def test_every_symbol_and_every_end_is_seated_once_however_many_sweeps_there_are(franchise):
+def ngrams(order):
+    """How often each word, or the boundary, follows each context of order - 1 words."""
+    found = Counter()
+    for sentence in SENTENCES:
+        padded = [BOUNDARY] * (order - 1) + [*sentence, BOUNDARY]
+        found.update(
+            (tuple(padded[i : i + order - 1]), padded[i + order - 1])
+            for i in range(len(sentence) + 1)
+        )
+    return found
+
+
+def learn_sentences(order, sweeps, **settings):
+    columns = np.arange(BEFORE, BEFORE + order - 1, dtype=np.int32).reshape(1, -1)
+    groups, rng = np.zeros(len(SENTENCES), dtype=np.int32), np.random.default_rng(0)
+    franchise = new_franchise(columns, BOUNDARY + 1, **settings)
+    return learn_sequences(franchise, *joined(SENTENCES, BOUNDARY), groups, sweeps, rng)
+
+
+def test_a_bigram_has_the_probability_that_its_counts_give():
+    # One table for each dish: a word has one customer in the root for each context it was seen in
+    # (Teh 2006, section 5).
+    d, theta = np.array([0.3, 0.6]), np.array([0.5, 1.2])
+    franchise = learn_sentences(2, 1, one_table=True)
+    franchise.discount[:], franchise.strength[:] = d, theta
+    counts = ngrams(2)
+    contexts = Counter(word for _, word in counts)
+
+    def unigram(word):
+        fresh = theta[0] + d[0] * len(contexts)
+        seen = max(contexts[word] - d[0], 0.0)
+        return (seen + fresh / (BOUNDARY + 1)) / (theta[0] + contexts.total())
+
+    def bigram(before, word):
+        here = {seen: count for ((context,), seen), count in counts.items() if context == before}
+        fresh = theta[1] + d[1] * len(here)
+        return (max(here.get(word, 0) - d[1], 0.0) + fresh * unigram(word)) / (
+            theta[1] + sum(here.values())
+        )
+
+    for sentence in [[], [0], [1, 0], [2, 2, 2], [0, 1, 2, 1]]:
+        padded = [BOUNDARY, *sentence, BOUNDARY]
+        expected = np.prod([bigram(*pair) for pair in itertools.pairwise(padded)])
+        found = probabilities(franchise, [sentence], 0, BOUNDARY)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("order", [1, 5])
+def test_the_customers_of_the_leaves_are_the_n_grams_after_any_number_of_sweeps(order):
+    franchise, totals = learn_sentences(order, 4), Counter()
+    for (context, _), count in ngrams(order).items():
+        totals[context] += count
     restaurants = franchise.restaurants[: franchise.used[N_RESTAURANTS]]
-    depth = franchise.columns.shape[1]
-    assert restaurants[restaurants[:, TIER] == depth, CUSTOMERS].sum() == sum(
-        len(each) + 1 for each, _ in SEEN
-    )
+    leaves = restaurants[restaurants[:, TIER] == order - 1]
+    assert sorted(leaves[:, CUSTOMERS].tolist()) == sorted(totals.values())

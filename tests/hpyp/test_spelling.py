@@ -93,15 +93,6 @@ def test_known_words_have_no_letters():
     assert spell(None, len(vocabulary.words), words, numbers).tolist() == [0.0] * 3
 
 
-def test_words_that_look_like_those_of_their_class_are_more_probable(english):
-    vocabulary, spelling = english
-    number = vocabulary.number("walking") - len(vocabulary.words)
-    alike, other, strange = spelling.log_probs(
-        ["balking", "gniklab", "ball☃ng"], np.full(3, number)
-    )
-    assert alike > other > strange
-
-
 def test_each_word_is_scored_by_itself(english):
     spelling = english[1]
     words, classes = ["walking", "", "x", "Änn"], np.array([1, 0, 1, 2])

@@ -12,12 +12,6 @@ from spacy_hpyp.training.contrast import learn_contrasts
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def nlp(toy):
-    """A pool with Kneser-Ney counts; tests do not change it."""
-    return toy.trained(toy.sentences(30), **toy.pools)
-
-
 def learned(parser, weights=None, threads=1):
     model = parser.joint
     sentences = parser._treebank.usable
@@ -33,8 +27,8 @@ def learned(parser, weights=None, threads=1):
     )
 
 
-def test_right_derivations_become_no_less_probable(toy, nlp):
-    parser = toy.parser(nlp)
+def test_right_derivations_become_no_less_probable(toy, trained_pools):
+    parser = toy.parser(trained_pools)
     weights, before = learned(parser)
     assert any(
         np.abs(weights[name].bucket - parser.joint.weights[name].bucket).max() > 0.0
@@ -43,15 +37,15 @@ def test_right_derivations_become_no_less_probable(toy, nlp):
     assert learned(parser, weights)[1] >= before
 
 
-def test_the_model_stays_as_it_is(toy, nlp):
-    parser = toy.parser(nlp)
+def test_the_model_stays_as_it_is(toy, trained_pools):
+    parser = toy.parser(trained_pools)
     before = parser.joint.to_bytes()
     learned(parser)
     assert parser.joint.to_bytes() == before
 
 
-def test_the_weights_do_not_depend_on_the_number_of_threads(toy, nlp):
-    parser = toy.parser(nlp)
+def test_the_weights_do_not_depend_on_the_number_of_threads(toy, trained_pools):
+    parser = toy.parser(trained_pools)
     (one, first), (other, second) = learned(parser), learned(parser, threads=3)
     assert first == second
     for name in DISTRIBUTIONS:

@@ -1,8 +1,4 @@
-"""Leave-out annotation: guides as if the sentence had not been seen, and a model that is afterwards
-what it was.
-"""
-
-from dataclasses import asdict
+"""Leave-out annotation: guides by a model without the sentence, and a model that stays the same."""
 
 import numpy as np
 import pytest
@@ -70,7 +66,13 @@ def trained_on(model, rows):
     return other
 
 
-def test_guides_are_those_of_a_model_that_was_trained_without_the_sentences(toy, nlp, sentences):
+# Large treebanks are left out in stretches, here nine of 26 sentences.
+@pytest.mark.parametrize(("stretch", "stretches"), [(None, FOLDS), (4, 9)])
+def test_guides_are_those_of_a_model_that_was_trained_without_the_sentences(
+    monkeypatch, toy, nlp, sentences, stretch, stretches
+):
+    if stretch:
+        monkeypatch.setattr("spacy_hpyp.training.treebank._STRETCH", stretch)
     parser = toy.parser(nlp)
     given = documents(nlp, toy, sentences)
     guides, learned = annotated(parser, given)
@@ -78,12 +80,16 @@ def test_guides_are_those_of_a_model_that_was_trained_without_the_sentences(toy,
     rows = [own for document in given for own in encoded(parser.joint, document)]
     fold_of = {}
     for number, own in enumerate(rows):
-        fold_of.setdefault(own.tobytes(), number * FOLDS // len(rows))
+        # Copies are left out with the first of them.
+        fold_of.setdefault(own.tobytes(), number * stretches // len(rows) % FOLDS)
     folds = [fold_of[own.tobytes()] for own in rows]
+    others = [
+        trained_on(parser.joint, [own for own, its in zip(rows, folds) if its != fold]).frozen
+        for fold in range(FOLDS)
+    ]
     start = 0
     for own, fold in zip(rows, folds):
-        rest = trained_on(parser.joint, [other for other, its in zip(rows, folds) if its != fold])
-        expected = decode(rest.frozen, sentence_blocks([own[0]]), parser.search).guides
+        expected = decode(others[fold], sentence_blocks([own[0]]), parser.search).guides
         for found, wanted in zip(guides, expected):
             part = found[start : start + own.shape[1]]
             if found.dtype == np.float32:
@@ -94,8 +100,9 @@ def test_guides_are_those_of_a_model_that_was_trained_without_the_sentences(toy,
 
 
 @pytest.mark.parametrize("seating", ["kneser-ney", "sampled"])
-def test_the_model_is_afterwards_what_it_was(toy, sentences, annotation, seating):
-    nlp = toy.trained(sentences, guides=True, **{**toy.pools, "seating": seating})
+def test_the_model_is_afterwards_what_it_was(toy, nlp, sentences, annotation, seating):
+    if seating == "sampled":
+        nlp = toy.trained(sentences, guides=True, **{**toy.pools, "seating": seating})
     parser = toy.parser(nlp)
     texts = [" ".join(sentence.words) for sentence in sentences]
     before, stored = [annotation(doc) for doc in nlp.pipe(texts)], parser.joint.to_bytes()
@@ -128,47 +135,10 @@ def test_a_component_without_sentences_parses_as_one_that_has_not_seen_them(
     assert parser.joint.to_bytes() == stored
 
 
-@pytest.mark.parametrize("threads", [2])
-def test_guides_do_not_depend_on_threads(toy, nlp, sentences, threads):
-    parser = toy.parser(nlp)
-    given = documents(nlp, toy, sentences)
-    expected, _ = annotated(parser, given)
-    found, _ = annotated(parser, given, threads=threads)
-    assert all(np.array_equal(one, other) for one, other in zip(found, expected))
-
-
-def test_copies_of_a_sentence_are_left_out_together_and_have_the_same_guides(toy, nlp, sentences):
-    parser = toy.parser(nlp)
-    docs, _ = parser.leave_out(toy.examples(nlp, sentences), folds=FOLDS)
-    first, *others = (docs[i] for i in (3, len(docs) - 2, len(docs) - 1))
-    for other in others:
-        assert first.text == other.text
-        assert all(
-            np.array_equal(one, its)
-            for one, its in zip(
-                asdict(read_guide(first)).values(), asdict(read_guide(other)).values()
-            )
-        )
-
-
-def test_large_treebanks_are_left_out_in_stretches(monkeypatch, toy, nlp, sentences):
-    monkeypatch.setattr("spacy_hpyp.training.treebank._STRETCH", 4)
+def test_guides_do_not_depend_on_threads(toy, nlp, sentences):
     parser, given = toy.parser(nlp), documents(nlp, toy, sentences)
-    left_out = []
-    held_out_copy = parser.joint.held_out_copy
-    monkeypatch.setattr(
-        parser.joint,
-        "held_out_copy",
-        lambda rows, *others: left_out.append(rows.offsets) or held_out_copy(rows, *others),
-    )
-    annotated(parser, given)
-    # 26 sentences in nine stretches. Copies are left out with the first of them, which is here in
-    # the second fold.
-    rows = [own for document in given for own in encoded(parser.joint, document)]
-    expected = [[], [], []]
-    for number, own in enumerate(rows[:24]):
-        expected[number * 9 // 26 % 3] += [own.shape[1]] * (3 if number == 3 else 1)
-    assert [np.diff(offsets).tolist() for offsets in left_out] == expected
+    (expected, _), (found, _) = (annotated(parser, given, threads=threads) for threads in (1, 2))
+    assert all(np.array_equal(one, other) for one, other in zip(found, expected))
 
 
 def test_documents_keep_their_text_and_gold_annotation_and_are_stored_with_their_guides(
@@ -280,10 +250,7 @@ def test_given_tags_are_the_gold_ones(toy, sentences):
 
 
 def test_a_model_of_another_treebank_is_refused(toy, nlp):
-    with pytest.raises(
-        ValueError,
-        match=r"the model has learned from 0\. .*is this the training part of its treebank\?",
-    ):
+    with pytest.raises(ValueError, match="treebank"):
         toy.parser(nlp).leave_out(toy.examples(nlp, toy.sentences(60)[40:]))
 
 
@@ -291,5 +258,5 @@ def test_latent_derivations_are_refused(toy, nlp, sentences):
     copy = toy.copy(nlp)
     progress = toy.parser(copy).joint.progress
     progress.derivations[next(iter(progress.seated))] = [np.zeros(3, dtype=np.int32)]
-    with pytest.raises(ValueError, match=r"has latent derivations.*latent = null"):
+    with pytest.raises(ValueError, match="latent"):
         toy.parser(copy).leave_out(toy.examples(copy, sentences))

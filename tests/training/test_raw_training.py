@@ -6,8 +6,8 @@ from spacy_hpyp.training.raw_training import learn_from_text
 
 
 @pytest.fixture(scope="module")
-def data(toy):
-    return toy.trained(**toy.pools).to_bytes()
+def data(trained_pools):
+    return trained_pools.to_bytes()
 
 
 @pytest.fixture

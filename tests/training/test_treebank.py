@@ -23,75 +23,45 @@ def train_on_docs(toy, nlp, docs, sweeps=2):
     return nlp
 
 
-def without_heads(vocab):
-    return Doc(vocab, words=["a", "dog", "sleeps"], tags=["DT", "NN", "VBZ"])
-
-
-def without_one_dep(vocab):
-    doc = Doc(
-        vocab,
-        words=["a", "dog", "sleeps"],
-        tags=["DT", "NN", "VBZ"],
-        heads=[1, 2, 2],
-        deps=["", "nsubj", "ROOT"],
-    )
-    assert not doc[0].has_dep()
-    return doc
-
-
-def without_one_tag(vocab):
-    return Doc(
-        vocab,
-        words=["a", "dog", "sleeps"],
-        tags=["DT", "", "VBZ"],
-        heads=[1, 2, 2],
-        deps=["det", "nsubj", "ROOT"],
-    )
-
-
-def without_annotation(vocab):
-    return Doc(vocab, words=["a", "dog", "sleeps"])
+def incomplete(vocab, deps=("det", "nsubj", "ROOT"), tags=("DT", "NN", "VBZ"), heads=(1, 2, 2)):
+    given = {"tags": tags, "heads": heads, "deps": deps}
+    given = {name: list(values) for name, values in given.items() if values}
+    return Doc(vocab, words=["a", "dog", "sleeps"], **given)
 
 
 INCOMPLETE = {
-    "without a complete tree": without_heads,
-    "without a complete tree (one label)": without_one_dep,
-    "without tags": without_one_tag,
-    "without tags (none)": without_annotation,
+    "no heads": ({"heads": None, "deps": None}, "without a complete tree"),
+    "one label is missing": ({"deps": ("", "nsubj", "ROOT")}, "without a complete tree"),
+    "one tag is missing": ({"tags": ("DT", "", "VBZ")}, "without tags"),
+    "nothing": ({"heads": None, "deps": None, "tags": None}, "without tags"),
 }
 
 
-@pytest.mark.parametrize("problem", INCOMPLETE)
-def test_incomplete_sentence_is_skipped_with_one_warning_that_counts(toy, problem):
-    nlp = toy.nlp()
-    sentences = toy.sentences(10)
-    docs = [toy.doc(nlp.vocab, s) for s in sentences] + [
-        INCOMPLETE[problem](nlp.vocab) for _ in range(3)
-    ]
+def without_heads(vocab):
+    return incomplete(vocab, heads=None, deps=None)
+
+
+def warnings_of_parser(caught):
+    return [str(warning.message) for warning in caught if "hpyp_parser" in str(warning.message)]
+
+
+def test_incomplete_sentences_are_skipped_with_one_warning_that_counts(toy):
+    nlp, sentences = toy.nlp(), toy.sentences(10)
+    docs = [toy.doc(nlp.vocab, sentence) for sentence in sentences]
+    docs += [incomplete(nlp.vocab, **missing) for missing, _ in INCOMPLETE.values()]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         train_on_docs(toy, nlp, docs)
-    ours = [str(warning.message) for warning in caught if "hpyp_parser" in str(warning.message)]
-    assert len(ours) == 1
-    assert f"skips 3 of 13 training sentences (3 {problem.split(' (')[0]})" in ours[0]
+    (message,) = warnings_of_parser(caught)
+    assert "4 of 14" in message
+    assert "2 without a complete tree, 2 without tags" in message
     assert toy.customers(nlp) == toy.customers_of(sentences)
-
-
-def test_warning_counts_each_kind_of_problem(toy):
-    nlp = toy.nlp()
-    docs = [toy.doc(nlp.vocab, s) for s in toy.sentences(4)]
-    docs += [without_heads(nlp.vocab), without_one_dep(nlp.vocab), without_one_tag(nlp.vocab)]
-    with pytest.warns(
-        UserWarning,
-        match=r"skips 3 of 7 training sentences \(2 without a complete tree, 1 without tags\)",
-    ):
-        train_on_docs(toy, nlp, docs)
 
 
 def test_complete_treebank_gives_no_warning(toy):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        toy.trained()
+        toy.trained(toy.sentences(10), sweeps=1)
 
 
 def test_incomplete_sentence_leaves_the_others_of_its_document(toy):
@@ -99,7 +69,7 @@ def test_incomplete_sentence_leaves_the_others_of_its_document(toy):
     first, second = toy.sentences(4)[2:]
     doc = toy.doc(nlp.vocab, first, second)
     doc[0].tag_ = ""
-    with pytest.warns(UserWarning, match=r"skips 1 of 2 training sentences \(1 without tags\)"):
+    with pytest.warns(UserWarning, match=r"1 of 2 .*1 without tags"):
         train_on_docs(toy, nlp, [doc])
     assert toy.customers(nlp) == toy.customers_of([second])
 
@@ -113,15 +83,15 @@ def test_incomplete_sentences_that_only_updates_see_are_counted_too(toy):
         warnings.simplefilter("always")
         for _ in range(3):
             nlp.update([Example(nlp.make_doc(doc.text), doc) for doc in docs])
-    assert ["1 of 7" in str(w.message) for w in caught if "hpyp_parser" in str(w.message)] == [True]
+    assert ["1 of 7" in message for message in warnings_of_parser(caught)] == [True]
     assert toy.customers(nlp) == toy.customers_of(sentences)
 
 
 @pytest.mark.parametrize("problem", INCOMPLETE)
 def test_no_usable_sentence_is_an_error_that_says_why(toy, problem):
-    nlp = toy.nlp()
-    doc = INCOMPLETE[problem](nlp.vocab)
-    with pytest.raises(ValueError, match=f"cannot be initialized.*1 {problem.split(' (')[0]}"):
+    nlp, (missing, reason) = toy.nlp(), INCOMPLETE[problem]
+    doc = incomplete(nlp.vocab, **missing)
+    with pytest.raises(ValueError, match=f"1 {reason}"):
         nlp.initialize(lambda: [Example(nlp.make_doc(doc.text), doc)])
 
 
@@ -152,24 +122,20 @@ def raw(vocab, heads, words="a b c d".split(), tag="X", dep="dep"):
 @pytest.mark.parametrize(
     ("heads", "problem"),
     [
-        ([0, 0, 2, 2], "without exactly one root"),
-        ([1, 0, 1, 2], "without exactly one root"),
-        ([0, 2, 1, 0], "with cyclic heads"),
-        ([0, 2, 3, 1], "with cyclic heads"),
-        ([0, 1, 2, 3], "without exactly one root"),
-        ([0, 7, 0, 0], "without exactly one root"),
-        ([0, -1, 0, 0], "without exactly one root"),
+        ([0, 0, 2, 2], "root"),
+        ([0, 7, 0, 0], "root"),
+        ([0, -1, 0, 0], "root"),
+        ([0, 2, 1, 0], "cyclic"),
+        ([0, 2, 3, 1], "cyclic"),
     ],
 )
 def test_heads_that_are_no_tree_are_refused(toy, trained, heads, problem):
-    assert read_gold(raw(trained.vocab, heads)) == problem
+    assert problem in read_gold(raw(trained.vocab, heads))
 
 
-def test_two_roots_without_a_boundary_between_them_are_skipped(toy):
+def test_a_document_with_two_roots_is_two_sentences(toy):
     nlp = toy.nlp()
     sentences = toy.sentences(5)
-    two = raw(nlp.vocab, [0, 0, 3, 3])
-    assert read_gold(two) == "without exactly one root"
     # spaCy itself makes two sentences of a document with two roots: both are learned.
     doc = Doc(
         nlp.vocab,
@@ -260,13 +226,10 @@ def test_sentence_of_one_word_is_learned(toy, assert_forest):
 @pytest.mark.parametrize(
     ("words", "heads"),
     [
-        (["\n", "a", "dog", "sleeps"], [1, 2, 3, 3]),
-        (["a", "\n", "dog", "sleeps"], [2, 0, 3, 3]),
-        (["a", "dog", "sleeps", "\n"], [1, 2, 2, 2]),
         (["\n", "a", " ", "\t", "dog", "sleeps", " "], [1, 4, 1, 1, 5, 5, 5]),
         (["a", "dog", " ", "sleeps"], [1, 2, 3, 3]),
     ],
-    ids=["before", "inside", "behind", "everywhere", "as a head"],
+    ids=["everywhere", "as a head"],
 )
 def test_white_space_is_left_out_of_training(toy, words, heads):
     plain, spaced = toy.nlp(), toy.nlp()
@@ -278,12 +241,10 @@ def test_white_space_is_left_out_of_training(toy, words, heads):
     assert toy.parser(spaced).model.to_bytes() == toy.parser(plain).model.to_bytes()
 
 
-@pytest.mark.parametrize("words", [[" "], ["\n", "\t"], []])
-def test_document_without_words_is_no_sentence(toy, words):
-    nlp = toy.nlp()
-    sentences = toy.sentences(4)
-    doc = Doc(nlp.vocab, words=words)
-    train_on_docs(toy, nlp, [doc, *(toy.doc(nlp.vocab, s) for s in sentences)])
+def test_documents_without_words_are_no_sentences(toy):
+    nlp, sentences = toy.nlp(), toy.sentences(4)
+    docs = [Doc(nlp.vocab, words=words) for words in ([" "], ["\n", "\t"], [])]
+    train_on_docs(toy, nlp, [*docs, *(toy.doc(nlp.vocab, s) for s in sentences)])
     assert toy.customers(nlp) == toy.customers_of(sentences)
 
 
@@ -294,14 +255,11 @@ def test_document_with_boundaries_only_is_read_sentence_by_sentence(trained):
 
 def test_equal_sentences_have_equal_keys_wherever_they_stand(toy, trained):
     first, second = toy.sentences(4)[2:]
-    apart = [
-        sentence.key
-        for s in (first, second)
-        for sentence in raw_sentences(toy.doc(trained.vocab, s))
+    vocab, other = trained.vocab, toy.nlp().vocab
+    apart = [toy.doc(vocab, first), toy.doc(vocab, second)]
+    keys = [
+        [sentence.key for doc in docs for sentence in raw_sentences(doc)]
+        for docs in (apart, [toy.doc(vocab, first, second)], [toy.doc(other, first, second)])
     ]
-    together = [sentence.key for sentence in raw_sentences(toy.doc(trained.vocab, first, second))]
-    elsewhere = [
-        sentence.key for sentence in raw_sentences(toy.doc(toy.nlp().vocab, first, second))
-    ]
-    assert apart == together == elsewhere
-    assert len(set(apart)) == 2
+    assert keys[0] == keys[1] == keys[2]
+    assert len(set(keys[0])) == 2

@@ -1,6 +1,4 @@
-"""Phrase structure trees become dependency trees with the heads and labels of the rules. The
-sentences are made up.
-"""
+"""Phrase structure trees become dependency trees by the rules. The sentences are made up."""
 
 from pathlib import Path
 
@@ -10,11 +8,9 @@ from spacy_hpyp.treebanks.penn import dependencies, read_trees, relation, sectio
 
 
 @pytest.fixture
-def convert(tmp_path):
+def convert(write):
     def convert(text):
-        path = tmp_path / "trees.mrg"
-        path.write_text(text, encoding="utf8")
-        (tree,) = read_trees(path)
+        (tree,) = read_trees(write(text))
         return dependencies(tree)
 
     return convert
@@ -131,9 +127,14 @@ TREES = {
 
 
 @pytest.mark.parametrize("name", TREES)
-def test_arcs_follow_from_the_rules(convert, name):
+def test_arcs_follow_from_the_rules_and_are_projective(convert, name):
     text, expected = TREES[name]
-    assert arcs(convert(text)) == expected
+    sentence = convert(text)
+    assert arcs(sentence) == expected
+    heads = [word.head for word in sentence.words]
+    spans = [sorted((i, head)) for i, head in enumerate(heads, start=1)]
+    assert heads.count(0) == 1
+    assert not any(a < c < b < d for a, b in spans for c, d in spans)
 
 
 def test_tags_are_those_of_the_treebank(convert):
@@ -143,7 +144,7 @@ def test_tags_are_those_of_the_treebank(convert):
     ]
 
 
-def test_nothing_but_empty_elements_is_no_sentence(convert):
+def test_a_tree_of_empty_elements_is_no_sentence(convert):
     assert convert("( (S (NP-SBJ (-NONE- *)) (VP (-NONE- *?*))) )") is None
 
 
@@ -151,33 +152,20 @@ def test_trees_of_any_depth_are_converted(convert):
     assert arcs(convert("(NP " * 5000 + "(NN word)" + ")" * 5000)) == "word:ROOT"
 
 
-@pytest.mark.parametrize("name", TREES)
-def test_trees_are_projective_with_one_root(convert, name):
-    heads = [word.head for word in convert(TREES[name][0]).words]
-    spans = [sorted((i, head)) for i, head in enumerate(heads, start=1)]
-    assert heads.count(0) == 1
-    assert not any(a < c < b < d for a, b in spans for c, d in spans)
-
-
 @pytest.mark.parametrize(
     ("mother", "dependent", "head_is_word", "label"),
     [
         ("VP", "NP", True, "OBJ"),
-        ("VP", "NP-1", True, "OBJ"),
         ("VP", "NP-TMP", True, "VMOD"),
         ("VP", "NP", False, "VMOD"),
         ("VP", "VP", True, "VC"),
         ("VP", "VP", False, "VMOD"),
-        ("VP", "NP-PRD", True, "PRD"),
         ("PP", "S-NOM", True, "PMOD"),
         ("SBAR-ADV", "S", False, "SBAR"),
         ("SBAR", "ADVP", True, "VMOD"),
-        ("SBARQ", "WHNP", False, "DEP"),
         ("NAC", "NNP", True, "NMOD"),
-        ("NX", "JJ", True, "NMOD"),
         ("WHADVP", "JJ", True, "AMOD"),
         ("CONJP", "RB", True, "DEP"),
-        ("PRN", "NP", False, "DEP"),
     ],
 )
 def test_labels_follow_from_phrase_and_child(mother, dependent, head_is_word, label):
@@ -189,11 +177,8 @@ def test_labels_follow_from_phrase_and_child(mother, dependent, head_is_word, la
     [
         ("wsj/02/wsj_0203.mrg", 2),
         ("WSJ/24/WSJ_2454.MRG", 24),
-        ("00/trees.mrg", 0),
         ("02.mrg", 2),
-        ("section02/0203.mrg", 2),
         ("wsj_02-21.mrg", None),
-        ("wsj_99.mrg", None),
         ("2024/trees.mrg", None),
     ],
 )

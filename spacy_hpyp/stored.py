@@ -79,8 +79,9 @@ class StoredModel(ABC):
     def compact(self) -> None:  # noqa: B027
         """Forget what only further training needs, where that is most of the model."""
 
-    def _join(self, model: Model, attribute: str) -> None:  # noqa: B027
+    def put_into(self, model: Model, attribute: str) -> None:
         """Become an attribute of a thinc Model."""
+        model.attrs[attribute] = self
 
 
 def model_holding(
@@ -91,7 +92,7 @@ def model_holding(
     predict (Callable): Predicts for Docs without a component and its settings.
     """
     model = Model(name, partial(_forward, attribute, predict))
-    model.attrs[attribute] = learned
+    learned.put_into(model, attribute)
     return model
 
 
@@ -110,7 +111,7 @@ def _serialize(_: StoredModel, value: StoredModel, name: str, model: Model) -> b
 @deserialize_attr.register(StoredModel)
 def _deserialize(default: StoredModel, value: bytes, name: str, model: Model) -> StoredModel:
     loaded = default.from_bytes(value)
-    loaded._join(model, name)
+    loaded.put_into(model, name)
     return loaded
 
 

@@ -3,11 +3,7 @@
 A value is stored under the key `("._.", NAME, token.idx, None)`, as spaCy stores extension
 attributes, so that spaCy moves it with its token to other Docs, files and processes.
 
-`doc._.hpyp_parses` has a `KeptParse` for each parser. Each token stores a dictionary from names of
-parses to lists:
-
-    [distance to the head in tokens (0: a root), label, tag, head_prob, tag_prob,
-    whether a sentence begins, length of the token in characters]
+`doc._.hpyp_parses` has a `KeptParse` for each parser.
 """
 
 import warnings
@@ -25,7 +21,7 @@ WRITTEN = ("log_prob", "surprisal_lexical", "surprisal_syntactic", "head_prob", 
 SUMMED = WRITTEN[:3]
 PARSES = "hpyp_parses"
 
-_NO_PARSE = [0, "", "", np.nan, np.nan, False, 0]
+_KEPT = "._.", PARSES, None, None
 
 
 def attribute_key(name: str, offset: int) -> tuple[str, str, int, None]:
@@ -61,8 +57,7 @@ def write_entries(
 class KeptParse(NamedTuple):
     """The parse of a Doc.
 
-    heads (int32[tokens]): Distance to the head in tokens, 0 for roots. In a part of a Doc, a head
-        may lie outside.
+    heads (int32[tokens]): Distance to the head in tokens, 0 for roots.
     labels, tags (list[str]): Labels are "" where there is no arc.
     head_prob, tag_prob (float64[tokens]): Probabilities; NaN where unknown.
     starts (bool[tokens]): Where sentences begin.
@@ -81,26 +76,14 @@ def kept_parses(doc: Doc) -> dict[str, KeptParse]:
 
     If tokens have been merged or split since, a parse is left out with a warning.
     """
-    rows = [row or {} for row in entries_of(doc, PARSES)]
-    parses = {}
-    for name in dict.fromkeys(name for row in rows for name in row):
-        cells = [row.get(name, _NO_PARSE) for row in rows]
-        if any(cell[-1] not in (0, len(token)) for cell, token in zip(cells, doc)):
-            warnings.warn(
-                f"The parse of '{name}' is dropped: tokens have been merged or split since.",
-                stacklevel=2,
-            )
-            continue
-        heads, labels, tags, head_prob, tag_prob, starts, _ = zip(*cells)
-        parses[name] = KeptParse(
-            np.array(heads, dtype=np.int32),
-            list(labels),
-            list(tags),
-            np.array(head_prob, dtype=np.float64),
-            np.array(tag_prob, dtype=np.float64),
-            np.array(starts, dtype=bool),
+    parses = {name: KeptParse(*parse) for name, parse in doc.user_data.get(_KEPT, {}).items()}
+    changed = [name for name, parse in parses.items() if len(parse.heads) != len(doc)]
+    if changed:
+        warnings.warn(
+            f"The parses of {changed} are dropped: tokens have been merged or split since.",
+            stacklevel=2,
         )
-    return parses
+    return {name: parse for name, parse in parses.items() if name not in changed}
 
 
 def current_parse(doc: Doc) -> KeptParse:
@@ -115,14 +98,8 @@ def current_parse(doc: Doc) -> KeptParse:
 
 def keep(doc: Doc, name: str, parse: KeptParse) -> None:
     """Write a parse into the user data of a Doc, under a name."""
-    columns = [column if isinstance(column, list) else column.tolist() for column in parse]
-    columns.append([len(token) for token in doc])
-    # Copies of the Doc share the dictionaries.
-    rows = [
-        {**(before or {}), name: list(cell)}
-        for before, cell in zip(entries_of(doc, PARSES), zip(*columns))
-    ]
-    write_entries(doc, PARSES, rows)
+    # Copies of the Doc share the dictionary.
+    doc.user_data[_KEPT] = {**doc.user_data.get(_KEPT, {}), name: tuple(parse)}
 
 
 def restore(doc: Doc, parse: KeptParse) -> None:

@@ -10,7 +10,6 @@ from thinc.api import Model
 
 from ..annotation.arrays import Parses
 from ..annotation.encoding import encode_docs
-from ..hpyp.count_model import set_pooled
 from ..settings import TRUTH, OneOf, Settings, Whole, setting, taking
 from ..stored import model_holding
 from ..text.unknown_words import RULES, UnknownWordRule
@@ -87,7 +86,7 @@ def HPYPModel(
 
 def thinc_model(joint: JointModel) -> Model:
     """A joint model as the attribute of a thinc model of its own."""
-    return set_pooled(model_holding(joint, "hpyp", JOINT_MODEL, _parse), JOINT_MODEL, joint)
+    return model_holding(joint, "hpyp", JOINT_MODEL, _parse)
 
 
 def _parse(joint: JointModel, docs: list[Doc]) -> Parses:

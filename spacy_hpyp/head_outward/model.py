@@ -13,7 +13,7 @@ from ..annotation.arrays import Sentences
 from ..annotation.encoding import Words, read_attribute, read_words
 from ..annotation.sentences import Encoder, GoldSentence
 from ..compiled import NONE
-from ..hpyp.count_model import CountModel, set_pooled
+from ..hpyp.count_model import CountModel
 from ..hpyp.franchise import Franchise, new_franchise
 from ..hpyp.pool import Conditional, Pool
 from ..settings import TRUTH, Number, OneOf, Settings, Whole, setting, taking
@@ -218,9 +218,7 @@ def HeadOutward(
     contexts = HeadOutwardContexts(tag, word, case, children, distance, label)
     vocabulary = VocabularySettings(unknown_words, checked.min_count)
     model = HeadOutwardModel(contexts, vocabulary, checked)
-    return set_pooled(
-        model_holding(model, "head_outward", HEAD_OUTWARD, _parse), HEAD_OUTWARD, model
-    )
+    return model_holding(model, "head_outward", HEAD_OUTWARD, _parse)
 
 
 def _parse(model: HeadOutwardModel, docs: list[Doc]) -> HeadOutwardTrees:

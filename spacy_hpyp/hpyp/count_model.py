@@ -347,7 +347,16 @@ class CountModel(ClassedModel):
 
     # Storage
 
-    def _join(self, model: Model, attribute: str) -> None:
+    def put_into(self, model: Model, attribute: str) -> None:
+        """Become an attribute of a thinc Model, whose parameters become the weights."""
+        super().put_into(model, attribute)
+        weights = {name: self.weights[name] for name in self.conditionals}
+        for name, own in weights.items():
+            for part, value in zip(PARAMETERS, (own.bucket, own.gate / GATE_LEARNING_RATE)):
+                model.set_param(f"{name}_{part}", value.astype(np.float32))
+                # Drop the gradient of another model's weights.
+                if model.has_grad(f"{name}_{part}"):
+                    model.set_grad(f"{name}_{part}", np.zeros(value.shape, dtype=np.float32))
         self.weights = Parameters(model, attribute)
 
     def _write(self) -> Message:
@@ -398,22 +407,6 @@ class Parameters(Mapping[str, Weights]):
 
     def __len__(self) -> int:
         return len(self._model.attrs[self._attribute].conditionals)
-
-
-def set_pooled(model: Model, attribute: str, pooled: CountModel) -> Model:
-    """Put a count model into a thinc Model, whose parameters become its weights. Returns the thinc
-    Model.
-    """
-    weights = {name: pooled.weights[name] for name in pooled.conditionals}
-    model.attrs[attribute] = pooled
-    for name, own in weights.items():
-        for part, value in zip(PARAMETERS, (own.bucket, own.gate / GATE_LEARNING_RATE)):
-            model.set_param(f"{name}_{part}", value.astype(np.float32))
-            # Drop the gradient of another model's weights.
-            if model.has_grad(f"{name}_{part}"):
-                model.set_grad(f"{name}_{part}", np.zeros(value.shape, dtype=np.float32))
-    pooled.weights = Parameters(model, attribute)
-    return model
 
 
 def weights_from(pooled: CountModel, parameters: dict[str, Any]) -> dict[str, Weights]:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -22,14 +23,19 @@ from ..interrupts import interrupts_deferred
 from ..memory import collecting_rarely, giving_back
 from ..settings import Settings
 from ..storage import replace_file, with_checksum, without_checksum
-from ..stored import ClassedModel
+from ..stored import ClassedModel, StoredModel
 from ..text.word_classes import classes_in
 from .alignment import example_of_words
-from .pipeline_lookup import PipelineReference
 
 register_extensions()
 
 _USUAL: Any = object()
+
+
+def components_before(component: Any, nlp: Language | None) -> list[tuple[str, Any]]:
+    """Return the names and components before one in its pipeline, disabled ones too."""
+    components = [] if nlp is None else nlp.components
+    return list(takewhile(lambda each: each[1] is not component, components))
 
 
 class StoredPipe(Pipe):
@@ -77,7 +83,7 @@ class TrainableComponent(TrainablePipe):
 
     model (Model): A thinc Model of one layer.
     name (str): The name of the component, by default that of its factory.
-    nlp (Language | None): Its pipeline, held by a weak reference.
+    nlp (Language | None): Its pipeline, kept if the component looks for others in it.
     scorer (Callable | None): Called by `score`; by default `default_scorer`.
     **settings: Those of `settings_type`, see `spacy_hpyp.pipeline.settings`.
     RAISES (ValueError): If a setting has no valid value.
@@ -87,6 +93,7 @@ class TrainableComponent(TrainablePipe):
     settings_type: ClassVar[type[Settings]]
     attribute: ClassVar[str]
     default_scorer: ClassVar[Callable | None] = None
+    keeps_pipeline: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -101,7 +108,7 @@ class TrainableComponent(TrainablePipe):
         self.vocab = vocab
         self.model = model
         self.name = name or self.factory
-        self._pipeline = PipelineReference(nlp)
+        self.nlp = nlp if self.keeps_pipeline else None
         self.cfg: dict[str, Any] = {}
         self.scorer = self.default_scorer if scorer is _USUAL else scorer
         self._settings = self.settings_type()
@@ -163,19 +170,6 @@ class TrainableComponent(TrainablePipe):
     def _reset_training(self) -> None:
         """Forget the state of training, for a new model."""
         self._loss = (0.0, 0)
-
-    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> Any:
-        """Make the argument of `_replace_model` from stored attributes and parameters of a thinc
-        Model.
-
-        RAISES (ValueError): If they belong to another model.
-        """
-        return self.learned.from_bytes(attributes[self.attribute])
-
-    def _replace_model(self, loaded: Any) -> None:
-        """Replace the model by the result of `_load_model`. This cannot fail."""
-        self.model.attrs[self.attribute] = loaded
-        self._reset_training()
 
     # Prediction
 
@@ -285,10 +279,11 @@ class TrainableComponent(TrainablePipe):
 
     # Storage
 
-    def _use(self, model: Any) -> None:
-        """Replace the model, see `_replace_model`."""
+    def _use(self, model: StoredModel) -> None:
+        """Replace the model, and forget the state of training."""
         with interrupts_deferred():
-            self._replace_model(model)
+            model.put_into(self.model, self.attribute)
+            self._reset_training()
 
     def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
         """Serialize the component, its settings and the state of training.
@@ -356,12 +351,11 @@ class TrainableComponent(TrainablePipe):
     @collecting_rarely()
     def _read_model(self, data: bytes, where: str = "") -> None:
         try:
-            message = srsly.msgpack_loads(without_checksum(data))
-            (attributes,), (parameters,) = message["attrs"], message["params"]
-            loaded = self._load_model(attributes, parameters)
+            with interrupts_deferred():
+                self.model.from_bytes(without_checksum(data))
+                self._reset_training()
         except ValueError as error:
             raise ValueError(
                 f"The model of the component '{self.name}' cannot be read{where}: {error}. "
                 "It is damaged, or of another version or config; train or install it again."
             ) from error
-        self._use(loaded)

@@ -26,9 +26,9 @@ from ..settings import whole
 from ..training.confidence import is_cross_fitted, is_held_out, learn_from_all, learn_from_held_out
 from ..training.treebank import GoldCorpus, Seen
 from .alignment import gold_documents
+from .base import components_before
 from .factories import TREE_SCORES, TREES, register
 from .parsers import Parser
-from .pipeline_lookup import components_before
 from .settings import EasyFirstParserSettings
 
 # In training, a word seen n times is taken for unknown with the probability x / (x + n).

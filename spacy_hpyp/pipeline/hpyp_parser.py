@@ -31,7 +31,7 @@ from ..arc_standard.architectures import JOINT_MODEL, thinc_model
 from ..arc_standard.decoding import decode, mixture, posteriors
 from ..arc_standard.model import JointModel, TreeLogProbs
 from ..arc_standard.search import Search
-from ..hpyp.count_model import set_pooled, weights_from
+from ..hpyp.count_model import weights_from
 from ..hpyp.pool import Weights
 from ..interrupts import interrupts_deferred
 from ..language_model.generation import check_drawing, generate_docs
@@ -167,7 +167,7 @@ class HPYPParser(GibbsParser):
         )[0]
         with interrupts_deferred():
             model.weights = weights
-            set_pooled(self.model, JOINT_MODEL, model)
+            model.put_into(self.model, JOINT_MODEL)
             for name, key in keys.items():
                 if key in averages:
                     averages[key] = self.model.get_param(name).copy()

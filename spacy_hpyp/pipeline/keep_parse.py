@@ -8,8 +8,7 @@ from spacy.tokens import Doc
 from ..annotation.extensions import forget_probabilities
 from ..annotation.syntactic_words import to_word_doc, write_back
 from ..annotation.user_data import current_parse, keep, take_back
-from .base import StoredPipe
-from .pipeline_lookup import PipelineReference, name_before
+from .base import StoredPipe, components_before
 
 
 class KeepParse(StoredPipe):
@@ -29,12 +28,13 @@ class KeepParse(StoredPipe):
     ) -> None:
         self.name = name
         self._given = self._found = name_of_parse
-        self._pipeline = PipelineReference(nlp)
+        self.nlp = nlp
 
     @property
     def name_of_parse(self) -> str:
         """The name of the parse that is kept."""
-        self._found = self._found or name_before(self, self._pipeline()) or self.name
+        before = [name for name, _ in components_before(self, self.nlp)]
+        self._found = self._found or (before or [self.name])[-1]
         return self._found
 
     state = name_of_parse
@@ -44,7 +44,7 @@ class KeepParse(StoredPipe):
 
     def initialize(self, get_examples: Callable, *, nlp: Language | None = None) -> None:
         """Find the name of the parse in a pipeline."""
-        self._pipeline, self._found = PipelineReference(nlp), self._given
+        self.nlp, self._found = nlp, self._given
 
     def __call__(self, doc: Doc) -> Doc:
         """Keep the parse of a Doc: that of its syntactic words."""

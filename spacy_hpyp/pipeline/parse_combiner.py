@@ -16,10 +16,9 @@ from ..combining.vote_data import ABSENT, Ballots, Names, cast, parses_of
 from ..combining.votes import VOTES, Votes
 from ..settings import Settings
 from .alignment import tokens_in_trees
-from .base import TrainableComponent
+from .base import TrainableComponent, components_before
 from .factories import TAG_AND_TREE_SCORES, TREES, register
 from .keep_parse import KeepParse
-from .pipeline_lookup import PipelineReference, components_before
 from .scorer import score
 
 
@@ -42,6 +41,7 @@ class ParseCombiner(TrainableComponent):
     attribute = VOTES
     settings_type = Settings
     default_scorer = staticmethod(score)
+    keeps_pipeline = True
     #: Whether the trees of the first voter are kept, and only rated.
     rates = False
 
@@ -82,9 +82,8 @@ class ParseCombiner(TrainableComponent):
         RAISES (ValueError): If there are fewer than two voters, two of one name, or no labels.
         """
         examples = self._initial_examples(get_examples)
-        if nlp is not None:
-            self._pipeline = PipelineReference(nlp)
-        voters = list(self.model.attrs["voters"]) or self.voters_in(self._pipeline())
+        self.nlp = nlp or self.nlp
+        voters = list(self.model.attrs["voters"]) or self.voters_in(self.nlp)
         if len(set(voters)) < max(2, len(voters)):
             raise ValueError(
                 f"The component '{self.name}' needs two voters at least, of different names, but there are "

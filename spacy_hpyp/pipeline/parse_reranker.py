@@ -24,12 +24,10 @@ from ..combining.reranker import (
     tree_features,
 )
 from ..compiled import NONE
-from ..head_outward.model import HEAD_OUTWARD, HeadOutwardModel
-from ..hpyp.count_model import set_pooled
 from .alignment import annotated_document, unannotated
+from .base import components_before
 from .factories import TREE_SCORES, TREES, register
 from .head_outward_parser import HeadOutwardComponent
-from .pipeline_lookup import PipelineReference, components_before
 from .settings import RerankerSettings
 
 # Weights are learned from so many sentences: the last ones, and no more than a fifth of all.
@@ -80,19 +78,7 @@ class ParseReranker(HeadOutwardComponent):
 
     factory = "parse_reranker"
     settings_type = RerankerSettings
-
-    @property
-    def nlp(self) -> Language:
-        """The pipeline of the component.
-
-        RAISES (ValueError): If it is gone.
-        """
-        nlp = self._pipeline()
-        if nlp is None:
-            raise ValueError(
-                f"The component '{self.name}' has no pipeline. Add it to one and initialize it."
-            )
-        return nlp
+    keeps_pipeline = True
 
     @property
     def ranking(self) -> Ranking:
@@ -140,13 +126,13 @@ class ParseReranker(HeadOutwardComponent):
 
         RAISES (ValueError): If no sentence has tags and a tree, or none has only the given labels.
         """
-        if nlp is not None:
-            self._pipeline = PipelineReference(nlp)
+        self.nlp = nlp or self.nlp
         documents = list(super()._documents(self._initial_examples(get_examples)))
         keys = self._hold_out([raw.key for document in documents for raw in document])
         corpus = self._read_corpus(_without(documents, keys))
         treebank = self._treebank_of(corpus, corpus.label_data() if labels is None else labels)
-        self._use((treebank.model, Ranking(held_out=keys)))
+        self.model.attrs[RANKING] = Ranking(held_out=keys)
+        self._use(treebank.model)
         self._treebank = treebank
         self._warn_of_skipped(treebank.skipped, treebank.size)
 
@@ -260,20 +246,6 @@ class ParseReranker(HeadOutwardComponent):
             )
             probability = np.concatenate([each.head_probability for each in found])
             write_candidates(doc, chosen, probability, with_tags=with_tags)
-
-    # Storage
-
-    def _load_model(
-        self, attributes: dict[str, Any], parameters: dict[str, Any]
-    ) -> tuple[HeadOutwardModel, Ranking]:
-        ranking = self.ranking.from_bytes(attributes[RANKING])
-        return super()._load_model(attributes, parameters), ranking
-
-    def _replace_model(self, loaded: tuple[HeadOutwardModel, Ranking]) -> None:
-        model, ranking = loaded
-        set_pooled(self.model, HEAD_OUTWARD, model)
-        self.model.attrs[RANKING] = ranking
-        self._reset_training()
 
 
 def agreement(candidates: Candidates, gold: RawSentence) -> tuple[np.ndarray, np.ndarray, int]:

@@ -14,7 +14,7 @@ from thinc.api import Optimizer
 from ..annotation.encoding import raw_sentences
 from ..annotation.sentences import UNLABELLED, GoldDocument, GoldSentence, read_gold, written_labels
 from ..annotation.syntactic_words import to_word_doc
-from ..hpyp.count_model import add_gradients, set_pooled, weights_from
+from ..hpyp.count_model import add_gradients
 from ..training.treebank import GoldCorpus, Treebank
 from .alignment import gold_documents
 from .base import TrainableComponent
@@ -177,15 +177,6 @@ class GibbsParser(Parser):
                 raise ValueError(f"Component '{self.name}': sentence {number} is {rows}.")
             found.append((sentence, rows))
         return found
-
-    def _load_model(self, attributes: dict[str, Any], parameters: dict[str, Any]) -> Any:
-        loaded = super()._load_model(attributes, parameters)
-        loaded.weights = weights_from(self.learned, parameters)
-        return loaded
-
-    def _replace_model(self, loaded: Any) -> None:
-        set_pooled(self.model, self.attribute, loaded)
-        self._reset_training()
 
 
 def _listed(problems: Counter[str]) -> str:

@@ -2,24 +2,31 @@
 processes.
 """
 
+from importlib import import_module
+from typing import Any
+
 from .about import __version__
+from .annotation.extensions import register_extensions
 from .memory import collecting_rarely
 
-# Python would look through all of spaCy again and again, for cycles among what stays.
-with collecting_rarely():
-    from .annotation.candidates import Alternative, Marginals
-    from .language_model.increments import Increment, PartialParse
-    from .language_model.ngram import NGramModel
-    from .pipeline.hpyp_parser import HPYPParser
-    from .pipeline.surprisal import surprisal
+register_extensions()
 
-__all__ = [
-    "Alternative",
-    "HPYPParser",
-    "Increment",
-    "Marginals",
-    "NGramModel",
-    "PartialParse",
-    "__version__",
-    "surprisal",
-]
+# Imported when they are used: spaCy imports the package in every process, and Numba takes long.
+_PLACES = {
+    "Alternative": "annotation.candidates",
+    "HPYPParser": "pipeline.hpyp_parser",
+    "Increment": "language_model.increments",
+    "Marginals": "annotation.candidates",
+    "NGramModel": "language_model.ngram",
+    "PartialParse": "language_model.increments",
+    "surprisal": "pipeline.surprisal",
+}
+__all__ = ["__version__", *_PLACES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # Python would look through all of spaCy again and again, for cycles among what stays.
+    with collecting_rarely():
+        return getattr(import_module(f".{_PLACES[name]}", __name__), name)

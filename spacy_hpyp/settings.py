@@ -1,16 +1,16 @@
 """Settings: each is declared once, with its type, its default and its possible values.
 
 A group of settings is a frozen dataclass derived from `Settings`, each of whose fields is made by
-`setting`. They are checked when the object is made. `attributes` makes them attributes of a
-component, and `taking` arguments of a function. docs/settings.md says what they mean.
+`setting`. They are checked when the object is made. `attribute` makes one an attribute of a
+component, and `taking` makes them arguments of a function. docs/settings.md says what they mean.
 """
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from math import inf
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +18,6 @@ import numpy as np
 HIGHEST_PARTICLES = 10_000_000
 # The largest integer of compiled code.
 _HIGHEST = 2**63 - 1
-
-Decorated = TypeVar("Decorated")
 
 
 @dataclass(frozen=True)
@@ -114,24 +112,13 @@ class Settings:
                 object.__setattr__(self, declared.name, type(default)(value))
 
 
-def attributes(group: type[Settings]) -> Callable[[type[Decorated]], type[Decorated]]:
-    """Make settings attributes of a class whose objects have `settings` and can `change` them."""
+def attribute(declared: Field) -> property:
+    """Make a setting an attribute of components that have `settings` and can `change` them."""
 
-    def attribute(name: str, possible: Possible) -> property:
-        def change(component: Any, value: Any) -> None:
-            component.change(**{name: value})
+    def change(component: Any, value: Any) -> None:
+        component.change(**{declared.name: value})
 
-        doc = f"{str(possible).capitalize()}, see docs/settings.md."
-        return property(lambda component: getattr(component.settings, name), change, doc=doc)
-
-    def decorate(component: type[Decorated]) -> type[Decorated]:
-        for declared in fields(group):
-            setattr(
-                component, declared.name, attribute(declared.name, declared.metadata["possible"])
-            )
-        return component
-
-    return decorate
+    return property(lambda component: getattr(component.settings, declared.name), change)
 
 
 def taking(group: type[Settings]) -> Callable[[Callable], Callable]:

@@ -10,7 +10,6 @@ import numpy as np
 from spacy.attrs import IDX
 from spacy.tokens import Doc, Span, Token
 
-from ..text.word_classes import classes_in, path_of
 from .syntactic_words import to_word_doc, words_of_doc, words_of_token
 from .user_data import (
     PARSES,
@@ -75,6 +74,8 @@ def _sum_of_tokens(name: str, tokens: Doc | Span) -> float | None:
 
 
 def _word_class(token: Token) -> str | None:
+    from ..text.word_classes import classes_in, path_of
+
     classes = classes_in(token.vocab)
     return None if classes is None else path_of(classes, token.text)
 
@@ -96,11 +97,10 @@ _ATTRIBUTES: dict[tuple[type, str], dict[str, Any]] = {
         for name in (*SUMMED, "surprisal")
     },
 }
-_registered: set[tuple[type, str]] = set()
 
 
 def register_extensions() -> None:
-    """Register the extension attributes. They are None until a component writes them.
+    """Register the extension attributes, once. They are None until a component writes them.
 
     log_prob (tokens, spans, documents; nats): The token's contribution to the log-probability of
         the text, summed over the beam. A `head_outward_parser` writes that of whole sentences.
@@ -120,8 +120,7 @@ def register_extensions() -> None:
     for (owner, name), attribute in _ATTRIBUTES.items():
         if not owner.has_extension(name):
             owner.set_extension(name, **attribute)
-            _registered.add((owner, name))
-        elif (owner, name) not in _registered:
+        else:
             taken.append(f"{owner.__name__.lower()}._.{name}")
     if taken:
         warnings.warn(

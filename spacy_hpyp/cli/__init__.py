@@ -1,54 +1,67 @@
-"""Commands under `python -m spacy hpyp`."""
+"""Commands under `python -m spacy hpyp`.
 
-from inspect import signature
+spaCy imports this module for each of its own commands, which need not wait for Numba.
+"""
 
-from . import (
-    classes,
-    combine,
-    compact,
-    convert,
-    cross_validate,
-    evaluate,
-    explore,
-    guides,
-    language_models,
-    parse,
-    precompile,
-    rank,
-    report,
-    surprisal,
-    udeval,
-)
-from .app import hpyp
+import sys
+import traceback
+from contextlib import redirect_stdout
+from functools import cached_property
+from typing import Annotated, Any
+
+import typer
+from click import ClickException, Command, Context, Group
+from spacy.cli import app
+from typer.core import TyperGroup
+from wasabi import msg
 
 __all__ = ["hpyp"]
 
-_COMMANDS = [
-    parse.parse,
-    surprisal.surprisal,
-    surprisal.reading,
-    evaluate.evaluate,
-    udeval.udeval,
-    report.report,
-    explore.explore,
-    rank.rank,
-    cross_validate.cross_validate,
-    language_models.perplexity,
-    language_models.generate,
-    convert.split,
-    convert.convert,
-    guides.guides,
-    combine.combine,
-    classes.classes,
-    language_models.self_train,
-    language_models.ngram,
-    compact.compact,
-    precompile.precompile,
-]
+
+class Commands(TyperGroup):
+    """Commands that end with one message instead of a traceback. `--debug` prints both."""
+
+    @cached_property
+    def _all(self) -> Group:
+        from .commands import commands
+
+        return typer.main.get_group(commands)
+
+    def list_commands(self, ctx: Context) -> list[str]:
+        """Return the names of all commands."""
+        return self._all.list_commands(ctx)
+
+    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:
+        """Return a command."""
+        return self._all.get_command(ctx, cmd_name)
+
+    def invoke(self, ctx: Context) -> Any:
+        """Run a command."""
+        from .commands import announcing_compilation
+
+        try:
+            with announcing_compilation():
+                return super().invoke(ctx)
+        except BrokenPipeError:
+            # The reader of stdout has gone.
+            raise
+        except (OSError, ValueError, ImportError, ClickException) as error:
+            if ctx.params["debug"]:
+                traceback.print_exc()
+            problem = str(error)
+            if isinstance(error, OSError) and error.filename is not None:
+                problem = f"{error.strerror}: '{error.filename2 or error.filename}'"
+            with redirect_stdout(sys.stderr):
+                msg.fail(problem)
+            raise typer.Exit(1) from error
 
 
-for _function in _COMMANDS:
-    # A command with a context reads settings of a config from it.
-    _free = {"allow_extra_args": True, "ignore_unknown_options": True}
-    _settings = _free if "ctx" in signature(_function).parameters else {}
-    hpyp.command(_function.__name__.replace("_", "-"), context_settings=_settings)(_function)
+hpyp = typer.Typer(name="hpyp", no_args_is_help=True, cls=Commands)
+app.add_typer(hpyp)
+
+
+@hpyp.callback()
+def main(
+    debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an error")] = False,
+) -> None:
+    """Commands of the generative parser, the component hpyp_parser."""

@@ -1,30 +1,22 @@
-"""The group of commands in spaCy's command line, and what its commands share: options, loading and
-output.
-"""
+"""What the commands share: options, loading and output."""
 
 import errno
 import json
 import os
 import sys
-import traceback
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
-from time import monotonic
 from typing import Annotated, Any, Literal, TextIO
 
 import spacy
 import srsly
 import typer
-from click import ClickException
-from numba.core.event import Event, Listener, install_listener
-from spacy.cli import app
 from spacy.language import Language
 from tqdm import tqdm
-from typer.core import TyperGroup
 from wasabi import msg
 
 from ..pipeline.base import TrainableComponent
@@ -35,61 +27,6 @@ from ..storage import prepare_folder, replace_file, replacing
 SCORES = {"UAS": "dep_uas", "LAS": "dep_las", "TAG": "tag_acc"}
 #: A progress bar that disappears at the end, for a terminal.
 Bar = partial(tqdm, leave=False, disable=None)
-# Shorter compilation, in seconds, needs no message.
-_SHORT = 2.0
-
-# The group
-
-
-class Commands(TyperGroup):
-    """Commands that end with one message instead of a traceback. `--debug` prints both."""
-
-    def invoke(self, ctx: typer.Context) -> Any:
-        """Run a command."""
-        try:
-            with install_listener("numba:compile", _CompilationNotice()):
-                return super().invoke(ctx)
-        except BrokenPipeError:
-            # The reader of stdout has gone.
-            raise
-        except (OSError, ValueError, ImportError, ClickException) as error:
-            if ctx.params["debug"]:
-                traceback.print_exc()
-            problem = str(error)
-            if isinstance(error, OSError) and error.filename is not None:
-                problem = f"{error.strerror}: '{error.filename2 or error.filename}'"
-            with redirect_stdout(sys.stderr):
-                msg.fail(problem)
-            raise typer.Exit(1) from error
-
-
-class _CompilationNotice(Listener):
-    """Tells once that a command waits for Numba."""
-
-    begin: float | None = None
-    done = False
-
-    def on_start(self, event: Event) -> None:
-        self.begin = self.begin or monotonic()
-        if not self.done and monotonic() - self.begin > _SHORT:
-            self.done = True
-            note("Compiling the numerical core, once: this takes half a minute or more.")
-
-    def on_end(self, event: Event) -> None:
-        self.on_start(event)
-
-
-hpyp = typer.Typer(name="hpyp", no_args_is_help=True, cls=Commands)
-app.add_typer(hpyp)
-
-
-@hpyp.callback()
-def main(
-    debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an error")] = False,
-) -> None:
-    """Commands of the generative parser, the component hpyp_parser."""
-
-
 # Options
 
 

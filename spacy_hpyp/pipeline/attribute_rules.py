@@ -80,15 +80,3 @@ class AttributeRules(StoredPipe):
     def _value(self, tag: int, word: int, pos: int, morph: int) -> tuple[int, int]:
         rule = self._values.get((tag, word)) or self._values.get((tag, 0))
         return (pos, morph) if rule is None else (rule[0] or pos, rule[1])
-
-
-@Language.factory(
-    "attribute_rules",
-    assigns=["token.pos", "token.morph"],
-    requires=["token.tag"],
-    default_config={"scorer": {"@scorers": "spacy.morphologizer_scorer.v1"}},
-    default_score_weights={"pos_acc": 0.5, "morph_acc": 0.5, "morph_per_feat": None},
-)
-def make_attribute_rules(nlp: Language, name: str, scorer: Callable | None) -> AttributeRules:
-    """Make an `attribute_rules` component."""
-    return AttributeRules(nlp.vocab, name, scorer=scorer)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -17,19 +17,14 @@ from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
-from ..annotation.extensions import register_extensions
 from ..annotation.syntactic_words import WordsInFlight
 from ..interrupts import interrupts_deferred
 from ..memory import collecting_rarely, giving_back
-from ..settings import Settings
+from ..settings import Settings, attribute
 from ..storage import replace_file, with_checksum, without_checksum
 from ..stored import ClassedModel, StoredModel
 from ..text.word_classes import classes_in
 from .alignment import example_of_words
-
-register_extensions()
-
-_USUAL: Any = object()
 
 
 def components_before(component: Any, nlp: Language | None) -> list[tuple[str, Any]]:
@@ -75,16 +70,16 @@ class TrainableComponent(TrainablePipe):
     A changed setting is saved with the component. On loading, the config wins where it has changed
     since, so that `spacy.load(path, config=...)` overrides a setting.
 
-    A subclass is registered by `factories.register`. It defines `factory` (its name for spaCy),
+    A subclass is registered in `factories`. It defines `factory` (its name for spaCy),
     `settings_type` (the dataclass of its settings), `attribute` (the attribute of the thinc Model
-    that holds the model), perhaps `default_scorer`, spaCy's `initialize`, `predict` and
+    that holds the model), spaCy's `initialize`, `predict` and
     `set_annotations`, and `_learn_from`. `update` calls that with its arguments; it reports its
     loss to `_count_loss` and returns whether to call `_end_pass`.
 
     model (Model): A thinc Model of one layer.
     name (str): The name of the component, by default that of its factory.
     nlp (Language | None): Its pipeline, kept if the component looks for others in it.
-    scorer (Callable | None): Called by `score`; by default `default_scorer`.
+    scorer (Callable | None): Called by `score`.
     **settings: Those of `settings_type`, see `spacy_hpyp.pipeline.settings`.
     RAISES (ValueError): If a setting has no valid value.
     """
@@ -92,8 +87,11 @@ class TrainableComponent(TrainablePipe):
     factory: ClassVar[str]
     settings_type: ClassVar[type[Settings]]
     attribute: ClassVar[str]
-    default_scorer: ClassVar[Callable | None] = None
     keeps_pipeline: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        for declared in fields(getattr(cls, "settings_type", Settings)):
+            setattr(cls, declared.name, attribute(declared))
 
     def __init__(
         self,
@@ -102,7 +100,7 @@ class TrainableComponent(TrainablePipe):
         name: str = "",
         *,
         nlp: Language | None = None,
-        scorer: Callable | None = _USUAL,
+        scorer: Callable | None = None,
         **settings: Any,
     ) -> None:
         self.vocab = vocab
@@ -110,7 +108,7 @@ class TrainableComponent(TrainablePipe):
         self.name = name or self.factory
         self.nlp = nlp if self.keeps_pipeline else None
         self.cfg: dict[str, Any] = {}
-        self.scorer = self.default_scorer if scorer is _USUAL else scorer
+        self.scorer = scorer
         self._settings = self.settings_type()
         self.change(**settings)
         self._given = self.settings

@@ -27,7 +27,6 @@ from ..training.confidence import is_cross_fitted, is_held_out, learn_from_all, 
 from ..training.treebank import GoldCorpus, Seen
 from .alignment import gold_documents
 from .base import components_before
-from .factories import TREE_SCORES, TREES, register
 from .parsers import Parser
 from .settings import EasyFirstParserSettings
 
@@ -270,8 +269,3 @@ class EasyFirstParser(Parser):
             beam = [part[:k] for part in self.parser.k_best(sentences, i, max(self.beam, k))]
             found.append(trees_of(doc, words.layout.token[start:end], *beam, self._label_names))
         return found
-
-
-make_easy_first_parser = register(
-    EasyFirstParser, assigns=TREES, requires=["token.tag"], scores=TREE_SCORES
-)

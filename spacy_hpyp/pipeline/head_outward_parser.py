@@ -20,7 +20,6 @@ from ..hpyp.pool import Weights
 from ..settings import whole
 from ..training.treebank import GoldCorpus, Treebank
 from .alignment import gold_documents
-from .factories import TREE_SCORES, TREES, register
 from .parsers import GibbsParser
 from .settings import HeadOutwardSettings
 
@@ -206,11 +205,3 @@ def _one_tree_each(
         else:
             heads[root], labels[root] = main, -2
     return heads, labels
-
-
-make_head_outward_parser = register(
-    HeadOutwardParser,
-    assigns=[*TREES, "doc._.log_prob"],
-    requires=["token.tag"],
-    scores=TREE_SCORES,
-)

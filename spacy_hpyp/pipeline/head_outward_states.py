@@ -15,7 +15,6 @@ from ..annotation.user_data import remove, write_entries
 from ..head_outward.latent_states import LATENT_STATES, LatentStates
 from ..training.treebank import Seen
 from .base import TrainableComponent
-from .factories import register
 from .settings import StateSettings
 
 _SCORE = "words_log_prob"
@@ -133,8 +132,3 @@ class HeadOutwardStates(TrainableComponent):
         scores = self.predict([example.predicted for example in self._examples(examples, "score")])
         values = np.concatenate([np.empty(0), *(log_probability for *_, log_probability in scores)])
         return {_SCORE: float(values.mean()) if len(values) else 0.0}
-
-
-make_head_outward_states = register(
-    HeadOutwardStates, assigns=["token._.latent_state"], scores={_SCORE: 1.0}
-)

@@ -30,7 +30,7 @@ from ..annotation.syntactic_words import to_word_doc
 from ..arc_standard.architectures import JOINT_MODEL, thinc_model
 from ..arc_standard.decoding import decode, mixture, posteriors
 from ..arc_standard.model import JointModel, TreeLogProbs
-from ..arc_standard.search import Search
+from ..arc_standard.search import ROUND, TOP, Search
 from ..hpyp.count_model import weights_from
 from ..hpyp.pool import Weights
 from ..interrupts import interrupts_deferred
@@ -43,16 +43,13 @@ from ..training.derivations import JointTreebank, SentenceBatch, initialize, vis
 from ..training.leave_out import check_derivations, held_out_copy, leave_out
 from ..training.treebank import GoldCorpus
 from .alignment import annotated_document, example_of_shared_words, gold_documents, with_tokens_of
-from .factories import TAG_AND_TREE_SCORES, TREES, register
 from .parsers import GibbsParser
-from .scorer import score
 from .settings import ParserSettings
 
 # While something is latent, hyperparameters are resampled after so many sweeps (B&B section 5.1).
 _LATENT_INTERVAL = 5
 # A latent derivation is drawn with so many particles, as in the paper.
 _LATENT_PARTICLES = 100
-_PROBABILITIES = ("token._.log_prob", "token._.surprisal", "span._.log_prob", "doc._.log_prob")
 
 
 class HPYPParser(GibbsParser):
@@ -66,7 +63,6 @@ class HPYPParser(GibbsParser):
     factory = "hpyp_parser"
     settings_type = ParserSettings
     attribute = JOINT_MODEL
-    default_scorer = staticmethod(score)
 
     @property
     def joint(self) -> JointModel:
@@ -87,7 +83,7 @@ class HPYPParser(GibbsParser):
     @property
     def search(self) -> Search:
         """How documents are parsed."""
-        return self.settings.search
+        return search_of(self.settings)
 
     @property
     def _parsing(self) -> dict[str, Any]:
@@ -198,7 +194,7 @@ class HPYPParser(GibbsParser):
         if search is not None:
             # To read is to predict words alone, without what else is observed of rare ones.
             blocks = blocks._replace(words=model.vocabulary.outcomes[blocks.words])
-        search = settings.search if search is None else search
+        search = search_of(settings) if search is None else search
         parses = decode(model.frozen, blocks, search, settings.threads)
         if model.confidence is not None:
             parses = model.confidence.of(
@@ -297,7 +293,7 @@ class HPYPParser(GibbsParser):
             annotated_document(each, self.tokens) for each in self._examples(examples, "leave_out")
         ]
         docs, sentences, tokens = map(list, zip(*annotated)) if annotated else ([], [], [])
-        search = self._changed({"guides": True}).search
+        search = search_of(self._changed({"guides": True}))
         guides, learned = leave_out(
             model, sentences, search, self._rng(2), folds=folds, progress=progress, **self._parsing
         )
@@ -342,8 +338,19 @@ class HPYPParser(GibbsParser):
         return self.joint.tree_log_probs(self._encoded(doc), seed=self.seed)
 
 
-make_hpyp_parser = register(
-    HPYPParser,
-    assigns=["token.tag", *TREES, "token._.tag_prob", *_PROBABILITIES, "doc._.guide"],
-    scores=TAG_AND_TREE_SCORES,
-)
+def search_of(settings: ParserSettings) -> Search:
+    """Return how documents are parsed with some settings."""
+    consensus, is_beam = settings.decoding == "mbr", settings.decoding == "beam"
+    future_cost = 0.0 if is_beam else settings.future_cost
+    return Search(
+        particles=settings.particles,
+        stack_penalty=settings.stack_penalty,
+        marginals=consensus or settings.guides,
+        consensus=consensus,
+        temperature=settings.temperature,
+        # Algorithm 1 to the letter tries all.
+        tag_threshold=0.0 if settings.stack_penalty == future_cost == 0.0 or is_beam else 0.5,
+        guides=settings.guides,
+        future_cost=future_cost,
+        scheme=TOP if is_beam else ROUND,
+    )

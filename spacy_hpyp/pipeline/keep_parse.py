@@ -55,9 +55,3 @@ class KeepParse(StoredPipe):
             forget_probabilities(words)
             write_back(words, doc)
         return doc
-
-
-@Language.factory("keep_parse", assigns=["doc._.hpyp_parses"], default_config={"name_of_parse": ""})
-def make_keep_parse(nlp: Language, name: str, name_of_parse: str) -> KeepParse:
-    """Make a component that keeps a parse, by default that of the component before it."""
-    return KeepParse(name, name_of_parse=name_of_parse, nlp=nlp)

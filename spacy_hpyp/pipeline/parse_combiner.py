@@ -17,9 +17,7 @@ from ..combining.votes import VOTES, Votes
 from ..settings import Settings
 from .alignment import tokens_in_trees
 from .base import TrainableComponent, components_before
-from .factories import TAG_AND_TREE_SCORES, TREES, register
 from .keep_parse import KeepParse
-from .scorer import score
 
 
 class ParseCombiner(TrainableComponent):
@@ -40,7 +38,6 @@ class ParseCombiner(TrainableComponent):
     factory = "parse_combiner"
     attribute = VOTES
     settings_type = Settings
-    default_scorer = staticmethod(score)
     keeps_pipeline = True
     #: Whether the trees of the first voter are kept, and only rated.
     rates = False
@@ -176,7 +173,6 @@ class ArcConfidence(ParseCombiner):
     """
 
     factory = "arc_confidence"
-    default_scorer = None
     rates = True
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Layout, Ballots, Names]) -> None:
@@ -202,14 +198,3 @@ def gold_parse(example: Example) -> KeptParse:
         *np.full((2, n), np.nan),
         np.zeros(n, dtype=bool),
     )
-
-
-make_parse_combiner = register(
-    ParseCombiner,
-    assigns=["token.tag", *TREES, "token._.tag_prob"],
-    requires=["doc._.hpyp_parses"],
-    scores=TAG_AND_TREE_SCORES,
-)
-make_arc_confidence = register(
-    ArcConfidence, assigns=["token.tag", *TREES], requires=["doc._.hpyp_parses"], scores={}
-)

@@ -26,7 +26,6 @@ from ..combining.reranker import (
 from ..compiled import NONE
 from .alignment import annotated_document, unannotated
 from .base import components_before
-from .factories import TREE_SCORES, TREES, register
 from .head_outward_parser import HeadOutwardComponent
 from .settings import RerankerSettings
 
@@ -284,11 +283,3 @@ def _sentences(examples: Iterable[Example], tokens: str) -> Iterator[tuple[bytes
         for raw, place in zip(sentences, places):
             if len(place):
                 yield raw.key, (doc[int(place[0]) : int(place[-1]) + 1].as_doc(), raw)
-
-
-make_parse_reranker = register(
-    ParseReranker,
-    assigns=TREES,
-    requires=["token.tag", "token.head", "token.dep"],
-    scores=TREE_SCORES,
-)

@@ -18,7 +18,6 @@ from ..hpyp.count_model import add_gradients
 from ..training.treebank import GoldCorpus, Treebank
 from .alignment import gold_documents
 from .base import TrainableComponent
-from .scorer import score
 
 
 class Parser(TrainableComponent):
@@ -28,8 +27,6 @@ class Parser(TrainableComponent):
     A subclass defines `_begin`, which starts a new model, given a corpus, `label_data`, examples
     and the pipeline. On an error the component must stay unchanged.
     """
-
-    default_scorer = staticmethod(score)
 
     @property
     def labels(self) -> tuple[str, ...]:

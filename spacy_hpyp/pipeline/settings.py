@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ..arc_standard.search import ROUND, TOP, Search
 from ..settings import HIGHEST_PARTICLES, NAME, SEED, TRUTH, Number, OneOf, Settings, Whole, setting
 
 
@@ -30,24 +29,6 @@ class ParserSettings(Settings):
     latent_after: int = setting(10, Whole(0))
     contrast: int = setting(0, Whole(0))
     seed: int = setting(0, SEED)
-
-    @property
-    def search(self) -> Search:
-        """The same for compiled code."""
-        consensus, is_beam = self.decoding == "mbr", self.decoding == "beam"
-        future_cost = 0.0 if is_beam else self.future_cost
-        return Search(
-            particles=self.particles,
-            stack_penalty=self.stack_penalty,
-            marginals=consensus or self.guides,
-            consensus=consensus,
-            temperature=self.temperature,
-            # Algorithm 1 to the letter tries all.
-            tag_threshold=0.0 if self.stack_penalty == future_cost == 0.0 or is_beam else 0.5,
-            guides=self.guides,
-            future_cost=future_cost,
-            scheme=TOP if is_beam else ROUND,
-        )
 
 
 @dataclass(frozen=True)

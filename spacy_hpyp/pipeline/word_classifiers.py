@@ -3,18 +3,13 @@
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from spacy import util
 from spacy.attrs import DEP, HEAD, LEMMA, MORPH, ORTH, POS, SENT_START, SPACY, TAG
 from spacy.language import Language
-from spacy.morphology import Morphology
-from spacy.pipeline.lemmatizer import lemmatizer_score
-from spacy.pipeline.morphologizer import morphologizer_score
-from spacy.pipeline.senter import senter_score
-from spacy.pipeline.tagger import tagger_score
 from spacy.tokens import Doc
 from spacy.training import Example
 
@@ -39,7 +34,6 @@ from ..training.outcomes import Encoded, GoldWords, jackknife
 from ..training.treebank import Seen
 from .alignment import gold_documents
 from .base import TrainableComponent
-from .factories import register
 from .settings import AttributeSettings, ClassifyingSettings, SenterSettings
 
 _CONTENT = [ORTH, SPACY, SENT_START, HEAD, DEP, TAG, POS, MORPH, LEMMA]
@@ -222,7 +216,6 @@ class EasyFirstSenter(WordClassifyingComponent):
 
     factory = "easy_first_senter"
     settings_type = SenterSettings
-    default_scorer = staticmethod(senter_score)
 
     def initialize(
         self, get_examples: Callable[[], Iterable[Example]], *, nlp: Language | None = None
@@ -276,13 +269,6 @@ class EasyFirstSenter(WordClassifyingComponent):
         return GoldWords(keys, words.forms, words.place, gold, given, more, offsets)
 
 
-make_easy_first_senter = register(
-    EasyFirstSenter,
-    assigns=["token.is_sent_start", "doc.sents"],
-    scores={"sents_f": 1.0, "sents_p": 0.0, "sents_r": 0.0},
-)
-
-
 class EasyFirstTagger(LabellingComponent):
     """A tagger that begins with the easiest word of a sentence (Ma et al. 2012, 2013). It sets
     `token.tag_`.
@@ -295,7 +281,6 @@ class EasyFirstTagger(LabellingComponent):
 
     factory = "easy_first_tagger"
     settings_type = ClassifyingSettings
-    default_scorer = staticmethod(tagger_score)
     needed = ("a token with a tag", "a token with one of the tags")
 
     def _names(self, doc: Doc) -> list[str]:
@@ -361,72 +346,6 @@ class EasyFirstTagger(LabellingComponent):
         return GoldWords(keys, list(number), place, gold, np.full_like(gold, NONE), more, offsets)
 
 
-make_easy_first_tagger = register(EasyFirstTagger, assigns=["token.tag"], scores={"tag_acc": 1.0})
-
-
-# The part of speech in the name of an outcome, as spaCy's morphologizer has it; and that of white
-# space.
-_POS, _SPACE_POS = "POS=", "SPACE"
-
-
-class EasyFirstMorphologizer(AttributeComponent):
-    """Finds universal parts of speech and features, the easiest word of a sentence first. It sets
-    `token.pos_` and `token.morph`.
-
-    Both are one outcome, whose weights are those of its part of speech, of its features and of it
-    as a whole, so that what is learned of one holds for others. A word may be what it was in
-    training, or, if it was rare there, what words with its ending were.
-
-    If its templates read guides (`guide.tag`), it stands after an `hpyp_parser` with guides = true,
-    and is trained on documents that 'python -m spacy hpyp guides' has written. Words under tokens
-    are decided each by itself.
-
-    Its model is made by `spacy-hpyp.EasyFirstMorphologizer.v1`.
-    """
-
-    factory = "easy_first_morphologizer"
-    settings_type = AttributeSettings
-    default_scorer = staticmethod(morphologizer_score)
-
-    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
-        """Write the parts of speech and features that `predict` has found."""
-        if not self._writes:
-            return
-        docs, (words, outcomes) = list(docs), scores
-        parts = zip(*map(_taken_apart, self.classifier.outcomes))
-        for attribute, values, space in zip(("pos", "morph"), parts, (_SPACE_POS, "")):
-            names = _numbers(list(dict.fromkeys(values)))
-            place = np.array([names[value] for value in values])[outcomes]
-            write_attribute(docs, words.layout, attribute, list(names), place, space=space)
-
-    def _gold_outcomes(self, doc: Doc, words: Words) -> tuple[list[str], np.ndarray]:
-        parts, part = read_attribute([doc], words.layout, "pos")
-        morphs, morph = read_attribute([doc], words.layout, "morph")
-        pairs, place = np.unique(part * max(1, len(morphs)) + morph, return_inverse=True)
-        pairs = [divmod(pair, len(morphs)) for pair in pairs.tolist()]
-        return [_put_together(parts[i], morphs[j]) for i, j in pairs], place
-
-
-def _put_together(pos: str, features: str) -> str:
-    own = [] if features in ("", Morphology.EMPTY_MORPH) else features.split(Morphology.FEATURE_SEP)
-    return Morphology.FEATURE_SEP.join(sorted([*own, *([_POS + pos] if pos else [])]))
-
-
-@lru_cache(1 << 12)
-def _taken_apart(name: str) -> tuple[str, str]:
-    """Return the part of speech, and the features."""
-    parts = name.split(Morphology.FEATURE_SEP)
-    pos = "".join(part.removeprefix(_POS) for part in parts if part.startswith(_POS))
-    return pos, Morphology.FEATURE_SEP.join(part for part in parts if not part.startswith(_POS))
-
-
-make_easy_first_morphologizer = register(
-    EasyFirstMorphologizer,
-    assigns=["token.pos", "token.morph"],
-    scores={"pos_acc": 0.5, "morph_acc": 0.5, "morph_per_feat": None},
-)
-
-
 class EasyFirstLemmatizer(AttributeComponent):
     """Finds lemmas, the easiest word of a sentence first. It sets `token.lemma_`.
 
@@ -442,7 +361,6 @@ class EasyFirstLemmatizer(AttributeComponent):
     settings_type = AttributeSettings
     #: As spaCy's: there is one for each way of making a lemma, which model cards need not have.
     hide_labels = True
-    default_scorer = staticmethod(lemmatizer_score)
 
     def _reset_training(self) -> None:
         super()._reset_training()
@@ -483,8 +401,3 @@ class EasyFirstLemmatizer(AttributeComponent):
 
 def _rules(names: Iterable[str]) -> LemmaRules:
     return LemmaRules(name for name in names if name != NOTHING)
-
-
-make_easy_first_lemmatizer = register(
-    EasyFirstLemmatizer, assigns=["token.lemma"], scores={"lemma_acc": 1.0}
-)

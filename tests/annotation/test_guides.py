@@ -12,10 +12,7 @@ from spacy.vocab import Vocab
 
 from spacy_hpyp.annotation.arrays import HEADS, TAGS
 from spacy_hpyp.annotation.encoding import Layout, encode_docs
-from spacy_hpyp.annotation.extensions import register_extensions
 from spacy_hpyp.annotation.guides import Guide, block_guides, read_guide, write_guide
-
-register_extensions()
 
 LABELS = {"det": 0, "nsubj": 1, "obl": 2}
 TAG_NUMBERS = {"DT": 0, "NN": 1, "VBZ": 2}

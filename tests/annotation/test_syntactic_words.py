@@ -8,11 +8,7 @@ from hypothesis import strategies as st
 from spacy.attrs import DEP, HEAD
 from spacy.tokens import Doc
 
-from spacy_hpyp.annotation.extensions import (
-    register_extensions,
-    write_extensions,
-    write_sentence_probabilities,
-)
+from spacy_hpyp.annotation.extensions import write_extensions, write_sentence_probabilities
 from spacy_hpyp.annotation.syntactic_words import (
     Analysis,
     WordsInFlight,
@@ -24,7 +20,6 @@ from spacy_hpyp.annotation.syntactic_words import (
 )
 from spacy_hpyp.annotation.user_data import WRITTEN, current_parse, keep, take_back, write_entries
 
-register_extensions()
 VOCAB = spacy.blank("xx").vocab
 
 

@@ -7,15 +7,13 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_hpyp.annotation.extensions import register_extensions, write_probability
+from spacy_hpyp.annotation.extensions import write_probability
 from spacy_hpyp.annotation.guides import Guide, write_guide
 from spacy_hpyp.annotation.syntactic_words import to_word_doc, write_back
 from spacy_hpyp.annotation.user_data import KeptParse, current_parse, keep
 from spacy_hpyp.combining.vote_data import ABSENT, Names, cast, parses_of
 from spacy_hpyp.pipeline.keep_parse import KeepParse
 from spacy_hpyp.pipeline.parse_combiner import ParseCombiner
-
-register_extensions()
 
 
 @Language.factory("v_noisy_parser", default_config={"seed": 0, "part": 0.7})

@@ -1,0 +1,86 @@
+"""All commands, imported when one of them is called."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from inspect import signature
+from time import monotonic
+
+import typer
+from numba.core.event import Event, Listener, install_listener
+
+from . import (
+    classes,
+    combine,
+    compact,
+    convert,
+    cross_validate,
+    evaluate,
+    explore,
+    guides,
+    language_models,
+    parse,
+    precompile,
+    rank,
+    report,
+    surprisal,
+    udeval,
+)
+from .app import note
+
+# Shorter compilation, in seconds, needs no message.
+_SHORT = 2.0
+#: All commands, without the messages of `Commands`.
+commands = typer.Typer()
+
+_COMMANDS = [
+    parse.parse,
+    surprisal.surprisal,
+    surprisal.reading,
+    evaluate.evaluate,
+    udeval.udeval,
+    report.report,
+    explore.explore,
+    rank.rank,
+    cross_validate.cross_validate,
+    language_models.perplexity,
+    language_models.generate,
+    convert.split,
+    convert.convert,
+    guides.guides,
+    combine.combine,
+    classes.classes,
+    language_models.self_train,
+    language_models.ngram,
+    compact.compact,
+    precompile.precompile,
+]
+
+
+for _function in _COMMANDS:
+    # A command with a context reads settings of a config from it.
+    _free = {"allow_extra_args": True, "ignore_unknown_options": True}
+    _settings = _free if "ctx" in signature(_function).parameters else {}
+    commands.command(_function.__name__.replace("_", "-"), context_settings=_settings)(_function)
+
+
+class _CompilationNotice(Listener):
+    """Tells once that a command waits for Numba."""
+
+    begin: float | None = None
+    done = False
+
+    def on_start(self, event: Event) -> None:
+        self.begin = self.begin or monotonic()
+        if not self.done and monotonic() - self.begin > _SHORT:
+            self.done = True
+            note("Compiling the numerical core, once: this takes half a minute or more.")
+
+    def on_end(self, event: Event) -> None:
+        self.on_start(event)
+
+
+@contextmanager
+def announcing_compilation() -> Iterator[None]:
+    """Tell the user if a command waits for Numba."""
+    with install_listener("numba:compile", _CompilationNotice()):
+        yield

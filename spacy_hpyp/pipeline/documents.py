@@ -43,18 +43,15 @@ def read_treebank(path: Path, vocab: Vocab, *, n_sents: int = 10) -> Iterator[Do
     n_sents (int): Sentences per document, before the first document that a CoNLL-U file names.
     RAISES (ValueError): If a line is not CoNLL-U, a .spacy file is damaged, or there is no file.
     """
-    conllu = (
-        sorted(path.rglob(f"*{CONLLU}"))
-        if path.is_dir()
-        else [path]
-        if path.suffix.lower() == CONLLU
-        else []
-    )
-    if path.is_dir() and not conllu and not spacy_files(path):
+    files = [path]
+    if path.is_dir():
+        files = [*sorted(path.rglob(f"*{CONLLU}")), *spacy_files(path)]
+    if not files:
         raise ValueError(f"There is no {CONLLU} or {SPACY} file in the directory '{path}'.")
-    for file in conllu:
-        yield from _conllu_documents(file, vocab, n_sents)
-    for file in () if conllu and not path.is_dir() else spacy_files(path):
+    for file in files:
+        if file.suffix.lower() == CONLLU:
+            yield from _conllu_documents(file, vocab, n_sents)
+            continue
         with reading(file):
             yield from filter(len, DocBin().from_disk(file).get_docs(vocab))
 

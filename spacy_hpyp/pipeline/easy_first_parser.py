@@ -12,7 +12,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from ..annotation.arrays import Guides, joined
-from ..annotation.candidates import Candidates, ScoredParse, k_best, trees_of
+from ..annotation.candidates import Candidates, ScoredParse, trees_of
 from ..annotation.confidence import logistic
 from ..annotation.encoding import Words, read_words, write_trees
 from ..annotation.sentences import RawSentence, read_gold
@@ -27,14 +27,14 @@ from ..training.confidence import is_cross_fitted, is_held_out, learn_from_all, 
 from ..training.treebank import GoldCorpus, Seen
 from .alignment import gold_documents
 from .base import components_before
-from .parsers import Parser
+from .parsers import Parser, ParserWithCandidates
 from .settings import EasyFirstParserSettings
 
 # In training, a word seen n times is taken for unknown with the probability x / (x + n).
 _WORD_DROPOUT = 0.5
 
 
-class EasyFirstParser(Parser):
+class EasyFirstParser(ParserWithCandidates, Parser):
     """An easy-first parser with beam search (Ma, Zhu, Xiao & Yang 2013).
 
     It reads `token.tag_` and sentence boundaries, and `doc._.guide` if its templates do. It sets
@@ -51,6 +51,7 @@ class EasyFirstParser(Parser):
     factory = "easy_first_parser"
     settings_type = EasyFirstParserSettings
     attribute = TREE_MODEL
+    alternative = ScoredParse
 
     @property
     def parser(self) -> TreeModel:
@@ -242,19 +243,6 @@ class EasyFirstParser(Parser):
         """Write trees into the documents that `predict` was given, by what it returned."""
         words, trees, sure = scores
         write_trees(list(docs), words.layout, trees.heads, trees.labels, self._label_names, sure)
-
-    def k_best(self, doc: Doc, k: int) -> list[ScoredParse]:
-        """Return the best parses of a document, without changing it.
-
-        They are the combinations of the trees in the final beams of its sentences, of at least k
-        states.
-
-        doc (Doc): With tags and sentence boundaries.
-        k (int): The number of parses; there may be fewer.
-        RETURNS (list[ScoredParse]): Copies of the document with the summed weights of their
-            actions, the best first.
-        """
-        return [ScoredParse(*each) for each in k_best(doc, self.candidates(doc, k), k)]
 
     def candidates(self, doc: Doc, k: int) -> list[Candidates]:
         """Return the best trees of each sentence of a document, with the summed weights of their

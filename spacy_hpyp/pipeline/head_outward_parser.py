@@ -8,7 +8,7 @@ from spacy.attrs import SENT_START
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from ..annotation.candidates import Alternative, Candidates, best_combinations, k_best, trees_of
+from ..annotation.candidates import Candidates, best_combinations, trees_of
 from ..annotation.encoding import Words, write_trees
 from ..annotation.extensions import mark_uncalibrated, write_sentence_probabilities
 from ..annotation.sentences import GoldDocument, join
@@ -20,7 +20,7 @@ from ..hpyp.pool import Weights
 from ..settings import whole
 from ..training.treebank import GoldCorpus, Treebank
 from .alignment import gold_documents
-from .parsers import GibbsParser
+from .parsers import GibbsParser, ParserWithCandidates
 from .settings import HeadOutwardSettings
 
 
@@ -70,7 +70,7 @@ class HeadOutwardComponent(GibbsParser):
         return totals, gradient, int(sentences.offsets[-1]), all(seated)
 
 
-class HeadOutwardParser(HeadOutwardComponent):
+class HeadOutwardParser(ParserWithCandidates, HeadOutwardComponent):
     """A generative parser that finds trees by dynamic programming (Eisner 1996; Wallach, Sutton &
     McCallum 2008).
 
@@ -131,18 +131,10 @@ class HeadOutwardParser(HeadOutwardComponent):
             values[np.searchsorted(starts, words, side="right") - 1] = of_sentence[first:last]
             write_sentence_probabilities(doc, starts, values)
 
-    def k_best(self, doc: Doc, k: int) -> list[Alternative]:
-        """Return the most probable parses of a document, without changing it.
-
-        doc (Doc): With tags and sentence boundaries.
-        k (int): The number of parses; there may be fewer.
-        RETURNS (list[Alternative]): Copies of the document with the log-probabilities of their
-            words, tags and unlabelled trees in nats, the best first.
-        """
-        return [Alternative(*each) for each in k_best(doc, self.candidates(doc, k), k)]
-
     def candidates(self, doc: Doc, k: int) -> list[Candidates]:
-        """Return the best trees of each sentence, with log-probabilities as in `k_best`."""
+        """Return the best trees of each sentence, with the log-probabilities of its words, tags and
+        unlabelled tree in nats.
+        """
         k = whole("k", k, least=1, highest=1_000)
         self._check_chart()
         model, doc = self.head_outward, to_word_doc(doc)

@@ -13,15 +13,7 @@ from spacy.training import Example
 from thinc.api import Optimizer
 
 from ..annotation.arrays import Parses, with_letters
-from ..annotation.candidates import (
-    Alternative,
-    Candidates,
-    Marginals,
-    distinct_parses,
-    k_best,
-    marginals,
-    trees_of,
-)
+from ..annotation.candidates import Candidates, Marginals, distinct_parses, marginals, trees_of
 from ..annotation.encoding import Layout, encode_docs, layout_of, write_parses
 from ..annotation.extensions import mark_uncalibrated
 from ..annotation.guides import write_guides
@@ -43,7 +35,7 @@ from ..training.derivations import JointTreebank, SentenceBatch, initialize, vis
 from ..training.leave_out import check_derivations, held_out_copy, leave_out
 from ..training.treebank import GoldCorpus
 from .alignment import annotated_document, example_of_shared_words, gold_documents, with_tokens_of
-from .parsers import GibbsParser
+from .parsers import GibbsParser, ParserWithCandidates
 from .settings import ParserSettings
 
 # While something is latent, hyperparameters are resampled after so many sweeps (B&B section 5.1).
@@ -52,7 +44,7 @@ _LATENT_INTERVAL = 5
 _LATENT_PARTICLES = 100
 
 
-class HPYPParser(GibbsParser):
+class HPYPParser(ParserWithCandidates, GibbsParser):
     """A joint tagger and parser with a generative model (Buys & Blunsom 2015),
     `spacy-hpyp.HPYPModel.v1`.
 
@@ -63,6 +55,7 @@ class HPYPParser(GibbsParser):
     factory = "hpyp_parser"
     settings_type = ParserSettings
     attribute = JOINT_MODEL
+    finds_tags = True
 
     @property
     def joint(self) -> JointModel:
@@ -212,16 +205,6 @@ class HPYPParser(GibbsParser):
         if len(parses.guides.heads) == len(layout.token) and self.settings.guides:
             write_guides(docs, layout, parses.guides, model.encoder)
 
-    def k_best(self, doc: Doc, k: int) -> list[Alternative]:
-        """Return copies of a document with its best parses and their log-probabilities, each summed
-        over its derivations.
-
-        doc (Doc): Sentence boundaries that are set are kept: in a parsed document, all of them.
-        k (int): How many, at least 1; fewer are returned if the final beam has no more.
-        """
-        found = k_best(doc, self.candidates(doc, k), k, with_tags=True)
-        return [Alternative(*each) for each in found]
-
     def increments(self, doc: Doc, k: int = 5) -> list[Increment]:
         """Return the beam after each word: parses of the words so far, and expectations of the next
         word. The search knows nothing of the words to come, whatever `future_cost` is.
@@ -235,7 +218,9 @@ class HPYPParser(GibbsParser):
         return find_increments(model, to_word_doc(doc), self.search, k, **self._parsing)
 
     def candidates(self, doc: Doc, k: int) -> list[Candidates]:
-        """Return the best parses of each sentence, with log-probabilities in nats, see `k_best`."""
+        """Return the best parses of each sentence, with log-probabilities in nats, each summed over
+        its derivations in the final beam.
+        """
         k = whole("k", k, least=1)
         model, doc = self._initialized(), to_word_doc(doc)
         blocks, layout = encode_docs([doc], model.encoder, given_tags=not self.predict_tags)

@@ -1,9 +1,10 @@
 """Base classes of components that learn trees, and of those that learn by Gibbs sampling."""
 
 import warnings
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from spacy.language import Language
@@ -11,6 +12,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Optimizer
 
+from ..annotation.candidates import Alternative, Candidates, k_best
 from ..annotation.encoding import raw_sentences
 from ..annotation.sentences import UNLABELLED, GoldDocument, GoldSentence, read_gold, written_labels
 from ..annotation.syntactic_words import to_word_doc
@@ -18,6 +20,30 @@ from ..hpyp.count_model import add_gradients
 from ..training.treebank import GoldCorpus, Treebank
 from .alignment import gold_documents
 from .base import TrainableComponent
+
+
+class ParserWithCandidates(ABC):
+    """A parser that knows several parses of a sentence."""
+
+    alternative: ClassVar[type] = Alternative
+    finds_tags: ClassVar[bool] = False
+
+    @abstractmethod
+    def candidates(self, doc: Doc, k: int) -> list[Candidates]:
+        """Return the k best trees of each sentence of a document, with their scores."""
+
+    def k_best(self, doc: Doc, k: int) -> list[Any]:
+        """Return the best parses of a document, without changing it, the best first: combinations
+        of the candidates of its sentences.
+
+        doc (Doc): As `predict` takes it. Sentence boundaries that are set are kept: in a parsed
+            document, all of them.
+        k (int): How many, at least 1; there may be fewer.
+        RETURNS (list[Alternative | ScoredParse]): Copies of the document with the sums of the
+            scores: log-probabilities in nats where the parser has probabilities.
+        """
+        found = k_best(doc, self.candidates(doc, k), k, with_tags=self.finds_tags)
+        return [self.alternative(*each) for each in found]
 
 
 class Parser(TrainableComponent):

@@ -4,11 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
-from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_hpyp.annotation.arrays import Parses
-from spacy_hpyp.annotation.confidence import UNLEARNED, UNLEARNED_TAGS, Confidence, features
+from spacy_hpyp.annotation.confidence import UNLEARNED, features
 from spacy_hpyp.cli.analysis import calibrations
 from spacy_hpyp.combining.log_linear import fit_confidence
 from spacy_hpyp.compiled import NONE
@@ -35,15 +34,6 @@ def test_features_are_log_odds_length_and_whether_it_is_a_root():
     ]
     assert found[:3] == pytest.approx(np.array(expected))
     assert np.isfinite(found).all()
-
-
-def test_weights_of_nothing_learned_leave_posterior_probabilities_as_they_are():
-    parses = parses_with([1, NONE], [0.3, 1.0])._replace(tag_probability=np.array([0.9, 0.5]))
-    found = Confidence(UNLEARNED, UNLEARNED_TAGS).of(
-        parses, np.array([0, 2]), np.array([True, False])
-    )
-    assert found.head_probability == pytest.approx([0.3, 1.0], abs=1e-4)
-    assert found.tag_probability == pytest.approx([0.9, 0.5])
 
 
 def test_weights_are_found_again():
@@ -155,13 +145,3 @@ def test_whoever_reads_what_was_not_calibrated_is_warned_once(toy, learned):
         assert all(token._.head_prob is not None for token in learned(TEXTS[0]))
         # What another component has written since is its own.
         assert all(token._.head_prob is not None for token in learned.get_pipe("hpyp_parser")(doc))
-
-
-def test_a_sentence_without_words_to_learn_from_is_left_alone(toy):
-    nlp = toy.nlp(decoding="mbr", particles=5)
-
-    doc = Doc(nlp.vocab, words=["ok"], tags=["UH"], heads=[0], deps=["ROOT"])
-    nlp.initialize(lambda: [Example(nlp.make_doc("ok"), doc)])
-    for _ in range(3):
-        nlp.update([Example(nlp.make_doc("ok"), doc)])
-    assert nlp("ok")[0]._.head_prob is not None

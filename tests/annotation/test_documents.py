@@ -89,14 +89,6 @@ def test_boundaries_around_white_space_alone_make_a_sentence_of_it(trained, asse
     assert doc[2:4].sent._.log_prob == 0.0
 
 
-def test_empty_document_stays_empty(trained):
-    for doc in [trained(""), *trained.pipe(["", "", "Ada sleeps", ""])]:
-        if not len(doc):
-            assert doc._.log_prob == 0.0
-            assert list(doc.sents) == []
-    assert list(trained.pipe([])) == []
-
-
 @SMALL
 @given(text=st.text(max_size=60))
 def test_any_text_becomes_a_forest(trained, assert_forest, text):
@@ -142,14 +134,3 @@ def test_long_document_without_boundaries_is_parsed_to_its_end(toy, assert_fores
     doc = nlp(Doc(nlp.vocab, words=words))
     assert_forest(doc)
     assert len(list(doc.sents)) > 1000
-
-
-def test_predict_does_not_change_documents(toy, trained):
-    doc = trained.make_doc("the dog sleeps .")
-    before = doc.to_bytes()
-    parser = toy.parser(trained)
-    scores = parser.predict([doc])
-    assert doc.to_bytes() == before
-    parser.set_annotations([doc], scores)
-    assert doc.has_annotation("DEP")
-    parser.set_annotations([], parser.predict([]))

@@ -102,9 +102,7 @@ from spacy.tokens import Doc, Token
 Token.set_extension("latent_state", default=0)
 Doc.set_extension("guide", getter=lambda doc: "theirs")
 Doc.set_extension("surprisal", default=1.0)
-from spacy_hpyp.annotation.extensions import register_extensions
-register_extensions()
-register_extensions()
+import spacy_hpyp
 assert Doc.get_extension("surprisal")[0] == 1.0
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -173,21 +173,6 @@ def test_a_parser_writes_the_most_probable_heads_and_tags_of_its_posterior(toy, 
     assert np.all((guide.head_labels >= 0)[(guide.head_probs > 0.0) & ~roots])
 
 
-def test_guides_agree_with_the_parse(guiding):
-    doc = guiding(TEXTS[0])
-    guide = read_guide(doc)
-    for token in doc:
-        if not token.is_space:
-            place = guide.heads[token.i].tolist().index(token.head.i)
-            assert token._.tag_prob == pytest.approx(guide.tag_probs[token.i, 0], rel=1e-5)
-            assert guide.tag_names[guide.tags[token.i, 0]] == token.tag_
-            if token.head.i != token.i:
-                assert (
-                    guide.label_names[guide.head_labels[token.i, place]].split("||")[0]
-                    == token.dep_
-                )
-
-
 def test_a_parse_is_the_same_with_a_guide(toy, guiding, annotation):
     without = toy.copy(guiding, guides=False)
     for text in TEXTS:

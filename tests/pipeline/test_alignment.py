@@ -67,11 +67,6 @@ DOWN = [("go", "VB", 0, "ROOT"), ("downhill", "RB", 0, "advmod"), ("now", "RB", 
 DEEP = [("a", "A", 1, "x"), ("b", "B", 2, "y"), ("c", "C", 3, "z"), ("d", "D", 3, "ROOT")]
 
 
-def test_equal_tokens_are_the_gold_sentence():
-    gold = gold_doc(CANNOT, DOWN)
-    assert on_tokens(gold, [t.text for t in gold]) == [CANNOT, DOWN]
-
-
 def test_sentences_with_equal_tokens_are_recognised_as_the_same_beside_others():
     gold = gold_doc(CANNOT, DOWN)
     example = Example(
@@ -205,24 +200,6 @@ def test_every_sentence_keeps_a_complete_tree_and_every_token_has_one_place(case
         VOCAB.strings[int(np.uint64(orth))] for sentence in found for orth in sentence.rows[:, 0]
     ]
     assert orths == tokens
-
-
-def test_training_meets_the_tokens_that_the_setting_names(toy):
-    gold = {
-        "tokenizer": "can't" in words_of(toy, "tokenizer"),
-        "gold": "can't" in words_of(toy, "gold"),
-    }
-    assert gold == {"tokenizer": True, "gold": False}
-
-
-def words_of(toy, tokens):
-    nlp = toy.nlp(tokens=tokens)
-    reference = Doc(nlp.vocab, words=["we", "ca", "n't", "go"], spaces=[True, False, True, False],
-                    tags=["PRP", "MD", "RB", "VB"], heads=[3, 3, 3, 3], deps=["nsubj", "aux", "advmod", "ROOT"])  # fmt: skip
-    examples = [Example(Doc(nlp.vocab, words=["we", "can't", "go"]), reference)] * 2
-    nlp.initialize(lambda: examples)
-    nlp.update(examples)
-    return nlp.get_pipe("hpyp_parser").joint.vocabulary.words
 
 
 def as_columns(doc):

@@ -29,14 +29,6 @@ def test_processes_give_the_same(trained, texts, expected, annotation):
     assert [annotation(doc) for doc in trained.pipe(texts, n_process=2, batch_size=5)] == expected
 
 
-def test_pipe_is_lazy_and_passes_contexts_on(trained):
-    given = ((text, number) for number, text in enumerate(["the dog sleeps .", "Ada waits ."]))
-    parsed = trained.pipe(given, as_tuples=True, batch_size=1)
-    doc, number = next(parsed)
-    assert number == 0
-    assert doc.has_annotation("DEP")
-
-
 def test_error_in_one_document_is_handed_to_the_error_handler(toy):
     nlp = toy.trained(toy.sentences(10), sweeps=1, predict_tags=False)
     handled = []

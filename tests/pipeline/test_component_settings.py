@@ -53,18 +53,6 @@ PAPER = {
 }
 
 
-@pytest.mark.parametrize("use", ["parse", "pipe", "update"])
-def test_untrained_use_says_what_to_do(toy, use):
-    nlp = toy.nlp()
-    uses = {
-        "parse": lambda: nlp("the dog sleeps ."),
-        "pipe": lambda: list(nlp.pipe(["the dog sleeps ."])),
-        "update": lambda: nlp.update(toy.examples(nlp, toy.sentences(3))),
-    }
-    with pytest.raises(ValueError, match=r"has not been trained.*spacy train.*nlp\.initialize"):
-        uses[use]()
-
-
 def test_registered_functions_are_found_without_importing_the_package():
     program = """
 import sys, spacy
@@ -194,12 +182,6 @@ def test_settings_are_changed_together_or_not_at_all(toy):
         parser.change(particle=8)
 
 
-@pytest.mark.parametrize("distribution", ["transition", "tag"])
-def test_next_tag_exists_for_words_only(toy, distribution):
-    with pytest.raises(ValueError, match="only the word distribution can be conditioned on it"):
-        toy.nlp(**{distribution: [["next.tag"]]})
-
-
 def test_unlexicalised_model_needs_given_tags(toy):
     with pytest.raises(ValueError, match="predict_tags = false"):
         toy.nlp(word=[])
@@ -223,16 +205,6 @@ def test_settings_of_the_paper_train_and_parse(toy, assert_forest, setting):
         **toy.customers_of(sentences),
         **({"word": 0} if setting == "unlexicalised" else {}),
     }
-
-
-def test_given_tags_are_kept_as_found(toy):
-    sentences = toy.sentences()
-    nlp = toy.trained(sentences, predict_tags=False)
-    words = ["the", "dog", "sleeps", "."]
-    tags = ["DT", "VBZ", "NN", "IN"]
-    doc = nlp(Doc(nlp.vocab, words=words, tags=tags))
-    assert [token.tag_ for token in doc] == tags
-    assert doc.has_annotation("DEP")
 
 
 def test_a_missing_given_tag_is_named_with_its_token_and_an_unknown_one_is_found_with_a_warning(

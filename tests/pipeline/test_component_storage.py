@@ -81,13 +81,6 @@ def test_setting_that_is_overridden_on_loading_is_not_the_saved_one(toy, small, 
     }
 
 
-def test_other_processes_parse_with_the_settings_that_were_changed(toy, small):
-    nlp = toy.copy(small)
-    toy.parser(nlp).decoding = "mbr"
-    docs = list(nlp.pipe([TEXT, TEXT], n_process=2, batch_size=1))
-    assert all(token._.head_prob > 0.0 for doc in docs for token in doc)
-
-
 def test_pipeline_saved_without_settings_has_those_of_its_config(toy, small, annotation, tmp_path):
     nlp = changed(toy, small)
     nlp.to_disk(tmp_path)

@@ -73,28 +73,7 @@ def test_sentences_with_tags_that_given_labels_do_not_have_are_skipped(toy):
     assert toy.customers(nlp) == toy.customers_of(usable)
 
 
-@pytest.mark.parametrize(
-    ("labels", "problem"),
-    [
-        ({"tags": ["X"], "labels": ["det", "nsubj"]}, "10 with tags that the model does not have"),
-        (
-            {"tags": ["DT", "JJ", "NN", "NNP", "VBZ", "VBN", "IN", "."], "labels": ["x"]},
-            "with labels that",
-        ),
-        ({"tags": [], "labels": []}, "10 with tags that the model does not have"),
-    ],
-)
-def test_labels_that_leave_nothing_to_learn_are_refused(toy, annotation, labels, problem):
-    sentences = toy.sentences(10)
-    nlp = toy.trained(sentences)
-    before = annotation(nlp("the dog sleeps ."))
-    with pytest.raises(ValueError, match=f"given tags and labels .*{problem}"):
-        toy.parser(nlp).initialize(lambda: toy.examples(nlp, sentences), nlp=nlp, labels=labels)
-    assert annotation(nlp("the dog sleeps .")) == before
-    assert toy.customers(nlp) == toy.customers_of(sentences)
-
-
-@pytest.mark.parametrize("size", [1, 3, 7, 1000])
+@pytest.mark.parametrize("size", [3, 1000])
 def test_batches_of_any_size_seat_the_same_customers(toy, size):
     sentences = toy.sentences()
     nlp = toy.trained(sentences, sweeps=0)
@@ -176,21 +155,6 @@ def test_component_added_from_another_pipeline_learns_new_words_of_this_one(toy)
     nlp.update(toy.examples(nlp, [*sentences, new]))
     assert toy.customers(nlp) == toy.customers_of([*sentences, new])
     assert nlp("Zenobia sleeps .")[0].head.i == 1
-
-
-def test_sentences_that_initialize_did_not_see_are_added(toy):
-    known, stream = toy.sentences(10), toy.sentences(30)
-    nlp = toy.nlp()
-    labels = toy.parser(toy.trained(stream, 0)).label_data
-    toy.parser(nlp).initialize(lambda: toy.examples(nlp, known), nlp=nlp, labels=labels)
-
-    def sweep():
-        for batch in minibatch(toy.examples(nlp, stream), 8):
-            nlp.update(batch)
-
-    sweep()
-    sweep()
-    assert toy.customers(nlp) == toy.customers_of(stream)
 
 
 def test_a_sentence_can_be_learned_with_other_annotation_too(toy):

@@ -100,29 +100,6 @@ def test_a_treebank_is_learned_and_evaluated(toy, trained_pass_by_pass, sentence
     assert losses[0]["easy_first_parser"] > 5 * losses[-1]["easy_first_parser"] >= 0.0
 
 
-@pytest.mark.usefixtures("holding_out")
-@pytest.mark.parametrize("settings", [{"beam": 1}, {"beam": 8}])
-def test_a_treebank_is_learned_in_every_way(toy, sentences, settings):
-    nlp = pipeline(tagger=False, folds=0, **settings)
-    train(toy, nlp, sentences, rounds=6)
-    scores = nlp.evaluate(tagged(toy, nlp, sentences))
-    assert scores["dep_las"] > 0.95
-
-
-@pytest.mark.usefixtures("holding_out")
-def test_losses_are_the_updates_for_each_sentence_since_the_name_was_missing(toy, sentences):
-    nlp = pipeline(tagger=False, folds=0)
-    nlp.initialize(lambda: toy.examples(nlp, sentences))
-    examples = toy.examples(nlp, sentences)
-    first = nlp.update(examples[:40])
-    losses = nlp.update(examples[:40])
-    assert 0.0 <= losses["easy_first_parser"] <= first["easy_first_parser"] <= 1.0
-    before = dict(losses)
-    nlp.update(examples[40:], losses=losses)
-    assert losses != before
-    assert parser_of(nlp).update([], losses={}) == {"easy_first_parser": 0.0}
-
-
 def test_training_is_fixed_by_the_seed_whatever_the_number_of_threads(toy, sentences):
     found = []
     for seed, threads in ((1, 1), (1, 3), (2, 1)):
@@ -188,15 +165,6 @@ def test_non_projective_trees_come_back(toy, nlp):
 # How sure
 
 
-def test_arcs_have_probabilities_after_training(toy, nlp, sentences):
-    assert parser_of(nlp).parser.confidence is not None
-    examples = toy.examples(nlp, toy.sentences(60, seed=3))
-    for example in examples:
-        example.predicted = nlp(example.predicted)
-        assert all(0.0 <= token._.head_prob <= 1.0 for token in example.predicted)
-    assert 0.0 <= calibrations(examples)["heads"]["expected_calibration_error"] <= 1.0
-
-
 @pytest.mark.parametrize("guided", [False, True])
 def test_of_a_small_treebank_confidence_is_learned_from_all_sentences(toy, guided):
     sentences = random_sentences(toy, 30, seed=0)
@@ -224,14 +192,6 @@ def test_before_the_first_pass_is_over_there_are_no_probabilities(toy, sentences
     assert all(token._.head_prob is None for token in doc)
 
 
-def test_probabilities_take_the_place_of_those_that_were_there(nlp):
-    doc = nlp("the dog sees a cat .")
-    before = annotation(doc)
-    assert annotation(parser_of(nlp)(doc)) == before
-    shorter = doc[:4].as_doc(copy_user_data=True)
-    assert [token._.head_prob for token in shorter] == [token._.head_prob for token in doc[:4]]
-
-
 @pytest.mark.usefixtures("holding_out")
 def test_sentences_that_confidence_is_learned_from_are_not_learned_from(toy, sentences):
     nlp = pipeline(beam=1)
@@ -253,12 +213,6 @@ def test_sentences_that_confidence_is_learned_from_are_not_learned_from(toy, sen
     assert parser_of(other).parser.arcs.begin_learning().clock[0] == before
 
 
-# Alternatives
-
-
-# Settings
-
-
 class TestAsEveryParser(TreeParserTests):
     name = "easy_first_parser"
     pipeline = staticmethod(partial(pipeline, tagger=False, folds=0))
@@ -274,13 +228,6 @@ class TestAsEveryParser(TreeParserTests):
             sum(len(lesson.gold_heads) for lesson in parser._seen.usable.values()),
             progress.passes,
         )
-
-
-def test_a_wider_beam_can_be_had_after_training(toy, nlp, sentences):
-    texts = [toy.doc(nlp.vocab, sentence).text for sentence in sentences[:20]]
-    for beam in (1, 30):
-        for doc in copy_of(nlp, beam=beam).pipe(texts):
-            assert_trees(doc)
 
 
 # Guides
@@ -370,23 +317,6 @@ def test_a_guided_parser_reads_its_guide(toy, guided):
     scores = guided.evaluate(new)
     assert scores["dep_uas"] > 0.95
     assert scores["dep_las"] > 0.95
-
-
-def test_a_guided_parser_without_a_guide_says_which_component_is_missing(toy, guided, sentences):
-    for call in (
-        lambda: guided("the dog sleeps ."),
-        lambda: list(guided.pipe(["the dog sleeps ."])),
-        lambda: parser_of(guided).k_best(guided.make_doc("the dog sleeps ."), 2),
-        lambda: guided.update(tagged(toy, guided, sentences)),
-    ):
-        with pytest.raises(ValueError, match=r"'easy_first_parser' reads guides.*hpyp_parser"):
-            call()
-    nlp = pipeline(tagger=False, folds=0, **GUIDED)
-    with pytest.raises(
-        ValueError, match=r"'easy_first_parser' reads guides.*python -m spacy hpyp guides"
-    ):
-        nlp.initialize(lambda: tagged(toy, nlp, sentences))
-    assert not parser_of(nlp).is_trained
 
 
 def test_a_guided_parser_learns_on_the_tokens_that_the_guide_is_about(toy, guided):

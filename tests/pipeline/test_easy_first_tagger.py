@@ -5,7 +5,7 @@ have not seen it.
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_hpyp.annotation.encoding import raw_sentences
@@ -51,12 +51,6 @@ def trained_tagger(toy, sentences):
     """A trained pipeline; tests do not change it."""
     nlp = pipeline()
     return train(nlp, toy.examples(nlp, sentences))
-
-
-def test_labels_are_the_tags(trained_tagger, sentences):
-    tagger = tagger_of(trained_tagger)
-    tags = sorted({tag for sentence in sentences for tag in sentence.tags})
-    assert list(tagger.labels) == tagger.label_data == tags
 
 
 def test_unknown_words_are_tagged_by_what_stands_around_them(trained_tagger):
@@ -131,23 +125,6 @@ def test_guides_are_followed_where_nothing_else_is_known(toy, guided):
     assert tagger_of(guided).classifier.is_guided
 
 
-def test_guides_of_stored_documents_are_learned(toy, sentences, guided):
-    nlp = pipeline(templates=GUIDED)
-    docs = [example.reference for example in guided_examples(toy, nlp, sentences)]
-    stored = DocBin(docs=docs, store_user_data=True).to_bytes()
-
-    def examples():
-        return [
-            Example(nlp.make_doc(doc.text), doc)
-            for doc in DocBin().from_bytes(stored).get_docs(nlp.vocab)
-        ]
-
-    nlp.initialize(examples)
-    for _ in range(6):
-        nlp.update(examples())
-    assert tagger_of(nlp).model.to_bytes() == tagger_of(guided).model.to_bytes()
-
-
 # Jack-knifing
 
 
@@ -178,8 +155,3 @@ def test_jackknifed_tags_do_not_depend_on_threads(toy, trained_tagger, sentences
         tagger_of(nlp).threads = threads
         found.append(tagger_of(nlp).jackknife(examples, folds=4))
     assert found[0] == found[1]
-
-
-def test_guided_tags_are_jackknifed_with_guides(toy, guided, sentences):
-    found = tagger_of(guided).jackknife(guided_examples(toy, guided, sentences), folds=3)
-    assert len(found) == len(sentences)

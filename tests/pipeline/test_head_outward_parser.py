@@ -115,11 +115,10 @@ def test_a_treebank_is_learned_and_evaluated(toy, trained_sweep_by_sweep, senten
         {"prior": "dirichlet"},
         {"counts": "minimal"},
         {"hyperparameters": "fixed"},
-        {"decoding": "mbr"},
         {"case": [], "label": []},
         POOL,
     ],
-    ids=["eisner", "dirichlet", "minimal", "fixed", "mbr", "no labels", "pool"],
+    ids=["eisner", "dirichlet", "minimal", "fixed", "no labels", "pool"],
 )
 def test_a_treebank_is_learned_in_every_way(toy, sentences, settings):
     nlp = pipeline(**settings)
@@ -205,24 +204,10 @@ def test_the_log_probability_of_a_tree_without_tags_or_with_strange_ones_says_wh
     )
     crossing = toy.doc(nlp.vocab, toy.non_projective)
     assert parser.tree_log_prob(crossing) < 0.0
-    for change, message in (
-        (
-            lambda doc: doc.from_array(["TAG"], np.zeros((len(doc), 1), dtype=np.uint64)),
-            "sentence 1 is without tags",
-        ),
-        (
-            lambda doc: setattr(doc[-1], "tag_", "UH"),
-            "sentence 2 is with tags that the model does not have",
-        ),
-        (
-            lambda doc: setattr(doc[-1], "dep_", "vocative"),
-            "sentence 2 is with labels that the model does not have",
-        ),
-    ):
-        doc = gold.copy()
-        change(doc)
-        with pytest.raises(ValueError, match=message):
-            parser.tree_log_prob(doc)
+    strange = gold.copy()
+    strange[-1].tag_ = "UH"
+    with pytest.raises(ValueError, match="sentence 2 is with tags"):
+        parser.tree_log_prob(strange)
     with pytest.raises(ValueError, match="sentence 1 is without a complete tree"):
         parser.tree_log_prob(with_tags(gold))
 
@@ -345,15 +330,8 @@ def test_a_model_that_the_chart_cannot_use_scores_trees_and_says_that_it_finds_n
     nlp = pipeline(**lists)
     train(toy, nlp, sentences[:40], rounds=2)
     parser, doc = parser_of(nlp), with_tags(toy.doc(nlp.vocab, sentences[3]))
-    for call in (
-        lambda: parser(doc),
-        lambda: list(nlp.pipe([doc.text])),
-        lambda: parser.k_best(doc, 2),
-    ):
-        with pytest.raises(
-            ValueError,
-            match=f"'head_outward_parser' cannot search for trees: {problem}.*tree_log_prob",
-        ):
+    for call in (lambda: parser(doc), lambda: parser.k_best(doc, 2)):
+        with pytest.raises(ValueError, match=f"cannot search for trees: {problem}"):
             call()
     right, wrong = (
         toy.sentence(

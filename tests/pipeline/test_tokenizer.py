@@ -100,22 +100,6 @@ def words(doc: Doc) -> list[str]:
     return [word.text for word in doc._.ud_words]
 
 
-def test_nothing_is_learned_from_documents_of_unknown_spaces(nlp, treebank, tmp_path):
-    path = tmp_path / "more.conllu"
-    parsed = (
-        conllu([*SENTENCES.items()], newdoc=(0,))
-        .replace("SpaceAfter=No", "_")
-        .replace("# text", "# spaces = unknown\n# text")
-    )
-    path.write_text(treebank.read_text(encoding="utf8") + parsed, encoding="utf8")
-    other = spacy.blank(LANG)
-    other.tokenizer = create_learned_tokenizer(sentences="all")(other)
-    examples = list(create_conllu_corpus(path)(other))
-    assert [example.reference.has_unknown_spaces for example in examples][-2:] == [False, True]
-    other.tokenizer.initialize(lambda: examples, nlp=other)
-    assert other.tokenizer.to_bytes() == nlp.tokenizer.to_bytes()
-
-
 def test_words_of_a_treebank_are_read_with_their_heads(treebank):
     doc = next(read_treebank(treebank, spacy.blank(LANG).vocab))
     assert doc.text == " ".join(SENTENCES)
@@ -168,16 +152,6 @@ def test_a_treebank_that_was_learned_is_found_again(nlp, treebank):
         assert [token.is_sent_start for token in doc] == [
             token.is_sent_start for token in reference
         ]
-
-
-def test_a_tokenizer_that_has_not_learned_is_spacy_s_own():
-    nlp, other = spacy.blank(LANG), spacy.blank(LANG)
-    nlp.tokenizer = create_learned_tokenizer()(nlp)
-    text = "Il va au port (aujourd'hui)."
-    assert [token.text for token in nlp(text)] == [token.text for token in other(text)]
-    assert [token.text for token in nlp.from_bytes(nlp.to_bytes())(text)] == [
-        token.text for token in other(text)
-    ]
 
 
 @settings(max_examples=200, deadline=None)

@@ -73,30 +73,8 @@ def kind(request, toy):
 # Training
 
 
-def test_training_learns_the_toy_treebank(kind, small):
-    scores = small.evaluate(kind.examples(small))
-    assert scores["tag_acc" if kind.name == "easy_first_tagger" else "sents_f"] > 0.95
-
-
-def test_losses_are_updates_for_each_sequence(kind, monkeypatch):
-    nlp = kind.nlp()
-    nlp.initialize(lambda: kind.examples(nlp))
-    updates, classifier = [], kind.component(nlp).classifier
-    learn = classifier.learn
-    monkeypatch.setattr(
-        classifier, "learn", lambda *args: updates.append(learn(*args)) or updates[-1]
-    )
-    losses = nlp.update(kind.examples(nlp, range(5)))
-    sequences = 15 if kind.name == "easy_first_tagger" else 5
-    assert losses[kind.name] == updates[0].sum() / sequences > 0.0
-
-
 def model_of(kind, nlp):
     return kind.component(nlp).to_bytes(exclude=["vocab"])
-
-
-def test_training_is_the_same_every_time(kind, small):
-    assert model_of(kind, kind.train(kind.nlp())) == model_of(kind, small)
 
 
 def test_initializing_again_forgets_what_was_learned(kind, small):
@@ -109,16 +87,6 @@ def test_examples_without_words_teach_nothing(kind, small):
     empty = [Example(doc, doc.copy()) for doc in (nlp.make_doc(""), nlp.make_doc(" \n "))]
     assert nlp.update(empty)[kind.name] == 0.0
     assert model_of(kind, nlp) == before
-
-
-def test_examples_of_other_sentences_can_be_learned_from(kind, small):
-    nlp = kind.copy(small)
-    other = kind.toy.sentence(
-        "Zenobia waits quietly".split(), "NNP VBZ RB".split(), [1, 1, 1], ["nsubj", "ROOT", "x"]
-    )
-    doc = kind.toy.doc(nlp.vocab, other, *kind.sentences[:2])
-    nlp.update([Example(nlp.make_doc(doc.text), doc)])
-    assert len(nlp(doc.text)) == len(doc)
 
 
 def test_corpus_without_annotation_is_refused(kind):
@@ -149,6 +117,3 @@ def test_long_document_is_annotated(kind, small):
     doc = small(Doc(small.vocab, words=[token.text for token in small.make_doc(TEXT)] * 1800))
     assert len(doc) > 19_000
     assert all(token.tag_ for token in doc) or all(token.is_sent_start is not None for token in doc)
-
-
-# Storage

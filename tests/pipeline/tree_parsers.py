@@ -220,11 +220,6 @@ class TreeParserTests:
         docs = list(nlp.pipe(["", text, " ", TEXT, text]))
         assert [self.annotation(each) for each in (docs[1], docs[4])] == [self.annotation(doc)] * 2
 
-    def test_documents_without_tags_or_with_unseen_ones_are_parsed(self, nlp):
-        words = ["the", "dog", "sees", "a", "cat", "."]
-        for tags in (None, ["UH"] * 6, ["DT", "", "VBZ", "", "", "XX"]):
-            self.check(self.parser(nlp)(Doc(nlp.vocab, words=words, tags=tags)))
-
     def test_a_parser_that_has_seen_no_arc_makes_trees_all_the_same(self, toy, tmp_path):
         nlp = self.pipeline()
         train(toy, nlp, [toy.one_word], rounds=1)

@@ -3,13 +3,14 @@
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import ClassVar
 
 import numpy as np
 from spacy import util
 from spacy.attrs import DEP, HEAD, LEMMA, MORPH, ORTH, POS, SENT_START, SPACY, TAG
 from spacy.language import Language
+from spacy.morphology import Morphology
 from spacy.tokens import Doc
 from spacy.training import Example
 
@@ -344,6 +345,61 @@ class EasyFirstTagger(LabellingComponent):
         keys = [sentence.key for sentence in sentences]
         offsets = offsets_of([len(sentence.rows) for sentence in sentences])
         return GoldWords(keys, list(number), place, gold, np.full_like(gold, NONE), more, offsets)
+
+
+# The part of speech in the name of an outcome, as spaCy's morphologizer has it; and that of white
+# space.
+_POS, _SPACE_POS = "POS=", "SPACE"
+
+
+class EasyFirstMorphologizer(AttributeComponent):
+    """Finds universal parts of speech and features, the easiest word of a sentence first. It sets
+    `token.pos_` and `token.morph`.
+
+    Both are one outcome, whose weights are those of its part of speech, of its features and of it
+    as a whole, so that what is learned of one holds for others. A word may be what it was in
+    training, or, if it was rare there, what words with its ending were.
+
+    If its templates read guides (`guide.tag`), it stands after an `hpyp_parser` with guides = true,
+    and is trained on documents that 'python -m spacy hpyp guides' has written. Words under tokens
+    are decided each by itself.
+
+    Its model is made by `spacy-hpyp.EasyFirstMorphologizer.v1`.
+    """
+
+    factory = "easy_first_morphologizer"
+    settings_type = AttributeSettings
+
+    def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
+        """Write the parts of speech and features that `predict` has found."""
+        if not self._writes:
+            return
+        docs, (words, outcomes) = list(docs), scores
+        parts = zip(*map(_taken_apart, self.classifier.outcomes))
+        for attribute, values, space in zip(("pos", "morph"), parts, (_SPACE_POS, "")):
+            names = _numbers(list(dict.fromkeys(values)))
+            place = np.array([names[value] for value in values])[outcomes]
+            write_attribute(docs, words.layout, attribute, list(names), place, space=space)
+
+    def _gold_outcomes(self, doc: Doc, words: Words) -> tuple[list[str], np.ndarray]:
+        parts, part = read_attribute([doc], words.layout, "pos")
+        morphs, morph = read_attribute([doc], words.layout, "morph")
+        pairs, place = np.unique(part * max(1, len(morphs)) + morph, return_inverse=True)
+        pairs = [divmod(pair, len(morphs)) for pair in pairs.tolist()]
+        return [_put_together(parts[i], morphs[j]) for i, j in pairs], place
+
+
+def _put_together(pos: str, features: str) -> str:
+    own = [] if features in ("", Morphology.EMPTY_MORPH) else features.split(Morphology.FEATURE_SEP)
+    return Morphology.FEATURE_SEP.join(sorted([*own, *([_POS + pos] if pos else [])]))
+
+
+@lru_cache(1 << 12)
+def _taken_apart(name: str) -> tuple[str, str]:
+    """Return the part of speech, and the features."""
+    parts = name.split(Morphology.FEATURE_SEP)
+    pos = "".join(part.removeprefix(_POS) for part in parts if part.startswith(_POS))
+    return pos, Morphology.FEATURE_SEP.join(part for part in parts if not part.startswith(_POS))
 
 
 class EasyFirstLemmatizer(AttributeComponent):

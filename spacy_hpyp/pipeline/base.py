@@ -109,7 +109,7 @@ class TrainableComponent(TrainablePipe):
         self.nlp = nlp if self.keeps_pipeline else None
         self.cfg: dict[str, Any] = {}
         self.scorer = scorer
-        self._settings = self.settings_type()
+        self.settings: Any = self.settings_type()
         self.change(**settings)
         self._given = self.settings
         self._reset_training()
@@ -132,21 +132,16 @@ class TrainableComponent(TrainablePipe):
             model.use_classes(classes_in(self.vocab))
         return model
 
-    @property
-    def settings(self) -> Any:
-        """The current settings, without the scorer."""
-        return self._settings
-
     def change(self, **settings: Any) -> None:
         """Change several settings, or none of them after an error.
 
         RAISES (ValueError): If a value is not valid, or the model does not allow it.
         """
-        self._settings = self._changed(settings)
+        self.settings = self._changed(settings)
 
     def _changed(self, settings: dict[str, Any]) -> Any:
         try:
-            changed = replace(self._settings, **settings)
+            changed = replace(self.settings, **settings)
             self._check_settings(changed)
         except ValueError as error:
             raise ValueError(f"Settings of the component '{self.name}': {error}") from error
@@ -195,7 +190,7 @@ class TrainableComponent(TrainablePipe):
             else:
                 yield from docs
 
-    # Labels, training and scores
+    # Training
 
     def update(
         self,
@@ -263,17 +258,6 @@ class TrainableComponent(TrainablePipe):
         validate_examples(examples, f"{type(self).__name__}.{method}")
         tokens = getattr(self.settings, "tokens", "tokenizer")
         return [example_of_words(example, tokens) for example in examples]
-
-    def _initial_examples(self, get_examples: Callable[[], Iterable[Example]]) -> list[Example]:
-        """Return the examples of `initialize`, read once: spaCy's own check reads them again."""
-        return self._examples(get_examples(), "initialize")
-
-    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-        """Compare predictions with gold annotation by the component's scorer.
-
-        RETURNS (dict[str, Any]): The scores; none without a scorer.
-        """
-        return {} if self.scorer is None else self.scorer(examples, **kwargs)
 
     # Storage
 

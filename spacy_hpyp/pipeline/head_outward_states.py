@@ -58,7 +58,7 @@ class HeadOutwardStates(TrainableComponent):
             reads parents.
         RAISES (ValueError): If there is nothing to learn.
         """
-        examples = self._initial_examples(get_examples)
+        examples = self._examples(get_examples(), "initialize")
         model = self._new_model()
         documents = {uncased_key(doc): doc for doc in (example.reference for example in examples)}
         read = {key: read_uncased(doc) for key, doc in documents.items()}
@@ -132,3 +132,7 @@ class HeadOutwardStates(TrainableComponent):
         scores = self.predict([example.predicted for example in self._examples(examples, "score")])
         values = np.concatenate([np.empty(0), *(log_probability for *_, log_probability in scores)])
         return {_SCORE: float(values.mean()) if len(values) else 0.0}
+
+
+# Installed copies name the former place of factories.
+from .factories import make_head_outward_states  # noqa: E402, F401

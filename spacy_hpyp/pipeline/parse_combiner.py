@@ -12,8 +12,7 @@ from ..annotation.encoding import Layout, write_tags, write_trees
 from ..annotation.extensions import forget_probabilities, write_probability
 from ..annotation.sentences import UNLABELLED
 from ..annotation.user_data import KeptParse, kept_parses, restore
-from ..combining.vote_data import ABSENT, Ballots, Names, cast, parses_of
-from ..combining.votes import VOTES, Votes
+from ..combining.votes import ABSENT, VOTES, Ballots, Names, Votes, cast, parses_of
 from ..settings import Settings
 from .alignment import tokens_in_trees
 from .base import TrainableComponent, components_before
@@ -78,7 +77,7 @@ class ParseCombiner(TrainableComponent):
 
         RAISES (ValueError): If there are fewer than two voters, two of one name, or no labels.
         """
-        examples = self._initial_examples(get_examples)
+        examples = self._examples(get_examples(), "initialize")
         self.nlp = nlp or self.nlp
         voters = list(self.model.attrs["voters"]) or self.voters_in(self.nlp)
         if len(set(voters)) < max(2, len(voters)):
@@ -198,3 +197,7 @@ def gold_parse(example: Example) -> KeptParse:
         *np.full((2, n), np.nan),
         np.zeros(n, dtype=bool),
     )
+
+
+# Installed copies name the former place of factories.
+from .factories import make_arc_confidence, make_parse_combiner  # noqa: E402, F401

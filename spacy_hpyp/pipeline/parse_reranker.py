@@ -126,7 +126,7 @@ class ParseReranker(HeadOutwardComponent):
         RAISES (ValueError): If no sentence has tags and a tree, or none has only the given labels.
         """
         self.nlp = nlp or self.nlp
-        documents = list(super()._documents(self._initial_examples(get_examples)))
+        documents = list(super()._documents(self._examples(get_examples(), "initialize")))
         keys = self._hold_out([raw.key for document in documents for raw in document])
         corpus = self._read_corpus(_without(documents, keys))
         treebank = self._treebank_of(corpus, corpus.label_data() if labels is None else labels)
@@ -283,3 +283,7 @@ def _sentences(examples: Iterable[Example], tokens: str) -> Iterator[tuple[bytes
         for raw, place in zip(sentences, places):
             if len(place):
                 yield raw.key, (doc[int(place[0]) : int(place[-1]) + 1].as_doc(), raw)
+
+
+# Installed copies name the former place of factories.
+from .factories import make_parse_reranker  # noqa: E402, F401

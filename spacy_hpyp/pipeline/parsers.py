@@ -95,7 +95,7 @@ class Parser(TrainableComponent):
         labels (dict | None): Tags and labels, as `label_data`; by default those of the examples.
         RAISES (ValueError): If no sentence can be learned from.
         """
-        examples = self._initial_examples(get_examples)
+        examples = self._examples(get_examples(), "initialize")
         corpus = self._read_corpus(gold_documents(examples, self._tokens))
         self._begin(corpus, corpus.label_data() if labels is None else labels, examples, nlp=nlp)
 

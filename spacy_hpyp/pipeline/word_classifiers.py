@@ -148,7 +148,7 @@ class LabellingComponent(WordClassifyingComponent):
         labels (Sequence[str] | None): The outcomes; by default those of the examples.
         RAISES (ValueError): If there is nothing to learn.
         """
-        examples = self._initial_examples(get_examples)
+        examples = self._examples(get_examples(), "initialize")
         if not labels:
             names = {name for example in examples for name in self._names(example.reference)}
             outcomes, needed = sorted(names - {""}), self.needed[0]
@@ -228,7 +228,9 @@ class EasyFirstSenter(WordClassifyingComponent):
         """
         # In the order of the numbers `GOES_ON` and `BEGINS`.
         outcomes = ["goes on", "begins"]
-        self._initialize(self._initial_examples(get_examples), outcomes, "sentence boundaries")
+        self._initialize(
+            self._examples(get_examples(), "initialize"), outcomes, "sentence boundaries"
+        )
 
     def predict(self, docs: Iterable[Doc]) -> tuple[Words, np.ndarray]:
         """Classify the words of documents without changing them.
@@ -457,3 +459,12 @@ class EasyFirstLemmatizer(AttributeComponent):
 
 def _rules(names: Iterable[str]) -> LemmaRules:
     return LemmaRules(name for name in names if name != NOTHING)
+
+
+# Installed copies name the former place of factories.
+from .factories import (  # noqa: E402, F401
+    make_easy_first_lemmatizer,
+    make_easy_first_morphologizer,
+    make_easy_first_senter,
+    make_easy_first_tagger,
+)

@@ -7,8 +7,14 @@ import pytest
 
 from spacy_hpyp.annotation.arrays import is_projective, is_tree
 from spacy_hpyp.combining.log_linear import Groups, fit, log_likelihood, shares
-from spacy_hpyp.combining.vote_data import ABSENT, Ballots
-from spacy_hpyp.combining.votes import Votes, group_voters, learn_votes, vote_matrix
+from spacy_hpyp.combining.votes import (
+    ABSENT,
+    Ballots,
+    Votes,
+    group_voters,
+    learn_votes,
+    vote_matrix,
+)
 from spacy_hpyp.compiled import NONE
 
 
@@ -167,11 +173,3 @@ def test_a_voter_may_say_nothing():
     assert np.all((elected.labels == ABSENT) | (elected.heads == NONE))
     assert np.all(elected.tags == ABSENT)
     assert all(is_projective(elected.heads[start : start + 10]) for start in ballots.offsets[:-1])
-
-
-def test_weights_are_stored():
-    votes = votes_of(["a", "b"], ["X"], ["ROOT", "dep"])
-    votes.weights["heads"] = np.arange(5.0)
-    loaded = Votes([]).from_bytes(votes.to_bytes())
-    assert (loaded.voters, loaded.tags, loaded.labels) == (votes.voters, votes.tags, votes.labels)
-    np.testing.assert_array_equal(loaded.weights["heads"], votes.weights["heads"])

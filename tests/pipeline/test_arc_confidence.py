@@ -82,15 +82,6 @@ def test_right_arcs_are_rated_higher_than_wrong_ones_and_stay(toy, rated):
     assert found["expected_calibration_error"] < 0.1
 
 
-def test_an_unparsed_document_is_an_error(toy, rated):
-    doc = examples_of(toy, rated, 60, 61)[0].predicted
-    with (
-        rated.select_pipes(disable="a_careless_parser"),
-        pytest.raises(ValueError, match="needs the parse of 'a_careless_parser'"),
-    ):
-        rated(doc)
-
-
 def test_no_voter_is_right_about_gold_heads_in_other_sentences(toy, rated):
     example = examples_of(toy, rated, 0, 1)[0]
     doc = example.predicted

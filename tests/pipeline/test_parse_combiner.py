@@ -11,7 +11,7 @@ from spacy_hpyp.annotation.extensions import write_probability
 from spacy_hpyp.annotation.guides import Guide, write_guide
 from spacy_hpyp.annotation.syntactic_words import to_word_doc, write_back
 from spacy_hpyp.annotation.user_data import KeptParse, current_parse, keep
-from spacy_hpyp.combining.vote_data import ABSENT, Names, cast, parses_of
+from spacy_hpyp.combining.votes import ABSENT, Names, cast, parses_of
 from spacy_hpyp.pipeline.keep_parse import KeepParse
 from spacy_hpyp.pipeline.parse_combiner import ParseCombiner
 
@@ -97,22 +97,6 @@ def test_the_vote_is_a_tree_of_what_voters_say(toy, folder, assert_forest):
         total += len(doc)
     assert alone < right
     assert right > 0.9 * total
-
-
-def test_batches_and_storage_change_nothing(toy, folder):
-    nlp = spacy.load(folder)
-    docs = [example_of(toy, nlp, sentence).predicted for sentence in projective(toy)[30:]]
-    one_by_one = [nlp(doc.copy()) for doc in docs]
-    reloaded = spacy.load(folder).from_bytes(nlp.to_bytes())
-    for found in (
-        nlp.pipe([doc.copy() for doc in docs]),
-        reloaded.pipe([doc.copy() for doc in docs]),
-    ):
-        for mine, theirs in zip(found, one_by_one, strict=True):
-            assert [(t.head.i, t.dep_) for t in mine] == [(t.head.i, t.dep_) for t in theirs]
-            assert [t._.head_prob for t in mine] == pytest.approx(
-                [t._.head_prob for t in theirs], rel=1e-12
-            )
 
 
 def test_votes_are_learned_from_words_under_tokens(toy):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import spacy
 from spacy.training import Example
-from spacy.util import load_model_from_config
 
 from spacy_hpyp.combining.reranker import UNLEARNED
 from spacy_hpyp.compiled import NONE
@@ -62,10 +61,6 @@ def unseen(toy, nlp):
     ]
 
 
-def annotation_of(doc):
-    return [(token.head.i, token.dep_, token._.head_prob) for token in doc]
-
-
 def test_trees_are_better_than_those_of_the_source(toy, nlp, assert_forest):
     examples = unseen(toy, nlp)
     scores = nlp.evaluate(examples)
@@ -97,18 +92,6 @@ def test_sentences_that_weights_are_learned_from_are_not_learned_by_the_model(to
     assert len(reranker.head_outward.progress.seated) == 80
     assert not np.array_equal(reranker.ranking.weights, UNLEARNED)
     assert reranker.weights["tree"] > 0.0
-
-
-def test_a_pipeline_is_the_same_when_it_has_been_saved(toy, nlp, tmp_path):
-    nlp.to_disk(tmp_path)
-    loaded = spacy.load(tmp_path)
-    of_bytes = load_model_from_config(nlp.config).from_bytes(nlp.to_bytes())
-    for each in toy.sentences(120)[110:]:
-        text = " ".join(each.words)
-        assert (
-            annotation_of(nlp(text)) == annotation_of(loaded(text)) == annotation_of(of_bytes(text))
-        )
-    assert reranker_of(loaded).ranking.held_out == reranker_of(nlp).ranking.held_out
 
 
 def test_white_space_and_empty_documents_are_no_sentences(nlp):

@@ -8,7 +8,7 @@ import pytest
 import srsly
 from typer.main import get_command
 
-from spacy_hpyp.cli import hpyp
+from spacy_hpyp.cli.commands import commands
 
 PROJECT = Path(__file__).parent.parent
 DOCS = PROJECT / "docs"
@@ -60,7 +60,7 @@ def commands_of(group, before=""):
             yield f"{before}{name}", command
 
 
-COMMANDS = dict(commands_of(get_command(hpyp)))
+COMMANDS = dict(commands_of(get_command(commands)))
 
 
 @by_page

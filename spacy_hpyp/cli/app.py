@@ -1,4 +1,4 @@
-"""What the commands share: options, loading and output."""
+"""Options, loading and output, which the commands share."""
 
 import errno
 import json

@@ -2,10 +2,7 @@
 
 from functools import cache
 
-from numba import njit
+from spacy_hpyp.compiled import jit
 
-
-@cache
-def compiled(function):
-    """Return a function compiled for Python."""
-    return njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
+#: Compile a function for Python, and cache it on disk for all workers.
+compiled = cache(jit)

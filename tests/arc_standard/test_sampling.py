@@ -8,27 +8,19 @@ import pytest
 from test_enumeration import POOLS, Counter, make_model, with_random_weights
 from transitions import integers
 
-from spacy_hpyp.arc_standard.distributions import DISTRIBUTIONS, Distributions
 from spacy_hpyp.arc_standard.likelihood import new_workspace
 from spacy_hpyp.arc_standard.proposals import sampling_task
 from spacy_hpyp.arc_standard.sampling import sample_derivation, with_every_tag
-from spacy_hpyp.hpyp.count_model import no_gradient
 
 WORDS = {1: [1], 2: [0, 1], 3: [1, 0, 1], 4: [0, 1, 1, 0]}
 
 
 class Tiny:
-    """A tiny model that learns, and the derivations of words that it has."""
+    """A tiny model, and the derivations of words that it has."""
 
     def __init__(self, name):
         joint = with_random_weights(make_model(POOLS[name], labels=2))
-        self.counter = Counter(joint)
-        gradient, vocabulary = no_gradient(joint.weights), joint.vocabulary
-        self.distributions = Distributions(
-            *(joint.pool(name, joint.weights[name], gradient[name]) for name in DISTRIBUTIONS),
-            vocabulary.tag_offsets,
-            vocabulary.candidate_tags,
-        )
+        self.counter, self.distributions = Counter(joint), joint.frozen
         self.queries = new_workspace(self.distributions, remembered=1)
 
     @cache  # noqa: B019
@@ -49,7 +41,6 @@ class Tiny:
         return (tuple(actions.tolist()), tuple(tags.tolist())), estimate
 
 
-# From frozen models sentences are drawn in test_ancestral_sampling.py.
 @pytest.fixture(scope="module", params=POOLS)
 def model(request):
     return Tiny(request.param)

@@ -8,15 +8,7 @@ from math import log
 import numpy as np
 import pytest
 from seating import PRECISION
-from small_models import (
-    arrays_of,
-    events_of_tree,
-    learning,
-    make_model,
-    outcomes_of,
-    random_trees,
-    read,
-)
+from small_models import arrays_of, events_of_tree, make_model, outcomes_of, random_trees, read
 
 from spacy_hpyp.head_outward.contexts import DISTRIBUTIONS, HeadOutwardContexts
 from spacy_hpyp.head_outward.parsing import tree_log_probabilities
@@ -128,9 +120,8 @@ def restaurants(estimate, name, context, outcome):
 def assert_agrees(model, estimate, back_off):
     for tree in TREES + OTHERS:
         expected = estimate.log_probability(tree, back_off)
-        for pools in (learning(model), model.frozen):
-            found = tree_log_probabilities(pools, *arrays_of([tree])[:4], True)
-            assert found.sum() == pytest.approx(expected, abs=20 * PRECISION)
+        found = tree_log_probabilities(model.frozen, *arrays_of([tree])[:4], True)
+        assert found.sum() == pytest.approx(expected, abs=20 * PRECISION)
 
 
 @pytest.mark.parametrize("uniform_roots", [True, False])

@@ -6,8 +6,7 @@ from math import exp, log
 
 import numpy as np
 import pytest
-from compiling import compiled
-from projective_trees import projective_trees, score
+from projective_trees import projective_trees
 from seating import PRECISION
 from small_models import (
     EXPERTS,
@@ -18,7 +17,6 @@ from small_models import (
     Tree,
     arrays_of,
     events_of_tree,
-    learning,
     log_probability,
     make_model,
     probability,
@@ -27,11 +25,8 @@ from small_models import (
 
 from spacy_hpyp.annotation.arrays import offsets_of
 from spacy_hpyp.compiled import NONE
-from spacy_hpyp.head_outward.chart import inside
 from spacy_hpyp.head_outward.contexts import CASES, HeadOutwardContexts
-from spacy_hpyp.head_outward.parsing import best_trees, chart_scores, parse, tree_log_probabilities
-
-chart_scores = compiled(chart_scores)
+from spacy_hpyp.head_outward.parsing import best_trees, parse, tree_log_probabilities
 
 #: With a distribution that reads the sibling only after the tag.
 LATE_SIBLINGS = HeadOutwardContexts(
@@ -47,6 +42,7 @@ MODELS = {
     "late siblings": LATE_SIBLINGS,
     "grandparents": GRANDPARENTS,
 }
+LABELLED = ("without siblings", "experts")
 CHARTABLE = [kind for kind in MODELS if kind != "grandparents"]
 SENTENCES = [(tree.words, tree.tags) for tree in random_trees(6, seed=8, lengths=(1, 2, 3, 4, 4))]
 
@@ -77,10 +73,10 @@ def trees_of(kind, number, labelled=False):
     return found
 
 
-def both(kind):
-    """A model while it learns, and frozen, with what may be wrong."""
-    model = model_of(kind)
-    return (learning(model), 1e-9), (model.frozen, TOLERANCE)
+def batch(sentences=SENTENCES):
+    """The words, tags and offsets of sentences that are parsed together."""
+    words, tags = (np.concatenate(part).astype(np.int32) for part in zip(*sentences))
+    return words, tags, offsets_of([len(words) for words, _ in sentences])
 
 
 def arrays(tree):
@@ -92,13 +88,11 @@ def arrays(tree):
     [*((kind, False) for kind in MODELS), ("without siblings", True), ("grandparents", True)],
 )
 def test_log_probability_of_a_tree_is_the_sum_over_its_events(kind, labelled):
-    models = both(kind)
     for number, (words, tags) in enumerate(SENTENCES[:2] if labelled else SENTENCES):
         for tree, expected in trees_of(kind, number, labelled).items():
-            for model, tolerance in models:
-                sentence = arrays(Tree(words, tags, *tree))
-                found = tree_log_probabilities(model, *sentence, labelled)
-                assert found.sum() == pytest.approx(expected, abs=tolerance)
+            sentence = arrays(Tree(words, tags, *tree))
+            found = tree_log_probabilities(model_of(kind).frozen, *sentence, labelled)
+            assert found.sum() == pytest.approx(expected, abs=TOLERANCE)
 
 
 def test_log_probabilities_are_those_of_each_word():
@@ -109,26 +103,22 @@ def test_log_probabilities_are_those_of_each_word():
         if model.conditionals[event.distribution].experts:
             own = event.parent if event.outcome == STOP else event.child
             expected[own] += log(probability(model, tree, event))
-    found = tree_log_probabilities(learning(model), *arrays(tree), True)
-    np.testing.assert_allclose(found, expected, atol=1e-9)
+    found = tree_log_probabilities(model.frozen, *arrays(tree), True)
+    np.testing.assert_allclose(found, expected, atol=TOLERANCE)
 
 
 @pytest.mark.parametrize("kind", CHARTABLE)
-def test_the_chart_has_the_score_of_every_tree(kind):
+def test_k_best_trees_are_all_trees_with_their_scores(kind):
     for number, (words, tags) in enumerate(SENTENCES):
-        for model, tolerance in both(kind):
-            scores = chart_scores(model, np.array(words, np.int32), np.array(tags, np.int32))
-            for (heads, _), expected in trees_of(kind, number).items():
-                assert score(scores, heads) == pytest.approx(expected, abs=tolerance)
-
-
-def test_scores_do_not_depend_on_siblings_where_nothing_reads_them():
-    words, tags = (np.array(part, np.int32) for part in SENTENCES[3])
-    assert len(words) == 4
-    shapes = {
-        kind: chart_scores(model_of(kind).frozen, words, tags).next.shape[1] for kind in CHARTABLE
-    }
-    assert shapes == {"paper": 4, "without siblings": 1, "experts": 4, "late siblings": 4}
+        expected = {heads: p for (heads, _), p in trees_of(kind, number).items()}
+        rows = (np.array(part, np.int32) for part in (words, tags))
+        heads, labels, scores = best_trees(model_of(kind).frozen, *rows, 1000)
+        assert np.all(np.diff(scores) <= 0)
+        assert {tuple(tree): p for tree, p in zip(heads.tolist(), scores)} == pytest.approx(
+            expected, abs=TOLERANCE
+        )
+        if kind in LABELLED:
+            assert np.array_equal(labels == NONE, heads == NONE)
 
 
 @pytest.mark.parametrize("kind", ["siblings", "experts"])
@@ -150,11 +140,10 @@ def test_probability_of_all_sentences_grows_with_their_length_and_stays_below_on
     )
     totals = [0.0]
     for n in (1, 2, 3, 4):
-        rows = [np.array(row, np.int32) for row in product(range(2), repeat=n)]
-        charts = (
-            chart_scores(model.frozen, CASES * words, tags) for words in rows for tags in rows
-        )
-        found = sum(exp(inside(scores).total) for scores in charts)
+        rows = list(product(range(2), repeat=n))
+        sentences = [(CASES * np.array(words), tags) for words in rows for tags in rows]
+        parses = parse(model.frozen, *batch(sentences), consensus=False, threads=1)
+        found = np.exp(parses.log_probability).sum()
         assert found > 0.0
         totals.append(totals[-1] + found)
     # What is not generated is longer, or nothing at all: ROOT may have STOP in the place of its
@@ -165,12 +154,6 @@ def test_probability_of_all_sentences_grows_with_their_length_and_stays_below_on
     assert 0.0 < without < 0.1
     # A distance is generated, and is not always that at which the tree puts the child.
     assert (0.5 if kind == "experts" else 0.9) < totals[-1] < 1.0 - without
-
-
-def batch():
-    """The sentences as they are parsed together."""
-    words, tags = (np.concatenate(part).astype(np.int32) for part in zip(*SENTENCES))
-    return words, tags, offsets_of([len(words) for words, _ in SENTENCES])
 
 
 @pytest.mark.parametrize("consensus", [False, True])
@@ -197,7 +180,7 @@ def test_parses_are_those_that_enumeration_finds(kind, consensus):
         assert found.head_probability[start:end] == pytest.approx(expected, abs=1e-4 + TOLERANCE)
 
 
-@pytest.mark.parametrize("kind", ["without siblings", "experts"])
+@pytest.mark.parametrize("kind", LABELLED)
 def test_labels_are_the_most_probable_ones_of_the_tree(kind):
     words, tags, offsets = batch()
     found = parse(model_of(kind).frozen, words, tags, offsets, consensus=False, threads=1)
@@ -210,16 +193,3 @@ def test_labels_are_the_most_probable_ones_of_the_tree(kind):
         assert trees[heads, labels] == pytest.approx(highest, abs=1e-4 + TOLERANCE)
         different.update(labels)
     assert different == {NONE, 0, 1}
-
-
-def test_best_trees_are_those_that_enumeration_finds():
-    words, tags = (np.array(part, np.int32) for part in SENTENCES[3])
-    trees = trees_of("experts", 3)
-    heads, labels, scores = best_trees(model_of("experts").frozen, words, tags, 1000)
-    expected = sorted(trees.values(), reverse=True)
-    np.testing.assert_allclose(scores, expected, atol=TOLERANCE)
-    assert {tuple(tree) for tree in heads.tolist()} == {tree for tree, _ in trees}
-    assert np.array_equal(labels == NONE, heads == NONE)
-    assert [
-        trees[tuple(tree), tuple(0 if h != NONE else h for h in tree)] for tree in heads.tolist()
-    ] == pytest.approx(scores.tolist(), abs=TOLERANCE)

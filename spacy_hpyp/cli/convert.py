@@ -50,7 +50,8 @@ def split(
     """Write the training, development and test part of a treebank, and print what is in them.
 
     Without a development part, every tenth document of the training part becomes it, or every tenth
-    run of sentences; without a test part, the development part does. Prints counts, the lines of
+    run of sentences; without a test part, the development part does. A part without complete trees
+    counts as none. Prints counts, the lines of
     sentences without a complete tree, which training skips, and of sentences in two parts. The exit
     code is 1 if a file is not CoNLL-U. Parsed sentences become documents of the training part that
     teach nothing of tokens and sentence ends.
@@ -61,18 +62,23 @@ def split(
         raise ValueError(f"There is no file '{files[_TRAIN]}'.")
     parts = {part: list(read_blocks(file)) for part, file in files.items() if file.is_file()}
     _print_counts(parts, files)
-    if _DEV not in parts:
-        if len(parts[_TRAIN]) == 1:
-            raise ValueError(f"One sentence is too few to hold one out: '{files[_TRAIN]}'.")
+    trees = {part: sum(block.problem is None for block in own) for part, own in parts.items()}
+    has_dev = bool(trees.get(_DEV))
+    if trees[_TRAIN] < (1 if has_dev or train_on_all else 2):
+        raise ValueError(
+            f"{trees[_TRAIN]} complete trees are too few: '{files[_TRAIN]}'. Training needs one, "
+            "and without a development part and --train-on-all one more is held out."
+        )
+    if not has_dev:
         everything = parts[_TRAIN]
         parts[_TRAIN], parts[_DEV] = hold_out(everything)
-        note(f"There is no '{files[_DEV]}': {len(parts[_DEV]):,} sentences of train become dev")
+        note(f"No trees in '{files[_DEV]}': {len(parts[_DEV]):,} sentences of train become dev")
         if train_on_all:
             parts[_TRAIN] = everything
             note("They stay in train, too: their scores are of what has been learned by heart")
-    if _TEST not in parts:
+    if not trees.get(_TEST):
         parts[_TEST] = parts[_DEV]
-        note(f"There is no '{files[_TEST]}': test is dev")
+        note(f"No trees in '{files[_TEST]}': test is dev")
     if dry_run:
         return
     for block in read_blocks(parsed) if parsed is not None else ():
@@ -109,14 +115,14 @@ def _files(treebank: Path) -> dict[str, Path]:
 
 
 def hold_out(blocks: Sequence[Block]) -> tuple[list[Block], list[Block]]:
-    """Return two sentences or more without every tenth document or run of sentences, and these.
+    """Return sentences without every tenth document or run of sentences, and these.
 
-    Those without any tree are not held out, if there are others.
+    Those without any tree are not held out. If only one has trees, its sentences are.
     """
     pieces = documents_of(blocks, _HELD_OUT**2)
-    with_trees = [
-        piece for piece in pieces if any(block.problem is None for block in piece)
-    ] or pieces
+    with_trees = [piece for piece in pieces if any(block.problem is None for block in piece)]
+    if len(with_trees) == 1:
+        with_trees = [[block] for block in with_trees[0] if block.problem is None]
     held_out = {
         id(block)
         for piece in with_trees[_HELD_OUT // 2 :: _HELD_OUT] or with_trees[-1:]

@@ -18,7 +18,7 @@ from spacy.cli.train import train
 from wasabi import msg
 
 from ..storage import prepare_folder, replace_file
-from ..treebanks.conllu import Block, documents_of, read_blocks, select, write_blocks
+from ..treebanks.conllu import Block, documents_of, write_blocks
 from .app import FILE, argument, load_pipeline, note, option, percent, print_table, save_json
 from .convert import hold_out
 from .guides import guides
@@ -62,11 +62,13 @@ def cross_validate(
     last part that was parsed.
     """
     overrides = parse_config_overrides(ctx.args)
-    blocks, scored = list(read_blocks(treebank)), complete_sentences(treebank)
+    blocks = complete_sentences(treebank)
     # Training holds out a sentence.
     folds = min(folds, len(blocks) // 2)
     if folds < 2:
-        raise ValueError(f"'{treebank}' has too few sentences to be divided: {len(blocks)}.")
+        raise ValueError(
+            f"'{treebank}' has too few sentences with complete trees to be divided: {len(blocks)}."
+        )
     documents = documents_of(blocks, folds)
     prepare_folder(output)
     inputs = [path.read_bytes() for path in (config_path, parser, treebank) if path is not None]
@@ -88,17 +90,14 @@ def cross_validate(
                     write_blocks(path, part)
                 _train(config_path, folder, paths, overrides, parser)
                 nlp = load_pipeline(folder / "model-best")
-                held_out = [
-                    select(own, lambda block: block.problem is None)
-                    for own in documents[fold::folds]
-                ]
                 done[key] = [
-                    official_counts(own, parse_blocks(nlp, own, "text")) for own in held_out if own
+                    official_counts(own, parse_blocks(nlp, own, "text"))
+                    for own in documents[fold::folds]
                 ]
                 replace_file(record, srsly.json_dumps(done).encode())
                 shutil.rmtree(folder)
             counts[share] += done[key]
-    empty = empty_metrics(scored)
+    empty = empty_metrics(blocks)
     figures = {
         share: {
             name: (None,) * 3 if name in empty else bootstrap([each[name] for each in own])

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..text.folding import fold
 from ..text.vocabulary import Vocabulary
 from .franchise import Franchise, new_franchise
 from .sequences import BEFORE, GROUP, draw_sequence, learn_sequences, score_symbols
@@ -84,7 +85,7 @@ class Spelling:
         words (Iterable[str]): The words of the training data; duplicates are ignored. Their
             characters are the known ones.
         """
-        types = sorted(set(words))
+        types = sorted(set(map(fold, words)))
         known = len(vocabulary.words)
         rare = [
             (word, n - known) for word, n in zip(types, vocabulary.numbers(types)) if n >= known
@@ -104,7 +105,7 @@ class Spelling:
         """
         if len(words) == 0:
             return np.zeros(0)
-        symbols, offsets = self.characters.encode(words)
+        symbols, offsets = self.characters.encode(list(map(fold, words)))
         scores, groups = np.empty(len(symbols)), np.asarray(classes, dtype=np.int32)
         score_symbols(self.franchise, symbols, offsets, groups, scores)
         scores[symbols == self.characters.unknown] += self.characters.log_share

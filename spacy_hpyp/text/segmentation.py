@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..compiled import jit, jitable
-from .folding import fold
+from .folding import QUOTES, fold, plain
 from .segmentation_features import (
     CLASS_TEMPLATES,
     KINDS,
@@ -181,10 +181,12 @@ class Segmenter:
     """Finds the tokens and sentences of texts.
 
     weights (Weights): The trained model.
+    unseen_quotes (str): Spellings of quotes that training did not see: read as the plain ones.
     """
 
-    def __init__(self, weights: Weights) -> None:
-        self.weights = weights
+    def __init__(self, weights: Weights, unseen_quotes: str = "") -> None:
+        self.weights, self.unseen_quotes = weights, unseen_quotes
+        self._plain = str.maketrans({quote: plain(quote) for quote in unseen_quotes})
 
     @classmethod
     def learn(
@@ -204,6 +206,7 @@ class Segmenter:
         """
         read: list[tuple[PaddedText, np.ndarray, np.ndarray]] = []
         seen: Counter[str] = Counter()
+        unseen_quotes = set(QUOTES)
         joins = np.zeros((KINDS, KINDS), dtype=np.bool_)
         for text, (starts, ends, cuts, probability) in texts:
             if len(ends):
@@ -211,6 +214,7 @@ class Segmenter:
                 seen.update(
                     fold(text[a:b]).lower() for a, b in zip(*map(np.ndarray.tolist, bounds))
                 )
+                unseen_quotes.difference_update(text)
                 padded = pad(text)
                 starts, ends, cuts = (
                     np.searchsorted(padded.place, starts),
@@ -246,11 +250,12 @@ class Segmenter:
             for i in rng.permutation(len(read)).tolist():
                 _segment(weights, *read[i], square, rng)
         # As they are stored.
-        return cls(weights._replace(weight=weights.weight.astype(np.float16).astype(np.float32)))
+        weights = weights._replace(weight=weights.weight.astype(np.float16).astype(np.float32))
+        return cls(weights, "".join(sorted(unseen_quotes)))
 
     def segment(self, text: str) -> Segments:
         """Find the tokens and sentences of a text, in time linear in its length."""
-        padded = pad(text)
+        padded = pad(text.translate(self._plain))
         decisions = np.zeros(len(padded.kind), dtype=np.int8)
         probability = np.zeros(len(decisions), dtype=np.float32)
         _segment(self.weights, padded, decisions, probability, None, None)
@@ -274,6 +279,7 @@ class Segmenter:
             "often": self.weights.often[words],
             "of_class": self.weights.of_class[words[: len(self.weights.of_class)]],
             "joins": self.weights.joins,
+            "unseen_quotes": self.unseen_quotes,
         }
 
     @classmethod
@@ -281,7 +287,7 @@ class Segmenter:
         """Make a segmenter of what `to_dict` returned."""
         weights = _new_weights(*(stored[name] for name in ("words", "often", "of_class", "joins")))
         unpack_weights(stored, weights.weight)
-        return cls(weights)
+        return cls(weights, stored.get("unseen_quotes", ""))
 
 
 def pack_weights(weights: np.ndarray) -> dict[str, np.ndarray]:

@@ -97,6 +97,31 @@ def test_what_cannot_be_split_is_said(tmp_path):
     assert "There is no file" in run("hpyp", "split", name, tmp_path / "out", exit_code=1).stderr
     name = treebank(tmp_path / "one", train=1)
     assert "too few" in run("hpyp", "split", name, tmp_path / "out", exit_code=1).stderr
+    run("hpyp", "split", name, tmp_path / "out", "--train-on-all")
+    assert ids(tmp_path / "out", "train") == ids(tmp_path / "out", "dev") == ["train-0"]
+
+
+def test_parts_without_trees_are_replaced(tmp_path):
+    name = treebank(tmp_path, train=20, dev=3, test=3)
+    for part in ("dev", "test"):
+        file = tmp_path / f"xx-ud-{part}.conllu"
+        file.write_text(file.read_text(encoding="utf8").replace("0\troot", "_\t_"), encoding="utf8")
+    run("hpyp", "split", name, tmp_path / "out")
+    assert ids(tmp_path / "out", "test") == ids(tmp_path / "out", "dev") == ["train-5", "train-15"]
+
+
+def test_training_keeps_a_tree(tmp_path):
+    """Of the documents of a treebank only the first has trees."""
+    name = treebank(tmp_path, train=110)
+    file = tmp_path / "xx-ud-train.conllu"
+    trees, unparsed = WORD.format(0) + "\n", WORD.format(0).replace("0\troot", "_\t_") + "\n"
+    file.write_text(f"# newdoc\n{trees}{trees}" + f"# newdoc\n{unparsed}" * 100, encoding="utf8")
+    run("hpyp", "split", name, tmp_path / "out")
+    kept = {
+        part: list(read_blocks(tmp_path / "out" / f"xx-ud-{part}.conllu"))
+        for part in ("train", "dev")
+    }
+    assert [[block.problem is None for block in kept[part]].count(True) for part in kept] == [1, 1]
 
 
 def test_sentences_without_trees_are_counted_and_kept(tmp_path):

@@ -93,6 +93,11 @@ def test_known_words_have_no_letters():
     assert spell(None, len(vocabulary.words), words, numbers).tolist() == [0.0] * 3
 
 
+def test_variants_of_spelling_have_the_same_letters(english):
+    variants = ["l'é-", "l’é-", "l'e\u0301-", "l'\xadé–"]
+    assert len(set(english[1].log_probs(variants, np.zeros(4)).tolist())) == 1
+
+
 def test_each_word_is_scored_by_itself(english):
     spelling = english[1]
     words, classes = ["walking", "", "x", "Änn"], np.array([1, 0, 1, 2])

@@ -146,6 +146,14 @@ def test_variants_of_spelling_make_no_difference(segmenter, variant):
     assert [*map(fold, tokens)] == plain
 
 
+@pytest.mark.parametrize(
+    ("straight", "curly"), [('"The ferry." "', "“The ferry.”\xa0»"), ("'The'", "‘The’")]
+)
+def test_quotes_that_were_not_seen_are_read_as_plain_ones(segmenter, straight, curly):
+    tokens = [[*map(fold, found(segmenter.segment(text), text)[0])] for text in (straight, curly)]
+    assert tokens[0] == tokens[1]
+
+
 @pytest.mark.parametrize("cluster", ["e\u0301", "👩\u200d👩\u200d👧", "நீ"])
 def test_no_token_ends_inside_a_grapheme_cluster(segmenter, cluster):
     text = f"The {cluster}{cluster}x{cluster} can wait."

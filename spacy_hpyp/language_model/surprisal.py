@@ -10,6 +10,7 @@ from math import log10
 import numpy as np
 from spacy.tokens import Doc
 
+from ..text.folding import fold
 from ..text.vocabulary import Vocabulary
 from .tables import Alignment, Passage, Row, carried
 
@@ -99,7 +100,7 @@ class Coverage:
 
 class Frequencies:
     """Word frequencies on the Zipf scale (van Heuven et al. 2014): log10 of occurrences in a billion
-    words, with one added to each count. Case is ignored.
+    words, with one added to each count. Case and spelling variants are ignored.
 
     counts (Mapping[str, int]): The counts of words.
     total (int | None): The number of words, if not all of them are in the counts.
@@ -108,7 +109,7 @@ class Frequencies:
     def __init__(self, counts: Mapping[str, int], total: int | None = None) -> None:
         self._counts: Counter[str] = Counter()
         for word, count in counts.items():
-            self._counts[word.lower()] += count
+            self._counts[fold(word).lower()] += count
         self._total = (self._counts.total() if total is None else total) + len(self._counts)
 
     @classmethod
@@ -124,8 +125,9 @@ class Frequencies:
         """Return the frequency of a word without the punctuation around it, or if it is unseen,
         that of its rarest token.
         """
-        bare = re.sub(r"^[\W_]+|[\W_]+$", "", word).lower() or word
-        parts = [token.lower() for token in tokens] or [bare]
+        word = fold(word).lower()
+        bare = re.sub(r"^[\W_]+|[\W_]+$", "", word) or word
+        parts = [fold(token).lower() for token in tokens] or [bare]
         count = self._counts[bare] or min(self._counts[part] for part in parts)
         return log10((count + 1) / self._total) + 9
 

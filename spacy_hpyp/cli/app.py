@@ -64,7 +64,7 @@ NEW_FILE: dict[str, Any] = {"dir_okay": False, "callback": _prepare_parent}
 AnyPipeline = Annotated[str, argument("Name or path of a trained pipeline")]
 Generative = Annotated[str, argument("Name or path of a trained pipeline with an hpyp_parser")]
 AnyModel = Annotated[
-    str, argument("A trained pipeline with an hpyp_parser, or a model of 'hpyp ngram'")
+    str, argument("Trained pipeline with an hpyp_parser, or a model of 'hpyp ngram'")
 ]
 Data = Annotated[Path, argument("Evaluation data: .conllu or .spacy, or a directory", exists=True)]
 Json = Annotated[Path | None, option("JSON file for the figures", "--output -o", **NEW_FILE)]
@@ -74,15 +74,17 @@ Particles = Annotated[
 Threads = Annotated[
     int | None, option("Threads, instead of the pipeline's setting", "--threads -t")
 ]
-MinCount = Annotated[int, option("Rarer words are known by their class only")]
-MinClassCount = Annotated[int, option("Rarer classes give way to more general ones")]
-Printed = Annotated[Literal["table", "json"], option("Print a table, or JSON", "--output -o")]
+MinCount = Annotated[int, option("Replace rarer words by their class")]
+MinClassCount = Annotated[int, option("Replace rarer classes by more general ones")]
+Printed = Annotated[Literal["table", "json"], option("Format of the output", "--output -o")]
 PerLine = Annotated[bool, option("Each line of a text is one sentence", "--per-line -l")]
 Tokenized = Annotated[bool, option("Split text into words at white space")]
 RayAddress = Annotated[
     str | None, option("Ray cluster: 'local', 'local[N]', 'auto' or an address", "--ray")
 ]
-Workers = Annotated[int | None, option("With --ray: workers, instead of one a core", least=1)]
+Workers = Annotated[
+    int | None, option("With --ray: number of workers (default: one a core)", least=1)
+]
 
 # Loading
 
@@ -144,7 +146,7 @@ def require_extra(extra: str, *modules: str) -> Any:
         return [import_module(name) for name in modules][-1]
     except ImportError as error:
         raise ImportError(
-            f"This needs {modules[0]}, which is in the extra '{extra}': "
+            f"The command needs {modules[0]}, which is in the extra '{extra}': "
             f"pip install 'spacy-hpyp[{extra}]'"
         ) from error
 

@@ -19,7 +19,7 @@ _LEARNED = {"nlp": {"tokenizer": {"@tokenizers": "spacy-hpyp.LearnedTokenizer.v1
 def classes(
     texts: Annotated[
         list[Path],
-        argument("Text, a sentence or paragraph a line, CoNLL-U, .spacy", callback=existing),
+        argument("Text with a sentence or paragraph a line, .conllu or .spacy", callback=existing),
     ],
     *,
     output: Annotated[Path, option("File for the classes", "--output -o", **NEW_FILE)],
@@ -27,7 +27,7 @@ def classes(
         int, option("Number of classes", "--classes -n", least=2, most=100_000)
     ] = 512,
     min_count: Annotated[int, option("Replace rarer words by their shape", least=1)] = 5,
-    iterations: Annotated[int, option("Passes over all words, at most", least=1)] = 20,
+    iterations: Annotated[int, option("Highest number of passes over all words", least=1)] = 20,
     treebank: Annotated[
         Path | None, option("Treebank from which the tokenizer is learned", exists=True)
     ] = None,
@@ -36,8 +36,8 @@ def classes(
     ] = "xx",
     tokenized: Tokenized = False,
 ) -> None:
-    """Learn classes of words, each with a path in a binary tree. Parsers know words by them that
-    their treebank lacks.
+    """Learn classes of words, each with a path in a binary tree. With them, parsers generalise to
+    words that their treebank lacks.
 
     A line of the file has a path, a word and a count.
     """

@@ -29,18 +29,18 @@ def combine(
     model: AnyPipeline,
     unseen: Annotated[Path, argument("Gold documents that no parser was trained on", exists=True)],
     *,
-    others: Annotated[list[Path], option("Trained pipeline whose parsers vote, too", "--with")],
-    output: Annotated[
-        Path, option("The pipeline to write, a folder", "--output -o", file_okay=False)
+    others: Annotated[
+        list[Path], option("Trained pipeline whose parsers vote (repeatable)", "--with")
     ],
+    output: Annotated[Path, option("Folder for the pipeline", "--output -o", file_okay=False)],
     rate: Annotated[bool, option("Keep the parser's trees, and rate their arcs")] = False,
 ) -> None:
-    """Make a pipeline whose parser votes with those of others, or with --rate, is rated by them.
+    """Make a pipeline whose parser votes with other parsers, or with --rate, is rated by them.
 
     The pipeline's tokenizer finds the tokens. The weights of the parsers are learned from documents
-    that none of them has been trained on; nothing else is trained. First the gain on every second
-    document is printed, by weights learned from the others. With --rate only generative parsers are
-    taken, and labels may be of another scheme than the treebank's.
+    that none of them has been trained on; nothing else is trained. The command prints the gain on
+    every second document, with weights learned from the others. --rate uses only parsers of the
+    type hpyp_parser, and accepts labels of any scheme.
     """
     nlp = load_pipeline(model)
     parsers = [name for name in nlp.pipe_names if "token.dep" in nlp.get_pipe_meta(name).assigns]
@@ -87,8 +87,8 @@ def _check_labels(examples: list[Example], parser: str) -> None:
     if len(unknown) > _UNKNOWN_LABELS * len(found):
         raise ValueError(
             f"The trees of '{parser}' have labels that the treebank does not have: "
-            f"{', '.join(sorted(set(unknown)))}. Parsers of different schemes cannot vote. With "
-            "--rate the arcs are rated whatever their labels are."
+            f"{', '.join(sorted(set(unknown)))}. Parsers of different schemes cannot vote. "
+            "Use --rate, which accepts any labels."
         )
 
 

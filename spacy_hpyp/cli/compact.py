@@ -15,17 +15,20 @@ def compact(
     output: Annotated[Path, argument("Directory for the smaller pipeline", file_okay=False)],
     *,
     scores: Annotated[
-        str, option("Figures of udeval or cross-validate for the card of the package")
+        str, option("JSON of udeval or cross-validate, for the package's metadata")
     ] = "",
 ) -> None:
-    """Write a pipeline without everything that only further training needs, to be packaged.
+    """Write a smaller pipeline to package, without the data for further training.
 
     Easy-first components keep the averages of their weights, to a 32nd. hpyp_parser keeps its
     seating, from which it predicts. 'python -m spacy package' makes a wheel of the result.
     """
     nlp = load_pipeline(pipeline)
     if output.resolve() == nlp.path.resolve():
-        raise ValueError(f"'{output}' is the pipeline itself, which could not be trained any more.")
+        raise ValueError(
+            f"'{output}' is the pipeline itself. Name another folder: a compact pipeline cannot be "
+            "trained further."
+        )
     for _, component in nlp.components:
         if isinstance(component, TrainableComponent):
             component.learned.compact()

@@ -43,18 +43,19 @@ def split(
     parsed: Annotated[
         Path | None, option("More sentences to train on, from 'hpyp rank'", exists=True)
     ] = None,
-    name: Annotated[str | None, option("Another prefix for the files of the parts")] = None,
-    train_on_all: Annotated[bool, option("Train on the sentences held out for dev, too")] = False,
+    name: Annotated[
+        str | None, option("Prefix of the files of the parts, instead of the treebank's")
+    ] = None,
+    train_on_all: Annotated[bool, option("Keep sentences held out for dev in train, too")] = False,
     dry_run: Annotated[bool, option("Write nothing")] = False,
 ) -> None:
-    """Write the training, development and test part of a treebank, and print what is in them.
+    """Write the training, development and test part of a treebank, and print counts and problems.
 
-    Without a development part, every tenth document of the training part becomes it, or every tenth
-    run of sentences; without a test part, the development part does. A part without complete trees
-    counts as none. Prints counts, the lines of
-    sentences without a complete tree, which training skips, and of sentences in two parts. The exit
-    code is 1 if a file is not CoNLL-U. Parsed sentences become documents of the training part that
-    teach nothing of tokens and sentence ends.
+    Without a development part, every tenth document or run of sentences of the training part is
+    held out. Without a test part, the development part serves as test. A part without complete trees
+    counts as missing. Prints the lines of sentences without a complete tree, which parsers skip, and
+    of sentences in two parts. The exit code is 1 if a file is not CoNLL-U. Sentences of --parsed
+    join the training part, but tokens and sentence ends are not learned from them.
     """
     treebank = prefix_of(treebank)
     files = _files(treebank)
@@ -75,7 +76,7 @@ def split(
         note(f"No trees in '{files[_DEV]}': {len(parts[_DEV]):,} sentences of train become dev")
         if train_on_all:
             parts[_TRAIN] = everything
-            note("They stay in train, too: their scores are of what has been learned by heart")
+            note("They stay in train, too, so that scores on dev are far too high")
     if not trees.get(_TEST):
         parts[_TEST] = parts[_DEV]
         note(f"No trees in '{files[_TEST]}': test is dev")
@@ -176,7 +177,7 @@ def _print_incomplete(blocks: Sequence[Block], path: Path) -> None:
             problems[block.problem].append(block.line)
     for problem, lines in problems.items():
         note(
-            f"'{path}': {len(lines):,} of {len(blocks):,} sentences teach no tree: {problem} "
+            f"'{path}': {len(lines):,} of {len(blocks):,} sentences have no complete tree: {problem} "
             f"({_first(lines)})"
         )
 
@@ -193,18 +194,18 @@ def convert(
     *,
     n_sents: Annotated[int, option("Sentences to a document", "--n-sents -n", least=1)] = 10,
     merge_subtokens: Annotated[
-        bool, option("Multiword tokens become one token", "--merge-subtokens -T")
+        bool, option("Make each multiword token one token", "--merge-subtokens -T")
     ] = False,
 ) -> None:
     """Convert CoNLL-U to .spacy files, and bracketed trees to CoNLL-U.
 
-    CoNLL-U is converted as by 'spacy convert', but sentences without a complete tree keep their
-    words and tags alone, and parsed sentences of 'hpyp split' become a document each.
+    CoNLL-U is converted as by 'spacy convert', but sentences without a complete tree keep only
+    words and tags, and each parsed sentence of 'hpyp split' becomes a document.
 
     Trees in brackets, as in the Penn Treebank, become dependency trees with the head rules of
     Yamada and Matsumoto (2003) and the labels of Penn2Malt. Files of sections of the WSJ, as
-    02/wsj_0200.mrg, become wsj-train, -dev and -test, and wsj-lm-train, -dev and -test, which are
-    divided as for language models; all other files become one.
+    02/wsj_0200.mrg, become wsj-train, -dev and -test, and with the sections of language modelling
+    wsj-lm-train, -dev and -test; all other files become one.
     """
     prepare_folder(output)
     bracketed = [path for path in inputs if path.is_dir() or path.suffix.lower() in SUFFIXES]
@@ -256,7 +257,7 @@ def _convert_brackets(paths: Iterable[Path], output: Path) -> None:
     for file in sorted(files):
         by_section[section_of(file)] += _dependencies(file)
     if not by_section:
-        raise ValueError(f"There are no files with brackets: none ends with {', '.join(SUFFIXES)}.")
+        raise ValueError(f"There are no bracketed files: none ends with {', '.join(SUFFIXES)}.")
     others = [file.stem for file in sorted(files) if section_of(file) is None]
     parts = {name: by_section.pop(None) for name in others[:1]}
     for name, sections in PARTS.items() if by_section else ():

@@ -52,14 +52,14 @@ def cross_validate(
     folds: Annotated[int, option("Number of parts, each held out once", least=2)] = 5,
     curve: Annotated[bool, option("Train on a tenth, a third and two thirds, too")] = False,
 ) -> None:
-    """Train a pipeline on all but one part of a treebank, parse the raw text of that part, and so
-    on.
+    """Cross-validate a pipeline: parse the raw text of each part of a treebank after training on the
+    others.
 
     Each training is that of 'spacy train' with the same config and overrides (--training.max_epochs
     3); a tenth of its data chooses the best model. A part is every n-th document, or every n-th run
     of ten sentences. Prints the F1 scores of 'hpyp udeval' over all documents, with bootstrap
-    intervals; sentences without a complete tree are left out. The same command goes on after the
-    last part that was parsed.
+    intervals; sentences without a complete tree are left out. Repeat an interrupted command
+    to continue with the next part.
     """
     overrides = parse_config_overrides(ctx.args)
     blocks = complete_sentences(treebank)
@@ -67,7 +67,8 @@ def cross_validate(
     folds = min(folds, len(blocks) // 2)
     if folds < 2:
         raise ValueError(
-            f"'{treebank}' has too few sentences with complete trees to be divided: {len(blocks)}."
+            f"'{treebank}' has too few complete trees to cross-validate: {len(blocks)}. "
+            "Use at least four."
         )
     documents = documents_of(blocks, folds)
     prepare_folder(output)
@@ -149,7 +150,7 @@ def _train(
     """
     own = {f"paths.{part}": str(path) for part, path in paths.items()}
     if given := own.keys() & overrides.keys():
-        raise ValueError(f"The arguments name the data: remove --{min(given)}.")
+        raise ValueError(f"The command sets the data of each part: remove --{min(given)}.")
     # What spaCy prints belongs to the progress.
     with redirect_stdout(sys.stderr):
         if parser is not None:

@@ -37,7 +37,7 @@ def distribute(
     RAISES (ValueError): If something is missing, or fails.
     """
     if output is None:
-        raise ValueError("With --ray the output goes to a folder: name it with --output.")
+        raise ValueError("--ray writes to a folder: name it with --output.")
     path = Path(model).absolute()
     if not path.exists() and not is_package(model):
         raise ValueError(f"'{model}' is neither a path nor an installed package.")
@@ -64,7 +64,7 @@ def distribute(
     if missing := {shard.number for shard in shards} - task.done():
         reasons = "\n".join(list(dict.fromkeys(problems))[:_SHOWN]) or "their workers died"
         raise ValueError(
-            f"{len(missing)} of {len(shards)} shards are missing; the same command tries them "
-            f"again.\n{reasons}"
+            f"{len(missing)} of {len(shards)} shards are missing; repeat the command to retry "
+            f"them.\n{reasons}"
         )
     msg.good(f"Saved {len(left):,} shards to {output}")

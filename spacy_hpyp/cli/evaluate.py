@@ -207,7 +207,7 @@ def _calibrations(nlp: Language, data_path: Path) -> dict[str, Any]:
         found[text] = calibrations(examples)
     if not found["gold sentences"]["heads"]["tokens"]:
         raise ValueError(
-            f"Calibration needs gold heads in '{data_path}', and a parser of this package."
+            f"Calibration needs gold heads in '{data_path}', and a pipeline with a parser of this package."
         )
     print_calibration(
         {f"{kind}, {text}": table for text, own in found.items() for kind, table in own.items()}

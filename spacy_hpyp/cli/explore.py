@@ -33,7 +33,7 @@ def explore(
     ctx: typer.Context,
     model: Annotated[str, argument("Name or path of a trained pipeline with a parser")],
 ) -> None:
-    """Open a page in the browser that shows the trees, surprisals and next words of texts.
+    """Open an interactive page with the trees, surprisals and next words of texts.
 
     Streamlit serves it on this machine, until Ctrl-C; the extra 'explore' installs it. Settings of
     Streamlit can be given, as --server.port 8600 or --server.headless true, which opens no browser.

@@ -15,11 +15,11 @@ from .raw_text import read_training
 def guides(
     model: Generative,
     corpus: Annotated[
-        Path, argument("Its training data: .conllu or .spacy, or a directory", exists=True)
+        Path, argument("Training data of the parser: .conllu, .spacy, or a directory", exists=True)
     ],
-    output: Annotated[Path, argument("The .spacy file to write", **NEW_FILE)],
+    output: Annotated[Path, argument("File to write, .spacy", **NEW_FILE)],
     *,
-    folds: Annotated[int, option("Number of parts, each left out once", least=2)] = 10,
+    folds: Annotated[int, option("Number of parts, each held out once", least=2)] = 10,
     threads: Threads = None,
 ) -> None:
     """Write the training data of a parser with its guides, for guided components to learn from.

@@ -69,11 +69,17 @@ def perplexity(
     *,
     output: Printed = "table",
     tokenized: Tokenized = False,
-    method: Annotated[_Method | None, option("Sum, or unbiased estimate", "--method -m")] = None,
-    particles: Annotated[int | None, option("Particles (default: 5,000)", "--particles -K")] = None,
-    replicates: Annotated[int | None, option("Filters of an estimate", "--replicates -R")] = None,
+    method: Annotated[
+        _Method | None, option("Sum over the beam, or unbiased estimate", "--method -m")
+    ] = None,
+    particles: Annotated[
+        int | None, option("Particles (default: at least 5,000; estimates: 100)", "--particles -K")
+    ] = None,
+    replicates: Annotated[
+        int | None, option("Particle filters of an estimate (default: 5)", "--replicates -R")
+    ] = None,
     threads: Threads = None,
-    seed: Annotated[int | None, option("Seed of an estimate. Default: 0")] = None,
+    seed: Annotated[int | None, option("Random seed of an estimate (default: 0)")] = None,
 ) -> None:
     """Print the perplexity of a text.
 
@@ -133,7 +139,7 @@ def ngram(
     min_class_count: MinClassCount = 5,
     lang: Annotated[str, option("Language of tokenizer and word classes", "--lang -l")] = "en",
     spelling: Annotated[bool, option("Spell rare words: an open vocabulary")] = False,
-    seed: Annotated[int, option("Fixes the model bit for bit")] = 0,
+    seed: Annotated[int, option("Random seed")] = 0,
     tokenized: Tokenized = False,
     vocab_from: Annotated[
         str | None, option("Take the vocabulary from other data or a trained pipeline")
@@ -198,16 +204,16 @@ def generate(
     *,
     number: Annotated[int, option("Number of sentences to draw", "--number -n")] = 1000,
     best: Annotated[int, option("Number of sentences to show", "--best -b", least=1)] = 10,
-    min_length: Annotated[int, option("Smallest number of words of those shown")] = 10,
-    max_length: Annotated[int, option("Largest number of words of a sentence")] = 60,
-    seed: Annotated[int, option("Fixes the sentences")] = 0,
+    min_length: Annotated[int, option("Shortest sentence to show, in words")] = 10,
+    max_length: Annotated[int, option("Longest sentence to draw, in words")] = 60,
+    seed: Annotated[int, option("Random seed")] = 0,
     output: Annotated[
         Path | None, option("File for the sentences shown, .jsonl", "--output -o", **NEW_FILE)
     ] = None,
     particles: Particles = None,
     threads: Threads = None,
 ) -> None:
-    """Draw sentences from a model, and show the most probable ones of some length.
+    """Draw sentences from a model, and show the most probable of the longer ones.
 
     The probability of a parser's sentence is the sum over the beam. Rare words are spelled, or
     written as their class in angle brackets if the model does not spell.
@@ -229,8 +235,8 @@ def generate(
     shown = nlargest(best, different.values(), key=lambda pair: pair[0])
     if not shown:
         raise ValueError(
-            f"None of the {number} sentences has {min_length} words or more. Draw more of them, or "
-            f"allow shorter ones."
+            f"None of the {number} sentences has {min_length} words or more. Raise --number or lower "
+            "--min-length."
         )
     lines = []
     for log_prob, doc in shown:
@@ -254,7 +260,7 @@ def self_train(
     output: Annotated[Path, argument("Directory for the pipeline (model-last)", file_okay=False)],
     *,
     learning: Annotated[
-        Literal["words", "all"], option("Distributions to train: of words, or all")
+        Literal["words", "all"], option("Distributions to train: that of words, or all")
     ] = "words",
     tokenized: Tokenized = False,
     particles: Annotated[int, option("Particles for each sentence", "--particles -K")] = 100,
@@ -262,7 +268,7 @@ def self_train(
 ) -> None:
     """Train a pipeline on its own parses of raw text.
 
-    It parses a batch of sentences, takes the best parses for trees, and adds them to the model. The
+    It parses a batch of sentences, and adds the best parses to the model as gold trees. The
     text is read once and not held in memory. The progress bar shows the mean log-probability of a
     word in nats, predicted before it was added.
     """

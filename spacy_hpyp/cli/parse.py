@@ -45,9 +45,10 @@ def parse(
     ] = None,
     *,
     output: Annotated[
-        Path | None, option("CoNLL-U file, not stdout; with --ray a folder", "--output -o")
+        Path | None,
+        option("File for CoNLL-U, or with --ray a folder (default: stdout)", "--output -o"),
     ] = None,
-    keep: Annotated[Given, option("The annotation of CoNLL-U to keep")] = "words",
+    keep: Annotated[Given, option("Annotation of CoNLL-U to keep")] = "words",
     per_line: PerLine = False,
     threads: Threads = None,
     ray: RayAddress = None,
@@ -56,16 +57,16 @@ def parse(
     """Write the trees that a pipeline finds, in CoNLL-U.
 
     A text has paragraphs, with empty lines between them; the pipeline finds words and sentences.
-    CoNLL-U keeps its words, sentences, multiword tokens and comments, or by --keep less. Empty
+    CoNLL-U keeps its words, sentences, multiword tokens and comments; --keep keeps less. Empty
     nodes and enhanced graphs are left out. '# log_prob' is the log-probability of a sentence in
     nats; HeadProb and TagProb in MISC are the probabilities of a word's head and tag.
 
-    With --ray each file gets a file of its own, and the same command goes on after an interruption.
+    With --ray, each input becomes one output file. Repeat an interrupted command to resume.
     """
     texts = texts or [STDIN]
     if ray is not None:
         if threads is not None or STDIN in texts:
-            raise ValueError("--ray excludes --threads and stdin.")
+            raise ValueError("--ray works without --threads and stdin: use --workers and files.")
         settings = {"keep": keep, "per_line": per_line}
         place = {"ending": "conllu", "address": ray, "workers": workers}
         distribute(_load_writer, model, settings, texts, output, **place)

@@ -21,7 +21,7 @@ _COMPONENTS = ("hpyp_parser", "easy_first_tagger", "easy_first_parser")
 
 def precompile(
     pipeline: Annotated[
-        str | None, argument("Trained pipeline; without one, shipped settings are trained")
+        str | None, argument("Trained pipeline (default: components with default settings)")
     ] = None,
 ) -> None:
     """Compile the code that a pipeline needs, and cache it.

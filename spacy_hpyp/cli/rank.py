@@ -49,23 +49,25 @@ def rank(
     ],
     *,
     output: Annotated[
-        Path | None, option("File to write, instead of stdout", "--output -o", dir_okay=False)
+        Path | None, option("File to write (default: stdout)", "--output -o", dir_okay=False)
     ] = None,
-    top: Annotated[int | None, option("The number of sentences", "--top -n", least=1)] = None,
+    top: Annotated[int | None, option("Number of sentences to write", "--top -n", least=1)] = None,
     by: Annotated[
-        By, option("Expected wrong arcs, or these a word, or expected wrong tags")
+        By, option("Rank by expected wrong arcs, wrong arcs a word, or wrong tags")
     ] = "arcs",
-    most_confident: Annotated[bool, option("The sentences with the fewest first")] = False,
+    most_confident: Annotated[
+        bool, option("Write the sentences with the fewest expected errors first")
+    ] = False,
     form: Annotated[
-        Literal["list", "jsonl", "conllu"], option("The format of the output", "--format -f")
+        Literal["list", "jsonl", "conllu"], option("Format of the output", "--format -f")
     ] = "list",
     per_line: PerLine = False,
     particles: Particles = None,
     threads: Threads = None,
 ) -> None:
-    """Rank sentences by the number of errors that the parser expects: which to correct next.
+    """Rank sentences by expected errors, to correct next.
 
-    An arc is wrong if its head is. CoNLL-U keeps its sentences, multiword tokens and comments. Each
+    An arc is wrong if its head is wrong. CoNLL-U keeps its sentences, multiword tokens and comments. Each
     line of a text is a paragraph, in which the pipeline finds sentences. Only the sentences to
     write are kept in memory.
     """
@@ -127,8 +129,10 @@ def _rows(doc: Doc, text: str | Block, path: Path, number: int, kind: str) -> It
     for i, (own, conllu) in enumerate(zip(filter(None, places), written), number + 1):
         expected = round(float(wrong[own].sum()), 4)
         if np.isnan(expected):
-            attribute = "tag_prob and guides" if kind == "tags" else "head_prob"
-            raise ValueError(f"'{path}': the pipeline gives no probabilities, token._.{attribute}.")
+            attribute = "tag_prob" if kind == "tags" else "head_prob"
+            raise ValueError(
+                f"'{path}': the pipeline does not set token._.{attribute}. Use one with an hpyp_parser."
+            )
         yield {
             f"expected_wrong_{kind}": expected,
             "words": len(own),

@@ -40,7 +40,7 @@ def existing(paths: list[Path] | None) -> list[Path] | None:
 def check_text(path: Path) -> None:
     """Check that a file is text, by its name. RAISES (ValueError): If it is a table or CoNLL-U."""
     if is_table(path) or is_conllu(path):
-        raise ValueError(f"'{path}' is a table or CoNLL-U by its name, but text is needed here.")
+        raise ValueError(f"'{path}' is a table or CoNLL-U by its name. Give a text file.")
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:

@@ -64,7 +64,7 @@ def report(
     ] = 5,
     threads: Threads = None,
 ) -> None:
-    """Write a page about a pipeline: one HTML file, which loads nothing else.
+    """Write a report about a pipeline as one self-contained HTML file.
 
     It has scores, errors, the sentences with the most wrong arcs, calibration and surprisal along
     the data. Sentences are parsed with gold tokens and boundaries, as in 'hpyp evaluate'.

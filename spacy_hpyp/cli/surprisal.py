@@ -71,15 +71,21 @@ def surprisal(
     text_by: Annotated[str | None, option("Words: column of texts")] = None,
     word: Annotated[str, option("Words: column of words")] = "word",
     reader_by: Annotated[str | None, option("Words: column of readers")] = None,
-    frequencies: Annotated[Path | None, option("Words: text or counts", exists=True)] = None,
-    lags: Annotated[int, option("Words: add columns of n words before", least=0, most=100)] = 0,
-    align: Annotated[Path | None, option("Table of another model", exists=True)] = None,
+    frequencies: Annotated[
+        Path | None, option("Words: text or table of counts", exists=True)
+    ] = None,
+    lags: Annotated[int, option("Words: add columns of n preceding words", least=0, most=100)] = 0,
+    align: Annotated[
+        Path | None, option("Table of another model's values to add", exists=True)
+    ] = None,
     value: Annotated[str, option("Column of values in the table of --align")] = "surprisal",
     no_punctuation: Annotated[bool, option("Leave punctuation out", "--no-punctuation")] = False,
     entropy: Annotated[bool, option("Add columns of entropies", "--entropy -e")] = False,
     per_line: Annotated[bool, option("Read each line as one sentence", "--per-line -l")] = False,
-    running: Annotated[bool, option("Stimuli: find the sentences of each")] = False,
-    segment_with: Annotated[str | None, option("Pipeline that finds sentences")] = None,
+    running: Annotated[bool, option("Stimuli: find the sentences of each text")] = False,
+    segment_with: Annotated[
+        str | None, option("N-gram models: pipeline that finds sentences")
+    ] = None,
     particles: Annotated[int | None, option("Particles (default: 5,000)", "--particles -K")] = None,
     threads: Threads = None,
     ray: RayAddress = None,
@@ -95,7 +101,7 @@ def surprisal(
     Words: a table with one word a row, such as reading times. It comes back with columns added.
     Name the columns of its texts (--text-by) and of its words (--word).
 
-    With --ray each text becomes a table of its own. Repeat an interrupted command to go on.
+    With --ray, each text becomes one table. Repeat an interrupted command to resume.
     """
     by = REGION if regions else WORD if words else TOKEN
     if ray is not None:
@@ -279,19 +285,21 @@ def reading(
     *,
     time: Annotated[str, option("Column of reading times")],
     text_by: Annotated[str, option("Column of texts")],
-    predict: Annotated[list[str] | None, option("Predictors, a,b or a formula")] = None,
-    baseline: Annotated[str, option("Control predictors, a,b or a formula")] = BASELINE,
+    predict: Annotated[
+        list[str] | None, option("Predictors: columns a,b or a formula (repeatable)")
+    ] = None,
+    baseline: Annotated[str, option("Control predictors: columns a,b or a formula")] = BASELINE,
     reader_by: Annotated[str | None, option("Column of readers, for a mixed model")] = None,
     output: Json = None,
 ) -> None:
-    """Print how much better surprisals predict reading times than a baseline.
+    """Test whether surprisals predict reading times better than a baseline.
 
     Regressions (least squares) with and without surprisals predict the times of each text from
     those of the others. Gain is the difference in log-likelihood, in nats, with a standard error by
     blocks of 100 words. Effects are in the unit of times a bit, with 95 % confidence intervals that
     allow for correlated neighbouring words (Newey & West), or those of a mixed model with
-    --reader-by. A predictor has its columns of the words before (--lags) with it. Rows without a
-    time are left out. Several tables must have the same rows.
+    --reader-by. A predictor includes its lagged columns (--lags). Rows without a time are left
+    out. Several tables must have the same rows.
     """
     pandas = require_extra("reading", "statsmodels", "pandas")
     frames = []

@@ -57,8 +57,8 @@ def udeval(
 ) -> None:
     """Evaluate a pipeline by the official script of Universal Dependencies, udtools.
 
-    Three times: on raw text, on the text of each gold sentence, and on gold words. The figures are
-    F1 scores in percent, with punctuation, and without subtypes of labels. Sentences without a
+    It evaluates on raw text, on the text of each gold sentence, and on gold words. Figures are F1
+    scores in percent, with punctuation, and without subtypes of labels. Sentences without a
     complete tree are left out. A score of a column that is empty in the treebank is "-".
     """
     gold = complete_sentences(treebank)
@@ -169,6 +169,6 @@ def warn_of_few(counts: Sequence[tuple[int, int]], name: str) -> None:
     if len(counts) < _FEW:
         _, low, high = bootstrap(counts)
         msg.warn(
-            f"{len(counts)} sentences say little: {name} is between {percent(low)} and "
+            f"{len(counts)} sentences are few: {name} is between {percent(low)} and "
             f"{percent(high)} in {LEVEL:.0%} of bootstrap samples"
         )

@@ -76,7 +76,7 @@ class Block:
         above = np.array([0, *heads])
         for _ in range(len(heads).bit_length()):
             above = above[above]
-        return "a word is above itself" if above.any() else None
+        return "the arcs form a cycle" if above.any() else None
 
     def tokens(self) -> list[tuple[str, bool, list[list[str]]]]:
         """Return the text of each token, whether a space follows it, and the rows of its words."""

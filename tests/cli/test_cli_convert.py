@@ -139,9 +139,9 @@ def test_sentences_without_a_complete_tree_are_counted_when_they_are_converted_a
     )
     done = run("hpyp", "convert", path, tmp_path)
     shown = " ".join(done.stderr.split())
-    assert "2 of 6 sentences teach no tree: a head is missing (line 4, 15)" in shown
-    assert "1 of 6 sentences teach no tree: there are 2 roots (line 7)" in shown
-    assert "1 of 6 sentences teach no tree: a word is above itself (line 11)" in shown
+    assert "2 of 6 sentences have no complete tree: a head is missing (line 4, 15)" in shown
+    assert "1 of 6 sentences have no complete tree: there are 2 roots (line 7)" in shown
+    assert "1 of 6 sentences have no complete tree: the arcs form a cycle (line 11)" in shown
     nlp = toy.nlp(tokens="gold")
     (example,) = Corpus(tmp_path / "x-train.spacy")(nlp)
     problems = [problem_of(sentence.rows) for sentence in raw_sentences(example.reference)]

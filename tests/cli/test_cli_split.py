@@ -131,7 +131,9 @@ def test_sentences_without_trees_are_counted_and_kept(tmp_path):
         file.read_text(encoding="utf8").replace("\t0\troot", "\t_\t_", 1), encoding="utf8"
     )
     done = run("hpyp", "split", name, tmp_path / "out")
-    assert "1 of 3 sentences teach no tree: a head is missing" in " ".join(done.stderr.split())
+    assert "1 of 3 sentences have no complete tree: a head is missing" in " ".join(
+        done.stderr.split()
+    )
     assert (tmp_path / "out" / file.name).read_bytes() == file.read_bytes()
 
 

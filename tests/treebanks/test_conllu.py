@@ -41,7 +41,7 @@ def test_written_sentences_are_read(tmp_path):
         ((2, "_"), "a head is missing"),
         ((2, 1), "there are 0 roots"),
         ((0, 0), "there are 2 roots"),
-        ((0, 3, 2), "a word is above itself"),
+        ((0, 3, 2), "the arcs form a cycle"),
         ((2, 0), None),
     ],
 )

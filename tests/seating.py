@@ -21,9 +21,7 @@ from spacy_hpyp.hpyp.franchise import (
     reserve,
     restaurant_distribution,
 )
-from spacy_hpyp.hpyp.pool import Pool, new_scratch
 from spacy_hpyp.hpyp.seating import add, remove
-from spacy_hpyp.hpyp.table import freeze
 
 deepest, dish_probability, restaurant_distribution = map(
     compiled, (deepest, dish_probability, restaurant_distribution)
@@ -102,11 +100,3 @@ def squared_sizes(franchise, squares):
         while cell != NONE:
             squares[serving] += franchise.cells[cell, COUNT] * franchise.cells[cell, SIZE] ** 2
             cell = franchise.cells[cell, LINK]
-
-
-def freeze_pool(franchise, weights, gates, possible, elements, *, mixed):
-    """A pool while it predicts, by the table of its present seating."""
-    mixed = mixed or len(weights.bucket) == 0
-    table = freeze(franchise, multiplied=not mixed)
-    scratch = new_scratch(0, 0, 0)
-    return Pool(table, weights, weights, gates, possible, elements, scratch, mixed)

@@ -96,21 +96,6 @@ def test_sum_is_that_of_all_derivations(model, heads):
     )
 
 
-def test_sum_over_the_trees_of_a_sentence_is_that_over_its_derivations(model):
-    joint, _ = model
-    words, tags = [1, 0, 1], [0, 1, 1]
-    counter = Counter(joint)
-    trees = {}
-    for p, last in counter.derivations(3, words):
-        found_tags, heads, labels = counter.tree(last, 3)
-        if found_tags == tags:
-            trees.setdefault((tuple(heads), tuple(labels)), []).append(p)
-    assert len(trees) == 7 * 2**2
-    for (heads, labels), probabilities in trees.items():
-        found, _ = exact(model, [integers(rows) for rows in (words, tags, heads, labels)])
-        assert found == pytest.approx(log(sum(probabilities)), abs=15 * PRECISION)
-
-
 def test_configurations_that_contexts_cannot_tell_apart_are_merged():
     """A word with ten dependents on either side has 184,756 derivations and eleven configurations
     at a step at most.

@@ -140,11 +140,11 @@ def trained(kind, states=3, sweeps=5, seed=0):
     return model, dependents, state
 
 
-def contexts_of(model, dependents, i):
-    condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
-    parent = model.root if dependents.head[i] == NONE else dependents.word[dependents.head[i]]
+@jit
+def context_at(model, dependents, i, condition, context):
+    head = dependents.head[i]
+    parent = model.words.alphabet[0] if head == NONE else dependents.word[head]
     enter_context(model, parent, dependents.document[i], condition, context)
-    return condition, context
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -164,7 +164,8 @@ def test_a_word_is_predicted_by_all_others_and_probabilities_sum_to_one(kind):
         )
         found = np.empty(len(state))
         visit_words(copied, dependents, i, i + 1, state.copy(), np.random.default_rng(i), found)
-        condition, context = contexts_of(model, dependents, i)
+        condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
+        context_at(model, dependents, i, condition, context)
         unseat_word(
             model, dependents.word[i], state[i], condition, context, np.random.default_rng(i)
         )
@@ -200,13 +201,6 @@ def draw_one(weights, rng):
         if left < 0.0:
             return i
     return len(weights) - 1
-
-
-@jit
-def context_at(model, dependents, i, condition, context):
-    head = dependents.head[i]
-    parent = model.words.alphabet[0] if head == NONE else dependents.word[head]
-    enter_context(model, parent, dependents.document[i], condition, context)
 
 
 @jit

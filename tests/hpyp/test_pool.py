@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 from compiling import compiled
-from seating import PRECISION, freeze_pool, predictive_distribution
+from seating import PRECISION, predictive_distribution
 
 from spacy_hpyp.hpyp import gibbs
 from spacy_hpyp.hpyp import pool as pools
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, PARENT, TIER, deepest, new_franchise, reserve
 from spacy_hpyp.hpyp.gibbs import new_events
 from spacy_hpyp.hpyp.pool import BUCKETS, Pool, Weights, bucket_of, new_scratch, workspace
+from spacy_hpyp.hpyp.table import freeze
 
 add_event, learn_event = map(compiled, (gibbs.add_event, gibbs.learn_event))
 enter_event, predict_event, remove_event = map(
@@ -118,7 +119,7 @@ def test_frozen_pools_predict_what_the_seating_does(alphabet, one_table):
     mask = random_mask(alphabet)
     pool = seated_pool(random_weights(0.4), mask, one_table=one_table, alphabet=alphabet)
     multiplied, mixed = (
-        freeze_pool(pool.experts, pool.weights, GATES, mask, ELEMENTS, mixed=mixed)
+        pool._replace(experts=freeze(pool.experts, multiplied=not mixed), mixed=mixed)
         for mixed in (False, True)
     )
     out = np.empty(alphabet)
@@ -191,9 +192,9 @@ def test_learning_without_seating_gives_the_same_gradient(mixed):
 def test_pool_without_experts_generates_with_probability_one():
     franchise = new_franchise(np.empty((0, 0), dtype=np.int32), 3)
     weights = Weights(np.empty((0, BUCKETS)), np.empty((0, 2, 0)))
-    nothing, no_gates = np.empty((0, 4), dtype=np.int32), np.empty(0, dtype=np.int32)
-    pool = freeze_pool(franchise, weights, no_gates, NO_MASK, nothing, mixed=True)
-    empty = np.empty(0, dtype=np.int32)
-    assert predict_one(pool, empty, 1, workspace(pool)) == 1.0
-    pool = pool._replace(experts=franchise)
+    nothing, empty = np.empty((0, 4), dtype=np.int32), np.empty(0, dtype=np.int32)
+    scratch = new_scratch(0, 0, 0)
+    pool = Pool(franchise, weights, weights, empty, NO_MASK, nothing, scratch, True)
     assert add_event(pool, *event_of(pool, empty, 1), np.random.default_rng(0)) == 0.0
+    frozen = pool._replace(experts=freeze(franchise))
+    assert predict_one(frozen, empty, 1, workspace(frozen)) == 1.0

@@ -1,5 +1,7 @@
 """Training that is interrupted, saved and loaded gives the same model as without interruption."""
 
+from itertools import chain
+
 import pytest
 import spacy
 from spacy.training import Example
@@ -16,23 +18,31 @@ SMALL = {"arc_places": 2**12, "label_places": 2**10}
 SETTINGS = {"latent_after": 1, "particles": 5, "decoding": "best"}
 
 
-def examples_of(toy, nlp, count=24):
-    """Documents of two sentences, some of which occur more than once, and one of which is not
-    projective.
+def batches_of(toy, nlp, sentences, sweeps, size):
+    """The batches of some sweeps over documents of two sentences, some of which occur more than
+    once, and one of which is not projective.
     """
-    sentences = toy.sentences(count)
-    corpus = [*sentences, *sentences[4:8]]
+    corpus = toy.sentences(sentences)
+    corpus += corpus[4:8]
     docs = [toy.doc(nlp.vocab, *corpus[i : i + 2]) for i in range(0, len(corpus), 2)]
-    return [Example(nlp.make_doc(doc.text), doc) for doc in docs]
+    examples = [Example(nlp.make_doc(doc.text), doc) for doc in docs]
+    return [batch for _ in range(sweeps) for batch in minibatch(examples, size)]
 
 
-def states(toy, nlp, first=0, *, learning=False):
-    """The parser after each batch of some sweeps, from one batch on."""
-    batches = [batch for _ in range(SWEEPS) for batch in minibatch(examples_of(toy, nlp), 4)]
-    for batch in batches[first:]:
-        # An optimizer without a state, so that nothing of it is lost.
-        nlp.update(batch, sgd=SGD(0.1, L2=0.0, grad_clip=0.0) if learning else False)
-        yield toy.parser(nlp).to_bytes(exclude=["vocab"])
+def states(nlp, name, batches, **update):
+    """Yield the bytes of a component after each batch."""
+    for batch in batches:
+        nlp.update(batch, **update)
+        yield nlp.get_pipe(name).to_bytes(exclude=["vocab"])
+
+
+def train_and_save(nlp, name, batches, **update):
+    """The bytes of a pipeline before each batch, and those of a component after it."""
+    saved, expected = [], []
+    for batch in batches:
+        saved.append(nlp.to_bytes())
+        expected += states(nlp, name, [batch], **update)
+    return saved, expected
 
 
 @pytest.mark.parametrize(
@@ -44,18 +54,17 @@ def states(toy, nlp, first=0, *, learning=False):
     ],
 )
 def test_training_resumes_anywhere_in_a_sweep(toy, latent, pools):
+    # An optimizer without a state, so that nothing of it is lost.
+    sgd = SGD(0.1, L2=0.0, grad_clip=0.0) if pools else False
     nlp = toy.nlp(latent=latent, **SETTINGS, **(toy.pools if pools else {}))
-    nlp.initialize(lambda: examples_of(toy, nlp))
-    saved, expected = [nlp.to_bytes()], []
-    for state in states(toy, nlp, learning=pools):
-        saved.append(nlp.to_bytes())
-        expected.append(state)
+    nlp.initialize(lambda: chain(*batches_of(toy, nlp, 24, 1, 4)))
+    batches = batches_of(toy, nlp, 24, SWEEPS, 4)
+    saved, expected = train_and_save(nlp, "hpyp_parser", batches, sgd=sgd)
     # At all places in a sweep of four batches, but not in each of the sweeps.
-    for stop, data in list(enumerate(saved[:-1]))[::3]:
-        assert (
-            list(states(toy, toy.copy(nlp).from_bytes(data), stop, learning=pools))
-            == expected[stop:]
-        )
+    for stop in range(0, len(saved), 3):
+        again = toy.copy(nlp).from_bytes(saved[stop])
+        left = batches_of(toy, again, 24, SWEEPS, 4)[stop:]
+        assert list(states(again, "hpyp_parser", left, sgd=sgd)) == expected[stop:]
 
 
 def pipeline(**settings):
@@ -63,14 +72,6 @@ def pipeline(**settings):
     nlp.add_pipe("easy_first_tagger", config={"model": {"places": 2**12}})
     nlp.add_pipe("easy_first_parser", config={"folds": 3, **settings, "model": SMALL})
     return nlp
-
-
-def states_of_easy_first(toy, nlp, first=0):
-    """The parser after each batch of some passes, from one batch on."""
-    batches = [batch for _ in range(PASSES) for batch in minibatch(examples_of(toy, nlp, 90), 12)]
-    for batch in batches[first:]:
-        nlp.update(batch, drop=0.2)
-        yield nlp.get_pipe("easy_first_parser").to_bytes(exclude=["vocab"])
 
 
 @pytest.mark.parametrize(
@@ -83,18 +84,15 @@ def states_of_easy_first(toy, nlp, first=0):
 def test_easy_first_training_resumes_anywhere_in_a_pass(toy, tmp_path, monkeypatch, settings):
     monkeypatch.setattr(confidence, "_CROSS_FITTED_BELOW", 0)
     nlp = pipeline(**settings)
-    nlp.initialize(lambda: examples_of(toy, nlp, 90))
-    parser = nlp.get_pipe("easy_first_parser")
-    assert bool(parser.parser.progress.tags) == (settings.get("folds") != 0)
-    saved, expected = [nlp.to_bytes()], []
-    for state in states_of_easy_first(toy, nlp):
-        saved.append(nlp.to_bytes())
-        expected.append(state)
-    assert parser.parser.progress.passes == PASSES
-    assert parser.parser.confidence is not None
-    for stop, data in enumerate(saved[:-1]):
-        again = pipeline(**settings).from_bytes(data)
-        again.to_disk(tmp_path)
+    nlp.initialize(lambda: chain(*batches_of(toy, nlp, 90, 1, 12)))
+    batches = batches_of(toy, nlp, 90, PASSES, 12)
+    saved, expected = train_and_save(nlp, "easy_first_parser", batches, drop=0.2)
+    parser = nlp.get_pipe("easy_first_parser").parser
+    assert parser.progress.passes == PASSES
+    assert parser.confidence is not None
+    for stop, data in enumerate(saved):
+        pipeline(**settings).from_bytes(data).to_disk(tmp_path)
         again = spacy.load(tmp_path)
         assert again.to_bytes() == data
-        assert list(states_of_easy_first(toy, again, stop)) == expected[stop:]
+        left = batches_of(toy, again, 90, PASSES, 12)[stop:]
+        assert list(states(again, "easy_first_parser", left, drop=0.2)) == expected[stop:]

@@ -45,11 +45,6 @@ TREES = {
         ")",
         "a:NMOD<cook cook:ROOT who:NMOD<cook sings:SBAR<who",
     ),
-    "a clause without complementizer is its own head": (
-        "( (S (NP-SBJ (PRP We)) (VP (VBD hoped) (SBAR (-NONE- 0) (S (NP-SBJ (PRP it)) (VP (VBD rained)))))) "
-        ")",
-        "We:SUB<hoped hoped:ROOT it:SUB<rained rained:VMOD<hoped",
-    ),
     "complementizers": (
         "( (S (NP-SBJ (PRP We)) (VP (VBD hoped) (SBAR (IN that) (S (NP-SBJ (PRP it)) (VP (VBD rained)))))) )",
         "We:SUB<hoped hoped:ROOT that:VMOD<hoped it:SUB<rained rained:SBAR<that",
@@ -58,17 +53,9 @@ TREES = {
         "( (NP (NP (DT the) (NN tailor) (POS 's)) (JJ red) (NN hat)) )",
         "the:NMOD<'s tailor:NMOD<'s 's:NMOD<hat red:NMOD<hat hat:ROOT",
     ),
-    "coordination of noun phrases": (
-        "( (NP (NP (NNS plums)) (, ,) (NP (NNS figs)) (CC and) (NP (NNS nuts))) )",
-        "plums:NMOD<nuts ,:P<nuts figs:NMOD<nuts and:NMOD<nuts nuts:ROOT",
-    ),
     "coordination of verb phrases": (
         "( (S (NP-SBJ (PRP She)) (VP (VP (VBZ mends) (NP (NNS nets))) (CC and) (VP (VBZ sails)))) )",
         "She:SUB<mends mends:ROOT nets:OBJ<mends and:VMOD<mends sails:VMOD<mends",
-    ),
-    "coordinated verbs with one object": (
-        "( (S (NP-SBJ (PRP She)) (VP (VBZ mends) (CC and) (VBZ sells) (NP (NNS nets)))) )",
-        "She:SUB<mends mends:ROOT and:VMOD<mends sells:VMOD<mends nets:OBJ<mends",
     ),
     "coordination of unlike phrases": (
         "( (S (NP-SBJ (PRP She)) (VP (VBZ is) (UCP-PRD (ADJP (JJ old)) (CC and) (NP (DT a) (NN sailor))))) )",
@@ -83,11 +70,6 @@ TREES = {
         "*T*-1)))) (. ?)) )",
         "What:DEP<did did:ROOT the:NMOD<cat cat:SUB<did eat:VMOD<did ?:P<did",
     ),
-    "wh-phrases with prepositions": (
-        "( (SBAR (WHPP-2 (IN of) (WHNP (WDT which) (NN boat))) (S (NP-SBJ (PRP we)) (VP (VBD spoke)"
-        " (PP (-NONE- *T*-2))))) )",
-        "of:ROOT which:PMOD<of boat:NMOD<which we:SUB<spoke spoke:SBAR<of",
-    ),
     "fragments and parentheses keep their tokens": (
         "( (FRAG (NP (NP (NN Rain)) (PRN (-LRB- -LRB-) (ADVP (RB again)) (-RRB- -RRB-))) (: --) (NP (NN "
         "snow)) (. .)) )",
@@ -98,10 +80,6 @@ TREES = {
         "(NN lot))"
         " (RB now)))) )",
         "It:SUB<is is:ROOT 1\\/2:NMOD<mile mile:AMOD<long long:PRD<is a:NMOD<lot lot:AMOD<now now:VMOD<is",
-    ),
-    "particles and alternatives": (
-        "( (S (NP-SBJ (PRP She)) (VP (VBD gave) (ADVP|PRT (RP up)) (NP=2 (NN tea)))) )",
-        "She:SUB<gave gave:ROOT up:VMOD<gave tea:OBJ<gave",
     ),
     "subjects that are clauses": (
         "( (S (S-NOM-SBJ (NP-SBJ (-NONE- *)) (VP (VBG Rowing))) (VP (VBZ tires) (NP (PRP us)))) )",
@@ -118,7 +96,6 @@ TREES = {
         "( (S (NP-SBJ (PRP I)) (VP (VBP am) (X (: --)) )) )",
         "I:SUB<am am:ROOT --:P<am",
     ),
-    "only punctuation": ("( (NP (: --) (. .)) )", "--:P<. .:ROOT"),
     "several trees in the outer bracket": (
         "( (INTJ (UH Oh)) (S (VP (VB go))) (. .) )",
         "Oh:DEP<go go:ROOT .:P<go",

@@ -79,8 +79,9 @@ def create_gold_corpus(
 def create_parts_batcher(parts: int) -> Callable[[Iterable[Example]], Iterator[list[Example]]]:
     """Create a batcher that divides each sweep over a corpus into batches of about as many words.
 
-    The first sweep has one batch more. spaCy evaluates after steps 0, n, 2 n, ...: with
-    `eval_frequency` = n = `parts`, after every sweep. Batches are empty where examples are too few.
+    The first sweep has one batch more, unless all others would be empty. spaCy evaluates after
+    steps 0, n, 2 n, ...: with `eval_frequency` = n = `parts`, after every sweep. Batches are empty
+    where examples are too few.
 
     parts (int): The number of batches in a sweep, at least 1.
     RAISES (ValueError): If there are fewer.
@@ -94,6 +95,9 @@ def create_parts_batcher(parts: int) -> Callable[[Iterable[Example]], Iterator[l
         for example, end in zip(examples, ends):
             begin = end - len(example.reference)
             batches[min(begin * len(batches) // max(1, ends[-1]), len(batches) - 1)].append(example)
+        if not any(batches[1:]):
+            # An evaluation needs the loss of an example since the last one.
+            del batches[parts:]
         return iter(batches)
 
     return batches

@@ -52,10 +52,10 @@ def split(
     """Write the training, development and test part of a treebank, and print counts and problems.
 
     Without a development part, every tenth document or run of sentences of the training part is
-    held out. Without a test part, the development part serves as test. A part without complete trees
-    counts as missing. Prints the lines of sentences without a complete tree, which parsers skip, and
-    of sentences in two parts. The exit code is 1 if a file is not CoNLL-U. Sentences of --parsed
-    join the training part, but tokens and sentence ends are not learned from them.
+    held out. Without a test part, the development part serves as test. A part without complete
+    trees counts as missing. Prints the lines of sentences without a complete tree, which parsers
+    skip, and of sentences in two parts. The exit code is 1 if a file is not CoNLL-U. Sentences of
+    --parsed join the training part, but tokens and sentence ends are not learned from them.
     """
     treebank = prefix_of(treebank)
     files = _files(treebank)

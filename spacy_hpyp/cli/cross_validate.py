@@ -52,14 +52,13 @@ def cross_validate(
     folds: Annotated[int, option("Number of parts, each held out once", least=2)] = 5,
     curve: Annotated[bool, option("Train on a tenth, a third and two thirds, too")] = False,
 ) -> None:
-    """Cross-validate a pipeline: parse the raw text of each part of a treebank after training on the
-    others.
+    """Parse the raw text of each part of a treebank after training on the other parts.
 
     Each training is that of 'spacy train' with the same config and overrides (--training.max_epochs
     3); a tenth of its data chooses the best model. A part is every n-th document, or every n-th run
     of ten sentences. Prints the F1 scores of 'hpyp udeval' over all documents, with bootstrap
-    intervals; sentences without a complete tree are left out. Repeat an interrupted command
-    to continue with the next part.
+    intervals; sentences without a complete tree are left out. Repeat an interrupted command to
+    continue with the next part.
     """
     overrides = parse_config_overrides(ctx.args)
     blocks = complete_sentences(treebank)

@@ -85,7 +85,7 @@ def perplexity(
 
     There is one prediction for each word and one for the end of each sentence. A rare word counts
     as its class, and its letters if the model spells. Compare only perplexities of models with the
-    same vocabulary ('hpyp ngram --vocab-from'), or bits a character of models that spell.
+    same vocabulary ('hpyp ngram --vocab-from'), or bits per character of models that spell.
     """
     if not data.is_dir():
         existing([data])

@@ -67,9 +67,9 @@ def rank(
 ) -> None:
     """Rank sentences by expected errors, to correct next.
 
-    An arc is wrong if its head is wrong. CoNLL-U keeps its sentences, multiword tokens and comments. Each
-    line of a text is a paragraph, in which the pipeline finds sentences. Only the sentences to
-    write are kept in memory.
+    An arc is wrong if its head is wrong. CoNLL-U keeps its sentences, multiword tokens and
+    comments. Each line of a text is a paragraph, in which the pipeline finds sentences. Only the
+    sentences to write are kept in memory.
     """
     nlp = load_pipeline(model, threads=threads, particles=particles)
     for parser in parsers_of(nlp):
@@ -131,7 +131,8 @@ def _rows(doc: Doc, text: str | Block, path: Path, number: int, kind: str) -> It
         if np.isnan(expected):
             attribute = "tag_prob" if kind == "tags" else "head_prob"
             raise ValueError(
-                f"'{path}': the pipeline does not set token._.{attribute}. Use one with an hpyp_parser."
+                f"'{path}': the pipeline does not set token._.{attribute}. "
+                "Use one with an hpyp_parser."
             )
         yield {
             f"expected_wrong_{kind}": expected,

@@ -256,7 +256,7 @@ def generate(
 
 def self_train(
     model: Annotated[Path, argument("Path of a pipeline with an hpyp_parser", exists=True)],
-    text: Annotated[Path, argument("Text with one sentence a line, or a .conllu file")],
+    text: Annotated[Path, argument("Text with one sentence a line, .conllu or .spacy")],
     output: Annotated[Path, argument("Directory for the pipeline (model-last)", file_okay=False)],
     *,
     learning: Annotated[

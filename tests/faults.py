@@ -1,7 +1,6 @@
 """Attack the components: random documents, damaged files, and processes that are killed.
 
-    python tests/faults.py [documents] [files] [kills] [--documents N] [--files N] [--kills N]
-    [--seed S]
+    python tests/faults.py [documents] [files] [kills] [--seed S]
 
 Trains every component on a few sentences of assets/sample, saves the pipeline, and then
 
@@ -264,8 +263,6 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("parts", nargs="*", metavar="part")
-    for part, count in PARTS.items():
-        parser.add_argument(f"--{part}", type=int, default=count)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -273,16 +270,16 @@ def main() -> int:
         (part,) = options.parts
         if part not in ATTACKS:
             work_until_killed(options.folder, learning=part == "learning")
-        found = ATTACKS[part](options.folder, getattr(options, part), options.seed)
+        found = ATTACKS[part](options.folder, PARTS[part], options.seed)
         print(f"{part}: {found['cases']} cases, {found['problems']} problems", flush=True)
         return int(found["problems"] > 0)
     failed = False
     with tempfile.TemporaryDirectory() as temporary:
         train(Path(temporary) / "trained")
         for part in options.parts or PARTS:
-            shutil.copytree(Path(temporary) / "trained", Path(temporary) / part)
-            command = [sys.executable, __file__, part, "--folder", str(Path(temporary) / part)]
-            command += [f"--{part}", str(getattr(options, part)), "--seed", str(options.seed)]
+            folder = shutil.copytree(Path(temporary) / "trained", Path(temporary) / part)
+            command = [sys.executable, __file__, part, "--folder", folder]
+            command += ["--seed", str(options.seed)]
             code = subprocess.run(command, check=False).returncode
             if code not in (0, 1):
                 print(f"{part}: the process has crashed with the code {code}", file=sys.stderr)

@@ -26,7 +26,7 @@ PARSERS = {"guided": "pool", "generative_reranker": "easy_first"}
 CONFIGS = sorted(path for path in (PROJECT / "configs").glob("*.cfg") if path.stem not in SOURCED)
 
 
-def test_what_is_taken_from_pipelines_of_other_configs_is_in_these():
+def test_sourced_components_are_in_the_pipelines_they_come_from():
     configs = {path.stem: load_config(path) for path in (PROJECT / "configs").glob("*.cfg")}
     made = {name: configs[name]["nlp"]["pipeline"] for name in ("guided", "easy_first", "pool")}
     for config in SOURCED - {"papers"}:

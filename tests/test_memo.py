@@ -24,7 +24,7 @@ KEYS = st.integers(1, 4).flatmap(lambda width: st.lists(st.tuples(*[PARTS] * wid
 
 @settings(deadline=None, derandomize=True, max_examples=200)
 @given(KEYS, st.sampled_from([1, 2, 4, 64]))
-def test_what_is_recalled_was_found_for_the_same_key(keys, size):
+def test_recalled_values_belong_to_their_keys(keys, size):
     memo = new_memo(size, 1)
     values = {key: number for number, key in enumerate(sorted(set(keys)))}
     for key in keys:

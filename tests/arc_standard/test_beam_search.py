@@ -63,7 +63,7 @@ class Plain(Counter):
 
 
 @pytest.mark.parametrize(("kept", "stack_penalty"), [(1, 0.0), (20, 0.0), (3, 0.7)])
-def test_beam_is_that_of_a_search_that_gives_nothing_up(model, kept, stack_penalty):
+def test_a_beam_holds_the_best_of_all_derivations(model, kept, stack_penalty):
     search = Search(kept, stack_penalty, marginals=True, scheme=TOP, **EVERY)
     found = decode_all(model.frozen, blocks_of(WORDS), 0, search).log_weight
     expected = Plain(model, WORDS, kept, stack_penalty).run()

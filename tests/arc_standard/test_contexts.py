@@ -134,7 +134,7 @@ def row_of(elements, records, top, known=NEXT):
     return row.tolist()
 
 
-def test_the_known_elements_are_those_of_stack_items_last_words_and_what_comes_next():
+def test_elements_cover_the_stack_the_last_words_and_the_next_token():
     assert sorted(ELEMENTS) == sorted([*NAMES, *CLASSES, "next.direction"])
     assert len(set(ELEMENTS.values())) == len(ELEMENTS) - 1
 

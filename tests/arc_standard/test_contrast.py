@@ -76,7 +76,7 @@ def test_gradient_is_the_slope_of_the_log_likelihood(joint, task, name):
             assert slope == pytest.approx(slopes[at], rel=0.03, abs=0.03)
 
 
-def test_what_the_right_derivation_generates_can_be_added(joint, task):
+def test_a_share_of_the_joint_gradient_can_be_added(joint, task):
     parser = joint.frozen
     likelihood, alone = contrasts(parser, task, 0.0)
     again, half = contrasts(parser, task, 0.5)

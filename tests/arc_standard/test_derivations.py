@@ -109,7 +109,7 @@ def test_configurations_that_contexts_cannot_tell_apart_are_merged():
 
 
 @pytest.mark.parametrize("heads", [[2, 3, -1, 2], [-1, -1], [1, 0], [0, -1]], ids=str)
-def test_what_is_no_projective_tree_with_one_root_has_probability_zero(model, heads):
+def test_trees_that_are_not_projective_have_probability_zero(model, heads):
     rows = sentence(heads)
     assert exact(model, rows) == (-inf, True)
     assert draw(model, rows, 10, np.random.default_rng(0))[1] == -inf

@@ -17,8 +17,7 @@ from spacy_hpyp.hpyp.franchise import child, restaurant_distribution
 
 TAGS, FORMS = 3, 4
 SENTENCES = [list(words) for n in (1, 3, 5) for words in product(range(2), repeat=n)][::3]
-# Of sums of the same numbers, some of which have been divided by a promise and multiplied by it
-# again.
+# Of sums of the same numbers in another order.
 ROUNDING = 1e-9
 
 
@@ -104,7 +103,7 @@ def decode(model, blocks, particles=EVERYTHING, share=1.0):
     return decoding.decode(model.frozen, blocks, search)
 
 
-def test_the_chain_is_what_the_tag_of_the_last_word_predicts(model):
+def test_the_chain_has_the_predictions_of_the_last_tag(model):
     conditional, franchise = model.conditionals["tag"], model.franchises["tag"]
     chain, expected = tag_chain(model.frozen.tag), np.empty(2)
     # In all these pools that is what the first expert reads first.
@@ -115,7 +114,7 @@ def test_the_chain_is_what_the_tag_of_the_last_word_predicts(model):
         np.testing.assert_allclose(row, expected, rtol=PRECISION)
 
 
-def test_there_is_no_chain_without_an_expert_that_begins_with_the_tag_of_the_last_word():
+def test_a_chain_needs_an_expert_that_begins_with_the_last_tag():
     contexts = ContextLists(
         transition=[["s1.tag"]],
         label=[],

@@ -118,7 +118,7 @@ def test_seatings_are_visited_as_often_as_enumeration_says(kind, name):
 
 
 @pytest.mark.parametrize("name", POOLS)
-def test_what_is_predicted_without_sentences_takes_them_out_of_a_copy(name):
+def test_a_held_out_copy_predicts_without_its_sentences(name):
     model, rows = make_model(POOLS[name]), sentence()
     for i in range(20):
         model.gibbs_step(
@@ -134,7 +134,7 @@ def test_what_is_predicted_without_sentences_takes_them_out_of_a_copy(name):
     assert tree_log_probs(model.frozen, rows).log_prob == predicted
 
 
-def test_what_is_learned_after_a_seating_was_read_and_an_interrupt_came_is_stored(monkeypatch):
+def test_an_interrupt_while_a_seating_is_read_loses_nothing(monkeypatch):
     model, rows = make_model(POOLS["the paper's"]), sentence()
     model.gibbs_step(rows, static_derivations(rows), np.array([False]), np.random.default_rng(0))
     before, loaded = model.pack(), model.from_bytes(model.to_bytes())

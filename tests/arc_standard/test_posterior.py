@@ -84,12 +84,10 @@ def test_posterior_probabilities_sum_to_one(model):
 
 
 def test_selection_for_marginals_keeps_more_of_the_sum(model):
-    words = [0, 1, 0, 0, 1]
-    all_of_it, broad, narrow = (
-        decoding.decode(model.frozen, blocks_of(words), search).log_probability.sum()
-        for search in (Search(EVERYTHING, 0.0), Search(50, 0.0, marginals=True), Search(50, 0.0))
-    )
-    assert all_of_it + 1e-9 >= broad >= narrow
+    blocks, sums = blocks_of([0, 1, 0, 0, 1]), []
+    for search in (Search(50, 0.0), Search(50, 0.0, marginals=True), Search(EVERYTHING, 0.0)):
+        sums.append(decoding.decode(model.frozen, blocks, search).log_probability.sum())
+    assert sums[0] <= sums[1] <= sums[2] + 1e-9
 
 
 @pytest.mark.parametrize("consensus", [False, True])

@@ -74,7 +74,7 @@ def assert_drawn_from(found, probabilities):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("n", WORDS)
-def test_estimate_of_the_words_probability_is_unbiased(model, n):
+def test_the_estimate_of_the_probability_of_words_is_unbiased(model, n):
     exact = np.log(sum(model.derivations(n).values()))
     for particles in (1, 5):
         rng = np.random.default_rng(n)

@@ -146,6 +146,6 @@ def test_a_class_is_that_of_the_word_and_the_word_itself_where_it_has_none():
         ({"distance": [["sibling.word", "sibling.distance"]]}, None),
     ],
 )
-def test_what_dynamic_programming_cannot_know_is_found(lists, problem):
+def test_contexts_that_a_chart_cannot_read_are_found(lists, problem):
     given = {"tag": [["parent.tag"]], "word": [], "case": [], **lists}
     assert unchartable(conditionals(HeadOutwardContexts(**given))) == problem

@@ -304,7 +304,7 @@ def test_arcs_are_scored_by_the_sum_over_states(kind):
         assert np.exp(scores.root[d] if h is None else scores.first[h, d]) == pytest.approx(total)
 
 
-def test_the_tree_that_is_found_is_the_most_probable_one():
+def test_a_parse_is_the_most_probable_tree():
     model, _, _ = trained(SYNTACTIC)
     word = np.array([3, 1, 4, 1], dtype=np.int32)
     scores = score_arcs(model, word, NONE)

@@ -123,7 +123,7 @@ def test_drawn_words_are_of_their_class(english, monkeypatch):
     assert spelling.draw(vocabulary, 0, rng) is None
 
 
-def test_what_is_stored_predicts_the_same_bits(english):
+def test_a_stored_spelling_predicts_the_same_bits(english):
     spelling = english[1]
     loaded = Spelling.from_message(load(parts(spelling)))
     words, classes = ["balking", "Zenobia", "☃"], np.array([0, 1, 2])

@@ -69,7 +69,7 @@ def test_everybody_can_leave_a_franchise_that_came_back(customers, seed):
     assert all(np.array_equal(pack(again)[name], empty[name]) for name in FIELDS)
 
 
-def test_the_order_of_founding_does_not_change_the_bytes():
+def test_the_order_of_customers_does_not_change_the_bytes():
     # A dish that is seen once has one way to be seated.
     customers = [((2, 1), 0), ((0, 1), 3), ((2, 0), 1), ((1, 1), 4)]
     packed = [dump(pack(seated_franchise(order))) for order in itertools.permutations(customers)]

@@ -100,7 +100,7 @@ def test_guides_are_those_of_a_model_that_was_trained_without_the_sentences(
 
 
 @pytest.mark.parametrize("seating", ["kneser-ney", "sampled"])
-def test_the_model_is_afterwards_what_it_was(toy, nlp, sentences, annotation, seating):
+def test_annotation_leaves_the_model_as_it_was(toy, nlp, sentences, annotation, seating):
     if seating == "sampled":
         nlp = toy.trained(sentences, guides=True, **{**toy.pools, "seating": seating})
     parser = toy.parser(nlp)

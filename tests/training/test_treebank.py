@@ -154,9 +154,8 @@ def test_cyclic_heads_in_a_document_do_not_stop_training(toy):
     docs = [toy.doc(nlp.vocab, s) for s in sentences]
     doc = toy.doc(nlp.vocab, sentences[0])
     rows = doc.to_array(["HEAD"])
-    n = len(doc)
     # The last token's head is the one before it, and the other way round; the root is left.
-    rows[n - 1], rows[n - 2] = np.int64(-1).astype(np.uint64), 1
+    rows[-1], rows[-2] = np.int64(-1).astype(np.uint64), 1
     try:
         doc.from_array(["HEAD"], rows)
     except ValueError:

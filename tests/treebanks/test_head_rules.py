@@ -65,7 +65,7 @@ def test_a_label_has_a_category_and_function_tags(label, first, tags):
         ("unheard-of", "DT NN", 1),
     ],
 )
-def test_the_head_is_the_first_of_the_categories_from_the_side_of_the_phrase(
+def test_heads_follow_the_table(
     phrase, children, head
 ):
     children = children.split()

@@ -65,9 +65,7 @@ def test_a_label_has_a_category_and_function_tags(label, first, tags):
         ("unheard-of", "DT NN", 1),
     ],
 )
-def test_heads_follow_the_table(
-    phrase, children, head
-):
+def test_heads_follow_the_table(phrase, children, head):
     children = children.split()
     assert find_head(phrase, children, [False] * len(children)) == head
 

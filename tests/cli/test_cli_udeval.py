@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 
 import pytest
 from command_line import run
@@ -86,15 +85,14 @@ def test_few_sentences_get_an_interval_and_empty_columns_no_score(scores):
 
 
 def test_what_is_given_is_found(scores):
-    shown, found = scores
-    assert "words of raw text in a second" in shown
+    _, found = scores
     assert found["sentences"]["Sentences"] == found["words"]["Sentences"] == 1.0
     assert found["words"]["Words"] == found["words"]["Tokens"] == 1.0
     assert found["text"]["Tokens"] < 1.0
     assert found["words"]["LAS"] > 0.5
 
 
-def test_what_is_missing_is_said(files, monkeypatch, tmp_path):
+def test_a_treebank_without_trees_or_with_an_empty_form_is_refused(files, tmp_path):
     arguments = "hpyp", "udeval", files / "model"
     bad = tmp_path / "bad.conllu"
     bad.write_text(CYCLE)
@@ -102,8 +100,3 @@ def test_what_is_missing_is_said(files, monkeypatch, tmp_path):
     bad.write_text("1\t\t_\t_\t_\t_\t0\troot\t_\t_\n\n")
     wrong = run(*arguments, bad, exit_code=1)
     assert "official script cannot read" in " ".join(wrong.stderr.split())
-    bad.write_bytes(b"\xff")
-    assert "bad.conllu" in "".join(run(*arguments, bad, exit_code=1).stderr.split())
-    monkeypatch.setitem(sys.modules, "udtools.udeval", None)
-    wrong = run(*arguments, files / "gold.conllu", exit_code=1)
-    assert "spacy-hpyp[ud]" in "".join(wrong.stderr.split())

@@ -43,10 +43,8 @@ class StoredModel(ABC):
     def _read(self, message: Message) -> None:
         """Read what `_write` wrote."""
 
-    def _fixed(self) -> dict[str, tuple[Any, str]]:
-        """Return settings that cannot change after training, by name: the value, as srsly reads it,
-        and the error about a file with another value, `{}`.
-        """
+    def _fixed(self) -> Message:
+        """Return settings that cannot change after training, by name, as srsly reads them."""
         return {}
 
     def untrained(self: _Stored) -> _Stored:
@@ -57,8 +55,7 @@ class StoredModel(ABC):
 
     def to_bytes(self) -> bytes:
         """Serialize the model, with all that training needs to go on."""
-        fixed = {name: value for name, (value, _) in self._fixed().items()}
-        return dump({"fixed": fixed, "learned": self._write()})
+        return dump({"fixed": self._fixed(), "learned": self._write()})
 
     def from_bytes(self: _Stored, data: bytes) -> _Stored:
         """Read what `to_bytes` wrote.
@@ -67,10 +64,11 @@ class StoredModel(ABC):
         RAISES (ValueError): If the bytes belong to a model with other settings.
         """
         message = load(data)
-        for name, (value, problem) in self._fixed().items():
-            found = message["fixed"].get(name)
-            if found != value:
-                raise ValueError(problem.format(repr(found)))
+        for name, value in self._fixed().items():
+            if message["fixed"].get(name) != value:
+                raise ValueError(
+                    f"its setting '{name}' is not that of the config, and cannot change after training"
+                )
         loaded = self.untrained()
         if message["learned"]:
             loaded._read(message["learned"])

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc
@@ -240,14 +240,9 @@ class JointModel(CountModel):
 
     # Storage
 
-    def _fixed(self) -> dict[str, tuple[Any, str]]:
-        contexts = {name: [*map(list, getattr(self.contexts, name))] for name in DISTRIBUTIONS}
-        return {
-            "contexts": (
-                contexts,
-                "its context lists are not those of the config, which cannot change them",
-            )
-        }
+    def _fixed(self) -> Message:
+        lists = {name: [*map(list, getattr(self.contexts, name))] for name in DISTRIBUTIONS}
+        return {"contexts": lists}
 
     def _write(self) -> Message:
         if not self.is_initialized:

@@ -253,10 +253,8 @@ class TreeModel(ClassedModel):
         self.arc_labels.compact()
         self.progress = ParserProgress()
 
-    def _fixed(self) -> dict[str, tuple[Any, str]]:
-        fixed = {"templates": self.templates, "places": self.places}
-        problem = "differ from the config, and cannot change after training"
-        return {name: (value, f"its {name} {problem}") for name, value in fixed.items()}
+    def _fixed(self) -> Message:
+        return {"templates": self.templates, "places": self.places}
 
     def _write(self) -> Message:
         if self.vocabulary is None:

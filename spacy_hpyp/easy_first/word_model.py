@@ -235,10 +235,8 @@ class WordClassifier(ClassedModel):
         """
         self.perceptron.compact()
 
-    def _fixed(self) -> dict[str, tuple[Any, str]]:
-        fixed = {"outcome": self.task.outcome, "templates": self.templates, "places": self.places}
-        problem = "setting differs from the config, and cannot change after training"
-        return {name: (value, f"its '{name}' {problem}") for name, value in fixed.items()}
+    def _fixed(self) -> Message:
+        return {"outcome": self.task.outcome, "templates": self.templates, "places": self.places}
 
     def _write(self) -> Message:
         if self.vocabulary is None:

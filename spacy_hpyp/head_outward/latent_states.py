@@ -211,12 +211,8 @@ class LatentStates(StoredModel):
 
     # Storage
 
-    def _fixed(self) -> dict[str, tuple[Any, str]]:
-        fixed = {"kind": self.kind, "states": self.states}
-        return {
-            name: (value, f"its '{name}' is {{}}, but that of the config is {value!r}")
-            for name, value in fixed.items()
-        }
+    def _fixed(self) -> Message:
+        return {"kind": self.kind, "states": self.states}
 
     def _write(self) -> Message:
         if not self.is_initialized:

@@ -17,7 +17,7 @@ from ..hpyp.count_model import CountModel
 from ..hpyp.franchise import Franchise, new_franchise
 from ..hpyp.pool import Conditional, Pool
 from ..settings import TRUTH, Number, OneOf, Settings, Whole, setting, taking
-from ..stored import model_holding
+from ..stored import Message, model_holding
 from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import VocabularySettings
 from ..text.word_classes import Classes, uncased_classes
@@ -178,9 +178,9 @@ class HeadOutwardModel(CountModel):
 
     # Storage
 
-    def _fixed(self) -> dict[str, tuple[Any, str]]:
+    def _fixed(self) -> Message:
         names = ("prior", "counts", "uniform_roots")
-        fixed = {
+        return {
             "contexts": {
                 name: [*map(list, getattr(self.contexts, name))] for name in DISTRIBUTIONS
             },
@@ -188,8 +188,6 @@ class HeadOutwardModel(CountModel):
                 name: value for name, value in asdict(self.settings).items() if name in names
             },
         }
-        problem = "differ from the config, and cannot change after training"
-        return {name: (value, f"its {name} {problem}") for name, value in fixed.items()}
 
 
 @registry.architectures("spacy-hpyp.HeadOutwardModel.v1")

@@ -12,44 +12,20 @@ from spacy_hpyp.annotation.guides import Guide, write_guide
 from spacy_hpyp.annotation.syntactic_words import Analysis, write_words
 
 NAMES = ("easy_first_morphologizer", "easy_first_lemmatizer")
-# Words, parts of speech, features and lemmas. "runs" is a verb after "she", and a noun after "the".
+#: Words with parts of speech, features and lemmas. "runs" is a verb after "she", and a noun after
+#: "the".
+TEXTS = [
+    "She PRON Number=Sing she, runs VERB Number=Sing|Person=3 run, . PUNCT _ .",
+    "The DET _ the, runs NOUN Number=Plur runs, end VERB Number=Plur end",
+    "the DET _ the, dogs NOUN Number=Plur dog, talk VERB Number=Plur talk",
+    "the DET _ the, cats NOUN Number=Plur cat, walk VERB Number=Plur walk",
+    "the DET _ the, birds NOUN Number=Plur bird, walk VERB Number=Plur walk",
+    "she PRON Number=Sing she, talks VERB Number=Sing|Person=3 talk, . PUNCT _ .",
+]
+#: The same in columns.
 SENTENCES = [
-    (
-        ["She", "runs", "."],
-        ["PRON", "VERB", "PUNCT"],
-        ["Number=Sing", "Number=Sing|Person=3", ""],
-        ["she", "run", "."],
-    ),
-    (
-        ["The", "runs", "end"],
-        ["DET", "NOUN", "VERB"],
-        ["", "Number=Plur", "Number=Plur"],
-        ["the", "runs", "end"],
-    ),
-    (
-        ["the", "dogs", "talk"],
-        ["DET", "NOUN", "VERB"],
-        ["", "Number=Plur", "Number=Plur"],
-        ["the", "dog", "talk"],
-    ),
-    (
-        ["the", "cats", "walk"],
-        ["DET", "NOUN", "VERB"],
-        ["", "Number=Plur", "Number=Plur"],
-        ["the", "cat", "walk"],
-    ),
-    (
-        ["the", "birds", "walk"],
-        ["DET", "NOUN", "VERB"],
-        ["", "Number=Plur", "Number=Plur"],
-        ["the", "bird", "walk"],
-    ),
-    (
-        ["she", "talks", "."],
-        ["PRON", "VERB", "PUNCT"],
-        ["Number=Sing", "Number=Sing|Person=3", ""],
-        ["she", "talk", "."],
-    ),
+    [*map(list, zip(*(word.replace("_", "").split(" ") for word in text.split(", "))))]
+    for text in TEXTS
 ]
 MORPHOLOGY = [
     ["word"],

@@ -35,9 +35,14 @@ class StoredModel(ABC):
     def _forget(self) -> None:
         """Forget everything but the settings."""
 
+    @property
+    def is_initialized(self) -> bool:
+        """Whether there is something to store."""
+        return True
+
     @abstractmethod
     def _write(self) -> Message:
-        """Return the learned parts of a message, none of an untrained model."""
+        """Return the learned parts of a message."""
 
     @abstractmethod
     def _read(self, message: Message) -> None:
@@ -55,7 +60,9 @@ class StoredModel(ABC):
 
     def to_bytes(self) -> bytes:
         """Serialize the model, with all that training needs to go on."""
-        return dump({"fixed": self._fixed(), "learned": self._write()})
+        return dump(
+            {"fixed": self._fixed(), "learned": self._write() if self.is_initialized else {}}
+        )
 
     def from_bytes(self: _Stored, data: bytes) -> _Stored:
         """Read what `to_bytes` wrote.

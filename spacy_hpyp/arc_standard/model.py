@@ -245,8 +245,6 @@ class JointModel(CountModel):
         return {"contexts": lists}
 
     def _write(self) -> Message:
-        if not self.is_initialized:
-            return {}
         return {
             **super()._write(),
             "confidence": self.confidence and [*self.confidence],

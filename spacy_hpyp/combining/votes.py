@@ -194,6 +194,11 @@ class Votes(StoredModel):
     def _forget(self) -> None:
         self.use([], [])
 
+    @property
+    def is_initialized(self) -> bool:
+        """Whether it has labels."""
+        return bool(self.labels)
+
     def use(self, tags: Sequence[str], labels: Sequence[str], examples: int = 0) -> None:
         """Forget all weights, and take tags and labels; others will have no features.
 

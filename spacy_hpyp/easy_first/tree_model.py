@@ -257,8 +257,6 @@ class TreeModel(ClassedModel):
         return {"templates": self.templates, "places": self.places}
 
     def _write(self) -> Message:
-        if self.vocabulary is None:
-            return {}
         return {
             **vocabulary_to_message(self.vocabulary),
             "labels": self.labels,

@@ -239,8 +239,6 @@ class WordClassifier(ClassedModel):
         return {"outcome": self.task.outcome, "templates": self.templates, "places": self.places}
 
     def _write(self) -> Message:
-        if self.vocabulary is None:
-            return {}
         return {
             **vocabulary_to_message(self.vocabulary),
             **candidates_to_message(self.candidates),

@@ -215,8 +215,6 @@ class LatentStates(StoredModel):
         return {"kind": self.kind, "states": self.states}
 
     def _write(self) -> Message:
-        if not self.is_initialized:
-            return {}
         return {
             **vocabulary_to_message(self.vocabulary),
             "seating": [pack(self.seating.states), pack(self.seating.words)],

@@ -360,8 +360,6 @@ class CountModel(ClassedModel):
         self.weights = Parameters(model, attribute)
 
     def _write(self) -> Message:
-        if not self.is_initialized:
-            return {}
         return {
             **vocabulary_to_message(self.vocabulary),
             "labels": self.labels,

@@ -52,11 +52,6 @@ class ParseCombiner(TrainableComponent):
         return self.model.attrs[VOTES]
 
     @property
-    def is_trained(self) -> bool:
-        """Whether the component has been initialized."""
-        return bool(self.votes.labels)
-
-    @property
     def labels(self) -> tuple[str, ...]:
         """The labels of the training data; voters may have others."""
         return tuple(self.votes.labels)

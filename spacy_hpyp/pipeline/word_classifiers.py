@@ -4,7 +4,6 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache, partial
-from typing import ClassVar
 
 import numpy as np
 from spacy import util
@@ -28,7 +27,7 @@ from ..annotation.encoding import (
 )
 from ..annotation.sentences import content_key
 from ..compiled import NONE
-from ..easy_first.classification import EasyFirstSearch
+from ..easy_first.classification import EasyFirstSearch, Sequences
 from ..easy_first.word_model import CLASSIFIER, WordClassifier
 from ..text.lemmas import LemmaRules
 from ..training.outcomes import Encoded, GoldWords, jackknife
@@ -66,16 +65,14 @@ class WordClassifyingComponent(TrainableComponent):
         super()._reset_training()
         self._seen: Seen[Encoded] = Seen()
 
-    def _initialize(
-        self, examples: Iterable[Example], outcomes: Sequence[str], missing: str
-    ) -> None:
+    def _initialize(self, examples: Iterable[Example], outcomes: Sequence[str]) -> None:
         """Collect the vocabulary and forget what was learned."""
         model = self._new_model()
         numbers = _numbers(outcomes)
         parts = [self._gold_words(example, numbers) for example in examples]
         parts = [part for part in parts if part is not None]
         if not any(np.any(part.gold >= 0) for part in parts):
-            raise self._nothing_to_learn(missing)
+            raise self._nothing_to_learn("a word to learn from")
         GoldWords.join(parts).teach_words(model, outcomes)
         self._use(model)
 
@@ -105,12 +102,16 @@ class WordClassifyingComponent(TrainableComponent):
     def predict(self, docs: Iterable[Doc]) -> tuple[Words, np.ndarray]:
         """Classify the words of documents without changing them.
 
-        RETURNS (tuple[Words, int32[words]]): Their words, and the outcome of each.
+        RETURNS (tuple[Words, int32[words]]): Their words, and the outcome of each; for a senter,
+            `NONE` where it is uncertain.
         RAISES (ValueError): If the component has not been trained, or a guide is missing.
         """
         self._check_trained()
         sequences, words = self.classifier.read_docs(list(docs), reader=self.name)
-        return words, self.classifier.decide(sequences, self.search, self.threads)
+        return words, self._decide(sequences)
+
+    def _decide(self, sequences: Sequences) -> np.ndarray:
+        return self.classifier.decide(sequences, self.search, self.threads)
 
 
 def _numbers(outcomes: Sequence[str]) -> dict[str, int]:
@@ -122,9 +123,6 @@ class LabellingComponent(WordClassifyingComponent):
 
     A subclass defines `_names`, the gold outcomes in a document, "" where unknown.
     """
-
-    #: What training examples must have: without given labels, and with them.
-    needed: ClassVar[tuple[str, str]] = ("a word", "a word with one of the labels")
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -151,10 +149,8 @@ class LabellingComponent(WordClassifyingComponent):
         examples = self._examples(get_examples(), "initialize")
         if not labels:
             names = {name for example in examples for name in self._names(example.reference)}
-            outcomes, needed = sorted(names - {""}), self.needed[0]
-        else:
-            outcomes, needed = list(labels), self.needed[1]
-        self._initialize(examples, outcomes, needed)
+            labels = sorted(names - {""})
+        self._initialize(examples, labels)
 
 
 #: The outcome of words that have nothing in training data where none has anything.
@@ -170,12 +166,10 @@ class AttributeComponent(LabellingComponent):
     and that of each word (int64[words]).
     """
 
-    def _initialize(
-        self, examples: Iterable[Example], outcomes: Sequence[str], missing: str
-    ) -> None:
+    def _initialize(self, examples: Iterable[Example], outcomes: Sequence[str]) -> None:
         if not outcomes:
             util.logger.warning("%s: the training examples have nothing to learn from", self.name)
-        super()._initialize(examples, outcomes or [NOTHING], missing)
+        super()._initialize(examples, outcomes or [NOTHING])
 
     def _names(self, doc: Doc) -> list[str]:
         return self._gold_outcomes(doc, read_words([doc]))[0]
@@ -228,24 +222,15 @@ class EasyFirstSenter(WordClassifyingComponent):
         """
         # In the order of the numbers `GOES_ON` and `BEGINS`.
         outcomes = ["goes on", "begins"]
-        self._initialize(
-            self._examples(get_examples(), "initialize"), outcomes, "sentence boundaries"
-        )
+        self._initialize(self._examples(get_examples(), "initialize"), outcomes)
 
-    def predict(self, docs: Iterable[Doc]) -> tuple[Words, np.ndarray]:
-        """Classify the words of documents without changing them.
-
-        RETURNS (tuple[Words, int32[words]]): Their words, and whether each begins a sentence;
-            `NONE` where that is uncertain.
-        RAISES (ValueError): If the component has not been trained.
-        """
-        self._check_trained()
-        sequences, words = self.classifier.read_docs(list(docs), reader=self.name)
-        outcomes = self.classifier.decide(sequences, self.search, self.threads)
+    def _decide(self, sequences: Sequences) -> np.ndarray:
+        """Return whether each word begins a sentence, `NONE` where that is uncertain."""
+        outcomes = super()._decide(sequences)
         if self.certainty > 0.0:
             sure = np.abs(self.classifier.leads(sequences, outcomes)) >= self.certainty
             outcomes = np.where(sure | (sequences.given != NONE), outcomes, NONE)
-        return words, outcomes
+        return outcomes
 
     def set_annotations(self, docs: Iterable[Doc], scores: tuple[Words, np.ndarray]) -> None:
         """Write the sentence boundaries that `predict` has found."""
@@ -284,7 +269,6 @@ class EasyFirstTagger(LabellingComponent):
 
     factory = "easy_first_tagger"
     settings_type = ClassifyingSettings
-    needed = ("a token with a tag", "a token with one of the tags")
 
     def _names(self, doc: Doc) -> list[str]:
         return [token.tag_ for token in doc]
@@ -424,13 +408,11 @@ class EasyFirstLemmatizer(AttributeComponent):
         super()._reset_training()
         self._rules = _rules(self.classifier.outcomes)
 
-    def _initialize(
-        self, examples: Iterable[Example], outcomes: Sequence[str], missing: str
-    ) -> None:
+    def _initialize(self, examples: Iterable[Example], outcomes: Sequence[str]) -> None:
         # Of several names of a rule the first stands for it.
         self._rules = _rules(outcomes)
         try:
-            super()._initialize(examples, self._rules.names, missing)
+            super()._initialize(examples, self._rules.names)
         finally:
             self._rules = _rules(self.classifier.outcomes)
 

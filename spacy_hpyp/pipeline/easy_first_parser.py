@@ -191,10 +191,6 @@ class EasyFirstParser(ParserWithCandidates, Parser):
             {key: lesson for key, lesson in chosen.items() if not isinstance(lesson, str)}
         )
 
-    def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
-        keys = self._remember(examples)
-        return self._step(keys, drop, losses)
-
     @property
     def _learning(self) -> Learning:
         return Learning(self.beam, early=self.learning == "early")
@@ -202,8 +198,8 @@ class EasyFirstParser(ParserWithCandidates, Parser):
     def _end_pass(self) -> None:
         learn_from_held_out(self.parser, self._learning, threads=self.threads)
 
-    def _step(self, keys: list[bytes], drop: float, losses: dict[str, float]) -> bool:
-        """Learn from some sentences. Returns whether that completes a pass."""
+    def _learn_from(self, examples: list[Example], drop: float, losses: dict[str, float]) -> bool:
+        keys = self._remember(examples)
         parser, progress = self.parser, self.parser.progress
         learned = [self._seen.made[key] for key in keys if not is_held_out(progress, key)]
         if learned:

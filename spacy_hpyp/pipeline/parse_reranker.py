@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from spacy import util
@@ -95,17 +94,15 @@ class ParseReranker(HeadOutwardComponent):
 
         RAISES (ValueError): If there is none.
         """
-        sources = [name for name, pipe in self._before() if hasattr(pipe, "candidates")]
+        sources = [
+            name for name, pipe in components_before(self, self.nlp) if hasattr(pipe, "candidates")
+        ]
         if not self.source and not sources:
             raise ValueError(
                 f"The component '{self.name}' chooses among the trees of a parser, but there is none before it "
                 f"in the pipeline: {self.nlp.component_names}. Put one there, or name it: 'source'."
             )
         return self.source or sources[-1]
-
-    def _before(self) -> list[tuple[str, Any]]:
-        """Return the components before this one, those that are disabled among them."""
-        return components_before(self, self.nlp)
 
     # Training
 
@@ -179,7 +176,7 @@ class ParseReranker(HeadOutwardComponent):
             name: pipe.held_out_copy([[raw for _, raw in found]])
             if hasattr(pipe, "held_out_copy")
             else pipe
-            for name, pipe in self._before()
+            for name, pipe in components_before(self, self.nlp)
         }
         docs: Iterable[Doc] = [
             unannotated(doc, sent_starts=[token.i == 0 for token in doc]) for doc, _ in found

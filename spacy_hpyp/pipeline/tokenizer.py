@@ -20,7 +20,13 @@ from spacy.util import get_lang_class, logger, registry
 from spacy.vocab import Vocab
 
 from ..annotation.extensions import write_probability
-from ..annotation.syntactic_words import Analysis, multiword_tokens, write_words
+from ..annotation.syntactic_words import (
+    Analysis,
+    multiword_tokens,
+    to_word_doc,
+    word_spans,
+    write_words,
+)
 from ..settings import SEED, OneOf, check
 from ..storage import blaming, dump, load, replace_file, with_checksum, without_checksum
 from ..text.multiword import MultiwordTokens, are_cut
@@ -341,13 +347,9 @@ def _token_spans(doc: Doc) -> set[tuple[int, int]]:
     return {(token.idx, token.idx + len(token)) for token in doc if not token.is_space}
 
 
-def _word_spans(doc: Doc) -> set[tuple]:
-    """Return the spans of words that spell their token, and others by token, number and form."""
-    found: set[tuple] = set()
-    for token in doc:
-        words, begin = [word.text for word in token._.ud_words], token.idx
-        is_cut = "".join(words) == token.text
-        for number, word in enumerate(words):
-            found.add((begin, begin + len(word)) if is_cut else (token.idx, number, word))
-            begin += len(word)
-    return found
+def _word_spans(doc: Doc) -> set[tuple[int, int, str]]:
+    """Return the span and the form of each word; words that do not spell their token share its
+    span.
+    """
+    words = zip(word_spans(doc).tolist(), to_word_doc(doc))
+    return {(*span, word.text) for span, word in words if not word.is_space}

@@ -256,6 +256,7 @@ def follow(
     RAISES (ValueError): If that would be too much memory.
     """
     blocks = blocks._replace(may_start=np.zeros_like(blocks.may_start))
+    search = search._replace(apart=False)
     outcomes = int(alphabet_of(model.word)) + 1
     # More labels are tried for what is expected next than for analyses.
     wide = search._replace(labels_per_arc=max(search.labels_per_arc, _LABELS), future_cost=0.0)

@@ -80,7 +80,3 @@ class AttributeRules(StoredPipe):
     def _value(self, tag: int, word: int, pos: int, morph: int) -> tuple[int, int]:
         rule = self._values.get((tag, word)) or self._values.get((tag, 0))
         return (pos, morph) if rule is None else (rule[0] or pos, rule[1])
-
-
-# Installed copies name the former place of factories.
-from .factories import make_attribute_rules  # noqa: E402, F401

@@ -253,7 +253,3 @@ class EasyFirstParser(ParserWithCandidates, Parser):
             beam = [part[:k] for part in self.parser.k_best(sentences, i, max(self.beam, k))]
             found.append(trees_of(doc, words.layout.token[start:end], *beam, self._label_names))
         return found
-
-
-# Installed copies name the former place of factories.
-from .factories import make_easy_first_parser  # noqa: E402, F401

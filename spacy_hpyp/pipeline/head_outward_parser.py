@@ -197,7 +197,3 @@ def _one_tree_each(
         else:
             heads[root], labels[root] = main, -2
     return heads, labels
-
-
-# Installed copies name the former place of factories.
-from .factories import make_head_outward_parser  # noqa: E402, F401

@@ -132,7 +132,3 @@ class HeadOutwardStates(TrainableComponent):
         scores = self.predict([example.predicted for example in self._examples(examples, "score")])
         values = np.concatenate([np.empty(0), *(log_probability for *_, log_probability in scores)])
         return {_SCORE: float(values.mean()) if len(values) else 0.0}
-
-
-# Installed copies name the former place of factories.
-from .factories import make_head_outward_states  # noqa: E402, F401

@@ -339,7 +339,3 @@ def search_of(settings: ParserSettings) -> Search:
         future_cost=future_cost,
         scheme=TOP if is_beam else ROUND,
     )
-
-
-# Installed copies name the former place of factories.
-from .factories import make_hpyp_parser  # noqa: E402, F401

@@ -55,7 +55,3 @@ class KeepParse(StoredPipe):
             forget_probabilities(words)
             write_back(words, doc)
         return doc
-
-
-# Installed copies name the former place of factories.
-from .factories import make_keep_parse  # noqa: E402, F401

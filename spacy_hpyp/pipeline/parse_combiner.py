@@ -192,7 +192,3 @@ def gold_parse(example: Example) -> KeptParse:
         *np.full((2, n), np.nan),
         np.zeros(n, dtype=bool),
     )
-
-
-# Installed copies name the former place of factories.
-from .factories import make_arc_confidence, make_parse_combiner  # noqa: E402, F401

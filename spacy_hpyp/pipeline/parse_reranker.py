@@ -280,7 +280,3 @@ def _sentences(examples: Iterable[Example], tokens: str) -> Iterator[tuple[bytes
         for raw, place in zip(sentences, places):
             if len(place):
                 yield raw.key, (doc[int(place[0]) : int(place[-1]) + 1].as_doc(), raw)
-
-
-# Installed copies name the former place of factories.
-from .factories import make_parse_reranker  # noqa: E402, F401

@@ -441,12 +441,3 @@ class EasyFirstLemmatizer(AttributeComponent):
 
 def _rules(names: Iterable[str]) -> LemmaRules:
     return LemmaRules(name for name in names if name != NOTHING)
-
-
-# Installed copies name the former place of factories.
-from .factories import (  # noqa: E402, F401
-    make_easy_first_lemmatizer,
-    make_easy_first_morphologizer,
-    make_easy_first_senter,
-    make_easy_first_tagger,
-)

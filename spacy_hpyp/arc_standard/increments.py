@@ -58,6 +58,8 @@ class Increments(NamedTuple):
     log_weight (float64[n, K]): Log-probabilities of the prefix with each of them, in nats.
     analysis (uint64[n, K]): Of the derivations that go on after a word those with the same number
         have the same tags and arcs.
+    structure (float64[n, 3]): Expected values over the analyses after a word: words on the stack,
+        arcs attached since the word before, and the sum of their lengths in words.
     entropy_next (float64[n + 1]): Before the first word and after each, the entropy of the
         distribution of what comes next, in bits.
     heads, labels, tags (int32[n, K, n]): What has been attached in each, as in `Parses`, but `OPEN`
@@ -70,6 +72,7 @@ class Increments(NamedTuple):
     size: np.ndarray
     log_weight: np.ndarray
     analysis: np.ndarray
+    structure: np.ndarray
     entropy_next: np.ndarray
     heads: np.ndarray
     labels: np.ndarray
@@ -103,14 +106,30 @@ def _note_analyses(found, records, beam, word):
     if len(found.heads) > 0:
         found.heads[word] = OPEN
         found.labels[word] = NONE
+    total = log_sum(beam["theta"])
     for i in range(len(beam)):
         record = beam[i].record
         found.log_weight[word, i] = beam[i].theta
         found.analysis[word, i] = _number_of(records, record)
+        weight = exp(beam[i].theta - total)
+        found.structure[word, 0] += weight * (beam[i].depth - 1)
+        _add_arcs(records, records[record, column.PREVIOUS], weight, found.structure[word])
         if len(found.heads) > 0:
             read_parse(
                 records, record, found.heads[word, i], found.labels[word, i], found.tags[word, i]
             )
+
+
+@jitable
+def _add_arcs(records, record, weight, structure):
+    """Add the arcs that were attached after the last shift to their expected number and length."""
+    while record != ROOT and records[record, column.ACTION] != SHIFT:
+        before = records[record, column.PREVIOUS]
+        child = records[before, column.POSITION]
+        other = records[records[before, column.BELOW], column.POSITION]
+        structure[1] += weight
+        structure[2] += weight * abs(child - other)
+        record = before
 
 
 @jitable
@@ -273,6 +292,7 @@ def follow(
             np.zeros(n, dtype=np.int64),
             np.empty((n, k)),
             np.empty((n, k), dtype=np.uint64),
+            np.zeros((n, 3)),
             np.empty(n + 1),
             *(np.empty((rows, k, n), dtype=np.int32) for _ in range(3)),
             np.empty((n + 1 if parses else 1, outcomes)),

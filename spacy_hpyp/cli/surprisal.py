@@ -80,7 +80,7 @@ def surprisal(
     ] = None,
     value: Annotated[str, option("Column of values in the table of --align")] = "surprisal",
     no_punctuation: Annotated[bool, option("Leave punctuation out", "--no-punctuation")] = False,
-    entropy: Annotated[bool, option("Add columns of entropies", "--entropy -e")] = False,
+    entropy: Annotated[bool, option("Add entropies and structure", "--entropy -e")] = False,
     per_line: Annotated[bool, option("Read each line as one sentence", "--per-line -l")] = False,
     running: Annotated[bool, option("Stimuli: find the sentences of each text")] = False,
     segment_with: Annotated[

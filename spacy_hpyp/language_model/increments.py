@@ -1,4 +1,4 @@
-"""The beam after each word: entropies, and the most probable parses of the words so far.
+"""The beam after each word: entropies, structure, and the most probable parses so far.
 
 The *analyses* after a word are the parses that the beam goes on with: stacks, arcs and tags.
 Several derivations of an analysis are summed. The entropy over analyses is that of their
@@ -19,7 +19,7 @@ from ..annotation.encoding import encode_docs
 from ..arc_standard.increments import OPEN, Increments, follow
 from ..arc_standard.model import JointModel
 from ..arc_standard.search import Search
-from .surprisal import ENTROPIES, entropy_of
+from .surprisal import ENTROPIES, STRUCTURE, entropy_of
 
 # Sentences that are read together. Each word may have a distribution over the whole vocabulary.
 _BATCH = 16
@@ -87,7 +87,7 @@ def find_increments(
     return found
 
 
-def find_entropies(
+def measure_beams(
     model: JointModel,
     docs: Sequence[Doc],
     search: Search,
@@ -95,21 +95,28 @@ def find_entropies(
     threads: int = 1,
     given_tags: bool = False,
 ) -> list[dict[str, np.ndarray]]:
-    """Return the entropies before and after each token of Docs, as in `Scores.entropies`."""
+    """Return measures of the beams in Docs of n tokens.
+
+    RETURNS (list[dict[str, np.ndarray]]): By name, the entropies before and after each token
+        (float64[n, 2]) and the structure at each token (float64[n]), see `Scores`.
+    """
     blocks, layout = encode_docs(docs, model.encoder, given_tags=given_tags)
     # Rare words are read as in surprisals.
     blocks = blocks._replace(words=model.vocabulary.outcomes[blocks.words])
-    values = [np.empty((0, 2, 2))]
+    values = [np.empty((0, 7))]
     for beams in _follow(model, blocks, search, threads, parses=False):
         words = range(len(beams.size))
         analyses = [0.0, *(entropy_of(_analyses(beams, word)[0]) for word in words)]
-        both = np.stack([beams.entropy_next, analyses])
-        values.append(np.stack([both[:, :-1], both[:, 1:]]).T)
+        pairs = [
+            np.stack([of[:-1], of[1:]], axis=1) for of in (beams.entropy_next, np.array(analyses))
+        ]
+        values.append(np.concatenate([*pairs, beams.structure], axis=1))
     of_words, found = np.concatenate(values), []
     for doc, words in zip(docs, layout.words):
-        of_tokens = np.zeros((len(doc), 2, 2))
+        of_tokens = np.zeros((len(doc), 7))
         of_tokens[layout.token[words]] = of_words[words]
-        found.append({name: of_tokens[:, i] for i, name in enumerate(ENTROPIES)})
+        entropies = {name: of_tokens[:, 2 * i : 2 * i + 2] for i, name in enumerate(ENTROPIES)}
+        found.append(entropies | dict(zip(STRUCTURE, of_tokens[:, 4:].T)))
     return found
 
 

@@ -18,6 +18,9 @@ from .tables import Alignment, Passage, Row, carried
 TOKEN, WORD, REGION = UNITS = "token", "word", "region"
 #: Entropies, over next words and over analyses.
 ENTROPIES = "next", "analyses"
+#: Expected structure: words on the stack after a word, and number and length of the arcs attached
+#: at it.
+STRUCTURE = "stack_depth", "arcs", "arc_length"
 
 # A larger share of words that a model does not know is worth a warning.
 _MANY_UNKNOWN = 0.05
@@ -42,6 +45,7 @@ class Scores:
     classes (list[str]): The classes of words that the model does not know, "" for the others.
     tags (list[str] | None): Their tags, if the model finds tags.
     entropies (dict[str, float64[n, 2]]): By name, before and after each word, in bits.
+    stack_depth (float64[n] | None): The expected number of words on the stack after each word.
     """
 
     doc: Doc
@@ -50,6 +54,7 @@ class Scores:
     classes: list[str]
     tags: list[str] | None = None
     entropies: dict[str, np.ndarray] = field(default_factory=dict)
+    stack_depth: np.ndarray | None = None
 
     def words_after(self, context: int) -> list[int]:
         """Return the words that begin after the given number of characters."""
@@ -210,6 +215,8 @@ def passage_rows(
         for name, values in scores.entropies.items():
             # Entropy that grows is no work done (Hale 2006).
             row[f"reduction_{name}"] = max(float(values[own[0], 0] - values[own[-1], 1]), 0.0)
+        if scores.stack_depth is not None:
+            row["stack_depth"] = float(scores.stack_depth[own[-1]])
         yield own, row
 
 

@@ -15,10 +15,12 @@ from spacy.util import minibatch
 from ..annotation.extensions import bits
 from ..annotation.syntactic_words import to_word_doc, word_spans
 from ..annotation.user_data import entries_of
-from ..language_model.increments import find_entropies
+from ..language_model.increments import measure_beams
 from ..language_model.ngram import NGramModel
 from ..language_model.perplexity import Perplexity, check_lexicalised, reading_search
 from ..language_model.surprisal import (
+    ENTROPIES,
+    STRUCTURE,
     TOKEN,
     UNITS,
     Coverage,
@@ -66,7 +68,7 @@ def surprisal(
         string with `|` between regions, or a list of strings); or the path of a table.
     by (str): The unit of a row: "token", "word" (between white space) or "region".
     punctuation (bool): Whether punctuation has rows and is part of words and regions.
-    entropy (bool): Whether to compute entropies, too, which takes longer.
+    entropy (bool): Whether to compute entropies, too, and the parser's structure. This takes longer.
     running (bool | None): Whether the parser finds the sentences of a text. Otherwise it is one
         sentence. By default only the texts of a table of words have several.
     particles (int | None): The parser's particles. By default those of its settings, but at least
@@ -187,11 +189,11 @@ class ParserReader(Reader):
         settings = {self.name: {"search": self.search}}
         parsed = list(self.nlp.pipe(docs, disable=later, component_cfg=settings))
         docs = list(map(to_word_doc, parsed))
-        entropies: Sequence[dict[str, np.ndarray]] = [{}] * len(docs)
+        measures: Sequence[dict[str, np.ndarray]] = [{}] * len(docs)
         if entropy:
             how = {"threads": parser.threads, "given_tags": not parser.predict_tags}
-            entropies = find_entropies(model, docs, self.search, **how)
-        for doc, tokens, of_doc in zip(docs, parsed, entropies):
+            measures = measure_beams(model, docs, self.search, **how)
+        for doc, tokens, measured in zip(docs, parsed, measures):
             words = [token.text for token in doc]
             lexical, syntactic, log_prob = (
                 np.array(entries_of(doc, name), dtype=np.float64)
@@ -206,7 +208,10 @@ class ParserReader(Reader):
                 "log_prob": log_prob,
             }
             classes, tags = rare_classes(model.vocabulary, words), [token.tag_ for token in doc]
-            yield Scores(doc, word_spans(tokens), summed, classes, tags, of_doc)
+            summed |= {name: measured[name] for name in STRUCTURE[1:] if measured}
+            found = {name: measured[name] for name in ENTROPIES if measured}
+            depth = measured.get(STRUCTURE[0])
+            yield Scores(doc, word_spans(tokens), summed, classes, tags, found, depth)
 
 
 class NGramReader(Reader):

@@ -77,6 +77,11 @@ def test_analyses_are_different_and_sum_up_to_the_prefix(model):
             assert (
                 len({tuple(row) for row in tags.tolist()}) == size == len(model.tags) ** (word + 1)
             )
+        weight = np.exp(found.log_weight[word, :size]) / total
+        is_open, distance = heads == OPEN, np.abs(heads - np.arange(word + 1))
+        # No arc can have been attached before the second word.
+        structure = [is_open.sum(1), (~is_open).sum(1), np.where(is_open, 0, distance).sum(1)]
+        np.testing.assert_allclose(found.structure[word], np.dot(structure, weight))
     assert np.any(heads != OPEN)
 
 

@@ -126,6 +126,7 @@ def test_rows_of_words_have_the_surprisals_of_running_text(trained):
     words = spacy_hpyp.surprisal(trained, texts, by="word", running=True, entropy=True)
     assert [row["word"] for row in rows] == [row["text"] for row in words]
     columns = [name for name in rows[0] if name in words[0] and name != "word"]
+    assert {"arcs", "arc_length", "stack_depth"} < {*columns}
     assert {"surprisal", "log_prob", "entropy_next", "sentence", "tokens", "class"} < {*columns}
     for row, word in zip(rows, words):
         assert [row[name] for name in columns] == [word[name] for name in columns]
@@ -227,6 +228,8 @@ def test_entropies_are_those_of_the_parses_and_next_words(toy, trained):
         assert np.all(np.diff(probability) <= 0.0)
         shown = -(probability * np.log2(np.maximum(probability, 1e-9))).sum()
         assert row["entropy_analyses"] == pytest.approx(shown, abs=1e-2)
+        depth = sum(parse.probability * len(parse.stack) for parse in step.parses)
+        assert row["stack_depth"] == pytest.approx(depth, abs=1e-2)
         assert sum(p for _, p in step.next_words) <= 1.0 + 1e-3
         reduction = max(before - row["entropy_analyses"], 0.0)
         assert row["reduction_analyses"] == pytest.approx(reduction, abs=1e-5)

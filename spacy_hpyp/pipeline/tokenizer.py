@@ -16,8 +16,9 @@ from spacy.scorer import PRFScore, Scorer
 from spacy.tokenizer import Tokenizer
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import get_lang_class, logger, registry
+from spacy.util import get_lang_class, registry
 from spacy.vocab import Vocab
+from wasabi import msg
 
 from ..annotation.extensions import write_probability
 from ..annotation.syntactic_words import (
@@ -255,12 +256,11 @@ class LearnedTokenizer:
                 words.score_set(_word_spans(found), _word_spans(doc))
             scores.append((tokens.fscore, words.fscore))
         prefers = scores[1][1] >= scores[0][1]
-        logger.info(
-            "F1 of tokens and words on %d held-out documents: learned %.2f %.2f, spaCy's rules "
-            "%.2f %.2f. The tokenizer uses %s.",
-            len(held_out),
-            *(100.0 * score for pair in scores for score in pair),
-            "spaCy's rules" if prefers else "the learned model",
+        (token_f, word_f), (rules_token_f, rules_word_f) = 100.0 * np.array(scores)
+        msg.info(
+            f"F1 of tokens and words on {len(held_out)} held-out documents: learned {token_f:.2f} "
+            f"{word_f:.2f}, spaCy's rules {rules_token_f:.2f} {rules_word_f:.2f}. The tokenizer "
+            f"uses {'the rules' if prefers else 'the learned model'}."
         )
         return prefers
 

@@ -238,13 +238,14 @@ def test_special_cases_are_split_in_one_way_and_saved(treebank, method):
         nlp.tokenizer.add_special_case("vala", [{ORTH: "va"}])
 
 
-def test_spacy_s_rules_are_kept_where_they_find_words_as_well(treebank):
+def test_spacy_s_rules_are_kept_where_they_find_words_as_well(treebank, capsys):
     nlp = spacy.blank("xx")
     nlp.tokenizer = create_learned_tokenizer(method="auto")(nlp)
     examples = list(create_conllu_corpus(treebank)(nlp))
     nlp.tokenizer.initialize(lambda: examples, nlp=nlp)
     # They do not know "C'".
     assert not nlp.tokenizer.by_rules
+    assert "F1 of tokens and words" in capsys.readouterr().out
     nlp.tokenizer.rules.add_special_case("C'est", [{ORTH: "C'"}, {ORTH: "est"}])
     nlp.tokenizer.initialize(lambda: examples, nlp=nlp)
     assert nlp.tokenizer.by_rules

@@ -49,7 +49,7 @@ from .partial_trees import (
     WHOLE,
     bit_of,
 )
-from .perceptron import Rounded, Templates, compile_templates, find_features, part_of
+from .perceptron import Rounded, Sparse, Templates, compile_templates, find_features, part_of
 
 #: The symbols of a word, in the order of their columns; a guide adds the second group.
 SYMBOLS = ("word", "tag", "lower", "suffix", "usual")
@@ -178,8 +178,12 @@ class Scorer(NamedTuple):
     # The other templates read these, too: places in the window, and columns of the records there.
     around: np.ndarray  # int32[*, 2]
     # Weights in training, averages in prediction; those of arcs are then multiples of a step.
-    weights: np.ndarray  # float32[places, outcomes] | int16[places, outcomes]
+    # Without zeros, each is in a row of its own.
+    weights: np.ndarray  # float32[places, outcomes] | int16[places, outcomes] | float32[entries, 1]
     step: float  # 1 if weights are not rounded
+    size: int  # the number of outcomes
+    offsets: np.ndarray  # int32[places + 1], empty with zeros: the first entry of each place
+    outcomes: np.ndarray  # int32[entries]
     kept: np.ndarray  # bool[templates]: the templates left by dropout; empty for rounded weights
 
 
@@ -200,19 +204,24 @@ def new_scorer(
     parts = [part_of(compiled, np.flatnonzero(some).tolist()) for some in (~is_beyond, is_beyond)]
     readings = [Reading(elements[columns], part) for columns, part in parts]
     rows = np.array(sorted(around), dtype=np.int32)
-    unweighted = np.zeros((1, 1), dtype=np.float32), 1.0, np.zeros(0, dtype=np.bool_)
+    weights, none = np.zeros((1, 1), dtype=np.float32), np.zeros(0, dtype=np.int32)
+    unweighted = weights, 1.0, 1, none, none, np.zeros(0, dtype=np.bool_)
     return Scorer(elements, compiled, *readings, rows, *unweighted)
 
 
-def with_weights(scorer: Scorer, weights: np.ndarray | Rounded) -> Scorer:
-    """Return a scorer with other weights (float32[places, outcomes] or rounded), and without
+def with_weights(scorer: Scorer, weights: np.ndarray | Rounded | Sparse) -> Scorer:
+    """Return a scorer with other weights (float32[places, outcomes] or averages), and without
     dropout.
     """
     if isinstance(weights, Rounded):
         kept = np.zeros(0, dtype=np.bool_)
         return scorer._replace(weights=weights.multiples, step=weights.step, kept=kept)
     kept = np.ones(len(scorer.templates.numbers), dtype=np.bool_)
-    return scorer._replace(weights=weights, step=1.0, kept=kept)
+    if isinstance(weights, Sparse):
+        offsets, outcomes, values, size = weights
+        rows = {"weights": values[:, None], "offsets": offsets, "outcomes": outcomes}
+        return scorer._replace(**rows, size=size, kept=kept)
+    return scorer._replace(weights=weights, size=weights.shape[1], step=1.0, kept=kept)
 
 
 @jitable

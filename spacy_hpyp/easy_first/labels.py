@@ -111,7 +111,7 @@ def workspace(scorer):
     """Return arrays for the elements of an arc, for its features, and for the scores of labels."""
     row = np.empty(len(scorer.elements), dtype=np.int32)
     features = np.empty(len(scorer.templates.numbers), dtype=np.int64)
-    return row, features, np.empty(scorer.weights.shape[1], dtype=np.float32)
+    return row, features, np.empty(scorer.size, dtype=np.float32)
 
 
 @jitable
@@ -123,12 +123,19 @@ def score_labels(scorer, sentence, records, child, row, features, scores):
     window[_BEFORE2], window[_BEFORE] = records[before, _PREV], before
     window[_AFTER] = records[child, _NEXT]
     read_elements(scorer.elements, records, sentence, window, row)
-    find_features(scorer.templates, row, len(weights), features)
+    offsets, is_sparse = scorer.offsets, len(scorer.offsets) > 0
+    places = len(offsets) - 1 if is_sparse else len(weights)
+    find_features(scorer.templates, row, places, features)
+    scores[:] = 0.0
+    if is_sparse:
+        for feature in features:
+            for i in range(offsets[feature], offsets[feature + 1]):
+                scores[scorer.outcomes[i]] += weights[i, 0]
+        return np.argmax(scores)
     # Prefetch the weights of all features.
     for feature in features:
         for label in range(0, len(scores), _FETCHED):
             fetch(weights, feature * len(scores) + label)
-    scores[:] = 0.0
     for i in range(len(features)):
         if scorer.kept[i]:
             for label in range(len(scores)):

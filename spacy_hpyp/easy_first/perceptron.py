@@ -12,7 +12,7 @@ the time before it: the average is the last weights minus the sums divided by th
 """
 
 from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -148,6 +148,17 @@ class Rounded(NamedTuple):
     step: float
 
 
+class Sparse(NamedTuple):
+    """Averages without zeros: few labels have a weight for a feature. Those of EWT's labels take 13 MB
+    instead of 142.
+    """
+
+    offsets: np.ndarray  # int32[places + 1]: the first entry of each place
+    outcomes: np.ndarray  # int32[entries]
+    values: np.ndarray  # float32[entries]
+    size: int  # The number of outcomes
+
+
 def round_averages(averages: np.ndarray) -> Rounded:
     """Return averages (float32[*]) as 16-bit multiples of the smallest possible step."""
     step = float(max(averages.max(initial=0.0), -averages.min(initial=0.0)) / _HIGHEST) or 1.0
@@ -180,15 +191,15 @@ class Perceptron:
 
     places, outcomes (int): The size of its table; the places are a power of two.
     data (bytes | None): The result of `to_bytes`. It is unpacked when the perceptron learns.
-    rounded (bool): Whether to round averages to 16 bits.
+    sparse (bool): Whether to keep averages without zeros, or all, rounded to 16 bits.
     """
 
     def __init__(
-        self, places: int, outcomes: int, data: bytes | None = None, *, rounded: bool = True
+        self, places: int, outcomes: int, data: bytes | None = None, *, sparse: bool = False
     ) -> None:
-        self._shape, self._data, self._rounded = (places, outcomes), data, rounded
+        self._shape, self._data, self._sparse = (places, outcomes), data, sparse
         self._weights = self._new_weights() if data is None else None
-        self._averages: np.ndarray | Rounded | None = None
+        self._averages: Rounded | Sparse | None = None
 
     def _new_weights(self) -> Weights:
         table = np.zeros(self._shape, dtype=np.float32)
@@ -214,15 +225,24 @@ class Perceptron:
         self._data = self._averages = None
         return self._weights
 
-    def averages(self) -> np.ndarray | Rounded:
-        """Return the mean of the weights after each update (float32[places, outcomes])."""
+    def averages(self) -> Any:
+        """Return the mean of the weights after each update (Rounded or Sparse)."""
         if self._averages is None:
-            places, values = self._averages_of_entries()
-            values, step = round_averages(values) if self._rounded else (values, 1.0)
-            table = np.zeros(self._shape, dtype=values.dtype)
-            table.reshape(-1)[places] = values
-            self._averages = Rounded(table, step) if self._rounded else table
+            self._averages = self._new_averages()
         return self._averages
+
+    @giving_back
+    def _new_averages(self) -> Rounded | Sparse:
+        places, values = self._averages_of_entries()
+        if self._sparse:
+            size, outcomes = self._shape
+            offsets = np.searchsorted(places, outcomes * np.arange(size + 1))
+            columns = offsets, places % outcomes
+            return Sparse(*(column.astype(np.int32) for column in columns), values, outcomes)
+        values, step = round_averages(values)
+        table = np.zeros(self._shape, dtype=values.dtype)
+        table.reshape(-1)[places] = values
+        return Rounded(table, step)
 
     def _averages_of_entries(self) -> tuple[np.ndarray, np.ndarray]:
         places, weights, sums, clock = self._entries()

@@ -148,7 +148,7 @@ class TreeModel(ClassedModel):
         self.tags, self.labels = vocabulary.tags, list(labels)
         self.arcs = Perceptron(self.places[0], 2, data[0])
         outcomes = max(1, len(self.labels))
-        self.arc_labels = Perceptron(self.places[1], outcomes, data[1], rounded=False)
+        self.arc_labels = Perceptron(self.places[1], outcomes, data[1], sparse=True)
         self._forms = FormRows(4 + len(CLASS_ATTRIBUTES))
 
     @property

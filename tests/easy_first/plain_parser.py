@@ -58,6 +58,14 @@ Action = tuple[int, int]
 Heads = Sequence[int]
 
 
+def dense(averages):
+    """Averages without zeros as a table."""
+    table = np.zeros((len(averages.offsets) - 1, averages.size), dtype=np.float32)
+    place = np.repeat(np.arange(len(table)), np.diff(averages.offsets))
+    table[place, averages.outcomes] = averages.values
+    return table
+
+
 def first_state(n: int) -> State:
     return tuple(Tree(word) for word in range(n))
 

@@ -5,6 +5,7 @@ valid.
 import numpy as np
 import pytest
 from plain_classification import enumerate_all, features, random_task, scores, search
+from plain_parser import dense
 
 from spacy_hpyp.compiled import NONE
 from spacy_hpyp.easy_first.classification import (
@@ -116,7 +117,7 @@ def test_every_update_is_valid(beam, window, margin):
     updates = np.zeros(2, dtype=np.int64)
     for seed in range(4):
         task = random_task(seed, [1, 6, 9, 3, 12])
-        perceptron = Perceptron(1 << 10, 1, rounded=False)
+        perceptron = Perceptron(1 << 10, 1, sparse=True)
         for _ in range(6):
             for i in range(5):
                 # Sentence by sentence, so that none hides behind another one.
@@ -151,7 +152,7 @@ def test_what_can_be_learned_is_learned(beam):
     task.sequences.symbols[:] = rng.permutation(task.sequences.symbols.size).reshape(
         task.sequences.symbols.shape
     )
-    perceptron = Perceptron(1 << 14, 1, rounded=False)
+    perceptron = Perceptron(1 << 14, 1, sparse=True)
     for _ in range(30):
         counts, _ = learned(task, perceptron, beam=beam)
     assert counts.sum() == 0
@@ -166,7 +167,7 @@ def test_greedy_search_learns_from_every_word_of_a_sentence():
     task.sequences.kind[:] = 1
     first, second = task.possible.outcomes[task.possible.offsets[1] :][:2].tolist()
     task.gold[:] = second
-    perceptron = Perceptron(1 << 14, 1, rounded=False)
+    perceptron = Perceptron(1 << 14, 1, sparse=True)
     counts, least = learned(task, perceptron)
     assert counts[EARLY] == 8
     assert least == 0.0
@@ -176,7 +177,7 @@ def test_greedy_search_learns_from_every_word_of_a_sentence():
 
 def test_sequences_of_actions_that_are_right_change_nothing():
     task = random_task(4, [5, 5])
-    perceptron = Perceptron(1 << 10, 1, rounded=False)
+    perceptron = Perceptron(1 << 10, 1, sparse=True)
     perceptron.begin_learning().weights[:] = task.weights
     counts, least = learned(task, perceptron, gold=decided(task))
     assert counts.sum() == 0
@@ -187,14 +188,14 @@ def test_sequences_of_actions_that_are_right_change_nothing():
 def test_any_outcome_is_right_where_none_is_known_or_the_right_one_is_not_possible():
     task = random_task(6, [9])
     for gold in (np.full(9, NONE, dtype=np.int32), np.full(9, 77, dtype=np.int32)):
-        perceptron = Perceptron(1 << 10, 1, rounded=False)
+        perceptron = Perceptron(1 << 10, 1, sparse=True)
         assert learned(task, perceptron, beam=3, margin=2.0, gold=gold)[0].sum() == 0
 
 
 def test_margin_is_what_right_outcomes_come_to_be_ahead_by():
     task = random_task(1, [6], templates=[["word"]], places=1 << 14)
     task.sequences.symbols[:, 0] = np.arange(6)
-    perceptron = Perceptron(1 << 14, 1, rounded=False)
+    perceptron = Perceptron(1 << 14, 1, sparse=True)
     while learned(task, perceptron, margin=5.0)[0].sum():
         pass
     task.weights = perceptron.begin_learning().weights
@@ -210,16 +211,16 @@ def test_averages_are_taken_over_updates_and_sequences():
     task.sequences.kind[:] = 1
     wrong, right = task.possible.outcomes[task.possible.offsets[1] :][:2].tolist()
     task.gold[:] = right
-    perceptron = Perceptron(1 << 10, 1, rounded=False)
+    perceptron = Perceptron(1 << 10, 1, sparse=True)
     counts, _ = learned(task, perceptron)
     assert counts.sum() == 1
     assert perceptron.begin_learning().clock[0] == 4
-    average = perceptron.averages()
+    average = dense(perceptron.averages())
     # The update was in the first moment.
     assert np.array_equal(average, perceptron.begin_learning().weights)
     task.gold[:] = wrong
     task.sequences = task.sequences._replace(offsets=np.array([0, 1], dtype=np.int64))
     learned(task, perceptron)
     # Four moments with the first weights, two without any.
-    average = perceptron.averages()
+    average = dense(perceptron.averages())
     assert sorted(average[average != 0.0].tolist()) == pytest.approx([-4 / 6, 4 / 6])

@@ -15,6 +15,7 @@ from spacy_hpyp.easy_first.arcs import (
     SYMBOLS,
     class_of_distance,
     class_of_probability,
+    with_weights,
 )
 from spacy_hpyp.easy_first.labels import (
     ELEMENTS,
@@ -24,7 +25,7 @@ from spacy_hpyp.easy_first.labels import (
     set_label,
     workspace,
 )
-from spacy_hpyp.easy_first.perceptron import compile_templates, find_features
+from spacy_hpyp.easy_first.perceptron import Sparse, compile_templates, find_features
 
 score_labels = compiled(score_labels)
 
@@ -230,8 +231,15 @@ def test_labels_are_those_of_a_greedy_search_from_the_root_down(outcomes, steps)
         sentence, heads, rng = random_tree(seed)
         weights = (rng.integers(-steps, steps + 1, (PLACES, outcomes)) / steps).astype(np.float32)
         scorer = label_scorer(TEMPLATES, weights)
+        labels, rows = np.full((2, len(heads)), -9, dtype=np.int32)
+        # Weights without zeros give the same.
+        place, outcome = np.nonzero(weights)
+        offsets = np.searchsorted(place, np.arange(PLACES + 1)).astype(np.int32)
+        values = weights[place, outcome]
+        sparse = Sparse(offsets, outcome.astype(np.int32), values, outcomes)
+        label_tree(with_weights(scorer, sparse), sentence, heads, rows)
+        assert rows.tolist() == plain_labels(scorer, sentence, heads)
         scorer.kept[seed % 5 : seed % 5 + 1] = False
-        labels = np.full(len(heads), -9, dtype=np.int32)
         label_tree(scorer, sentence, heads, labels)
         assert labels.tolist() == plain_labels(scorer, sentence, heads)
         several += len(set(labels.tolist())) > 2

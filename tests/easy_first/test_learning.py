@@ -12,6 +12,7 @@ from plain_parser import (
     actions_of,
     arc_scorer,
     cost_of,
+    dense,
     derivations,
     early_update,
     first_state,
@@ -63,7 +64,7 @@ class Pupil:
     """Perceptrons that learn from one sentence after the other."""
 
     def __init__(self, labels=3, templates=TEMPLATES):
-        self.perceptron = Perceptron(PLACES, 2, rounded=False)
+        self.perceptron = Perceptron(PLACES, 2, sparse=True)
         self.arcs = self.perceptron.begin_learning()
         self.labels = Perceptron(PLACES, labels).begin_learning()
         self.arc_scorer = arc_scorer(templates, PLACES, self.arcs.weights)
@@ -297,7 +298,7 @@ def test_the_average_is_that_of_the_weights_after_each_update(way):
     for _, _, own in random_lessons(60, 3):
         pupil.learn(own, WAYS[way])
         each.append((int(pupil.arcs.clock[0]), pupil.arcs.weights.astype(np.float64)))
-    average = pupil.perceptron.averages()
+    average = dense(pupil.perceptron.averages())
     if WAYS[way].width > 1:
         # There is a step of the clock for each sentence.
         clocks, weights = zip(*each, strict=True)

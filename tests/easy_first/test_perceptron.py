@@ -4,6 +4,7 @@ those of the weights after each update, and storage loses nothing.
 
 import numpy as np
 import pytest
+from plain_parser import dense
 
 from spacy_hpyp.easy_first.perceptron import (
     Perceptron,
@@ -55,10 +56,10 @@ def test_features_are_hashed_a_symbol_at_a_time_whatever_other_templates_there_a
             assert place_of(code, shift) == places[number]
 
 
-def random_perceptron(updates, outcomes=OUTCOMES, *, rounded=False):
+def random_perceptron(updates, outcomes=OUTCOMES, *, sparse=True):
     """A perceptron after some updates, and its weights after each of them."""
     rng = np.random.default_rng(0)
-    perceptron, history = Perceptron(PLACES, outcomes, rounded=rounded), []
+    perceptron, history = Perceptron(PLACES, outcomes, sparse=sparse), []
     weights = perceptron.begin_learning()
     for _ in range(updates):
         tick(weights)
@@ -74,7 +75,7 @@ def random_perceptron(updates, outcomes=OUTCOMES, *, rounded=False):
 @pytest.mark.parametrize("updates", [1, 50])
 def test_average_is_the_mean_of_the_weights_after_each_update(updates, outcomes):
     perceptron, history = random_perceptron(updates, outcomes)
-    average = perceptron.averages()
+    average = dense(perceptron.averages())
     assert average.dtype == np.float32
     assert np.allclose(average, np.mean(history, axis=0), atol=1e-6)
 
@@ -89,12 +90,12 @@ def test_rounded_averages_are_less_than_a_step_away(scale):
     assert np.abs(multiples * step - averages).max() <= 0.51 * step
 
 
-@pytest.mark.parametrize("rounded", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("updates", [0, 1, 50])
-def test_a_stored_perceptron_predicts_and_learns_as_before(updates, rounded):
-    perceptron, _ = random_perceptron(updates, rounded=rounded)
+def test_a_stored_perceptron_predicts_and_learns_as_before(updates, sparse):
+    perceptron, _ = random_perceptron(updates, sparse=sparse)
     data = perceptron.to_bytes()
-    loaded = Perceptron(PLACES, OUTCOMES, data, rounded=rounded)
+    loaded = Perceptron(PLACES, OUTCOMES, data, sparse=sparse)
     assert loaded.to_bytes() == data
     for part, other in zip(perceptron.averages(), loaded.averages(), strict=True):
         assert np.array_equal(part, other)
@@ -107,11 +108,11 @@ def test_a_stored_perceptron_predicts_and_learns_as_before(updates, rounded):
 def test_a_compact_perceptron_predicts_the_same_to_a_32nd_and_learns_no_more():
     perceptron, history = random_perceptron(50)
     perceptron.compact()
-    average = perceptron.averages()
+    average = dense(perceptron.averages())
     assert np.abs(average - np.mean(history, axis=0)).max() <= 1 / 64 + 1e-6
     assert np.array_equal(average * 32, np.round(average * 32))
-    again = Perceptron(PLACES, OUTCOMES, perceptron.to_bytes(), rounded=False)
-    assert np.array_equal(again.averages(), average)
+    again = Perceptron(PLACES, OUTCOMES, perceptron.to_bytes(), sparse=True)
+    assert np.array_equal(dense(again.averages()), average)
     for each in (perceptron, again):
         with pytest.raises(ValueError, match="hpyp compact"):
             each.begin_learning()

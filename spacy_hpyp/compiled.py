@@ -1,14 +1,8 @@
 """Compiled code: functions that Numba compiles, and NamedTuples that they get by pointer."""
 
-import atexit
-import shutil
-import tempfile
-import warnings
 from collections.abc import Callable
-from contextlib import suppress
-from functools import cache, cached_property, singledispatch
+from functools import cached_property, singledispatch
 from hashlib import sha256
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
@@ -21,6 +15,7 @@ from llvmlite import ir
 from numba import extending, njit, typeof, types
 from numba.core import cgutils, event
 
+from .code_cache import cache_directory
 from .memory import collecting_rarely
 
 Class = TypeVar("Class", bound=type)
@@ -28,46 +23,11 @@ Class = TypeVar("Class", bound=type)
 #: In place of a number, a position or an outcome: there is none.
 NONE = -1
 
-_PACKAGE = Path(__file__).parent
 _WORD = ir.IntType(64)
 _BLOCK = _WORD.as_pointer()
 #: Without the GIL; a division by 0 gives an infinity or NaN; without wrappers for C, which take a
 #: tenth of the time to compile.
 _OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-
-
-@cache
-def _cache_directory() -> str | None:
-    """Return the directory of the code that is compiled from the present sources, or None.
-
-    Numba compiles a function again if its own file changes, but not if that of a function that it
-    calls does. So the directory is named after the content of all folders with compiled code.
-    """
-    sources = {file: file.read_bytes() for file in sorted(_PACKAGE.rglob("*.py"))}
-    folders = {file.parent for file, source in sources.items() if b"\n@jit" in source}
-    stamp = sha256(b"".join(source for file, source in sources.items() if file.parent in folders))
-    name = f"spacy_hpyp-numba-{numba.__version__}-{stamp.hexdigest()[:16]}"
-    places = [Path(numba.config.CACHE_DIR)] if numba.config.CACHE_DIR else []
-    places = [
-        place / name for place in places or [_PACKAGE / "__pycache__", Path.home() / ".cache"]
-    ]
-    for place in places:
-        with suppress(OSError):
-            place.mkdir(parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=place).close()
-            return str(place)
-    # Numba reads no directory that it cannot write to, so this process works on a copy.
-    if filled := [place for place in places if any(place.rglob("*.nbi"))]:
-        with suppress(OSError):
-            copied = tempfile.mkdtemp(prefix="spacy_hpyp-")
-            atexit.register(shutil.rmtree, copied, ignore_errors=True)
-            return str(shutil.copytree(filled[0], copied, dirs_exist_ok=True))
-    warnings.warn(
-        f"Each process compiles for a minute: {places[0].parent} is not writable and has no code of this "
-        "version. Set NUMBA_CACHE_DIR to another directory, or run `spacy hpyp precompile` there first.",
-        stacklevel=2,
-    )
-    return None
 
 
 class _Compilation(event.Listener):
@@ -89,7 +49,7 @@ event.register("numba:compile", _Compilation())
 
 def jit(function: Callable) -> Any:
     """Compile a function for Python and for compiled code, and cache it on disk."""
-    directory, configured = _cache_directory(), numba.config.CACHE_DIR
+    directory, configured = cache_directory(), numba.config.CACHE_DIR
     numba.config.CACHE_DIR = directory or configured
     try:
         return njit(cache=directory is not None, **_OPTIONS)(function)

@@ -24,7 +24,7 @@ LAYERS = [
     ["text", "treebanks"],
     ["storage", "settings", "interrupts", "memo"],
     ["compiled"],
-    ["memory"],
+    ["code_cache", "memory"],
 ]
 #: These know nothing of spaCy.
 WITHOUT_SPACY = {"distributed", "treebanks", *LAYERS[-3], *LAYERS[-2], *LAYERS[-1]}

@@ -1,0 +1,48 @@
+"""The directory of compiled code on disk."""
+
+import atexit
+import shutil
+import tempfile
+import warnings
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+import numba
+
+_PACKAGE = Path(__file__).parent
+
+
+@cache
+def cache_directory() -> str | None:
+    """Return the directory of the code that is compiled from the present sources, or None.
+
+    Numba compiles a function again if its own file changes, but not if that of a function that it
+    calls does. So the directory is named after the content of all folders with compiled code.
+    """
+    sources = {file: file.read_bytes() for file in sorted(_PACKAGE.rglob("*.py"))}
+    folders = {file.parent for file, source in sources.items() if b"\n@jit" in source}
+    stamp = sha256(b"".join(source for file, source in sources.items() if file.parent in folders))
+    name = f"spacy_hpyp-numba-{numba.__version__}-{stamp.hexdigest()[:16]}"
+    places = [Path(numba.config.CACHE_DIR)] if numba.config.CACHE_DIR else []
+    places = [
+        place / name for place in places or [_PACKAGE / "__pycache__", Path.home() / ".cache"]
+    ]
+    for place in places:
+        with suppress(OSError):
+            place.mkdir(parents=True, exist_ok=True)
+            tempfile.TemporaryFile(dir=place).close()
+            return str(place)
+    # Numba reads no directory that it cannot write to, so this process works on a copy.
+    if filled := [place for place in places if any(place.rglob("*.nbi"))]:
+        with suppress(OSError):
+            copied = tempfile.mkdtemp(prefix="spacy_hpyp-")
+            atexit.register(shutil.rmtree, copied, ignore_errors=True)
+            return str(shutil.copytree(filled[0], copied, dirs_exist_ok=True))
+    warnings.warn(
+        f"Each process compiles for a minute: {places[0].parent} is not writable and has no code of this "
+        "version. Set NUMBA_CACHE_DIR to another directory, or run `spacy hpyp precompile` there first.",
+        stacklevel=2,
+    )
+    return None

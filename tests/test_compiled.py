@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from numba.core.errors import TypingError
 
-from spacy_hpyp import compiled, memory
+from spacy_hpyp import code_cache, compiled, memory
 from spacy_hpyp.compiled import dispatch, jit, jitable, struct
 
 CALLS = "from package.b import double; print(double(2), sum(double.stats.cache_hits.values()))"
@@ -37,7 +37,7 @@ def package(tmp_path):
     path = tmp_path / "package"
     path.mkdir()
     (path / "__init__.py").touch()
-    for module in (compiled, memory):
+    for module in (code_cache, compiled, memory):
         shutil.copy(module.__file__, path)
     shared = "from .compiled import jit\n"
     (path / "a.py").write_text(f"{shared}@jit\ndef factor():\n    return 2\n")

@@ -203,7 +203,7 @@ def _unbox(struct: Struct, value: Any, context: Any) -> extending.NativeValue:
     builder = context.builder
     pointer = cgutils.alloca_once_value(builder, cgutils.get_null_value(_BLOCK))
     address = context.pyapi.object_getattr_string(value, "_address")
-    # There is none if Python was interrupted.
+    # It is missing if Python was interrupted.
     with builder.if_then(cgutils.is_not_null(builder, address)):
         builder.store(builder.bitcast(context.pyapi.long_as_voidptr(address), _BLOCK), pointer)
         context.pyapi.decref(address)

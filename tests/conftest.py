@@ -40,7 +40,7 @@ pytest.register_assert_rewrite("tree_parsers")
 # of the time.
 gc.set_threshold(100_000, 50, 50)
 
-# What tests would wait for longest, and none of them looks at: English tokenizers learn 1,300
+# Tests would wait longest for these, and none of them looks at them: English tokenizers learn 1,300
 # exceptions as "can't" one by one whenever they are made or loaded, typer makes all of spaCy's
 # commands anew for each one that is run, and msgpack asks all packages for encoders at each call,
 # and looks through all that is registered for them.
@@ -71,7 +71,7 @@ def compiled_once(tmp_path_factory):
     if fcntl is None or "PYTEST_XDIST_WORKER" not in os.environ:
         yield
         return
-    # What is above the folders of the workers is theirs together.
+    # The workers share the folder above theirs.
     folder = tmp_path_factory.getbasetemp().parent
     dispatcher = type(overwrite)
     compile_entry = dispatcher.compile

@@ -34,7 +34,7 @@ Customer = tuple[tuple[int, ...], int]
 #: relatively, may be lost for each unit of an expert's weight. Probabilities that are learned have
 #: 64 bits and are compared more closely.
 PRECISION = 2e-6
-#: What sums and products of 64 bits may differ by, in another order.
+#: The difference that another order makes to sums and products of 64 bits.
 ROUNDING = 1e-12
 
 

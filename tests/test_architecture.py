@@ -28,7 +28,7 @@ LAYERS = [
 ]
 #: These know nothing of spaCy.
 WITHOUT_SPACY = {"distributed", "treebanks", *LAYERS[-3], *LAYERS[-2], *LAYERS[-1]}
-#: What only components and commands work with: a whole pipeline, and gold beside predicted
+#: Only components and commands work with these: a whole pipeline, and gold beside predicted
 #: documents.
 PIPELINE = {"Language", "TrainablePipe"}
 
@@ -54,7 +54,7 @@ def place_of(module):
 
 @pytest.fixture(scope="module")
 def all_imports():
-    """What each folder, or file at the top, imports; but for what the package offers at its top."""
+    """The imports of each folder, or file at the top, without the public names at the top."""
     return [
         (file.relative_to(PACKAGE).parts[0].removesuffix(".py"), module, names)
         for file in sorted(PACKAGE.rglob("*.py"))

@@ -48,7 +48,7 @@ def package(tmp_path):
 
 
 def run(package, before=""):
-    """What compiled code returns, and how often it was read from the cache; and warnings."""
+    """The result of compiled code, how often it was read from the cache, and warnings."""
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(package.parent / "cache")}
     command = [sys.executable, "-c", before + CALLS]
     ran = subprocess.run(

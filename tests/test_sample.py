@@ -35,7 +35,7 @@ RAW = "The ferry leaves at noon. Do not forget the bread. My sister sold her old
 
 
 PATHS = {f"paths.{part}": str(SAMPLE / f"en_sample-ud-{part}.conllu") for part in ("train", "dev")}
-#: What is different from the project's own training: fewer sweeps and particles for the one that no
+#: Differences from the project's own training: fewer sweeps and particles for the one that no
 #: page shows.
 QUICK = {
     "paper": {
@@ -47,7 +47,7 @@ QUICK = {
 }
 
 
-#: What the sample needs: little room for weights, and few folds.
+#: Settings for the sample: little room for weights, and few folds.
 SMALL = {
     **{
         f"components.easy_first_{name}.model.places": 2**17
@@ -58,7 +58,7 @@ SMALL = {
 }
 
 
-#: What a page shows: code or a command that uses the project's pipeline, and behind it what that
+#: Examples of a page: code or a command that uses the project's pipeline, and behind it what that
 #: prints.
 _EXAMPLE = re.compile(
     r"^```(python|)\n((?:(?!^```).)*?training/sample/(?:(?!^```).)*?)^```\n\n```\n(.*?)^```$",
@@ -102,7 +102,7 @@ def test_examples_of_pages_print_what_the_pages_show(
     trained, language, example, shown, tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
-    # What the page about surprisal says that is in it.
+    # The table of the page about surprisal.
     Path("story.txt").write_text("The ferry leaves at noon.\n", encoding="utf8")
     example = example.replace("training/sample", trained.as_posix())
     if language == "python":

@@ -25,7 +25,7 @@ from .user_data import remove
 
 #: The tag of white space.
 SPACE_TAG = "_SP"
-#: What stands between two words.
+#: Kinds of space between two words.
 NOTHING, SPACE, SPACES, LINE_END, EMPTY_LINE = range(5)
 #: Whether a sentence begins with a word; `NONE` where nothing is set.
 GOES_ON, BEGINS = 0, 1

@@ -226,8 +226,8 @@ def compact(records, used, tops):
     """Forget the records that no configuration in `tops` was derived by; update `tops`. Returns how
     many are left.
     """
-    # What a record refers to is what its configuration was derived by, so that nothing is missing
-    # then. The order stays the same.
+    # A record refers only to records of its own derivation, so none is missing then. The order
+    # stays the same.
     place = np.zeros(used, dtype=np.int32)
     place[ROOT] = ROOT
     for top in tops:

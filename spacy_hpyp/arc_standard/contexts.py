@@ -28,7 +28,7 @@ from ..text.elements import CLASS_ATTRIBUTES, compile_lists, with_class_symbols
 from . import configuration as column
 from .configuration import FIELDS, FIRST_SYMBOL
 
-# What the path of an element begins with.
+# Beginnings of the paths of elements.
 NEXT, *_STACK, _WORD_1, _WORD_2, _WORD_3 = range(8)
 _STACK_WORDS = {f"s{place}": place for place in _STACK}
 _WORDS = {**_STACK_WORDS, "w1": _WORD_1, "w2": _WORD_2, "w3": _WORD_3}
@@ -44,14 +44,14 @@ _OUTERMOST = {
     "right": (column.RIGHT_LABEL, column.RIGHT_COUNT),
 }
 
-# What stands for classes in the place of a column, and how long a row of `ELEMENTS` is.
+# Numbers of classes in place of a column, and the length of a row of `ELEMENTS`.
 _CLASSES = {name: FIELDS + number for number, name in enumerate(CLASS_ATTRIBUTES)}
 _WIDTH = 4
 
 _MOST_CHILDREN = 4
 _MOST_DEPTH = 6
 
-#: What exists for one distribution only: the name of the element by the name of the distribution.
+#: The element that only one distribution has, by the name of the distribution.
 NEXT_OF = {"word": "next.tag", "label": "next.direction"}
 
 

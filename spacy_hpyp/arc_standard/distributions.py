@@ -106,7 +106,7 @@ def event_of(distribution, factored, depth, action, tag, word):
     distribution (int): `TRANSITION`, `LABEL`, `TAG` or `WORD`.
     factored (bool): Whether an action is a direction and a label.
     depth (int): Of the stack before the action.
-    tag, word (int): What a shift generates.
+    tag, word (int): The tag and word that a shift generates.
     RETURNS (tuple[int, int, int]): `known` for `read_context`; the kind of the context, see
         `Pool.possible`; and the outcome, `NONE` if nothing is generated.
     """

@@ -3,7 +3,7 @@
 The derivations that Algorithm 1 goes on with after a word are the *analyses* of the prefix. Their
 weights, normalised, are taken for the posterior distribution over what has been attached by then.
 
-Before the next word is generated, each of them may attach further words. What comes next, a word or
+Before the next word is generated, each of them may attach further words. The next event, a word or
 the end of the sentence, is distributed as
 
     p(next | prefix) ∝ sum over d, and over what d may attach, of theta(d) p(attachments) p(shift)
@@ -37,7 +37,7 @@ from .search import Search
 
 #: In place of a head: the word is on the stack, and has none yet.
 OPEN = -2
-#: What has less of the probability of the prefix is left out of what is expected next.
+#: Continuations with a smaller part of the prefix's probability are left out of the expectation.
 NEGLIGIBLE = 1e-6
 # How many labels of an arc are tried for what is expected next.
 _LABELS = 5
@@ -62,7 +62,7 @@ class Increments(NamedTuple):
         arcs attached since the word before, and the sum of their lengths in words.
     entropy_next (float64[n + 1]): Before the first word and after each, the entropy of the
         distribution of what comes next, in bits.
-    heads, labels, tags (int32[n, K, n]): What has been attached in each, as in `Parses`, but `OPEN`
+    heads, labels, tags (int32[n, K, n]): The arcs and tags of each, as in `Parses`, but `OPEN`
         for the head of a word that is on the stack. Without rows unless asked for.
     expected (float64[n + 1, words + 1]): Before the first word and after each, the distribution of
         the next word of the vocabulary, or in the last column of the end of the sentence. One row,
@@ -86,8 +86,8 @@ class Gathered(NamedTuple):
     many configurations lead an expert to the same restaurant.
 
     place (int64[slots]): The restaurant, `NONE` where a slot is free.
-    expert (int32[slots]), row (int32[slots, elements]), weight (float64[slots]): What leads there,
-        and how much it weighs.
+    expert (int32[slots]), row (int32[slots, elements]), weight (float64[slots]): The context that
+        leads there, and its weight.
     distribution (float64[alphabet]), used (int64[1]): Workspace, and how many slots are not free.
     """
 

@@ -80,7 +80,7 @@ class JointModel(CountModel):
         self.contexts = contexts
         self.labelled = labelled
         self.spelled = spelled
-        # Whatever is wrong with lists is to be known now, also of those that are left out.
+        # Report errors in lists now, also in those that are left out.
         self._conditionals(is_classed=True)
         super().__init__(vocabulary_settings, one_table=one_table)
 
@@ -265,7 +265,7 @@ def search_model(pools: Sequence[Pool], vocabulary: Vocabulary) -> Distributions
     """
     transition, label, tag, word = pools
     tags = vocabulary.tag_offsets, vocabulary.candidate_tags
-    # What is not generated is not observed either.
+    # A form that is not generated is not observed either.
     count = len(vocabulary.tags)
     nothing_observed = p_observed = forms = np.ones((1, count))
     if vocabulary.seen and len(word.experts.columns):

@@ -24,7 +24,7 @@ from .configuration import (
     right_arc,
 )
 
-#: What stands for an arc where none is valid.
+#: In place of an arc where none is valid.
 NO_ARC = -1
 
 

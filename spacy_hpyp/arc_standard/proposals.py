@@ -115,7 +115,7 @@ def sampling_task(
 
     words (int32[n]): The words as outcomes; also those that have candidate tags.
     tree (tuple[int32[n], int32[n], int32[n]] | None): Tags, heads and labels, if they are given.
-    RETURNS (Task): Whoever has a derivation to retain writes it into `task.retained`.
+    RETURNS (Task): Its caller writes a derivation to retain into `task.retained`.
     """
     blocks = sentence_blocks([words])
     return Task(

@@ -150,7 +150,7 @@ def _train(
     own = {f"paths.{part}": str(path) for part, path in paths.items()}
     if given := own.keys() & overrides.keys():
         raise ValueError(f"The command sets the data of each part: remove --{min(given)}.")
-    # What spaCy prints belongs to the progress.
+    # spaCy's output belongs to the progress.
     with redirect_stdout(sys.stderr):
         if parser is not None:
             common = {name: value for name, value in overrides.items() if name.startswith(_COMMON)}

@@ -153,7 +153,7 @@ def parse_examples(
     parsed = [Example(doc, example.reference) for doc, example in zip(docs, examples)]
     scores = {**Scorer(nlp).score(parsed), "speed": sum(map(len, docs)) / seconds}
     scores["sentences_per_second"] = len(docs) / seconds
-    # Whatever scorer a component has, sentences without a tree are left out.
+    # Leave out sentences without a tree, for any scorer.
     trees = score(parsed) if scores.get("dep_uas") is not None else {}
     scores |= {name: trees[name] for name in trees if name.startswith(("dep_", "sents_without"))}
     heads = [_right_heads(example) for example in parsed if words_in_trees(example.reference).any()]

@@ -55,7 +55,7 @@ def is_ngram_model(model: str | Path) -> bool:
 def refuse(whose: str, **settings: object) -> None:
     """Check that settings which do not apply are not set.
 
-    whose (str): What the settings are for.
+    whose (str): The owner of the settings.
     RAISES (ValueError): If one of them is set.
     """
     for name, value in settings.items():

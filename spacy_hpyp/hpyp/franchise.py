@@ -310,7 +310,7 @@ def dish_probability(franchise, restaurant, dish):
     probability, factor = 0.0, 1.0
     serving = NONE
     while restaurant != NONE:
-        # What one restaurant serves, all above it serve too.
+        # All restaurants above one serve its dishes, too.
         if serving == NONE:
             serving = serving_of(franchise, restaurant, dish)
         else:

@@ -46,8 +46,8 @@ class Weights(NamedTuple):
 
     bucket (float64[tiers, BUCKETS]): The weight of an expert by the tier and the bucket of its
         restaurant; empty for a plain pool.
-    gate (float64[gates, symbols, experts]): What the symbol of a gate adds to the weight of each
-        expert.
+    gate (float64[gates, symbols, experts]): The amount that the symbol of a gate adds to the weight
+        of each expert.
     """
 
     bucket: np.ndarray

@@ -100,7 +100,7 @@ def draw_sequence(franchise, group, rng, symbols):
         restaurant_distribution(franchise, deepest(franchise, 0, row), probability)
         left = rng.random() * probability.sum()
         symbol = 0
-        # What is left over by rounding is the end.
+        # A rest left by rounding is the end.
         while symbol < end and left >= probability[symbol]:
             left -= probability[symbol]
             symbol += 1

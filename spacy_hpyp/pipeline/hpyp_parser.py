@@ -118,8 +118,8 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         found = visit(
             model, batch, rng, latent=latent, particles=_LATENT_PARTICLES, threads=self.threads
         )
-        # What is learned from sentences that the model has not seen before is not what it will need
-        # to know.
+        # Weights learned from sentences that the model has not seen before do not fit its later
+        # predictions.
         are_learned = all(batch.seated) and not 0 < self.contrast <= model.progress.sweeps
         return *found, sum(rows.shape[1] for rows in batch.rows), are_learned
 

@@ -9,8 +9,7 @@ from zlib import crc32
 
 import numpy as np
 
-#: What may be read of the class of a word (`text.word_classes`): all of its path, or as many steps
-#: of it.
+#: Elements of the class of a word (`text.word_classes`): its whole path, or so many steps of it.
 CLASS_ATTRIBUTES = {
     "class": 1_000,
     **{f"class:{steps}": steps for steps in (2, 4, 6, 8, 10, 12, 16)},

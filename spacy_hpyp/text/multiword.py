@@ -43,10 +43,10 @@ _WHOLE = -1
 class Rule(NamedTuple):
     """How a token comes apart. All characters are in lower case.
 
-    prefix, suffix (str): What is taken away from the token's ends to find the stem; of a token
+    prefix, suffix (str): The parts of the token before and after the stem; of a token
         without a stem, all of it is the prefix.
     stem (int): Which of its words the stem is, or -1 if none is.
-    before, after (str): What the stem gets in their place.
+    before, after (str): The replacements of these parts.
     others (tuple[str, ...]): The other words.
     """
 

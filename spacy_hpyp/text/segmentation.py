@@ -134,8 +134,8 @@ def _segment(weights, padded, decisions, probability, square, rng):
 
     decisions (int8[n]): The decision at each character with margins: written, or read to learn.
     probability (float32[n]): The same for the probability that a sentence ends behind each.
-    square (float32[places, outcomes] | None), rng (numpy.random.Generator | None): What learning
-        needs, see `_descend`; None to decide.
+    square (float32[places, outcomes] | None), rng (numpy.random.Generator | None): For learning,
+        see `_descend`; None to decide.
     """
     more = CLASS_TEMPLATES if len(weights.of_class) > 0 else 0
     tokens = np.empty(TOKEN_TEMPLATES + more, dtype=np.int64)

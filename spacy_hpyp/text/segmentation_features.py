@@ -410,7 +410,7 @@ def find_sentence_features(places, weights, padded, i, token, before, length):
         _join(here, min(i + 1 - token, 12)),
         _join(here, min(end - i - 1, 8)),
         _join(here, np.int64(token == begin)),
-        # What comes next.
+        # The following characters.
         _join(upcoming, ends),
         _join(upcoming, lower[i] * 2 + ends),
         _join(upcoming, lower[second] * 2 + ends),

@@ -63,7 +63,7 @@ def unknown_words(lang: str) -> UnknownWordRule:
     return english_unknown_words() if lang == "en" else universal_unknown_words()
 
 
-#: What makes the rules of this package, by the names that they are registered under.
+#: Functions that make this package's rules, by their registered names.
 RULES: dict[str, Callable[..., UnknownWordRule]] = {
     "spacy-hpyp.UnknownWords.v1": unknown_words,
     "spacy-hpyp.EnglishSignatures.v1": english_signatures,

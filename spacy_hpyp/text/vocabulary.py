@@ -95,7 +95,7 @@ class Vocabulary:
         self.seen, self.forms = seen, forms
         of_form = getattr(rule, "rule", None) if forms else None
         self._form = {name: place for place, name in enumerate(forms.names)} if of_form else {}
-        # What is generated that does not say the form.
+        # Generated symbols that do not tell the form.
         self._formless = {
             self._class[name]
             for name in self.classes

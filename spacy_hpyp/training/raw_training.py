@@ -1,7 +1,7 @@
 """Learning from raw text: the best parse of each sentence is taken for its tree (B&B section 5.4).
 
 Text is read once, a batch at a time. A batch is parsed with a frozen view of the model, then its
-events are added, to the word distribution alone or to all of them. What has been added stays:
+events are added, to the word distribution alone or to all of them. Added events stay:
 memory grows with the model, not with the text.
 """
 

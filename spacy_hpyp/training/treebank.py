@@ -47,7 +47,7 @@ class Seen(Generic[Made]):
 
     @property
     def usable(self) -> dict[bytes, Made]:
-        """Whatever can be learned, in its order."""
+        """The sentences that can be learned, in order."""
         return {key: made for key, made in self.made.items() if not isinstance(made, str)}
 
     @property

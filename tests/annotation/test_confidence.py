@@ -143,5 +143,5 @@ def test_whoever_reads_what_was_not_calibrated_is_warned_once(toy, learned):
         warnings.simplefilter("error")
         assert all(token._.log_prob is not None for token in unlearned(TEXTS[0]))
         assert all(token._.head_prob is not None for token in learned(TEXTS[0]))
-        # What another component has written since is its own.
+        # Values that another component has written since belong to it.
         assert all(token._.head_prob is not None for token in learned.get_pipe("hpyp_parser")(doc))

@@ -131,7 +131,7 @@ def test_documents_that_are_read_together_may_have_guides_with_other_names_and_c
     assert found.tags[4:6, 0].tolist() == [TAG_NUMBERS["NN"]] * 2
 
 
-# What hpyp_parser writes
+# Guides of hpyp_parser
 
 TEXTS = [
     "the dog sees \n a cat .  Ada sleeps .",
@@ -163,7 +163,7 @@ def test_a_parser_writes_the_most_probable_heads_and_tags_of_its_posterior(toy, 
         ]
         there = shares > 0.0
         right = np.take_along_axis(expected, np.where(there, numbers, 0), axis=1)
-        # What is left out of one of the possibilities is missing; probabilities are stored in half
+        # Probabilities that one possibility leaves out are missing; probabilities are stored in half
         # the precision.
         left_out = 1.0 - shares.sum(axis=1, keepdims=True, dtype=np.float64)
         assert np.all((shares <= right + 1e-4)[there])

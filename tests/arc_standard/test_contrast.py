@@ -71,7 +71,7 @@ def test_gradient_is_the_slope_of_the_log_likelihood(joint, task, name):
                 values.append(contrasts(with_weights(parser, weights, weights), task, 0.0)[0])
                 part[at] -= sign * step
             slope = (values[0] - values[1]) / (2 * step)
-            # What is less probable than a thousandth is passed over, and the beam changes with the
+            # Parses less probable than a thousandth are passed over, and the beam changes with the
             # weights at its edges.
             assert slope == pytest.approx(slopes[at], rel=0.03, abs=0.03)
 

@@ -27,7 +27,7 @@ def search(request):
 
 @pytest.fixture(scope="module")
 def possibilities(model, search):
-    """What the words may be, in one sentence or in several."""
+    """Parses of the words, in one sentence or in several."""
     return mixture(model.frozen, RUNNING, search)
 
 

@@ -1,4 +1,4 @@
-"""What the beam holds after each word: analyses of the prefix, and the distribution of what comes
+"""The beam after each word: analyses of the prefix, and the distribution of what comes
 next.
 """
 

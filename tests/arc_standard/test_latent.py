@@ -172,7 +172,7 @@ def test_derivations_of_a_sentence_among_others_are_visited_as_often_as_they_are
     visited, _ = run(model, rows, given_tree)
     distance, limit = total_variation(visited, exact)
     assert distance < limit
-    # What was not accepted has left no trace.
+    # Rejected derivations have left no trace.
     assert model.pack() == seatings[visited[-1]]
 
 

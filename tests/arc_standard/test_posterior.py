@@ -1,4 +1,4 @@
-"""What final beams say together, against enumeration and against sums over the parses."""
+"""Final beams together, against enumeration and against sums over the parses."""
 
 from itertools import product
 from math import exp, log

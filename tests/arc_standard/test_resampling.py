@@ -57,7 +57,7 @@ def test_a_particle_that_is_held_always_goes_on_however_little_it_weighs():
 
 
 def test_numbers_given_a_held_particle_are_those_without_reweighted_by_its_own():
-    """What is drawn given that a particle goes on, weighted by how often it does, is what is drawn
+    """Draws given that a particle goes on, weighted by how often it does, are the draws
     anyway.
     """
     weights, counts = [12, 1, 2], [1, 3, 2]

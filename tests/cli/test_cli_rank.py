@@ -121,7 +121,7 @@ def test_conllu_can_be_read_back(folder):
         assert row["conllu"].strip() in block
         assert f"# expected_wrong_arcs = {row['expected_wrong_arcs']:.4f}" in block.splitlines()
         assert "HeadProb=" in block
-    # What it writes it reads.
+    # It reads its own output.
     assert len(ranked(folder, output)) == 20
 
 

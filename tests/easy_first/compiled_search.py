@@ -65,7 +65,7 @@ def steps_of(states, last):
             )
         left = int(states.forest.records[window[2], FIRST])
         place = firsts.index(left)
-        # What two neighbours become begins where the left one did.
+        # Two joined neighbours begin where the left one did.
         del firsts[place + 1]
         found.append((place, action))
     assert all(action in (LEFT_ARC, 1 - LEFT_ARC) for _, action in found)

@@ -140,7 +140,7 @@ def random_derivation(n: int, rng: np.random.Generator) -> list[tuple[Action, St
     return found
 
 
-# What the compiled parser is asked
+# Queries of the compiled parser
 
 
 def random_sentence(
@@ -199,7 +199,7 @@ class PlainParser:
     """Algorithm 1 in plain Python, for one sentence.
 
     scorer (Scorer): The weights, read anew for each score.
-    sentence (SentenceToParse): What to parse.
+    sentence (SentenceToParse): The sentence to parse.
     """
 
     def __init__(self, scorer: Scorer, sentence: SentenceToParse) -> None:
@@ -289,7 +289,7 @@ class PlainParser:
         """The best extensions of the states of a beam, the best first; ties are broken by what
         comes first.
 
-        penalty (Penalty | None): What is added to the scores of actions.
+        penalty (Penalty | None): Added to the scores of actions.
         allowed (Callable | None): Whether a state may be in the beam.
         """
         found = []
@@ -431,7 +431,7 @@ def learn_greedily(
 
 
 class Penalty:
-    """What is added to the score of an action that makes a wrong arc."""
+    """An addition to the score of an action that makes a wrong arc."""
 
     def __init__(self, heads: Heads, margin: float) -> None:
         self.heads = heads

@@ -43,7 +43,7 @@ SIDES = ("left", "right")
 
 
 class Reader:
-    """What the elements of a pair are, by the table in the docstring of `arcs`."""
+    """The elements of a pair, by the table in the docstring of `arcs`."""
 
     def __init__(self, plain, state, place):
         self.sentence = plain.sentence

@@ -38,7 +38,7 @@ LABELS = 40
 
 
 class Reader:
-    """What the elements of an arc are, by the table in the docstring of `labels`.
+    """The elements of an arc, by the table in the docstring of `labels`.
 
     labels (dict[int, int]): The labels that there are so far, by child.
     """

@@ -255,7 +255,7 @@ def test_a_beam_s_update_is_from_the_predicted_to_the_correct_sequence_and_valid
         assert violation >= 0.0
         assert violation == expected.violation
         assert np.array_equal(changed, plain.counts(expected.right) - plain.counts(expected.wrong))
-        # What makes the perceptron converge: no update agrees with the weights by more than the
+        # The perceptron converges, as no update agrees with the weights by more than the
         # margin.
         agreement = (plain.scorer.weights * changed).sum()
         assert agreement <= margin * wrong_arcs(expected.wrong, heads)

@@ -1,4 +1,4 @@
-"""What an easy-first parser reads of words and guides, and what confidence is learned from."""
+"""The symbols of words and guides that an easy-first parser reads, and its confidence."""
 
 import numpy as np
 import pytest
@@ -115,7 +115,7 @@ def test_expected_children_are_the_sums_of_the_probabilities_of_heads_on_each_si
     assert np.array_equal(labels, guides.head_labels)
     known = guides.head_probability > 0.0
     assert np.array_equal(heads[known], guides.heads[known])
-    # What has no probability is no head, not even ROOT.
+    # An entry without probability is no head, not even ROOT.
     assert np.all(heads[~known] < NONE)
 
 

@@ -1,4 +1,4 @@
-"""What is read of words: elements have names that are documented, and words the symbols that these
+"""Elements of words: they have names that are documented, and words the symbols that these
 say.
 """
 
@@ -51,7 +51,7 @@ def test_elements_are_attributes_of_the_word_and_of_those_around_it():
     assert TAGS.elements["suffix3"] == (0, "suffix3")
     assert TAGS.elements["prev2.guide.tag"] == (-2, "guide.tag")
     assert STARTS.elements["next3.start"] == (3, "start")
-    # What is to be found cannot be read, and what only the other task reads neither.
+    # Outcomes cannot be read, nor elements that only the other task reads.
     assert not {"tag", "start", "space", "next.start"} & TAGS.elements.keys()
     assert not {"start", "prev.tag", "guide.tag"} & STARTS.elements.keys()
 

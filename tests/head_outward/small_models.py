@@ -80,9 +80,9 @@ class Tree(NamedTuple):
 
 
 class Event(NamedTuple):
-    """What is generated, and where.
+    """An event, and its context.
 
-    distribution (str): What it is.
+    distribution (str): Its name.
     outcome (int | str): A number, or `STOP`.
     parent, sibling, child (int | str): Positions, `ROOT` or `NULL`.
     direction (int): 0 on the left, 1 on the right.
@@ -207,7 +207,7 @@ def _head(tree: Tree, word: int | str) -> int | str:
 
 
 def read(name: str, tree: Tree, event: Event) -> int | str | tuple:
-    """What a context element reads, by its name."""
+    """The symbol that a context element reads, by its name."""
     if "+" in name:
         return tuple(read(part, tree, event) for part in name.split("+"))
     if name == "direction":
@@ -279,7 +279,7 @@ def probability(model: HeadOutwardModel, tree: Tree, event: Event) -> float:
     name = event.distribution
     franchise, weights = model.franchises[name], model.weights[name]
     conditional = model.conditionals[name]
-    # What the experts and then the gates read, each once.
+    # The symbols that experts and then gates read, each once.
     gates = {"tag": ("parent.tag", "sibling.tag"), "case": ("child.tag",)}.get(
         name, ("child.tag", "parent.tag")
     )

@@ -20,7 +20,7 @@ LISTS = HeadOutwardContexts(
     distance=[[]],
     label=[["child.tag", "direction"]],
 )
-#: What is seen, and what is asked for besides.
+#: Contexts that are seen, and others.
 TREES = random_trees(12, seed=2)
 OTHERS = random_trees(30, seed=9)
 #: Eisner's constants.
@@ -31,8 +31,8 @@ class Estimate:
     """Probabilities from the counts of some trees, by back-off from each context to the one that is
     one element shorter.
 
-    model (HeadOutwardModel): What the context lists are read from, and hyperparameters.
-    trees (list[Tree]): What has been seen.
+    model (HeadOutwardModel): The source of context lists and hyperparameters.
+    trees (list[Tree]): The trees that have been seen.
     minimal (bool): Whether coarser contexts count the finer ones and not what was seen in them.
     """
 

@@ -52,7 +52,7 @@ def model_of(kind):
     return make_model(MODELS[kind], random_trees(15))
 
 
-#: What the log-probability of a tree of four words, of twenty events, may lose when a model is
+#: The log-probability that a tree of four words, of twenty events, may lose when a model is
 #: frozen.
 TOLERANCE = 20 * PRECISION
 
@@ -146,7 +146,7 @@ def test_probability_of_all_sentences_grows_with_their_length_and_stays_below_on
         found = np.exp(parses.log_probability).sum()
         assert found > 0.0
         totals.append(totals[-1] + found)
-    # What is not generated is longer, or nothing at all: ROOT may have STOP in the place of its
+    # The other sentences are longer, or empty: ROOT may have STOP in the place of its
     # child's tag.
     nothing = Tree([0], [0], (NONE,), (NONE,))
     root = next(events_of_tree(nothing))

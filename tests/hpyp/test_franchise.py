@@ -94,7 +94,7 @@ def crowd(seating, context):
 
 
 def arrivals(seating, context, dish, alphabet=ALPHABET):
-    """What one more customer may do, as pairs (seating after it, probability of the dish and of
+    """Choices of one more customer, as pairs (seating after it, probability of the dish and of
     this); tables differ.
     """
     discount, strength = DISCOUNT[len(context)], STRENGTH[len(context)]
@@ -148,7 +148,7 @@ def package_form(franchise):
 
 
 def assert_sound(franchise, events):
-    """What must hold of every seating of these events."""
+    """Check a seating of these events."""
     seating = dict(seating_of(franchise))
     sent = Counter()
     for (context, dish), sizes in seating.items():

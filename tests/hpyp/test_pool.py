@@ -71,7 +71,7 @@ def seated_pool(weights, possible=NO_MASK, events=300, one_table=False, alphabet
 
 
 def experts(pool, row):
-    """What each expert says, and what it is worth, in plain Python."""
+    """The probability and the weight of each expert, in plain Python."""
     out = np.empty((len(COLUMNS), pool.experts.alphabet[0]))
     weight = np.empty(len(COLUMNS))
     for expert in range(len(COLUMNS)):

@@ -70,7 +70,7 @@ def test_new_words_are_spelled_like_rare_ones_of_their_class():
 
 
 def test_words_and_classes_together_have_one_at_most():
-    """Whatever the probabilities of known words and classes are: here all are as probable as the
+    """For any probabilities of known words and classes: here all are as probable as the
     others.
     """
     vocabulary, spelling = learned(WORDS)

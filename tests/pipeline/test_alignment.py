@@ -257,7 +257,7 @@ def test_an_annotated_document_has_the_tokens_and_the_trees_that_are_learned():
         sentence.key for sentence in sentences_of(example)
     ]
     assert [place.tolist() for place in places] == [[0, 1, 3], [4, 5, 6, 7]]
-    # What was written is what is learned.
+    # The written tree is the learned one.
     again = Example(doc.copy(), doc)
     assert [sentence.key for sentence in sentences_of(again, "gold")] == [
         sentence.key for sentence in sentences

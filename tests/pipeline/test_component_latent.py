@@ -101,7 +101,7 @@ def test_the_log_probability_of_trees_is_the_sum_over_their_derivations(toy):
     docs = [toy.doc(nlp.vocab, one), toy.doc(nlp.vocab, two), toy.doc(nlp.vocab, one, two)]
     first, second, both = (parser.tree_log_prob(doc) for doc in docs)
     assert both == pytest.approx(first + second, abs=1e-9)
-    # What the parser finds by itself can be no less probable than all parses together.
+    # The parser's own sum can be no less than that of all parses together.
     best = parser.k_best(nlp.make_doc(" ".join(one.words)), 1)[0]
     assert parser.tree_log_prob(best.doc) >= best.log_prob - 1e-9
     with pytest.raises(ValueError, match="without tags"):

@@ -100,7 +100,7 @@ DESCRIBED = [
 
 
 def short(possible):
-    """What a setting may be, in a table: that a number is whole its default says."""
+    """The values of a setting in a table. Its default tells whether a number is whole."""
     text = re.sub(r"a (whole |finite )?number (of at least|from) (\S+)", r"\3", str(possible))
     return re.sub(r"^([\d.,]+)$", r"\1 or more", text.replace(" and at most ", " to "))
 

@@ -118,7 +118,7 @@ def test_generated_words_are_spelled_out(toy, trained, spelled):
         list(each.generate(80, seed=2)) for each in (parser, parser, toy.parser(trained))
     )
     assert [doc.to_json() for doc in docs] == [doc.to_json() for doc in again]
-    # What stands in angle brackets otherwise is a word of this class.
+    # A word of this class stands in place of its name in angle brackets.
     names = {
         (one.text, other.text) for a, b in zip(docs, plain) for one, other in zip(a, b, strict=True)
     }

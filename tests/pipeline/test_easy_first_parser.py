@@ -130,7 +130,7 @@ def test_tags_are_those_of_taggers_that_have_not_seen_the_sentence(toy, sentence
     verb = parser.tags.index("VBZ")
     assert parser.progress.tags.keys() == given[0].keys()
     assert all(np.all(tags == verb) for tags in parser.progress.tags.values())
-    # What is learned is what was given.
+    # The given tags are learned.
     train_again = parser_of(nlp)._seen.made.values()
     assert all(np.all(lesson.symbols[:, 1] == verb + 1) for lesson in train_again)
 

@@ -110,7 +110,7 @@ def test_words_of_a_treebank_are_read_with_their_heads(treebank):
         ("l_à", "T_à", "X", "A=B"),
         ("l_le", "T_le", "X", "A=B"),
     ]
-    # What spaCy says of the token is true of the word on which the others hang.
+    # spaCy's attributes of the token are those of the word on which the others hang.
     token = doc[2]
     assert (token.text, token.lemma_, token.tag_, token.dep_, token.head.text) == (
         "au",
@@ -263,7 +263,7 @@ def test_a_pipeline_of_each_language_starts(treebank):
         own = {"nlp.lang": lang, "nlp.pipeline": [], **paths}
         nlp = init_nlp(load_config(config, overrides=own, interpolate=False))
         assert words(nlp("Il va au port.")) == ["Il", "va", "à", "le", "port", "."], lang
-        # What has not been learned yet is stored, too.
+        # An untrained tokenizer is stored, too.
         create_learned_tokenizer()(nlp).to_bytes()
 
 

@@ -1,4 +1,4 @@
-"""What is asked of every parser that learns trees of tagged sentences, and finds trees of tagged
+"""Tests of every parser that learns trees of tagged sentences, and finds trees of tagged
 sentences.
 """
 

@@ -132,7 +132,7 @@ def test_the_two_classes_are_merged_that_cost_least(seed):
 
 
 def _shared(paths, numbers):
-    """What the paths of some classes begin with."""
+    """The common prefix of the paths of some classes."""
     found = [paths[number] for number in numbers]
     length = next(
         i for i in range(len(min(found, key=len)) + 1) if len({path[: i + 1] for path in found}) > 1

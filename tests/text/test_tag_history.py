@@ -1,4 +1,4 @@
-"""What the tag that a rare word had elsewhere says of its tag."""
+"""The tag of a rare word, given its tag elsewhere."""
 
 import numpy as np
 import pytest

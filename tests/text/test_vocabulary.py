@@ -191,7 +191,7 @@ def test_words_that_are_too_rare_in_what_is_left_are_observed_with_the_tag_that_
     )
     left[dog] = 2
     assert vocabulary.numbers_by_counts(dog, left, 2) == dog
-    # What was found so stays so.
+    # The result stays the same.
     assert vocabulary.numbers_by_counts(found, left, 2) == found
 
 

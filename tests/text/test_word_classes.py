@@ -20,7 +20,7 @@ NOUNS, VERBS = ("dog", "cat", "cow", "hen"), ("eats", "sleeps", "runs")
 SENTENCES = [
     f"{the} {noun} {verb} .".split() for the in ("The", "A") for noun in NOUNS for verb in VERBS
 ]
-# What makes "the" and "a" more frequent within sentences than "The" and "A".
+# Sentences that make "the" and "a" more frequent within sentences than "The" and "A".
 SENTENCES += [f"{verb} the {noun} or a {noun} .".split() for noun in NOUNS for verb in VERBS]
 
 

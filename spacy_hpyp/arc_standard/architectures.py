@@ -63,7 +63,7 @@ def HPYPModel(
         Without any, the label is part of the transition, as in the paper.
     **settings: See `ModelSettings`.
     RETURNS (Model): Takes Docs and gives their parses, by a search of its own.
-    RAISES (ValueError): If a context element is not known, or a setting is not what it may be.
+    RAISES (ValueError): If a context element is unknown or a setting is invalid.
     """
     found = ModelSettings(**settings)
     contexts = ContextLists(transition=transition, label=label, tag=tag, word=word)

@@ -128,7 +128,8 @@ def compile_contexts(
     """Compile context lists.
 
     experts (Sequence[Sequence[str]]): A list of element names for each expert, most important
-    first. gates (Sequence[str]): More elements of the context row.
+        first.
+    gates (Sequence[str]): More elements of the context row.
     RETURNS (tuple): elements (int32[elements, 8]), up to four pairs of word and attribute, then
         `NONE`; columns (int32[experts, depth]), each expert's columns of the context row, then
         `NONE`; and the columns of the gates (int32[gates]).

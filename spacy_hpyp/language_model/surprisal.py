@@ -236,7 +236,8 @@ def table_rows(
 
     lags (int): The number of words before that have columns, too.
     alignment (Alignment | None): Another model, whose values get a column.
-    RAISES (ValueError): If a token crosses two rows, or two columns have the same name.
+    RAISES (ValueError): If a token crosses two rows, all words are punctuation, or two columns have
+        the same name.
     """
     dropped = {*passage.columns, REGION, "words", "start", "end", "text"}
     words, places, first, texts = [], {}, {}, []

@@ -149,7 +149,10 @@ def _string(name: str, row: Mapping[str, Any], column: str) -> str:
 
 
 def carried(columns: Mapping[str, Any], taken: Container[str], name: str) -> Row:
-    """Put `input_` before the names of columns that the result has, too."""
+    """Put `input_` before the names of columns that the result has, too.
+
+    RAISES (ValueError): If two columns then have the same name.
+    """
     names = [f"input_{column}" if column in taken else column for column in columns]
     if len(set(names)) < len(names):
         raise ValueError(f"Two columns of {name} are called the same after 'input_'. Rename one.")

@@ -302,8 +302,9 @@ class LearnedTokenizer:
         with blaming("The tokenizer cannot be read"):
             message = load(without_checksum(bytes_data))
             words, segmenter = MultiwordTokens.from_dict(message["words"]), message["segmenter"]
-        self.multiword_tokens, self.by_rules = words, message["rules"] is not None
-        self.segmenter = None if segmenter is None else Segmenter.from_dict(segmenter)
+            segmenter = None if segmenter is None else Segmenter.from_dict(segmenter)
+        self.multiword_tokens, self.segmenter = words, segmenter
+        self.by_rules = message["rules"] is not None
         self.special_cases = message["special_cases"]
         if self.by_rules:
             self.rules.from_bytes(message["rules"], exclude=["vocab"])

@@ -178,8 +178,8 @@ def learn_classes(
     """Learn classes from text. The first word of a sentence is counted in lower case where it is
     more frequent so elsewhere. Spelling variants are one word, see `folding`.
 
-    read (Callable[[], Iterable[Sequence[str]]]): Reads the words of each sentence; it is called
-    twice. classes (int): The number of classes.
+    read (Callable[[], Iterable[Sequence[str]]]): Reads the words of each sentence; called twice.
+    classes (int): The number of classes.
     min_count (int): Words seen less often are known by their looks.
     iterations, progress: As for `exchange`.
     RETURNS (list[WordClass]): The words with their classes.

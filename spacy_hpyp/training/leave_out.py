@@ -30,7 +30,7 @@ def leave_out(
     given_tags: bool,
     progress: Callable[[int], None] = lambda words: None,
 ) -> tuple[Guides, int]:
-    """Annotate training sentences, a part of them after the other by the model without the part.
+    """Annotate training sentences, one part after the other, by the model without that part.
 
     Sentences are left out in stretches, with all their copies. A sentence that the model has not
     learned from is parsed along with those around it.

@@ -67,7 +67,8 @@ class Distributions(NamedTuple):
     candidate_tags (int32[*]): The tags that each word may have, likely ones first.
     outcomes (int32[words]): The words as outcomes. This and what follows is for decoding only.
     p_word_given_tag (float64[candidates]): p(word | tag) for each candidate tag without further
-    context. chain (float64[tags + 1, tags]): See `tag_chain`; may be empty.
+        context.
+    chain (float64[tags + 1, tags]): See `tag_chain`; may be empty.
     observed (int32[words]): The rows of `p_observed`.
     p_observed (float64[*, tags]): The probability of other observations; in the first row of none:
     1.

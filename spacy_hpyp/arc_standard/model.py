@@ -61,7 +61,8 @@ class JointModel(CountModel):
     spelled (bool): Whether rare words are spelled out, see `spacy_hpyp.hpyp.spelling`.
 
     spelling (Spelling | None): How rare words are spelled, if they are. No derivation depends on
-    it. confidence (Confidence | None): How posterior probabilities are to be taken; None until it
+        it.
+    confidence (Confidence | None): How posterior probabilities are to be taken; None until it
         has been learned.
     """
 

@@ -78,7 +78,8 @@ def static_oracle(heads, labels, out):
     with one root.
 
     heads, labels (int32[n]): The head of each word by position, -1 for the root, whose label is not
-    read. out (int32[2n]): Overwritten with the actions.
+        read.
+    out (int32[2n]): Overwritten with the actions.
     """
     tree = gold_tree(heads, labels)
     records = np.empty((FIRST_RECORD + len(out), FIELDS), dtype=np.int32)

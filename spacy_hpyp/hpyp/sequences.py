@@ -42,7 +42,8 @@ def learn_sequences(
     franchise (Franchise): Empty, of one expert; not to be used afterwards.
     symbols (int32[*]): The sequences one after the other, each with the end as its last symbol.
     offsets (int64[sequences + 1]), group (int32[sequences]): Where each sequence begins, and its
-    group. sweeps (int): How often each customer is seated; hyperparameters are resampled after each
+        group.
+    sweeps (int): How often each customer is seated; hyperparameters are resampled after each
     sweep.
     """
     franchise = reserve(franchise, len(symbols))

@@ -15,7 +15,8 @@ class NGrams(NamedTuple):
     """The different n-grams of a text.
 
     words (list[str]): Different words, sorted; "" at the head of them stands for the border of
-    sentences. rows (int32[m, n]): Different n-grams, sorted, by the numbers of their words.
+        sentences.
+    rows (int32[m, n]): Different n-grams, sorted, by the numbers of their words.
     counts (int64[m]): The count of each.
     """
 

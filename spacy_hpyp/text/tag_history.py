@@ -33,7 +33,8 @@ class SeenTags:
 
     pairs (int64[n, 3]): Tag, observation, and how often they were seen together.
     repeats (float): Probability that the tag elsewhere is the same, before any counts; from 0 to
-    below 1. strength (float): How many counts the expectation is worth; above 0.
+        below 1.
+    strength (float): How many counts the expectation is worth; above 0.
     """
 
     pairs: np.ndarray

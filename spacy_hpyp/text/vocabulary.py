@@ -31,7 +31,8 @@ class VocabularySettings:
     min_count (int): Words seen less often are known by their class only.
     min_class_count (int): Classes seen less often give way to more general ones.
     open_class_below (int): Words seen less often may have every open-class tag besides those seen
-    with them. observed (bool): Whether the usual tag and the form of a rare word are observed, see
+        with them.
+    observed (bool): Whether the usual tag and the form of a rare word are observed, see
     `text.tag_history`. RAISES (ValueError): If a threshold is not a whole number, 0 or more.
     """
 

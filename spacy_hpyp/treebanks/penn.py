@@ -122,7 +122,8 @@ class Tree:
     """A node of a phrase structure tree with its subtree.
 
     label (str): The label with function tags and indices, a word's tag, or "" for the outer
-    bracket. word (str | None): The word of a leaf.
+        bracket.
+    word (str | None): The word of a leaf.
     children (list[Tree]): The children from left to right.
     """
 

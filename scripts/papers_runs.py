@@ -98,8 +98,8 @@ def evaluate(pipeline: str, *options: str, corpus: str = "{dev}") -> Run:
 
 
 def perplexity(model: str, *options: str) -> Run:
-    """Measure a language model; the command prints its output."""
-    return Run(["hpyp", "perplexity", model, "{lm_test}", "--output", "json", *options], ".json")
+    """Measure a language model."""
+    return Run(["hpyp", "perplexity", model, "{lm_test}", "-o", "{output}", *options], ".json")
 
 
 def ngram(*texts: str, vocabulary: str) -> Run:
@@ -123,7 +123,7 @@ def estimators(corpus: str) -> Run:
     return Run(["scripts/head_outward_estimators.py", "{train}", corpus, *options], ".json")
 
 
-_K1000 = ["--particles", "1000"]
+_K1000 = ["--components.hpyp_parser.particles", "1000"]
 _TAGGER = ["--tags-from", "{tagger_beam_1}/model-best"]
 _LM = ("{lm_train}", "{lm_dev}")
 _UNLABELLED = {"model.labelled": False, "model.min_count": 1}
@@ -176,7 +176,7 @@ RUNS = {
     "lm_ngram_test": perplexity("{lm_ngram}"),
     "lm_ngram_of_text_test": perplexity("{lm_ngram_of_text}"),
     **{
-        f"{name}_{kind}": perplexity(f"{{{name}}}/model-last", *method, *_K1000)
+        f"{name}_{kind}": perplexity(f"{{{name}}}/model-last", *method, "-K", "1000")
         for name in ("lm_supervised", "lm_parses", "lm_part", "lm_learned", "lm_learned_all")
         for kind, method in (("test", []), ("sum", ["--method", "particles"]))
     },
@@ -302,13 +302,7 @@ class Runner:
         ]
         program = [] if arguments[0].startswith("scripts/") else ["-m", "spacy"]
         print("python", *program, *arguments, flush=True)
-        done = subprocess.run(
-            [sys.executable, *program, *arguments],
-            check=True,
-            stdout=None if "{output}" in " ".join(run.arguments) else subprocess.PIPE,
-        )
-        if done.stdout is not None:
-            unfinished.write_bytes(done.stdout)
+        subprocess.run([sys.executable, *program, *arguments], check=True)
         shutil.rmtree(output, ignore_errors=True)
         unfinished.replace(output)
         os.utime(output)

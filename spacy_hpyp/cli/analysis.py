@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from operator import and_
 from typing import Any
 
 import numpy as np
@@ -16,19 +17,18 @@ from ..annotation.sentences import PUNCTUATION, ROOT_LABEL
 _LENGTHS = {0: "root", 1: "1", 2: "2", 3: "3-5", 6: "6-10", 11: "11+"}
 # Examples are sentences of about so many words.
 _READABLE = 10
+# Bins of probabilities, of equal width; 1 belongs to the last one.
+_BINS = 10
 #: A parsed token, and the gold one.
 Pair = tuple[Token, Token]
 #: Rows of tables by their titles.
 Tables = dict[str, list[dict[str, Any]]]
 
 
-def find_errors(
-    examples: Iterable[Example], *, known: Callable[[str], bool] | None = None
-) -> tuple[Tables, Tables]:
+def find_errors(examples: Iterable[Example]) -> tuple[Tables, Tables]:
     """Find the errors in parsed sentences with complete gold trees, without punctuation.
 
     examples (Iterable[Example]): Parsed sentences, and their references with the same tokens.
-    known (Callable[[str], bool] | None): Whether training knew a word.
     RETURNS (tuple[Tables, Tables]): Scores by a property of gold words, the most frequent first:
         "name", "tokens", "uas", "las" and "tag_acc". And confusions of labels and tags: "gold",
         "predicted", "count", and "example", a sentence.
@@ -41,21 +41,17 @@ def find_errors(
         )
         if in_tree and gold.dep_.lower() not in PUNCTUATION
     ]
-    properties: dict[str, Callable[[Token], str]] = {
-        "By length of the arc": lambda gold: _length(abs(gold.head.i - gold.i)),
-        "By label": _label,
+    properties: dict[str, Callable[[Token, Token], Any]] = {
+        "By length of the arc": lambda _, gold: _length(abs(gold.head.i - gold.i)),
+        "By label": lambda _, gold: _label(gold),
     }
-    if known is not None:
-        properties["By whether the word is known"] = lambda gold: (
-            "known" if known(gold.text) else "unknown"
-        )
-    scores = {
-        title: [_scores(*group) for group in _group(words, lambda _, gold, key=key: key(gold))]
-        for title, key in properties.items()
-    }
-    names = {
+    confused: dict[str, Callable[[Token, Token], Any]] = {
         "Confusions of labels": lambda token, gold: (_label(gold), _label(token)),
         "Confusions of tags": lambda token, gold: (gold.tag_, token.tag_ if gold.tag else ""),
+    }
+    scores = {
+        title: [_scores(name, pairs) for name, pairs in _group(words, key)]
+        for title, key in properties.items()
     }
     confusions = {
         title: [
@@ -63,7 +59,7 @@ def find_errors(
             for (gold, own), pairs in _group(words, key)
             if gold != own
         ]
-        for title, key in names.items()
+        for title, key in confused.items()
     }
     return scores, confusions
 
@@ -77,7 +73,7 @@ def _length(words: int) -> str:
     return _LENGTHS[max(start for start in _LENGTHS if start <= words)]
 
 
-def _group(words: Iterable[Pair], key: Callable[..., Any]) -> list[tuple[Any, list[Pair]]]:
+def _group(words: Iterable[Pair], key: Callable[[Token, Token], Any]) -> list[tuple[Any, list]]:
     groups = defaultdict(list)
     for pair in words:
         groups[key(*pair)].append(pair)
@@ -85,15 +81,16 @@ def _group(words: Iterable[Pair], key: Callable[..., Any]) -> list[tuple[Any, li
 
 
 def _scores(name: str, pairs: list[Pair]) -> dict[str, Any]:
-    right = {
-        "uas": [token.head.i == gold.head.i for token, gold in pairs],
-        "las": [
-            token.head.i == gold.head.i and _label(token) == _label(gold) for token, gold in pairs
-        ],
-        "tag_acc": [token.tag_ == gold.tag_ for token, gold in pairs if gold.tag],
+    right = [token.head.i == gold.head.i for token, gold in pairs]
+    labels = [_label(token) == _label(gold) for token, gold in pairs]
+    tags = [token.tag_ == gold.tag_ for token, gold in pairs if gold.tag]
+    return {
+        "name": name,
+        "tokens": len(pairs),
+        "uas": sum(right) / len(pairs),
+        "las": sum(map(and_, right, labels)) / len(pairs),
+        "tag_acc": sum(tags) / len(tags) if tags else None,
     }
-    means = {key: sum(values) / len(values) if values else None for key, values in right.items()}
-    return {"name": name, "tokens": len(pairs), **means}
 
 
 def _example(pairs: list[Pair]) -> str:
@@ -135,18 +132,17 @@ def _gold_tokens(example: Example) -> dict[int, Token]:
     }
 
 
-def calibrate(choices: Sequence[tuple[float, bool]], bins: int = 10) -> dict[str, Any]:
+def calibrate(choices: Sequence[tuple[float, bool]]) -> dict[str, Any]:
     """Compare probabilities of choices with the proportions of right ones (Guo et al. 2017).
 
     choices (Sequence[tuple[float, bool]]): The probability of each choice, and whether it is right.
-    bins (int): The number of bins of equal width; 1 belongs to the last bin.
     RETURNS (dict[str, Any]): "tokens"; the means "confidence" and "accuracy";
         "expected_calibration_error", the mean over all tokens of |accuracy - confidence| of their
         bins; "auroc", the probability that a right choice is surer than a wrong one; and "bins",
-        those that are not empty. A figure of nothing is None.
+        those of ten that are not empty. A figure of nothing is None.
     """
     p, right = np.array(choices, dtype=np.float64).reshape(-1, 2).T
-    place = np.minimum((p * bins).astype(np.int64), bins - 1)
+    place = np.minimum((p * _BINS).astype(np.int64), _BINS - 1)
     curve = ROCAUCScore()
     for choice in choices:
         curve.score_set(*choice)
@@ -156,7 +152,7 @@ def calibrate(choices: Sequence[tuple[float, bool]], bins: int = 10) -> dict[str
         return {name: float(own.mean()) if len(own) else None for name, own in found.items()}
 
     rows = [
-        {"from": i / bins, "to": (i + 1) / bins, "tokens": int(own.sum()), **means(own)}
+        {"from": i / _BINS, "to": (i + 1) / _BINS, "tokens": int(own.sum()), **means(own)}
         for i in np.unique(place).tolist()
         for own in [place == i]
     ]

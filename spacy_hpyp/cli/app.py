@@ -10,7 +10,7 @@ from functools import partial
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal, TextIO
+from typing import Annotated, Any, TextIO
 
 import spacy
 import srsly
@@ -68,20 +68,12 @@ AnyModel = Annotated[
 ]
 Data = Annotated[Path, argument("Evaluation data: .conllu or .spacy, or a directory", exists=True)]
 Json = Annotated[Path | None, option("JSON file for the figures", "--output -o", **NEW_FILE)]
-Particles = Annotated[
-    int | None, option("Particles, instead of the pipeline's setting", "--particles -K")
-]
 Threads = Annotated[
     int | None, option("Threads, instead of the pipeline's setting", "--threads -t")
 ]
-MinCount = Annotated[int, option("Replace rarer words by their class")]
-MinClassCount = Annotated[int, option("Replace rarer classes by more general ones")]
-Printed = Annotated[Literal["table", "json"], option("Format of the output", "--output -o")]
 PerLine = Annotated[bool, option("Each line of a text is one sentence", "--per-line -l")]
 Tokenized = Annotated[bool, option("Split text into words at white space")]
-RayAddress = Annotated[
-    str | None, option("Ray cluster: 'local', 'local[N]', 'auto' or an address", "--ray")
-]
+RayAddress = Annotated[str | None, option("Ray cluster: 'local', 'auto' or an address", "--ray")]
 Workers = Annotated[
     int | None, option("With --ray: number of workers (default: one a core)", least=1)
 ]
@@ -90,32 +82,18 @@ Workers = Annotated[
 
 
 def load_pipeline(
-    model: str | Path,
-    *,
-    particles: int | None = None,
-    threads: int | None = None,
-    overrides: dict[str, Any] | None = None,
+    model: str | Path, *, threads: int | None = None, overrides: dict[str, Any] | None = None
 ) -> Language:
     """Load a pipeline, perhaps with other settings.
 
-    particles (int | None): Instead of the setting of each hpyp_parser.
     threads (int | None): Instead of the setting of each component of this package.
     overrides (dict[str, Any] | None): Settings of its config, by their names with dots.
-    RAISES (ValueError): If a setting is wrong, or particles are given without an hpyp_parser.
+    RAISES (ValueError): If a setting is wrong.
     """
     nlp = spacy.load(model, config=overrides or {})
-    for _, pipe in nlp.pipeline:
-        if (
-            threads is not None
-            and isinstance(pipe, TrainableComponent)
-            and hasattr(pipe, "threads")
-        ):
+    for _, pipe in nlp.pipeline if threads is not None else ():
+        if isinstance(pipe, TrainableComponent) and hasattr(pipe, "threads"):
             pipe.change(threads=threads)
-    parsers = parsers_of(nlp)
-    if particles is not None and not parsers:
-        raise ValueError(f"--particles needs an hpyp_parser, but '{model}' has {nlp.pipe_names}.")
-    for parser in parsers if particles is not None else ():
-        parser.change(particles=particles)
     return nlp
 
 
@@ -124,11 +102,9 @@ def parsers_of(nlp: Language) -> list[HPYPParser]:
     return [pipe for _, pipe in nlp.pipeline if isinstance(pipe, HPYPParser)]
 
 
-def load_parser(
-    model: str | Path, *, particles: int | None = None, threads: int | None = None
-) -> tuple[Language, HPYPParser]:
+def load_parser(model: str | Path, *, threads: int | None = None) -> tuple[Language, HPYPParser]:
     """Load a pipeline with one hpyp_parser, and return both; see `load_pipeline`."""
-    nlp = load_pipeline(model, threads=threads, particles=particles)
+    nlp = load_pipeline(model, threads=threads)
     parsers = parsers_of(nlp)
     if len(parsers) != 1:
         raise ValueError(f"'{model}' should have one hpyp_parser, but it has {nlp.pipe_names}.")

@@ -11,7 +11,6 @@ from numba.core.event import Event, Listener, install_listener
 from . import (
     classes,
     combine,
-    compact,
     convert,
     cross_validate,
     evaluate,
@@ -19,7 +18,7 @@ from . import (
     guides,
     language_models,
     parse,
-    precompile,
+    production,
     rank,
     report,
     surprisal,
@@ -51,8 +50,8 @@ _COMMANDS = [
     classes.classes,
     language_models.self_train,
     language_models.ngram,
-    compact.compact,
-    precompile.precompile,
+    production.compact,
+    production.precompile,
 ]
 
 

@@ -34,36 +34,27 @@ def to_doc(block: Block, vocab: Vocab) -> Doc:
     return Doc(vocab, words, spaces, sent_starts=[i == 0 for i in range(len(words))])
 
 
-def write_block(
-    block: Block,
-    doc: Doc,
-    sent_id: str,
-    comments: Iterable[str] | None = None,
-    *,
-    bare: bool = False,
-) -> str:
+def write_block(block: Block, doc: Doc, sent_id: str) -> str:
     """Write a sentence with new annotation. It keeps its multiword tokens, comments and MISC, and
     its lemmas, tags and features if the pipeline does not find any.
 
     doc (Doc): The parsed document of `to_doc`.
     sent_id (str): Its name, if it has none.
-    comments (Iterable[str] | None): Instead of its own.
-    bare (bool): Whether lemmas, tags and features are not kept.
     """
     found, rows = iter(_rows(list(doc))), []
-    kept = [column for column, name in _KEPT.items() if not (bare or doc.has_annotation(name))]
+    kept = [column for column, name in _KEPT.items() if not doc.has_annotation(name)]
     for row in block.rows:
         if "-" in row[0]:
             rows.append([*row[:2], EMPTY, EMPTY, EMPTY, row[5], EMPTY, EMPTY, EMPTY, [row[9]]])
         elif row[0].isdigit():
             new = next(found)
             for column in (1, *kept):
-                new[column] = row[column]
+                if row[column] != EMPTY:
+                    new[column] = row[column]
             new[3] = new[3] if new[3] in UPOS else "X"
             misc = [part for part in row[9].split("|") if part.split("=")[0] not in _WRITTEN]
             rows.append([*new[:9], misc + new[9]])
-    own = block.comments if comments is None else comments
-    return _serialized(rows, own, sent_id, block.text().strip(), doc)
+    return _serialized(rows, block.comments, sent_id, block.text().strip(), doc)
 
 
 def write_doc(

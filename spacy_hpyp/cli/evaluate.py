@@ -1,6 +1,6 @@
 """`hpyp evaluate`: scores and speed on gold tokens and sentences, errors, and calibration."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any
@@ -23,7 +23,6 @@ from .app import (
     AnyPipeline,
     Data,
     Json,
-    Particles,
     Threads,
     load_pipeline,
     option,
@@ -54,7 +53,6 @@ def evaluate(
     data_path: Data,
     *,
     output: Json = None,
-    particles: Particles = None,
     threads: Threads = None,
     gold_tags: Annotated[bool, option("Give the gold tags to the parser")] = False,
     tags_from: Annotated[str | None, option("Give the parser the tags of this pipeline")] = None,
@@ -64,19 +62,19 @@ def evaluate(
     """Evaluate a pipeline on gold tokens and gold sentence boundaries.
 
     Settings of its config can be overridden (--components.hpyp_parser.decoding mbr). For raw
-    documents use 'spacy evaluate'. --errors prints scores by label, length of arc, and for known
-    words; then confusions with examples. --calibration prints how well token._.head_prob and
+    documents use 'spacy evaluate'. --errors prints scores by label and length of arc, then
+    confusions with examples. --calibration prints how well token._.head_prob and
     token._.tag_prob are calibrated, on raw documents and on gold sentences; the JSON has
     reliability tables.
     """
     overrides = parse_config_overrides(ctx.args)
-    nlp = load_pipeline(model, threads=threads, particles=particles, overrides=overrides)
+    nlp = load_pipeline(model, threads=threads, overrides=overrides)
     assigns = {name: set(nlp.get_pipe_meta(name).assigns) for name in nlp.pipe_names}
     if not any({"token.dep", "token.tag"} & names for names in assigns.values()):
         raise ValueError(f"'{model}' should have a parser or tagger, but it has {nlp.pipe_names}.")
     if gold_tags and tags_from is not None:
         raise ValueError("Give either --gold-tags or --tags-from, not both.")
-    gold = read_examples(nlp, data_path, gold_tags=gold_tags, heads=errors)
+    gold = read_examples(nlp, data_path, gold_tags=gold_tags)
     taggers: list[str] = []
     if gold_tags or tags_from is not None:
         taggers = [
@@ -99,7 +97,7 @@ def evaluate(
     shown["SENTENCES/S"] = f"{scores['sentences_per_second']:.0f}"
     msg.table(shown, title="Results (gold sentences)")
     if errors:
-        tables, confusions = find_errors(parsed, known=known_words(nlp))
+        tables, confusions = find_errors(parsed)
         _print_errors(tables, confusions)
         scores["errors"] = {**tables, **confusions}
     if calibration:
@@ -107,24 +105,16 @@ def evaluate(
     save_json(output, scores, "results")
 
 
-def read_examples(
-    nlp: Language, data_path: Path, *, gold_tags: bool = False, heads: bool = False
-) -> list[Example]:
+def read_examples(nlp: Language, data_path: Path, *, gold_tags: bool = False) -> list[Example]:
     """Read sentences to evaluate a pipeline on, one in each example, with gold tokens.
 
     gold_tags (bool): Whether the documents to parse have gold tags.
-    heads (bool): Whether gold heads are needed.
     RAISES (ValueError): If there is nothing to evaluate or to compare with.
     """
     examples = list(create_gold_corpus(data_path, gold_tags=gold_tags)(nlp))
-    if not examples:
-        raise ValueError(f"There is nothing to evaluate in '{data_path}'.")
     gold = (token for example in examples for token in example.reference)
-    if not any(token.has_dep() or (token.tag and not heads) for token in gold):
-        missing = "head" if heads else "tag or a gold head"
-        raise ValueError(
-            f"There is nothing to compare with in '{data_path}': no token has a gold {missing}."
-        )
+    if not any(token.has_dep() or token.tag for token in gold):
+        raise ValueError(f"'{data_path}' has no gold heads and tags to evaluate on.")
     return examples
 
 
@@ -144,15 +134,12 @@ def give_tags(examples: Sequence[Example], model: str | Path) -> None:
 def parse_examples(
     nlp: Language, examples: Sequence[Example]
 ) -> tuple[dict[str, Any], list[Example]]:
-    """Return the scores of a pipeline on some sentences, with "complete_match", and speeds, and
-    these parsed.
-    """
+    """Parse sentences, and return their scores, with "complete_match" and speeds, and them."""
     start = perf_counter()
     docs = list(nlp.pipe(example.predicted.copy() for example in examples))
     seconds = perf_counter() - start
     parsed = [Example(doc, example.reference) for doc, example in zip(docs, examples)]
-    scores = {**Scorer(nlp).score(parsed), "speed": sum(map(len, docs)) / seconds}
-    scores["sentences_per_second"] = len(docs) / seconds
+    scores = Scorer(nlp).score(parsed)
     # Leave out sentences without a tree, for any scorer.
     trees = score(parsed) if scores.get("dep_uas") is not None else {}
     scores |= {name: trees[name] for name in trees if name.startswith(("dep_", "sents_without"))}
@@ -160,7 +147,10 @@ def parse_examples(
     if any(count for _, count in heads):
         warn_of_few(heads, "UAS")
     matches = [right == count for right, count in heads]
-    return {**scores, "complete_match": sum(matches) / len(matches) if matches else None}, parsed
+    scores["complete_match"] = sum(matches) / len(matches) if matches else None
+    scores["speed"] = sum(map(len, docs)) / seconds
+    scores["sentences_per_second"] = len(docs) / seconds
+    return scores, parsed
 
 
 def _right_heads(example: Example) -> tuple[int, int]:
@@ -171,12 +161,6 @@ def _right_heads(example: Example) -> tuple[int, int]:
         if not token.is_space and gold.dep_.lower() not in PUNCTUATION
     ]
     return sum(right), len(right)
-
-
-def known_words(nlp: Language) -> Callable[[str], bool] | None:
-    """Return whether the vocabulary of the first hpyp_parser has a word, if there is one."""
-    parsers = parsers_of(nlp)
-    return frozenset(parsers[0].joint.vocabulary.words).__contains__ if parsers else None
 
 
 def _print_errors(tables: Tables, confusions: Tables) -> None:

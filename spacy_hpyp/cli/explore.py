@@ -81,9 +81,8 @@ def show_page(name: str) -> None:
     if generative:
         _show_surprisal(nlp, text)
         _show_next(generative[-1], nlp.make_doc(text))
-        _show_generated(generative[-1])
     else:
-        st.info("Surprisals, next words and generation need an hpyp_parser.")
+        st.info("Surprisals and next words need an hpyp_parser.")
     st.subheader("Tokens")
     st.dataframe([{name: str(getattr(token, name)) for name in _ATTRIBUTES} for token in doc])
 
@@ -139,13 +138,6 @@ def _show_next(parser: HPYPParser, doc: Any) -> None:
         {"word": word or "(end of the sentence)", "probability": p} for word, p in step.next_words
     ]
     st.dataframe(words, hide_index=True)
-
-
-def _show_generated(parser: HPYPParser) -> None:
-    st.subheader("Generate")
-    if st.button("Draw"):
-        drawn = parser.generate(5)
-        st.dataframe([{"log-probability": doc._.log_prob, "sentence": doc.text} for doc in drawn])
 
 
 if __name__ == "__main__":

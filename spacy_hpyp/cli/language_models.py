@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import spacy
-import srsly
 from spacy.language import Language
 from wasabi import msg
 
@@ -31,20 +30,16 @@ from .app import (
     NEW_FILE,
     AnyModel,
     Bar,
-    MinClassCount,
-    MinCount,
-    Particles,
-    Printed,
+    Json,
     Threads,
     Tokenized,
     argument,
     json_line,
     load_parser,
     option,
+    save_json,
 )
-from .raw_text import existing, read_sentences
-
-_Method = Literal["beam", "particles"]
+from .raw_text import read_sentences
 
 
 def is_ngram_model(model: str | Path) -> bool:
@@ -52,34 +47,22 @@ def is_ngram_model(model: str | Path) -> bool:
     return Path(model).is_file()
 
 
-def refuse(whose: str, **settings: object) -> None:
-    """Check that settings which do not apply are not set.
-
-    whose (str): The owner of the settings.
-    RAISES (ValueError): If one of them is set.
-    """
-    for name, value in settings.items():
-        if value is not None and value is not False:
-            raise ValueError(f"--{name.replace('_', '-')} is for {whose}.")
-
-
 def perplexity(
     model: AnyModel,
-    data: Annotated[Path, argument("A .spacy or .conllu file, or text with a sentence a line")],
+    data: Annotated[
+        Path, argument("A .spacy or .conllu file, or text with a sentence a line", exists=True)
+    ],
     *,
-    output: Printed = "table",
+    output: Json = None,
     tokenized: Tokenized = False,
     method: Annotated[
-        _Method | None, option("Sum over the beam, or unbiased estimate", "--method -m")
-    ] = None,
+        Literal["beam", "particles"],
+        option("Sum over the beam, or unbiased estimate", "--method -m"),
+    ] = "beam",
     particles: Annotated[
         int | None, option("Particles (default: at least 5,000; estimates: 100)", "--particles -K")
     ] = None,
-    replicates: Annotated[
-        int | None, option("Particle filters of an estimate (default: 5)", "--replicates -R")
-    ] = None,
     threads: Threads = None,
-    seed: Annotated[int | None, option("Random seed of an estimate (default: 0)")] = None,
 ) -> None:
     """Print the perplexity of a text.
 
@@ -87,32 +70,20 @@ def perplexity(
     as its class, and its letters if the model spells. Compare only perplexities of models with the
     same vocabulary ('hpyp ngram --vocab-from'), or bits per character of models that spell.
     """
-    if not data.is_dir():
-        existing([data])
-    is_estimate, settings = method == "particles", {"replicates": replicates, "seed": seed}
     if is_ngram_model(model):
-        settings |= {"method": method, "particles": particles, "threads": threads}
-        refuse("parsers. This is an n-gram model", **settings)
         reader: Reader = NGramReader(NGramModel.from_disk(model))
     else:
-        if not is_estimate:
-            refuse("the method 'particles'. This is the method 'beam'", **settings)
         reader = ParserReader(load_parser(model, threads=threads)[0], particles=particles)
+    is_estimate = method == "particles" and isinstance(reader, ParserReader)
     found = read_sentences(data, None if tokenized else reader.nlp)
     with Bar(found, desc="Scoring", unit=" sentences") as sentences:
-        scores = reader.perplexity(sentences)
-        if isinstance(reader, ParserReader) and is_estimate:
-            how = {
-                "particles": particles or 100,
-                "replicates": 5 if replicates is None else replicates,
-            }
-            how |= {"seed": seed or 0, "threads": reader.parser.threads}
-            scores = estimate(reader.model, sentences, **how)
+        if is_estimate:
+            settings = {"particles": particles or 100, "threads": reader.parser.threads}
+            scores = estimate(reader.model, sentences, **settings)
+        else:
+            scores = reader.perplexity(sentences)
         total = Perplexity.total(scores).to_dict()
-    if output == "json":
-        print(srsly.json_dumps(total, indent=2))
-        return
-    hidden = ["convention", *(() if is_estimate else ("variance", "standard_error", "bias"))]
+    hidden = ("convention", "variance", "standard_error", "bias")
     rows = {
         name.replace("_", " "): f"{value:,}" if isinstance(value, int) else f"{value:.4f}"
         for name, value in total.items()
@@ -125,6 +96,7 @@ def perplexity(
         msg.info(f"An estimate: {total['perplexity']:.2f} ± {error:.2f}")
     elif isinstance(reader, ParserReader):
         msg.info("An upper bound: the beam leaves derivations out of the sum")
+    save_json(output, total, "the figures")
 
 
 def ngram(
@@ -135,11 +107,8 @@ def ngram(
     *,
     order: Annotated[int, option("Length of the longest n-gram", "--order -n")] = 5,
     sweeps: Annotated[int, option("Gibbs sweeps over the training data")] = 20,
-    min_count: MinCount = 2,
-    min_class_count: MinClassCount = 5,
     lang: Annotated[str, option("Language of tokenizer and word classes", "--lang -l")] = "en",
     spelling: Annotated[bool, option("Spell rare words: an open vocabulary")] = False,
-    seed: Annotated[int, option("Random seed")] = 0,
     tokenized: Tokenized = False,
     vocab_from: Annotated[
         str | None, option("Take the vocabulary from other data or a trained pipeline")
@@ -151,8 +120,7 @@ def ngram(
     from all others. --vocab-from PIPELINE takes its rule for rare words, thresholds, spelling and
     learned tokenizer.
     """
-    rare: dict[str, Any] = {"min_count": min_count, "min_class_count": min_class_count}
-    words: Any = partial(collect_vocabulary, lang=lang, **rare, spelling=spelling, seed=seed)
+    words: Any = partial(collect_vocabulary, lang=lang, spelling=spelling)
     nlp = spacy.blank(lang)
     if vocab_from is not None and not _is_text(vocab_from):
         nlp, words = _vocabulary_of(vocab_from, spelling=spelling)
@@ -169,8 +137,7 @@ def ngram(
             bar.set_postfix_str(f"{log_prob:.4f} nats", refresh=False)
             bar.update()
 
-        settings = {"order": order, "sweeps": sweeps, "seed": seed}
-        model = train_ngram_model(sentences, words, **settings, progress=show)
+        model = train_ngram_model(sentences, words, order=order, sweeps=sweeps, progress=show)
     model.to_disk(output)
     sizes = f"{len(model.vocabulary.words)} words and {len(model.vocabulary.classes)} classes"
     msg.good(f"Saved a {order}-gram model of {sizes} to {output}")
@@ -210,8 +177,6 @@ def generate(
     output: Annotated[
         Path | None, option("File for the sentences shown, .jsonl", "--output -o", **NEW_FILE)
     ] = None,
-    particles: Particles = None,
-    threads: Threads = None,
 ) -> None:
     """Draw sentences from a model, and show the most probable of the longer ones.
 
@@ -219,16 +184,12 @@ def generate(
     written as their class in angle brackets if the model does not spell.
     """
     if is_ngram_model(model):
-        refuse("parsers. This is an n-gram model", particles=particles, threads=threads)
         ngrams = NGramModel.from_disk(model)
-        vocab, drawn = spacy.blank(ngrams.words.lang).vocab, ngrams.generate
-        found = (
-            (p, doc_of(vocab, words))
-            for words, p in drawn(number, max_length=max_length, seed=seed)
-        )
+        vocab = spacy.blank(ngrams.words.lang).vocab
+        drawn = ngrams.generate(number, max_length=max_length, seed=seed)
+        found = ((log_prob, doc_of(vocab, words)) for words, log_prob in drawn)
     else:
-        _, parser = load_parser(model, particles=particles, threads=threads)
-        docs = parser.generate(number, max_length=max_length, seed=seed)
+        docs = load_parser(model)[1].generate(number, max_length=max_length, seed=seed)
         found = ((doc._.log_prob, doc) for doc in docs)
     with Bar(found, desc="Generating", total=number, unit=" sentences") as bar:
         different = {doc.text: (log_prob, doc) for log_prob, doc in bar if len(doc) >= min_length}
@@ -244,10 +205,8 @@ def generate(
         columns = {"words": [token.text for token in doc]}
         if not is_ngram_model(model):
             columns["tags"] = [token.tag_ for token in doc]
-            columns |= {
-                "heads": [token.head.i for token in doc],
-                "deps": [token.dep_ for token in doc],
-            }
+            columns["heads"] = [token.head.i for token in doc]
+            columns["deps"] = [token.dep_ for token in doc]
         lines.append(json_line({"text": doc.text, "log_prob": log_prob, **columns}))
     if output is not None:
         replace_file(output, "".join(lines).encode())
@@ -256,7 +215,9 @@ def generate(
 
 def self_train(
     model: Annotated[Path, argument("Path of a pipeline with an hpyp_parser", exists=True)],
-    text: Annotated[Path, argument("Text with one sentence a line, .conllu or .spacy")],
+    text: Annotated[
+        Path, argument("Text with one sentence a line, .conllu or .spacy", exists=True)
+    ],
     output: Annotated[Path, argument("Directory for the pipeline (model-last)", file_okay=False)],
     *,
     learning: Annotated[
@@ -272,7 +233,6 @@ def self_train(
     text is read once and not held in memory. The progress bar shows the mean log-probability of a
     word in nats, predicted before it was added.
     """
-    existing([text])
     nlp, saved = load_parser(model)
     # These settings are not saved with the pipeline.
     parser = HPYPParser(nlp.vocab, saved.model, saved.name, **asdict(saved.settings))

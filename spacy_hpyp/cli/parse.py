@@ -92,19 +92,12 @@ def _load_writer(model: str, *, keep: Given, per_line: bool) -> Write:
 
 
 def parse_file(
-    nlp: Language,
-    path: Path,
-    name: str,
-    *,
-    keep: Given = "words",
-    per_line: bool = False,
-    bare: bool = False,
+    nlp: Language, path: Path, name: str, *, keep: Given = "words", per_line: bool = False
 ) -> Iterator[str]:
     """Yield the sentences of a text as a pipeline parses them, in CoNLL-U.
 
     name (str): The prefix of the names of sentences.
     keep, per_line: See the options of `hpyp parse`.
-    bare (bool): Whether the words of CoNLL-U keep their forms alone.
     RAISES (ValueError): If the text is not in its format, or the pipeline finds no trees.
     """
     if per_line and is_conllu(path):
@@ -116,7 +109,7 @@ def parse_file(
             docs = parse_each(nlp, (text for text, _ in batch), whole=whole)
             for (text, comments), doc in zip(batch, docs):
                 if isinstance(text, Block):
-                    found = [write_block(text, doc, f"{name}-{number + 1}", bare=bare)]
+                    found = [write_block(text, doc, f"{name}-{number + 1}")]
                 else:
                     found = write_doc(doc, name, number, comments, whole=whole)
                 number += len(found)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from heapq import nlargest
 from itertools import chain
 from pathlib import Path
@@ -19,7 +20,6 @@ from ..treebanks.conllu import Block, read_blocks
 from .app import (
     AnyPipeline,
     Bar,
-    Particles,
     PerLine,
     Threads,
     argument,
@@ -62,7 +62,6 @@ def rank(
         Literal["list", "jsonl", "conllu"], option("Format of the output", "--format -f")
     ] = "list",
     per_line: PerLine = False,
-    particles: Particles = None,
     threads: Threads = None,
 ) -> None:
     """Rank sentences by expected errors, to correct next.
@@ -71,7 +70,7 @@ def rank(
     comments. Each line of a text is a paragraph, in which the pipeline finds sentences. Only the
     sentences to write are kept in memory.
     """
-    nlp = load_pipeline(model, threads=threads, particles=particles)
+    nlp = load_pipeline(model, threads=threads)
     for parser in parsers_of(nlp):
         parser.decoding = "mbr"
     kind = "tags" if by == "tags" else "arcs"
@@ -98,38 +97,34 @@ def rank(
 
 
 def _rank_file(nlp: Language, path: Path, kind: str, *, per_line: bool) -> Iterator[Row]:
-    """Parse a file, and yield each sentence with its expected errors. The file is not held in
-    memory.
-    """
+    """Parse a file, and yield each sentence with its expected errors."""
     number = 0
-    texts = (
-        read_blocks(path)
-        if is_conllu(path)
-        else (text for _, text in locate_paragraphs(path, per_line=True))
-    )
+    if is_conllu(path):
+        texts: Iterator[str | Block] = read_blocks(path)
+    else:
+        texts = (text for _, text in locate_paragraphs(path, per_line=True))
     for batch in minibatch(texts, _BATCH):
         with nlp.memory_zone():
-            docs = list(parse_each(nlp, batch, whole=per_line))
-            for text, doc in zip(batch, docs):
-                for row in _rows(doc, text, path, number, kind):
-                    number += 1
-                    yield row
-            del docs, doc
+            rows: list[Row] = []
+            for text, doc in zip(batch, parse_each(nlp, batch, whole=per_line)):
+                rows += _rows(doc, text, path, number + len(rows), kind)
+        number += len(rows)
+        yield from rows
 
 
 def _rows(doc: Doc, text: str | Block, path: Path, number: int, kind: str) -> Iterator[Row]:
     words = to_word_doc(doc)
-    wrong = 1.0 - (_tag_probabilities(words) if kind == "tags" else _column("head_prob", words))
+    attribute = "tag_prob" if kind == "tags" else "head_prob"
+    wrong = 1.0 - _probabilities(words, attribute)
     if isinstance(text, Block):
         comments = [own for own in text.comments if not own.startswith(_OUTDATED)]
-        written = [write_block(text, doc, f"{path.name}-{number + 1}", comments)]
+        written = [write_block(replace(text, comments=comments), doc, f"{path.name}-{number + 1}")]
     else:
         written = write_doc(doc, path.name, number)
     places = ([token.i for token in sent if not token.is_space] for sent in words.sents)
     for i, (own, conllu) in enumerate(zip(filter(None, places), written), number + 1):
         expected = round(float(wrong[own].sum()), 4)
         if np.isnan(expected):
-            attribute = "tag_prob" if kind == "tags" else "head_prob"
             raise ValueError(
                 f"'{path}': the pipeline does not set token._.{attribute}. "
                 "Use one with an hpyp_parser."
@@ -144,16 +139,11 @@ def _rows(doc: Doc, text: str | Block, path: Path, number: int, kind: str) -> It
         }
 
 
-def _column(name: str, doc: Doc) -> np.ndarray:
-    """Return probabilities of tokens, NaN where there are none (float64[tokens])."""
-    return np.array(probabilities_of(name, doc), dtype=np.float64)
-
-
-def _tag_probabilities(words: Doc) -> np.ndarray:
-    """Return the probabilities of tags: those of a guide, if the tagger gives none."""
-    own, guide = _column("tag_prob", words), read_guide(words)
-    if guide is None:
-        return own
+def _probabilities(words: Doc, attribute: str) -> np.ndarray:
+    """Return probabilities of words; those of tags may be a guide's. NaN where there are none."""
+    p, guide = np.array(probabilities_of(attribute, words), dtype=np.float64), read_guide(words)
+    if attribute == "head_prob" or guide is None:
+        return p
     names = np.array([*guide.tag_names, ""])
     same = names[guide.tags] == np.array([token.tag_ for token in words])[:, None]
-    return np.where(np.isnan(own), np.where(same, guide.tag_probs, 0.0).sum(axis=1), own)
+    return np.where(np.isnan(p), np.where(same, guide.tag_probs, 0.0).sum(axis=1), p)

@@ -1,13 +1,11 @@
 """`hpyp report`: one HTML page about a trained pipeline and its parses of a treebank."""
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
-import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 from spacy import displacy
@@ -16,7 +14,6 @@ from spacy.training import Example
 from wasabi import msg
 
 from ..annotation.sentences import PUNCTUATION
-from ..pipeline.surprisal import surprisal
 from ..storage import replace_file
 from .analysis import calibrations, find_errors
 from .app import (
@@ -30,10 +27,7 @@ from .app import (
     parsers_of,
     require_extra,
 )
-from .evaluate import known_words, parse_examples, read_examples
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from .evaluate import parse_examples, read_examples
 
 _SCORES = {
     "tag_acc": "TAG",
@@ -42,16 +36,10 @@ _SCORES = {
     "complete_match": "MATCH",
     "token_log_prob": "log-probability, nats a token",
 }
-# The tokens whose surprisal is shown, and the confusions of each kind.
-_TOKENS, _LISTED = 80, 20
-_FIGURE = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "report",
-    "text.parse_math": False,
-    "axes.grid": True,
-}
-#: A part of the page: "title", "text", and perhaps "tables", "trees" and "figures".
-Section = dict[str, Any]
+# Confusions of each kind that are shown.
+_LISTED = 20
+_FIGURE = {"svg.fonttype": "none", "svg.hashsalt": "report"}
+_FIGURE |= {"text.parse_math": False, "axes.grid": True}
 
 
 def report(
@@ -66,23 +54,23 @@ def report(
 ) -> None:
     """Write a report about a pipeline as one self-contained HTML file.
 
-    It has scores, errors, the sentences with the most wrong arcs, calibration and surprisal along
-    the data. Sentences are parsed with gold tokens and boundaries, as in 'hpyp evaluate'.
+    It has scores, errors, the sentences with the most wrong arcs, and calibration. Sentences are
+    parsed with gold tokens and boundaries, as in 'hpyp evaluate'.
     """
-    require_extra("report", "matplotlib")
+    matplotlib = require_extra("report", "matplotlib")
     nlp = load_pipeline(model, threads=threads)
-    gold = read_examples(nlp, data_path, heads=True)
+    gold = read_examples(nlp, data_path)
     for parser in parsers_of(nlp):
         parser.decoding = "mbr"
     scores, parsed = parse_examples(nlp, gold)
-    read = []
-    if len(parsers_of(nlp)) == 1:
-        read = surprisal(nlp, [example.text for example in gold[:_TOKENS]])[:_TOKENS]
-    tables, confusions = find_errors(parsed, known=known_words(nlp))
+    tables, confusions = find_errors(parsed)
+    calibration = {name: table for name, table in calibrations(parsed).items() if table["bins"]}
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined
     )
     environment.filters["cell"] = _cell
+    with matplotlib.rc_context(_FIGURE):
+        figure = _draw_calibration(calibration) if calibration else None
     html = environment.get_template("report.html").render(
         title=f"{nlp.lang}_{nlp.meta['name']} {nlp.meta['version']}",
         facts={
@@ -91,13 +79,18 @@ def report(
             "Data": data_path,
             "Sentences": len(parsed),
         },
-        sections=[
-            _scores_section(scores),
-            _errors_section({**tables, **confusions}),
-            _trees_section(parsed, sentences),
-            _calibration_section(calibrations(parsed)),
-            _surprisal_section(read, str(data_path)),
+        scores=[
+            {"": name, "score": scores[key]}
+            for key, name in _SCORES.items()
+            if scores.get(key) is not None
         ],
+        errors=tables | {title: rows[:_LISTED] for title, rows in confusions.items()},
+        trees=_worst_trees(parsed, sentences),
+        calibration=[
+            {"": name, **{key: value for key, value in table.items() if key != "bins"}}
+            for name, table in calibration.items()
+        ],
+        figure=figure,
     )
     replace_file(output, html.encode())
     msg.good(f"Saved the report to {output}")
@@ -107,37 +100,7 @@ def _cell(value: Any) -> str:
     return "–" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _table(title: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    columns = [name.replace("_", " ") for name in rows[0]] if rows else []
-    return {"title": title, "columns": columns, "rows": [list(row.values()) for row in rows]}
-
-
-def _scores_section(scores: Mapping[str, Any]) -> Section:
-    rows = [
-        {"": name, "score": scores[key]}
-        for key, name in _SCORES.items()
-        if scores.get(key) is not None
-    ]
-    text = (
-        "On gold tokens and gold sentence boundaries. MATCH is the proportion of sentences without "
-        "a wrong head."
-    )
-    return {"title": "Scores", "text": text, "tables": [_table("Scores, from 0 to 1", rows)]}
-
-
-def _errors_section(tables: Mapping[str, list[dict[str, Any]]]) -> Section:
-    """Show tables of errors, and confusions with an example each."""
-    return {
-        "title": "Errors",
-        "text": "By properties of gold words, without punctuation.",
-        "tables": [
-            _table(title, rows if "name" in (rows or [{}])[0] else rows[:_LISTED])
-            for title, rows in tables.items()
-        ],
-    }
-
-
-def _trees_section(examples: Sequence[Example], count: int) -> Section:
+def _worst_trees(examples: Sequence[Example], count: int) -> list[tuple[str, Markup]]:
     """Draw the sentences with the most wrong arcs, without punctuation."""
     rated = []
     for number, example in enumerate(examples):
@@ -157,11 +120,7 @@ def _trees_section(examples: Sequence[Example], count: int) -> Section:
                 doc[:], lambda token, other=other: " ✗" * _is_wrong(token, other[token.i])
             )
             trees.append((f"Sentence {number + 1}: {-wrong} of {arcs} arcs wrong, {name}", tree))
-    return {
-        "title": "Sentences with the most wrong arcs",
-        "text": "A cross marks arcs that the other tree does not have.",
-        "trees": trees,
-    }
+    return trees
 
 
 def _is_wrong(token: Token, other: Token) -> bool:
@@ -195,66 +154,17 @@ def draw_tree(sentence: Span, note: Callable[[Token], str] = lambda token: "") -
     return Markup(displacy.render(tree, style="dep", manual=True, jupyter=False, options=options))
 
 
-@contextmanager
-def _drawing(
-    section: Section, title: str, x_label: str, y_label: str = "", height: float = 3.0
-) -> "Iterator[Axes]":
-    """Give a section a figure that is drawn on the given axes."""
-    import matplotlib
+def _draw_calibration(tables: Mapping[str, dict[str, Any]]) -> str:
+    """Draw the accuracies of bins of probabilities, and return the URL of the figure."""
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(_FIGURE):
-        figure = Figure(figsize=(5.0, height), layout="constrained")
-        axes = figure.add_subplot()
-        yield axes
-        axes.set(xlabel=x_label, ylabel=y_label)
-        axes.legend(fontsize=8)
-        file = BytesIO()
-        figure.savefig(file, format="svg", metadata={"Date": None})
-    data = f"data:image/svg+xml;base64,{b64encode(file.getvalue()).decode()}"
-    section["figures"] = [(title, data)]
-
-
-def _calibration_section(tables: Mapping[str, dict[str, Any]]) -> Section:
-    """Show whether the probabilities of heads and tags are right."""
-    tables = {name: own for name, own in tables.items() if own["bins"]}
-    if not tables:
-        text = "No component gives the probabilities of heads or tags."
-        return {"title": "Calibration", "text": text}
-    text = (
-        "Calibrated probabilities lie on the dotted line. AUROC is the probability that a right "
-        "choice is surer than a wrong one."
-    )
-    section: Section = {"title": "Calibration", "text": text}
-    with _drawing(section, "Accuracy by confidence", "confidence", "accuracy") as axes:
-        axes.plot([0, 1], [0, 1], color="gray", linestyle=":")
-        for name, own in tables.items():
-            points = [[row[key] for row in own["bins"]] for key in ("confidence", "accuracy")]
-            axes.plot(*points, marker="o", markersize=3, label=name)
-    rows = [
-        {"": name, **{key: value for key, value in own.items() if key != "bins"}}
-        for name, own in tables.items()
-    ]
-    section["tables"] = [_table("Calibration", rows)]
-    return section
-
-
-def _surprisal_section(rows: Sequence[Mapping[str, Any]], source: str) -> Section:
-    """Show the surprisals of tokens."""
-    if not rows:
-        text = "Only an hpyp_parser gives surprisals."
-        return {"title": "Surprisal along a text", "text": text}
-    text = (
-        f"The first {len(rows)} tokens of {source}, in bits. The syntactic part leads to the tag "
-        "of a word, the lexical part to the word given its tag."
-    )
-    section: Section = {"title": "Surprisal along a text", "text": text}
-    left = np.zeros(len(rows))
-    with _drawing(section, "Surprisal", "bits", height=0.21 * len(rows) + 0.9) as axes:
-        for part in ("syntactic", "lexical"):
-            values = np.array([row[f"surprisal_{part}"] for row in rows])
-            axes.barh(range(len(rows)), values, left=left, label=part)
-            left += values
-        axes.set_yticks(range(len(rows)), [row["text"] for row in rows], fontsize=8)
-        axes.invert_yaxis()
-    return section
+    figure, file = Figure(figsize=(5.0, 3.0), layout="constrained"), BytesIO()
+    axes = figure.add_subplot()
+    axes.plot([0, 1], [0, 1], color="gray", linestyle=":")
+    for name, table in tables.items():
+        points = [[row[key] for row in table["bins"]] for key in ("confidence", "accuracy")]
+        axes.plot(*points, marker="o", markersize=3, label=name)
+    axes.set(xlabel="confidence", ylabel="accuracy")
+    axes.legend(fontsize=8)
+    figure.savefig(file, format="svg", metadata={"Date": None})
+    return f"data:image/svg+xml;base64,{b64encode(file.getvalue()).decode()}"

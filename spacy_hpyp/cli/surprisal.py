@@ -8,12 +8,13 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
 import numpy as np
 import spacy
+from spacy.util import minibatch
 
 from ..about import __version__
 from ..distributed.run import Write
@@ -51,11 +52,11 @@ from .app import (
     writing,
 )
 from .distribute import distribute
-from .language_models import is_ngram_model, refuse
+from .language_models import is_ngram_model
 from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sentences
 
-# Characters that are read at once: few enough to show progress.
-_BATCH = 2000
+# Texts that are read at once: few enough to show progress.
+_BATCH = 16
 # The width of a column of a printed table.
 _WIDTH = 120
 
@@ -115,17 +116,12 @@ def surprisal(
         place = {"ending": "tsv", "address": ray, "workers": workers}
         return distribute(_load_writer, model, settings, texts, output, **place)
     existing(texts)
-    if text_by is None:
-        needed = "tables with one word a row. Name the column of texts: --text-by"
-        refuse(needed, reader_by=reader_by, frequencies=frequencies, lags=lags or None)
-    if not is_table(texts[0]):
-        refuse("tables", text_by=text_by, context=context, regions=regions, running=running)
-    elif text_by is None:
-        refuse("texts. A row of a table is one sentence without it", per_line=per_line)
-    if is_ngram_model(model):
-        refuse("parsers. This is an n-gram model", particles=particles, threads=threads)
-    else:
-        refuse("n-gram models. This is a parser", segment_with=segment_with)
+    if not is_table(texts[0]) and (regions or context or text_by or running):
+        raise ValueError("--regions, --context, --text-by and --running are for tables.")
+    if text_by is None and (reader_by or frequencies or lags):
+        raise ValueError(
+            "--reader-by, --frequencies and --lags need --text-by, the column of texts."
+        )
     columns = {"context": context, "text_by": text_by, "word": word, "reader_by": reader_by}
     passages = _passages(texts, per_line=per_line, **columns)
     alignment = None if align is None else Alignment(align, word, value)
@@ -144,8 +140,7 @@ def surprisal(
         writing(output, "surprisals") as file,
         Bar(passages, desc="Reading", unit=" texts", disable=is_shown(output)) as bar,
     ):
-        header = _header(isinstance(reader, ParserReader), by, entropy=entropy)
-        _write(file, _read(reader, bar, settings), dialect, header)
+        _write(file, _read(reader, bar, settings), dialect)
     if output is not None:
         about = _provenance(reader, model, texts)
         save_json(output.with_name(f"{output.name}.json"), about, "its provenance")
@@ -202,32 +197,14 @@ def _frequencies(path: Path | None, reader: Reader) -> Frequencies:
 
 def _read(reader: Reader, passages: Iterable[Passage], settings: dict[str, Any]) -> Iterator[Row]:
     """Yield the rows of passages. The pipeline forgets their strings."""
-    passages = iter(passages)
-    while batch := list(islice(passages, 1)):
-        while sum(len(passage.text) for passage in batch) < _BATCH and (
-            more := next(passages, None)
-        ):
-            batch.append(more)
+    for batch in minibatch(passages, _BATCH):
         with reader.nlp.memory_zone():
             rows = list(read_rows(reader, batch, **settings))
         yield from rows
 
 
-def _header(is_parser: bool, by: str, *, entropy: bool) -> list[str]:
-    """Return the columns of the table of a text."""
-    names = "file paragraph sentence word token start end text tag surprisal surprisal_lexical"
-    names += " surprisal_syntactic surprisal_letters log_prob known class"
-    if entropy:
-        names += " entropy_next entropy_analyses reduction_next reduction_analyses"
-    if by != TOKEN:
-        names = names.replace("token", "tokens").replace(" tag", "")
-    only_parser = {*"tag surprisal_lexical surprisal_syntactic".split()}
-    only_parser |= {"entropy_analyses", "reduction_analyses"}
-    return [name for name in names.split() if is_parser or name not in only_parser]
-
-
-def _write(file: TextIO, rows: Iterator[Row], dialect: str, header: Sequence[str]) -> None:
-    """Write a table. The header is for a text without rows."""
+def _write(file: TextIO, rows: Iterator[Row], dialect: str = "excel-tab") -> None:
+    """Write a table."""
 
     def formatted(value: Any) -> Any:
         if isinstance(value, bool):
@@ -235,9 +212,10 @@ def _write(file: TextIO, rows: Iterator[Row], dialect: str, header: Sequence[str
             return str(value).upper()
         return f"{value:.6f}" if isinstance(value, float) else value
 
-    writer, first = csv.writer(file, dialect, lineterminator="\n"), next(rows, None)
-    writer.writerow(first or header)
-    for row in chain([first] if first else [], rows):
+    writer = csv.writer(file, dialect, lineterminator="\n")
+    for number, row in enumerate(rows):
+        if number == 0:
+            writer.writerow(row)
         writer.writerow(map(formatted, row.values()))
 
 
@@ -260,22 +238,14 @@ def _provenance(reader: Reader, model: str, texts: Sequence[Path]) -> dict[str, 
 
 
 def _load_writer(
-    model: str,
-    *,
-    per_line: bool,
-    entropy: bool,
-    by: str,
-    particles: int | None,
-    segment_with: str | None,
-    **settings: Any,
+    model: str, *, per_line: bool, particles: int | None, segment_with: str | None, **settings: Any
 ) -> Write:
     """Load a model in a worker, and return the function that writes the table of a text."""
     reader = _reader(model, particles, 1, segment_with)
-    settings |= {"by": by, "entropy": entropy, "running": not per_line}
+    settings["running"] = not per_line
 
     def write(path: Path, name: str, file: TextIO) -> None:
-        header = _header(isinstance(reader, ParserReader), by, entropy=entropy)
-        _write(file, _read(reader, _prose(path, per_line=per_line), settings), "excel-tab", header)
+        _write(file, _read(reader, _prose(path, per_line=per_line), settings))
 
     return write
 

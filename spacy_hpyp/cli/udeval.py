@@ -1,6 +1,7 @@
 """`hpyp udeval`: the official scores of Universal Dependencies."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -91,12 +92,17 @@ def text_of(blocks: Sequence[Block]) -> str:
 
 
 def parse_blocks(nlp: Language, blocks: Sequence[Block], keep: Given) -> str:
-    """Parse sentences, given some of their annotation, and return CoNLL-U."""
+    """Parse the text, sentences or words of gold sentences, and return CoNLL-U."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "gold.conllu"
-        write_blocks(path, blocks)
-        parsed = parse_file(nlp, path, "gold", keep=keep, bare=True)
+        write_blocks(path, map(_without_annotation, blocks))
+        parsed = parse_file(nlp, path, "gold", keep=keep)
         return "".join(Bar(parsed, desc="Parsing", unit=" sentences"))
+
+
+def _without_annotation(block: Block) -> Block:
+    rows = [[*row[:2], *[EMPTY] * 7, row[9]] for row in block.rows]
+    return replace(block, rows=rows)
 
 
 def print_scores(

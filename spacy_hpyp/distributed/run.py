@@ -7,7 +7,6 @@ says what the run is made of. The folder alone says what is left, so that any dr
 import json
 import logging
 import os
-import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,20 +23,13 @@ _REPEATED = 2
 _OBJECTS = 100_000_000
 # The most blocks of shards that Ray Data keeps track of.
 _BLOCKS = 10_000
-_LOCAL = re.compile(r"local(?:\[([1-9]\d*)\])?")
 
 #: Writes the output of a file, given its path, the prefix of its sentences' names and an open file.
 Write = Callable[[Path, str, TextIO], None]
 
 
 class Shard(NamedTuple):
-    """A file to work on.
-
-    number (int): Its place among all shards.
-    path (str): Its absolute path.
-    name (str): The prefix of the names of its sentences.
-    size (int): In bytes.
-    """
+    """A file to work on, with the prefix of its sentences' names and its size in bytes."""
 
     number: int
     path: str
@@ -145,8 +137,8 @@ class Worker:
 def connected(address: str) -> Iterator[Any]:
     """Connect to a Ray cluster.
 
-    address (str): "local" or "local[N]" starts one on this machine, with all or N of its cores;
-        "auto" is the one that runs on it; others as of `ray.init`.
+    address (str): "local" starts one on this machine; "auto" is the one that runs on it; others as
+        of `ray.init`.
     RAISES (ImportError | ConnectionError): If Ray is not installed, or there is no such cluster.
     """
     try:
@@ -156,13 +148,11 @@ def connected(address: str) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
-    settings: dict[str, Any] = {"address": address}
-    if local := _LOCAL.fullmatch(address):
+    settings: dict[str, Any] = {}
+    if address == "local":
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        cores = int(local[1] or os.cpu_count() or 1)
-        settings = {"address": "local", "num_cpus": cores, "object_store_memory": _OBJECTS}
-        settings["include_dashboard"] = False
-    ray.init(**settings, log_to_driver=False, logging_level="error")
+        settings = {"object_store_memory": _OBJECTS, "include_dashboard": False}
+    ray.init(address, **settings, log_to_driver=False, logging_level="error")
     try:
         yield ray
     finally:

@@ -118,7 +118,7 @@ def estimate(
     sentences: Iterable[Sequence[str]],
     *,
     particles: int,
-    replicates: int,
+    replicates: int = 5,
     seed: int = 0,
     threads: int = 1,
 ) -> Iterator[Perplexity]:

@@ -30,7 +30,7 @@ def command(given: argparse.Namespace, output: Path, *options: str) -> list[str]
 def parse(given: argparse.Namespace) -> None:
     """Print the speed of one process and of workers."""
     runs = {"one process": ("-t", "1")}
-    runs |= {f"{n} workers": ("--ray", f"local[{n}]") for n in given.workers}
+    runs |= {f"{n} workers": ("--ray", "local", "--workers", str(n)) for n in given.workers}
     words = 0
     for name, options in runs.items():
         output = given.folder / name.replace(" ", "-")
@@ -64,7 +64,7 @@ def workers_of(driver: int) -> list[int]:
 
 def kills(given: argparse.Namespace) -> None:
     """Print how often the output is the same after kills."""
-    options = ("--ray", "local[2]")
+    options = ("--ray", "local", "--workers", "2")
     rng = random.Random(0)
     expected, same = {}, 0
     for number in range(given.times + 1):

@@ -36,17 +36,13 @@ def texts(elements):
 
 def test_a_page_shows_all_that_a_generative_parser_finds(folder, monkeypatch):
     page = opened(folder, "pipeline", monkeypatch)
-    titles = "Trees,Other trees,Surprisal,What comes next,Generate,Tokens".split(",")
+    titles = "Trees,Other trees,Surprisal,What comes next,Tokens".split(",")
     assert [each.value for each in page.subheader] == titles
     trees = [each.proto.body for each in page.get("html")]
     assert ">dog</tspan>" in trees[0]
     assert ">Mona</tspan>" in trees[1]
     assert "%" in trees[0]
-    tables = len(page.dataframe)
-    page.button[0].click().run()
-    assert not page.exception
-    assert len(page.dataframe) == tables + 1
-    assert len(page.dataframe[-2].value) == 5
+    assert len(page.dataframe) == 2
 
 
 def test_what_is_missing_is_said(folder, monkeypatch):

@@ -10,7 +10,7 @@ import spacy
 from spacy.training.converters import conllu_to_docs
 
 from spacy_hpyp.annotation.guides import Guide, write_guide
-from spacy_hpyp.cli.rank import _tag_probabilities
+from spacy_hpyp.cli.rank import _probabilities
 
 TEXT = "the dog sees a cat .\nAda near the parser near the horse follows Kim near a bird .\n\nMona sleeps .\n"
 
@@ -95,7 +95,7 @@ def test_sentences_are_ranked_by_their_tags_or_those_of_a_guide(folder):
         np.array([[0.9, 0.1], [0.6, 0.4], [0.5, 0.0]]),
     )
     write_guide(doc, Guide(nothing, nothing, nothing, [], tags, probabilities, ["X", "Y"]))
-    assert _tag_probabilities(doc) == pytest.approx([0.9, 0.4, 0.0])
+    assert _probabilities(doc, "tag_prob") == pytest.approx([0.9, 0.4, 0.0])
 
 
 @pytest.mark.parametrize(("option", "sign"), [((), 1), (("--most-confident",), -1)])

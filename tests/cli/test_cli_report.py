@@ -82,7 +82,7 @@ def _page_of_spacy(folder):
 @pytest.mark.parametrize("name", ["page", "page_of_spacy"])
 def test_a_page_loads_nothing_and_text_of_the_data_is_no_markup(name, request):
     page = request.getfixturevalue(name)
-    assert all(link.startswith(("#section-", "data:image/svg+xml;base64,")) for link in page.links)
+    assert all(link.startswith("data:image/svg+xml;base64,") for link in page.links)
     assert not {"script", "iframe", "object", "b"} & set(page.tags)
     for strange in ("<script>", "<b>", "n<subj", "x&y"):
         assert strange in page.text
@@ -95,8 +95,6 @@ def test_a_page_has_what_the_pipeline_has(page, page_of_spacy):
         assert "✗" in text
     assert "auroc" in own
     assert "No component gives the probabilities" in spacys
-    assert "The first 80 tokens of" in own
-    assert "Only an hpyp_parser gives surprisals" in spacys
 
 
 def test_scores_are_those_of_evaluate(folder, page):

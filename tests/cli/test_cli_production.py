@@ -1,8 +1,11 @@
-"""`hpyp compact`, and the package that spaCy makes of its result."""
+"""`hpyp compact`, the package that spaCy makes of its result, and `hpyp precompile`."""
 
+import pytest
 import spacy
 import srsly
 from command_line import run
+
+from spacy_hpyp.arc_standard.particle_filter import particle_filter
 
 
 def test_a_compact_pipeline_predicts_the_same_and_its_package_requires_the_plugin(
@@ -14,14 +17,8 @@ def test_a_compact_pipeline_predicts_the_same_and_its_package_requires_the_plugi
         "Lemmas": {"score": None, "low": None, "high": None},
     }
     srsly.write_json(tmp_path / "scores.json", scores)
-    run(
-        "hpyp",
-        "compact",
-        tmp_path / "pipeline",
-        tmp_path / "compact",
-        "--scores",
-        tmp_path / "scores.json",
-    )
+    paths = tmp_path / "pipeline", tmp_path / "compact"
+    run("hpyp", "compact", *paths, "--scores", tmp_path / "scores.json")
     text = "The dog sees Kim."
     found, expected = (spacy.load(tmp_path / name)(text) for name in ("compact", "pipeline"))
     assert found.to_json() == expected.to_json()
@@ -37,3 +34,18 @@ def test_a_pipeline_is_not_overwritten(trained, tmp_path):
     trained.to_disk(tmp_path / "pipeline")
     done = run("hpyp", "compact", tmp_path / "pipeline", tmp_path / "pipeline", exit_code=1)
     assert "is the pipeline itself" in " ".join(done.stderr.split())
+
+
+def test_what_a_pipeline_needs_is_compiled(trained, tmp_path):
+    trained.to_disk(tmp_path / "pipeline")
+    done = run("hpyp", "precompile", tmp_path / "pipeline")
+    assert "hpyp_parser: " in done.output
+    assert "Ready after " in done.output
+    assert particle_filter.signatures
+
+
+@pytest.mark.slow
+def test_without_a_pipeline_the_components_are_trained_for_a_moment():
+    done = run("hpyp", "precompile")
+    for component in ("hpyp_parser", "easy_first_tagger", "easy_first_parser"):
+        assert f"{component}: " in done.output

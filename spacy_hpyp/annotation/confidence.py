@@ -29,8 +29,8 @@ class Confidence(NamedTuple):
     def of(self, parses: Parses, offsets: np.ndarray, is_known: np.ndarray) -> Parses:
         """Calibrate the probabilities of parses; the arguments are those of the features."""
         return parses._replace(
-            head_probability=logistic(features(parses, offsets) @ self.heads),
-            tag_probability=logistic(tag_features(parses, is_known) @ self.tags),
+            head_probability=logistic(features(parses, offsets), self.heads),
+            tag_probability=logistic(tag_features(parses, is_known), self.tags),
         )
 
 
@@ -62,6 +62,14 @@ def log_odds(probability: np.ndarray, certain: float = _CERTAIN) -> np.ndarray:
     return np.log(p / (1.0 - p))
 
 
-def logistic(x: np.ndarray) -> np.ndarray:
-    """Return the probabilities of log-odds."""
-    return 1.0 / (1.0 + np.exp(-x))
+def linear(features: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the weighted sum of each row of features (float64[n, m]).
+
+    A matrix product would depend, in the last bit, on the number of rows.
+    """
+    return np.sum(features * weights, axis=1)
+
+
+def logistic(features: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the probability of each row of features (float64[n, m]) by a logistic regression."""
+    return 1.0 / (1.0 + np.exp(-linear(features, weights)))

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..annotation.confidence import linear
+
 _STEPS, _HALVINGS = 50, 30
 # Rows of features per block of the Hessian, to bound memory.
 _ROWS = 20_000
@@ -42,7 +44,7 @@ def _log_shares(
     groups: Groups, weights: np.ndarray, *, or_none: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the place of each group's word, log `shares`, and the log-probability of none."""
-    score = groups.features @ weights
+    score = linear(groups.features, weights)
     _, place = np.unique(groups.word, return_inverse=True)
     highest = np.full(int(place.max(initial=-1)) + 1, 0.0 if or_none else -np.inf)
     np.maximum.at(highest, place, score)

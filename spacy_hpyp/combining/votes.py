@@ -254,7 +254,7 @@ class Votes(StoredModel):
         groups = self._label_groups(ballots, tags, heads)
         labels, _ = _best(groups, self._shares("labels", groups, known), words)
         labels[heads == NONE] = self.names().labels[ROOT_LABEL]
-        calibrated = logistic(odds @ self.weights["elected"])
+        calibrated = logistic(odds, self.weights["elected"])
         return Ballots(heads, labels, tags, calibrated, tag_probability, ballots.offsets)
 
     def loss(self, ballots: Ballots) -> tuple[float, int]:

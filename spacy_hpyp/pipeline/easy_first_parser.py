@@ -231,7 +231,7 @@ class EasyFirstParser(ParserWithCandidates, Parser):
         if weights is None:
             return words, trees, np.full(len(trees.heads), np.nan)
         observed = confidence_features(trees, sentences.offsets, guided=self.parser.is_guided)
-        return words, trees, logistic(observed @ weights)
+        return words, trees, logistic(observed, weights)
 
     def set_annotations(
         self, docs: Iterable[Doc], scores: tuple[Words, EasyFirstTrees, np.ndarray]

@@ -30,21 +30,12 @@ Bar = partial(tqdm, leave=False, disable=None)
 # Options
 
 
-def option(
-    meaning: str,
-    names: str = "",
-    *,
-    least: int | None = None,
-    most: int | None = None,
-    **settings: Any,
-) -> Any:
-    """Declare an option.
+def option(meaning: str, names: str = "", **settings: Any) -> Any:
+    """Declare an option, with settings of `typer.Option`.
 
     names (str): Its names with spaces between them, instead of the parameter's.
-    least, most (int | None): The limits of a whole number.
-    settings: See `typer.Option`.
     """
-    return typer.Option(*names.split(), help=meaning, min=least, max=most, **settings)
+    return typer.Option(*names.split(), help=meaning, **settings)
 
 
 def argument(meaning: str, **settings: Any) -> Any:
@@ -75,7 +66,7 @@ PerLine = Annotated[bool, option("Each line of a text is one sentence", "--per-l
 Tokenized = Annotated[bool, option("Split text into words at white space")]
 RayAddress = Annotated[str | None, option("Ray cluster: 'local', 'auto' or an address", "--ray")]
 Workers = Annotated[
-    int | None, option("With --ray: number of workers (default: one a core)", least=1)
+    int | None, option("With --ray: number of workers (default: one a core)", min=1)
 ]
 
 # Loading

@@ -23,11 +23,9 @@ def classes(
     ],
     *,
     output: Annotated[Path, option("File for the classes", "--output -o", **NEW_FILE)],
-    number: Annotated[
-        int, option("Number of classes", "--classes -n", least=2, most=100_000)
-    ] = 512,
-    min_count: Annotated[int, option("Replace rarer words by their shape", least=1)] = 5,
-    iterations: Annotated[int, option("Highest number of passes over all words", least=1)] = 20,
+    number: Annotated[int, option("Number of classes", "--classes -n", min=2, max=100_000)] = 512,
+    min_count: Annotated[int, option("Replace rarer words by their shape", min=1)] = 5,
+    iterations: Annotated[int, option("Highest number of passes over all words", min=1)] = 20,
     treebank: Annotated[
         Path | None, option("Treebank from which the tokenizer is learned", exists=True)
     ] = None,

@@ -41,20 +41,7 @@ def write_block(block: Block, doc: Doc, sent_id: str) -> str:
     doc (Doc): The parsed document of `to_doc`.
     sent_id (str): Its name, if it has none.
     """
-    found, rows = iter(_rows(list(doc))), []
-    kept = [column for column, name in _KEPT.items() if not doc.has_annotation(name)]
-    for row in block.rows:
-        if "-" in row[0]:
-            rows.append([*row[:2], EMPTY, EMPTY, EMPTY, row[5], EMPTY, EMPTY, EMPTY, [row[9]]])
-        elif row[0].isdigit():
-            new = next(found)
-            for column in (1, *kept):
-                if row[column] != EMPTY:
-                    new[column] = row[column]
-            new[3] = new[3] if new[3] in UPOS else "X"
-            misc = [part for part in row[9].split("|") if part.split("=")[0] not in _WRITTEN]
-            rows.append([*new[:9], misc + new[9]])
-    return _serialized(rows, block.comments, sent_id, block.text().strip(), doc)
+    return _write(block, list(doc), doc._.log_prob, sent_id)
 
 
 def write_doc(
@@ -86,36 +73,50 @@ def write_sentence(
 
     RAISES (ValueError): If the sentence has no tree.
     """
-    tokens = [token for token in span if not token.is_space]
-    if not tokens:
+    words = [token for token in span if not token.is_space]
+    if not words:
         return ""
-    rows: list[list] = []
-    text, inside = "", -1
-    for token, row in zip(tokens, _rows(tokens)):
-        rows.append(row)
-        if token.i <= inside:
-            continue
-        inside, form = (ranges or {}).get(token.i, (token.i, row[1]))
-        form, last = " ".join(form.split()), token.doc[inside]
-        if inside > token.i:
-            row = [f"{row[0]}-{int(row[0]) + inside - token.i}", form, *[EMPTY] * 7, []]
-            rows.insert(-1, row)
-        after = last.i + 1 == len(last.doc) or bool(last.whitespace_) or last.nbor().is_space
-        row[9] += [] if after else ["SpaceAfter=No"]
-        text += form + " " * after
-    return _serialized(rows, comments, sent_id, text.strip(), span)
+    block, end = Block(0, list(comments)), -1
+    for i, word in enumerate(words, 1):
+        if word.i > end:
+            # A token: one word, or several with a row of their own for the token.
+            end, form = (ranges or {}).get(word.i, (word.i, word.text))
+            last = word.doc[end]
+            is_spaced = end + 1 == len(word.doc) or last.whitespace_ or last.nbor().is_space
+            misc = EMPTY if is_spaced else "SpaceAfter=No"
+            if end > word.i:
+                block.rows.append(_row(f"{i}-{i + end - word.i}", form, misc))
+                misc = EMPTY
+        block.rows.append(_row(str(i), word.text, misc))
+    return _write(block, words, span._.log_prob, sent_id)
 
 
-def _serialized(
-    rows: list[list], comments: Iterable[str], sent_id: str, text: str, found: Doc | Span
-) -> str:
-    own = [comment for comment in comments if _key(comment) != "log_prob"]
-    keys = set(map(_key, own))
-    new = {"sent_id": sent_id, "text": text}
-    own += [f"{key} = {value}" for key, value in new.items() if key not in keys]
-    if found._.log_prob is not None:
-        own.append(f"log_prob = {found._.log_prob:.4f}")
-    return Block(0, own, [[*row[:9], "|".join(row[9]) or EMPTY] for row in rows]).lines()
+def _row(number: str, form: str, misc: str) -> list[str]:
+    return [number, " ".join(form.split()), *[EMPTY] * 7, misc]
+
+
+def _write(block: Block, words: list[Token], log_prob: float | None, sent_id: str) -> str:
+    """Write the annotation of words into the rows of their sentence."""
+    doc, annotated, rows = words[0].doc, iter(_rows(words)), []
+    kept = [column for column, name in _KEPT.items() if not doc.has_annotation(name)]
+    for row in block.rows:
+        if "-" in row[0]:
+            rows.append([*row[:2], EMPTY, EMPTY, EMPTY, row[5], EMPTY, EMPTY, EMPTY, row[9]])
+        elif row[0].isdigit():
+            new = next(annotated)
+            for column in (1, *kept):
+                if row[column] != EMPTY:
+                    new[column] = row[column]
+            new[3] = new[3] if new[3] in UPOS else "X"
+            misc = [part for part in row[9].split("|") if part.split("=")[0] not in _WRITTEN]
+            rows.append([*new[:9], "|".join(misc + new[9]) or EMPTY])
+    comments = [comment for comment in block.comments if _key(comment) != "log_prob"]
+    found = {"sent_id": sent_id, "text": block.text().strip()}
+    keys = set(map(_key, comments))
+    comments += [f"{key} = {value}" for key, value in found.items() if key not in keys]
+    if log_prob is not None:
+        comments.append(f"log_prob = {log_prob:.4f}")
+    return Block(0, comments, rows).lines()
 
 
 def _key(comment: str) -> str:

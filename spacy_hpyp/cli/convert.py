@@ -43,9 +43,6 @@ def split(
     parsed: Annotated[
         Path | None, option("More sentences to train on, from 'hpyp rank'", exists=True)
     ] = None,
-    name: Annotated[
-        str | None, option("Prefix of the files of the parts, instead of the treebank's")
-    ] = None,
     train_on_all: Annotated[bool, option("Keep sentences held out for dev in train, too")] = False,
     dry_run: Annotated[bool, option("Write nothing")] = False,
 ) -> None:
@@ -88,7 +85,7 @@ def split(
         ]
         parts[_TRAIN].append(replace(block, comments=["newdoc", UNKNOWN_SPACES, *comments]))
     prepare_folder(output)
-    written = output / (name or treebank.name)
+    written = output / treebank.name
     for part, file in _files(written).items():
         write_blocks(file, parts[part])
     counts = ", ".join(f"{len(blocks):,} to {part}" for part, blocks in parts.items())
@@ -192,7 +189,7 @@ def convert(
     ],
     output: Annotated[Path, argument("Folder for the results", file_okay=False)],
     *,
-    n_sents: Annotated[int, option("Sentences to a document", "--n-sents -n", least=1)] = 10,
+    n_sents: Annotated[int, option("Sentences to a document", "--n-sents -n", min=1)] = 10,
     merge_subtokens: Annotated[
         bool, option("Make each multiword token one token", "--merge-subtokens -T")
     ] = False,

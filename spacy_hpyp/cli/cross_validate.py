@@ -49,7 +49,7 @@ def cross_validate(
     parser: Annotated[
         Path | None, option("Config of the parser that guides the pipeline", exists=True)
     ] = None,
-    folds: Annotated[int, option("Number of parts, each held out once", least=2)] = 5,
+    folds: Annotated[int, option("Number of parts, each held out once", min=2)] = 5,
     curve: Annotated[bool, option("Train on a tenth, a third and two thirds, too")] = False,
 ) -> None:
     """Parse the raw text of each part of a treebank after training on the other parts.

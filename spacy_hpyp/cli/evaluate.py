@@ -34,15 +34,7 @@ from .app import (
 from .raw_text import read_corpus
 from .udeval import warn_of_few
 
-_ROWS = {
-    "TAG": "tag_acc",
-    "UAS": "dep_uas",
-    "LAS": "dep_las",
-    "SENT P": "sents_p",
-    "SENT R": "sents_r",
-    "SENT F": "sents_f",
-    "MATCH": "complete_match",
-}
+_ROWS = {"TAG": "tag_acc", "UAS": "dep_uas", "LAS": "dep_las", "MATCH": "complete_match"}
 # The rows of a table of errors, and the confusions, that are printed.
 _SHOWN = 15
 

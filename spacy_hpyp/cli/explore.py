@@ -12,14 +12,14 @@ from spacy.language import Language
 from spacy.tokens import Span, Token
 from spacy.util import is_package
 
-from ..annotation.syntactic_words import to_word_doc
-from ..pipeline.corpus import mark_sentence
-from ..pipeline.hpyp_parser import HPYPParser
-from ..pipeline.surprisal import surprisal
-from .app import argument, require_extra
-from .report import draw_tree
+from spacy_hpyp.annotation.syntactic_words import to_word_doc
+from spacy_hpyp.cli.app import argument, require_extra
+from spacy_hpyp.cli.report import draw_tree
+from spacy_hpyp.pipeline.corpus import mark_sentence
+from spacy_hpyp.pipeline.hpyp_parser import HPYPParser
+from spacy_hpyp.pipeline.surprisal import surprisal
 
-# Streamlit has been imported where it runs this file.
+# Streamlit, which has been imported if it runs this file; imports are absolute for this case.
 st: Any = sys.modules.get("streamlit")
 # The longest text, in characters, which takes seconds.
 _LONGEST = 1000

@@ -9,7 +9,7 @@ from wasabi import msg
 from ..pipeline.alignment import example_of_words
 from ..storage import replace_file
 from .app import NEW_FILE, Bar, Generative, Threads, argument, load_parser, option
-from .raw_text import read_training
+from .raw_text import read_corpus
 
 
 def guides(
@@ -19,7 +19,7 @@ def guides(
     ],
     output: Annotated[Path, argument("File to write, .spacy", **NEW_FILE)],
     *,
-    folds: Annotated[int, option("Number of parts, each held out once", least=2)] = 10,
+    folds: Annotated[int, option("Number of parts, each held out once", min=2)] = 10,
     threads: Threads = None,
 ) -> None:
     """Write the training data of a parser with its guides, for guided components to learn from.
@@ -29,7 +29,8 @@ def guides(
     parser, and the guides, which are about words, in `doc._.guide`.
     """
     nlp, parser = load_parser(model, threads=threads)
-    examples = read_training(corpus, nlp, nlp.config)
+    settings = nlp.config.get("corpora", {}).get("train", {})
+    examples = read_corpus(corpus, nlp, tokens=settings.get("tokens", "tokenizer"))
     words = sum(len(example_of_words(example).predicted) for example in examples)
     if not words:
         raise ValueError(f"There is nothing to annotate in '{corpus}'.")

@@ -7,7 +7,7 @@ from functools import partial
 from heapq import nlargest
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import spacy
 from spacy.language import Language
@@ -36,15 +36,24 @@ from .app import (
     argument,
     json_line,
     load_parser,
+    load_pipeline,
     option,
     save_json,
 )
 from .raw_text import read_sentences
 
 
-def is_ngram_model(model: str | Path) -> bool:
-    """Return whether a model is an n-gram model, which is a file and no pipeline."""
-    return Path(model).is_file()
+def load_reader(
+    model: str, particles: int | None, threads: int | None, segment_with: str | None = None
+) -> Reader:
+    """Load a pipeline, or an n-gram model, which is a file, and return what reads texts by it.
+
+    segment_with (str | None): Pipeline that finds the sentences for an n-gram model.
+    """
+    if Path(model).is_file():
+        segmenter = None if segment_with is None else load_pipeline(segment_with)
+        return NGramReader(NGramModel.from_disk(model), segmenter)
+    return ParserReader(load_parser(model, threads=threads)[0], particles=particles)
 
 
 def perplexity(
@@ -70,10 +79,7 @@ def perplexity(
     as its class, and its letters if the model spells. Compare only perplexities of models with the
     same vocabulary ('hpyp ngram --vocab-from'), or bits per character of models that spell.
     """
-    if is_ngram_model(model):
-        reader: Reader = NGramReader(NGramModel.from_disk(model))
-    else:
-        reader = ParserReader(load_parser(model, threads=threads)[0], particles=particles)
+    reader = load_reader(model, particles, threads)
     is_estimate = method == "particles" and isinstance(reader, ParserReader)
     found = read_sentences(data, None if tokenized else reader.nlp)
     with Bar(found, desc="Scoring", unit=" sentences") as sentences:
@@ -110,9 +116,7 @@ def ngram(
     lang: Annotated[str, option("Language of tokenizer and word classes", "--lang -l")] = "en",
     spelling: Annotated[bool, option("Spell rare words: an open vocabulary")] = False,
     tokenized: Tokenized = False,
-    vocab_from: Annotated[
-        str | None, option("Take the vocabulary from other data or a trained pipeline")
-    ] = None,
+    vocab_from: Annotated[str | None, option("Take the vocabulary of a trained pipeline")] = None,
 ) -> None:
     """Train a hierarchical Pitman-Yor n-gram model by Gibbs sampling.
 
@@ -120,14 +124,10 @@ def ngram(
     from all others. --vocab-from PIPELINE takes its rule for rare words, thresholds, spelling and
     learned tokenizer.
     """
-    words: Any = partial(collect_vocabulary, lang=lang, spelling=spelling)
-    nlp = spacy.blank(lang)
-    if vocab_from is not None and not _is_text(vocab_from):
+    nlp, words = spacy.blank(lang), partial(collect_vocabulary, lang=lang, spelling=spelling)
+    if vocab_from is not None:
         nlp, words = _vocabulary_of(vocab_from, spelling=spelling)
-    nlp = None if tokenized else nlp
-    if vocab_from is not None and _is_text(vocab_from):
-        words = words(read_sentences(vocab_from, nlp))
-    read = chain.from_iterable(read_sentences(path, nlp) for path in train)
+    read = chain.from_iterable(read_sentences(path, None if tokenized else nlp) for path in train)
     with (
         Bar(read, desc="Reading", unit=" sentences") as sentences,
         Bar(total=sweeps, desc="Training", unit=" sweeps", leave=True, delay=1e-9) as bar,
@@ -141,10 +141,6 @@ def ngram(
     model.to_disk(output)
     sizes = f"{len(model.vocabulary.words)} words and {len(model.vocabulary.classes)} classes"
     msg.good(f"Saved a {order}-gram model of {sizes} to {output}")
-
-
-def _is_text(source: str) -> bool:
-    return Path(source).exists() and not (Path(source) / "config.cfg").exists()
 
 
 def _vocabulary_of(model: str, *, spelling: bool) -> tuple[Language, NGramVocabulary]:
@@ -170,7 +166,7 @@ def generate(
     model: AnyModel,
     *,
     number: Annotated[int, option("Number of sentences to draw", "--number -n")] = 1000,
-    best: Annotated[int, option("Number of sentences to show", "--best -b", least=1)] = 10,
+    best: Annotated[int, option("Number of sentences to show", "--best -b", min=1)] = 10,
     min_length: Annotated[int, option("Shortest sentence to show, in words")] = 10,
     max_length: Annotated[int, option("Longest sentence to draw, in words")] = 60,
     seed: Annotated[int, option("Random seed")] = 0,
@@ -183,7 +179,8 @@ def generate(
     The probability of a parser's sentence is the sum over the beam. Rare words are spelled, or
     written as their class in angle brackets if the model does not spell.
     """
-    if is_ngram_model(model):
+    is_ngram = Path(model).is_file()
+    if is_ngram:
         ngrams = NGramModel.from_disk(model)
         vocab = spacy.blank(ngrams.words.lang).vocab
         drawn = ngrams.generate(number, max_length=max_length, seed=seed)
@@ -203,7 +200,7 @@ def generate(
     for log_prob, doc in shown:
         print(f"{log_prob:8.2f}  {doc.text}")
         columns = {"words": [token.text for token in doc]}
-        if not is_ngram_model(model):
+        if not is_ngram:
             columns["tags"] = [token.tag_ for token in doc]
             columns["heads"] = [token.head.i for token in doc]
             columns["deps"] = [token.dep_ for token in doc]

@@ -51,7 +51,7 @@ def rank(
     output: Annotated[
         Path | None, option("File to write (default: stdout)", "--output -o", dir_okay=False)
     ] = None,
-    top: Annotated[int | None, option("Number of sentences to write", "--top -n", least=1)] = None,
+    top: Annotated[int | None, option("Number of sentences to write", "--top -n", min=1)] = None,
     by: Annotated[
         By, option("Rank by expected wrong arcs, wrong arcs a word, or wrong tags")
     ] = "arcs",

@@ -5,7 +5,6 @@ file says what it is.
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import spacy
 import typer
@@ -16,6 +15,7 @@ from ..annotation.syntactic_words import to_word_doc
 from ..language_model.tables import is_table
 from ..pipeline.corpus import create_conllu_corpus, mark_sentence, spans_of
 from ..pipeline.documents import SPACY, read_treebank
+from ..storage import blaming
 from ..text.paragraphs import paragraphs_of
 from ..treebanks.conllu import read_blocks
 
@@ -37,12 +37,6 @@ def existing(paths: list[Path] | None) -> list[Path] | None:
     return paths
 
 
-def check_text(path: Path) -> None:
-    """Check that a file is text, by its name. RAISES (ValueError): If it is a table or CoNLL-U."""
-    if is_table(path) or is_conllu(path):
-        raise ValueError(f"'{path}' is a table or CoNLL-U by its name. Give a text file.")
-
-
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a file in UTF-8, or of stdin, each after the number of characters before
     it.
@@ -54,12 +48,8 @@ def lines_of(path: Path) -> Iterator[tuple[int, str]]:
         nullcontext(typer.get_binary_stream("stdin")) if path == STDIN else path.open("rb") as file
     ):
         for number, data in enumerate(file, 1):
-            try:
+            with blaming(f"'{path}' is not text in UTF-8 (line {number})"):
                 line = data.decode()
-            except UnicodeDecodeError as error:
-                raise ValueError(
-                    f"'{path}' is not text in UTF-8 (line {number}: {error})."
-                ) from error
             yield end, line
             end += len(line)
 
@@ -70,7 +60,8 @@ def locate_paragraphs(path: Path, *, per_line: bool = False) -> Iterator[tuple[i
 
     RAISES (ValueError): If it is not UTF-8, or is a table or CoNLL-U by its name.
     """
-    check_text(path)
+    if is_table(path) or is_conllu(path):
+        raise ValueError(f"'{path}' is a table or CoNLL-U by its name. Give a text file.")
     return paragraphs_of(lines_of(path), per_line=per_line)
 
 
@@ -104,9 +95,3 @@ def read_corpus(path: Path, nlp: Language, *, tokens: str = "tokenizer") -> list
     tokens (str): The tokens of the documents to be parsed, "tokenizer" or "gold".
     """
     return list(create_conllu_corpus(path, tokens=tokens)(nlp))
-
-
-def read_training(path: Path, nlp: Language, config: dict[str, Any]) -> list[Example]:
-    """Read training data, with the tokens that a config reads them with."""
-    tokens = config.get("corpora", {}).get("train", {}).get("tokens", "tokenizer")
-    return read_corpus(path, nlp, tokens=tokens)

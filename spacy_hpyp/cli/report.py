@@ -48,7 +48,7 @@ def report(
     output: Annotated[Path, argument("HTML file to write", **NEW_FILE)],
     *,
     sentences: Annotated[
-        int, option("Number of worst sentences to show", "--sentences -n", least=0)
+        int, option("Number of worst sentences to show", "--sentences -n", min=0)
     ] = 5,
     threads: Threads = None,
 ) -> None:

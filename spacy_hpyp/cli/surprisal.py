@@ -18,19 +18,17 @@ from spacy.util import minibatch
 
 from ..about import __version__
 from ..distributed.run import Write
-from ..language_model.ngram import NGramModel
 from ..language_model.reading_times import BASELINE, predict_times
 from ..language_model.surprisal import REGION, TOKEN, WORD, Frequencies
 from ..language_model.tables import (
     Alignment,
     Passage,
-    Row,
     decode_table,
     is_table,
     read_counts,
     read_passages,
 )
-from ..pipeline.surprisal import NGramReader, ParserReader, Reader, read_rows
+from ..pipeline.surprisal import ParserReader, Reader, read_rows
 from .app import (
     AnyModel,
     Bar,
@@ -41,8 +39,6 @@ from .app import (
     argument,
     checksum,
     is_shown,
-    load_parser,
-    load_pipeline,
     note,
     option,
     percent,
@@ -52,8 +48,8 @@ from .app import (
     writing,
 )
 from .distribute import distribute
-from .language_models import is_ngram_model
-from .raw_text import STDIN, check_text, existing, locate_paragraphs, read_sentences
+from .language_models import load_reader
+from .raw_text import STDIN, existing, locate_paragraphs, read_sentences
 
 # Texts that are read at once: few enough to show progress.
 _BATCH = 16
@@ -63,7 +59,7 @@ _WIDTH = 120
 
 def surprisal(
     model: AnyModel,
-    texts: Annotated[list[Path], argument("Texts, '-' for stdin, or tables (.csv, .tsv)")],
+    texts: Annotated[list[Path], argument("Texts, '-' for stdin, or a table (.csv, .tsv)")],
     *,
     output: Annotated[Path | None, option("Table, or folder with --ray", "--output -o")] = None,
     words: Annotated[bool, option("Write a row for each word", "--words -w")] = False,
@@ -75,7 +71,7 @@ def surprisal(
     frequencies: Annotated[
         Path | None, option("Words: text or table of counts", exists=True)
     ] = None,
-    lags: Annotated[int, option("Words: add columns of n preceding words", least=0, most=100)] = 0,
+    lags: Annotated[int, option("Words: add columns of n preceding words", min=0, max=100)] = 0,
     align: Annotated[
         Path | None, option("Table of another model's values to add", exists=True)
     ] = None,
@@ -116,16 +112,21 @@ def surprisal(
         place = {"ending": "tsv", "address": ray, "workers": workers}
         return distribute(_load_writer, model, settings, texts, output, **place)
     existing(texts)
+    if len(texts) > 1 and any(map(is_table, texts)):
+        raise ValueError("Give one table at a time, without texts.")
     if not is_table(texts[0]) and (regions or context or text_by or running):
         raise ValueError("--regions, --context, --text-by and --running are for tables.")
     if text_by is None and (reader_by or frequencies or lags):
         raise ValueError(
             "--reader-by, --frequencies and --lags need --text-by, the column of texts."
         )
-    columns = {"context": context, "text_by": text_by, "word": word, "reader_by": reader_by}
-    passages = _passages(texts, per_line=per_line, **columns)
+    if is_table(texts[0]):
+        columns = {"context": context, "text_by": text_by, "word": word, "reader_by": reader_by}
+        passages: Iterable[Passage] = read_passages(texts[0], **columns)
+    else:
+        passages = chain.from_iterable(_prose(path, per_line=per_line) for path in texts)
     alignment = None if align is None else Alignment(align, word, value)
-    reader = _reader(model, particles, threads, segment_with)
+    reader = load_reader(model, particles, threads, segment_with)
     settings = {
         "by": by,
         "punctuation": not no_punctuation,
@@ -140,7 +141,7 @@ def surprisal(
         writing(output, "surprisals") as file,
         Bar(passages, desc="Reading", unit=" texts", disable=is_shown(output)) as bar,
     ):
-        _write(file, _read(reader, bar, settings), dialect)
+        _write(file, reader, bar, dialect, **settings)
     if output is not None:
         about = _provenance(reader, model, texts)
         save_json(output.with_name(f"{output.name}.json"), about, "its provenance")
@@ -149,32 +150,6 @@ def surprisal(
     aligned = [] if alignment is None else [alignment.message()]
     for message, is_warning in [*reader.coverage.messages(), *aligned]:
         note(f"Warning: {message}" if is_warning else message)
-
-
-def _reader(
-    model: str, particles: int | None, threads: int | None, segment_with: str | None
-) -> Reader:
-    if is_ngram_model(model):
-        segmenter = None if segment_with is None else load_pipeline(segment_with)
-        return NGramReader(NGramModel.from_disk(model), segmenter)
-    return ParserReader(load_parser(model, threads=threads)[0], particles=particles)
-
-
-def _passages(
-    texts: Sequence[Path], *, per_line: bool, text_by: str | None, **columns: Any
-) -> Iterable[Passage]:
-    """Return the passages of files. Tables are read, and checked, at once."""
-    if not any(map(is_table, texts)):
-        for path in texts:
-            check_text(path)
-        return chain.from_iterable(_prose(path, per_line=per_line) for path in texts)
-    if not all(map(is_table, texts)):
-        raise ValueError("Tables and texts have different columns. Use two commands.")
-    tables = [read_passages(path, text_by=text_by, **columns) for path in texts]
-    firsts = [table[0] for table in tables if table]
-    if len({tuple(one.rows[0][1] if one.rows else one.columns) for one in firsts}) > 1:
-        raise ValueError("These tables have different columns. Use one command for each.")
-    return [*chain.from_iterable(tables)]
 
 
 def _prose(path: Path, *, per_line: bool) -> Iterator[Passage]:
@@ -195,16 +170,14 @@ def _frequencies(path: Path | None, reader: Reader) -> Frequencies:
         return Frequencies(Counter(chain.from_iterable(sentences)))
 
 
-def _read(reader: Reader, passages: Iterable[Passage], settings: dict[str, Any]) -> Iterator[Row]:
-    """Yield the rows of passages. The pipeline forgets their strings."""
-    for batch in minibatch(passages, _BATCH):
-        with reader.nlp.memory_zone():
-            rows = list(read_rows(reader, batch, **settings))
-        yield from rows
-
-
-def _write(file: TextIO, rows: Iterator[Row], dialect: str = "excel-tab") -> None:
-    """Write a table."""
+def _write(
+    file: TextIO,
+    reader: Reader,
+    passages: Iterable[Passage],
+    dialect: str = "excel-tab",
+    **settings: Any,
+) -> None:
+    """Write the table of passages. The pipeline forgets their strings."""
 
     def formatted(value: Any) -> Any:
         if isinstance(value, bool):
@@ -212,11 +185,12 @@ def _write(file: TextIO, rows: Iterator[Row], dialect: str = "excel-tab") -> Non
             return str(value).upper()
         return f"{value:.6f}" if isinstance(value, float) else value
 
-    writer = csv.writer(file, dialect, lineterminator="\n")
-    for number, row in enumerate(rows):
-        if number == 0:
-            writer.writerow(row)
-        writer.writerow(map(formatted, row.values()))
+    writer, header = csv.writer(file, dialect, lineterminator="\n"), None
+    for batch in minibatch(passages, _BATCH):
+        with reader.nlp.memory_zone():
+            for row in read_rows(reader, batch, **settings):
+                header = header or writer.writerow(row)
+                writer.writerow(map(formatted, row.values()))
 
 
 def _provenance(reader: Reader, model: str, texts: Sequence[Path]) -> dict[str, Any]:
@@ -241,17 +215,17 @@ def _load_writer(
     model: str, *, per_line: bool, particles: int | None, segment_with: str | None, **settings: Any
 ) -> Write:
     """Load a model in a worker, and return the function that writes the table of a text."""
-    reader = _reader(model, particles, 1, segment_with)
+    reader = load_reader(model, particles, 1, segment_with)
     settings["running"] = not per_line
 
     def write(path: Path, name: str, file: TextIO) -> None:
-        _write(file, _read(reader, _prose(path, per_line=per_line), settings))
+        _write(file, reader, _prose(path, per_line=per_line), **settings)
 
     return write
 
 
 def reading(
-    tables: Annotated[list[Path], argument("Tables of 'hpyp surprisal --text-by'", exists=True)],
+    table: Annotated[Path, argument("Table of 'hpyp surprisal --text-by'", exists=True)],
     *,
     time: Annotated[str, option("Column of reading times")],
     text_by: Annotated[str, option("Column of texts")],
@@ -268,31 +242,23 @@ def reading(
     those of the others. Gain is the difference in log-likelihood, in nats, with a standard error by
     blocks of 100 words. Effects are in the unit of times a bit, with 95 % confidence intervals that
     allow for correlated neighbouring words (Newey & West), or those of a mixed model with
-    --reader-by. A predictor includes its lagged columns (--lags). Rows without a time are left
-    out. Several tables must have the same rows.
+    --reader-by. A predictor includes its lagged columns (--lags). Rows without a time are left out.
     """
     pandas = require_extra("reading", "statsmodels", "pandas")
-    frames = []
-    for path in tables:
-        text, delimiter = decode_table(path)
-        decimal = "," if delimiter == ";" and re.search(r";-?\d+,\d", text) else "."
-        file = io.StringIO(text)
-        frames.append(pandas.read_csv(file, sep=delimiter, decimal=decimal, low_memory=False))
-    predictors = {
-        (f"{path.stem}: " if len(tables) > 1 else "") + formula: (number, formula)
-        for number, path in enumerate(tables)
-        for formula in predict or ["surprisal"]
-    }
+    text, delimiter = decode_table(table)
+    decimal = "," if delimiter == ";" and re.search(r";-?\d+,\d", text) else "."
+    frame = pandas.read_csv(io.StringIO(text), sep=delimiter, decimal=decimal, low_memory=False)
     columns = {"time": time, "text_by": text_by, "reader_by": reader_by}
-    figures = predict_times(frames, **columns, predictors=predictors, baseline=baseline)
+    predictors = predict or ["surprisal"]
+    figures = predict_times(frame, **columns, predictors=predictors, baseline=baseline)
 
     def shown(gain: dict[str, float]) -> str:
         return f"{gain['value']:.1f} ± {gain['error']:.1f}"
 
     rows, effects = [], []
+    counts = (figures["words"], figures["left_out"])
     for name, one in figures["predictors"].items():
         by_text = " ".join(f"{gain:.1f}" for gain in one["texts"].values())
-        counts = (figures["words"], figures["left_out"])
         rows.append((name, *counts, shown(one["gain"]), percent(one["explained"]), by_text))
         for effect in one["effects"]:
             interval = f"{effect['low']:.2f} … {effect['high']:.2f}"

@@ -6,7 +6,7 @@ does not count.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -26,20 +26,20 @@ _LAG = re.compile(r"_lag(\d+)\b")
 
 
 def predict_times(
-    tables: Sequence["DataFrame"],
+    table: "DataFrame",
     *,
     time: str,
     text_by: str,
-    predictors: Mapping[str, tuple[int, str]],
+    predictors: Sequence[str],
     baseline: str = BASELINE,
     reader_by: str | None = None,
 ) -> dict[str, Any]:
     """Regress reading times on a baseline, with and without predictors.
 
-    tables (Sequence[DataFrame]): Tables of the same words, one a row, the rows of a text in order,
-        with the columns of `hpyp surprisal --text-by`. Times and the baseline are from the first.
-        Rows that lack a predictor, or whose time is missing or 0, are left out.
-    predictors (Mapping[str, tuple[int, str]]): By name, the number of a table and a formula.
+    table (DataFrame): One word a row, the rows of a text in order, with the columns of `hpyp
+        surprisal --text-by`. Rows that lack a predictor, or whose time is missing or 0, are left
+        out.
+    predictors (Sequence[str]): Formulas.
     baseline (str): The formula of the predictors that all regressions have.
     reader_by (str | None): The column of readers. Effects are then those of a mixed model with an
         intercept and a slope of the first predictor for each reader.
@@ -49,18 +49,15 @@ def predict_times(
         errors, and the `effects`: the time of a unit of a predictor, with a 95 % confidence
         interval from `low` to `high`, and of a standard deviation (`standardized`). And the
         `differences` in gain between predictors.
-    RAISES (ValueError): If a column is missing or has no numbers, a formula cannot be read, tables
-        have different rows, or fewer than two texts have enough words.
+    RAISES (ValueError): If a column is missing or has no numbers, a formula cannot be read, or
+        fewer than two texts have enough words.
     """
     import pandas
 
-    table = tables[0]
-    if len({len(each) for each in tables}) > 1:
-        raise ValueError("The tables have different numbers of rows. Compare the same words.")
     columns = [time, text_by] if reader_by is None else [time, text_by, reader_by]
     rows = pandas.DataFrame({name: _column(table, name, name == time) for name in columns})
     given = design(table, baseline)
-    tested = {name: design(tables[number], code) for name, (number, code) in predictors.items()}
+    tested = {formula: design(table, formula) for formula in predictors}
     complete = (rows[time] > 0.0) & np.isfinite(rows[time])
     for name, matrix in [("", given), *tested.items()]:
         if name and (both := {*given} & {*matrix}):

@@ -69,4 +69,4 @@ def test_streamlit_is_run_on_this_machine_with_settings_of_its_own(folder, monke
     )
     monkeypatch.setitem(sys.modules, "streamlit", None)
     said = command_line.run("hpyp", "explore", folder / "pipeline", exit_code=1).output
-    assert '"spacy-hpyp[explore]"' in said
+    assert "spacy-hpyp[explore]" in said

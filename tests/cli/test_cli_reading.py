@@ -76,23 +76,6 @@ def test_a_formula_has_interactions_with_those_of_the_words_before(table, tmp_pa
         assert len(columns) == count
 
 
-def test_predictors_of_two_tables_are_compared_on_the_same_rows(table, tmp_path):
-    other = tmp_path / "other.tsv"
-    rows = pd.read_csv(table, sep="\t")
-    rows.assign(surprisal=rows["random"]).to_csv(other, sep="\t", index=False)
-    of_times(table, other, "-o", tmp_path / "f.json")
-    (difference,) = srsly.read_json(tmp_path / "f.json")["differences"]
-    assert (difference["predictors"], difference["less"]) == (
-        "times: surprisal",
-        "other: surprisal",
-    )
-    assert difference["value"] > 100.0
-    rows[:-1].to_csv(other, sep="\t", index=False)
-    assert "different numbers of rows" in " ".join(
-        of_times(table, other, exit_code=1).stderr.split()
-    )
-
-
 def test_a_mixed_model_has_the_effects_of_several_readers(table, tmp_path):
     rows = pd.read_csv(table, sep="\t")
     rng = np.random.default_rng(1)

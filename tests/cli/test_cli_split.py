@@ -141,20 +141,20 @@ def test_parsed_sentences_are_to_be_trained_on_each_a_document_of_unknown_spaces
     name = treebank(tmp_path / "bank", train=3, dev=1)
     treebank(tmp_path / "parsed", train=2)
     parsed = tmp_path / "parsed" / "xx-ud-train.conllu"
-    run("hpyp", "split", name, tmp_path / "out", "--parsed", parsed, "--name", "xx-self")
+    run("hpyp", "split", name, tmp_path / "out", "--parsed", parsed)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        f"xx-self-{part}.conllu" for part in ("dev", "test", "train")
+        f"xx-ud-{part}.conllu" for part in ("dev", "test", "train")
     ]
-    docs = list(read_treebank(tmp_path / "out" / "xx-self-train.conllu", Vocab()))
-    run("hpyp", "convert", tmp_path / "out" / "xx-self-train.conllu", tmp_path)
-    converted = list(read_treebank(tmp_path / "xx-self-train.spacy", Vocab()))
+    docs = list(read_treebank(tmp_path / "out" / "xx-ud-train.conllu", Vocab()))
+    run("hpyp", "convert", tmp_path / "out" / "xx-ud-train.conllu", tmp_path)
+    converted = list(read_treebank(tmp_path / "xx-ud-train.spacy", Vocab()))
     for found in (docs, converted):
         assert [(len(doc), doc.has_unknown_spaces) for doc in found] == [
             (3, False),
             (1, True),
             (1, True),
         ]
-    assert len(list(read_blocks(tmp_path / "out" / "xx-self-dev.conllu"))) == 1
+    assert len(list(read_blocks(tmp_path / "out" / "xx-ud-dev.conllu"))) == 1
 
 
 def test_a_dry_run_prints_what_is_there_and_writes_nothing(tmp_path):

@@ -190,8 +190,7 @@ def test_a_text_may_be_stdin(ngrams, write):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ("model t.csv t.txt", "different columns"),
-        ("model t.csv u.csv", "different columns"),
+        ("model t.csv t.txt", "one table"),
         ("model t.txt --regions", "tables"),
         ("ngrams t.txt", "finds no sentences"),
         ("model t.csv --lags 2", "--text-by"),
@@ -202,7 +201,7 @@ def test_a_text_may_be_stdin(ngrams, write):
 def test_options_and_files_that_do_not_fit_are_refused(
     request, write, monkeypatch, arguments, problem
 ):
-    write(STIMULI, "t.csv"), write("Ada sleeps.\n", "t.txt"), write("item,text\n1,Ada\n", "u.csv")
+    write(STIMULI, "t.csv"), write("Ada sleeps.\n", "t.txt")
     folder = write("item,text\n1,Ada,Kim\n", "bad.csv").parent
     monkeypatch.chdir(folder)
     name, *options = arguments.split()

@@ -93,7 +93,7 @@ def test_text_is_read_as_it_is_asked_for(write, nlp, monkeypatch):
     ("name", "text", "problem"),
     [
         ("a.txt", b"caf\xe9\n", "not text in UTF-8"),
-        ("b.txt", b"tea\n" * 9 + b"caf\xe9\n", r"not text in UTF-8 \(line 10:"),
+        ("b.txt", b"tea\n" * 9 + b"caf\xe9\n", r"not text in UTF-8 \(line 10\)"),
         ("a.spacy", b"abc", "not a .spacy file"),
     ],
 )

@@ -21,7 +21,7 @@ from ..annotation.syntactic_words import WordsInFlight
 from ..interrupts import interrupts_deferred
 from ..memory import collecting_rarely, giving_back
 from ..settings import Settings, attribute
-from ..storage import replace_file, with_checksum, without_checksum
+from ..storage import blaming, replace_file, with_checksum, without_checksum
 from ..stored import ClassedModel, StoredModel
 from ..text.word_classes import classes_in
 from .alignment import example_of_words
@@ -314,7 +314,9 @@ class TrainableComponent(TrainablePipe):
             "model": lambda file: self._read_model(file.read_bytes(), f" from {file}"),
             "vocab": lambda folder: self.vocab.from_disk(folder, exclude=exclude),
             # The settings may have been left out.
-            "cfg": lambda file: file.exists() and self._read_settings(file.read_bytes()),
+            "cfg": lambda file: (
+                file.exists() and self._read_settings(file.read_bytes(), f" from {file}")
+            ),
         }
         util.from_disk(path, readers, exclude)
         return self
@@ -323,11 +325,12 @@ class TrainableComponent(TrainablePipe):
         # The standard library's: srsly does not write whole numbers of any size, as a seed may be.
         return json.dumps({"given": asdict(self._given), "set": asdict(self.settings)}).encode()
 
-    def _read_settings(self, data: bytes) -> None:
+    def _read_settings(self, data: bytes, where: str = "") -> None:
         """Take the saved settings, but for those whose config has changed since."""
-        saved, given = json.loads(data), asdict(self._given)
-        found = saved["set"].items()
-        self.change(**{key: value for key, value in found if saved["given"][key] == given[key]})
+        with blaming(f"The settings of the component '{self.name}' cannot be read{where}"):
+            saved, given = json.loads(data), asdict(self._given)
+            found = saved["set"].items()
+            self.change(**{key: value for key, value in found if saved["given"][key] == given[key]})
 
     @giving_back
     @collecting_rarely()

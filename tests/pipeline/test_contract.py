@@ -178,13 +178,23 @@ def test_an_untrained_component_can_be_stored_and_says_that_it_is_untrained(
         spacy.load(tmp_path)(toy.doc(nlp.vocab, toy.sentences(1)[0]))
 
 
-@pytest.mark.parametrize("damage", ["cut", "flipped", "empty"])
-def test_a_damaged_file_is_an_error_that_names_it(training, tmp_path, damage):
+@pytest.mark.parametrize(
+    ("part", "damage"),
+    [
+        ("model", "cut"),
+        ("model", "flipped"),
+        ("model", "empty"),
+        ("cfg", "cut"),
+        ("cfg", "flipped"),
+    ],
+)
+def test_a_damaged_file_is_an_error_that_names_it(training, tmp_path, part, damage):
     training.nlp.to_disk(tmp_path)
-    file = tmp_path / training.name / "model"
+    file = tmp_path / training.name / part
     data = bytearray(file.read_bytes())
     if damage == "flipped":
-        data[len(data) // 2] ^= 1
+        # Of the settings, the first letter of a name.
+        data[len(data) // 2 if part == "model" else data.index(b"{", 1) + 2] ^= 1
     file.write_bytes(
         data if damage == "flipped" else data[: len(data) // 2 if damage == "cut" else 0]
     )

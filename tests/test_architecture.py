@@ -22,6 +22,7 @@ LAYERS = [
     ["stored"],
     ["annotation"],
     ["text", "treebanks"],
+    ["spacy_internals"],
     ["storage", "settings", "interrupts", "memo"],
     ["compiled"],
     ["code_cache", "memory"],
@@ -82,6 +83,12 @@ def test_spacy_is_known_where_it_has_to_be(all_imports):
             assert own in ("pipeline", "cli") or not PIPELINE & set(names), (
                 f"{own} must not know {names}"
             )
+
+
+def test_private_modules_are_imported_in_one_place(all_imports):
+    for own, module, names in all_imports:
+        is_private = any(part.startswith("_") for part in (*module.split("."), *names))
+        assert own == "spacy_internals" or module.startswith("spacy_hpyp") or not is_private
 
 
 def test_imported_packages_are_declared(all_imports):

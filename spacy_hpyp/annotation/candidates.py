@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 
 from ..compiled import NONE
+from ..spacy_internals import nonproj
 from .arrays import Posterior, Share
 from .encoding import Layout, layout_of, write_tags, write_trees
 from .extensions import forget_all

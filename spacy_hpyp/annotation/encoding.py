@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, IS_SPACE, LEMMA, LOWER, MORPH, ORTH, POS, SENT_START, SPACY, TAG
-from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 
 from ..compiled import NONE
+from ..spacy_internals import nonproj
 from .arrays import Blocks, Parses, block_starts, offsets_of
 from .extensions import bits, write_extensions, write_probability
 from .sentences import (

@@ -20,10 +20,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 
 from ..compiled import NONE
+from ..spacy_internals import nonproj
 from .arrays import HEADS, TAGS, Guides, block_starts, no_guides
 from .encoding import Layout
 from .sentences import Encoder

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from spacy.pipeline._parser_internals import nonproj
 from spacy.strings import get_string_id
 from spacy.vocab import Vocab
 
 from ..compiled import NONE
+from ..spacy_internals import nonproj
 from ..text.vocabulary import Vocabulary
 from .arrays import Sentences, is_tree, offsets_of
 

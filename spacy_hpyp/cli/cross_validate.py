@@ -13,10 +13,10 @@ from typing import Annotated, Any
 
 import srsly
 import typer
-from spacy.cli._util import parse_config_overrides
 from spacy.cli.train import train
 from wasabi import msg
 
+from ..spacy_internals import parse_config_overrides
 from ..storage import prepare_folder, replace_file
 from ..treebanks.conllu import Block, documents_of, write_blocks
 from .app import FILE, argument, load_pipeline, note, option, percent, print_table, save_json

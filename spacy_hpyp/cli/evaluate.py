@@ -6,7 +6,6 @@ from time import perf_counter
 from typing import Annotated, Any
 
 import typer
-from spacy.cli._util import parse_config_overrides
 from spacy.language import Language
 from spacy.scorer import Scorer
 from spacy.training import Example
@@ -17,6 +16,7 @@ from ..annotation.sentences import PUNCTUATION
 from ..pipeline.alignment import example_of_tokens, unannotated
 from ..pipeline.corpus import create_gold_corpus, mark_sentence
 from ..pipeline.scorer import score
+from ..spacy_internals import parse_config_overrides
 from .analysis import Tables, calibrations, find_errors
 from .app import (
     SCORES,

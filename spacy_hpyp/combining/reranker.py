@@ -9,7 +9,6 @@ from functools import wraps
 from typing import Any
 
 import numpy as np
-from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 from spacy.util import registry
 from thinc.api import Model
@@ -19,6 +18,7 @@ from ..annotation.sentences import ROOT_LABEL
 from ..compiled import NONE
 from ..head_outward.model import HeadOutward, HeadOutwardModel
 from ..head_outward.parsing import candidate_log_probabilities
+from ..spacy_internals import nonproj
 from ..stored import Message, StoredModel
 from .log_linear import Groups, fit, shares
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from spacy.pipeline._parser_internals import nonproj
 from spacy.tokens import Doc
 
 from ..annotation.arrays import Blocks
@@ -19,6 +18,7 @@ from ..annotation.encoding import encode_docs
 from ..arc_standard.increments import OPEN, Increments, follow
 from ..arc_standard.model import JointModel
 from ..arc_standard.search import Search
+from ..spacy_internals import nonproj
 from .surprisal import ENTROPIES, STRUCTURE, entropy_of
 
 # Sentences that are read together. Each word may have a distribution over the whole vocabulary.

@@ -6,9 +6,9 @@ names it. Trees are of lower-case words if the lemma is in lower case.
 
 from collections.abc import Iterable
 
-from spacy.pipeline._edit_tree_internals.edit_trees import EditTrees
 from spacy.strings import StringStore
 
+from ..spacy_internals import EditTrees
 from .folding import fold
 
 # Between a word and its lemma in the name of a rule.

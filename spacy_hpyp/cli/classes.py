@@ -11,7 +11,7 @@ from wasabi import msg
 from ..storage import replace_file
 from ..text.word_classes import class_lines, learn_classes, without_digits
 from .app import NEW_FILE, Bar, Tokenized, argument, option
-from .raw_text import existing, read_corpus, read_sentences
+from .raw_text import read_corpus, read_sentences
 
 _LEARNED = {"nlp": {"tokenizer": {"@tokenizers": "spacy-hpyp.LearnedTokenizer.v1"}}}
 
@@ -19,7 +19,7 @@ _LEARNED = {"nlp": {"tokenizer": {"@tokenizers": "spacy-hpyp.LearnedTokenizer.v1
 def classes(
     texts: Annotated[
         list[Path],
-        argument("Text with a sentence or paragraph a line, .conllu or .spacy", callback=existing),
+        argument("Text with a sentence or paragraph a line, .conllu or .spacy", exists=True),
     ],
     *,
     output: Annotated[Path, option("File for the classes", "--output -o", **NEW_FILE)],

@@ -258,9 +258,6 @@ def _convert_brackets(paths: Iterable[Path], output: Path) -> None:
     others = [file.stem for file in sorted(files) if section_of(file) is None]
     parts = {name: by_section.pop(None) for name in others[:1]}
     for name, sections in PARTS.items() if by_section else ():
-        missing = [f"{section:02}" for section in sections if section not in by_section]
-        if missing:
-            msg.warn(f"{name} lacks the sections {', '.join(missing)}")
         parts[name] = [block for section in sections for block in by_section.get(section, [])]
     for name, blocks in parts.items():
         if blocks:

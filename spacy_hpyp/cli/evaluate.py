@@ -172,19 +172,16 @@ def _calibrations(nlp: Language, data_path: Path) -> dict[str, Any]:
     """Print how well the probabilities of heads and tags are calibrated, and return the figures."""
     for parser in parsers_of(nlp):
         parser.decoding = "mbr"
-    found: dict[str, dict[str, dict[str, Any]]] = {}
-    raw = list(map(example_of_tokens, read_corpus(data_path, nlp)))
-    for text, examples in (
-        ("raw documents", raw),
-        ("gold sentences", list(create_gold_corpus(data_path)(nlp))),
-    ):
-        for example, doc in zip(examples, nlp.pipe(example.predicted for example in examples)):
-            example.predicted = doc
-        found[text] = calibrations(examples)
-    if not found["gold sentences"]["heads"]["tokens"]:
-        raise ValueError(
-            f"Calibration needs gold heads in '{data_path}', and a pipeline with a parser of this package."
-        )
+    examples_by_text = {
+        "raw documents": map(example_of_tokens, read_corpus(data_path, nlp)),
+        "gold sentences": create_gold_corpus(data_path)(nlp),
+    }
+    found = {}
+    for text, examples in examples_by_text.items():
+        gold = list(examples)
+        docs = nlp.pipe(example.predicted for example in gold)
+        parsed = [Example(doc, example.reference) for doc, example in zip(docs, gold)]
+        found[text] = calibrations(parsed)
     print_calibration(
         {f"{kind}, {text}": table for text, own in found.items() for kind, table in own.items()}
     )

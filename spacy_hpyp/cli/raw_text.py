@@ -32,8 +32,7 @@ def existing(paths: list[Path] | None) -> list[Path] | None:
     """Check that files exist, as the callback of an option; stdin always does."""
     for path in paths or ():
         if path != STDIN and not path.is_file():
-            problem = "is a directory" if path.is_dir() else "does not exist"
-            raise typer.BadParameter(f"File '{path}' {problem}.")
+            raise typer.BadParameter(f"There is no file '{path}'.")
     return paths
 
 

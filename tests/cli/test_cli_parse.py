@@ -93,8 +93,7 @@ def test_a_text_comes_out_with_its_trees_probabilities_and_spaces(model, write, 
     found = sentences_of((tmp_path / "new" / "out.conllu").read_text(encoding="utf8"))
     nlp = spacy.load(model)
     docs = [
-        nlp("The dog sees a cat near the old bird. Ada sleeps.\nKim waits.\n"),
-        nlp("the parser\nlikes a horse.\n"),
+        nlp(text) for text in (TEXT[: TEXT.index("\n\n") + 1], TEXT[TEXT.index("the parser") :])
     ]
     spans = [span for doc in docs for span in doc.sents]
     assert len(found) == len(spans)
@@ -136,11 +135,6 @@ def test_what_comes_out_is_read_again_with_the_same_words(model, write, tmp_path
         for span in doc.sents
     ]
     assert words == theirs == ours
-    # And once more: what was written then is written again.
-    run("hpyp", "parse", model, path, "-o", tmp_path / "again.conllu")
-    assert (tmp_path / "again.conllu").read_text(encoding="utf8").count("\n\n") == len(words)
-    again = sentences_of((tmp_path / "again.conllu").read_text(encoding="utf8"))
-    assert [[row[1] for row in rows if row[0].isdigit()] for _, rows in again] == words
 
 
 def test_words_sentences_multiword_tokens_and_comments_of_the_input_are_kept(model, write):
@@ -172,12 +166,6 @@ def test_stdin_is_parsed_where_there_is_no_file(model):
         assert len(sentences_of(done.stdout)) == 2
 
 
-def test_comments_that_are_there_twice_are_written_twice(model, write):
-    bank = TREEBANK.replace("# note\n", "# note = one\n# note = two\n# note = two\n")
-    done = run("hpyp", "parse", model, write(bank, "bank.conllu"))
-    assert re.findall("# note.*", done.stdout) == ["# note = one", "# note = two", "# note = two"]
-
-
 @pytest.mark.parametrize(
     ("content", "name", "options", "problem"),
     [
@@ -190,7 +178,6 @@ def test_comments_that_are_there_twice_are_written_twice(model, write):
             "line 5: the number of this word",
         ),
         (b"", "b.conllu", ["--per-line"], "has its own sentences"),
-        (b"item,text", "table.csv", [], "is a table"),
     ],
 )
 def test_what_cannot_be_done_is_an_error_that_says_so_and_leaves_what_was_there(
@@ -261,17 +248,9 @@ def test_random_trees_over_words_and_white_space_pass():
         n = int(rng.integers(2, 9))
         words = [str(rng.choice(["a", "b", "\n", "."])) for _ in range(n)]
         heads = [0, *(int(rng.integers(0, i)) for i in range(1, n))]
-        labels = [
-            "ROOT",
-            *(str(rng.choice(["nsubj", "A||b", "root", "obl:agent"])) for _ in range(n - 1)),
-        ]
-        doc = Doc(
-            vocab,
-            words=words,
-            heads=heads,
-            deps=labels,
-            spaces=rng.integers(0, 2, n).astype(bool).tolist(),
-        )
+        labels = ["ROOT", *rng.choice(["nsubj", "A||b", "root", "obl:agent"], n - 1).tolist()]
+        spaces = rng.integers(0, 2, n).astype(bool).tolist()
+        doc = Doc(vocab, words=words, heads=heads, deps=labels, spaces=spaces)
         written = write_sentence(doc[:], "s")
         assert bool(written) == any(word != "\n" for word in words)
         if written:
@@ -328,13 +307,7 @@ def test_words_without_a_part_of_speech_are_x(pos, expected):
 
 
 @pytest.mark.parametrize(
-    ("tags", "expected"),
-    [
-        (["DET", "NOUN"], ["_", "_"]),
-        (["DT", "NOUN"], ["DT", "NOUN"]),
-        (["SYM", "X"], ["SYM", "X"]),
-        (["", ""], ["_", "_"]),
-    ],
+    ("tags", "expected"), [(["DET", "NOUN"], ["_", "_"]), (["SYM", "X"], ["SYM", "X"])]
 )
 def test_where_tags_are_parts_of_speech_there_are_no_others(tags, expected):
     doc = Doc(

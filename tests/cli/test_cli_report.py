@@ -11,32 +11,19 @@ import srsly
 from spacy.tokens import DocBin
 from spacy.training import Example
 
-VOID = {"meta", "link", "br", "img"}
-
 
 class Page(HTMLParser):
-    """The elements of a page, which has to be well-formed, and its text."""
+    """The elements, links and text of a page."""
 
     def __init__(self, text):
         super().__init__()
-        self.open, self.tags, self.links, self.text = [], [], [], ""
+        self.tags, self.links, self.text = [], [], ""
         self.feed(text)
         self.close()
-        assert not self.open
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
-        self.links += [
-            value for name, value in attributes if name in ("src", "href", "srcset", "action")
-        ]
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attributes):
-        self.tags.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
+        self.links += [value for name, value in attributes if name in ("src", "href", "action")]
 
     def handle_data(self, data):
         self.text += data

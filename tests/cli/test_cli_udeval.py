@@ -44,16 +44,8 @@ def scores(files):
 @pytest.mark.parametrize("keep", ["text", "sentences", "words"])
 def test_scores_are_those_of_the_script_for_what_is_parsed(files, scores, keep):
     shown, found = scores
-    run(
-        "hpyp",
-        "parse",
-        files / "model",
-        files / "gold.conllu",
-        "--keep",
-        keep,
-        "-o",
-        files / f"{keep}.conllu",
-    )
+    paths = files / "model", files / "gold.conllu", "-o", files / f"{keep}.conllu"
+    run("hpyp", "parse", *paths, "--keep", keep)
     gold, system = (
         udeval.load_conllu_file(str(files / name)) for name in ("gold.conllu", f"{keep}.conllu")
     )

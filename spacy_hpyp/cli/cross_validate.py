@@ -30,7 +30,7 @@ from .udeval import (
     complete_sentences,
     empty_metrics,
     official_counts,
-    parse_blocks,
+    parse_gold,
 )
 
 #: The parts of the training data that a learning curve has.
@@ -91,7 +91,7 @@ def cross_validate(
                 _train(config_path, folder, paths, overrides, parser)
                 nlp = load_pipeline(folder / "model-best")
                 done[key] = [
-                    official_counts(own, parse_blocks(nlp, own, "text"))
+                    official_counts(own, parse_gold(nlp, own, "text"))
                     for own in documents[fold::folds]
                 ]
                 replace_file(record, srsly.json_dumps(done).encode())

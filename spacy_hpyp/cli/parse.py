@@ -100,11 +100,46 @@ def parse_file(
     keep, per_line: See the options of `hpyp parse`.
     RAISES (ValueError): If the text is not in its format, or the pipeline finds no trees.
     """
-    if per_line and is_conllu(path):
+    if not is_conllu(path):
+        paragraphs = locate_paragraphs(path, per_line=per_line)
+        return _parse(nlp, _commented(paragraphs, name, per_line=per_line), name, whole=per_line)
+    if per_line:
         raise ValueError(f"--per-line is for texts: '{path}' has its own sentences.")
-    whole = per_line or (is_conllu(path) and keep != "text")
+    blocks = blocks_of((line for _, line in lines_of(path)), str(path))
+    return parse_blocks(nlp, blocks, name, keep)
+
+
+def parse_blocks(
+    nlp: Language, blocks: Iterable[Block], name: str, keep: Given = "words"
+) -> Iterator[str]:
+    """Yield sentences of CoNLL-U as a pipeline parses them, see `parse_file`."""
+    if keep == "text":
+        paragraphs = paragraphs_of((1, line) for line in raw_lines(blocks))
+        return _parse(nlp, _commented(paragraphs, name), name)
+    kept = keep == "words"
+    texts = ((block if kept else block.text().strip(), block.comments) for block in blocks)
+    return _parse(nlp, texts, name, whole=True)
+
+
+def _commented(
+    paragraphs: Iterable[tuple[int, str]], name: str, *, per_line: bool = False
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield paragraphs with the comments on their first sentences."""
+    for number, (_, text) in enumerate(paragraphs, 1):
+        begins = [f"newdoc id = {name}"] if number == 1 else []
+        yield text, begins if per_line else [*begins, f"newpar id = {name}-p{number}"]
+
+
+def _parse(
+    nlp: Language,
+    texts: Iterable[tuple[str | Block, Sequence[str]]],
+    name: str,
+    *,
+    whole: bool = False,
+) -> Iterator[str]:
+    """Parse texts with comments, each perhaps one sentence, and yield their sentences."""
     number = 0
-    for batch in minibatch(_texts(path, name, keep, per_line=per_line), _FORGET):
+    for batch in minibatch(texts, _FORGET):
         with nlp.memory_zone():
             docs = parse_each(nlp, (text for text, _ in batch), whole=whole)
             for (text, comments), doc in zip(batch, docs):
@@ -115,32 +150,6 @@ def parse_file(
                 number += len(found)
                 yield from found
             del docs
-    if not number and is_conllu(path):
-        raise ValueError(f"There is no sentence in '{path}'.")
-
-
-def _texts(
-    path: Path, name: str, keep: Given, *, per_line: bool
-) -> Iterator[tuple[str | Block, Sequence[str]]]:
-    """Yield paragraphs, or sentences whose words are kept, with the comments on the first
-    sentence.
-    """
-    if not is_conllu(path):
-        found = locate_paragraphs(path, per_line=per_line)
-    elif keep == "text":
-        found = paragraphs_of((1, line) for line in raw_lines(read_conllu(path)))
-    else:
-        for block in read_conllu(path):
-            yield block if keep == "words" else block.text().strip(), block.comments
-        return
-    for number, (_, text) in enumerate(found, 1):
-        begins = [f"newdoc id = {name}"] if number == 1 else []
-        yield text, begins if per_line else [*begins, f"newpar id = {name}-p{number}"]
-
-
-def read_conllu(path: Path) -> Iterator[Block]:
-    """Read the sentences of a CoNLL-U file, or of stdin."""
-    return blocks_of((line for _, line in lines_of(path)), str(path))
 
 
 def raw_lines(blocks: Iterable[Block]) -> Iterator[str]:

@@ -5,15 +5,13 @@ from dataclasses import replace
 from functools import partial
 from io import StringIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from time import process_time
 from typing import Annotated
 
 import numpy as np
 from spacy.language import Language
 from wasabi import msg
 
-from ..treebanks.conllu import COLUMNS, EMPTY, Block, blocks_of, read_blocks, select, write_blocks
+from ..treebanks.conllu import COLUMNS, EMPTY, Block, blocks_of, read_blocks, select
 from .app import (
     FILE,
     AnyPipeline,
@@ -28,7 +26,7 @@ from .app import (
     require_extra,
     save_json,
 )
-from .parse import Given, parse_file
+from .parse import Given, parse_blocks
 
 #: The F1 scores of the script.
 METRICS = "Tokens Words Sentences UPOS XPOS UFeats Lemmas UAS LAS CLAS MLAS BLEX".split()
@@ -39,8 +37,6 @@ _GIVEN: dict[Given, str] = {
     "sentences": "gold sentences",
     "words": "gold words",
 }
-# A text before speed is measured.
-_FIRST = "One sentence. Another one, of 9 words, stands behind it!"
 #: The proportion of the resampled scores inside an interval, and the number of samples.
 LEVEL, RESAMPLES = 0.95, 1000
 # Fewer sentences get a warning with an interval.
@@ -64,8 +60,7 @@ def udeval(
     """
     gold = complete_sentences(treebank)
     nlp = load_pipeline(model, threads=threads)
-    nlp(_FIRST)
-    print_scores(partial(parse_blocks, nlp), gold, treebank.name, output)
+    print_scores(partial(parse_gold, nlp), gold, treebank.name, output)
 
 
 def complete_sentences(treebank: Path) -> list[Block]:
@@ -91,18 +86,13 @@ def text_of(blocks: Sequence[Block]) -> str:
     return "".join(map(Block.lines, blocks))
 
 
-def parse_blocks(nlp: Language, blocks: Sequence[Block], keep: Given) -> str:
+def parse_gold(nlp: Language, blocks: Sequence[Block], keep: Given) -> str:
     """Parse the text, sentences or words of gold sentences, and return CoNLL-U."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "gold.conllu"
-        write_blocks(path, map(_without_annotation, blocks))
-        parsed = parse_file(nlp, path, "gold", keep=keep)
-        return "".join(Bar(parsed, desc="Parsing", unit=" sentences"))
-
-
-def _without_annotation(block: Block) -> Block:
-    rows = [[*row[:2], *[EMPTY] * 7, row[9]] for row in block.rows]
-    return replace(block, rows=rows)
+    bare = (
+        replace(block, rows=[[*row[:2], *[EMPTY] * 7, row[9]] for row in block.rows])
+        for block in blocks
+    )
+    return "".join(Bar(parse_blocks(nlp, bare, "gold", keep), desc="Parsing", unit=" sentences"))
 
 
 def print_scores(
@@ -115,17 +105,12 @@ def print_scores(
     empty = empty_metrics(gold)
     scores: dict[str, dict[str, float | None]] = {}
     for given in _GIVEN:
-        start = process_time()
         text = parse(gold, given)
-        seconds = process_time() - start
         scores[given] = {
             metric: None if metric in empty else right / max(1, total)
             for metric, (right, total) in official_counts(gold, text).items()
         }
-        if given == "text":
-            words = sum(line.split("\t")[0].isdigit() for line in text.splitlines())
-            note(f"{words / seconds:,.0f} words of raw text in a second of processor time")
-        elif given == "sentences" and len(gold) < _FEW:
+        if given == "sentences" and len(gold) < _FEW:
             pairs = zip(gold, blocks_of(text.splitlines(), "the parses"))
             counts = [official_counts([one], own.lines())["LAS"] for one, own in pairs]
             warn_of_few(counts, "LAS on gold sentences")

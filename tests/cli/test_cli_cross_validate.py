@@ -50,13 +50,13 @@ def validate(folder, *options, exit_code=0):
 
 def test_scores_are_those_of_the_script_for_all_that_was_parsed(folder, monkeypatch):
     parses = []
-    parse_blocks = module.parse_blocks
+    parse_gold = module.parse_gold
 
     def listened(nlp, blocks, keep):
-        parses.append((text_of(blocks), parse_blocks(nlp, blocks, keep)))
+        parses.append((text_of(blocks), parse_gold(nlp, blocks, keep)))
         return parses[-1][1]
 
-    monkeypatch.setattr(module, "parse_blocks", listened)
+    monkeypatch.setattr(module, "parse_gold", listened)
     done = validate(folder)
     shown = done.stdout
     assert "leave out 2 of 25 sentences" in " ".join(done.stderr.split())

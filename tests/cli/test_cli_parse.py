@@ -170,7 +170,6 @@ def test_stdin_is_parsed_where_there_is_no_file(model):
     ("content", "name", "options", "problem"),
     [
         (b"caf\xe9", "text.txt", [], "is not text in UTF-8"),
-        (b"\n\n", "b.conllu", [], "There is no sentence in"),
         (
             TREEBANK.replace("1\tAda", "2\tAda").encode(),
             "b.conllu",

@@ -156,9 +156,9 @@ RUNS = {
         f"{name}_{search}": evaluate("{lexicalised}/model-last", *options, *tags)
         for name, tags in (("joint", []), ("tagged", _TAGGER))
         for search, options in (
-            *((str(k), ["--particles", str(k)]) for k in (10, 100, 1000, 5000)),
+            *((str(k), [f"--{PARSER}particles", str(k)]) for k in (10, 100, 1000, 5000)),
             *(
-                (f"beam_{k}", [f"--{PARSER}decoding", "beam", "--particles", str(k)])
+                (f"beam_{k}", [f"--{PARSER}decoding", "beam", f"--{PARSER}particles", str(k)])
                 for k in (10, 100)
             ),
         )

@@ -12,11 +12,13 @@ import papers_runs
 import pytest
 import rerank_table
 import spacy
+import typer
 from papers_tables import TABLES, page, runs_of
 from spacy.tokens import DocBin
 
 from spacy_hpyp.annotation.encoding import read_uncased, uncased_key
 from spacy_hpyp.annotation.syntactic_words import to_word_doc
+from spacy_hpyp.cli.commands import commands
 from spacy_hpyp.head_outward.latent_states import LatentStates
 from spacy_hpyp.pipeline.documents import read_treebank
 from spacy_hpyp.text.unknown_words import unknown_words
@@ -75,6 +77,18 @@ def test_every_run_of_a_table_and_what_it_reads_is_there():
     )
     assert named.keys() <= papers_runs.RUNS.keys() | papers_runs.FILES.keys() | {"output", "lang"}
     assert papers_runs.RUNS.keys() - runs - named.keys() == {"lm_part_sum"}
+
+
+def test_the_commands_of_runs_have_their_options():
+    group = typer.main.get_group(commands)
+    for run in papers_runs.RUNS.values():
+        if run.arguments[0] == "hpyp":
+            options = {
+                name for option in group.commands[run.arguments[1]].params for name in option.opts
+            }
+            given = {argument for argument in run.arguments[2:] if argument.startswith("-")}
+            # Settings of a config have dots.
+            assert {argument for argument in given if "." not in argument} <= options, run
 
 
 def test_the_page_has_published_figures_and_ours():

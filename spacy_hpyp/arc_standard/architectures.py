@@ -12,7 +12,7 @@ from ..annotation.arrays import Parses
 from ..annotation.encoding import encode_docs
 from ..settings import TRUTH, OneOf, Settings, Whole, setting, taking
 from ..stored import model_holding
-from ..text.unknown_words import RULES, UnknownWordRule
+from ..text.unknown_words import UnknownWordRule
 from ..text.vocabulary import VocabularySettings
 from .decoding import decode
 from .distributions import ContextLists
@@ -31,9 +31,6 @@ class ModelSettings(Settings):
     open_class_below: int = setting(50, Whole(0))
     spelling: bool = setting(False, TRUTH)
 
-
-for _name, _make_rule in RULES.items():
-    registry.misc.register(_name, func=_make_rule)
 
 JOINT_MODEL = "joint_model"
 

@@ -51,7 +51,7 @@ def classes(
 
     with Bar(total=iterations, desc="Reading", unit=" iterations", delay=1e-9, leave=True) as bar:
 
-        def show(iteration: int, moved: int, likelihood: float) -> None:
+        def show(moved: int, likelihood: float) -> None:
             bar.set_description_str("Learning")
             bar.set_postfix_str(
                 f"{moved:,} moved, log-likelihood {likelihood:,.0f} nats", refresh=False

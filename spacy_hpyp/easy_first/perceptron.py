@@ -71,9 +71,7 @@ def compile_templates(
         if frozenset(template) in seen:
             raise ValueError(f"A template is in '{task}' twice: {', '.join(template)}.")
         seen.add(frozenset(template))
-    names, rows, _ = compile_lists(
-        templates, elements, task, element="an element", a_list="A template"
-    )
+    names, rows, _ = compile_lists(templates, elements, task)
     columns = [row[: len(template)] for row, template in zip(rows, templates)]
     return names, _lay_out(columns, range(len(columns)))
 

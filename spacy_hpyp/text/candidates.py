@@ -20,9 +20,8 @@ _LONGEST = 6
 _ENOUGH = 10
 # How many outcomes an ending has at the most.
 _MOST = 24
+# The signs before endings; alone, they are endings of all words.
 _CAPITAL, _OTHER = "^", "-"
-#: One of these every word has.
-ANY_ENDING = (_CAPITAL, _OTHER)
 
 
 class WordOutcomes:
@@ -31,7 +30,7 @@ class WordOutcomes:
     forms (list[str]): Known words, the first kinds.
     endings (list[str]): Endings of words, the other kinds; every word has one of them.
     offsets (int64[kinds + 1]), outcomes (int32[*]): The outcomes of each kind, the most frequent
-    first.
+        first.
     """
 
     def __init__(
@@ -65,53 +64,39 @@ class WordOutcomes:
             for ending, own in by_ending.items()
             if different[ending] >= _ENOUGH
         }
-        for ending in ANY_ENDING:
+        for ending in (_CAPITAL, _OTHER):
             kept.setdefault(ending, by_frequency(everything)[:_MOST])
+
+        def with_ending(form: str, own: Counter[int]) -> list[int]:
+            ending = next(ending for ending in _endings(form) if ending in kept)
+            return list(dict.fromkeys([*by_frequency(own), *kept[ending]]))
+
+        table = {
+            form: by_frequency(own) if own.total() >= frequent else with_ending(form, own)
+            for form, own in counts.items()
+        }
         # A word that only a capital tells from a known one may be that.
-        capital = {
-            form[:1].upper() + form[1:]: own for form, own in counts.items() if own.total() > 1
-        }
-        table = {form: _joined(own, kept, form, frequent) for form, own in counts.items()}
-        table |= {
-            form: _joined(own, kept, form, None)
-            for form, own in capital.items()
-            if form not in table
-        }
+        for form, own in counts.items():
+            capital = form[:1].upper() + form[1:]
+            if own.total() > 1 and capital not in counts:
+                table[capital] = with_ending(capital, own)
         found = [*table.values(), *kept.values()]
         offsets = np.cumsum([0, *map(len, found)]).astype(np.int64)
-        outcomes = np.array([outcome for own in found for outcome in own], dtype=np.int32)
-        return cls(list(table), list(kept), offsets, outcomes)
+        return cls(list(table), list(kept), offsets, np.concatenate(found).astype(np.int32))
 
     def kind(self, form: str) -> int:
         """Return the kind of a word."""
         form = fold(form)
-        known = self._of_form.get(form)
-        if known is not None:
-            return known
+        if form in self._of_form:
+            return self._of_form[form]
         return next(
             self._of_ending[ending] for ending in _endings(form) if ending in self._of_ending
         )
-
-
-def _joined(
-    own: Counter[int], by_ending: dict[str, list[int]], form: str, frequent: int | None
-) -> list[int]:
-    """Return the outcomes of a word, with those of its ending if it was seen less often than
-    `frequent`.
-    """
-    found = by_frequency(own)
-    if frequent is not None and own.total() >= frequent:
-        return found
-    ending = next(ending for ending in _endings(form) if ending in by_ending)
-    return list(dict.fromkeys([*found, *by_ending[ending]]))
 
 
 def _endings(form: str) -> list[str]:
     """Return the endings of a word in lower case, the longest first, each with a sign for
     capitals.
     """
-    sign = _CAPITAL if form[:1].isupper() else _OTHER
-    lower = form.lower()
-    return [
-        sign + lower[len(lower) - length :] for length in range(min(_LONGEST, len(lower)), -1, -1)
-    ]
+    sign, lower = _CAPITAL if form[:1].isupper() else _OTHER, form.lower()
+    return [sign + lower[len(lower) - n :] for n in range(min(_LONGEST, len(lower)), -1, -1)]

@@ -16,7 +16,7 @@ CLASS_ATTRIBUTES = {
 }
 
 #: Of so many words it is kept what they say.
-KEPT_FORMS = 1 << 16
+_KEPT_FORMS = 1 << 16
 #: Past the end of a list.
 _NONE = -1
 
@@ -26,8 +26,6 @@ def compile_lists(
     known: Collection[str],
     reader: str,
     *,
-    element: str = "a context element",
-    a_list: str = "A context list",
     more: Sequence[str] = (),
     joined: int = 1,
     check: Callable[[str], None] = lambda name: None,
@@ -36,30 +34,24 @@ def compile_lists(
 
     lists (Sequence[Sequence[str]]): Lists of names, most important first.
     known (Collection[str]): The elements that there are.
-    reader (str): The name of the lists, and `element` and `a_list` the terms for an element and a
-        list, for errors.
+    reader (str): The name of the lists, for errors.
     more (Sequence[str]): Further elements to read.
     joined (int): The number of elements that `+` may join.
     check (Callable): Raises an error if an element may not be read.
     RETURNS (tuple[list[str], int32[lists, longest], int32[more]]): The names of the row; the
         columns of each list, -1 past its end; and the columns of `more`.
-    RAISES (ValueError): If a name is unknown, is repeated within a list, or too many are joined.
+    RAISES (ValueError): If a name is unknown, or is repeated within a list.
     """
     names: list[str] = []
     for own in lists:
-        parts = [part for name in own for part in (name.split("+") if joined > 1 else [name])]
+        parts = [part for name in own for part in name.split("+", joined - 1)]
         for part in parts:
             if part not in known:
                 every = ", ".join(sorted(known))
-                raise ValueError(
-                    f"'{part}' in '{reader}' is not {element}. The known ones are: {every}."
-                )
+                raise ValueError(f"'{part}' in '{reader}' is none of the elements: {every}.")
             check(part)
-        for name in own:
-            if name.count("+") >= joined:
-                raise ValueError(f"'{name}' in '{reader}' joins more than {joined} elements.")
         if len(set(parts)) < len(parts):
-            raise ValueError(f"{a_list} in '{reader}' names an element twice: {', '.join(own)}.")
+            raise ValueError(f"A list in '{reader}' names an element twice: {', '.join(own)}.")
         names += [name for name in dict.fromkeys(own) if name not in names]
     names += [name for name in dict.fromkeys(more) if name not in names]
     columns = np.full((len(lists), max(map(len, lists), default=0)), _NONE, dtype=np.int32)
@@ -87,7 +79,7 @@ class FormRows(dict[str, bytes]):
 
         find (Callable): Returns the numbers of a form. It is not kept, to avoid a cycle.
         """
-        if len(self) > KEPT_FORMS:
+        if len(self) > _KEPT_FORMS:
             self.clear()
         for form in forms:
             if form not in self:

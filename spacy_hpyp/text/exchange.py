@@ -84,31 +84,24 @@ def _f(table, n):
 
 
 @jitable
-def _look_around(bigrams, clustering, word, beside):
-    """Write into `beside` how often each class stands after a word and before it, the word itself
-    left out (int64[2, classes]). RETURNS (int): The count of the word beside itself.
+def _find_gains(bigrams, clustering, word, beside, gain):
+    """Find what the likelihood gains if a word leaves its class and joins each class.
+
+    gain (float64[classes]): Overwritten. The counts still have the word in its class.
+    beside (int64[2, classes]): Overwritten by how often each class stands after the word and before
+        it, the word itself left out.
+    RETURNS (int): The count of the word beside itself.
     """
+    left, count, table = clustering.of_word[word], bigrams.count[word], clustering.table
     itself = 0
     beside[:] = 0
     for side in range(2):
         for i in range(bigrams.offsets[side, word], bigrams.offsets[side, word + 1]):
-            other, count = bigrams.others[side, i], bigrams.often[side, i]
+            other = bigrams.others[side, i]
             if other == word:
-                itself = count
+                itself = bigrams.often[side, i]
             else:
-                beside[side, clustering.of_word[other]] += count
-    return itself
-
-
-@jitable
-def _find_gains(bigrams, clustering, word, beside, gain):
-    """Write into `gain` what the likelihood gains if a word, taken out of its class, joins each
-    class (float64[classes]), and its neighbours into `beside`.
-
-    The counts still have it in its class. RETURNS (int): The count of the word beside itself.
-    """
-    left, count, table = clustering.of_word[word], bigrams.count[word], clustering.table
-    itself = _look_around(bigrams, clustering, word, beside)
+                beside[side, clustering.of_word[other]] += bigrams.often[side, i]
     for own in range(len(gain)):
         more = beside[0, own] + beside[1, own] + itself
         n, total = clustering.pairs[0, own, own], clustering.total[own]
@@ -119,10 +112,8 @@ def _find_gains(bigrams, clustering, word, beside, gain):
             _f(table, n + more) - _f(table, n) - 2.0 * (_f(table, total + count) - _f(table, total))
         )
     for side in range(2):
-        for other in range(len(gain)):
+        for other in np.flatnonzero(beside[side]):
             more = beside[side, other]
-            if more == 0:
-                continue
             # Side by side in memory are the pairs of one class on the other side.
             pairs = clustering.pairs[1 - side, other]
             for own in range(len(gain)):
@@ -155,10 +146,8 @@ def _sweep(bigrams, clustering):
 
     RETURNS (tuple[int, float]): The number of moved words, and the rise of the log-likelihood.
     """
-    beside, gain = (
-        np.empty((2, len(clustering.size)), dtype=np.int64),
-        np.empty(len(clustering.size)),
-    )
+    classes = len(clustering.size)
+    beside, gain = np.empty((2, classes), dtype=np.int64), np.empty(classes)
     moved, risen = 0, 0.0
     for word in range(1, len(bigrams.count)):
         left, count = np.int64(clustering.of_word[word]), bigrams.count[word]
@@ -193,12 +182,7 @@ def _n_log_n(n: np.ndarray) -> np.ndarray:
     return n * np.log(np.maximum(n, 1))
 
 
-def log_likelihood(bigrams: Bigrams, of_word: np.ndarray) -> float:
-    """Compute the log-likelihood of the text in nats, by the class bigram model with these classes.
-
-    of_word (int32[words]): The class of each word.
-    """
-    clustering = _clustering(bigrams, of_word)
+def _log_likelihood(bigrams: Bigrams, clustering: _Clustering) -> float:
     pairs, totals = _n_log_n(clustering.pairs[0]).sum(), _n_log_n(clustering.total).sum()
     return float(pairs - 2.0 * totals + _n_log_n(bigrams.count).sum())
 
@@ -208,28 +192,23 @@ def exchange(
     classes: int,
     *,
     iterations: int = 20,
-    progress: Callable[[int, int, float], None] | None = None,
+    progress: Callable[[int, float], None] = lambda moved, likelihood: None,
 ) -> np.ndarray:
-    """Put words into classes. At first the most frequent word is in the first class, the second in
-    the second, and so on, again and again.
+    """Put words into classes, at first in turn: the most frequent into the first class.
 
     bigrams (Bigrams): Of the text; frequent words have low numbers.
     classes (int): The number of classes, besides that of the border.
-    iterations (int): How often all words are looked at, at the most.
-    progress (Callable | None): Called after each iteration with its number, the number of moved
-        words, and the log-likelihood in nats.
+    iterations (int): The highest number of passes over all words.
+    progress (Callable): Called after each pass with the number of moved words and the
+        log-likelihood of the text in nats.
     RETURNS (int32[words]): The class of each word; those of words begin with 1.
     """
-    of_word = np.concatenate([[BORDER], 1 + np.arange(len(bigrams.count) - 1) % classes]).astype(
-        np.int32
-    )
+    of_word = 1 + np.arange(-1, len(bigrams.count) - 1, dtype=np.int32) % classes
+    of_word[0] = BORDER
     clustering = _clustering(bigrams, of_word)
-    likelihood = log_likelihood(bigrams, of_word)
-    for iteration in range(1, iterations + 1):
+    for _ in range(iterations):
         moved, risen = _sweep(bigrams, clustering)
-        likelihood += risen
-        if progress is not None:
-            progress(iteration, moved, likelihood)
+        progress(moved, _log_likelihood(bigrams, clustering))
         if risen < _ENOUGH * bigrams.count.sum():
             break
     return clustering.of_word
@@ -287,17 +266,12 @@ def _costs(pairs: np.ndarray, total: np.ndarray, own: int) -> np.ndarray:
     """Compute the loss of likelihood when a class is merged with each other one
     (float64[classes]).
     """
-    with_itself = pairs.diagonal()
-    lost = 2.0 * (_n_log_n(total[own] + total) - _n_log_n(total[own]) - _n_log_n(total))
-    lost -= _n_log_n(pairs[own, own] + pairs[own] + pairs[:, own] + with_itself)
-    lost += (
-        _n_log_n(pairs[own, own])
-        + _n_log_n(pairs[own])
-        + _n_log_n(pairs[:, own])
-        + _n_log_n(with_itself)
-    )
+    f, itself, after, before = _n_log_n, pairs.diagonal(), pairs[own], pairs[:, own]
+    lost = 2.0 * (f(total[own] + total) - f(total[own]) - f(total))
+    lost -= f(itself[own] + after + before + itself)
+    lost += f(itself[own]) + f(after) + f(before) + f(itself)
     for side in (pairs, pairs.T):
-        terms = _n_log_n(side[own]) + _n_log_n(side) - _n_log_n(side[own] + side)
+        terms = f(side[own]) + f(side) - f(side[own] + side)
         # Pairs of the two classes themselves are counted above.
         lost += terms.sum(axis=1) - terms[:, own] - terms.diagonal()
     return lost

@@ -1,21 +1,21 @@
 """Observations of rare words: p(usual tag elsewhere | tag), and p(form | tag).
 
-A word that is too rare to be known is generated as the class of its form. The tag that it usually
-had where it was seen is observed besides, so that the word is as probable as
+A rare word is generated as the class of its form, and the tag that it usually had elsewhere is
+observed, so that it is as probable as
 
     p(class | tag, configuration) p(tag elsewhere | tag).
 
-This is learned from all words of the treebank that were seen seldom, each of their tokens in turn
-as if it had not been seen. Counts are smoothed: mostly a tag is the same again, with one
-probability for all tags, and otherwise as frequent as it is among rare words.
-
-Where a rare word is generated as one of a class of words of raw text, its form is another
-observation.
+This is learned from the rare words of the treebank, each token in turn as if it had not been seen.
+Mostly a tag is the same again, with one probability for all tags, and otherwise as frequent as it is
+among rare words. A rare word that is generated as one of a class of words of raw text has its form
+observed, too.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,8 +32,7 @@ class SeenTags:
     form.
 
     pairs (int64[n, 3]): Tag, observation, and how often they were seen together.
-    repeats (float): Probability that the tag elsewhere is the same, before any counts; from 0 to
-        below 1.
+    repeats (float): Probability that the tag elsewhere is the same, before any counts; below 1.
     strength (float): How many counts the expectation is worth; above 0.
     """
 
@@ -57,15 +56,15 @@ class SeenTags:
         rows, columns = np.nonzero(counts)
         found, usual = counts[rows, columns], _usual(counts)[columns]
         of_tag = counts.sum(axis=1)[rows]
-        best = -np.inf, 0.0, 1.0
-        for repeats in _REPEATS if observations is None else (0.0,):
+
+        def log_prob(smoothing: tuple[float, float]) -> float:
+            repeats, strength = smoothing
             expected = repeats * (rows == columns) + (1 - repeats) * usual
-            for strength in _STRENGTHS:
-                left = (found - 1 + strength * expected) / (of_tag - 1 + strength)
-                best = max(
-                    best, (float(found @ np.log(left)), repeats, strength), key=lambda each: each[0]
-                )
-        return cls(np.column_stack([rows, columns, found]), *best[1:])
+            return found @ np.log((found - 1 + strength * expected) / (of_tag - 1 + strength))
+
+        repeats = _REPEATS if observations is None else (0.0,)
+        best = max(product(repeats, _STRENGTHS), key=log_prob)
+        return cls(np.column_stack([rows, columns, found]), *best)
 
     def given(self, tags: int, observations: int | None = None) -> np.ndarray:
         """Return the distribution (float64[observations, tags]); each column sums to 1."""
@@ -73,14 +72,12 @@ class SeenTags:
         rows, columns, found = self.pairs.T
         counts[rows, columns] = found
         expected = self.repeats * np.eye(*counts.shape) + (1 - self.repeats) * _usual(counts)
-        smoothed = (counts + self.strength * expected) / (
-            counts.sum(axis=1, keepdims=True) + self.strength
-        )
+        totals = counts.sum(axis=1, keepdims=True)
+        smoothed = (counts + self.strength * expected) / (totals + self.strength)
         return np.ascontiguousarray(smoothed.T)
 
 
-@dataclass(frozen=True)
-class SeenForms:
+class SeenForms(NamedTuple):
     """Distribution of the form of a rare word given its tag.
 
     names (list[str]): The forms, by their names in a rule for unknown words.
@@ -106,8 +103,7 @@ class SeenForms:
             if names
         ]
         names = sorted({name for _, name in tokens})
-        number = {name: place for place, name in enumerate(names)}
-        pairs = [(tag, number[name]) for tag, name in tokens]
+        pairs = [(tag, names.index(name)) for tag, name in tokens]
         return cls(names, SeenTags.learn(pairs, tags, len(names)))
 
     def given(self, tags: int) -> np.ndarray:

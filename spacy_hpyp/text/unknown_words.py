@@ -17,9 +17,8 @@ UnknownWordRule = Callable[[str, str], list[str]]
 _REMEMBERED = 1 << 13
 
 _ENGLISH_SUFFIXES = frozenset(
-    "tion sion ment ness ship able ible less ical ally ling ings ions ity ism ist ing ion ous ive ful ish "
-    "ate ize ise ian "
-    "ers ors ies est ed er or ly al ic an en es 's y s".split()
+    "tion sion ment ness ship able ible less ical ally ling ings ions ity ism ist ing ion ous ive "
+    "ful ish ate ize ise ian ers ors ies est ed er or ly al ic an en es 's y s".split()
 )
 # Those of the Stanford parser's signatures, besides the plural.
 _SIGNATURE_SUFFIXES = ("ed", "ing", "ion", "er", "est", "ly", "ity", "y", "al")
@@ -46,10 +45,8 @@ def universal_unknown_words(*, suffix_length: int = 6) -> UnknownWordRule:
     characters.
 
     suffix_length (int): The length of the longest suffix; it is no more than about half of the
-    word. RAISES (ValueError): If the length is negative.
+        word.
     """
-    if suffix_length < 0:
-        raise ValueError(f"'suffix_length' must not be negative, but it is {suffix_length}.")
     return partial(_universal_classes, suffix_length)
 
 
@@ -63,36 +60,19 @@ def unknown_words(lang: str) -> UnknownWordRule:
     return english_unknown_words() if lang == "en" else universal_unknown_words()
 
 
-#: Functions that make this package's rules, by their registered names.
-RULES: dict[str, Callable[..., UnknownWordRule]] = {
-    "spacy-hpyp.UnknownWords.v1": unknown_words,
-    "spacy-hpyp.EnglishSignatures.v1": english_signatures,
-    "spacy-hpyp.EnglishUnknownWords.v1": english_unknown_words,
-    "spacy-hpyp.OneUnknownWord.v1": one_unknown_word,
-    "spacy-hpyp.UniversalUnknownWords.v1": universal_unknown_words,
-}
-
-
 # Rules are functions of the module, not closures, so that a pipeline can be sent to other
 # processes.
+def _no_classes(form: str, lower_tag: str) -> list[str]:
+    return []
+
+
 @lru_cache(_REMEMBERED)
 def _english_classes(form: str, lower_tag: str) -> list[str]:
     shape = _name(_case(form), _digits(form), _marks(form))
     lower = form.lower()
     # The longest one tells most.
-    suffix = next(
-        (
-            lower[-n:]
-            for n in (4, 3, 2, 1)
-            if len(lower) > n + 1 and lower[-n:] in _ENGLISH_SUFFIXES
-        ),
-        "",
-    )
-    return _chain(shape, lower_tag, [suffix] if suffix else [])
-
-
-def _no_classes(form: str, lower_tag: str) -> list[str]:
-    return []
+    ends = (lower[-n:] for n in (4, 3, 2, 1) if len(lower) > n + 1)
+    return _chain(shape, lower_tag, [end for end in ends if end in _ENGLISH_SUFFIXES][:1])
 
 
 def _signatures(form: str, lower_tag: str) -> list[str]:

@@ -5,13 +5,11 @@ have.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from ..compiled import NONE
-from ..settings import whole
 from .folding import fold
 from .tag_history import SeenForms, SeenTags
 from .unknown_words import UnknownWordRule
@@ -33,7 +31,7 @@ class VocabularySettings:
     open_class_below (int): Words seen less often may have every open-class tag besides those seen
         with them.
     observed (bool): Whether the usual tag and the form of a rare word are observed, see
-    `text.tag_history`. RAISES (ValueError): If a threshold is not a whole number, 0 or more.
+        `text.tag_history`.
     """
 
     rule: UnknownWordRule
@@ -41,10 +39,6 @@ class VocabularySettings:
     min_class_count: int = 5
     open_class_below: int = 50
     observed: bool = False
-
-    def __post_init__(self) -> None:
-        for setting in ("min_count", "min_class_count", "open_class_below"):
-            whole(setting, getattr(self, setting), least=0)
 
 
 class Vocabulary:
@@ -62,7 +56,8 @@ class Vocabulary:
     tag_offsets (int64[numbers + 1]), candidate_tags (int32[*]): Possible tags of each word and
         class, the most frequent first.
     rule (UnknownWordRule): Maps unknown words to classes.
-    rare (Mapping[str, Sequence[int]]): The tags of all tokens of the rare words, if observed.
+    rare (Mapping[str, Sequence[int]]): The tags of all tokens of the rare words, if they are
+        observed.
     seen (SeenTags | None): The distribution of observed tags.
     forms (SeenForms | None): The distribution of observed forms of words that are generated as
         something else.
@@ -84,57 +79,49 @@ class Vocabulary:
         seen: SeenTags | None = None,
         forms: SeenForms | None = None,
     ) -> None:
-        self.words = list(words)
-        self.classes = list(classes)
-        self.tags = list(tags)
-        self.tag_offsets = tag_offsets
-        self.candidate_tags = candidate_tags
-        self.rule = rule
+        self.words, self.classes, self.tags = list(words), list(classes), list(tags)
+        self.tag_offsets, self.candidate_tags = tag_offsets, candidate_tags
+        self.rule, self.seen, self.forms = rule, seen, forms
         self.rare = {word: list(own) for word, own in (rare or {}).items()}
+        # The usual tag of each rare word.
+        self._usual = {word: by_frequency(Counter(own))[0] for word, own in self.rare.items()}
         self._known = {fold(word): number for number, word in enumerate(self.words)}
         self._class = {name: len(self.words) + number for number, name in enumerate(self.classes)}
-        self.seen, self.forms = seen, forms
-        of_form = getattr(rule, "rule", None) if forms else None
-        self._form = {name: place for place, name in enumerate(forms.names)} if of_form else {}
-        # Generated symbols that do not tell the form.
+        is_classed = forms is not None and hasattr(rule, "rule")
+        self._form = {name: i for i, name in enumerate(forms.names)} if is_classed else {}
+        # Classes that do not say the form of their words.
         self._formless = {
-            self._class[name]
-            for name in self.classes
-            if of_form and name not in {UNKNOWN, *self._form}
+            number
+            for name, number in self._class.items()
+            if is_classed and name != UNKNOWN and name not in self._form
         }
-        found = sorted(set(self._observations())) if seen else []
+        # The class, usual tag and form of rare words, and each class of words with each form.
+        found: list[tuple[int, int, int]] = []
+        if seen:
+            numbers = ((word, self.number(word), tag) for word, tag in self._usual.items())
+            pairs = {(number, tag, self._form_of(word, number)) for word, number, tag in numbers}
+            pairs |= {(number, NONE, i) for number in self._formless for i in self._form.values()}
+            found = sorted(pairs)
         self._observed = {each: len(self) + number for number, each in enumerate(found)}
         plain = [(number, NONE, NONE) for number in range(len(self))]
         numbers = np.array([*plain, *found], dtype=np.int32).reshape(-1, 3)
         self.outcomes, self.observed, self.observed_form = np.ascontiguousarray(numbers.T)
-        candidates = [self._candidates(number, tag) for number, tag, _ in found]
-        ends = self.tag_offsets[-1] + np.cumsum([len(own) for own in candidates], dtype=np.int64)
-        self.tag_offsets = np.concatenate([self.tag_offsets, ends])
-        self.candidate_tags = np.concatenate([self.candidate_tags, *candidates])
-
-    def _observations(self) -> Iterator[tuple[int, int, int]]:
-        """Yield the class, usual tag and form of each rare word, and each class of words with each
-        form.
-        """
-        for word, tags in self.rare.items():
-            number = self.number(word)
-            yield number, _usual(tags), self._form_of(word, number)
-        yield from (
-            (number, NONE, form) for number in self._formless for form in self._form.values()
-        )
+        # The tags of a class, with the observed one.
+        candidates = [self.candidate_tags]
+        for number, tag, _ in found:
+            own = candidate_tags[tag_offsets[number] : tag_offsets[number + 1]]
+            is_new = tag != NONE and tag not in own
+            candidates.append(np.append(own, np.int32(tag)) if is_new else own)
+        ends = tag_offsets[-1] + np.cumsum([*map(len, candidates[1:])], dtype=np.int64)
+        self.tag_offsets = np.concatenate([tag_offsets, ends])
+        self.candidate_tags = np.concatenate(candidates)
 
     def _form_of(self, word: str, number: int) -> int:
         """Return the observed form of a word, `NONE` if it is generated as its form."""
         if number not in self._formless:
             return NONE
-        return next(
-            (self._form[name] for name in self.rule.rule(word, "") if name in self._form), NONE
-        )
-
-    def _candidates(self, number: int, tag: int) -> np.ndarray:
-        """Return the tags of a class, with the given tag if any (int32[*])."""
-        own = self.candidate_tags[self.tag_offsets[number] : self.tag_offsets[number + 1]]
-        return own if tag == NONE or tag in own else np.append(own, np.int32(tag))
+        names = self.rule.rule(word, "")
+        return next((self._form[name] for name in names if name in self._form), NONE)
 
     def __len__(self) -> int:
         return len(self.words) + len(self.classes)
@@ -142,18 +129,8 @@ class Vocabulary:
     def with_rule(self, rule: UnknownWordRule) -> "Vocabulary":
         """Return the same vocabulary with another rule for unknown words."""
         offsets = self.tag_offsets[: len(self) + 1]
-        candidates = self.candidate_tags[: offsets[-1]]
-        return Vocabulary(
-            self.words,
-            self.classes,
-            self.tags,
-            offsets,
-            candidates,
-            rule,
-            self.rare,
-            self.seen,
-            self.forms,
-        )
+        names, observed = (self.words, self.classes, self.tags), (self.rare, self.seen, self.forms)
+        return Vocabulary(*names, offsets, self.candidate_tags[: offsets[-1]], rule, *observed)
 
     @classmethod
     def collect(
@@ -184,21 +161,19 @@ class Vocabulary:
             return settings.rule(word, tags[by_frequency(usual)[0]] if usual else "")
 
         sizes: Counter[str] = Counter()
+        # Open classes are those that new words belong to: where a rare word has its tags from.
+        rare_tags: Counter[int] = Counter()
         for word, found in rare.items():
             sizes.update({name: found.total() for name in classes_of(word)})
+            rare_tags.update(found)
         by_class: dict[str, Counter[int]] = {UNKNOWN: Counter()}
         for word, found in rare.items():
             names = (name for name in classes_of(word) if sizes[name] >= settings.min_class_count)
             by_class.setdefault(next(names, UNKNOWN), Counter()).update(found)
         classes = [UNKNOWN, *sorted(name for name in by_class if name != UNKNOWN)]
-        # Open classes are those that new words belong to: where a rare word has its tags from.
-        rare_tags: Counter[int] = Counter()
-        for found in rare.values():
-            rare_tags.update(found)
         least = max(1.0, _OPEN_CLASS_SHARE * rare_tags.total())
-        open_class = [tag for tag in range(len(tags)) if rare_tags[tag] >= least] or list(
-            range(len(tags))
-        )
+        every = range(len(tags))
+        open_class = [tag for tag in every if rare_tags[tag] >= least] or list(every)
         candidates = [
             by_frequency(found, open_class if found.total() < settings.open_class_below else ())
             for found in (by_word[word] for word in known)
@@ -206,16 +181,17 @@ class Vocabulary:
         candidates += [by_frequency(by_class[name], open_class) for name in classes]
         known = [by_frequency(spelled[word])[0] for word in known]
         offsets = np.cumsum([0, *map(len, candidates)]).astype(np.int64)
-        flat = np.array(list(chain.from_iterable(candidates)), dtype=np.int32)
+        flat = np.concatenate(candidates).astype(np.int32)
         if not settings.observed or not rare:
             return cls(known, classes, tags, offsets, flat, settings.rule)
         tags_of = {word: sorted(found.elements()) for word, found in rare.items()}
-        told = SeenTags.learn(_seen_again(counts.values(), max(2, settings.min_count)), len(tags))
+        seen_again = _seen_again(counts.values(), max(2, settings.min_count))
         forms, of_form = None, getattr(settings.rule, "rule", None)
         if of_form is not None:
             tokens = [(of_form(word, ""), tag) for word, own in tags_of.items() for tag in own]
             forms = SeenForms.learn(tokens, settings.min_class_count, len(tags))
-        return cls(known, classes, tags, offsets, flat, settings.rule, tags_of, told, forms)
+        observed = tags_of, SeenTags.learn(seen_again, len(tags)), forms
+        return cls(known, classes, tags, offsets, flat, settings.rule, *observed)
 
     def number(self, word: str) -> int:
         """Return the number of a word, or of its class. It does not depend on the context."""
@@ -227,11 +203,8 @@ class Vocabulary:
         lower = word.lower()
         known = self._known.get(lower) if lower != word else None
         lower_tag = "" if known is None else self.tags[self.candidate_tags[self.tag_offsets[known]]]
-        for name in self.rule(word, lower_tag):
-            number = self._class.get(name)
-            if number is not None:
-                return number
-        return len(self.words)
+        names = self.rule(word, lower_tag)
+        return next((self._class[name] for name in names if name in self._class), len(self.words))
 
     def numbers(self, words: Sequence[str]) -> list[int]:
         """Return the numbers of words that are generated."""
@@ -241,12 +214,13 @@ class Vocabulary:
         """Return the numbers of words to be parsed: rare ones with the tags that they had
         elsewhere.
         """
-        forms = map(fold, words)
+        forms = [*map(fold, words)]
         return [
-            self._with_observed(word, self.number(word), self.rare.get(word, ())) for word in forms
+            self._with_observed(form, self.number(form), self._usual.get(form, NONE))
+            for form in forms
         ]
 
-    def _with_observed(self, word: str, number: int, elsewhere: Sequence[int]) -> int:
+    def _with_observed(self, word: str, number: int, tag: int) -> int:
         """Return the number of a class with the usual tag and the form of a word, as far as they
         are observed.
         """
@@ -254,7 +228,7 @@ class Vocabulary:
             return number
         form = self._form_of(word, number)
         plain = self._observed.get((number, NONE, form), number)
-        return self._observed.get((number, _usual(elsewhere), form), plain) if elsewhere else plain
+        return self._observed.get((number, tag, form), plain)
 
     def numbers_by_counts(
         self, numbers: np.ndarray, counts: np.ndarray, min_count: int
@@ -263,17 +237,15 @@ class Vocabulary:
         classes.
 
         numbers (int32[*]), counts (int64[len]): Their numbers, and how often each number was seen
-        elsewhere. min_count (int): As in `VocabularySettings`.
+            elsewhere.
+        min_count (int): As in `VocabularySettings`.
         """
         found = np.arange(len(self.outcomes), dtype=np.int32)
-        for number in np.unique(numbers[self.is_known(numbers)]).tolist():
-            if counts[number] < min_count:
-                word, usual = (
-                    fold(self.words[number]),
-                    self.candidate_tags[self.tag_offsets[number]],
-                )
-                elsewhere = [usual] if counts[number] else ()
-                found[number] = self._with_observed(word, self._class_number(word), elsewhere)
+        known = np.unique(numbers[self.is_known(numbers)])
+        for number in known[counts[known] < min_count].tolist():
+            word, usual = fold(self.words[number]), self.candidate_tags[self.tag_offsets[number]]
+            tag = int(usual) if counts[number] else NONE
+            found[number] = self._with_observed(word, self._class_number(word), tag)
         return found[numbers]
 
     def is_known(self, numbers: np.ndarray) -> np.ndarray:
@@ -299,10 +271,6 @@ def by_frequency(found: Counter[Any], more: Iterable[Any] = ()) -> list[Any]:
     return sorted({*found, *more}, key=lambda each: (-found[each], each))
 
 
-def _usual(tags: Sequence[int]) -> int:
-    return tags[0] if len(tags) == 1 else by_frequency(Counter(tags))[0]
-
-
 def _seen_again(counts: Iterable[Counter[int]], most: int) -> Iterator[tuple[int, int]]:
     """Yield the tag of each token of rare words, and the usual tag of the other tokens of the
     word.
@@ -310,12 +278,5 @@ def _seen_again(counts: Iterable[Counter[int]], most: int) -> Iterator[tuple[int
     for found in counts:
         if 1 < found.total() <= most:
             for tag, count in found.items():
-                for _ in range(count):
-                    yield tag, _usual(_without(sorted(found.elements()), tag))
-
-
-def _without(seen: Sequence[int], tag: int) -> list[int]:
-    left = list(seen)
-    if tag in left:
-        left.remove(tag)
-    return left
+                usual = by_frequency(found - Counter([tag]))[0]
+                yield from [(tag, usual)] * count

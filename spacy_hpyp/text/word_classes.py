@@ -10,11 +10,11 @@ Generative models know words by them that the treebank has seldom or not at all:
 an unknown word of raw text one of its class.
 """
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,28 +47,21 @@ TABLE = "word_classes"
 Classes = Mapping[str, WordClass]
 # Steps of the path in names of an unknown word's class, if the whole path is too rare.
 _COARSER = (16, 12, 10, 8, 6, 4)
+_LINE = re.compile(r"([01]*)\t([^\t]*)\t([0-9]+)")
 
 
 def read_classes(path: Path) -> list[WordClass]:
-    """Read a file of classes. RAISES (ValueError): If a line is none, with its number, or there are
-    none.
+    """Read a file of classes. RAISES (ValueError): If a line is none, with its number, or if there
+    are none.
     """
     found: dict[str, WordClass] = {}
-    with path.open(encoding="utf8") as lines:
-        for number, line in enumerate(lines, 1):
-            parts = line.rstrip("\n").split("\t")
-            if (
-                len(parts) != 3
-                or set(parts[0]) - {"0", "1"}
-                or not parts[2].isdecimal()
-                or parts[1] in found
-            ):
-                raise ValueError(
-                    f"Line {number} of '{path}' is no path of 0 and 1, new word and count with tabs between."
-                )
-            found[parts[1]] = WordClass(parts[0], parts[1], int(parts[2]))
-    if not found:
-        raise ValueError(f"There are no words in '{path}'.")
+    for number, line in enumerate(path.read_text("utf8").removesuffix("\n").split("\n"), 1):
+        match = _LINE.fullmatch(line)
+        if match is None or match[2] in found:
+            raise ValueError(
+                f"Line {number} of '{path}' is no path of 0 and 1, new word and count with tabs between."
+            )
+        found[match[2]] = WordClass(match[1], match[2], int(match[3]))
     return list(found.values())
 
 
@@ -78,10 +71,9 @@ def class_lines(classes: Iterable[WordClass]) -> Iterator[str]:
         yield f"{each.path}\t{each.word}\t{each.count}\n"
 
 
-def looks_of(word: str) -> Iterator[str]:
-    """Yield the looks of a word that is too rare, the most telling first."""
-    for name in _looks(word, ""):
-        yield f"<{name}>"
+def _looks_of(word: str) -> list[str]:
+    """Return the looks of a word that is too rare, the most telling first."""
+    return [f"<{name}>" for name in _looks(word, "")]
 
 
 @lru_cache(maxsize=1 << 18)
@@ -96,9 +88,10 @@ def path_of(classes: Classes, word: str) -> str:
     """
     plain = fold(word)
     digits = without_digits(plain)
-    # The looks of a word are found out only where it is asked for: most words are there themselves.
-    forms = chain((word, plain, digits, digits.lower()), looks_of(plain))
-    return next((classes[form][0] for form in forms if form in classes), "")
+    for form in (word, plain, digits, digits.lower()):
+        if form in classes:
+            return classes[form][0]
+    return next((classes[form][0] for form in _looks_of(plain) if form in classes), "")
 
 
 def uncased_classes(classes: Classes) -> dict[str, WordClass]:
@@ -124,15 +117,9 @@ def in_raw_text(classes: Classes, word: str) -> str:
     """
     if any(character.isdigit() for character in word) or _is_look(word):
         return ""
-    if word in classes:
-        return word
     lower = word.lower()
-    return lower if lower in classes and word in capitals_of(lower) else ""
-
-
-def capitals_of(word: str) -> set[str]:
-    """Return the forms with capitals of a word in lower case."""
-    return {word[:1].upper() + word[1:], word.upper()} - {word} if word == word.lower() else set()
+    forms = (word, lower) if word in (lower[:1].upper() + lower[1:], lower.upper()) else (word,)
+    return next((form for form in forms if form in classes), "")
 
 
 @dataclass(frozen=True)
@@ -173,12 +160,12 @@ def learn_classes(
     *,
     min_count: int = 5,
     iterations: int = 20,
-    progress: Callable[[int, int, float], None] | None = None,
+    progress: Callable[[int, float], None] = lambda moved, likelihood: None,
 ) -> list[WordClass]:
     """Learn classes from text. The first word of a sentence is counted in lower case where it is
     more frequent so elsewhere. Spelling variants are one word, see `folding`.
 
-    read (Callable[[], Iterable[Sequence[str]]]): Reads the words of each sentence; called twice.
+    read (Callable[[], Iterable[Sequence[str]]]): Reads the words of each sentence, twice.
     classes (int): The number of classes.
     min_count (int): Words seen less often are known by their looks.
     iterations, progress: As for `exchange`.
@@ -186,13 +173,14 @@ def learn_classes(
     RAISES (ValueError): If there are fewer words than classes.
     """
     first, inside = Counter[str](), Counter[str]()
-    for sentence in (list(map(fold, words)) for words in read()):
-        first.update(sentence[:1])
-        inside.update(sentence[1:])
-    folded = {word: word.lower() for word in first if inside[word.lower()] > inside[word]}
+    for sentence in read():
+        first.update(map(fold, sentence[:1]))
+        inside.update(map(fold, sentence[1:]))
+    # The word that the first word of a sentence is.
+    begun = {word: word.lower() if inside[word.lower()] > inside[word] else word for word in first}
     counts = inside.copy()
     for word, count in first.items():
-        counts[folded.get(word, word)] += count
+        counts[begun[word]] += count
     names = _names(counts, min_count)
     known: Counter[str] = Counter()
     for word, count in counts.items():
@@ -202,11 +190,8 @@ def learn_classes(
             f"There cannot be {classes} classes of {len(known)} words: ask for fewer, or give more text."
         )
     named = (
-        [
-            names[word]
-            for word in (*(folded.get(word, word) for word in sentence[:1]), *sentence[1:])
-        ]
-        for sentence in (list(map(fold, words)) for words in read())
+        [names[begun[word] if i == 0 else word] for i, word in enumerate(map(fold, sentence))]
+        for sentence in read()
     )
     pairs = count_ngrams(named, 2)
     words = ["", *by_frequency(known)]
@@ -225,12 +210,11 @@ def _names(counts: Counter[str], min_count: int) -> dict[str, str]:
     """Return the name that each word is known by: itself, or its looks, if enough words have
     them.
     """
-    rare = [word for word, count in counts.items() if count < min_count]
+    looks = {word: _looks_of(word) for word, count in counts.items() if count < min_count}
     sizes: Counter[str] = Counter()
-    for word in rare:
-        sizes.update({name: counts[word] for name in looks_of(word)})
-    names = {word: word for word in counts}
-    for word in rare:
-        own = [*looks_of(word)]
-        names[word] = next((name for name in own if sizes[name] >= min_count), own[-1])
-    return names
+    for word, names in looks.items():
+        sizes.update({name: counts[word] for name in names})
+    return {word: word for word in counts} | {
+        word: next((name for name in names if sizes[name] >= min_count), names[-1])
+        for word, names in looks.items()
+    }

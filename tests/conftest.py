@@ -208,6 +208,17 @@ class ToyTreebank:
             deps += sentence.deps
         return Doc(vocab, words=words, tags=tags, heads=heads, deps=deps)
 
+    def conllu(self, sentence: Sentence, pairs: Iterable[int] = ()) -> str:
+        """A sentence in CoNLL-U, with the numbers of words that are one token with the next."""
+        text = ""
+        rows = zip(sentence.words, sentence.tags, sentence.heads, sentence.deps)
+        for i, (word, tag, head, dep) in enumerate(rows, 1):
+            if i in pairs:
+                text += f"{i}-{i + 1}\t{word}{sentence.words[i]}" + "\t_" * 8 + "\n"
+            arc = "0\troot" if head == i - 1 else f"{head + 1}\t{dep}"
+            text += f"{i}\t{word}\t_\tX\t{tag}\t_\t{arc}\t_\t_\n"
+        return text + "\n"
+
     def merged(self, doc: Doc, first: int) -> Doc:
         """An annotated Doc of words with two of them, which stand side by side, under one token."""
         texts = [token.text for token in doc]

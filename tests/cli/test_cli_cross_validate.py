@@ -29,14 +29,7 @@ def files(toy, tmp_path):
             "path": f"${{paths.{part}}}",
         }
     config.to_disk(tmp_path / "config.cfg")
-    text = ""
-    for sentence in toy.sentences(24):
-        for i, (word, tag, head, dep) in enumerate(
-            zip(sentence.words, sentence.tags, sentence.heads, sentence.deps), 1
-        ):
-            arc = "0\troot" if head == i - 1 else f"{head + 1}\t{dep}"
-            text += f"{i}\t{word}\t_\tX\t{tag}\t_\t{arc}\t_\t_\n"
-        text += "\n"
+    text = "".join(map(toy.conllu, toy.sentences(24)))
     # Sentences without a tree are left out, wherever they are.
     text = text.replace("0\troot", "_\t_", 1) + "1\tnothing\t_\tX\tNN\t_\t_\t_\t_\t_\n\n"
     (tmp_path / "gold.conllu").write_text(text, encoding="utf8")

@@ -53,16 +53,10 @@ def test_a_directory_is_read_as_one_corpus_and_threads_change_nothing(folder):
 
 
 def test_conllu_is_read_and_written_with_words_under_tokens_and_guides_of_words(toy, tmp_path):
-    text = ""
-    for sentence in toy.sentences():
-        rows = zip(sentence.words, sentence.tags, sentence.heads, sentence.deps)
-        for i, (word, tag, head, dep) in enumerate(rows, 1):
-            # Every second word is written together with the one before it.
-            if i % 2 and i < len(sentence.words):
-                text += f"{i}-{i + 1}\t{word}{sentence.words[i]}" + "\t_" * 8 + "\n"
-            arc = "0\troot" if head == i - 1 else f"{head + 1}\t{dep}"
-            text += f"{i}\t{word}\t_\t_\t{tag}\t_\t{arc}\t_\t_\n"
-        text += "\n"
+    # Every second word is written together with the one before it.
+    text = "".join(
+        toy.conllu(sentence, range(1, len(sentence.words), 2)) for sentence in toy.sentences()
+    )
     # The first sentence has no tree, but it gets guides.
     text = text.replace("0\troot", "_\t_", 1)
     (tmp_path / "train.conllu").write_text(text, encoding="utf8")

@@ -22,14 +22,8 @@ def files(toy, trained, tmp_path_factory):
     spacy.blank("en").to_disk(folder / "blank")
     (folder / "text.txt").write_text(TEXT)
     (folder / "empty.txt").write_text(" \n\n")
-    sentences = toy.sentences(60)[40:]
-    text = ""
-    for sentence in sentences:
-        text += (
-            "".join(f"{i}\t{word}" + "\t_" * 8 + "\n" for i, word in enumerate(sentence.words, 1))
-            + "\n"
-        )
-    (folder / "gold.conllu").write_text(text)
+    gold = "".join(map(toy.conllu, toy.sentences(60)[40:]))
+    (folder / "gold.conllu").write_text(gold)
     (folder / "random.conllu").write_bytes(bytes(range(256)))
     return folder
 

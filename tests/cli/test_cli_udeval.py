@@ -22,13 +22,8 @@ def files(toy, trained, tmp_path_factory):
     text = ""
     for number, sentence in enumerate(toy.sentences(12, seed=3)):
         text += "# newpar\n" if number % 4 == 0 else ""
-        *rows, last = zip(sentence.words, sentence.tags, sentence.heads, sentence.deps)
-        for i, (word, tag, head, dep) in enumerate([*rows, last], 1):
-            if i == len(rows):
-                text += f"{i}-{i + 1}\t{word}." + "\t_" * 8 + "\n"
-            arc = "0\troot" if head == i - 1 else f"{head + 1}\t{dep}"
-            text += f"{i}\t{word}\tlemma\tNOUN\t{tag}\t_\t{arc}\t_\t_\n"
-        text += "\n"
+        text += toy.conllu(sentence, [len(sentence.words) - 1])
+    text = text.replace("\t_\tX\t", "\tlemma\tNOUN\t")
     (folder / "gold.conllu").write_text(text, encoding="utf8")
     return folder
 

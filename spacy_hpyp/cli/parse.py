@@ -1,6 +1,7 @@
 """`hpyp parse`: texts as trees in CoNLL-U."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Literal, TextIO
 
@@ -102,7 +103,8 @@ def parse_file(
     """
     if not is_conllu(path):
         paragraphs = locate_paragraphs(path, per_line=per_line)
-        return _parse(nlp, _commented(paragraphs, name, per_line=per_line), name, whole=per_line)
+        texts = _commented(paragraphs, name, per_line=per_line)
+        return _sentences(parse_texts(nlp, texts, name, whole=per_line))
     if per_line:
         raise ValueError(f"--per-line is for texts: '{path}' has its own sentences.")
     blocks = blocks_of((line for _, line in lines_of(path)), str(path))
@@ -115,10 +117,14 @@ def parse_blocks(
     """Yield sentences of CoNLL-U as a pipeline parses them, see `parse_file`."""
     if keep == "text":
         paragraphs = paragraphs_of((1, line) for line in raw_lines(blocks))
-        return _parse(nlp, _commented(paragraphs, name), name)
+        return _sentences(parse_texts(nlp, _commented(paragraphs, name), name))
     kept = keep == "words"
     texts = ((block if kept else block.text().strip(), block.comments) for block in blocks)
-    return _parse(nlp, texts, name, whole=True)
+    return _sentences(parse_texts(nlp, texts, name, whole=True))
+
+
+def _sentences(parsed: Iterable[tuple[Doc, list[str]]]) -> Iterator[str]:
+    return chain.from_iterable(sentences for _, sentences in parsed)
 
 
 def _commented(
@@ -130,26 +136,41 @@ def _commented(
         yield text, begins if per_line else [*begins, f"newpar id = {name}-p{number}"]
 
 
-def _parse(
+def parse_texts(
     nlp: Language,
     texts: Iterable[tuple[str | Block, Sequence[str]]],
     name: str,
     *,
     whole: bool = False,
-) -> Iterator[str]:
-    """Parse texts with comments, each perhaps one sentence, and yield their sentences."""
+) -> Iterator[tuple[Doc, list[str]]]:
+    """Parse texts, and yield each with its sentences in CoNLL-U. Strings are forgotten.
+
+    texts (Iterable[tuple[str | Block, Sequence[str]]]): Texts with comments on their first
+        sentences, and sentences of CoNLL-U.
+    name (str): The prefix of the names of sentences.
+    whole (bool): Whether each text is one sentence.
+    RAISES (ValueError): If the pipeline finds no sentences or trees.
+    """
     number = 0
     for batch in minibatch(texts, _FORGET):
         with nlp.memory_zone():
-            docs = parse_each(nlp, (text for text, _ in batch), whole=whole)
+            docs = nlp.pipe((_to_parse(nlp, text, whole) for text, _ in batch), batch_size=_BATCH)
             for (text, comments), doc in zip(batch, docs):
+                if not doc.has_annotation("SENT_START"):
+                    raise ValueError(f"The pipeline finds no sentences: it has {nlp.pipe_names}.")
                 if isinstance(text, Block):
                     found = [write_block(text, doc, f"{name}-{number + 1}")]
                 else:
                     found = write_doc(doc, name, number, comments, whole=whole)
                 number += len(found)
-                yield from found
-            del docs
+                yield doc, found
+            del docs, doc
+
+
+def _to_parse(nlp: Language, text: str | Block, whole: bool) -> Doc | str:
+    if isinstance(text, Block):
+        return to_doc(text, nlp.vocab)
+    return mark_sentence(nlp.make_doc(text)) if whole else text
 
 
 def raw_lines(blocks: Iterable[Block]) -> Iterator[str]:
@@ -160,22 +181,3 @@ def raw_lines(blocks: Iterable[Block]) -> Iterator[str]:
         if i and block.begins("newdoc", "newpar"):
             yield "\n"
         yield block.text()
-
-
-def parse_each(nlp: Language, texts: Iterable[str | Block], *, whole: bool) -> Iterator[Doc]:
-    """Parse texts, each perhaps one sentence, and sentences of CoNLL-U.
-
-    RAISES (ValueError): If the pipeline finds no sentences.
-    """
-
-    def to_parse(text: str | Block) -> Doc | str:
-        if isinstance(text, Block):
-            return to_doc(text, nlp.vocab)
-        return mark_sentence(nlp.make_doc(text)) if whole else text
-
-    for doc in nlp.pipe(map(to_parse, texts), batch_size=_BATCH):
-        if not doc.has_annotation("SENT_START"):
-            raise ValueError(
-                f"The pipeline finds no sentences. Its components are {nlp.pipe_names}."
-            )
-        yield doc

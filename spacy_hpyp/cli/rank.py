@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.util import minibatch
 
 from ..annotation.extensions import probabilities_of
 from ..annotation.guides import read_guide
@@ -29,12 +28,9 @@ from .app import (
     parsers_of,
     writing,
 )
-from .conllu_format import write_block, write_doc
-from .parse import parse_each
+from .parse import parse_texts
 from .raw_text import existing, is_conllu, locate_paragraphs
 
-# The paragraphs or sentences that are parsed together.
-_BATCH = 64
 # Comments that are wrong where a sentence is ranked.
 _OUTDATED = ("rank", "newdoc", "newpar", "expected_wrong")
 _TEXT = re.compile(r"^# text = (.*)$", re.MULTILINE)
@@ -98,45 +94,36 @@ def rank(
 
 def _rank_file(nlp: Language, path: Path, kind: str, *, per_line: bool) -> Iterator[Row]:
     """Parse a file, and yield each sentence with its expected errors."""
-    number = 0
     if is_conllu(path):
-        texts: Iterator[str | Block] = read_blocks(path)
+        texts: Iterator[tuple] = ((_without_outdated(block), ()) for block in read_blocks(path))
     else:
-        texts = (text for _, text in locate_paragraphs(path, per_line=True))
-    for batch in minibatch(texts, _BATCH):
-        with nlp.memory_zone():
-            rows: list[Row] = []
-            for text, doc in zip(batch, parse_each(nlp, batch, whole=per_line)):
-                rows += _rows(doc, text, path, number + len(rows), kind)
-        number += len(rows)
-        yield from rows
+        texts = ((text, ()) for _, text in locate_paragraphs(path, per_line=True))
+    attribute, number = "tag_prob" if kind == "tags" else "head_prob", 0
+    for doc, written in parse_texts(nlp, texts, path.name, whole=per_line):
+        words = to_word_doc(doc)
+        wrong = 1.0 - _probabilities(words, attribute)
+        places = ([word.i for word in sent if not word.is_space] for sent in words.sents)
+        for own, conllu in zip(filter(None, places), written):
+            number += 1
+            expected = round(float(wrong[own].sum()), 4)
+            if np.isnan(expected):
+                raise ValueError(
+                    f"'{path}': the pipeline does not set token._.{attribute}. "
+                    "Use one with an hpyp_parser."
+                )
+            yield {
+                f"expected_wrong_{kind}": expected,
+                "words": len(own),
+                "file": str(path),
+                "sentence": number,
+                "text": _TEXT.search(conllu)[1],
+                "conllu": f"# expected_wrong_{kind} = {expected:.4f}\n{conllu}",
+            }
 
 
-def _rows(doc: Doc, text: str | Block, path: Path, number: int, kind: str) -> Iterator[Row]:
-    words = to_word_doc(doc)
-    attribute = "tag_prob" if kind == "tags" else "head_prob"
-    wrong = 1.0 - _probabilities(words, attribute)
-    if isinstance(text, Block):
-        comments = [own for own in text.comments if not own.startswith(_OUTDATED)]
-        written = [write_block(replace(text, comments=comments), doc, f"{path.name}-{number + 1}")]
-    else:
-        written = write_doc(doc, path.name, number)
-    places = ([token.i for token in sent if not token.is_space] for sent in words.sents)
-    for i, (own, conllu) in enumerate(zip(filter(None, places), written), number + 1):
-        expected = round(float(wrong[own].sum()), 4)
-        if np.isnan(expected):
-            raise ValueError(
-                f"'{path}': the pipeline does not set token._.{attribute}. "
-                "Use one with an hpyp_parser."
-            )
-        yield {
-            f"expected_wrong_{kind}": expected,
-            "words": len(own),
-            "file": str(path),
-            "sentence": i,
-            "text": _TEXT.search(conllu)[1],
-            "conllu": f"# expected_wrong_{kind} = {expected:.4f}\n{conllu}",
-        }
+def _without_outdated(block: Block) -> Block:
+    comments = [comment for comment in block.comments if not comment.startswith(_OUTDATED)]
+    return replace(block, comments=comments)
 
 
 def _probabilities(words: Doc, attribute: str) -> np.ndarray:

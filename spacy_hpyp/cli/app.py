@@ -97,10 +97,10 @@ def load_parser(model: str | Path, *, threads: int | None = None) -> tuple[Langu
     """Load a pipeline with one hpyp_parser, and return both; see `load_pipeline`."""
     nlp = load_pipeline(model, threads=threads)
     parsers = parsers_of(nlp)
-    if len(parsers) != 1:
-        raise ValueError(f"'{model}' should have one hpyp_parser, but it has {nlp.pipe_names}.")
-    if not parsers[0].is_trained:
-        raise ValueError(f"The hpyp_parser of '{model}' has not been trained.")
+    if len(parsers) != 1 or not parsers[0].is_trained:
+        raise ValueError(
+            f"'{model}' should have one trained hpyp_parser, but it has {nlp.pipe_names}."
+        )
     return nlp, parsers[0]
 
 
@@ -141,9 +141,7 @@ def writing(path: Path | None, what: str) -> Iterator[TextIO]:
 
 
 def is_shown(path: Path | None) -> bool | None:
-    """Return whether a progress bar would disturb output on the screen; else None, as tqdm takes
-    it.
-    """
+    """Return whether a progress bar would disturb output on the screen, or None, for tqdm."""
     return (path is None and sys.stdout.isatty()) or None
 
 
@@ -176,9 +174,7 @@ def print_table(
     left: int = 1,
     **settings: Any,
 ) -> None:
-    """Print a table of figures whose first `left` columns are words; settings are those of
-    wasabi.
-    """
+    """Print a table whose first `left` columns are words; settings are those of wasabi."""
     aligns = ["l"] * left + ["r"] * (len(header) - left)
     msg.table(list(rows), header=header, divider=True, aligns=aligns, title=title, **settings)
 

@@ -54,7 +54,8 @@ def distribute(
         "spacy": spacy.__version__,
     }
     task.begin(run)
-    left = [shard for shard in shards if shard.number not in task.done()]
+    done = task.done()
+    left = [shard for shard in shards if shard.number not in done]
     problems: list[str] = []
     with connected(address) as ray, Bar(total=len(shards), unit=" shards") as bar:
         bar.update(len(shards) - len(left))

@@ -53,7 +53,7 @@ def load_reader(
     if Path(model).is_file():
         segmenter = None if segment_with is None else load_pipeline(segment_with)
         return NGramReader(NGramModel.from_disk(model), segmenter)
-    return ParserReader(load_parser(model, threads=threads)[0], particles=particles)
+    return ParserReader(load_pipeline(model, threads=threads), particles=particles)
 
 
 def perplexity(

@@ -53,14 +53,12 @@ class Task(NamedTuple):
         """Note what the run is made of. RAISES (ValueError): If the folder has another run."""
         path = self.folder / "_run.json"
         begun = json.loads(path.read_bytes()) if path.exists() else run
-        if changed := [
-            f"{name} was {begun.get(name)}, and is {value}"
-            for name, value in run.items()
-            if begun.get(name) != value
-        ]:
-            raise ValueError(
-                f"'{self.folder}' has another run: {'; '.join(changed)}. Give another folder."
-            )
+        for name, value in run.items():
+            if begun.get(name) != value:
+                raise ValueError(
+                    f"'{self.folder}' has another run: {name} was {begun.get(name)}, and is "
+                    f"{value}. Give another folder."
+                )
         self.folder.mkdir(parents=True, exist_ok=True)
         replace_file(path, json.dumps(run, indent=2, sort_keys=True).encode())
 

@@ -42,7 +42,7 @@ def files(toy, tmp_path_factory):
 
 ROWS = [
     ("evaluate untrained gold.spacy", "has not been trained"),
-    ("guides blank gold.spacy out.spacy", "should have one hpyp_parser"),
+    ("guides blank gold.spacy out.spacy", "should have one trained"),
     ("rank blank text.txt", "finds no sentences"),
     ("generate damaged", "the checksum is wrong"),
     ("surprisal nothing text.txt", "nothing"),

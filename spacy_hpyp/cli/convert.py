@@ -209,16 +209,13 @@ def convert(
     if bracketed:
         _convert_brackets(bracketed, output)
     for path in inputs:
-        if path not in bracketed:
-            blocks = list(read_blocks(path))
-            docs = list(_documents(blocks, path, n_sents, merge_subtokens=merge_subtokens))
-            replace_file(
-                output / f"{path.stem}.spacy", DocBin(docs=docs, store_user_data=True).to_bytes()
-            )
-            _print_incomplete(blocks, path)
-            msg.good(
-                f"Converted {len(blocks):,} sentences in {len(docs):,} documents: {output / path.stem}.spacy"
-            )
+        if path in bracketed:
+            continue
+        blocks, written = list(read_blocks(path)), output / f"{path.stem}.spacy"
+        docs = list(_documents(blocks, path, n_sents, merge_subtokens=merge_subtokens))
+        replace_file(written, DocBin(docs=docs, store_user_data=True).to_bytes())
+        _print_incomplete(blocks, path)
+        msg.good(f"Converted {len(blocks):,} sentences in {len(docs):,} documents: {written}")
 
 
 def _documents(
@@ -243,19 +240,19 @@ def _documents(
 
 
 def _convert_brackets(paths: Iterable[Path], output: Path) -> None:
-    files = {
+    files = sorted(
         file
         for path in paths
         for file in ([path] if path.is_file() else path.rglob("*"))
-        if path.is_file() or (file.suffix.lower() in SUFFIXES and file.name[0] != ".")
-    }
+        if file.suffix.lower() in SUFFIXES
+    )
     by_section: dict[int | None, list[Block]] = defaultdict(list)
     # All is read before anything is written.
-    for file in sorted(files):
+    for file in files:
         by_section[section_of(file)] += _dependencies(file)
     if not by_section:
         raise ValueError(f"There are no bracketed files: none ends with {', '.join(SUFFIXES)}.")
-    others = [file.stem for file in sorted(files) if section_of(file) is None]
+    others = [file.stem for file in files if section_of(file) is None]
     parts = {name: by_section.pop(None) for name in others[:1]}
     for name, sections in PARTS.items() if by_section else ():
         parts[name] = [block for section in sections for block in by_section.get(section, [])]

@@ -10,7 +10,7 @@ from spacy.tokens import Doc
 from spacy.training.converters import conllu_to_docs
 
 from spacy_hpyp.annotation.syntactic_words import Analysis, to_word_doc, write_back, write_words
-from spacy_hpyp.cli.conllu_format import UPOS, to_doc, write_block, write_doc, write_sentence
+from spacy_hpyp.cli.conllu_format import UPOS, to_doc, write_doc, write_sentence
 from spacy_hpyp.pipeline.documents import read_treebank
 from spacy_hpyp.treebanks.conllu import blocks_of
 
@@ -256,15 +256,6 @@ def test_random_trees_over_words_and_white_space_pass():
             ((_, rows),) = sentences_of(written)
             (sentence,) = blocks_of(written.splitlines(), "s")
             assert [row[1] for row in rows] == [token.text for token in to_doc(sentence, vocab)]
-            again = to_doc(sentence, vocab)
-            again = Doc(
-                vocab,
-                words=[token.text for token in again],
-                spaces=[bool(token.whitespace_) for token in again],
-                heads=[0] * len(again),
-                deps=["ROOT", *["dep"] * (len(again) - 1)],
-            )
-            sentences_of(write_block(sentence, again, "s"))
 
 
 def test_multiword_tokens_are_written_with_their_words():

@@ -109,10 +109,6 @@ def test_each_line_may_be_a_sentence(model, trained, write):
     )
 
 
-def test_a_file_without_words_has_no_rows(model, write):
-    assert run(model, write(" \r\n\t\n")).stdout == ""
-
-
 def test_a_table_that_is_not_complete_does_not_replace_another(model, write, tmp_path):
     output = tmp_path / "tables" / "table.tsv"
     output.parent.mkdir()

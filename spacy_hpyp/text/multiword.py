@@ -2,11 +2,9 @@
 is *de le*.
 
 A rule splits a token: one of its words, the stem, shares characters with it, between a prefix and a
-suffix; the other words are always the same. *evdeki* is *evde ki* by a
-rule that takes the suffix *ki* away and puts the word *ki* behind the rest. So tokens come apart
-that were never seen. Which of the rules that a token allows is used, if any, is chosen by a
-log-linear model of its characters and of the tokens around it; what was seen of it is one of its
-features.
+suffix; the other words are always the same. Turkish *evdeki* is *evde ki* by a rule that takes the
+suffix *ki* away and puts the word *ki* behind the rest, so that unseen tokens come apart, too. A
+log-linear model of the token's characters and of the tokens around it chooses a rule, or none.
 """
 
 from collections import Counter
@@ -65,16 +63,13 @@ class Rule(NamedTuple):
             SequenceMatcher(None, token, word, autojunk=False).find_longest_match()
             for word in words
         ]
-        # Of several the first.
-        stem = max(range(len(words)), key=lambda i: (matches[i].size, -i))
+        stem = max(range(len(words)), key=lambda i: matches[i].size)
         begin, own, size = matches[stem]
         if size == 0:
             return cls(token, "", -1, "", "", tuple(words))
-        word = words[stem]
-        others = tuple(other for i, other in enumerate(words) if i != stem)
-        return cls(
-            token[:begin], token[begin + size :], stem, word[:own], word[own + size :], others
-        )
+        word = words.pop(stem)
+        ends = token[:begin], token[begin + size :]
+        return cls(*ends, stem, word[:own], word[own + size :], tuple(words))
 
     def apply(self, token: str) -> list[str] | None:
         """The words of a token, or None if it is not one that the rule is for.
@@ -82,11 +77,11 @@ class Rule(NamedTuple):
         The stem keeps its capitals. The first word begins with one if the token does, and all words
         are in capitals if it is.
         """
-        lower = token.lower()
-        words = list(self.others)
-        if self.stem < 0 and lower != self.prefix:
-            return None
-        if self.stem >= 0:
+        lower, words = token.lower(), list(self.others)
+        if self.stem < 0:
+            if lower != self.prefix:
+                return None
+        else:
             begin, end = len(self.prefix), len(token) - len(self.suffix)
             has_stem = begin < end and len(lower) == len(token)
             if not (has_stem and lower.startswith(self.prefix) and lower.endswith(self.suffix)):
@@ -149,13 +144,11 @@ class MultiwordTokens:
             [(fold(token), list(map(fold, words))) for token, words in sentence]
             for sentence in sentences
         ]
-        several = [
-            (token, words) for each in sentences for token, words in each if words != [token]
-        ]
+        several = [each for sentence in sentences for each in sentence if each[1] != [each[0]]]
         split = {token.lower() for token, _ in several}
-        rules = dict.fromkeys(Rule.of(token, words) for token, words in several)
-        model = cls(list(rules), np.zeros(_PLACES, dtype=np.float32))
-        number = {rule: i for i, rule in enumerate(model.rules)}
+        rules = list(dict.fromkeys(Rule.of(token, words) for token, words in several))
+        model = cls(rules, np.zeros(_PLACES, dtype=np.float32))
+        number = {rule: i for i, rule in enumerate(rules)}
         whole: Counter[str] = Counter()
         decisions = []
         for sentence in sentences:
@@ -187,10 +180,7 @@ class MultiwordTokens:
 
     def words(self, tokens: Sequence[str]) -> list[list[str]]:
         """Return the words of each token of running text; a token that is one word is its own."""
-        split = [[token] for token in tokens]
-        if not self.rules:
-            return split
-        folded = list(map(fold, tokens))
+        split, folded = [[token] for token in tokens], list(map(fold, tokens))
         if len(self._known) > _KEPT_FORMS:
             self._known = {}
         for token in folded:
@@ -198,12 +188,14 @@ class MultiwordTokens:
                 is_whole = token.lower() in self.whole
                 self._known[token] = [] if is_whole else self._possible(token)
         undecided = [i for i, token in enumerate(folded) if self._known[token]]
+        if not undecided:
+            return split
         rules = [self._known[folded[i]] for i in undecided]
-        if rules:
-            features = np.array([_features_at(folded, i) for i in undecided])
-            features = np.repeat(features, list(map(len, rules)), axis=0)
-            places = self._places(features, list(chain.from_iterable(rules)))
-            scores = iter(self.weights[places].sum(axis=1).tolist())
+        features = np.array([_features_at(folded, i) for i in undecided])
+        features = np.repeat(features, list(map(len, rules)), axis=0)
+        scores = iter(
+            self.weights[self._places(features, list(chain(*rules)))].sum(axis=1).tolist()
+        )
         for i, possible in zip(undecided, rules):
             own = [next(scores) for _ in possible]
             # One word scores 0.
@@ -213,14 +205,11 @@ class MultiwordTokens:
         return split
 
     def _possible(self, token: str) -> list[int]:
+        """Return the rules that a token allows."""
         lower = token.lower()
         ends = (lower[len(lower) - length :] for length in self._lengths if length <= len(lower))
-        rules = ((i, self.rules[i]) for end in ends for i in self._by_end.get(end, ()))
-        return [
-            i
-            for i, rule in rules
-            if lower.startswith(rule.prefix) and rule.apply(token) is not None
-        ]
+        rules = chain.from_iterable(self._by_end.get(end, ()) for end in ends)
+        return [i for i in rules if self.rules[i].apply(token) is not None]
 
     def _places(self, features: np.ndarray, rules: Sequence[int]) -> np.ndarray:
         """Return the places of the features of a token (int64[rules, *]): each together with a
@@ -231,11 +220,8 @@ class MultiwordTokens:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the model by name."""
-        return {
-            "rules": [list(rule) for rule in self.rules],
-            **pack_weights(self.weights),
-            "whole": sorted(self.whole),
-        }
+        rules = [list(rule) for rule in self.rules]
+        return {"rules": rules, **pack_weights(self.weights), "whole": sorted(self.whole)}
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "MultiwordTokens":
@@ -260,11 +246,11 @@ def _features_of(token: str) -> list[int]:
     lower = token.lower()
     features = ["", f"token {token}", f"lower {lower}", f"length {min(len(token), 8)}"]
     features.append(f"capital {token[:1].isupper()} {lower[-2:]}")
-    for length in range(1, _LONGEST_SUFFIX + 1):
-        features.append(f"suffix {lower[-length:]}" if length <= len(lower) else "")
-    for length in range(1, _LONGEST_PREFIX + 1):
-        features.append(f"prefix {lower[:length]}" if length <= len(lower) else "")
-    return [string_number(each) for each in features]
+    for i in range(1, _LONGEST_SUFFIX + 1):
+        features.append(f"suffix {lower[-i:]}" if i <= len(lower) else "")
+    for i in range(1, _LONGEST_PREFIX + 1):
+        features.append(f"prefix {lower[:i]}" if i <= len(lower) else "")
+    return [*map(string_number, features)]
 
 
 def _features_at(tokens: Sequence[str], i: int) -> list[int]:

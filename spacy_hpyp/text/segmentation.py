@@ -117,17 +117,6 @@ def _learn_sentence(weights, places, right, square, rng):
     _descend(weights, places, _SENTENCE, gradient, square, _SENTENCE_RATE)
 
 
-@jitable
-def _decide_token(weights, places):
-    """Return the best decision about a token."""
-    best, highest = _GOES_ON, -np.inf
-    for outcome in range(_TOKEN_OUTCOMES):
-        score = _score(weights, places, outcome)
-        if score > highest:
-            best, highest = outcome, score
-    return best
-
-
 @jit
 def _segment(weights, padded, decisions, probability, square, rng):
     """Decide at each character of a text; or follow the right decisions, and learn.
@@ -151,7 +140,11 @@ def _segment(weights, padded, decisions, probability, square, rng):
             if padded.may_end[i]:
                 find_token_features(tokens, weights, padded, i, token, before)
                 if square is None:
-                    decision = _decide_token(weights, tokens)
+                    highest = -np.inf
+                    for outcome in range(_TOKEN_OUTCOMES):
+                        score = _score(weights, tokens, outcome)
+                        if score > highest:
+                            decision, highest = outcome, score
                     if decision == _ENDS_WORD and i + 1 == padded.end[i]:
                         decision = _ENDS
                 else:
@@ -210,38 +203,28 @@ class Segmenter:
         joins = np.zeros((KINDS, KINDS), dtype=np.bool_)
         for text, (starts, ends, cuts, probability) in texts:
             if len(ends):
-                bounds = np.sort(np.append(starts, cuts)), np.sort(np.append(ends, cuts))
-                seen.update(
-                    fold(text[a:b]).lower() for a, b in zip(*map(np.ndarray.tolist, bounds))
-                )
+                bounds = np.sort([[*starts, *cuts], [*ends, *cuts]]).T.tolist()
+                seen.update(fold(text[begin:end]).lower() for begin, end in bounds)
                 unseen_quotes.difference_update(text)
                 padded = pad(text)
-                starts, ends, cuts = (
-                    np.searchsorted(padded.place, starts),
-                    *(
-                        np.searchsorted(padded.place, each - 1, side="right")
-                        for each in (ends, cuts)
-                    ),
+                starts = np.searchsorted(padded.place, starts)
+                ends, cuts = (
+                    np.searchsorted(padded.place, each - 1, side="right") for each in (ends, cuts)
                 )
                 joins |= find_joins(padded, starts, ends)
                 decisions = np.zeros(len(padded.kind), dtype=np.int8)
                 right = np.zeros(len(decisions), dtype=np.float32)
-                decisions[ends - 1], decisions[cuts - 1], right[ends - 1] = (
-                    _ENDS,
-                    _ENDS_WORD,
-                    probability,
-                )
+                decisions[ends - 1], decisions[cuts - 1] = _ENDS, _ENDS_WORD
+                right[ends - 1] = probability
                 read.append((padded, decisions, right))
         if not read:
             raise ValueError("There are no tokens to learn from.")
-        numbers = {
-            word: int("1" + path[:_STEPS_OF_PATH], 2) for word, path in (classes or {}).items()
-        }
-        words = sorted({*numbers, *(word for word, count in seen.items() if count >= _OFTEN[0])})
-        often = np.searchsorted(_OFTEN, [seen[word] for word in words], side="right")
+        known = {word for word, count in seen.items() if count >= _OFTEN[0]}
+        words = sorted({*(classes or ()), *known})
         # Words of raw text are never as unknown as others.
+        often = np.searchsorted(_OFTEN, [seen[word] for word in words], side="right")
         often += classes is not None
-        of_class = [numbers.get(word, 0) for word in words if classes is not None]
+        of_class = [] if classes is None else [_number_class(classes.get(word)) for word in words]
         weights = _new_weights(
             _hash_words(words), often.astype(np.int8), np.array(of_class, dtype=np.uint8), joins
         )
@@ -290,6 +273,11 @@ class Segmenter:
         return cls(weights, stored.get("unseen_quotes", ""))
 
 
+def _number_class(path: str | None) -> int:
+    """Number the first steps of a class path from 1, and no path as 0."""
+    return 0 if path is None else int("1" + path[:_STEPS_OF_PATH], 2)
+
+
 def pack_weights(weights: np.ndarray) -> dict[str, np.ndarray]:
     """Round weights of hashed features to 16 bits, and leave out rows of zeros."""
     rounded = weights.astype(np.float16)
@@ -307,11 +295,8 @@ def _hash_words(words: Sequence[str]) -> np.ndarray:
     padded = pad(" ".join(words))
     lengths = np.array([*map(len, words)], dtype=np.int64)
     ends = np.cumsum(lengths + 1) - 1
-    starts, ends = (
-        np.searchsorted(padded.place, ends - lengths),
-        np.searchsorted(padded.place, ends),
-    )
-    return word_hash.py_func(padded, starts, ends)
+    bounds = (np.searchsorted(padded.place, place) for place in (ends - lengths, ends))
+    return word_hash.py_func(padded, *bounds)
 
 
 def _new_weights(

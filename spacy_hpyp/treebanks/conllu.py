@@ -11,7 +11,7 @@ import numpy as np
 
 from ..storage import replace_file
 
-#: The columns of a line, by name.
+#: The names of columns.
 COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 #: A column without a value.
 EMPTY = "_"
@@ -83,14 +83,12 @@ class Block:
         tokens: list[tuple[str, bool, list[list[str]]]] = []
         end = 0
         for row in self.rows:
-            index, space = row[0], "SpaceAfter=No" not in row[9].split("|")
-            if "-" in index:
-                end = int(index.split("-")[1])
-                tokens.append((row[1], space, []))
-            elif index.isdigit() and int(index) <= end:
+            is_word, is_range = row[0].isdigit(), "-" in row[0]
+            if is_range or (is_word and int(row[0]) > end):
+                tokens.append((row[1], "SpaceAfter=No" not in row[9].split("|"), []))
+                end = int(row[0].split("-")[-1])
+            if is_word:
                 tokens[-1][2].append(row)
-            elif index.isdigit():
-                tokens.append((row[1], space, [row]))
         return tokens
 
     def text(self) -> str:
@@ -102,10 +100,8 @@ class Block:
         return any(comment.split()[:1] == [name] for comment in self.comments for name in names)
 
     def complete(self) -> "Block":
-        """Return a sentence with one root: without a tree, all words hang on the first one without
-        labels.
-
-        A word that is alone has no label, so that it is no tree.
+        """Return a sentence with one root: without a tree, all words hang on the first one, without
+        labels. A word that is alone has no label, so that it is no tree.
         """
         if self.problem is None:
             return self
@@ -135,11 +131,7 @@ def select(blocks: Iterable[Block], wanted: Callable[[Block], bool]) -> list[Blo
     """Return some sentences of a treebank. The first of a document or paragraph begins it."""
     chosen, marks = [], {}
     for block in blocks:
-        begins = {
-            comment.split()[0]: comment
-            for comment in block.comments
-            if comment.startswith(_MARKS) and comment.split()[0] in _MARKS
-        }
+        begins = {name: c for c in block.comments for name in _MARKS if c.split()[:1] == [name]}
         marks |= begins
         if wanted(block):
             missing = [comment for name, comment in marks.items() if name not in begins]
@@ -229,9 +221,7 @@ def blocks_of(lines: Iterable[str], name: str) -> Iterator[Block]:
                 raise ValueError(f"'{name}', line {number}: {error}") from error
         if not block.size or end > block.size:
             problem = "ends within a multiword token" if block.size else "has no words"
-            raise ValueError(
-                f"'{name}', line {block.line}: the sentence that begins here {problem}."
-            )
+            raise ValueError(f"'{name}', line {block.line}: the sentence here {problem}.")
         yield block
 
 

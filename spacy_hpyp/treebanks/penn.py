@@ -3,23 +3,20 @@ the labels of Penn2Malt.
 
 Each phrase has a head child, and the head of a phrase is the head of that child; the heads of the
 other children depend on it. Such trees are projective and have one root. The table of heads has for
-each phrase where the search starts, and categories by their priority: the first child from there
-that has the first category is the head, else the first one that has the second, and so on; else the
-child where the search starts. Categories with a bar between them have the same priority. Phrases
-that are not in the table are searched from the right. A child that has nothing but punctuation is
-no head, as long as there is another one. The directions are those of D. Magerman's table (1995),
-the priorities those of M. Collins' (1999) but for TO in verb phrases, and the row of NP is a
-simplification of his rule. The table is the same as two others that were published as Yamada and
-Matsumoto's; NML, of later releases, is searched as NX.
+each phrase where the search starts, and categories by their priority, a bar between those of the
+same. The head is the first child from there that has the first category, else the first one that
+has the second, and so on; else the child where the search starts. Other phrases are searched from
+the right. A child of punctuation alone is no head, as long as there is another one. The directions
+are those of D. Magerman's table (1995), the priorities those of M. Collins' (1999) but for TO in
+verb phrases, and the row of NP simplifies his rule. Two tables that were published as Yamada and
+Matsumoto's are the same; NML, of later releases, is searched as NX.
 
 The labels are inferred from a phrase M, its head child H and another child D (J. Nivre, Inductive
 Dependency Parsing, 2006; documentation of Penn2Malt):
 
 1. D is punctuation: P.
-2. D has the function tag SBJ: SUB.
-3. D has the function tag PRD: PRD.
-4. M is VP, H is a word, and D is NP without a function tag: OBJ.
-5. M is VP, H is a word, and D is VP: VC.
+2. D has the function tag SBJ: SUB. 3. PRD: PRD.
+4. M is VP, H is a word, and D is NP without a function tag: OBJ. 5. D is VP: VC.
 6. M is SBAR and D is S: SBAR.
 7. M is VP, S, SQ, SINV or SBAR: VMOD.
 8. M is NP, NAC, NX, NML or WHNP: NMOD.
@@ -27,12 +24,10 @@ Dependency Parsing, 2006; documentation of Penn2Malt):
 10. M is PP or WHPP: PMOD.
 11. Otherwise: DEP.
 
-The head of the whole sentence is ROOT. The labels were written from their description, and not
-compared with the output of Penn2Malt. Decisions that the rules leave open:
-
-* Words and tags stay as they are in the treebank: `-LRB-` for a bracket, `1\/2` for 1/2.
-* Traces and other empty elements are left out, and phrases that have nothing else.
-* A phrase of punctuation alone is punctuation.
+The head of the whole sentence is ROOT. The labels follow their description, and were not compared
+with the output of Penn2Malt. Words and tags stay as they are in the treebank: `-LRB-` for a bracket,
+`1\/2` for 1/2. Traces, other empty elements, and phrases of nothing else are left out. A phrase of
+punctuation alone is punctuation.
 """
 
 import re
@@ -72,12 +67,11 @@ WHPP    left   IN TO FW
 X       right
 """
 
-#: Where the search starts, and sets of categories by their priority, for each phrase.
+#: Where the search starts, and categories by their priority, for each phrase.
 HEAD_RULES = {
-    phrase: (direction, [frozenset(each.split("|")) for each in priorities])
+    phrase: (direction, [each.split("|") for each in priorities])
     for phrase, direction, *priorities in map(str.split, _TABLE.strip().splitlines())
 }
-_ELSE = HEAD_RULES["X"]
 
 #: The tags of punctuation; brackets are among them.
 PUNCTUATION = frozenset(["``", "''", ",", ".", ":", "-LRB-", "-RRB-"])
@@ -179,9 +173,7 @@ def read_trees(path: Path) -> Iterator[Tree]:
 
 
 def category(label: str) -> str:
-    """Return the label of a phrase, or a tag, without function tags, indices and alternatives: NP of
-    NP-SBJ-1, ADVP of ADVP|PRT.
-    """
+    """Return a label without function tags, indices and alternatives: NP of NP-SBJ-1."""
     found = _CATEGORY.match(label)
     return found[0] if found else label
 
@@ -192,16 +184,12 @@ def function_tags(label: str) -> list[str]:
 
 
 def find_head(phrase: str, children: Sequence[str], punctuation: Sequence[bool]) -> int:
-    """Return the head child of a phrase.
-
-    phrase (str), children (Sequence[str]): The categories of the phrase, and of its children, of
-        which there is one at least.
-    punctuation (Sequence[bool]): Whether a child has nothing but punctuation, for each.
+    """Return the head child of a phrase, given the categories of the phrase and of its children, and
+    whether each child is punctuation alone.
     """
-    direction, priorities = HEAD_RULES.get(phrase, _ELSE)
-    candidates = [i for i, skipped in enumerate(punctuation) if not skipped] or list(
-        range(len(children))
-    )
+    direction, priorities = HEAD_RULES.get(phrase, HEAD_RULES["X"])
+    every = range(len(children))
+    candidates = [i for i in every if not punctuation[i]] or list(every)
     if direction == "right":
         candidates.reverse()
     return next(
@@ -219,21 +207,16 @@ def section_of(path: Path) -> int | None:
 
 
 def relation(mother: str, dependent: str, *, head_is_word: bool) -> str:
-    """Return the label of the arc between the heads of two children of a phrase, by the rules 2 to 11.
-
-    mother, dependent (str): The labels of the phrase, and of the child that is not the head, and no
-        punctuation.
-    head_is_word (bool): Whether the head child is a word, and no phrase.
+    """Return the label of the arc between two children of a phrase, by the rules 2 to 11, given the
+    labels of the phrase and of the child that is not the head.
     """
     phrase, child, tags = category(mother), category(dependent), function_tags(dependent)
     if "SBJ" in tags:
         return "SUB"
     if "PRD" in tags:
         return "PRD"
-    if phrase == "VP" and head_is_word and child == "NP" and not tags:
-        return "OBJ"
-    if phrase == "VP" and head_is_word and child == "VP":
-        return "VC"
+    if phrase == "VP" and head_is_word and (child == "VP" or (child == "NP" and not tags)):
+        return "VC" if child == "VP" else "OBJ"
     if phrase == "SBAR" and child == "S":
         return "SBAR"
     return _MODIFIERS.get(phrase, "DEP")
@@ -243,18 +226,14 @@ def dependencies(tree: Tree, comments: tuple[str, ...] = ()) -> Block | None:
     """Return a phrase structure tree as a dependency tree with comments, or None if it has only
     empty elements.
     """
-    leaves: list[Tree] = []
-    # The head and the label of each word.
-    arcs: list[tuple[int, str]] = []
-    # The head of every node that is not empty, as an index from 0, and whether it has nothing but
-    # punctuation.
+    words: list[ConlluWord] = []
+    # The head of every node that is not empty, and whether it has nothing but punctuation.
     found: dict[Tree, tuple[int, bool]] = {}
     for node in tree.postorder():
         children = [child for child in node.children if child in found]
         if node.word is not None and node.label != NONE:
-            found[node] = len(leaves), category(node.label) in PUNCTUATION
-            leaves.append(node)
-            arcs.append((-1, "ROOT"))
+            found[node] = len(words), category(node.label) in PUNCTUATION
+            words.append(ConlluWord(node.word, EMPTY, node.label, 0, "ROOT"))
         elif children:
             skipped = [found[child][1] for child in children]
             categories = [category(child.label) for child in children]
@@ -264,9 +243,6 @@ def dependencies(tree: Tree, comments: tuple[str, ...] = ()) -> Block | None:
                 word, is_punctuation = found[child]
                 if child is not head:
                     label = relation(node.label, child.label, head_is_word=head.word is not None)
-                    arcs[word] = found[head][0], "P" if is_punctuation else label
-    words = [
-        ConlluWord(leaf.word or "", EMPTY, leaf.label, head + 1, label)
-        for leaf, (head, label) in zip(leaves, arcs)
-    ]
+                    label = "P" if is_punctuation else label
+                    words[word] = words[word]._replace(head=found[head][0] + 1, deprel=label)
     return block_of(words, comments) if words else None

@@ -110,24 +110,25 @@ def contexts_without_classes(experts: Sequence[Sequence[str]]) -> list[list[str]
     Classes are left out of each list. A list that is then the beginning of another is dropped: that
     one backs off to it.
     """
-    own = [[name for name in names if not reads_classes([name])] for names in experts]
+    left = [[name for name in names if not reads_classes([name])] for names in experts]
 
     def is_covered(i: int) -> bool:
         return any(
-            other[: len(own[i])] == own[i]
-            and (len(other) > len(own[i]) or j < i or not reads_classes(experts[j]))
-            for j, other in enumerate(own)
+            other[: len(left[i])] == left[i]
+            and (len(other) > len(left[i]) or j < i or not reads_classes(experts[j]))
+            for j, other in enumerate(left)
             if j != i
         )
 
-    return [left for i, left in enumerate(own) if not (reads_classes(experts[i]) and is_covered(i))]
+    return [own for i, own in enumerate(left) if not (reads_classes(experts[i]) and is_covered(i))]
 
 
 def number_paths(paths: Sequence[str]) -> np.ndarray:
-    """Number the classes of words, and as many steps of their paths as `CLASS_ATTRIBUTES` has
-    (int32[symbols, *]).
+    """Number the classes of words, and as many steps of their paths as `CLASS_ATTRIBUTES` has, after
+    the symbols of words (int32[symbols, *]).
 
-    paths (Sequence[str]): See `with_class_symbols`. Numbers of classes follow the symbols of words.
+    paths (Sequence[str]): The path to the class of each symbol of a word. Without a path, the
+        symbol is read.
     """
     numbers: dict[str, int] = {}
     return np.array(
@@ -148,11 +149,11 @@ def with_class_symbols(
     """Append the class symbols of words to elements that read classes.
 
     elements (int32[elements, *]): Rows of numbers.
-    column (int), first (int): The column that says what is read, and its value for the first of
+    column (int), first (int): The column of what is read, and its value for the first of
         `CLASS_ATTRIBUTES`.
-    paths (Sequence[str]): The path to the class of each symbol of a word. Without a path, the
-    symbol is read. RETURNS (int32[elements, * + symbols]): Each row with the number read for each
-        symbol; the same rows if none reads classes.
+    paths (Sequence[str]): As of `number_paths`.
+    RETURNS (int32[elements, * + symbols]): Each row with the number read for each symbol; the same
+        rows if none reads classes.
     """
     is_class = elements[:, column] >= first
     if not is_class.any():

@@ -42,10 +42,10 @@ def fold(form: str) -> str:
 
 @lru_cache(_REMEMBERED)
 def _fold(form: str) -> str:
-    return _composed(form).translate(_PLAIN)
+    return _compose(form).translate(_PLAIN)
 
 
-def _composed(text: str) -> str:
+def _compose(text: str) -> str:
     return unicodedata.normalize("NFC", _ONE_UNSEEN.sub("", text) or text)
 
 
@@ -72,7 +72,7 @@ def compose(text: str) -> tuple[str, np.ndarray, np.ndarray]:
         longer = np.intersect1d(longer, np.searchsorted(starts, unseen, side="right") - 1)
     parts, places, end = [], [], 0
     for first, after in zip(starts[longer].tolist(), starts[longer + 1].tolist()):
-        cluster = _composed(text[first:after])
+        cluster = _compose(text[first:after])
         parts += [text[end:first], cluster]
         places += [place[end:first], np.full(len(cluster), first)]
         end = after
@@ -101,9 +101,7 @@ def _begin_clusters(text: str) -> np.ndarray:
 
 @lru_cache(1 << 12)
 def _continues(character: str) -> int:
-    """1 for what never begins a cluster, 2 for a regional indicator, 3 for white space, 0 for
-    others.
-    """
+    """1 for a character within a cluster, 2 for a regional indicator, 3 for white space, 0 for others."""
     code = ord(character)
     if character.isspace():
         return 3

@@ -204,9 +204,7 @@ def enter_words(weights, words, often, of_class):
 
 @jitable
 def may_go_on(weights, padded, i):
-    """Whether a token may go on behind a character: in its chunk, or behind one space as in
-    training.
-    """
+    """Whether a token may go on behind a character: in its chunk, or behind a space as in training."""
     after = i + 1
     if after != padded.end[i]:
         return True
@@ -234,9 +232,7 @@ def _is_known(weights, padded, begin, end):
 
 @jitable
 def _longest_from(weights, padded, begin, shortest):
-    """The length of the longest known word, above a minimum, that begins with a character; 0 if
-    there is none.
-    """
+    """The length of the longest known word from a character on, above a minimum, or 0."""
     for length in range(min(_LONGEST_WORD, padded.end[begin] - begin), shortest, -1):
         if _is_known(weights, padded, begin, begin + length):
             return length
@@ -277,13 +273,6 @@ def _write(places, first, features):
 
 
 @jitable
-def _hash(places, weights, first):
-    """Make features places in the table; `first` numbers the first template."""
-    for n in range(len(places)):
-        places[n] = _mixed(places[n] + (first + n) * _OF_TEMPLATE) & (len(weights.weight) - 1)
-
-
-@jitable
 def _write_character_features(places, padded, i, stop):
     """Write features of the characters around one, none of those from `stop` on."""
     kind = padded.kind
@@ -305,17 +294,25 @@ def _write_character_features(places, padded, i, stop):
 
 
 @jitable
-def _write_classes(places, first, group, next_group, here, own):
-    """Write features of the classes of a word and of the next one."""
-    if len(places) > first:
-        _write(
-            places, first, (_join(group, here), _join(group, next_group), _join(next_group, own))
+def _finish(places, weights, templates, words, here, own):
+    """Write features of the classes of a word and of the next one, if there are classes, and make
+    all features places in the table.
+
+    templates (int): The number of other templates.
+    words (tuple[int, int]): The places of the two words in the table of words.
+    """
+    first = 1
+    if templates == SENTENCE_TEMPLATES:
+        first += TOKEN_TEMPLATES + CLASS_TEMPLATES
+    if len(places) > templates:
+        group, following = (
+            np.int64(weights.of_class[words[0]]),
+            np.int64(weights.of_class[words[1]]),
         )
-
-
-@jitable
-def _class_of(weights, place):
-    return np.int64(weights.of_class[place]) if len(weights.of_class) > 0 else 0
+        classes = (_join(group, here), _join(group, following), _join(following, own))
+        _write(places, templates, classes)
+    for n in range(len(places)):
+        places[n] = _mixed(places[n] + (first + n) * _OF_TEMPLATE) & (len(weights.weight) - 1)
 
 
 @jitable
@@ -324,7 +321,7 @@ def find_token_features(places, weights, padded, i, token, before):
 
     places (int64[templates]): Overwritten by the rows of the features in the table of weights.
     i (int): The character; it is no white space.
-    token, before (int): Where its token begins, and the one before.
+    token, before (int): The beginnings of its token and of the token before.
     """
     lower, kind = padded.lower, padded.kind
     begin, end = padded.begin[i], padded.end[i]
@@ -364,20 +361,17 @@ def find_token_features(places, weights, padded, i, token, before):
     )
     _write_character_features(places, padded, i, stop)
     _write(places, _CHARACTER_TEMPLATES, features)
-    group, rest_group = _class_of(weights, place), _class_of(weights, rest_place)
-    _write_classes(places, TOKEN_TEMPLATES, group, rest_group, here, kind[i])
-    _hash(places, weights, 1)
+    _finish(places, weights, TOKEN_TEMPLATES, (place, rest_place), here, kind[i])
 
 
 @jitable
 def find_sentence_features(places, weights, padded, i, token, before, length):
     """Find the features that tell whether a sentence ends with a token.
 
-    places (int64[templates]): Overwritten by the rows of the features in the table of weights.
+    places (int64[templates]): Overwritten as in `find_token_features`.
     i (int): The token's last character.
-    token, before (int): Where the token begins, and the one before in its sentence, or else the
-        token itself.
-    length (int): How many tokens of its sentence stand before.
+    token, before (int): The beginnings of the token and of the one before in its sentence, if any.
+    length (int): The number of tokens before it in its sentence.
     """
     lower, kind = padded.lower, padded.kind
     begin, end = padded.begin[i], padded.end[i]
@@ -436,6 +430,4 @@ def find_sentence_features(places, weights, padded, i, token, before, length):
     )
     _write_character_features(places, padded, i, i + MARGIN)
     _write(places, _CHARACTER_TEMPLATES, features)
-    group, next_group = _class_of(weights, place), _class_of(weights, next_place)
-    _write_classes(places, SENTENCE_TEMPLATES, group, next_group, here, own)
-    _hash(places, weights, TOKEN_TEMPLATES + CLASS_TEMPLATES + 1)
+    _finish(places, weights, SENTENCE_TEMPLATES, (place, next_place), here, own)

@@ -7,7 +7,7 @@ _APOSTROPHES = "'’"
 _OPENING, _CLOSING, _CURRENCY = ("Ps", "Pi"), ("Pe", "Pf"), "Sc"
 # Marks that follow a word immediately, and quotation marks as treebanks write them.
 _FOLLOWING = frozenset(".,;:!?…%")
-_BEGIN_QUOTE, _END_QUOTE, _QUOTE = "``", "''", '"'
+_BEGIN_QUOTE, _QUOTE = "``", '"'
 
 
 def spaces_between(words: Sequence[str], *, separated: bool = True) -> list[bool]:
@@ -31,13 +31,12 @@ def spaces_between(words: Sequence[str], *, separated: bool = True) -> list[bool
 
 
 def _closes(word: str) -> bool:
-    if word == _END_QUOTE or word[0] in _APOSTROPHES or word.lower() in ("n't", "n’t"):
-        return True
-    return unicodedata.category(word[0]) in _CLOSING or _FOLLOWING.issuperset(word)
+    is_mark = unicodedata.category(word[0]) in _CLOSING or _FOLLOWING.issuperset(word)
+    return is_mark or word[0] in _APOSTROPHES or word.lower() in ("n't", "n’t")
 
 
 def _opens(word: str) -> bool:
-    if word == _BEGIN_QUOTE or (len(word) > 1 and word[-1] in _APOSTROPHES and word[0].isalpha()):
-        return True
     category = unicodedata.category(word[-1])
-    return category in _OPENING or (category == _CURRENCY and len(word) == 1)
+    is_elided = len(word) > 1 and word[-1] in _APOSTROPHES and word[0].isalpha()
+    is_mark = category in _OPENING or (category == _CURRENCY and len(word) == 1)
+    return word == _BEGIN_QUOTE or is_elided or is_mark

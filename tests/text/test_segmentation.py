@@ -87,15 +87,8 @@ def test_words_are_found_without_spaces():
         tokens = [(end - len(word), end) for word, end in zip(chosen, ends.tolist())]
         texts.append(annotated("".join(chosen), tokens, [False] * 5 + [True]))
     text = "犬は新鮮な魚を見る"
-    assert found(Segmenter.learn(texts).segment(text), text)[0] == [
-        "犬",
-        "は",
-        "新鮮",
-        "な",
-        "魚",
-        "を",
-        "見る",
-    ]
+    tokens, _ = found(Segmenter.learn(texts).segment(text), text)
+    assert tokens == "犬 は 新鮮 な 魚 を 見る".split()
 
 
 def test_tokens_are_cut_into_words():
@@ -186,13 +179,7 @@ def test_every_character_that_is_no_white_space_is_in_one_token(segmenter, text)
 
 
 def test_a_text_without_spaces_or_sentence_ends_is_segmented(segmenter):
-    for text in (
-        "x" * 10**6,
-        "a " * (10**6 // 2),
-        "\u200b" * 10_000,
-        " \n\t" * 1000,
-        "\U0001f600" * 1000,
-    ):
+    for text in ("x" * 10**6, "a " * 500_000, "\u200b" * 10_000, " \n\t" * 1000):
         segments = segmenter.segment(text)
         assert len(segments.starts) == len(segments.ends) == len(segments.probability)
 
@@ -223,10 +210,6 @@ def test_words_of_a_class_come_apart_as_others_of_it(classed_segmenter):
     text = "They winne panne. They turnne planne."
     tokens, _ = found(classed_segmenter.segment(text), text)
     assert tokens == ["They", "win", "ne", "panne", ".", "They", "turn", "ne", "planne", "."]
-    again = Segmenter.from_dict(classed_segmenter.to_dict())
-    assert all(
-        np.array_equal(a, b) for a, b in zip(again.segment(text), classed_segmenter.segment(text))
-    )
 
 
 def test_tokens_are_learned_where_sentences_are_not_known(segmenter):
@@ -238,12 +221,13 @@ def test_tokens_are_learned_where_sentences_are_not_known(segmenter):
     assert Segmenter.learn(unknown).segment(text).ends.tolist() == gold.ends.tolist()
 
 
-def test_what_was_stored_decides_the_same(segmenter):
-    again = Segmenter.from_dict(segmenter.to_dict())
-    for a, b in zip(again.weights, segmenter.weights):
-        assert np.array_equal(np.sort(a, axis=0), np.sort(b, axis=0))
-    text = "Neither the willow nor the Mr. Lind can wait (at all)!"
-    assert all(np.array_equal(a, b) for a, b in zip(again.segment(text), segmenter.segment(text)))
+def test_what_was_stored_decides_the_same(segmenter, classed_segmenter):
+    text = "Neither the willow nor the Mr. Lind can turnne (at all)!"
+    for learned in (segmenter, classed_segmenter):
+        again = Segmenter.from_dict(learned.to_dict())
+        assert all(
+            np.array_equal(*pair) for pair in zip(again.segment(text), learned.segment(text))
+        )
 
 
 def test_nothing_to_learn_from_is_an_error():

@@ -13,6 +13,8 @@ from ..text.word_classes import class_lines, learn_classes, without_digits
 from .app import NEW_FILE, Bar, Tokenized, argument, option
 from .raw_text import read_corpus, read_sentences
 
+# Passes over all words at the most.
+_PASSES = 20
 _LEARNED = {"nlp": {"tokenizer": {"@tokenizers": "spacy-hpyp.LearnedTokenizer.v1"}}}
 
 
@@ -25,7 +27,6 @@ def classes(
     output: Annotated[Path, option("File for the classes", "--output -o", **NEW_FILE)],
     number: Annotated[int, option("Number of classes", "--classes -n", min=2, max=100_000)] = 512,
     min_count: Annotated[int, option("Replace rarer words by their shape", min=1)] = 5,
-    iterations: Annotated[int, option("Highest number of passes over all words", min=1)] = 20,
     treebank: Annotated[
         Path | None, option("Treebank from which the tokenizer is learned", exists=True)
     ] = None,
@@ -49,18 +50,8 @@ def classes(
         for words in chain.from_iterable(read_sentences(text, nlp) for text in texts):
             yield [*map(without_digits, words)]
 
-    with Bar(total=iterations, desc="Reading", unit=" iterations", delay=1e-9, leave=True) as bar:
-
-        def show(moved: int, likelihood: float) -> None:
-            bar.set_description_str("Learning")
-            bar.set_postfix_str(
-                f"{moved:,} moved, log-likelihood {likelihood:,.0f} nats", refresh=False
-            )
-            bar.update()
-
-        learned = learn_classes(
-            read, number, min_count=min_count, iterations=iterations, progress=show
-        )
+    passes = Bar(range(_PASSES), desc="Learning classes", unit=" passes", leave=True)
+    learned = learn_classes(read, number, min_count=min_count, passes=passes)
     replace_file(output, "".join(class_lines(learned)).encode())
     count = len({one.path for one in learned})
     msg.good(f"Saved {count:,} classes of {len(learned):,} words to {output}")

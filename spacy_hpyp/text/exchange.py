@@ -9,7 +9,7 @@ moved. The part of a word depends on the classes of its neighbours alone:
     classes of f(N(., c)) + constant, f(n) = n log n
 """
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -144,11 +144,11 @@ def _add(clustering, own, count, itself, beside, sign):
 def _sweep(bigrams, clustering):
     """Move each word to its best class.
 
-    RETURNS (tuple[int, float]): The number of moved words, and the rise of the log-likelihood.
+    RETURNS (float): The rise of the log-likelihood.
     """
     classes = len(clustering.size)
     beside, gain = np.empty((2, classes), dtype=np.int64), np.empty(classes)
-    moved, risen = 0, 0.0
+    risen = 0.0
     for word in range(1, len(bigrams.count)):
         left, count = np.int64(clustering.of_word[word]), bigrams.count[word]
         # A class does not become empty.
@@ -163,9 +163,8 @@ def _sweep(bigrams, clustering):
             _add(clustering, left, count, itself, beside, -1)
             _add(clustering, best, count, itself, beside, 1)
             clustering.of_word[word] = best
-            moved += 1
             risen += gain[best] - gain[left]
-    return moved, risen
+    return risen
 
 
 def _clustering(bigrams: Bigrams, of_word: np.ndarray) -> _Clustering:
@@ -182,34 +181,19 @@ def _n_log_n(n: np.ndarray) -> np.ndarray:
     return n * np.log(np.maximum(n, 1))
 
 
-def _log_likelihood(bigrams: Bigrams, clustering: _Clustering) -> float:
-    pairs, totals = _n_log_n(clustering.pairs[0]).sum(), _n_log_n(clustering.total).sum()
-    return float(pairs - 2.0 * totals + _n_log_n(bigrams.count).sum())
-
-
-def exchange(
-    bigrams: Bigrams,
-    classes: int,
-    *,
-    iterations: int = 20,
-    progress: Callable[[int, float], None] = lambda moved, likelihood: None,
-) -> np.ndarray:
+def exchange(bigrams: Bigrams, classes: int, passes: Iterable[int] = range(20)) -> np.ndarray:
     """Put words into classes, at first in turn: the most frequent into the first class.
 
     bigrams (Bigrams): Of the text; frequent words have low numbers.
     classes (int): The number of classes, besides that of the border.
-    iterations (int): The highest number of passes over all words.
-    progress (Callable): Called after each pass with the number of moved words and the
-        log-likelihood of the text in nats.
+    passes (Iterable[int]): As many passes over all words as there may be.
     RETURNS (int32[words]): The class of each word; those of words begin with 1.
     """
     of_word = 1 + np.arange(-1, len(bigrams.count) - 1, dtype=np.int32) % classes
     of_word[0] = BORDER
     clustering = _clustering(bigrams, of_word)
-    for _ in range(iterations):
-        moved, risen = _sweep(bigrams, clustering)
-        progress(moved, _log_likelihood(bigrams, clustering))
-        if risen < _ENOUGH * bigrams.count.sum():
+    for _ in passes:
+        if _sweep(bigrams, clustering) < _ENOUGH * bigrams.count.sum():
             break
     return clustering.of_word
 

@@ -159,8 +159,7 @@ def learn_classes(
     classes: int,
     *,
     min_count: int = 5,
-    iterations: int = 20,
-    progress: Callable[[int, float], None] = lambda moved, likelihood: None,
+    passes: Iterable[int] = range(20),
 ) -> list[WordClass]:
     """Learn classes from text. The first word of a sentence is counted in lower case where it is
     more frequent so elsewhere. Spelling variants are one word, see `folding`.
@@ -168,7 +167,7 @@ def learn_classes(
     read (Callable[[], Iterable[Sequence[str]]]): Reads the words of each sentence, twice.
     classes (int): The number of classes.
     min_count (int): Words seen less often are known by their looks.
-    iterations, progress: As for `exchange`.
+    passes (Iterable[int]): See `exchange`.
     RETURNS (list[WordClass]): The words with their classes.
     RAISES (ValueError): If there are fewer words than classes.
     """
@@ -198,7 +197,7 @@ def learn_classes(
     number = {name: i for i, name in enumerate(words)}
     after, before = np.array([number[name] for name in pairs.words])[pairs.rows].T
     bigrams = count_bigrams(before * len(words) + after, pairs.counts, len(words))
-    of_word = exchange(bigrams, classes, iterations=iterations, progress=progress)
+    of_word = exchange(bigrams, classes, passes)
     paths = hierarchy(bigrams, of_word)
     return [
         WordClass(paths[own], word, count)

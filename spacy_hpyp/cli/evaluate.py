@@ -34,7 +34,8 @@ from .app import (
 from .raw_text import read_corpus
 from .udeval import warn_of_few
 
-_ROWS = {"TAG": "tag_acc", "UAS": "dep_uas", "LAS": "dep_las", "MATCH": "complete_match"}
+#: Names of scores in the table of a pipeline.
+ROWS = {"TAG": "tag_acc", "UAS": "dep_uas", "LAS": "dep_las", "MATCH": "complete_match"}
 # The rows of a table of errors, and the confusions, that are printed.
 _SHOWN = 15
 
@@ -81,7 +82,7 @@ def evaluate(
         nlp(gold[0].predicted.copy())
         scores, parsed = parse_examples(nlp, gold)
     shown = {
-        name: percent(scores[key]) for name, key in _ROWS.items() if scores.get(key) is not None
+        name: percent(scores[key]) for name, key in ROWS.items() if scores.get(key) is not None
     }
     if scores.get("token_log_prob") is not None:
         shown["LOG PROB"] = f"{scores['token_log_prob']:.4f}"

@@ -27,15 +27,9 @@ from .app import (
     parsers_of,
     require_extra,
 )
-from .evaluate import parse_examples, read_examples
+from .evaluate import ROWS, parse_examples, read_examples
 
-_SCORES = {
-    "tag_acc": "TAG",
-    "dep_uas": "UAS",
-    "dep_las": "LAS",
-    "complete_match": "MATCH",
-    "token_log_prob": "log-probability, nats a token",
-}
+_SCORES = {**ROWS, "log-probability, nats a token": "token_log_prob"}
 # Confusions of each kind that are shown.
 _LISTED = 20
 _FIGURE = {"svg.fonttype": "none", "svg.hashsalt": "report"}
@@ -81,7 +75,7 @@ def report(
         },
         scores=[
             {"": name, "score": scores[key]}
-            for key, name in _SCORES.items()
+            for name, key in _SCORES.items()
             if scores.get(key) is not None
         ],
         errors=tables | {title: rows[:_LISTED] for title, rows in confusions.items()},

@@ -19,12 +19,7 @@ def interrupts_deferred() -> Iterator[None]:
         yield
         return
     received: list[tuple[int, Any]] = []
-    before = signal.getsignal(signal.SIGINT)
-    if before is None:
-        # The handler was not installed from Python and cannot be restored.
-        yield
-        return
-    signal.signal(signal.SIGINT, lambda number, frame: received.append((number, frame)))
+    before = signal.signal(signal.SIGINT, lambda *given: received.append(given))
     try:
         yield
     finally:

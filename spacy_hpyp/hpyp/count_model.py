@@ -52,8 +52,8 @@ class CountModel(ClassedModel):
     one_table, own_tables (bool): How customers sit, see `Franchise`.
     resampled (bool): Whether discounts and strengths are sampled.
     tags, labels (list[str]): The alphabets, empty before training.
-    weights (Mapping[str, Weights]): The weights of the pools. Inside a thinc Model they are its
-        parameters.
+    weights (dict[str, Weights]): The weights of the pools. Inside a thinc Model they are read from
+        its parameters.
     draws (int64[2]): The number of proposed latent derivations that differ from those before, and
         of those that were accepted.
     """
@@ -119,7 +119,7 @@ class CountModel(ClassedModel):
         self._vocabulary: Vocabulary | None = None
         self._seat({}, {})
         self.progress = Progress()
-        self.weights: Mapping[str, Weights] = self.initial_weights()
+        self.weights = self.initial_weights()
 
     def initialize(
         self, labels: Sequence[str], vocabulary: Vocabulary, packed: dict[str, bytes] | None = None
@@ -151,6 +151,15 @@ class CountModel(ClassedModel):
     def encoder(self) -> Encoder:
         """The encoder of sentences."""
         return Encoder(self.vocabulary, self.labels)
+
+    @property
+    def weights(self) -> dict[str, Weights]:
+        """The weights of the pools, by distribution."""
+        return weights_from(self, self._model.get_param) if self._model else self._weights
+
+    @weights.setter
+    def weights(self, weights: dict[str, Weights]) -> None:
+        self._weights, self._model = weights, None
 
     def initial_weights(self) -> dict[str, Weights]:
         """Return the weights before learning, by distribution."""
@@ -239,7 +248,7 @@ class CountModel(ClassedModel):
             self._tables = dict(
                 self._of_each(lambda name: self.conditionals[name].table(self._seating(name)))
             )
-        weights = {name: self.weights[name] for name in self.conditionals}
+        weights = self.weights
         if self._frozen is None or not _equal(self._frozen[0], weights):
             weights = {name: Weights(*map(np.copy, own)) for name, own in weights.items()}
             pools = {
@@ -319,7 +328,7 @@ class CountModel(ClassedModel):
 
     def _learnable(self) -> tuple[dict[str, Weights], dict[str, Weights]]:
         """Unpack the seating. Returns the weights by distribution, and zeros for the gradient."""
-        weights = {name: self.weights[name] for name in self.franchises}
+        _, weights = self.franchises, self.weights
         return weights, no_gradient(weights)
 
     def _tables_without(
@@ -350,14 +359,13 @@ class CountModel(ClassedModel):
     def put_into(self, model: Model, attribute: str) -> None:
         """Become an attribute of a thinc Model, whose parameters become the weights."""
         super().put_into(model, attribute)
-        weights = {name: self.weights[name] for name in self.conditionals}
-        for name, own in weights.items():
+        for name, own in self.weights.items():
             for part, value in zip(PARAMETERS, (own.bucket, own.gate / GATE_LEARNING_RATE)):
                 model.set_param(f"{name}_{part}", value.astype(np.float32))
                 # Drop the gradient of another model's weights.
                 if model.has_grad(f"{name}_{part}"):
                     model.set_grad(f"{name}_{part}", np.zeros(value.shape, dtype=np.float32))
-        self.weights = Parameters(model, attribute)
+        self._model = model
 
     def _write(self) -> Message:
         return {
@@ -388,33 +396,13 @@ def no_gradient(weights: Mapping[str, Weights]) -> dict[str, Weights]:
 # Weights as the parameters of a thinc Model
 
 
-class Parameters(Mapping[str, Weights]):
-    """The weights of the pools, by distribution, read from the parameters of a thinc Model.
-
-    attribute (str): The name of the attribute that holds a `CountModel`.
-    """
-
-    def __init__(self, model: Model, attribute: str) -> None:
-        self._model, self._attribute = model, attribute
-
-    def __getitem__(self, name: str) -> Weights:
-        return _weights(name, self._model.get_param)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._model.attrs[self._attribute].conditionals)
-
-    def __len__(self) -> int:
-        return len(self._model.attrs[self._attribute].conditionals)
-
-
-def weights_from(pooled: CountModel, parameters: dict[str, Any]) -> dict[str, Weights]:
-    """Return the weights that parameters read from a file stand for."""
-    return {name: _weights(name, parameters.__getitem__) for name in pooled.conditionals}
-
-
-def _weights(name: str, parameter: Callable[[str], Any]) -> Weights:
-    bucket, gate = (np.asarray(parameter(f"{name}_{part}"), np.float64) for part in PARAMETERS)
-    return Weights(bucket, GATE_LEARNING_RATE * gate)
+def weights_from(pooled: CountModel, parameter: Callable[[str], Any]) -> dict[str, Weights]:
+    """Return the weights by distribution, given a function from parameters' names to their values."""
+    found = {}
+    for name in pooled.conditionals:
+        bucket, gate = (np.asarray(parameter(f"{name}_{part}"), np.float64) for part in PARAMETERS)
+        found[name] = Weights(bucket, GATE_LEARNING_RATE * gate)
+    return found
 
 
 def add_gradients(
@@ -426,13 +414,13 @@ def add_gradients(
     gradient (Mapping[str, Weights]): The gradient of the log-likelihood of a batch.
     """
     pooled: CountModel = model.attrs[attribute]
-    strength = _WEIGHT_PRIOR / max(pooled.progress.tokens, 1)
+    strength, weights = _WEIGHT_PRIOR / max(pooled.progress.tokens, 1), pooled.weights
     for name, initial in pooled.initial_weights().items():
         if pooled.conditionals[name].is_plain:
             continue
         bucket, gate = (
             strength * (ours - prior) - likelihood / tokens
-            for ours, prior, likelihood in zip(pooled.weights[name], initial, gradient[name])
+            for ours, prior, likelihood in zip(weights[name], initial, gradient[name])
         )
         model.inc_grad(f"{name}_standing", bucket.astype(np.float32))
         model.inc_grad(f"{name}_gate", (GATE_LEARNING_RATE * gate).astype(np.float32))

@@ -10,7 +10,7 @@ from math import log
 
 import numpy as np
 
-from ..compiled import jit, jitable
+from ..compiled import jit
 from .franchise import Franchise, deepest, dish_probability, reserve, restaurant_distribution
 from .hyperparameters import resample
 from .seating import open_restaurant, seat, unseat
@@ -19,13 +19,20 @@ from .seating import open_restaurant, seat, unseat
 GROUP, BEFORE = 0, 1
 
 
-@jitable
-def read_context(symbols, start, place, group, end, row):
-    """Read the context of a place in a sequence that begins at `start` into a row."""
-    row[GROUP] = group
-    for distance in range(len(row) - BEFORE):
-        before = place - 1 - distance
-        row[BEFORE + distance] = symbols[before] if before >= start else end
+def contexts(
+    franchise: Franchise, symbols: np.ndarray, offsets: np.ndarray, group: np.ndarray
+) -> np.ndarray:
+    """Return the context row of each symbol of some sequences, see `learn_sequences` (int32[*])."""
+    lengths = np.diff(offsets)
+    place = np.arange(len(symbols)) - np.repeat(offsets[:-1], lengths)
+    rows = np.empty((len(symbols), BEFORE + franchise.columns.shape[1]), dtype=np.int32)
+    rows[:, GROUP] = np.repeat(group, lengths)
+    for distance in range(1, franchise.columns.shape[1] + 1):
+        before = np.roll(symbols, distance)
+        rows[:, BEFORE + distance - 1] = np.where(
+            place >= distance, before, franchise.alphabet[0] - 1
+        )
+    return rows
 
 
 def learn_sequences(
@@ -47,44 +54,38 @@ def learn_sequences(
     sweep.
     """
     franchise = reserve(franchise, len(symbols))
+    rows = contexts(franchise, symbols, offsets, group)
     for sweep in range(sweeps):
-        visit_sequences(franchise, symbols, offsets, group, sweep > 0, rng)
+        visit(franchise, rows, symbols, sweep > 0, rng)
         resample(franchise, rng)
     return franchise
 
 
 @jit
-def visit_sequences(franchise, symbols, offsets, group, seated, rng):
-    """Take one Gibbs step for each symbol of sequences, see `learn_sequences`: remove it, if it is
-    seated, and add it.
+def visit(franchise, rows, symbols, seated, rng):
+    """Take one Gibbs step for each of some symbols: remove it, if it is seated, and add it.
 
+    franchise (Franchise): With room for them.
+    rows (int32[n, *]), symbols (int32[n]): Their contexts, see `contexts`, and the symbols.
     RETURNS (float): The sum of the log-probabilities before each is added, in nats.
     """
     total = 0.0
-    end = franchise.alphabet[0] - 1
-    row = np.empty(BEFORE + franchise.columns.shape[1], dtype=np.int32)
-    for i in range(len(group)):
-        for place in range(offsets[i], offsets[i + 1]):
-            read_context(symbols, offsets[i], place, group[i], end, row)
-            restaurant = open_restaurant(franchise, 0, row)
-            if seated:
-                unseat(franchise, restaurant, symbols[place], rng)
-            total += log(seat(franchise, restaurant, symbols[place], rng))
+    for i in range(len(symbols)):
+        restaurant = open_restaurant(franchise, 0, rows[i])
+        if seated:
+            unseat(franchise, restaurant, symbols[i], rng)
+        total += log(seat(franchise, restaurant, symbols[i], rng))
     return total
 
 
 @jit
-def score_symbols(franchise, symbols, offsets, group, out):
-    """Write log p(symbol | symbols before, group) of sequences into `out` (float64[*], nats), see
-    `learn_sequences`.
-    """
-    end = franchise.alphabet[0] - 1
-    row = np.empty(BEFORE + franchise.columns.shape[1], dtype=np.int32)
-    for i in range(len(group)):
-        for place in range(offsets[i], offsets[i + 1]):
-            read_context(symbols, offsets[i], place, group[i], end, row)
-            restaurant = deepest(franchise, 0, row)
-            out[place] = log(dish_probability(franchise, restaurant, symbols[place]))
+def score_symbols(franchise, rows, symbols):
+    """Return log p(symbol | context) of some symbols (float64[n], nats), see `visit`."""
+    found = np.empty(len(symbols))
+    for i in range(len(symbols)):
+        restaurant = deepest(franchise, 0, rows[i])
+        found[i] = log(dish_probability(franchise, restaurant, symbols[i]))
+    return found
 
 
 @jit
@@ -97,7 +98,9 @@ def draw_sequence(franchise, group, rng, symbols):
     row = np.empty(BEFORE + franchise.columns.shape[1], dtype=np.int32)
     probability = np.empty(franchise.alphabet[0])
     for place in range(len(symbols) + 1):
-        read_context(symbols, 0, place, group, end, row)
+        row[GROUP] = group
+        for distance in range(1, len(row)):
+            row[distance] = symbols[place - distance] if distance <= place else end
         restaurant_distribution(franchise, deepest(franchise, 0, row), probability)
         left = rng.random() * probability.sum()
         symbol = 0

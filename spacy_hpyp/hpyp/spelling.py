@@ -19,7 +19,7 @@ import numpy as np
 from ..text.folding import fold
 from ..text.vocabulary import Vocabulary
 from .franchise import Franchise, new_franchise
-from .sequences import BEFORE, GROUP, draw_sequence, learn_sequences, score_symbols
+from .sequences import BEFORE, GROUP, contexts, draw_sequence, learn_sequences, score_symbols
 from .storage import pack, unpack
 
 #: The number of code points in Unicode, assigned or not.
@@ -106,8 +106,8 @@ class Spelling:
         if len(words) == 0:
             return np.zeros(0)
         symbols, offsets = self.characters.encode(list(map(fold, words)))
-        scores, groups = np.empty(len(symbols)), np.asarray(classes, dtype=np.int32)
-        score_symbols(self.franchise, symbols, offsets, groups, scores)
+        rows = contexts(self.franchise, symbols, offsets, np.asarray(classes))
+        scores = score_symbols(self.franchise, rows, symbols)
         scores[symbols == self.characters.unknown] += self.characters.log_share
         return np.add.reduceat(scores, offsets[:-1])
 

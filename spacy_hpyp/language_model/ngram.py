@@ -10,7 +10,6 @@ the words before the beginning of the sentence, see `spacy_hpyp.hpyp.sequences`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import log
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,8 +19,7 @@ from spacy.util import registry
 from ..compiled import jit
 from ..hpyp.franchise import deepest, dish_counts, new_franchise, reserve, restaurant_distribution
 from ..hpyp.hyperparameters import resample
-from ..hpyp.seating import open_restaurant, seat, unseat
-from ..hpyp.sequences import BEFORE, draw_sequence, read_context, score_symbols
+from ..hpyp.sequences import BEFORE, contexts, draw_sequence, score_symbols, visit
 from ..hpyp.spelling import Spelling, spell, write_out
 from ..hpyp.storage import pack, unpack
 from ..settings import whole
@@ -31,41 +29,19 @@ from ..text.ngrams import add_up, count_ngrams
 from ..text.vocabulary import Vocabulary, VocabularySettings
 from .generation import ATTEMPTS, check_drawing, not_found
 
-KIND, FORMAT = "spacy-hpyp n-gram model", 4
+KIND = "spacy-hpyp n-gram model"
 HIGHEST_ORDER = 20
 # Customers for whom room is made at once.
 _CUSTOMERS = 1 << 14
 
 
 @jit
-def visit(franchise, rows, seated, rng):
-    """Take one Gibbs step for each of some n-grams: remove it, if it is seated, and add it.
-
-    franchise (Franchise): With room for them.
-    rows (int32[*, order]): A word each, and those before it, the nearest first.
-    RETURNS (float): The sum of the log-probabilities before each is added, in nats.
-    """
-    total = 0.0
-    for row in rows:
-        # Its contexts stand where `read_context` has them.
-        restaurant = open_restaurant(franchise, 0, row)
-        if seated:
-            unseat(franchise, restaurant, row[0], rng)
-        total += log(seat(franchise, restaurant, row[0], rng))
-    return total
-
-
-@jit
-def next_distributions(franchise, words, out):
-    """Write p(word or boundary | prefix) for each prefix of a sentence.
-
-    words (int32[n]): The words of the sentence.
-    out (float64[n + 1, alphabet]): Overwritten.
-    """
-    row = np.empty(BEFORE + franchise.columns.shape[1], dtype=np.int32)
-    for place in range(len(words) + 1):
-        read_context(words, 0, place, 0, franchise.alphabet[0] - 1, row)
-        restaurant_distribution(franchise, deepest(franchise, 0, row), out[place])
+def next_distributions(franchise, rows):
+    """Return p(word or boundary | context) for some contexts (float64[n, alphabet])."""
+    found = np.empty((len(rows), franchise.alphabet[0]))
+    for place in range(len(rows)):
+        restaurant_distribution(franchise, deepest(franchise, 0, rows[place]), found[place])
+    return found
 
 
 class NGramVocabulary(NamedTuple):
@@ -161,9 +137,7 @@ class NGramModel:
         RETURNS (float64[n + 1, outcomes]): Probabilities of the words and classes of the
             vocabulary, and in the last column of the end.
         """
-        found = np.empty((len(words) + 1, len(self.vocabulary) + 1))
-        next_distributions(self._franchise, self._numbers(words), found)
-        return found
+        return next_distributions(self._franchise, self._contexts(self._numbers(words))[0])
 
     def spell(self, words: Sequence[str]) -> np.ndarray:
         """Return the log-probabilities of the letters of unknown words (float64[n], nats)."""
@@ -172,10 +146,14 @@ class NGramModel:
     def _numbers(self, words: Sequence[str]) -> np.ndarray:
         return np.array(self.vocabulary.numbers(words), dtype=np.int32)
 
-    def _log_probs(self, words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
+    def _contexts(self, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the contexts of words and of the end, and their numbers."""
         symbols = np.append(numbers, np.int32(len(self.vocabulary)))
-        found, group = np.empty(len(symbols)), np.zeros(1, dtype=np.int32)
-        score_symbols(self._franchise, symbols, np.array([0, len(symbols)]), group, found)
+        one = np.array([0, len(symbols)])
+        return contexts(self._franchise, symbols, one, np.zeros(1, dtype=np.int32)), symbols
+
+    def _log_probs(self, words: Sequence[str], numbers: np.ndarray) -> np.ndarray:
+        found = score_symbols(self._franchise, *self._contexts(numbers))
         found[:-1] += spell(self.spelling, len(self.vocabulary.words), words, numbers)
         return found
 
@@ -213,7 +191,6 @@ class NGramModel:
         """Serialize the model, with a checksum."""
         message = {
             "kind": KIND,
-            "format": FORMAT,
             "order": self.order,
             "lang": self.words.lang,
             "tokenizer": self.words.tokenizer,
@@ -230,8 +207,8 @@ class NGramModel:
         file.
         """
         message = load(without_checksum(data))
-        if (message.get("kind"), message.get("format")) != (KIND, FORMAT):
-            raise ValueError("it is not an n-gram model of this version of spacy-hpyp")
+        if message.get("kind") != KIND:
+            raise ValueError("it is not an n-gram model")
         rule, spelling = message["unknown_words"], message["spelling"]
         vocabulary = vocabulary_from_message(message["vocabulary"], resolve_rule(rule))
         spelling = spelling and Spelling.from_message(spelling)
@@ -299,8 +276,9 @@ def train_ngram_model(
         for start in range(0, ends[-1], _CUSTOMERS):
             customers = np.arange(start, min(start + _CUSTOMERS, ends[-1]))
             franchise = reserve(franchise, len(customers))
-            of_customers = rows[np.searchsorted(ends, customers, side="right")]
-            log_prob += visit(franchise, of_customers, sweep > 1, rng)
+            # The word stands before its context, in the place of a group.
+            ngrams = rows[np.searchsorted(ends, customers, side="right")]
+            log_prob += visit(franchise, ngrams, ngrams[:, 0].copy(), sweep > 1, rng)
         resample(franchise, rng)
         if progress is not None:
             progress(sweep, log_prob / ends[-1])

@@ -149,7 +149,7 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
         keys = {name: (self.model.id, name) for name in self.model.param_names}
         averages = sgd.averages or {}
         found = {name: averages.get(key, self.model.get_param(name)) for name, key in keys.items()}
-        weights, sentences = weights_from(model, found), self._treebank.usable
+        weights, sentences = weights_from(model, found.__getitem__), self._treebank.usable
         # Ctrl-C may come in between: the model stays as it is.
         weights = learn_contrasts(
             model, sentences, weights, self.search, self._rng(5), **self._parsing

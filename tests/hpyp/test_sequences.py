@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from spacy_hpyp.hpyp.franchise import CUSTOMERS, N_RESTAURANTS, TIER, new_franchise
-from spacy_hpyp.hpyp.sequences import BEFORE, GROUP, draw_sequence, learn_sequences, score_symbols
+from spacy_hpyp.hpyp.sequences import (
+    BEFORE,
+    GROUP,
+    contexts,
+    draw_sequence,
+    learn_sequences,
+    score_symbols,
+)
 
 #: Two symbols and the end.
 END = 2
@@ -41,9 +48,8 @@ def franchise(request):
 def probabilities(franchise, sequences, group, end=END):
     """The probability of each sequence with its end."""
     symbols, offsets = joined(sequences, end)
-    out, groups = np.empty(len(symbols)), np.full(len(sequences), group, dtype=np.int32)
-    score_symbols(franchise, symbols, offsets, groups, out)
-    return np.exp(np.add.reduceat(out, offsets[:-1]))
+    rows = contexts(franchise, symbols, offsets, np.full(len(sequences), group))
+    return np.exp(np.add.reduceat(score_symbols(franchise, rows, symbols), offsets[:-1]))
 
 
 @pytest.mark.parametrize("group", [0, 5])

@@ -195,7 +195,7 @@ def test_gradients_of_the_parameters_are_those_of_loss_and_prior(toy, pooled):
         """Thirty tokens' worth of a Gaussian around the first weights, and a log-likelihood that is
         linear.
         """
-        weights = weights_from(model.attrs[JOINT_MODEL], values)
+        weights = weights_from(model.attrs[JOINT_MODEL], values.__getitem__)
         total = 0.0
         for name in DISTRIBUTIONS:
             for part, prior, slope in zip(weights[name], first[name], gradient[name]):

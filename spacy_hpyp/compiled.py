@@ -75,11 +75,8 @@ def dispatch(function: Callable) -> Any:
     @extending.overload(generic, jit_options=_OPTIONS, strict=False)
     def choose(first: Any, *others: Any) -> Any:
         implementation = generic.dispatch(getattr(first, "instance_class", object))
-        return (
-            None
-            if implementation is function
-            else getattr(implementation, "py_func", implementation)
-        )
+        if implementation is not function:
+            return getattr(implementation, "py_func", implementation)
 
     return generic
 
@@ -129,11 +126,9 @@ class Struct(types.NamedTuple):
 def _words(member: types.Type) -> int:
     if isinstance(member, Struct):
         return sum(map(_words, member))
-    return (
-        1 + member.ndim * (1 if member.layout == "C" else 2)
-        if isinstance(member, types.Array)
-        else 1
-    )
+    if isinstance(member, types.Array):
+        return 1 + member.ndim * (1 if member.layout == "C" else 2)
+    return 1
 
 
 #: Types by what they depend on: `typeof` takes longer, and hashes of types are slow.
@@ -155,9 +150,8 @@ def _lay_out(value: Any) -> tuple[Struct, list[int]]:
             words += inside
         else:
             member = typeof(part)
-            words.append(
-                int(np.float64(part).view(np.int64) if isinstance(member, types.Float) else part)
-            )
+            is_float = isinstance(member, types.Float)
+            words.append(int(np.float64(part).view(np.int64) if is_float else part))
         members.append(member)
     key = type(value), *map(id, members)
     if key not in _STRUCTS:
@@ -222,9 +216,8 @@ def _read(context: Any, builder: Any, struct: Struct, block: Any, name: str) -> 
     if isinstance(member, types.Boolean):
         return builder.icmp_unsigned("!=", words[0], _WORD(0))
     if isinstance(member, types.Float):
-        return context.cast(
-            builder, builder.bitcast(words[0], ir.DoubleType()), types.float64, member
-        )
+        value = builder.bitcast(words[0], ir.DoubleType())
+        return context.cast(builder, value, types.float64, member)
     if not isinstance(member, types.Array):
         return context.cast(builder, words[0], types.int64, member)
     array, size = context.make_array(member)(context, builder), _WORD(1)
@@ -234,15 +227,10 @@ def _read(context: Any, builder: Any, struct: Struct, block: Any, name: str) -> 
         if member.layout == "C":
             strides.insert(0, builder.mul(itemsize, size))
         size = builder.mul(size, length)
-    array.data, array.itemsize, array.nitems = (
-        builder.inttoptr(words[0], array.data.type),
-        itemsize,
-        size,
-    )
-    array.shape, array.strides = (
-        cgutils.pack_array(builder, shape),
-        cgutils.pack_array(builder, strides),
-    )
+    array.data = builder.inttoptr(words[0], array.data.type)
+    array.itemsize, array.nitems = itemsize, size
+    array.shape = cgutils.pack_array(builder, shape)
+    array.strides = cgutils.pack_array(builder, strides)
     for owner in ("meminfo", "parent"):
         setattr(array, owner, cgutils.get_null_value(getattr(array, owner).type))
     return array._getvalue()

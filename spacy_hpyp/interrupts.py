@@ -19,7 +19,12 @@ def interrupts_deferred() -> Iterator[None]:
         yield
         return
     received: list[tuple[int, Any]] = []
-    before = signal.signal(signal.SIGINT, lambda *given: received.append(given))
+    before = signal.getsignal(signal.SIGINT)
+    if before is None:
+        # The handler was not installed from Python and cannot be restored.
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: received.append((number, frame)))
     try:
         yield
     finally:

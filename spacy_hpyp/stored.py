@@ -160,9 +160,8 @@ class ClassedModel(StoredModel):
     def classes(self, classes: Classes) -> None:
         if self._learned_with is not None and self._learned_with != _size_of(classes):
             raise ValueError(
-                f"The pipeline has classes of {len(classes):,} words, but its components have "
-                f"learned with others, of {self._learned_with[0]:,} words. Read the same file as "
-                "when they were trained."
+                f"The components have learned with other classes of words ({self._learned_with[0]:,} "
+                f"words, not {len(classes):,}). Read the same file as when they were trained."
             )
         self._classes = classes
         self._know_classes()
@@ -171,10 +170,9 @@ class ClassedModel(StoredModel):
         """RAISES (ValueError): If it reads classes and has none."""
         if self.is_classed and self._classes is None:
             raise ValueError(
-                f"The {called} reads classes of words, but the pipeline has none. They are in the "
-                "vocabulary of the pipeline that it was trained in: read them by "
-                "[initialize.before_init], or take the vocabulary of that pipeline (exclude=[] "
-                "when it is saved and loaded)."
+                f"The {called} reads classes of words, but the pipeline has none. Read them by "
+                "[initialize.before_init], or take the vocabulary of the pipeline that it was "
+                "trained in."
             )
 
     def _classed(self) -> Message:

@@ -119,7 +119,14 @@ def unpack(packed: Any, franchise: Franchise) -> Franchise:
     servings = franchise.servings[: franchise.used[column.N_SERVINGS]]
     rows = np.lexsort((servings[:, column.DISH], servings[:, column.RESTAURANT]))
     servings[rows, column.OPEN] = packed["tables"]
-    _enter_cells(franchise, rows[packed["tables"] > 1], packed)
+    # The table sizes of servings that have several tables.
+    ends = np.cumsum(packed["kinds"].astype(np.int64))
+    cells = franchise.cells[: len(packed["size"])]
+    franchise.used[column.N_CELLS] = len(cells)
+    cells[:, column.SIZE], cells[:, column.COUNT] = packed["size"], packed["count"]
+    cells[:, column.LINK] = np.arange(1, len(cells) + 1)
+    cells[ends - 1, column.LINK] = NONE
+    servings[rows[packed["tables"] > 1], column.CELL] = ends - packed["kinds"]
     _add_up(franchise)
     return franchise
 
@@ -137,17 +144,6 @@ def _serve(franchise, place, dish, customers):
     for i in range(len(place)):
         depth = open_path(franchise, place[i], dish[i])
         franchise.servings[franchise.chain[depth], column.SERVED] = customers[i]
-
-
-def _enter_cells(franchise: Franchise, rows: np.ndarray, packed: Any) -> None:
-    """Enter the table sizes of servings that have several tables."""
-    ends = np.cumsum(packed["kinds"].astype(np.int64))
-    cells = franchise.cells[: len(packed["size"])]
-    franchise.used[column.N_CELLS] = len(cells)
-    cells[:, column.SIZE], cells[:, column.COUNT] = packed["size"], packed["count"]
-    cells[:, column.LINK] = np.arange(1, len(cells) + 1)
-    cells[ends - 1, column.LINK] = NONE
-    franchise.servings[rows, column.CELL] = ends - packed["kinds"]
 
 
 @jit

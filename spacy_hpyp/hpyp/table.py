@@ -204,20 +204,15 @@ def distribution(table, expert, row, out):
 @jitable
 def _enter_dishes(table, restaurant, out):
     """Turn the distribution of a restaurant's parent into its own, if experts are mixed."""
-    listed, back_off = (
-        np.int64(table.restaurants[restaurant].dishes),
-        _back_off_of(table, restaurant),
-    )
+    listed = np.int64(table.restaurants[restaurant].dishes)
+    back_off, single = _back_off_of(table, restaurant), 0.0
     if SINGLE <= listed < ROW:
-        dish = listed - SINGLE
-        above, out[dish] = out[dish], 0.0
-        for other in range(len(out)):
-            out[other] *= back_off
-        out[dish] = _probability(table, restaurant, dish, above)
-        return
+        single = _probability(table, restaurant, listed - SINGLE, out[listed - SINGLE])
     for dish in range(len(out)):
         out[dish] *= back_off
-    if listed < SINGLE:
+    if SINGLE <= listed < ROW:
+        out[listed - SINGLE] = single
+    elif listed < SINGLE:
         for place in range(listed + 1, listed + 1 + table.entries[listed].key):
             if table.entries[place].key != EMPTY:
                 out[table.entries[place].key] = table.entries[place].value

@@ -154,7 +154,7 @@ def _increment(model: JointModel, beams: Increments, token: list[int], k: int) -
     """Return the beam after the last of some words, given the tokens of the words."""
     count = len(token)
     probability, log_prob, derivation = _analyses(beams, count - 1)
-    parses = []
+    parses, names = [], [label.split(nonproj.DELIMITER)[0] for label in model.labels]
     for p, value, i in zip(
         *(values[:k].tolist() for values in (probability, log_prob, derivation))
     ):
@@ -168,7 +168,7 @@ def _increment(model: JointModel, beams: Increments, token: list[int], k: int) -
                 value,
                 tags=[model.tags[tag] for tag in tags],
                 heads=[None if head == OPEN else token[head] for head in heads],
-                deps=[_undecorated(model.labels[label]) if label >= 0 else "" for label in labels],
+                deps=[names[label] if label >= 0 else "" for label in labels],
                 stack=[token[j] for j, head in enumerate(heads) if head == OPEN],
             )
         )
@@ -185,7 +185,3 @@ def _increment(model: JointModel, beams: Increments, token: list[int], k: int) -
         ],
         parses=parses,
     )
-
-
-def _undecorated(label: str) -> str:
-    return label.split(nonproj.DELIMITER)[0]

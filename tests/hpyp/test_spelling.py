@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spacy_hpyp.hpyp import spelling as module
-from spacy_hpyp.hpyp.spelling import CODE_POINTS, Spelling, spell
+from spacy_hpyp.hpyp.spelling import CODE_POINTS, Characters, Spelling, spell
 from spacy_hpyp.storage import dump, load
 from spacy_hpyp.text.unknown_words import universal_unknown_words
 from spacy_hpyp.text.vocabulary import Vocabulary, VocabularySettings
@@ -29,6 +29,14 @@ def learned(words, **settings):
 @pytest.fixture(scope="module")
 def english():
     return learned(OTHERS)
+
+
+def test_numbers_of_known_characters_give_the_word_again():
+    characters, words = Characters("banana-é"), ["banana", "é", "--", ""]
+    symbols, offsets = characters.encode(words)
+    assert [characters.decode(symbols[a : b - 1]) for a, b in zip(offsets, offsets[1:])] == words
+    assert characters.decode(np.array([1, characters.unknown])) is None
+    assert (CODE_POINTS - 5) * np.exp(characters.log_share) == pytest.approx(1.0)
 
 
 def parts(spelling):

@@ -269,10 +269,7 @@ def test_a_generative_parser_does_not_read_other_classes_than_it_has_learned_wit
     other.write_text("0\tdog\t3\n1\tnaps\t4\n", encoding="utf8")
     nlp = toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100, min_class_count=1)
     create_word_classes(other)(nlp)
-    with pytest.raises(
-        ValueError,
-        match="classes of 2 words, but its components have learned with others, of 8 words",
-    ):
+    with pytest.raises(ValueError, match="learned with other classes"):
         nlp.get_pipe("hpyp_parser").from_disk(tmp_path / "hpyp_parser", exclude=["vocab"])
     # Nothing compiled reads what is not there.
     bare = toy.nlp(**EXPERTS, spelling=True, seating="kneser-ney", min_count=100, min_class_count=1)

@@ -155,7 +155,9 @@ class CountModel(ClassedModel):
     @property
     def weights(self) -> dict[str, Weights]:
         """The weights of the pools, by distribution."""
-        return weights_from(self, self._model.get_param) if self._model else self._weights
+        if self._model is None:
+            return self._weights
+        return weights_from(self, self._model.get_param)
 
     @weights.setter
     def weights(self, weights: dict[str, Weights]) -> None:

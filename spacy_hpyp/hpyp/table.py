@@ -117,11 +117,8 @@ def _first_try(number, room):
 
 @jitable
 def _find(rows, first, room, shift, number):
-    """Return the place of a symbol or dish in a room, or the empty place where it belongs, or
-    `NONE` if there is neither.
-
-    rows: Restaurants or entries, with the number above the lowest `shift` bits of the key.
-    first, room (int): The beginning and size of the room.
+    """Return the place of a symbol or dish in a room of restaurants or entries, or the empty place
+    where it belongs, or `NONE`. The number stands above the lowest `shift` bits of a key.
     """
     if room == 0:
         return NONE
@@ -154,10 +151,8 @@ def _back_off_of(table, restaurant):
 
 @jitable
 def _probability(table, restaurant, dish, above):
-    """Return p(dish | restaurant) under an expert that is mixed, negative if the restaurant does
-    not serve the dish: then none below it serves it either.
-
-    above (float): The same of its parent, or of a root the uniform distribution's.
+    """Return p(dish | restaurant) under an expert that is mixed, given that of the parent: negative
+    if the restaurant does not serve the dish, as then none below it does.
     """
     listed = np.int64(table.restaurants[restaurant].dishes)
     if above >= 0.0:
@@ -399,9 +394,7 @@ def freeze(franchise: Franchise, *, multiplied: bool = False) -> FrozenTable:
 
 @jit
 def _probabilities(franchise):
-    """Return p(dish | restaurant) of every serving (float64[*]), and the back-off factor of every
-    restaurant (float64[*]).
-    """
+    """Return p(dish | restaurant) of every serving, and the back-off factor of every restaurant."""
     restaurants, servings = franchise.restaurants, franchise.servings
     probability = np.empty(franchise.used[column.N_SERVINGS])
     back_off = np.empty(franchise.used[column.N_RESTAURANTS])
@@ -421,9 +414,7 @@ def _probabilities(franchise):
 
 @jit
 def _count(franchise):
-    """Count the children with customers, and the dishes, of each restaurant (int32[restaurants]
-    each).
-    """
+    """Count the children with customers, and the dishes, of each restaurant."""
     restaurants, servings = franchise.restaurants, franchise.servings
     children = np.zeros(franchise.used[column.N_RESTAURANTS], dtype=np.int32)
     served = np.zeros(franchise.used[column.N_RESTAURANTS], dtype=np.int32)
@@ -438,10 +429,8 @@ def _count(franchise):
 
 @jit
 def _settle(franchise, numbers, restaurants):
-    """Give every restaurant with customers its place, and enter `key` and `children`.
-
-    numbers (uint32[used]): The number of the room of each row's children, see `_room_of`.
-    RETURNS (int32[used]): The place of each row, `NONE` of one without customers.
+    """Enter `key` and `children` of restaurants with customers, given the numbers of the rooms of
+    their children (`_room_of`). Returns the place of each restaurant, or `NONE`.
     """
     rows, experts = franchise.restaurants, len(franchise.columns)
     places = np.full(len(numbers), NONE, dtype=np.int32)
@@ -466,10 +455,7 @@ def _settle(franchise, numbers, restaurants):
 
 @jit
 def _enter_probabilities(franchise, places, rooms, probability, back_off, table):
-    """Fill `dishes`, `value` and lists, if experts are mixed.
-
-    rooms (int32[used]): The room for dishes: one or none, or in a list.
-    """
+    """Fill `dishes`, `value` and lists with room for so many dishes, if experts are mixed."""
     rows, seated, entries = franchise.restaurants, franchise.servings, table.entries
     free = np.int64(0)
     for restaurant in range(len(places)):
@@ -497,13 +483,9 @@ def _enter_probabilities(franchise, places, rooms, probability, back_off, table)
 
 @jit
 def _number_rows(franchise, served, least):
-    """Tell which restaurants have rows of logs, and how many dishes the others list.
-
-    A restaurant without a row also lists what its parent lists.
-
-    served (int32[*]): The number of dishes of each restaurant; overwritten with that of listed ones.
-    RETURNS (tuple[int32[*], int]): The row of each restaurant, or ~row of the nearest above it if
-        it serves fewer dishes than `least`; and the number of rows.
+    """Return the row of logs of each restaurant that serves at least `least` dishes, or ~row of the
+    nearest one above it; and the number of rows. `served` becomes the number of listed dishes: a
+    restaurant without a row also lists what its parent lists.
     """
     own_row = np.empty(len(served), dtype=np.int32)
     rows = 0
@@ -521,11 +503,7 @@ def _number_rows(franchise, served, least):
 
 @jit
 def _enter_logs(franchise, places, listed, probability, back_off, table, own_row):
-    """Fill `dishes`, `value`, lists and rows, if experts are multiplied.
-
-    back_off (float64[*]): Overwritten.
-    own_row, listed (int32[*]): See `_number_rows`.
-    """
+    """Fill `dishes`, `value`, lists and rows, if experts are multiplied; see `_number_rows`."""
     rows, seated, alphabet = franchise.restaurants, franchise.servings, franchise.alphabet[0]
     restaurants, entries, logs = table.restaurants, table.entries, table.row
     # In place of the factors, logs of their products since the row.

@@ -18,12 +18,13 @@ from ..storage import blaming, prepare_folder, replace_file
 from ..treebanks.conllu import (
     UNKNOWN_SPACES,
     Block,
+    block_of,
     documents_of,
     read_blocks,
     select,
     write_blocks,
 )
-from ..treebanks.penn import PARTS, SUFFIXES, dependencies, read_trees, section_of
+from ..treebanks.penn import PARTS, SUFFIXES, read_sentences, section_of
 from .app import argument, note, option, print_table
 
 _PARTS = _TRAIN, _DEV, _TEST = "train", "dev", "test"
@@ -267,7 +268,7 @@ def _convert_brackets(paths: Iterable[Path], output: Path) -> None:
 def _dependencies(file: Path) -> Iterator[Block]:
     """Yield the sentences of a file, which is a document; trees without words are left out."""
     begins = (f"newdoc id = {file.stem}",)
-    for i, tree in enumerate(read_trees(file), start=1):
-        if sentence := dependencies(tree, (*begins, f"sent_id = {file.stem}-{i}")):
-            yield sentence
+    for i, words in enumerate(read_sentences(file), start=1):
+        if words:
+            yield block_of(words, (*begins, f"sent_id = {file.stem}-{i}"))
             begins = ()

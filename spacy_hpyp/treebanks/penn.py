@@ -35,7 +35,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from .conllu import EMPTY, Block, ConlluWord, block_of, numbered_lines
+from .conllu import EMPTY, ConlluWord, numbered_lines
 
 _TABLE = """
 ADJP    right  NNS QP NN $ ADVP JJ VBN VBG ADJP JJR NP JJS DT FW RBR RBS SBAR RB
@@ -112,38 +112,26 @@ _NOTICE = "*x*"
 
 
 @dataclass(slots=True, eq=False)
-class Tree:
-    """A node of a phrase structure tree with its subtree.
-
-    label (str): The label with function tags and indices, a word's tag, or "" for the outer
-        bracket.
-    word (str | None): The word of a leaf.
-    children (list[Tree]): The children from left to right.
-    """
+class _Node:
+    """A phrase, word or empty element of a tree, with the index of its head word if it has one."""
 
     label: str = ""
     word: str | None = None
-    children: list["Tree"] = field(default_factory=list)
-
-    def postorder(self) -> Iterator["Tree"]:
-        """Yield the nodes, each after its children. The tree may be of any depth."""
-        stack = [(self, False)]
-        while stack:
-            node, done = stack.pop()
-            if done or not node.children:
-                yield node
-            else:
-                stack.append((node, True))
-                stack.extend((child, False) for child in reversed(node.children))
+    children: list["_Node"] = field(default_factory=list)
+    head: int | None = None
+    is_punctuation: bool = False
 
 
-def read_trees(path: Path) -> Iterator[Tree]:
-    """Read the trees of a file in UTF-8. Lines between trees that begin with `*x*` are a notice.
+def read_sentences(path: Path) -> Iterator[list[ConlluWord]]:
+    """Read the trees of a file in UTF-8 as dependency trees; one of empty elements has no words.
+
+    Lines between trees that begin with `*x*` are a notice.
 
     RAISES (ValueError): If there is no tree, or a bracket is wrong, with the line.
     """
     # Open brackets, the outermost first.
-    stack: list[Tree] = []
+    stack: list[_Node] = []
+    words: list[ConlluWord] = []
     number, is_empty = 0, True
     for number, line in numbered_lines(path):
         if not stack and line.lstrip().startswith(_NOTICE):
@@ -151,14 +139,15 @@ def read_trees(path: Path) -> Iterator[Tree]:
         for token in _TOKEN.findall(line):
             top = stack[-1] if stack else None
             if token == "(" and (top is None or top.word is None):
-                stack.append(Tree())
-                if top is not None:
-                    top.children.append(stack[-1])
+                stack.append(_Node())
             elif token == ")" and top is not None and (top.children or top.word is not None):
                 stack.pop()
-                if not stack:
-                    is_empty = False
-                    yield top
+                _attach(top, words)
+                if stack:
+                    stack[-1].children.append(top)
+                else:
+                    yield words
+                    words, is_empty = [], False
             elif token not in "()" and top is not None and not top.children and top.word is None:
                 if top.label:
                     top.word = token
@@ -170,6 +159,24 @@ def read_trees(path: Path) -> Iterator[Tree]:
         raise ValueError(f"'{path}', line {number}: a bracket is never closed.")
     if is_empty:
         raise ValueError(f"'{path}' has no trees in brackets.")
+
+
+def _attach(node: _Node, words: list[ConlluWord]) -> None:
+    """Find the head of a node whose bracket closes, and attach the heads of its other children."""
+    children = [child for child in node.children if child.head is not None]
+    if node.word is not None and node.label != NONE:
+        node.head, node.is_punctuation = len(words), category(node.label) in PUNCTUATION
+        words.append(ConlluWord(node.word, EMPTY, node.label, 0, "ROOT"))
+    elif children:
+        skipped = [child.is_punctuation for child in children]
+        categories = [category(child.label) for child in children]
+        head = children[find_head(category(node.label), categories, skipped)]
+        node.head, node.is_punctuation = head.head, all(skipped)
+        for child in children:
+            if child is not head:
+                label = relation(node.label, child.label, head_is_word=head.word is not None)
+                label = "P" if child.is_punctuation else label
+                words[child.head] = words[child.head]._replace(head=head.head + 1, deprel=label)
 
 
 def category(label: str) -> str:
@@ -220,29 +227,3 @@ def relation(mother: str, dependent: str, *, head_is_word: bool) -> str:
     if phrase == "SBAR" and child == "S":
         return "SBAR"
     return _MODIFIERS.get(phrase, "DEP")
-
-
-def dependencies(tree: Tree, comments: tuple[str, ...] = ()) -> Block | None:
-    """Return a phrase structure tree as a dependency tree with comments, or None if it has only
-    empty elements.
-    """
-    words: list[ConlluWord] = []
-    # The head of every node that is not empty, and whether it has nothing but punctuation.
-    found: dict[Tree, tuple[int, bool]] = {}
-    for node in tree.postorder():
-        children = [child for child in node.children if child in found]
-        if node.word is not None and node.label != NONE:
-            found[node] = len(words), category(node.label) in PUNCTUATION
-            words.append(ConlluWord(node.word, EMPTY, node.label, 0, "ROOT"))
-        elif children:
-            skipped = [found[child][1] for child in children]
-            categories = [category(child.label) for child in children]
-            head = children[find_head(category(node.label), categories, skipped)]
-            found[node] = found[head][0], all(skipped)
-            for child in children:
-                word, is_punctuation = found[child]
-                if child is not head:
-                    label = relation(node.label, child.label, head_is_word=head.word is not None)
-                    label = "P" if is_punctuation else label
-                    words[word] = words[word]._replace(head=found[head][0] + 1, deprel=label)
-    return block_of(words, comments) if words else None

@@ -4,26 +4,26 @@ from pathlib import Path
 
 import pytest
 
-from spacy_hpyp.treebanks.penn import dependencies, read_trees, relation, section_of
+from spacy_hpyp.treebanks.penn import read_sentences, relation, section_of
 
 
 @pytest.fixture
 def convert(write):
     def convert(text):
-        (tree,) = read_trees(write(text))
-        return dependencies(tree)
+        (words,) = read_sentences(write(text))
+        return words
 
     return convert
 
 
 def arcs(sentence):
     """Each word with its label and its head's form, in one line."""
-    forms = ["ROOT", *(word.form for word in sentence.words)]
+    forms = ["ROOT", *(word.form for word in sentence)]
     return " ".join(
         f"{word.form}:{word.deprel}"
         if word.head == 0
         else f"{word.form}:{word.deprel}<{forms[word.head]}"
-        for word in sentence.words
+        for word in sentence
     )
 
 
@@ -96,7 +96,7 @@ def test_arcs_follow_from_the_rules_and_are_projective(convert, name):
     text, expected = TREES[name]
     sentence = convert(text)
     assert arcs(sentence) == expected
-    heads = [word.head for word in sentence.words]
+    heads = [word.head for word in sentence]
     spans = [sorted((i, head)) for i, head in enumerate(heads, start=1)]
     assert heads.count(0) == 1
     assert not any(a < c < b < d for a, b in spans for c, d in spans)
@@ -104,13 +104,13 @@ def test_arcs_follow_from_the_rules_and_are_projective(convert, name):
 
 def test_tags_are_those_of_the_treebank(convert):
     sentence = convert("( (NP (PRP$ her) (-LRB- -LRB-) (NN dog) (-NONE- *) (. .)) )")
-    assert [(word.upos, word.xpos) for word in sentence.words] == [
+    assert [(word.upos, word.xpos) for word in sentence] == [
         ("_", tag) for tag in ("PRP$", "-LRB-", "NN", ".")
     ]
 
 
 def test_a_tree_of_empty_elements_is_no_sentence(convert):
-    assert convert("( (S (NP-SBJ (-NONE- *)) (VP (-NONE- *?*))) )") is None
+    assert convert("( (S (NP-SBJ (-NONE- *)) (VP (-NONE- *?*))) )") == []
 
 
 def test_trees_of_any_depth_are_converted(convert):

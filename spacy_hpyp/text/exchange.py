@@ -84,15 +84,10 @@ def _f(table, n):
 
 
 @jitable
-def _find_gains(bigrams, clustering, word, beside, gain):
-    """Find what the likelihood gains if a word leaves its class and joins each class.
-
-    gain (float64[classes]): Overwritten. The counts still have the word in its class.
-    beside (int64[2, classes]): Overwritten by how often each class stands after the word and before
-        it, the word itself left out.
-    RETURNS (int): The count of the word beside itself.
+def _look_around(bigrams, of_word, word, beside):
+    """Count the classes after a word and before it into `beside` (int64[2, classes]), the word
+    itself left out. RETURNS (int): The count of the word beside itself.
     """
-    left, count, table = clustering.of_word[word], bigrams.count[word], clustering.table
     itself = 0
     beside[:] = 0
     for side in range(2):
@@ -101,13 +96,17 @@ def _find_gains(bigrams, clustering, word, beside, gain):
             if other == word:
                 itself = bigrams.often[side, i]
             else:
-                beside[side, clustering.of_word[other]] += bigrams.often[side, i]
+                beside[side, of_word[other]] += bigrams.often[side, i]
+    return itself
+
+
+@jitable
+def _find_gains(clustering, count, itself, beside, gain):
+    """Find what the likelihood gains if a word joins each class (float64[classes])."""
+    table = clustering.table
     for own in range(len(gain)):
         more = beside[0, own] + beside[1, own] + itself
         n, total = clustering.pairs[0, own, own], clustering.total[own]
-        if own == left:
-            n -= more
-            total -= count
         gain[own] = (
             _f(table, n + more) - _f(table, n) - 2.0 * (_f(table, total + count) - _f(table, total))
         )
@@ -117,14 +116,8 @@ def _find_gains(bigrams, clustering, word, beside, gain):
             # Side by side in memory are the pairs of one class on the other side.
             pairs = clustering.pairs[1 - side, other]
             for own in range(len(gain)):
-                n = pairs[own]
-                if other == left:
-                    n -= beside[1 - side, own]
-                if own == left:
-                    n -= more
                 if own != other:
-                    gain[own] += _f(table, n + more) - _f(table, n)
-    return itself
+                    gain[own] += _f(table, pairs[own] + more) - _f(table, pairs[own])
 
 
 @jitable
@@ -132,7 +125,7 @@ def _add(clustering, own, count, itself, beside, sign):
     """Add a word to a class, or take it out."""
     pairs = clustering.pairs
     for side in range(2):
-        for other in range(len(clustering.total)):
+        for other in np.flatnonzero(beside[side]):
             pairs[side, own, other] += sign * beside[side, other]
             pairs[1 - side, other, own] += sign * beside[side, other]
         pairs[side, own, own] += sign * itself
@@ -142,27 +135,23 @@ def _add(clustering, own, count, itself, beside, sign):
 
 @jit
 def _sweep(bigrams, clustering):
-    """Move each word to its best class.
-
-    RETURNS (float): The rise of the log-likelihood.
-    """
-    classes = len(clustering.size)
+    """Move each word to its best class. RETURNS (float): The rise of the log-likelihood."""
+    classes, of_word = len(clustering.size), clustering.of_word
     beside, gain = np.empty((2, classes), dtype=np.int64), np.empty(classes)
     risen = 0.0
     for word in range(1, len(bigrams.count)):
-        left, count = np.int64(clustering.of_word[word]), bigrams.count[word]
+        left, count = np.int64(of_word[word]), bigrams.count[word]
         # A class does not become empty.
-        if clustering.size[left] == 1:
-            continue
-        itself = _find_gains(bigrams, clustering, word, beside, gain)
-        best = left
-        for own in range(1, len(gain)):
-            if gain[own] > gain[best] + _SURELY:
-                best = own
-        if best != left:
+        if clustering.size[left] > 1:
+            itself = _look_around(bigrams, of_word, word, beside)
             _add(clustering, left, count, itself, beside, -1)
+            _find_gains(clustering, count, itself, beside, gain)
+            best = left
+            for own in range(1, classes):
+                if gain[own] > gain[best] + _SURELY:
+                    best = own
             _add(clustering, best, count, itself, beside, 1)
-            clustering.of_word[word] = best
+            of_word[word] = best
             risen += gain[best] - gain[left]
     return risen
 

@@ -56,8 +56,7 @@ class Vocabulary:
     tag_offsets (int64[numbers + 1]), candidate_tags (int32[*]): Possible tags of each word and
         class, the most frequent first.
     rule (UnknownWordRule): Maps unknown words to classes.
-    rare (Mapping[str, Sequence[int]]): The tags of all tokens of the rare words, if they are
-        observed.
+    rare (Mapping[str, Sequence[int]]): The tags of all tokens of the rare words, if observed.
     seen (SeenTags | None): The distribution of observed tags.
     forms (SeenForms | None): The distribution of observed forms of words that are generated as
         something else.

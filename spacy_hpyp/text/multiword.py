@@ -193,9 +193,8 @@ class MultiwordTokens:
         rules = [self._known[folded[i]] for i in undecided]
         features = np.array([_features_at(folded, i) for i in undecided])
         features = np.repeat(features, list(map(len, rules)), axis=0)
-        scores = iter(
-            self.weights[self._places(features, list(chain(*rules)))].sum(axis=1).tolist()
-        )
+        places = self._places(features, list(chain(*rules)))
+        scores = iter(self.weights[places].sum(axis=1).tolist())
         for i, possible in zip(undecided, rules):
             own = [next(scores) for _ in possible]
             # One word scores 0.
@@ -209,7 +208,8 @@ class MultiwordTokens:
         lower = token.lower()
         ends = (lower[len(lower) - length :] for length in self._lengths if length <= len(lower))
         rules = chain.from_iterable(self._by_end.get(end, ()) for end in ends)
-        return [i for i in rules if self.rules[i].apply(token) is not None]
+        begun = (i for i in rules if lower.startswith(self.rules[i].prefix))
+        return [i for i in begun if self.rules[i].apply(token) is not None]
 
     def _places(self, features: np.ndarray, rules: Sequence[int]) -> np.ndarray:
         """Return the places of the features of a token (int64[rules, *]): each together with a

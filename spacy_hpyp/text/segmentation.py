@@ -270,7 +270,7 @@ class Segmenter:
         """Make a segmenter of what `to_dict` returned."""
         weights = _new_weights(*(stored[name] for name in ("words", "often", "of_class", "joins")))
         unpack_weights(stored, weights.weight)
-        return cls(weights, stored.get("unseen_quotes", ""))
+        return cls(weights, stored["unseen_quotes"])
 
 
 def _number_class(path: str | None) -> int:

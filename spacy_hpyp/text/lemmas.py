@@ -28,15 +28,14 @@ class LemmaRules:
     def __init__(self, names: Iterable[str]) -> None:
         self.names: list[str] = []
         self._trees = EditTrees(StringStore())
-        self._rules: list[tuple[int, int]] = []
         self._number: dict[tuple[int, int], int] = {}
         for name in names:
             form, _, lemma = name.partition(_BECOMES)
             rule = self._rule(form, lemma)
             if rule not in self._number:
-                self._number[rule] = len(self._rules)
-                self._rules.append(rule)
+                self._number[rule] = len(self.names)
                 self.names.append(name)
+        self._rules = list(self._number)
 
     def name(self, form: str, lemma: str) -> str:
         """Return the name of the rule for a word and its lemma, a new name for a new rule."""

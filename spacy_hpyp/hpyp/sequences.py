@@ -12,6 +12,7 @@ import numpy as np
 
 from ..compiled import jit
 from .franchise import Franchise, deepest, dish_probability, reserve, restaurant_distribution
+from .gibbs import draw
 from .hyperparameters import resample
 from .seating import open_restaurant, seat, unseat
 
@@ -102,12 +103,7 @@ def draw_sequence(franchise, group, rng, symbols):
         for distance in range(1, len(row)):
             row[distance] = symbols[place - distance] if distance <= place else end
         restaurant_distribution(franchise, deepest(franchise, 0, row), probability)
-        left = rng.random() * probability.sum()
-        symbol = 0
-        # A rest left by rounding is the end.
-        while symbol < end and left >= probability[symbol]:
-            left -= probability[symbol]
-            symbol += 1
+        symbol = draw(probability, probability.sum(), rng)
         if symbol == end:
             return place
         if place < len(symbols):

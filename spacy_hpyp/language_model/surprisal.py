@@ -170,13 +170,10 @@ def passage_rows(
     region = 1 + np.searchsorted(passage.ends[:-1], starts, side="right")
     if passage.ends and np.any(crossing := ends > np.array(passage.ends)[region - 1]):
         place = int(np.argmax(crossing))
-        of_words = (name for number, _, name in passage.rows if number == region[place])
-        called = f"Region {region[place]} of {passage.name}"
-        called = next((f"The word of {name}" for name in of_words), called)
         raise ValueError(
-            f"{called} ends inside the token '{doc[words[place]].text}', whose "
-            f"surprisal cannot be divided. Let regions end between tokens, or between the words "
-            f"of a token, as in do|n't."
+            f"Region {region[place]} of {passage.name} ends inside the token "
+            f"'{doc[words[place]].text}', whose surprisal cannot be divided. Let regions end "
+            f"between tokens, or between the words of a token, as in do|n't."
         )
     sentence = np.cumsum([token.is_sent_start or not token.i for token in doc])[words]
     is_apart = (starts[1:] != ends[:-1]) & np.any(np.diff(spans, axis=0), axis=1)

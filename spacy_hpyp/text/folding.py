@@ -42,10 +42,10 @@ def fold(form: str) -> str:
 
 @lru_cache(_REMEMBERED)
 def _fold(form: str) -> str:
-    return _compose(form).translate(_PLAIN)
+    return _normalized(form).translate(_PLAIN)
 
 
-def _compose(text: str) -> str:
+def _normalized(text: str) -> str:
     return unicodedata.normalize("NFC", _ONE_UNSEEN.sub("", text) or text)
 
 
@@ -72,7 +72,7 @@ def compose(text: str) -> tuple[str, np.ndarray, np.ndarray]:
         longer = np.intersect1d(longer, np.searchsorted(starts, unseen, side="right") - 1)
     parts, places, end = [], [], 0
     for first, after in zip(starts[longer].tolist(), starts[longer + 1].tolist()):
-        cluster = _compose(text[first:after])
+        cluster = _normalized(text[first:after])
         parts += [text[end:first], cluster]
         places += [place[end:first], np.full(len(cluster), first)]
         end = after

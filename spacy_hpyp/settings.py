@@ -1,13 +1,13 @@
 """Settings: each is declared once, with its type, its default and its possible values.
 
 A group of settings is a frozen dataclass derived from `Settings`, each of whose fields is made by
-`setting`. They are checked when the object is made. `attribute` makes one an attribute of a
-component, and `taking` makes them arguments of a function. docs/settings.md says what they mean.
+`setting`. They are checked when the object is made. `taking` makes them arguments of a function.
+docs/settings.md says what they mean.
 """
 
 import inspect
 from collections.abc import Callable
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from math import inf
 from numbers import Integral, Real
 from typing import Any
@@ -34,40 +34,32 @@ class Possible:
         return self.test(value)
 
 
+def _between(description: str, kind: type, least: float, highest: float) -> Possible:
+    def test(value: Any) -> bool:
+        is_number = isinstance(value, kind) and not isinstance(value, bool)
+        return is_number and least <= value <= highest and value < inf
+
+    return Possible(description, test)
+
+
 def Whole(least: int = 1, highest: float = _HIGHEST) -> Possible:
     """Whole numbers, NumPy's too, in a range; the ends belong to it."""
     limit = "" if highest >= _HIGHEST else f" and at most {highest:,}"
-    return Possible(
-        f"a whole number of at least {least:,}{limit}",
-        lambda value: (
-            isinstance(value, Integral)
-            and not isinstance(value, bool)
-            and least <= int(value) <= highest
-        ),
-    )
+    return _between(f"a whole number of at least {least:,}{limit}", Integral, least, highest)
 
 
 def Number(least: float, highest: float = inf) -> Possible:
     """Finite numbers in a range; the ends belong to it."""
     description = f"a number from {least:g} to {highest:g}"
-    return Possible(
-        f"a finite number of at least {least:g}" if highest == inf else description,
-        lambda value: (
-            isinstance(value, Real)
-            and not isinstance(value, bool)
-            and least <= float(value) <= highest
-            and float(value) < inf
-        ),
-    )
+    if highest == inf:
+        description = f"a finite number of at least {least:g}"
+    return _between(description, Real, least, highest)
 
 
 def OneOf(known: tuple[str | None, ...]) -> Possible:
     """Some strings; None is null in a config."""
     *others, last = ("null" if name is None else f'"{name}"' for name in known)
-    return Possible(
-        f"{', '.join(others)} or {last}",
-        lambda value: (value is None or isinstance(value, str)) and value in known,
-    )
+    return Possible(f"{', '.join(others)} or {last}", lambda value: value in known)
 
 
 #: Seeds of NumPy may have any size; "" is the name of none.
@@ -110,15 +102,6 @@ class Settings:
             # Compiled code and files have neither numbers of NumPy nor whole numbers for others.
             if default is not None:
                 object.__setattr__(self, declared.name, type(default)(value))
-
-
-def attribute(declared: Field) -> property:
-    """Make a setting an attribute of components that have `settings` and can `change` them."""
-
-    def change(component: Any, value: Any) -> None:
-        component.change(**{declared.name: value})
-
-    return property(lambda component: getattr(component.settings, declared.name), change)
 
 
 def taking(group: type[Settings]) -> Callable[[Callable], Callable]:

@@ -20,7 +20,7 @@ from ..head_outward.model import HeadOutward, HeadOutwardModel
 from ..head_outward.parsing import candidate_log_probabilities
 from ..spacy_internals import nonproj
 from ..stored import Message, StoredModel
-from .log_linear import Groups, fit, shares
+from .log_linear import Groups, fit
 
 #: The attribute of a thinc Model that holds a `Ranking`, beside that of the head-outward model.
 RANKING = "ranking"
@@ -56,22 +56,13 @@ class Ranking(StoredModel):
         self.weights, self.held_out = np.array(message["weights"]), set(message["held_out"])
 
 
-def probabilities(features: np.ndarray, weights: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Return the probability that each candidate is the right one of its sentence
-    (float64[candidates]).
-
-    features (float64[candidates, FEATURES]): In the order of `FEATURES`.
-    offsets (int64[sentences + 1]): Where the candidates of each sentence begin; none is without
-    candidates.
-    """
-    return shares(as_groups(features, offsets), weights, or_none=False)
-
-
 def learn_weights(features: np.ndarray, right: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """Find the weights under which the best candidates are most probable, by penalised maximum
     likelihood.
 
-    features, offsets: See `probabilities`.
+    features (float64[candidates, FEATURES]): In the order of `FEATURES`.
+    offsets (int64[sentences + 1]): Where the candidates of each sentence begin; none is without
+        candidates.
     right (float64[candidates]): How much of each is right. Equally right candidates share the first
         place.
     RETURNS (float64[FEATURES]): The weights.

@@ -172,15 +172,6 @@ def group_voters(
     return Groups(np.nonzero(begins)[0], choice[begins], features)
 
 
-def learn_votes(groups: Groups, gold: np.ndarray) -> np.ndarray:
-    """Fit weights (float64[m]) to words whose right choice is known.
-
-    gold (int32[words]): The right choices, `ABSENT` where they are unknown.
-    """
-    groups = groups.where(gold[groups.word] != ABSENT)
-    return fit(groups, groups.choice == gold[groups.word], _PRIOR)
-
-
 class Votes(StoredModel):
     """Learned weights of voters.
 
@@ -271,7 +262,9 @@ class Votes(StoredModel):
     def _shares(self, decision: str, groups: Groups, gold: dict[str, np.ndarray]) -> np.ndarray:
         """Return the shares of groups, by weights that are learned first from gold choices."""
         if decision in gold:
-            self.weights[decision] = learn_votes(groups, gold[decision])
+            right = gold[decision]
+            known = groups.where(right[groups.word] != ABSENT)
+            self.weights[decision] = fit(known, known.choice == right[known.word], _PRIOR)
         return shares(groups, self._weights_of(decision, groups))
 
     def _weights_of(self, decision: str, groups: Groups) -> np.ndarray:

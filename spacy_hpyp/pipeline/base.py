@@ -20,7 +20,7 @@ from thinc.api import Model, Optimizer
 from ..annotation.syntactic_words import WordsInFlight
 from ..interrupts import interrupts_deferred
 from ..memory import collecting_rarely, giving_back
-from ..settings import Settings, attribute
+from ..settings import Settings
 from ..storage import blaming, replace_file, with_checksum, without_checksum
 from ..stored import ClassedModel, StoredModel
 from ..text.word_classes import classes_in
@@ -64,6 +64,13 @@ class StoredPipe(Pipe):
         return self.from_bytes((Path(path) / self.file).read_bytes())
 
 
+def _setting_as_attribute(name: str) -> property:
+    return property(
+        lambda component: getattr(component.settings, name),
+        lambda component, value: component.change(**{name: value}),
+    )
+
+
 class TrainableComponent(TrainablePipe):
     """A component that learns from examples, and whose settings are attributes.
 
@@ -91,7 +98,7 @@ class TrainableComponent(TrainablePipe):
 
     def __init_subclass__(cls) -> None:
         for declared in fields(getattr(cls, "settings_type", Settings)):
-            setattr(cls, declared.name, attribute(declared))
+            setattr(cls, declared.name, _setting_as_attribute(declared.name))
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from ..head_outward.model import HEAD_OUTWARD, HeadOutwardModel, read_docs
 from ..head_outward.parsing import HeadOutwardTrees, best_trees, parse, tree_log_probabilities
 from ..hpyp.pool import Weights
 from ..settings import whole
-from ..training.treebank import GoldCorpus, Treebank
+from ..training.treebank import GoldCorpus
 from .alignment import gold_documents
 from .parsers import GibbsParser, ParserWithCandidates
 from .settings import HeadOutwardSettings
@@ -33,9 +33,6 @@ class HeadOutwardComponent(GibbsParser):
     def head_outward(self) -> HeadOutwardModel:
         """The probability model itself."""
         return self.learned
-
-    def _new_treebank(self, model: HeadOutwardModel) -> Treebank:
-        return Treebank(model)
 
     def _initialize_model(
         self, model: HeadOutwardModel, corpus: GoldCorpus, labels: dict[str, list[str]]

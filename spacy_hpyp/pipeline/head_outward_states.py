@@ -17,7 +17,6 @@ from ..training.treebank import Seen
 from .base import TrainableComponent
 from .settings import StateSettings
 
-_SCORE = "words_log_prob"
 # Gibbs sweeps over a new document whose states depend on it; the second half counts.
 _SWEEPS = 50
 
@@ -131,4 +130,4 @@ class HeadOutwardStates(TrainableComponent):
         """
         scores = self.predict([example.predicted for example in self._examples(examples, "score")])
         values = np.concatenate([np.empty(0), *(log_probability for *_, log_probability in scores)])
-        return {_SCORE: float(values.mean()) if len(values) else 0.0}
+        return {"words_log_prob": float(values.mean()) if len(values) else 0.0}

@@ -54,6 +54,7 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
 
     factory = "hpyp_parser"
     settings_type = ParserSettings
+    treebank_type = JointTreebank
     attribute = JOINT_MODEL
     finds_tags = True
 
@@ -87,9 +88,6 @@ class HPYPParser(ParserWithCandidates, GibbsParser):
     def _reset_training(self) -> None:
         super()._reset_training()
         self._contrast_is_due = False
-
-    def _new_treebank(self, model: JointModel) -> JointTreebank:
-        return JointTreebank(model)
 
     def _begin(self, *data: Any, nlp: Language | None) -> None:
         epochs = 0 if nlp is None else nlp.config.interpolate()["training"]["max_epochs"]

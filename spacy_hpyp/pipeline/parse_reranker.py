@@ -14,14 +14,8 @@ from spacy.training import Example
 from ..annotation.arrays import offsets_of
 from ..annotation.candidates import Candidates, write_candidates
 from ..annotation.sentences import GoldDocument, RawSentence, is_counted, problem_of
-from ..combining.reranker import (
-    FEATURES,
-    RANKING,
-    Ranking,
-    learn_weights,
-    probabilities,
-    tree_features,
-)
+from ..combining.log_linear import shares
+from ..combining.reranker import FEATURES, RANKING, Ranking, as_groups, learn_weights, tree_features
 from ..compiled import NONE
 from .alignment import annotated_document, unannotated
 from .base import components_before
@@ -123,14 +117,12 @@ class ParseReranker(HeadOutwardComponent):
         RAISES (ValueError): If no sentence has tags and a tree, or none has only the given labels.
         """
         self.nlp = nlp or self.nlp
-        documents = list(super()._documents(self._examples(get_examples(), "initialize")))
+        examples = self._examples(get_examples(), "initialize")
+        documents = list(super()._documents(examples))
         keys = self._hold_out([raw.key for document in documents for raw in document])
         corpus = self._read_corpus(_without(documents, keys))
-        treebank = self._treebank_of(corpus, corpus.label_data() if labels is None else labels)
+        self._begin(corpus, corpus.label_data() if labels is None else labels, examples, nlp=nlp)
         self.model.attrs[RANKING] = Ranking(held_out=keys)
-        self._use(treebank.model)
-        self._treebank = treebank
-        self._warn_of_skipped(treebank.skipped, treebank.size)
 
     def _hold_out(self, keys: Sequence[bytes]) -> set[bytes]:
         """Choose the sentences that weights are learned from."""
@@ -220,7 +212,8 @@ class ParseReranker(HeadOutwardComponent):
 
     def _rank(self, doc: Doc, candidates: Candidates) -> Reranked:
         features = self._features(doc, candidates)
-        probability = probabilities(features, self.ranking.weights, np.array([0, len(candidates)]))
+        groups = as_groups(features, np.array([0, len(candidates)]))
+        probability = shares(groups, self.ranking.weights, or_none=False)
         marginal = _marginals(candidates.heads, probability)
         chosen = int(np.argmax(probability))
         if self.decoding == "mbr":

@@ -1,7 +1,6 @@
 """Base classes of components that learn trees, and of those that learn by Gibbs sampling."""
 
 import warnings
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
@@ -12,7 +11,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Optimizer
 
-from ..annotation.candidates import Alternative, Candidates, k_best
+from ..annotation.candidates import Alternative, k_best
 from ..annotation.encoding import raw_sentences
 from ..annotation.sentences import UNLABELLED, GoldDocument, GoldSentence, read_gold, written_labels
 from ..annotation.syntactic_words import to_word_doc
@@ -22,15 +21,14 @@ from .alignment import gold_documents
 from .base import TrainableComponent
 
 
-class ParserWithCandidates(ABC):
-    """A parser that knows several parses of a sentence."""
+class ParserWithCandidates:
+    """A parser that knows several parses of a sentence.
+
+    A subclass defines `candidates`: the k best trees of each sentence of a document, with scores.
+    """
 
     alternative: ClassVar[type] = Alternative
     finds_tags: ClassVar[bool] = False
-
-    @abstractmethod
-    def candidates(self, doc: Doc, k: int) -> list[Candidates]:
-        """Return the k best trees of each sentence of a document, with their scores."""
 
     def k_best(self, doc: Doc, k: int) -> list[Any]:
         """Return the best parses of a document, without changing it, the best first: combinations
@@ -132,25 +130,17 @@ class GibbsParser(Parser):
     The loss is the negative log-likelihood for each token, in nats. Sentences are recognised by
     their content. After each sweep over the corpus, hyperparameters are resampled.
 
-    A subclass defines `_new_treebank`, the training sentences of a model; `_initialize_model`,
+    A subclass defines `treebank_type`, the training sentences of a model; `_initialize_model`,
     which gives a model its alphabets by a corpus and `label_data`; and `_visit`, a Gibbs step for a
     batch of sentences, which returns their log-probabilities, the gradient by distribution, the
     number of tokens, and whether weights are to be learned.
     """
 
+    treebank_type: ClassVar[type[Any]] = Treebank
+
     def _reset_training(self) -> None:
         super()._reset_training()
-        self._treebank = self._new_treebank(self.learned)
-
-    def _treebank_of(self, corpus: GoldCorpus, labels: dict[str, list[str]]) -> Treebank:
-        """Return the sentences of a corpus with a new model of them."""
-        model = self._new_model()
-        self._initialize_model(model, corpus, labels)
-        treebank = self._new_treebank(model)
-        treebank.begin(corpus)
-        if not treebank.usable:
-            raise self._nothing_fits(treebank.skipped)
-        return treebank
+        self._treebank = self.treebank_type(self.learned)
 
     def _begin(
         self,
@@ -159,8 +149,13 @@ class GibbsParser(Parser):
         examples: Sequence[Example],
         nlp: Language | None,
     ) -> None:
-        treebank = self._treebank_of(corpus, labels)
-        self._use(treebank.model)
+        model = self._new_model()
+        self._initialize_model(model, corpus, labels)
+        treebank = self.treebank_type(model)
+        treebank.begin(corpus)
+        if not treebank.usable:
+            raise self._nothing_fits(treebank.skipped)
+        self._use(model)
         self._treebank = treebank
         self._warn_of_skipped(treebank.skipped, treebank.size)
 

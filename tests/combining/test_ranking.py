@@ -2,15 +2,8 @@
 
 import numpy as np
 
-from spacy_hpyp.combining.log_linear import log_likelihood
-from spacy_hpyp.combining.reranker import (
-    FEATURES,
-    UNLEARNED,
-    Ranking,
-    as_groups,
-    learn_weights,
-    probabilities,
-)
+from spacy_hpyp.combining.log_linear import log_likelihood, shares
+from spacy_hpyp.combining.reranker import FEATURES, UNLEARNED, Ranking, as_groups, learn_weights
 
 
 def lists(seed=0, sentences=400):
@@ -18,7 +11,7 @@ def lists(seed=0, sentences=400):
     rng = np.random.default_rng(seed)
     offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 8, sentences))])
     features = rng.normal(size=(offsets[-1], len(FEATURES)))
-    p = probabilities(features, np.array([2.0, -1.0, 0.5, 0.0]), offsets)
+    p = shares(as_groups(features, offsets), np.array([2.0, -1.0, 0.5, 0.0]), or_none=False)
     right = np.zeros(offsets[-1])
     for a, b in zip(offsets, offsets[1:]):
         right[a + rng.choice(b - a, p=p[a:b] / p[a:b].sum())] = 1.0
@@ -27,7 +20,7 @@ def lists(seed=0, sentences=400):
 
 def test_probabilities_add_up_to_one_in_each_sentence_however_large_the_scores():
     features, _, offsets = lists()
-    p = probabilities(features * 1e4, UNLEARNED, offsets)
+    p = shares(as_groups(features * 1e4, offsets), UNLEARNED, or_none=False)
     np.testing.assert_allclose(np.add.reduceat(p, offsets[:-1]), 1.0)
 
 

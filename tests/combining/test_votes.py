@@ -7,14 +7,7 @@ import pytest
 
 from spacy_hpyp.annotation.arrays import is_projective, is_tree
 from spacy_hpyp.combining.log_linear import Groups, fit, log_likelihood, shares
-from spacy_hpyp.combining.votes import (
-    ABSENT,
-    Ballots,
-    Votes,
-    group_voters,
-    learn_votes,
-    vote_matrix,
-)
+from spacy_hpyp.combining.votes import ABSENT, Ballots, Votes, group_voters, vote_matrix
 from spacy_hpyp.compiled import NONE
 
 
@@ -85,21 +78,6 @@ def test_what_is_learned_is_a_maximum():
     assert np.all(np.bincount(word, share) < 1.0)
     # Sums of what is known about the right ones are as expected, but for the prior.
     np.testing.assert_allclose(groups.features.T @ (right - share), 2.0 * weights, atol=1e-3)
-
-
-def test_what_says_nothing_gets_small_weights_and_what_says_much_large_ones():
-    rng = np.random.default_rng(2)
-    n = 3000
-    right = rng.random(n) < 0.5
-    noise = Groups(np.arange(n), np.zeros(n, dtype=np.int32), rng.normal(size=(n, 20)))
-    gold = np.where(right, 0, 1)
-    assert np.abs(learn_votes(noise, gold)).max() < 4.0 / np.sqrt(n / 4.0)
-    telling = noise._replace(
-        features=noise.features
-        + 3.0 * right[:, None] * (np.arange(20) == 0)
-        - 1.5 * (np.arange(20) == 0)
-    )
-    assert learn_votes(telling, gold)[0] > 2.0
 
 
 def test_the_votes_of_a_word_sum_to_one():

@@ -284,29 +284,38 @@ def _easiest(board, state, length):
 
 
 @jitable
-def _enter(board, kept, score, state, word, slot):
-    """Insert an extension among the best `kept` so far. Return their new number."""
-    i = min(kept, board.beam - 1)
+def _enter(board, kept, most, score, state, word, slot):
+    """Insert an extension among the best `kept` so far, at most `most`. Return their new number."""
+    i = min(kept, most - 1)
     while i > 0 and board.best[i - 1] < score:
         board.best[i] = board.best[i - 1]
         overwrite(board.best_action[i], board.best_action[i - 1])
         i -= 1
     action = board.best_action[i]
     board.best[i], action[0], action[1], action[2] = score, state, word, slot
-    return min(kept + 1, board.beam)
+    return min(kept + 1, most)
 
 
 @jitable
-def find_extensions(board, half, states, length):
-    """Find the best extensions by one action of the states of a half. Return their number."""
+def find_extensions(board, half, states, length, most, goals):
+    """Find the best extensions by one action of the states of a half. Return their number.
+
+    most (int): The largest number of extensions.
+    goals (int64[window] | None): The slots of the gold outcomes, see `extend`, to find only correct
+        extensions of correct states (TOPC of Algorithm 2).
+    """
     kept = 0
     for state in range(states):
         row = half * board.beam + state
+        if goals is not None and not board.correct[row]:
+            continue
         word = _easiest(board, row, length)
         for slot in range(board.slots[word], board.slots[word + 1]):
+            if goals is not None and goals[word] != NONE and goals[word] != slot:
+                continue
             score = board.total[row] + board.scores[row, slot]
-            if kept < board.beam or score > board.best[kept - 1]:
-                kept = _enter(board, kept, score, state, word, slot)
+            if kept < most or score > board.best[kept - 1]:
+                kept = _enter(board, kept, most, score, state, word, slot)
     return kept
 
 
@@ -373,7 +382,7 @@ def decide(board, sequences, begin, end, outcomes):
             half, states = 0, 1
             begin_beam(board, length)
             for step in range(steps):
-                states = find_extensions(board, half, states, length)
+                states = find_extensions(board, half, states, length, board.beam, None)
                 half = extend(board, half, states, step, length, None)
             decided = board.decided[half * board.beam]
             overwrite(outcomes[first:last], decided[board.reading.reach :][:length])
@@ -417,21 +426,6 @@ def _set_goals(board, gold, margin, goals):
         if goals[i] != NONE:
             for slot in range(board.slots[i], board.slots[i + 1]):
                 board.bonus[slot] = 0.0 if slot == goals[i] else margin
-
-
-@jitable
-def _find_correct(board, half, states, goals, length, action):
-    """Find the best correct extension (TOPC of Algorithm 2), into `action`. Return its score."""
-    best = -np.inf
-    for state in range(states):
-        row = half * board.beam + state
-        if board.correct[row]:
-            word = _easiest(board, row, length)
-            for slot in range(board.slots[word], board.slots[word + 1]):
-                score = board.total[row] + board.scores[row, slot]
-                if (goals[word] == NONE or goals[word] == slot) and score > best:
-                    best, action[0], action[1], action[2] = score, state, word, slot
-    return best
 
 
 @jitable
@@ -491,8 +485,10 @@ def learn_outcomes(board, perceptron, sequences, gold, margin, counts):
                 half, states, steps, any_correct, score = 0, 1, 0, True, 0.0
                 begin_beam(board, length)
                 while any_correct and steps < remaining:
-                    score = _find_correct(board, half, states, goals, length, action)
-                    states = find_extensions(board, half, states, length)
+                    find_extensions(board, half, states, length, 1, goals)
+                    score = board.best[0]
+                    overwrite(action, board.best_action[0])
+                    states = find_extensions(board, half, states, length, board.beam, None)
                     half = extend(board, half, states, steps, length, goals)
                     row = half * board.beam
                     any_correct = board.correct[row : row + states].any()

@@ -12,11 +12,11 @@ on either side from the inside out: the first, the next ones, and STOP. The item
 
 Each split of an item combines two other items, or extends one:
 
-    TREE               = COMPLETE d, 0     + COMPLETE d, n                        d is the root's
-    child COMPLETE h, b      = INCOMPLETE h, s   + COMPLETE s, b                        s is the
-    last child INCOMPLETE h, d    = INCOMPLETE h, s   + SIBLING of s and d, or COMPLETE d    d
-    follows s, or is the first SIBLING a, b       = COMPLETE a, r     + COMPLETE b, r
-    they meet at boundary r
+    TREE            = COMPLETE d, 0   + COMPLETE d, n      d is the root's child
+    COMPLETE h, b   = INCOMPLETE h, s + COMPLETE s, b      s is the last child
+    INCOMPLETE h, d = INCOMPLETE h, s + SIBLING s, d       d follows s
+    INCOMPLETE h, d = COMPLETE d                           d is the first child
+    SIBLING a, b    = COMPLETE a, r   + COMPLETE b, r      they meet at boundary r
 
 Every tree has one derivation. There are O(n²) items and O(n³) splits. `options` gives the score of
 a split, and `parts` the items that it combines.
@@ -209,34 +209,28 @@ def _fill(scores, value):
     derivations.
     """
     n = len(scores.root)
-    chart = Chart(
-        np.empty((n, n + 1)),
-        np.empty((n + 1, n)),
-        np.empty((n, n)),
-        np.empty((n, n)),
-        np.empty((n, n)),
-        0.0,
-    )
+    complete, across = np.empty((n, n + 1)), np.empty((n + 1, n))
+    incomplete, closed, sibling = np.empty((n, n)), np.empty((n, n)), np.empty((n, n))
+    chart = Chart(complete, across, incomplete, closed, sibling, 0.0)
     weights = np.empty(n + 1)
     for h in range(n):
         for side, boundary in ((LEFT, h), (RIGHT, h + 1)):
-            chart.complete[h, boundary] = chart.across[boundary, h] = scores.stop[side, h]
+            complete[h, boundary] = across[boundary, h] = scores.stop[side, h]
     for width in range(1, n):
         for a in range(n - width):
             b = a + width
             low, high = options(scores, chart, SIBLING, a, b, weights)
-            chart.sibling[a, b] = chart.sibling[b, a] = _value(weights[low:high], value)
+            sibling[a, b] = sibling[b, a] = _value(weights[low:high], value)
             for h, d, boundary in ((a, b, b + 1), (b, a, a)):
                 low, high = options(scores, chart, INCOMPLETE, h, d, weights)
-                chart.incomplete[h, d] = _value(weights[low:high], value)
-                chart.closed[h, d] = chart.incomplete[h, d] + scores.last[h, d]
+                incomplete[h, d] = _value(weights[low:high], value)
+                closed[h, d] = incomplete[h, d] + scores.last[h, d]
                 low, high = options(scores, chart, COMPLETE, h, boundary, weights)
-                chart.complete[h, boundary] = chart.across[boundary, h] = _value(
-                    weights[low:high], value
-                )
+                total = _value(weights[low:high], value)
+                complete[h, boundary] = across[boundary, h] = total
     low, high = options(scores, chart, TREE, 0, 0, weights)
     total = _value(weights[low:high], value)
-    return Chart(chart.complete, chart.across, chart.incomplete, chart.closed, chart.sibling, total)
+    return Chart(complete, across, incomplete, closed, sibling, total)
 
 
 @jitable
@@ -314,19 +308,10 @@ def marginals(scores, chart):
         for a in range(n - width):
             b = a + width
             for h, d, boundary in ((a, b, b + 1), (b, a, a)):
-                _divide(
-                    scores,
-                    chart,
-                    COMPLETE,
-                    h,
-                    boundary,
-                    chart.complete[h, boundary],
-                    probability,
-                    weights,
-                )
-                _divide(
-                    scores, chart, INCOMPLETE, h, d, chart.incomplete[h, d], probability, weights
-                )
+                total = chart.complete[h, boundary]
+                _divide(scores, chart, COMPLETE, h, boundary, total, probability, weights)
+                total = chart.incomplete[h, d]
+                _divide(scores, chart, INCOMPLETE, h, d, total, probability, weights)
                 arcs[h, d] = probability[INCOMPLETE, h, d]
             _divide(scores, chart, SIBLING, a, b, chart.sibling[a, b], probability, weights)
     return arcs

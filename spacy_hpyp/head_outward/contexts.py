@@ -234,15 +234,10 @@ def symbols_of(words, tags, sizes):
 
 #: The gates of each pool, elements that modify the weights of its experts.
 GATES = {
+    **dict.fromkeys(DISTRIBUTIONS, ("child.tag", "parent.tag")),
     "tag": ("parent.tag", "sibling.tag"),
-    "word": ("child.tag", "parent.tag"),
     "case": ("child.tag",),
-    "children": ("child.tag", "parent.tag"),
-    "distance": ("child.tag", "parent.tag"),
-    "label": ("child.tag", "parent.tag"),
 }
-#: Upper bounds on the events of a word, which has a tag and two STOPs.
-_EVENTS = {"tag": 4}
 
 
 @dataclass(frozen=True)
@@ -286,7 +281,8 @@ def conditionals(
         lists = getattr(contexts, name)
         experts = tuple(map(tuple, lists if is_classed else contexts_without_classes(lists)))
         rows = compile_contexts(experts, name, GATES[name] if len(experts) > 1 else ())
-        events = _EVENTS.get(name, 1)
+        # Upper bounds: a word has a tag and two STOPs.
+        events = 4 if name == "tag" else 1
         compiled[name] = Conditional(experts, *rows, mixed=name == "word", events_of_word=events)
     if (
         reads(compiled["distance"].elements, EVENT, CHILDREN_OF)

@@ -110,9 +110,8 @@ def _place(parent, sibling, grandparent, child, left, right, direction, n):
 @jitable
 def place_child(parent, sibling, child, n):
     """Return the event of a child without its grandparent and its children."""
-    return _place(
-        parent, sibling, n + 1, child, n + 1, n + 1, LEFT if child < parent < n else RIGHT, n
-    )
+    direction = LEFT if child < parent < n else RIGHT
+    return _place(parent, sibling, n + 1, child, n + 1, n + 1, direction, n)
 
 
 @jitable
@@ -147,12 +146,6 @@ def _outcome_of(distribution, event, words, tags, labels):
 
 
 @jitable
-def _enter(pool, events, sizes, symbols, event, dish):
-    read_context(pool.elements, sizes, symbols, event, events.row)
-    enter_event(pool, events, 0, dish)
-
-
-@jitable
 def events_of(pool, distribution, words, tags, heads, labels, sizes):
     """Return the events of one distribution; the root's child has no distance and no label."""
     n = len(words)
@@ -165,18 +158,13 @@ def events_of(pool, distribution, words, tags, heads, labels, sizes):
         if heads[child] == NONE and (distribution == DISTANCE or distribution == LABEL):
             continue
         event = place_in_tree(family, child, n)
-        _enter(
-            pool,
-            events,
-            sizes,
-            symbols,
-            event,
-            _outcome_of(distribution, event, words, tags, labels),
-        )
+        read_context(pool.elements, sizes, symbols, event, events.row)
+        enter_event(pool, events, 0, _outcome_of(distribution, event, words, tags, labels))
     if distribution == TAG:
         for parent in range(n):
             for direction in range(2):
                 last = family.last[direction, parent]
                 event = place_stop(parent, last, family.parent[parent], direction, n)
-                _enter(pool, events, sizes, symbols, event, stop)
+                read_context(pool.elements, sizes, symbols, event, events.row)
+                enter_event(pool, events, 0, stop)
     return events

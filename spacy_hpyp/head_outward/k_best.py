@@ -37,10 +37,8 @@ def k_best(scores, k):
     # Score, split, and the ranks of the parts; one item after the other.
     derivations = [(0.0, 0, 0, 0) for _ in range(0)]
     # The range of each item's derivations.
-    first, end = (
-        np.zeros(KINDS * n * (n + 1), dtype=np.int64),
-        np.zeros(KINDS * n * (n + 1), dtype=np.int64),
-    )
+    items = KINDS * n * (n + 1)
+    first, end = np.zeros(items, dtype=np.int64), np.zeros(items, dtype=np.int64)
     for h in range(n):
         for side, boundary in ((LEFT, h), (RIGHT, h + 1)):
             item = _number(n, COMPLETE, h, boundary)

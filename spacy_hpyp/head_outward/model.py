@@ -1,7 +1,7 @@
 """The head-outward model and its registered architecture."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -63,13 +63,7 @@ class CasedEncoder(Encoder):
 
     def encode(self, sentence: GoldSentence) -> np.ndarray | str:
         """Return int32[4, tokens] (cased words, tags, heads, labels), or why this is impossible."""
-        lower = GoldSentence(
-            [word.lower() for word in sentence.words],
-            sentence.tags,
-            sentence.heads,
-            sentence.labels,
-        )
-        rows = super().encode(lower)
+        rows = super().encode(replace(sentence, words=[word.lower() for word in sentence.words]))
         if not isinstance(rows, str):
             rows[0] = rows[0] * CASES + [case_of(word) for word in sentence.words]
         return rows
@@ -179,15 +173,10 @@ class HeadOutwardModel(CountModel):
     # Storage
 
     def _fixed(self) -> Message:
+        lists = {name: [*map(list, getattr(self.contexts, name))] for name in DISTRIBUTIONS}
         names = ("prior", "counts", "uniform_roots")
-        return {
-            "contexts": {
-                name: [*map(list, getattr(self.contexts, name))] for name in DISTRIBUTIONS
-            },
-            "estimators": {
-                name: value for name, value in asdict(self.settings).items() if name in names
-            },
-        }
+        estimators = {name: getattr(self.settings, name) for name in names}
+        return {"contexts": lists, "estimators": estimators}
 
 
 @registry.architectures("spacy-hpyp.HeadOutwardModel.v1")
@@ -236,9 +225,8 @@ def read_docs(
     words = read_words(docs)
     names, tag = read_attribute(docs, words.layout, "tag")
     encoder = model.encoder
-    tags = np.array([encoder.tags.get(name, len(model.tags)) for name in names], dtype=np.int32)[
-        tag
-    ]
+    numbers = [encoder.tags.get(name, len(model.tags)) for name in names]
+    tags = np.array(numbers, dtype=np.int32)[tag]
     bounds = words.layout.offsets
     starts = [np.arange(start, end, LONGEST) for start, end in zip(bounds, bounds[1:])]
     offsets = np.concatenate([*starts, bounds[-1:]]).astype(np.int64)

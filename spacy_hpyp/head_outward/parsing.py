@@ -201,11 +201,8 @@ def candidate_log_probabilities(model, words, tags, heads, labels):
 def find_labels(model, words, tags, heads, labels):
     """Find the most probable label of each arc of a tree, into `labels` (int32[n])."""
     n = len(words)
-    symbols, family, room = (
-        symbols_of(words, tags, model.sizes),
-        family_of(heads),
-        _room(model.label),
-    )
+    symbols, family = symbols_of(words, tags, model.sizes), family_of(heads)
+    room = _room(model.label)
     for child in range(n):
         labels[child] = NONE if heads[child] == NONE else 0
         if heads[child] != NONE and model.generated[LABEL]:
@@ -253,16 +250,8 @@ def parse(
     )
 
     def work(first: int) -> None:
-        _parse(
-            model,
-            words,
-            tags,
-            offsets,
-            consensus,
-            first,
-            min(first + _PART, len(offsets) - 1),
-            trees,
-        )
+        last = min(first + _PART, len(offsets) - 1)
+        _parse(model, words, tags, offsets, consensus, first, last, trees)
 
     with ThreadPoolExecutor(threads) as executor:
         list(executor.map(work, range(0, len(offsets) - 1, _PART)))

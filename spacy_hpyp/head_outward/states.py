@@ -119,14 +119,6 @@ def enter_context(model, parent, document, condition, context):
 
 
 @jitable
-def enter_word(model, dependents, i, condition, context):
-    """Write the contexts of word i."""
-    head = dependents.head[i]
-    parent = model.words.alphabet[0] if head == NONE else dependents.word[head]
-    enter_context(model, parent, dependents.document[i], condition, context)
-
-
-@jitable
 def word_probabilities(model, word, context, place, probability):
     """Find the probability of a word given its context and each state (float64[states]).
 
@@ -192,7 +184,9 @@ def visit_words(model, dependents, first, last, state, rng, probability):
     condition, context = np.empty(1, dtype=np.int32), np.empty(2, dtype=np.int32)
     for i in range(first, last):
         word = dependents.word[i]
-        enter_word(model, dependents, i, condition, context)
+        head = dependents.head[i]
+        parent = model.words.alphabet[0] if head == NONE else dependents.word[head]
+        enter_context(model, parent, dependents.document[i], condition, context)
         if state[i] != NONE:
             unseat_word(model, word, state[i], condition, context, rng)
         probability[i] = state_weights(model, word, condition, context, place, generated, weight)

@@ -21,8 +21,7 @@ _RARELY = (100_000, 50, 50)
 def giving_back(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
     """Return freed memory to the system after a function that works on large arrays.
 
-    glibc keeps arrays of less than 32 MB in each thread: hundreds of MB for the columns of a large
-        seating.
+    glibc keeps arrays of less than 32 MB in each thread: hundreds of MB for a large seating.
     """
 
     @wraps(function)

@@ -237,7 +237,7 @@ def find_shares(pool, row, scratch):
     """
     read_symbols(pool, row, scratch.symbols)
     descend(pool.experts, row, 0, scratch)
-    return _weigh_mixture(pool, scratch)
+    return _weigh(pool, scratch)
 
 
 @jitable
@@ -249,23 +249,17 @@ def read_symbols(pool, row, symbols):
 
 @jitable
 def _weigh(pool, scratch):
-    """Find the weights of the experts; those of a plain pool are 0."""
+    """Find the weights of the experts, 0 for a plain pool; exp(weight) if they are mixed. Returns
+    their sum.
+    """
+    mass = 0.0
     for expert in range(len(scratch.weight)):
         weight, at = 0.0, scratch.weight_at[expert]
         if not is_plain(pool):
             weight = pool.weights.bucket[at // BUCKETS, at % BUCKETS]
         for gate in range(len(scratch.symbols)):
             weight += pool.weights.gate[gate, scratch.symbols[gate], expert]
-        scratch.weight[expert] = weight
-
-
-@jitable
-def _weigh_mixture(pool, scratch):
-    """Find exp(weight) of each expert. Returns their sum."""
-    _weigh(pool, scratch)
-    mass = 0.0
-    for expert in range(len(scratch.weight)):
-        scratch.weight[expert] = exp(scratch.weight[expert])
+        scratch.weight[expert] = exp(weight) if pool.mixed else weight
         mass += scratch.weight[expert]
     return mass
 
@@ -275,7 +269,7 @@ def mix(pool, scratch):
     """Return the weighted mean of the experts' probabilities of a dish."""
     if len(scratch.weight) == 0:
         return 1.0
-    mass, total = _weigh_mixture(pool, scratch), 0.0
+    mass, total = _weigh(pool, scratch), 0.0
     for expert in range(len(scratch.weight)):
         total += scratch.weight[expert] * scratch.probability[expert]
     return total / mass

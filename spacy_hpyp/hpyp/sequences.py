@@ -51,8 +51,7 @@ def learn_sequences(
     symbols (int32[*]): The sequences one after the other, each with the end as its last symbol.
     offsets (int64[sequences + 1]), group (int32[sequences]): Where each sequence begins, and its
         group.
-    sweeps (int): How often each customer is seated; hyperparameters are resampled after each
-    sweep.
+    sweeps (int): How often each customer is seated; hyperparameters are resampled after each time.
     """
     franchise = reserve(franchise, len(symbols))
     rows = contexts(franchise, symbols, offsets, group)

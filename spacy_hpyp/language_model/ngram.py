@@ -82,7 +82,8 @@ def collect_vocabulary(
     rule: dict[str, Any] = {"@misc": "spacy-hpyp.UnknownWords.v1", "lang": lang}
     if lang == "en":
         rule = {"@misc": "spacy-hpyp.EnglishSignatures.v1"}
-    settings = VocabularySettings(resolve_rule(rule), min_count, min_class_count)
+    resolved = registry.resolve({"rule": rule})["rule"]
+    settings = VocabularySettings(resolved, min_count, min_class_count)
     types: set[str] = set()
 
     def tagged() -> Iterator[tuple[Sequence[str], list[int]]]:
@@ -97,11 +98,6 @@ def collect_vocabulary(
     rng = np.random.default_rng([seed, 0, 4])
     letters = Spelling.learn(vocabulary, types, rng) if spelling else None
     return NGramVocabulary(vocabulary, rule, lang, letters)
-
-
-def resolve_rule(unknown_words: dict[str, Any]) -> Any:
-    """Make the rule for unknown words that a block of a config describes."""
-    return registry.resolve({"rule": unknown_words})["rule"]
 
 
 class NGramModel:
@@ -208,7 +204,8 @@ class NGramModel:
         if message.get("kind") != KIND:
             raise ValueError("it is not an n-gram model")
         rule, spelling = message["unknown_words"], message["spelling"]
-        vocabulary = vocabulary_from_message(message["vocabulary"], resolve_rule(rule))
+        resolved = registry.resolve({"rule": rule})["rule"]
+        vocabulary = vocabulary_from_message(message["vocabulary"], resolved)
         spelling = spelling and Spelling.from_message(spelling)
         words = NGramVocabulary(vocabulary, rule, message["lang"], spelling, message["tokenizer"])
         return cls(words, message["order"], message["seating"])

@@ -66,18 +66,6 @@ class Perplexity(NamedTuple):
     spelling: float | None
 
     @classmethod
-    def of(
-        cls,
-        words: Sequence[str],
-        unknown: int,
-        log_prob: float,
-        spelling: float | None,
-        variance: float = 0.0,
-    ) -> "Perplexity":
-        """Make the score of a sentence."""
-        return cls(log_prob, len(words), unknown, 1, sum(map(len, words)), variance, spelling)
-
-    @classmethod
     def total(cls, sentences: Iterable["Perplexity"]) -> "Perplexity":
         """Sum the scores of sentences. RAISES (ValueError): If there are none."""
         scores = list(sentences)
@@ -152,7 +140,8 @@ def estimate(
             variance = float(ratios.var(ddof=1) / (replicates * ratios.mean() ** 2))
         letters = None if model.spelling is None else float(model.spell(words, numbers).sum())
         unknown = int(np.sum(~model.vocabulary.is_known(numbers)))
-        return Perplexity.of(words, unknown, log_prob + (letters or 0.0), letters, variance)
+        log_prob, characters = log_prob + (letters or 0.0), sum(map(len, words))
+        return Perplexity(log_prob, len(words), unknown, 1, characters, variance, letters)
 
     with ThreadPoolExecutor(threads) as pool:
         for batch in minibatch(enumerate(sentences), _BATCH):

@@ -152,7 +152,8 @@ class Reader:
             for words, scores in zip(batch, self.score(docs)):
                 letters = -log(2.0) * float(scores.summed["surprisal_letters"].sum())
                 unknown, log_prob = sum(map(bool, scores.classes)), scores.summed["log_prob"].sum()
-                yield Perplexity.of(words, unknown, float(log_prob), letters if is_open else None)
+                counts, spelling = (len(words), unknown, 1), letters if is_open else None
+                yield Perplexity(float(log_prob), *counts, sum(map(len, words)), 0.0, spelling)
 
     def frequencies(self) -> Frequencies:
         """Return the frequencies of words in the model's training data."""

@@ -12,9 +12,11 @@ import spacy.lang
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from spacy.attrs import NORM, ORTH
+from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
+from spacy.training.loop import train
 from spacy.util import load_config
 
 from spacy_hpyp.pipeline.corpus import create_conllu_corpus
@@ -298,3 +300,29 @@ def test_boundaries_are_set_where_the_tokenizer_is_sure(nlp):
         )
     with pytest.raises(ValueError, match='"sure", "all" or "none"'):
         create_learned_tokenizer(sentences="some")
+
+
+def test_annotating_components_of_a_config_write_about_words_under_tokens(treebank):
+    seen = []
+
+    @Language.factory("w_watcher")
+    class Watcher:
+        def __init__(self, nlp, name):
+            pass
+
+        def __call__(self, doc):
+            return doc
+
+        def update(self, examples, **kwargs):
+            seen.extend(example.predicted for example in examples)
+
+    config = load_config(Path(__file__).parents[2] / "configs" / "easy_first.cfg")
+    config["paths"] |= {"train": str(treebank), "dev": str(treebank)}
+    config["nlp"]["pipeline"] = ["easy_first_tagger", "easy_first_parser", "w_watcher"]
+    config["components"]["w_watcher"] = {"factory": "w_watcher"}
+    config["training"]["max_epochs"] = 1
+    config["training"]["annotating_components"] = ["easy_first_tagger", "easy_first_parser"]
+    train(init_nlp(config))
+    several = [token for doc in seen for token in doc if len(token._.ud_words) > 1]
+    assert several
+    assert all(word.tag_ and word.dep_ for token in several for word in token._.ud_words)

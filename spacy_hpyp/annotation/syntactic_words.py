@@ -18,7 +18,9 @@ import warnings
 from bisect import bisect_right
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from operator import is_
+from typing import Any, ClassVar, NamedTuple
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, IDX, LEMMA, LENGTH, MORPH, ORTH, POS, SENT_START, SPACY, TAG
@@ -32,6 +34,7 @@ from .user_data import SUMMED, attribute_key, entries_of
 # number of the head among the words of that.
 _WORDS, _ABOUT_WORDS, _HEAD_WORD = _OWN = "multiword", "about_words", "head_word"
 _STRINGS = (TAG, POS, MORPH, LEMMA, DEP)
+_COLUMNS = [*_STRINGS, HEAD, SENT_START, SPACY, ORTH]
 
 
 class Analysis(NamedTuple):
@@ -356,6 +359,43 @@ def word_spans(doc: Doc) -> np.ndarray:
             spans[places.words(token), 1] = ends
             spans[places.words(token)[1:], 0] = ends[:-1]
     return spans
+
+
+class WordsInFlight:
+    """The word Doc of a Doc on its way through a pipeline, made once for components that follow one
+    another.
+
+    The component that annotates a batch holds those of the batch. Nothing else does, so they go
+    with it.
+    """
+
+    _all: ClassVar[WeakValueDictionary[int, "WordsInFlight"]] = WeakValueDictionary()
+
+    def __init__(self, doc: Doc) -> None:
+        self.words, self._doc = to_word_doc(doc), ref(doc)
+
+    @classmethod
+    def of(cls, doc: Doc) -> "WordsInFlight":
+        """Return the words that were last written back, unless the Doc has changed since."""
+        found = cls._all.get(id(doc))
+        is_current = found is not None and found._doc() is doc and found._is_current(doc)
+        return found if is_current else cls(doc)
+
+    def _is_current(self, doc: Doc) -> bool:
+        data, before = doc.user_data, self._data
+        return (
+            len(data) == len(before)
+            and all(map(is_, data, before))
+            and all(map(is_, data.values(), before.values()))
+            and np.array_equal(doc.to_array(_COLUMNS), self._rows)
+        )
+
+    def write_back(self, doc: Doc) -> None:
+        """Write the words into their Doc."""
+        if self.words is not doc:
+            write_back(self.words, doc)
+            self._rows, self._data = doc.to_array(_COLUMNS), dict(doc.user_data)
+            self._all[id(doc)] = self
 
 
 def _moved(offsets: np.ndarray, end: int, distance: np.ndarray) -> list[int]:

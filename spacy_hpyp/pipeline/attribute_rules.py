@@ -14,7 +14,7 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 from ..annotation.encoding import SPACE_TAG
-from ..annotation.syntactic_words import to_word_doc, write_back
+from ..annotation.syntactic_words import WordsInFlight
 from ..text.vocabulary import by_frequency
 from .alignment import example_of_words
 from .base import StoredPipe
@@ -69,12 +69,12 @@ class AttributeRules(StoredPipe):
 
     def __call__(self, doc: Doc) -> Doc:
         """Set parts of speech and features, also of the words of multiword tokens."""
-        words = to_word_doc(doc)
-        rows = [*map(tuple, words.to_array([TAG, LOWER, POS, MORPH]).tolist())]
+        found = WordsInFlight.of(doc)
+        rows = [*map(tuple, found.words.to_array([TAG, LOWER, POS, MORPH]).tolist())]
         values = {row: self._value(*row) for row in set(rows)}
         columns = np.array([values[row] for row in rows], dtype=np.uint64).reshape(len(rows), 2)
-        words.from_array([POS, MORPH], columns)
-        write_back(words, doc)
+        found.words.from_array([POS, MORPH], columns)
+        found.write_back(doc)
         return doc
 
     def _value(self, tag: int, word: int, pos: int, morph: int) -> tuple[int, int]:

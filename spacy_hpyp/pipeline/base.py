@@ -17,7 +17,7 @@ from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
-from ..annotation.syntactic_words import to_word_doc, write_back
+from ..annotation.syntactic_words import WordsInFlight
 from ..interrupts import interrupts_deferred
 from ..memory import collecting_rarely, giving_back
 from ..settings import Settings
@@ -186,11 +186,12 @@ class TrainableComponent(TrainablePipe):
         **options: Further arguments of `predict`, as `component_cfg` of `nlp.pipe` has them.
         """
         for docs in util.minibatch(stream, size=batch_size):
-            words = list(map(to_word_doc, docs))
+            in_flight = list(map(WordsInFlight.of, docs))
+            words = [each.words for each in in_flight]
             try:
                 self.set_annotations(words, self.predict(words, **options))
-                for word_doc, doc in zip(words, docs):
-                    write_back(word_doc, doc)
+                for each, doc in zip(in_flight, docs):
+                    each.write_back(doc)
             except Exception as error:
                 self.get_error_handler()(self.name, self, docs, error)
             else:

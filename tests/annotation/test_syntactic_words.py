@@ -5,18 +5,20 @@ import pytest
 import spacy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from spacy.attrs import DEP, HEAD
 from spacy.tokens import Doc
 
 from spacy_hpyp.annotation.extensions import write_extensions, write_sentence_probabilities
 from spacy_hpyp.annotation.syntactic_words import (
     Analysis,
+    WordsInFlight,
     has_multiword_tokens,
     spelled_apart,
     to_word_doc,
     write_back,
     write_words,
 )
-from spacy_hpyp.annotation.user_data import WRITTEN, current_parse, keep, take_back
+from spacy_hpyp.annotation.user_data import WRITTEN, current_parse, keep, take_back, write_entries
 
 VOCAB = spacy.blank("xx").vocab
 
@@ -152,6 +154,42 @@ def test_words_hang_on_tokens_that_were_merged_and_merged_tokens_lose_their_word
     with pytest.warns(UserWarning, match="counts as one word"):
         assert [word.text for word in doc._.ud_words] == ["Il", "parle", "au bon maire", *end]
     assert doc._.log_prob == -5.0 - len(end)
+
+
+def all_of(doc):
+    tokens = [(t.text, t.tag_, t.lemma_, t.dep_, t.head.i, t.is_sent_start) for t in doc]
+    return tokens, doc.user_data, doc.has_annotation("DEP")
+
+
+@settings(deadline=None)
+@given(
+    documents(), st.lists(st.sampled_from(["tag_", "lemma_", "tree", "doc", "nothing"]), max_size=6)
+)
+def test_words_in_flight_are_those_that_would_be_made_anew(given, steps):
+    doc, counts, _ = given
+    flying = before = None
+    other = doc.copy()
+    for number, step in enumerate(steps):
+        before, flying = flying, WordsInFlight.of(doc)
+        assert before in (None, flying) or steps[number - 1] == "doc" or flying.words is doc
+        anew = to_word_doc(other)
+        for words in (flying.words, anew):
+            if step == "tree":
+                done = annotated(words, [max(0, i - number) for i in range(sum(counts))])
+                words.from_array([DEP, HEAD], done.to_array([DEP, HEAD]))
+                write_entries(
+                    words, "head_prob", [number / 10 + i / 100 for i in range(len(words))]
+                )
+            elif step in ("tag_", "lemma_"):
+                for token in words:
+                    setattr(token, step, f"{token.i}{number}")
+        flying.write_back(doc)
+        write_back(anew, other)
+        for each in (doc, other) if step == "doc" else ():
+            each[0].tag_ = f"own{number}"
+        assert all_of(doc) == all_of(other)
+    del flying, before
+    assert not WordsInFlight._all
 
 
 def test_sentence_boundaries_that_are_set_are_those_of_the_words():

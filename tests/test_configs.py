@@ -38,6 +38,12 @@ def test_sourced_components_are_in_the_pipelines_they_come_from():
                 assert component.get("component", name) in pipeline, config
 
 
+def test_every_config_reads_conllu():
+    for config in CONFIGS:
+        corpus = load_config(config)["corpora"]["train"]
+        assert corpus["@readers"] == "spacy-hpyp.ConlluCorpus.v1", config
+
+
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.name)
 def test_filled_config_passes_the_checks_of_spacy(config, tmp_path):
     run("init", "fill-config", config, tmp_path / "filled.cfg")

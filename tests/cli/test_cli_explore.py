@@ -34,6 +34,10 @@ def texts(elements):
     return " ".join(str(each.value) for each in elements)
 
 
+def test_streamlit_can_run_the_file_by_itself():
+    assert "show_page" in runpy.run_path(explore.__file__)
+
+
 def test_a_page_shows_all_that_a_generative_parser_finds(folder, monkeypatch):
     page = opened(folder, "pipeline", monkeypatch)
     titles = "Trees,Other trees,Surprisal,What comes next,Tokens".split(",")

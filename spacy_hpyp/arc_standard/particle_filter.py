@@ -18,8 +18,8 @@ the probability of the words before s and that a sentence ends there,
     α(t) = sum over s of α(s) p(words s to t - 1 are a sentence)
     p(words up to t) = sum over s of α(s) p(words s to t begin a sentence)
 
-where α(0) = 1. Each s has particles of its own for the last factor: else a sentence that is
-improbable for a word or two would lose all of them.
+where α(0) = 1. Each start s has its own particles; otherwise a start that looks improbable for a word
+or two would lose them all.
 """
 
 from math import ceil, exp, floor, inf, log, log1p, sqrt
@@ -37,22 +37,25 @@ DERIVATION = np.dtype(
     [
         ("theta", np.float64),  # The log-weight
         ("k", np.int64),  # The number of particles
-        ("heuristic", np.float64),  # The promise of the last tag, see `future_cost`
+        (
+            "heuristic",
+            np.float64,
+        ),  # How well the last tag fits the words to come, see `future_cost`
         ("record", np.int32),  # The configuration
         ("depth", np.int32),  # The depth of its stack
-        ("step", np.int32),  # The number of retained actions that a particle has followed, or NONE
+        ("step", np.int32),  # How many actions of the retained particle are done, else NONE
         ("sentence", np.int32),  # The number of its sentence in running text, else 0
     ],
     align=True,
 )
 #: A sentence of running text is given up below this part of the probability of all of them.
 NEGLIGIBLE = 1e-3
+# The sentences above this part, one for rounding, and the one that begins next.
 _SENTENCES = int(1.0 / NEGLIGIBLE) + 2
 _SMALLEST = 1024
 # A constant of NumPy, for which nothing is compiled anew.
 _FIRST = np.int64(0)
-# A derivation that is behind is kept if attaching so many words for nothing could bring it a
-# particle.
+# `is_hopeless` allows a derivation so many attachments at no cost before giving it up.
 _ATTACHMENTS = 10
 # Particles are resampled when their effective number falls below this part of them.
 _EFFECTIVE = 0.5
@@ -76,7 +79,8 @@ def particle_filter(task, block, first, last, beam, records, rng):
     best = np.empty((_SENTENCES if search.apart else 1, search.particles if scheme == TOP else 1))
     used, room = unused_record(beam), 2 * len(options.outcome) + 1
     if first == 0:
-        # Initialize the beam with parser configuration d with weight d.θ = 1 and d.k = K particles.
+        # Initialize the beam with parser configuration d with weight d.θ = 1 and d.k = K particles;
+        # with `TOP` two each, so that one shifts and one reduces.
         beam, used = np.empty(_SMALLEST, DERIVATION), begin(records)
         k, step = (
             2 if scheme == TOP else search.particles,
@@ -84,6 +88,7 @@ def particle_filter(task, block, first, last, beam, records, rng):
         )
         size = append(beam, 0, 0.0, k, 0.0, ROOT, 1, step, 0)
         sums.tagged[0], sums.before[0] = -inf, 0.0
+    # for i ← 1 to N (and a pass that ends the derivations)
     for i in range(start + first, start + last):
         # Search step.
         j, count, ended = 0, 0, 0.0 if i == start else -inf
@@ -116,12 +121,13 @@ def particle_filter(task, block, first, last, beam, records, rng):
             follows = retained.actions[d.step] if d.step != NONE else NONE
             n_shift = split_particles(scheme, d.k, p_shift, p_reduce, follows, rng)
             n_reduce = d.k - n_shift
-            # if nReduce > 0 then a = argmax p(a | d.h) of the arcs; here the best ones share them
+            # if nReduce > 0 then a = argmax p(a | d.h) of the arcs; here the best few share nReduce
             if n_reduce > 0:
                 arcs = best_arcs(task, records, d.record, n_reduce)
                 for a in range(allocate(scheme, options, arcs, n_reduce, follows, rng)):
                     action, p, k = options.outcome[a], options.probability[a], options.particles[a]
-                    # dd.k = nReduce; dd.θ = d.θ · p(a | d.h)
+                    # dd.k = nReduce; dd.θ = d.θ · p(a | d.h). Draws account for p(a | d.h) already:
+                    # with `SYSTEMATIC` the weight gets the sum.
                     theta = d.theta + log(p_action if scheme == SYSTEMATIC else p)
                     if search.apart and d.depth == 2:
                         ended = log_add(ended, theta)
@@ -133,7 +139,7 @@ def particle_filter(task, block, first, last, beam, records, rng):
                         beam, size, theta, k, d.heuristic, used, d.depth - 1, step, d.sentence
                     )
                     used += 1
-            # if nShift > 0 then t = argmax p(t | d.h) p(w | t, d.h); here the best ones share them
+            # if nShift > 0 then t = argmax p(t | d.h) p(w | t, d.h); here the best few share nShift
             if n_shift > 0:
                 tags, p_tags = best_tags(task, records, d.record, i, n_shift)
                 p_tokens = total_probability(options, tags)
@@ -246,7 +252,8 @@ def make_room(records, used, beam, size, shifted, count, more):
     return records, used, beam, shifted
 
 
-# Hopeless derivations. They would attach, a particle at a time, down to the bottom of their stacks.
+# Hopeless derivations. Without this test, one particle would go on attaching down to the bottom of
+# the stack.
 
 
 @jitable
@@ -269,8 +276,8 @@ def is_hopeless(d, best, search):
     if search.scheme == TOP:
         # After the word, there is one item on the stack at least.
         return d.theta + d.heuristic - search.stack_penalty < best[-1]
-    # By k * theta, one particle against K, it needs 1 / K of the mass; for marginals the same
-    # without k.
+    # k is at least 1 here and at most K for the best: theta has to be 1 / K ** 2 of the best one's. For
+    # marginals only theta counts.
     nats = search.temperature if search.marginals else 2.0
     lead = nats * log(float(search.particles)) + _ATTACHMENTS * search.stack_penalty
     return expected_weight(d, search) < best[0] - lead
@@ -323,7 +330,7 @@ def total_probability(options, count):
 
 @jitable
 def allocate(scheme, options, count, k, follows, rng):
-    """Divide k particles between options, which may change their order; see `split_particles`.
+    """Divide k particles between options, and reorder these; `follows` as in `split_particles`.
 
     RETURNS (int): The number of options that got any: the first ones, with `options.particles`.
     """
@@ -360,7 +367,7 @@ def allocate(scheme, options, count, k, follows, rng):
         for j in range(i + 1, count):
             if priority[j] > priority[best]:
                 best = j
-        # Those between keep their order: of equals the first one comes first.
+        # Move it to place i; ties keep their order.
         for j in range(best, i, -1):
             swap(options, j - 1, j)
         particles[i] = share(k, priority[i], left)
@@ -437,9 +444,11 @@ def reallocate(beam, particles, search):
     first, first_share, left = 0, -1.0, 0
     for i in range(len(beam)):
         k = 1 if search.marginals else beam[i].k
+        # d.θ′ = d.k · d.θ / Σ d.k · d.θ
         proportion = k * exp(expected_weight(beam[i], search) / temperature - highest) / mass
         if proportion > first_share:
             first, first_share = i, proportion
+        # d.k = ⌊d.θ′ · K⌋; if d.k = 0 then beam.remove(d)
         k = np.int64(floor(particles * proportion))
         if k > 0:
             left = keep(beam, i, left, k * search.spread)
@@ -516,8 +525,7 @@ def resample(beam, particles, rng):
         squares += beam[i].k * weight * weight
     if total * total >= _EFFECTIVE * particles * squares:
         return len(beam)
-    # Around the circle, from the held derivation on: where it begins makes no difference to the
-    # rest.
+    # Start at the held derivation: the starting point does not change the others' distribution.
     first = max(held, 0)
     expected = particles * beam[first].k * exp(beam[first].theta - highest) / total
     start, reached, given, left = offset(expected, held != NONE, rng), 0.0, 0, 0
@@ -538,10 +546,8 @@ def resample(beam, particles, rng):
 
 @jitable
 def offset(expected, is_held, rng):
-    """Draw the offset of the grid of whole numbers that an expected number of particles is rounded
-    on.
-
-    Below the fraction of `expected`, it is rounded up. One of the particles may be held.
+    """Draw a number below 1: if it is below its fraction, the expected number of particles is rounded
+    up. Held, it gets at least one.
     """
     if not is_held:
         return rng.random()
@@ -592,8 +598,7 @@ def add_word(sums, word, prefix):
 
     prefix (float): The log-sum of the weights after it.
     """
-    # Nothing is added on the way, and where there is no choice nothing is lost: a number above 0
-    # has been rounded.
+    # Both parts are 0 at most: a positive value is a rounding error.
     tagged = sums.tagged[0]
     sums.syntactic[word] = min(tagged - sums.before[0], 0.0)
     sums.lexical[word] = prefix - tagged if prefix - tagged < -_ROUNDING else 0.0

@@ -79,7 +79,8 @@ def enter_event(pool, events, kind, dish):
 
 @dispatch
 def read_events(generated, number, pool):
-    """Return the events (Events) of one distribution in a sentence.
+    """Return the events (Events) of one distribution in a sentence. Each model registers how, see
+    `arc_standard.distributions` and `head_outward.events`.
 
     generated: The derivations of sentences, with `offsets` (int64[sentences + 1]).
     number (int): The sentence.

@@ -331,7 +331,7 @@ def search_of(settings: ParserSettings) -> Search:
         marginals=consensus or settings.guides,
         consensus=consensus,
         temperature=settings.temperature,
-        # Algorithm 1 to the letter tries all.
+        # With the paper's settings every tag is tried.
         tag_threshold=0.0 if settings.stack_penalty == future_cost == 0.0 or is_beam else 0.5,
         guides=settings.guides,
         future_cost=future_cost,
